@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +48,7 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 	file := writeRecording(t, stalled())
 	v := startViz(t, "-replay", file)
 	p := openPage(t, v.URL+"/")
-	p.until(t, fmt.Sprintf("window.listwatch?.player.head === %d", len(stalled())))
+	p.until(t, "window.listwatch?.player.head === %d", len(stalled()))
 	p.seek(t, len(stalled()))
 	shown := func(script string) string {
 		var got string
@@ -59,29 +58,28 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 		})
 		return got
 	}
-	if got := shown(`document.querySelector("#cause:not([hidden])")?.dataset.cause`); got != "result w2" {
+	if got := shown(`$("#cause:not([hidden])")?.dataset.cause`); got != "result w2" {
 		t.Errorf("the badge stands at %q, want the result of w2", got)
 	}
 	program.Eventually(t, patience, func() (bool, string) {
-		got := evaluate[string](t, p, `document.querySelector("#cause").textContent`)
+		got := evaluate[string](t, p, `$("#cause").textContent`)
 		return strings.Contains(got, "w2: its client does not read; 4 are held up"), got
 	})
 	marked := evaluate[[]string](t, p,
-		`[...document.querySelectorAll(".pipe.blocked")].map((el) => el.dataset.queue).sort()`)
+		`$$(".pipe.blocked").map((el) => el.dataset.queue).sort()`)
 	if got := strings.Join(marked, " "); got != "etcd3-result incoming input result" {
 		t.Errorf("marked as blocked: %s", got)
 	}
-	evaluate[bool](t, p,
-		`(document.querySelector('[data-station=incoming] [data-queue=incoming]').closest('[tabindex]').focus(), true)`)
+	p.run(t, `$('[data-station=incoming] [data-queue=incoming]').closest('[tabindex]').focus()`)
 	p.press(t, "b")
 	chain := shown(
-		`[...document.querySelectorAll("#leaf .chain.full button.place")].map((el) => el.textContent).join(" → ")`)
+		`$$("#leaf .chain.full button.place").map((el) => el.textContent).join(" → ")`)
 	if want := "incoming of cacher → input of w2 → result of w2"; chain != want {
 		t.Errorf("chain: got %q, want %q", chain, want)
 	}
-	evaluate[bool](t, p, `(document.querySelector("#leaf .chain li:last-child button.place").click(), true)`)
+	p.run(t, `$("#leaf .chain li:last-child button.place").click()`)
 	if got := shown(
-		`document.querySelector('#leaf .leaf.blocked[data-title="result of w2"] .chain p')?.textContent`); !strings.Contains(got, "the client of w2") {
+		`$('#leaf .leaf.blocked[data-title="result of w2"] .chain p')?.textContent`); !strings.Contains(got, "the client of w2") {
 		t.Errorf("after the jump to the end of the chain: %q", got)
 	}
 }

@@ -27,7 +27,7 @@ type mini struct {
 }
 
 const readMini = `(() => {
-	const mini = document.querySelector("#mini");
+	const mini = $("#mini");
 	const items = [...mini.querySelectorAll(".steps li")];
 	const now = mini.querySelector(".steps li[aria-current]");
 	const inner = mini.querySelector("iframe")?.contentDocument?.body;
@@ -35,14 +35,14 @@ const readMini = `(() => {
 	return {
 		Step: items.indexOf(now) + 1, Steps: items.length, Seq: now?.dataset.seq ?? "", Point: now?.dataset.point ?? "",
 		Stage: inner?.dataset.seq ?? "", Live: inner?.dataset.mode ?? "",
-		Lit: document.querySelector(".l.lit")?.dataset.point ?? "",
+		Lit: $(".l.lit")?.dataset.point ?? "",
 		Fits: ground?.top >= 0 && ground?.bottom <= mini.querySelector("iframe").clientHeight,
 	};
 })()`
 
 // lastPoint is the point that the last line of the text reports, of those that have a step.
-const lastPoint = `[...document.querySelectorAll("article .l[data-point]")].filter((line) => !line.closest("details:not([open])"))
-	.map((line) => line.dataset.point).filter((point) => document.querySelector('.steps li[data-point="' + point + '"]')).at(-1) ?? ""`
+const lastPoint = `$$("article .l[data-point]").filter((line) => !line.closest("details:not([open])"))
+	.map((line) => line.dataset.point).filter((point) => $('.steps li[data-point="' + point + '"]')).at(-1) ?? ""`
 
 // startBook starts a program and has its book rendered, which takes what it takes.
 func startBook(t *testing.T, flags ...string) *viz {
@@ -71,24 +71,23 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	}
 	settled("at the top", func(m mini) bool { return m.Step == 1 && m.Steps >= 5 })
 	points := evaluate[[]string](t, p,
-		`[...document.querySelectorAll("article .l[data-point]")].filter((line) => !line.closest("details:not([open])"))
-		.map((line) => line.dataset.point).filter((point) => document.querySelector('.steps li[data-point="' + point + '"]'))`)
+		`$$("article .l[data-point]").filter((line) => !line.closest("details:not([open])"))
+		.map((line) => line.dataset.point).filter((point) => $('.steps li[data-point="' + point + '"]'))`)
 	if len(points) < 3 {
 		t.Fatalf("the chapter shows lines of %q only", points)
 	}
 	for _, point := range []string{points[1], points[len(points)-1], points[0]} {
-		evaluate[bool](t, p, fmt.Sprintf(
-			`(document.querySelector('article .l[data-point="%s"]').scrollIntoView({ block: "center", behavior: "instant" }), true)`, point))
+		p.run(t, `$('article .l[data-point="%s"]').scrollIntoView({ block: "center", behavior: "instant" })`, point)
 		settled("reading "+point, func(m mini) bool { return m.Point == point && m.Lit == point })
 	}
 	before := evaluate[mini](t, p, readMini)
-	p.do(t, chromedp.Click(chromedp.CSS("#mini .on")))
+	p.click(t, "#mini .on")
 	settled("next", func(m mini) bool { return m.Step == before.Step+1 })
-	p.do(t, chromedp.Click(chromedp.CSS("#mini .back")))
+	p.click(t, "#mini .back")
 	settled("back", func(m mini) bool { return m.Step == before.Step })
 	lights(t, p, "input", "incoming")
-	link := evaluate[string](t, p, `document.querySelector("#mini .whole").getAttribute("href")`)
-	p.do(t, chromedp.Click(chromedp.CSS("#mini input[type=checkbox]")))
+	link := evaluate[string](t, p, `$("#mini .whole").getAttribute("href")`)
+	p.click(t, "#mini input[type=checkbox]")
 	program.Eventually(t, patience, func() (bool, string) {
 		m := evaluate[mini](t, p, readMini)
 		return m.Live == "live", fmt.Sprintf("live: %+v", m)
@@ -112,7 +111,7 @@ func lights(t *testing.T, p *page, pointed, focused string) {
 				Lit  string
 				Seen bool
 			}](t, p, `(() => {
-				const inner = document.querySelector("#mini iframe").contentDocument;
+				const inner = $("#mini iframe").contentDocument;
 				const lit = [...inner.querySelectorAll(".named")];
 				const [spot, place] = [lit[0] ?? inner.body, inner.querySelector(".ground")].map((el) => el.getBoundingClientRect());
 				return { Lit: [...new Set(lit.map((el) => el.dataset.queue))].join(), Seen: lit.length === 0 || spot.left >= place.left && spot.right <= place.right };
@@ -126,9 +125,9 @@ func lights(t *testing.T, p *page, pointed, focused string) {
 	lit(pointed, "pointed at")
 	hover(t, p, "h1")
 	lit("", "pointed away")
-	evaluate[bool](t, p, `(document.querySelector('`+words(focused)+`[tabindex]').focus(), true)`)
+	evaluate[bool](t, p, `($('`+words(focused)+`[tabindex]').focus(), true)`)
 	lit(focused, "focused")
-	evaluate[bool](t, p, `(document.activeElement.blur(), true)`)
+	p.run(t, `document.activeElement.blur()`)
 	lit("", "focus gone")
 	if after := evaluate[float64](t, p, `document.documentElement.scrollHeight`); after != height {
 		t.Errorf("the text was %v px high and is %v", height, after)
@@ -139,7 +138,7 @@ func lights(t *testing.T, p *page, pointed, focused string) {
 func hover(t *testing.T, p *page, selector string) {
 	t.Helper()
 	at := evaluate[[2]float64](t, p, fmt.Sprintf(`(() => {
-		const el = document.querySelector('%s');
+		const el = $('%s');
 		el.scrollIntoView({ block: "center", behavior: "instant" });
 		const box = el.getBoundingClientRect();
 		return [box.left + 4, box.top + box.height / 2];
@@ -151,14 +150,14 @@ func hover(t *testing.T, p *page, selector string) {
 	})
 }
 
-// TestEveryChapterIsLegibleBesideItsStage opens all of them, in light and dark by turns, and reads to the end. That
-// their consoles are empty and that nothing is asked elsewhere is seen to by openPage.
+// TestEveryChapterIsLegibleBesideItsStage opens all of them, in light and dark by turns, and reads to the end; it
+// measures the contrast in six of them, in all with FULL. That their consoles are empty and that nothing is asked elsewhere is seen to by openPage.
 func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 	t.Parallel()
 	v := startBook(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/")
 	chapters := evaluate[[]string](t, p,
-		`[...new Set([...document.querySelectorAll('a[href^="/book/"]')].map((a) => a.getAttribute("href")).filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
+		`[...new Set($$('a[href^="/book/"]').map((a) => a.getAttribute("href")).filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
 	if len(chapters) != 15 {
 		t.Fatalf("the contents lead to %q", chapters)
 	}
@@ -172,11 +171,13 @@ func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 			})
 		}
 		settled(func(m mini) bool { return m.Step >= 1 && m.Steps >= 3 })
-		p.standsOut(t, chapter, "main *, nav *, .mini *", 10)
-		for _, part := range []string{"0.4", "1"} { // a line that is lit, a list of files
-			evaluate[bool](t, p, `(window.scrollTo({ top: document.documentElement.scrollHeight * `+part+
-				`, behavior: "instant" }), true)`)
-			p.standsOut(t, chapter+" further down", "main *, nav *, .mini *", 5)
+		p.becomes(t, fmt.Sprint(i%2 == 1),
+			`getComputedStyle(document.body).backgroundColor.match(/\d+/g).reduce((sum, c) => sum + Number(c), 0) < 3 * 128`)
+		for _, part := range []string{"0", "0.4", "1"} { // the top, a line that is lit, a list of files
+			p.run(t, `window.scrollTo({ top: document.documentElement.scrollHeight * %s, behavior: "instant" })`, part)
+			if full || i%5 < 2 {
+				p.standsOut(t, chapter+" at "+part, "main *, nav *, .mini *", 5)
+			}
 		}
 		// The steps are in the order of the recording: the last line of the text may tell of the first.
 		last := evaluate[string](t, p, lastPoint)
@@ -187,8 +188,8 @@ func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 	}
 	// On a phone the mini-stage is above the text. It opens with the first button, and stays in sight.
 	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/06-cacher"))
-	p.until(t, `document.querySelector("#mini")?.dataset.step === "1" && !document.querySelector("#mini iframe")`)
-	evaluate[bool](t, p, `(document.querySelector("#mini .on").click(), true)`)
+	p.until(t, `$("#mini")?.dataset.step === "1" && !$("#mini iframe")`)
+	p.run(t, `$("#mini .on").click()`)
 	program.Eventually(t, patience, func() (bool, string) {
 		m := evaluate[mini](t, p, readMini)
 		return m.Stage != "" && m.Seq == m.Stage && m.Step == 2, fmt.Sprintf("on a phone: %+v", m)
@@ -209,8 +210,8 @@ func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
 		return chromedp.Void{}, err
 	}, chromedp.Navigate(v.URL+"/book/06-cacher"))
 	shown := evaluate[bool](t, p,
-		`document.querySelector("#mini svg.moment").getBoundingClientRect().width > 200 && !document.querySelector("#mini iframe")
-		&& document.querySelector("#mini .hands").hidden && document.querySelectorAll("#mini .steps li").length > 4`)
+		`$("#mini svg.moment").getBoundingClientRect().width > 200 && !$("#mini iframe")
+		&& $("#mini .hands").hidden && $$("#mini .steps li").length > 4`)
 	if !shown {
 		t.Error("without script there is no key moment, or there are buttons that do nothing")
 	}
@@ -229,12 +230,12 @@ func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 	p.do(t, onPaper)
 	p.standsOut(t, "on paper", "main *, .mini *", 10)
 	pressed := evaluate[[]string](t, p,
-		`[...document.querySelectorAll("button, input, select, iframe, .bar")].filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80))`)
+		`$$("button, input, select, iframe, .bar").filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80))`)
 	if len(pressed) > 0 {
 		t.Errorf("on paper no reader can press %q", pressed)
 	}
 	ground := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
-	drawn := evaluate[float64](t, p, `document.querySelector("#mini svg.moment").getBoundingClientRect().width`)
+	drawn := evaluate[float64](t, p, `$("#mini svg.moment").getBoundingClientRect().width`)
 	wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`)
 	if ground != "rgb(255, 255, 255)" || drawn < 300 || wide > 0 {
 		t.Errorf("the paper is %s, the key moment %v px wide, and %d px lie beyond the edge", ground, drawn, wide)

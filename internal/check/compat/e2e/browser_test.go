@@ -21,8 +21,8 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// page is one tab of a Chromium of its own. When the test ends it must have asked loopback only, and have complained of
-// nothing on its console.
+// page is one tab of the tests' Chromium, with a profile and a window of its own. When the test ends it must have asked
+// loopback only, and have complained of nothing on its console.
 type page struct {
 	ctx context.Context
 
@@ -33,37 +33,84 @@ type page struct {
 	themed int // owned by the test: how often one theme was looked at
 }
 
-// openPage starts a browser and shows url in it, without the tour that a first visit opens.
-func openPage(t testing.TB, url string) *page {
-	t.Helper()
+// chromium starts the browser, for all tests; its context is never done before closeChromium.
+var chromium = sync.OnceValues(func() (context.Context, error) {
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), browserOptions()...)
 	ctx, stopBrowser := chromedp.NewContext(allocator)
-	p := &page{ctx: ctx}
-	t.Cleanup(func() {
-		p.verify(t)
+	closeChromium = func() error {
 		closing, cancel := context.WithTimeout(ctx, program.EndsWithin)
 		defer cancel()
-		if err := chromedp.Cancel(closing); err != nil {
-			t.Errorf("close the browser: %v", err)
-		}
-		stopBrowser()
-		stopAllocator()
+		defer stopAllocator()
+		return chromedp.Cancel(closing)
+	}
+	// Its life is that of this context: no deadline here, but an end to the patience.
+	defer time.AfterFunc(patience, stopBrowser).Stop()
+	return ctx, chromedp.Do(ctx)
+})
+
+// closeChromium ends the browser if it was started. TestMain calls it after the last test.
+var closeChromium = func() error { return nil }
+
+// Two pages are open at once at most: more would draw their frames late. A test that opens several of its own has the
+// seat of one. seats is sent to by who sits down and received from by who gets up; seated guards against a test that
+// waits for itself.
+var (
+	seats  = make(chan bool, 2)
+	seated sync.Map // by the name of the test
+)
+
+// sit waits for a seat, and gives it back when t ends.
+func sit(t testing.TB) {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	if _, has := seated.Load(name); has {
+		return
+	}
+	seats <- true
+	seated.Store(name, true)
+	t.Cleanup(func() {
+		seated.Delete(name)
+		<-seats
 	})
-	// Starts the browser, whose life is that of this context: no deadline here, but an end to the patience.
-	late := time.AfterFunc(patience, stopBrowser)
-	err := chromedp.Listen(ctx, p.listen)
-	late.Stop()
+}
+
+// openPage shows url in a page, without the tour that a first visit opens.
+func openPage(t testing.TB, url string) *page {
+	t.Helper()
+	sit(t)
+	browser, err := chromium()
 	if err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}
-	p.do(t, chromedp.Navigate(untoured(t, url)))
+	ctx, closePage := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	p := &page{ctx: ctx}
+	t.Cleanup(func() {
+		p.verify(t)
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("close the page: %v", err)
+		}
+		closePage()
+	})
+	late := time.AfterFunc(patience, closePage)
+	err = chromedp.Listen(ctx, p.listen)
+	late.Stop()
+	if err != nil {
+		t.Fatalf("open a page: %v", err)
+	}
+	p.do(t, focused, chromedp.Navigate(untoured(t, url)))
 	return p
+}
+
+// focused lets a page believe that its window is the one in front.
+func focused(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+	_, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled,
+		emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	return chromedp.Void{}, err
 }
 
 // pick opens the list in which a button stands, and presses it there.
 func (p *page) pick(t *testing.T, button string) {
 	t.Helper()
-	evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector(%q).closest("[popover]").showPopover(), true)`, button))
+	p.run(t, `$(%q).closest("[popover]").showPopover()`, button)
 	p.do(t, chromedp.Click(chromedp.CSS(button)))
 }
 
@@ -177,16 +224,99 @@ func (p *page) do(t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// eyes are names that every script of these tests may use.
+const eyes = `
+	globalThis.$ ??= (css) => document.querySelector(css);
+	globalThis.$$ ??= (css) => [...document.querySelectorAll(css)];
+	globalThis.$text ??= (css) => $(css)?.textContent ?? "";
+	globalThis.$frames ??= async (n) => { while (n-- > 0) await new Promise(requestAnimationFrame); };
+	globalThis.$picture ??= () => listwatch.picture({ texts: false });
+`
+
 // evaluate returns the value of a JavaScript expression in the page; of a promise, what it is fulfilled with.
 func evaluate[T any](t testing.TB, p *page, expression string) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](eyes+expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatalf("evaluate %.200s: %v", expression, err)
 	}
 	return value
+}
+
+// run runs statements in the page, which may await something.
+func (p *page) run(t testing.TB, statements string, args ...any) {
+	t.Helper()
+	evaluate[bool](t, p, "(async () => {"+script(statements, args)+"})().then(() => true)")
+}
+
+// script puts values into a script.
+func script(format string, args []any) string {
+	if len(args) == 0 {
+		return format
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// is fails the test unless an expression has a value as text.
+func (p *page) is(t testing.TB, want, what, expression string, args ...any) {
+	t.Helper()
+	if got := evaluate[string](t, p, "String("+script(expression, args)+")"); got != want {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+// becomes waits until an expression has a value as text.
+func (p *page) becomes(t testing.TB, want, expression string, args ...any) {
+	t.Helper()
+	expression = script(expression, args)
+	program.Eventually(t, patience, func() (bool, string) {
+		got := evaluate[string](t, p, "String("+expression+")")
+		return got == want, fmt.Sprintf("%s is %q, want %q", expression, got, want)
+	})
+}
+
+// until waits until an expression is true.
+func (p *page) until(t testing.TB, expression string, args ...any) {
+	t.Helper()
+	expression = script(expression, args)
+	program.Eventually(t, patience, func() (bool, string) {
+		if evaluate[bool](t, p, "Boolean("+expression+")") {
+			return true, ""
+		}
+		return false, expression + "\ninspector: " + evaluate[string](t, p,
+			`$("#inspector:not([hidden])")?.innerText.slice(0, 1500) ?? "closed"`)
+	})
+}
+
+// none fails the test for each thing that a script has found.
+func (p *page) none(t testing.TB, what, expression string, args ...any) {
+	t.Helper()
+	if found := evaluate[[]string](t, p, script(expression, args)); len(found) > 0 {
+		t.Errorf("%s: %d: %s", what, len(found), strings.Join(found[:min(len(found), 10)], "; "))
+	}
+}
+
+// click clicks one element after the other, each when it is there.
+func (p *page) click(t testing.TB, selectors ...string) {
+	t.Helper()
+	for _, selector := range selectors {
+		p.do(t, chromedp.Click(chromedp.CSS(selector)))
+	}
+}
+
+// press sends one key to the page.
+func (p *page) press(t testing.TB, key string) {
+	t.Helper()
+	p.do(t, chromedp.KeyEvent(key))
+}
+
+// strike is a key with nothing focused that would take it.
+func (p *page) strike(t testing.TB, key string) {
+	t.Helper()
+	p.run(t, `document.activeElement?.blur?.();
+		document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true }))`, key)
 }
 
 // colorScheme makes the browser say that its user prefers "light" or "dark".

@@ -42,7 +42,7 @@ const collisions = `(async () => {
 		for (let n = 0; n < 3 || scene.stale; n++) await new Promise(requestAnimationFrame);
 	};
 	await drawn(true);
-	const stage = document.querySelector("#stage").getBoundingClientRect();
+	const stage = $("#stage").getBoundingClientRect();
 	const inside = (t) => t.x + t.w > stage.left + 1 && t.x < stage.right - 1 && t.y + t.h > stage.top + 1 && t.y < stage.bottom - 1;
 	const texts = listwatch.picture().texts.filter((t) => !t.moves && inside(t));
 	const found = [];
@@ -64,7 +64,7 @@ func (p *page) collides(t *testing.T, state string) {
 		p.do(t, v.wear(v.scale))
 		press := func() {
 			if v.before != "" {
-				evaluate[bool](t, p, fmt.Sprintf("(document.querySelector(%q).click(), true)", v.before))
+				evaluate[bool](t, p, fmt.Sprintf("($(%q).click(), true)", v.before))
 			}
 		}
 		press()

@@ -41,8 +41,8 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 		// it plays
 		return m.Mode == "replay" && m.Head == s.last() && m.Seq > before.Seq && m.Seq < s.last(), fmt.Sprintf("%+v", m)
 	})
-	evaluate[bool](t, s.page, fmt.Sprintf(`(async () => { await listwatch.player.tape.load(%d, %d); return true; })()`,
-		before.Seq+1, s.last()+1))
+	s.page.run(t, `await listwatch.player.tape.load(%d, %d);`,
+		before.Seq+1, s.last()+1)
 	t.Run("record by record", s.stepsByRecord)
 	t.Run("hop by hop", s.stepsByHop)
 	t.Run("at a station", s.stepsAtAStation)
@@ -95,9 +95,9 @@ func (s *shown) stepsByRecord(t *testing.T) {
 		by   int
 		act  func()
 	}{
-		{"the button on", 1, func() { s.do(t, chromedp.Click(chromedp.CSS("#step-on"))) }},
-		{"the button back", -1, func() { s.do(t, chromedp.Click(chromedp.CSS("#step-back"))) }},
-		{"the button back", -1, func() { s.do(t, chromedp.Click(chromedp.CSS("#step-back"))) }},
+		{"the button on", 1, func() { s.click(t, "#step-on") }},
+		{"the button back", -1, func() { s.click(t, "#step-back") }},
+		{"the button back", -1, func() { s.click(t, "#step-back") }},
 		{"the key on", 1, func() { s.strike(t, ".") }},
 		{"the key back", -1, func() { s.strike(t, ",") }},
 	} {
@@ -145,7 +145,7 @@ func (s *shown) stepsAtAStation(t *testing.T) {
 		for _, direction := range []int{1, 1, 1, -1, -1, 1} {
 			cursor = s.next(cursor, direction, there)
 			evaluate[bool](t, s.page, fmt.Sprintf(`(() => {
-				const el = document.querySelector('.scenery [data-station=%s]');
+				const el = $('.scenery [data-station=%s]');
 				el.focus();
 				return el.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true })) || true;
 			})()`, station, map[int]string{1: "]", -1: "["}[direction]))
@@ -168,13 +168,13 @@ func (s *shown) stepsByAnomaly(t *testing.T) {
 	}
 	s.strike(t, "n")
 	program.Eventually(t, patience, func() (bool, string) {
-		said := evaluate[string](t, s.page, `document.querySelector("#notice").textContent`)
+		said := evaluate[string](t, s.page, `$("#notice").textContent`)
 		return said == "no other anomaly" && s.moment(t).Seq == cursor, "after the last one: " + said
 	})
 	cursor = s.next(cursor, -1, anomaly)
-	s.do(t, chromedp.Click(chromedp.CSS("#prev-anomaly")))
+	s.click(t, "#prev-anomaly")
 	s.stands(t, "the anomaly before", cursor)
-	s.do(t, chromedp.Click(chromedp.CSS("#next-anomaly")))
+	s.click(t, "#next-anomaly")
 	s.stands(t, "the anomaly after", s.next(cursor, 1, anomaly))
 }
 
@@ -191,7 +191,7 @@ func (s *shown) axis(t *testing.T) axis {
 	t.Helper()
 	evaluate[bool](t, s.page, `(() => { `+choose("#span", "all")+`; return true; })()`)
 	a := evaluate[axis](t, s.page,
-		`(() => { const b = document.querySelector("#timeline").getBoundingClientRect(); return { Left: b.left, Top: b.top, Width: b.width, Height: b.height }; })()`)
+		`(() => { const b = $("#timeline").getBoundingClientRect(); return { Left: b.left, Top: b.top, Width: b.width, Height: b.height }; })()`)
 	a.from, a.to = s.records[0].Time.Truncate(bucket), s.records[len(s.records)-1].Time
 	return a
 }
@@ -252,7 +252,7 @@ func (s *shown) scrubs(t *testing.T) {
 	cursor := s.reached(a.time(to))
 	s.stands(t, "dragged", cursor)
 	program.Eventually(t, patience, func() (bool, string) {
-		got := evaluate[string](t, s.page, `document.querySelector("#timeline").getAttribute("aria-valuenow")`)
+		got := evaluate[string](t, s.page, `$("#timeline").getAttribute("aria-valuenow")`)
 		return got == fmt.Sprint(cursor), fmt.Sprintf("the slider says %s, want %d", got, cursor)
 	})
 	flag := s.records[slices.IndexFunc(s.records, func(r probe.Record) bool { return r.Point == probe.WatcherForced })]
@@ -301,10 +301,10 @@ func (s *shown) keepsItsPace(t *testing.T) {
 	for value, want := range map[string]string{"-3": "0.001 1/1000×", "-1": "0.1 1/10×", "-0.3": "0.5012 1/2×",
 		"1": "10 10×", "0": "1 1×"} {
 		got := evaluate[string](t, s.page, fmt.Sprintf(`(() => {
-			const el = document.querySelector("#speed");
+			const el = $("#speed");
 			el.value = %q;
 			el.dispatchEvent(new Event("input", { bubbles: true }));
-			return Number(listwatch.player.speed.toPrecision(4)) + " " + document.querySelector("#speed-text").textContent;
+			return Number(listwatch.player.speed.toPrecision(4)) + " " + $("#speed-text").textContent;
 		})()`, value))
 		if got != want {
 			t.Errorf("speed at %s: got %s, want %s", value, got, want)
@@ -314,14 +314,14 @@ func (s *shown) keepsItsPace(t *testing.T) {
 	s.strike(t, "+")
 	s.strike(t, "+")
 	s.strike(t, "-")
-	if got := evaluate[float64](t, s.page, "Number(document.querySelector('#speed').value)"); got != 0.3 {
+	if got := evaluate[float64](t, s.page, "Number($('#speed').value)"); got != 0.3 {
 		t.Errorf("+ + -: the slider stands at %v, want 0.3", got)
 	}
 }
 
 func setSpeed(exponent string) string {
 	return fmt.Sprintf(
-		`(() => { const el = document.querySelector("#speed"); el.value = %q; return el.dispatchEvent(new Event("input", { bubbles: true })); })()`, exponent)
+		`(() => { const el = $("#speed"); el.value = %q; return el.dispatchEvent(new Event("input", { bubbles: true })); })()`, exponent)
 }
 
 // loops notes where the cursor is in every frame until it has gone back to the beginning of the loop twice.
@@ -389,7 +389,7 @@ func TestLiveCanBeSlowedDown(t *testing.T) {
 	})
 	p.strike(t, "End")
 	p.sameAsServer(t, v)
-	if got := evaluate[string](t, p, `document.querySelector("#speed-text").textContent`); got != "1×" {
+	if got := evaluate[string](t, p, `$("#speed-text").textContent`); got != "1×" {
 		t.Errorf("live again at %s, want the pace of the program", got)
 	}
 }

@@ -49,14 +49,14 @@ type drawing struct {
 const readDrawing = `(() => {
 	const of = (list) => Object.fromEntries(list);
 	const lane = (el) => { const d = el.closest(".lane")?.dataset ?? {}; return d.watcher ?? d.listener ?? d.handlerOf ?? ""; };
-	const all = (selector) => [...document.querySelectorAll(".scenery " + selector)];
+	const all = (selector) => $$(".scenery " + selector);
 	return {
 		Does: of(all("[data-goroutine]").map((el) => [lane(el) + " " + el.dataset.goroutine, el.dataset.does ?? ""])),
 		Slots: of(all("[data-queue]").map((el) => [(lane(el) + " " + el.dataset.queue).trim(), el.querySelectorAll(".slot").length])),
 		Posts: all(".post.here").map((el) => el.querySelector("text").textContent),
 		Locks: of(all("[data-lock]").map((el) => [el.dataset.lock, el.dataset.state])),
 		Share: of(all("[data-handler-of] .time-share").map((el) => [lane(el), el.dataset.busy])),
-		Wants: document.querySelector('[data-watcher=w2] .wants')?.textContent ?? "",
+		Wants: $('[data-watcher=w2] .wants')?.textContent ?? "",
 	};
 })()`
 
@@ -64,7 +64,7 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 	t.Parallel()
 	file := writeRecording(t, crowded())
 	p := openPage(t, startViz(t, "-replay", file).URL)
-	p.until(t, fmt.Sprintf("window.listwatch?.player.head === %d", len(crowded())))
+	p.until(t, "window.listwatch?.player.head === %d", len(crowded()))
 	p.seek(t, len(crowded()))
 	want := map[string]string{
 		"w1 process": "receive", "w1 serve": "receive", "w2 process": "send", "w2 serve": "send",
@@ -106,25 +106,4 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 		seen = evaluate[drawing](t, p, readDrawing)
 		return seen.Locks["store"] == "free", fmt.Sprintf("%+v", seen.Locks)
 	})
-}
-
-// TestAShareIsOfTheLastSecond drives the page's own module.
-func TestAShareIsOfTheLastSecond(t *testing.T) {
-	t.Parallel()
-	p := openPage(t, startViz(t, "-demo=false", "-controllers=false").URL)
-	got := evaluate[string](t, p, `(async () => {
-		const { newShare } = await import("/viz/assets/stage/goroutines.js");
-		const share = newShare();
-		const ms = 1e6, seen = [];
-		const tell = (t) => { const { busy, held } = share.of(t * ms); seen.push(busy.toFixed(2) + "/" + held.toFixed(2)); };
-		share.begin(5000 * ms); tell(5100);
-		share.stop(5200 * ms); tell(5400);
-		share.go(5500 * ms); share.end(5600 * ms); tell(5900);
-		tell(6300); tell(9000);
-		return seen.join(" ");
-	})()`)
-	// Buckets are of a tenth of a second: what is older than ten of them is gone.
-	if want := "0.10/0.00 0.20/0.20 0.30/0.30 0.10/0.10 0.00/0.00"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
 }

@@ -169,6 +169,7 @@ func storedBy(t *testing.T, guest *program.Viz, name string) (versions []string)
 // counts up in a few objects. One is the real client-go, behind a balancer; the other is ours, which knows both
 // addresses. Both servers have etcd's versions, so both informers go on where they were, and are told the same.
 func TestAnInformerFailsOverAndResumes(t *testing.T) {
+	t.Parallel()
 	cluster, err := etcdnode.Start(t.Context(), etcdnode.Options{Dir: t.TempDir(), Nodes: 3})
 	if err != nil {
 		t.Fatal(err)

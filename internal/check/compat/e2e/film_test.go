@@ -60,9 +60,9 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	forced := keyMoment{name: "forced", take: filmTake, point: probe.WatcherForced.String()}.seq(t)
 	p.do(t, look{"film", 1280, 592, scheme, "no-preference"}.wear(filmScale), chromedp.Navigate(v.URL+
 		"/?figure=1&detail=path&take="+filmTake))
-	p.until(t, fmt.Sprintf("window.listwatch?.player.head >= %d", forced))
+	p.until(t, "window.listwatch?.player.head >= %d", forced)
 	evaluate[bool](t, p, fmt.Sprintf(
-		`(async () => { document.querySelector("#detail").hidden = true; await listwatch.player.seek(%d); return film(200); })()`, stall))
+		`(async () => { $("#detail").hidden = true; await listwatch.player.seek(%d); return film(200); })()`, stall))
 	var frames []image.Image
 	for _, part := range []struct {
 		to     uint64
@@ -71,8 +71,8 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 		frames int
 	}{{stall, 0, 0, 4}, {handled, 0.5, 4400, 46}, {blocked, 1, 2400, 25}, {forced, 1, 700, 8}, {forced, 0, 0, 17}} {
 		if part.pace > 0 {
-			evaluate[bool](t, p, fmt.Sprintf(`(listwatch.player.playTo(%d, { pace: %v, within: %d }), true)`, part.to,
-				part.pace, part.ms))
+			p.run(t, `listwatch.player.playTo(%d, { pace: %v, within: %d })`, part.to,
+				part.pace, part.ms)
 		}
 		for range part.frames {
 			evaluate[bool](t, p, fmt.Sprintf(`film(%d)`, filmPeriod.Milliseconds()))

@@ -13,12 +13,12 @@ import (
 // readFirst is what the first view shows: its controls, what is written on the stage, and how large the question is.
 const readFirst = `(() => {
 	const shown = (el) => el.checkVisibility({ visibilityProperty: true });
-	const texts = (selector) => [...document.querySelectorAll(selector)].filter((el) => el.textContent && shown(el));
+	const texts = (selector) => $$(selector).filter((el) => el.textContent && shown(el));
 	return {
 		Controls: texts("button, select, input, a").map((el) => el.id || el.textContent),
 		Names: texts(".scenery text").map((el) => el.textContent).filter((text) => !/^\d+$/.test(text)),
-		Question: document.querySelector("#first h2").textContent, Size: getComputedStyle(document.querySelector("#first h2")).fontSize,
-		State: document.querySelector("#first-state").textContent,
+		Question: $("#first h2").textContent, Size: getComputedStyle($("#first h2")).fontSize,
+		State: $("#first-state").textContent,
 	};
 })()`
 
@@ -53,21 +53,18 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 		t.Errorf("the first view has the controls %s", got)
 	}
 
-	p.do(t, chromedp.Click(chromedp.CSS("#first-kubectl")))
-	p.until(t, `document.querySelector("#first-state").textContent.startsWith("The page waits")`)
+	p.click(t, "#first-kubectl")
+	p.until(t, `$("#first-state").textContent.startsWith("The page waits")`)
 	// A minute ago the commands were shown.
-	evaluate[bool](t, p, `(() => {
-		const button = document.querySelector("#first-kubectl");
+	p.run(t, `const button = $("#first-kubectl");
 		const { now } = performance;
 		button.click();
 		performance.now = () => now.call(performance) - 61000;
 		button.click();
-		delete performance.now;
-		return true;
-	})()`)
-	p.until(t, `document.querySelector("#first-state").textContent.includes("readyz")`)
+		delete performance.now;`)
+	p.until(t, `$("#first-state").textContent.includes("readyz")`)
 	watch := program.Start(t, kubectlFor(t, v).Command("get", "pods", "-w"))
-	p.until(t, `document.querySelector("#first-state").textContent.startsWith("Your watch is here")`)
+	p.until(t, `$("#first-state").textContent.startsWith("Your watch is here")`)
 	watch.Interrupt(t)
 	watch.ExitCode(t, program.EndsWithin)
 	p.press(t, kb.Escape)
@@ -78,12 +75,12 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 		t.Error("the first view comes again after it was left")
 	}
 	p.navigate(t, v.URL+"/?tour=1")
-	p.until(t, `document.querySelector("#first")?.inert === false`)
-	p.do(t, chromedp.Click(chromedp.CSS(`[data-first-story="slow-watcher"]`)))
+	p.until(t, `$("#first")?.inert === false`)
+	p.click(t, `[data-first-story="slow-watcher"]`)
 	p.until(t, `!document.documentElement.dataset.first && document.body.dataset.story === "slow-watcher"`)
 	p.until(t, `localStorage.getItem("last-time") !== null`)
 	visit()
-	p.do(t, chromedp.Click(chromedp.CSS("#last-time")))
+	p.click(t, "#last-time")
 	p.until(t, `document.body.dataset.story === "slow-watcher"`)
 }
 
@@ -95,18 +92,18 @@ func TestASliderKeepsItsKeysAndChangesNeedAMark(t *testing.T) {
 	p := openPage(t, v.URL)
 	p.live(t, v)
 	p.press(t, "x")
-	evaluate[bool](t, p, `(document.querySelector("#traffic").focus(), true)`)
+	p.run(t, `$("#traffic").focus()`)
 	p.press(t, kb.Home)
 	if mode := evaluate[string](t, p, `document.body.dataset.mode`); mode != "live" {
 		t.Errorf("Home in a slider leads to %s", mode)
 	}
-	const disabled = `["#change-pod", "#delete-pod"].map((each) => document.querySelector(each).disabled).join()`
+	const disabled = `["#change-pod", "#delete-pod"].map((each) => $(each).disabled).join()`
 	if got := evaluate[string](t, p, disabled); got != "true,true" {
 		t.Errorf("without a marked pod Change and Delete are disabled: %s", got)
 	}
 	p.pick(t, "#create-pod")
 	p.until(t, disabled+
-		` === "false,false" && document.querySelector("#change-pod").textContent === "Change default/a"`)
+		` === "false,false" && $("#change-pod").textContent === "Change default/a"`)
 	p.pick(t, "#delete-pod")
 	p.until(t, disabled+` === "true,true"`)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -75,7 +74,7 @@ func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
 func TestAGuestToldOnThePage(t *testing.T) {
 	t.Parallel()
 	c := &crowd{pods: 5_000, ready: make(chan bool)}
-	if os.Getenv("FULL") != "" {
+	if full {
 		c.pods = 100_000
 	}
 	c.status.Store(http.StatusUnauthorized)
@@ -86,7 +85,7 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	p := openPage(t, guest.URL)
 	troubled := func(text string) {
 		t.Helper()
-		p.until(t, fmt.Sprintf(`document.querySelector("#guest-troubles").textContent.includes(%q)`, text))
+		p.until(t, `$("#guest-troubles").textContent.includes(%q)`, text)
 	}
 	again := func(status int) {
 		t.Helper()
@@ -104,7 +103,7 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	}
 	troubled("Log in again, and restart kubectl proxy")
 	p.until(t,
-		`document.querySelector("#open-lens.broken") !== null && document.querySelector("#banner").textContent.includes("401")`)
+		`$("#open-lens.broken") !== null && $("#banner").textContent.includes("401")`)
 	troubled("/metrics: 403 Forbidden. To read it takes the right to get the nonResourceURL /metrics")
 	again(http.StatusForbidden)
 	troubled(
@@ -114,17 +113,17 @@ func TestAGuestToldOnThePage(t *testing.T) {
 
 	began := time.Now()
 	again(0)
-	p.until(t, fmt.Sprintf(`document.querySelector("#guest-state").textContent.startsWith("pods: %d ")`, c.pods))
+	p.until(t, `$("#guest-state").textContent.startsWith("pods: %d ")`, c.pods)
 	t.Logf("%d pods are in the store after %v", c.pods, time.Since(began))
-	p.until(t, fmt.Sprintf(`document.querySelector('[data-text="indexer.n"]').textContent.replace(/\D/g, "") === "%d"`,
-		c.pods))
+	p.until(t, `$('[data-text="indexer.n"]').textContent.replace(/\D/g, "") === "%d"`,
+		c.pods)
 	t.Logf("and on the page after %v: %s", time.Since(began), evaluate[string](t, p,
-		`document.querySelector("#guest-state").textContent`))
+		`$("#guest-state").textContent`))
 	p.until(t,
-		`document.querySelector("#open-lens.broken") === null && !document.querySelector("#banner").textContent.includes("404")`)
+		`$("#open-lens.broken") === null && !$("#banner").textContent.includes("404")`)
 	close(c.ready)
 	changed := time.Now()
-	p.until(t, fmt.Sprintf(`window.listwatch.state.resources.pods?.stations.reflector.rv === "%d"`, c.pods+7))
+	p.until(t, `listwatch.state.resources.pods?.stations.reflector.rv === "%d"`, c.pods+7)
 	t.Logf("a change is on the page after %v", time.Since(changed))
 	frames := evaluate[int](t, p,
 		`new Promise((done) => { let n = 0; const end = performance.now() + 1000; (function frame() { n++; performance.now() < end ? requestAnimationFrame(frame) : done(n); })(); })`)

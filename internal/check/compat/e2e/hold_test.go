@@ -468,11 +468,11 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 		t.Helper()
 		program.Eventually(t, patience, func() (bool, string) { s := p.stage(t); return s.Mode == want, s.Mode })
 	}
-	p.do(t, chromedp.Click(chromedp.CSS("#hold")))
+	p.click(t, "#hold")
 	mode("held")
 	p.pick(t, "#create-pod")
 	held := func() []string {
-		return evaluate[[]string](t, p, `[...document.querySelectorAll("#held tr")].map((tr) => tr.held?.point ?? "")`)
+		return evaluate[[]string](t, p, `$$("#held tr").map((tr) => tr.held?.point ?? "")`)
 	}
 	// etcd runs by the wall and says every five seconds how far it is: that may be held, too. Nothing else happens in
 	// this world.
@@ -497,7 +497,7 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 			reached[each] = true
 		}
 		hopped = now.seqs()
-		p.do(t, chromedp.Click(chromedp.CSS("#hop")))
+		p.click(t, "#hop")
 	}
 	for _, want := range []string{"TxnCommitted", "Etcd3IncomingReceived", "IncomingReceived", "InputReceived",
 		"ResultReceived", "FrameDecoded", "ReflectorReceived", "HandlerCalled"} {
@@ -509,7 +509,7 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 		t.Errorf("the watchdog knows of %d pages and would wait %s", w.Attending, w.Unattended)
 	}
 	// Frozen is the view, held is the world: one does not hide the other.
-	freeze := func() { evaluate[bool](t, p, `(window.listwatch.player.toggle(), true)`) }
+	freeze := func() { evaluate[bool](t, p, `(listwatch.player.toggle(), true)`) }
 	freeze()
 	mode("frozen")
 	if !v.world(t).Held {
@@ -517,7 +517,7 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	}
 	freeze()
 	mode("held")
-	p.do(t, chromedp.Click(chromedp.CSS("#let-go")))
+	p.click(t, "#let-go")
 	mode("live")
 	program.Eventually(t, patience, func() (bool, string) {
 		w := v.world(t)
@@ -526,16 +526,18 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	p.sameAsServer(t, v)
 
 	// A gate of one station; and a page that goes while it is closed.
-	p.do(t, chromedp.Click(chromedp.CSS("#world-clock")), chromedp.Click(chromedp.CSS(`#world [data-gate="watcher"]`)))
+	p.click(t, "#world-clock", `#world [data-gate="watcher"]`)
 	program.Eventually(t, patience, func() (bool, string) {
 		closed := evaluate[string](t, p,
-			`document.querySelector("[data-gate-at=watcher]").dataset.closed + document.body.dataset.gates`)
+			`$("[data-gate-at=watcher]").dataset.closed + document.body.dataset.gates`)
 		return closed == "truewatcher", closed
 	})
 	mode("live")
 	p.do(t, chromedp.Navigate("about:blank"))
-	program.Eventually(t, 60*time.Second, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) { w := v.world(t); return w.Attending == 0, fmt.Sprint(w) })
+	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`) // what was left is let go by the watchdog
+	program.Eventually(t, patience, func() (bool, string) {
 		w := v.world(t)
-		return len(w.Gates) == 0 && w.Attending == 0 && w.LetGo != "", fmt.Sprintf("%+v", w)
+		return len(w.Gates) == 0 && !w.Held && w.LetGo != "", fmt.Sprintf("%+v", w)
 	})
 }

@@ -46,16 +46,17 @@ func runRelister(t *testing.T, server string) {
 func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	t.Parallel()
 	server := startViz(t, "-flight=off", "-ring-capacity=2")
+	post(t, server.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "4"}) // the ring runs over at once
 	lens := startViz(t, "-server", server.URL)
 	runRelister(t, lens.URL)
 	p := openPage(t, lens.URL)
-	p.until(t, `document.querySelector("#open-lens.broken") !== null`)
-	evaluate[bool](t, p, `(document.querySelector("#open-lens").click(), true)`)
-	p.until(t, `document.querySelector("#lens-rows").children.length > 5`)
+	p.until(t, `$("#open-lens.broken") !== null`)
+	p.run(t, `$("#open-lens").click()`)
+	p.until(t, `$("#lens-rows").children.length > 5`)
 	var sentence string
 	program.Eventually(t, patience, func() (bool, string) {
 		sentence = evaluate[string](t, p,
-			`document.querySelector("[data-finding=no-bookmarks] .finding")?.textContent ?? ""`)
+			`$("[data-finding=no-bookmarks] .finding")?.textContent ?? ""`)
 		return sentence != "", sentence
 	})
 	want :=
@@ -65,11 +66,11 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 		t.Errorf("got %q", sentence)
 	}
 	if chapter := evaluate[string](t, p,
-		`document.querySelector("[data-finding=no-bookmarks] a").getAttribute("href")`); chapter != "/book/06-cacher" {
+		`$("[data-finding=no-bookmarks] a").getAttribute("href")`); chapter != "/book/06-cacher" {
 		t.Errorf("it is explained at %q", chapter)
 	}
 	for _, id := range []string{"create-pod", "change-pod", "delete-pod", "open-stories", "open-knobs"} {
-		if evaluate[bool](t, p, `document.querySelector("#`+id+`").checkVisibility()`) {
+		if evaluate[bool](t, p, `$("#`+id+`").checkVisibility()`) {
 			t.Errorf("a guest is offered #%s", id)
 		}
 	}
@@ -85,7 +86,7 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	p.replaysWhatPassed(t, server)
 }
 
-const relisterIsDrawn = `[...document.querySelectorAll("#watchers .name")].some((each) => each.checkVisibility({ visibilityProperty: true }) && /^relister/.test(each.textContent))`
+const relisterIsDrawn = `$$("#watchers .name").some((each) => each.checkVisibility({ visibilityProperty: true }) && /^relister/.test(each.textContent))`
 
 // replaysWhatPassed records with another lens, and sees in the recording, without any server, what passed it.
 func (p *page) replaysWhatPassed(t *testing.T, server *viz) {
@@ -126,21 +127,19 @@ func (p *page) replaysWhatPassed(t *testing.T, server *viz) {
 // watchesAsAGuest sees our own client half on the other program's server half, and lets it watch something else.
 func (p *page) watchesAsAGuest(t *testing.T, lens *viz) {
 	t.Helper()
-	evaluate[bool](t, p, `(document.querySelector("#lens-close").click(), true)`)
-	p.until(t, `Number(document.querySelector('[data-text="indexer.n"]').textContent) > 0`)
-	p.until(t, `document.querySelector('[data-theirs="ring capacity"]').textContent === "2"`)
-	p.until(t, `Number(document.querySelector('[data-theirs="dispatch dispatched"]').textContent) > 0`)
+	p.run(t, `$("#lens-close").click()`)
+	p.until(t, `Number($('[data-text="indexer.n"]').textContent) > 0`)
+	p.until(t, `$('[data-theirs="ring capacity"]').textContent === "2"`)
+	p.until(t, `Number($('[data-theirs="dispatch dispatched"]').textContent) > 0`)
 	if evaluate[bool](t, p,
-		`document.querySelector('[data-text="ring.newest"]').checkVisibility({ visibilityProperty: true })`) {
+		`$('[data-text="ring.newest"]').checkVisibility({ visibilityProperty: true })`) {
 		t.Error("a ring is drawn that is not ours")
 	}
 	p.shootIfAsked(t, "14-guest.png")
-	evaluate[bool](t, p,
-		`(document.querySelector("#guest").elements.resources.value = "namespaces, pods", document.querySelector("#guest button").click(), true)`)
+	p.run(t, `$("#guest").elements.resources.value = "namespaces, pods", $("#guest button").click()`)
 	p.until(t, `[...document.querySelector("#resource").options].some((each) => each.value === "namespaces")`)
-	evaluate[bool](t, p,
-		`(document.querySelector("#resource").value = "namespaces", document.querySelector("#resource").dispatchEvent(new Event("change", { bubbles: true })), true)`)
-	p.until(t, `Number(document.querySelector('[data-text="indexer.n"]').textContent) === 4`)
+	p.run(t, `$("#resource").value = "namespaces", $("#resource").dispatchEvent(new Event("change", { bubbles: true }))`)
+	p.until(t, `Number($('[data-text="indexer.n"]').textContent) === 4`)
 	response, err := http.Post(lens.URL+"/viz/guest", "application/json",
 		strings.NewReader(`{"resources":["gadgets.example.com"]}`))
 	if err != nil {

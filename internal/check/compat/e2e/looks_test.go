@@ -16,6 +16,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// full asks for everything, and not for a sample of what only repeats: `make full` sets it.
+var full = os.Getenv("FULL") != ""
+
 var (
 	screenshots = flag.String("screenshots", "", "write the pictures of all key moments into this folder")
 	opening     = flag.String("opening", "", "write the README's pictures and films, stage- and film-light.png and "+
@@ -59,14 +62,11 @@ func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
 // since.
 func (p *page) rest(t *testing.T) {
 	t.Helper()
-	evaluate[bool](t, p, `(async () => {
-		const frame = () => new Promise(requestAnimationFrame);
+	p.run(t, `const frame = () => new Promise(requestAnimationFrame);
 		await frame();
 		await Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {})));
-		do await frame(); while (window.listwatch.stage.scene.stale);
-		await frame();
-		return true;
-	})()`)
+		do await frame(); while (listwatch.stage.scene.stale);
+		await frame();`)
 }
 
 // see returns what is to be seen.
@@ -89,7 +89,7 @@ func (p *page) see(t *testing.T) image.Image {
 func (p *page) shoot(t *testing.T, file string) {
 	t.Helper()
 	// what the page said while it was on its way here
-	evaluate[bool](t, p, `(document.querySelector("#notice").textContent = "", true)`)
+	p.run(t, `$("#notice").textContent = ""`)
 	var small bytes.Buffer
 	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,5 +23,23 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	// Tests without a page wait for programs most of the time. Pages are limited by seats.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(tests{m})
+}
+
+// tests are those of this package, in one browser.
+type tests struct{ *testing.M }
+
+// Run runs them.
+func (m tests) Run() int {
+	code := m.M.Run()
+	if err := closeChromium(); err != nil {
+		fmt.Fprintln(os.Stderr, "close the browser:", err)
+		code = 1
+	}
+	return code
 }

@@ -31,9 +31,9 @@ var keyMoments = []keyMoment{
 	{"07-dispatch", "busy", "DispatchStarted", -2, ""},
 	{"08-budget", "slow", "DispatchBlocked", 0, ""},
 	{"09-evicted", "slow", "WatcherForced", 0, ""},
-	{"10-followed", "life", "HandlerCalled", 2, `window.listwatch.follow.set("default/a")`},
+	{"10-followed", "life", "HandlerCalled", 2, `listwatch.follow.set("default/a")`},
 	{"11-presenter", "busy", "InputSent", -1,
-		`document.querySelector("#presenter").click(); document.querySelector("[data-station=watcher]").focus()`},
+		`$("#presenter").click(); $("[data-station=watcher]").focus()`},
 	{"12-start", "start", "ReflectorSynced", -1, ""},
 }
 
@@ -92,7 +92,7 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 	for _, l := range looks[:2] {
 		p.do(t, l.wear(1))
 		p.stand(t, v, keyMoments[0])
-		p.run(t, keyMoments[0])
+		p.hurry(t, keyMoments[0])
 		p.shoot(t, filepath.Join(*opening, "stage-"+l.name+".png"))
 	}
 	p.filmReady(t)
@@ -110,36 +110,30 @@ func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
 		shown := p.moment(t)
 		return shown.Mode == "replay" && shown.Head >= seq, fmt.Sprintf("%s: %+v", m.name, shown)
 	})
-	evaluate[bool](t, p, fmt.Sprintf(`(async () => {
-		document.querySelector("#banner button").click();
+	p.run(t, `$("#banner button").click();
 		await window.listwatch.player.seek(%d);
-		%s;
-		return true;
-	})()`, seq, m.then))
+		%s;`, seq, m.then)
 	program.Eventually(t, patience, func() (bool, string) {
 		shown := p.moment(t)
 		return shown.Seq == seq, fmt.Sprintf("%s: at %d, want %d", m.name, shown.Seq, seq)
 	})
 }
 
-// run comes to a moment in a hurry, so that the tokens of what happened before it are still on their way.
-func (p *page) run(t *testing.T, m keyMoment) {
+// hurry comes to a moment, so that the tokens of what happened before it are still on their way.
+func (p *page) hurry(t *testing.T, m keyMoment) {
 	t.Helper()
-	evaluate[bool](t, p, fmt.Sprintf(`(async () => {
-		const { player } = window.listwatch;
+	p.run(t, `const { player } = window.listwatch;
 		const target = %d;
 		await player.seek(target - 30);
 		player.playTo(target + 30);
-		do await new Promise(requestAnimationFrame); while (player.mode === "playing" && (player.cursor < target || window.listwatch.picture().moving.length === 0));
-		player.freeze();
-		return true;
-	})()`, m.seq(t)))
+		do await new Promise(requestAnimationFrame); while (player.mode === "playing" && (player.cursor < target || listwatch.picture().moving.length === 0));
+		player.freeze();`, m.seq(t))
 }
 
 // judge holds what must be the same wherever the picture is taken.
 func (p *page) judge(t *testing.T, m keyMoment) {
 	t.Helper()
-	said := evaluate[string](t, p, `document.querySelector("#sentence .words").textContent`)
+	said := evaluate[string](t, p, `$("#sentence .words").textContent`)
 	if said == "" {
 		t.Errorf("%s: nothing is said", m.name)
 	}

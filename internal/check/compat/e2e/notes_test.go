@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -23,7 +22,7 @@ func TestTheNotesFollowTheStage(t *testing.T) {
 		return strings.HasSuffix(info.URL,
 			"/viz/notes")
 	})
-	p.do(t, chromedp.KeyEvent("q"))
+	p.press(t, "q")
 	ctx, closeTab := chromedp.NewContext(p.ctx, chromedp.WithTargetID(<-opened))
 	notes := &page{ctx: ctx}
 	if err := chromedp.Listen(ctx, notes.listen); err != nil {
@@ -35,35 +34,32 @@ func TestTheNotesFollowTheStage(t *testing.T) {
 	})
 
 	notes.until(t,
-		`document.querySelector("#silent").hidden && document.querySelector("#station").hidden && !document.querySelector("#told").hidden`)
+		`$("#silent").hidden && $("#station").hidden && !$("#told").hidden`)
 	for _, next := range []struct{ station, title, then string }{{"http", "HTTP handler", "etcd"}, {"etcd", "etcd",
 		"etcd3 watchChan"}} {
-		p.do(t, chromedp.KeyEvent("\u0307")) // PageDown, which is what a clicker sends
-		p.until(t, fmt.Sprintf(`document.querySelector(".spot .station.lit")?.dataset.station === %q`, next.station))
-		notes.until(t, fmt.Sprintf(
-			`document.querySelector("#station-title").textContent === %q && document.querySelector("#next").textContent === "then: %s" &&
-			document.querySelector("#leaf").textContent.includes("Why it exists") && document.querySelector("#leaf button") === null`, next.title, next.then))
+		p.press(t, "\u0307") // PageDown, which is what a clicker sends
+		p.until(t, `$(".spot .station.lit")?.dataset.station === %q`, next.station)
+		notes.until(t, `$("#station-title").textContent === %q && $("#next").textContent === "then: %s" &&
+			$("#leaf").textContent.includes("Why it exists") && $("#leaf button") === null`, next.title, next.then)
 	}
 	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`)
 	p.strike(t, " ")
 	p.until(t, `document.body.dataset.mode === "frozen"`)
-	said := evaluate[string](t, p, `document.querySelector("#sentence .words").textContent`)
-	notes.until(t, fmt.Sprintf(
-		`document.querySelector("#sentence").textContent === %q && document.querySelector("#moment").textContent === "record %d, frozen"`, said, p.moment(t).Seq))
-	p.do(t, chromedp.Click(chromedp.CSS("#open-stories")), chromedp.Click(chromedp.CSS(`[data-play="loses-nothing"]`)))
+	said := evaluate[string](t, p, `$("#sentence .words").textContent`)
+	notes.until(t, `$("#sentence").textContent === %q && $("#moment").textContent === "record %d, frozen"`, said, p.moment(t).Seq)
+	p.click(t, "#open-stories", `[data-play="loses-nothing"]`)
 	notes.until(t,
-		`!document.querySelector("#story").hidden && document.querySelector("#story-symptom").textContent.length > 20 && document.querySelector("#story-said").textContent.length > 20`)
+		`!$("#story").hidden && $("#story-symptom").textContent.length > 20 && $("#story-said").textContent.length > 20`)
 	notes.standsOut(t, "the notes", "main *, header *", 10)
 	notes.do(t, chromedp.Click("#again"))
-	notes.until(t, `/^0:0[0-4]$/.test(document.querySelector("#elapsed").textContent)`)
-	notes.until(t, `document.querySelector("#plan [open] summary").textContent === "0:00 Welcome 5 minutes left"`)
-	evaluate[bool](t, notes,
-		`(performance.now = ((now) => () => now() + 50 * 60e3)(performance.now.bind(performance)), true)`)
+	notes.until(t, `/^0:0[0-4]$/.test($("#elapsed").textContent)`)
+	notes.until(t, `$("#plan [open] summary").textContent === "0:00 Welcome 5 minutes left"`)
+	notes.run(t, `performance.now = ((now) => () => now() + 50 * 60e3)(performance.now.bind(performance))`)
 	notes.until(t,
-		`document.querySelector("#plan [open] summary").textContent === "0:30 Versions, lists and watches 10 minutes left"
-		&& document.querySelectorAll("#plan [open] li").length === 4 && document.querySelector("#plan [open]").textContent.includes("If late")`)
+		`$("#plan [open] summary").textContent === "0:30 Versions, lists and watches 10 minutes left"
+		&& $$("#plan [open] li").length === 4 && $("#plan [open]").textContent.includes("If late")`)
 	p.strike(t, "a")
-	notes.until(t, `!document.querySelector("#silent").hidden && document.querySelector("#told").hidden`)
+	notes.until(t, `!$("#silent").hidden && $("#told").hidden`)
 }
 
 // TestTheHandoutIsTwoPages prints it as an attendee's browser does, on A4.

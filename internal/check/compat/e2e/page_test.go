@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,8 +37,8 @@ type stageQueue struct {
 }
 
 const readStage = `(() => {
-	const all = (name) => [...document.querySelectorAll("[" + name + "]")];
-	const ring = document.querySelector("[data-station=ring]");
+	const all = (name) => $$("[" + name + "]");
+	const ring = $("[data-station=ring]");
 	const owner = (el, name) => el.closest("[" + name + "]")?.getAttribute(name) ?? "";
 	return {
 		Seq: document.body.getAttribute("data-seq"), Mode: document.body.getAttribute("data-mode"),
@@ -68,7 +66,7 @@ func (p *page) live(t *testing.T, v *viz) {
 	var snapshot struct{ Seq uint64 }
 	v.Get(t, "/viz/snapshot", &snapshot)
 	program.Eventually(t, patience, func() (bool, string) {
-		feed := evaluate[string](t, p, `document.querySelector("#mode").dataset.state`)
+		feed := evaluate[string](t, p, `$("#mode").dataset.state`)
 		seq := p.stage(t).Seq
 		shown, err := strconv.ParseUint(seq, 10, 64)
 		holds := feed == "live" && err == nil && shown >= snapshot.Seq
@@ -80,10 +78,9 @@ func (p *page) live(t *testing.T, v *viz) {
 // that is said there.
 func (p *page) observe(t *testing.T) {
 	t.Helper()
-	evaluate[bool](t, p, `(() => {
-		const seen = window.seen = {};
+	p.run(t, `const seen = window.seen = {};
 		const said = window.said = new Set();
-		const body = document.querySelector("#records");
+		const body = $("#records");
 		const look = () => {
 			for (const tr of body.rows) {
 				const [station, key] = [tr.cells[2].textContent, tr.cells[5].textContent];
@@ -92,9 +89,7 @@ func (p *page) observe(t *testing.T) {
 			}
 		};
 		new MutationObserver(look).observe(body, { subtree: true, childList: true, characterData: true });
-		look();
-		return true;
-	})()`)
+		look();`)
 }
 
 // seen returns when the object was first seen at each station.
@@ -212,8 +207,7 @@ func TestAPodsTokenReachesTheHandlerAtReadingPace(t *testing.T) {
 	p := openPage(t, v.URL)
 	p.live(t, v)
 	p.observe(t)
-	evaluate[bool](t, p, `(() => {
-		const { player } = listwatch;
+	p.run(t, `const { player } = listwatch;
 		let seq = player.head + 1;
 		const look = () => {
 			for (; seq <= player.head; seq++) {
@@ -222,9 +216,7 @@ func TestAPodsTokenReachesTheHandlerAtReadingPace(t *testing.T) {
 			}
 			requestAnimationFrame(look);
 		};
-		look();
-		return true;
-	})()`)
+		look();`)
 	create(t, k, podManifest("a"))
 	created := time.Now()
 	program.Eventually(t, 10*time.Second, func() (bool, string) {
@@ -247,129 +239,6 @@ func TestAPodsTokenReachesTheHandlerAtReadingPace(t *testing.T) {
 	} {
 		if seen[station].IsZero() {
 			t.Errorf("default/a was not seen at %s on its way: %v", station, seen)
-		}
-	}
-}
-
-func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
-	t.Parallel()
-	v := startViz(t, "-demo=false")
-	k := kubectlFor(t, v)
-	p := openPage(t, v.URL)
-	var before []string
-	program.Eventually(t, patience, func() (bool, string) { // the informer's, the scheduler's, and one per kubelet
-		before = p.stage(t).Watchers
-		return len(before) >= 4, fmt.Sprint(before)
-	})
-	p.live(t, v)
-	before = p.stage(t).Watchers
-
-	watch := program.Start(t, k.Command("get", "pods", "-w"))
-	var own string
-	program.Eventually(t, patience, func() (bool, string) {
-		now := p.stage(t).Watchers
-		for _, id := range now {
-			if !slices.Contains(before, id) {
-				own = id
-			}
-		}
-		return own != "", fmt.Sprintf("watchers were %v and are %v", before, now)
-	})
-	queues := p.stage(t).Queues
-	for _, name := range []string{"input", "result"} {
-		if !slices.ContainsFunc(queues, func(q stageQueue) bool { return q.Name == name && q.Watcher == own }) {
-			t.Errorf("watcher %s has no %s: %+v", own, name, queues)
-		}
-	}
-	watch.Interrupt(t)
-	watch.ExitCode(t, program.EndsWithin)
-	program.Eventually(t, patience, func() (bool, string) {
-		now := p.stage(t).Watchers
-		return !slices.Contains(now, own), fmt.Sprintf("watchers are %v", now)
-	})
-	if now := p.stage(t).Watchers; !slices.Equal(now, before) {
-		t.Errorf("watchers are %v, want %v as before", now, before)
-	}
-}
-
-// TestWhatStrangersWriteIsShownAsText sends everything the page shows of strangers through it: a request line, a
-// selector, a client's name, a label.
-func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
-	t.Parallel()
-	const harm = `<img src=x onerror="document.body.dataset.harmed=1"><script>document.body.dataset.harmed=1</script>`
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
-	p.observe(t)
-	query := url.Values{"watch": {"true"}, "timeoutSeconds": {"1"}, "fieldSelector": {"metadata.name=" + harm}}
-	request, err := http.NewRequest(http.MethodGet, v.URL+"/api/v1/pods?"+query.Encode(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("User-Agent", harm)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	program.Eventually(t, patience, func() (bool, string) { // otherwise the test proves nothing
-		shown := evaluate[bool](t, p, `[...window.said].some((text) => text.includes("onerror"))`)
-		return shown, "what a stranger wrote is not shown at all"
-	})
-	create(t, kubectlFor(t, v), strings.Replace(podManifest("a"), "  labels:", "  annotations: {harm: '"+harm+
-		"'}\n  labels:", 1))
-	program.Eventually(t, patience, func() (bool, string) {
-		seen := p.seen(t, "default/a")
-		return !seen["handler"].IsZero(), fmt.Sprint(seen)
-	})
-	if evaluate[bool](t, p, "document.body.dataset.harmed !== undefined || document.querySelector('img, main "+
-		"script') !== null") {
-		t.Error("what a stranger wrote became part of the page")
-	}
-}
-
-func TestTheButtonsActOnTheCluster(t *testing.T) {
-	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
-	k := kubectlFor(t, v)
-	p.pick(t, "#create-pod")
-	var name string
-	program.Eventually(t, patience, func() (bool, string) {
-		name = strings.TrimSpace(k.Run(t, "get", "pods", "-o", "name"))
-		return strings.HasPrefix(name, "pod/"), name
-	})
-	version := k.Run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
-	p.live(t, v)
-	p.pick(t, "#change-pod")
-	program.Eventually(t, patience, func() (bool, string) {
-		now := k.Run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
-		return now != version, "resourceVersion is still " + now
-	})
-	p.pick(t, "#delete-pod")
-	program.Eventually(t, patience, func() (bool, string) {
-		left := k.Run(t, "get", "pods", "-o", "name")
-		return left == "", left
-	})
-}
-
-func TestTheStageAndTheBookAreDrawnInLightAndDark(t *testing.T) {
-	t.Parallel()
-	v := startBook(t)
-	p := openPage(t, "about:blank")
-	for _, scheme := range []string{"light", "dark"} {
-		for _, path := range []string{"/", "/book/", "/book/06-cacher"} {
-			p.do(t, colorScheme(scheme))
-			p.navigate(t, v.URL+path)
-			background := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
-			var r, g, b int
-			if _, err := fmt.Sscanf(background, "rgb(%d, %d, %d)", &r, &g, &b); err != nil {
-				t.Fatalf("%s: background %q: %v", path, background, err)
-			}
-			if dark := r+g+b < 3*128; dark != (scheme == "dark") {
-				t.Errorf("%s has background %s in the %s scheme", path, background, scheme)
-			}
 		}
 	}
 }

@@ -21,7 +21,7 @@ const stacked = `(() => {
 			if (name < other && box.left < theirs.right && theirs.left < box.right && box.top < theirs.bottom - 1 && theirs.top < box.bottom - 1) wrong.push(name + " stands on " + other);
 		}
 	}
-	const ground = document.querySelector(".ground");
+	const ground = $(".ground");
 	if (ground.scrollWidth > ground.clientWidth || document.documentElement.scrollWidth > innerWidth) wrong.push("it scrolls sideways");
 	const scale = scene.root.getScreenCTM().a;
 	for (const el of scene.root.querySelectorAll("text:not(.fine)")) {
@@ -39,7 +39,7 @@ const stacked = `(() => {
 })()`
 
 // untouchable are the controls in sight that a finger misses.
-const untouchable = `[...document.querySelectorAll("button, select, a.button, a.main, .bar a")]
+const untouchable = `$$("button, select, a.button, a.main, .bar a")
 	.filter((el) => el.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !el.closest(".records, dialog"))
 	.map((el) => [el, el.getBoundingClientRect()]).filter(([, box]) => box.width < 39.5 || box.height < 39.5)
 	.map(([el, box]) => (el.id || el.className || el.textContent) + " is " + Math.round(box.width) + " by " + Math.round(box.height))`
@@ -51,7 +51,7 @@ func (p *page) tap(t *testing.T, selector string) {
 		X, Y float64
 		Over string
 	}](t, p, fmt.Sprintf(`(() => {
-		const el = document.querySelector(%q);
+		const el = $(%q);
 		const box = el.getBoundingClientRect();
 		const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
 		const top = document.elementFromPoint(x, y);
@@ -67,8 +67,8 @@ func (p *page) tap(t *testing.T, selector string) {
 // as they fit there.
 func inSight(stations, over string) string {
 	return fmt.Sprintf(`(() => {
-		const titles = [...document.querySelectorAll(%q)].map((el) => el.querySelector(".title").getBoundingClientRect());
-		const edge = document.querySelector(%q).getBoundingClientRect().top;
+		const titles = $$(%q).map((el) => el.querySelector(".title").getBoundingClientRect());
+		const edge = $(%q).getBoundingClientRect().top;
 		const top = Math.min(...titles.map((box) => box.top));
 		return titles.length > 0 && top >= 0 && titles.every((box) => box.bottom <= edge || box.bottom - top > edge);
 	})()`, stations, over)
@@ -82,7 +82,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	p := openPage(t, "about:blank")
 	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/?take=busy"))
 	p.until(t,
-		`window.listwatch?.player.recording && listwatch.player.head > 0 && document.querySelectorAll("#watchers .lane").length > 0`)
+		`window.listwatch?.player.recording && listwatch.player.head > 0 && $$("#watchers .lane").length > 0`)
 	check := func(where string) {
 		t.Helper()
 		p.rest(t)
@@ -114,7 +114,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	p.until(t, `!document.body.dataset.story`)
 
 	p.do(t, chromedp.Navigate(v.URL+"/?take=tour&tour=1"))
-	p.until(t, `document.querySelector("#first")?.inert === false && window.listwatch?.player.recording`)
+	p.until(t, `$("#first")?.inert === false && window.listwatch?.player.recording`)
 	if wrong := evaluate[[]string](t, p, untouchable); len(wrong) > 0 {
 		t.Errorf("the first view: %s", strings.Join(wrong, "; "))
 	}
@@ -123,7 +123,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 		p.stop(t, step)
 		if step == 7 {
 			p.tap(t, "#tour-next")
-			p.until(t, `document.querySelector("#tour-happened").textContent !== ""`)
+			p.until(t, `$("#tour-happened").textContent !== ""`)
 			p.stop(t, step)
 		}
 		p.until(t, inSight(".station.visited", "#tour"))
@@ -133,9 +133,9 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	p.until(t, `document.body.dataset.tour === "end"`)
 
 	p.do(t, looks[0].wear(1)) // the phone is turned, and large
-	p.until(t, `!document.querySelector("#stage").classList.contains("tall")`)
+	p.until(t, `!$("#stage").classList.contains("tall")`)
 	p.rest(t)
-	if moved := evaluate[int](t, p, `document.querySelectorAll(".scenery > .station[transform]").length`); moved > 0 {
+	if moved := evaluate[int](t, p, `$$(".scenery > .station[transform]").length`); moved > 0 {
 		t.Errorf("on the wide stage %d stations stand where they stood on the tall one", moved)
 	}
 }

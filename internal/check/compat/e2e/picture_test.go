@@ -54,7 +54,7 @@ func (p *page) watchPicture(t *testing.T, n int) (found []string, moving int) {
 			const of = %s;
 			const [found, seen] = [[], { n: 0, moving: 0 }];
 			const look = () => {
-				const p = listwatch.picture({ texts: false });
+				const p = $picture();
 				found.push(...of(p));
 				seen.moving += p.moving.length;
 				if (++seen.n < %d) return requestAnimationFrame(look);
@@ -67,14 +67,17 @@ func (p *page) watchPicture(t *testing.T, n int) (found []string, moving int) {
 	return found, moving
 }
 
-// TestThePictureNeverContradictsItself looks at two thousand frames: live at four rates, frozen, scrubbed, in a replay,
+// TestThePictureNeverContradictsItself looks at eight hundred frames, two thousand with FULL: live at four rates, frozen, scrubbed, in a replay,
 // and while the world is held.
 func TestThePictureNeverContradictsItself(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
 	p := openPage(t, v.URL)
 	p.live(t, v)
-	const frames = 250
+	frames := 100
+	if full {
+		frames = 250
+	}
 	looks := func(name string) {
 		t.Helper()
 		found, moving := p.watchPicture(t, frames)
@@ -96,15 +99,19 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 	p.caughtUp(t, v)
 	p.strike(t, " ")
 	looks("frozen")
-	evaluate[bool](t, p, `(async () => { await listwatch.player.seek(listwatch.player.head - 400); return true; })()`)
+	p.run(t, `await listwatch.player.seek(listwatch.player.head - 400);`)
 	looks("scrubbed")
-	evaluate[bool](t, p, `(async () => { await listwatch.player.play(); return true; })()`)
+	p.run(t, `await listwatch.player.play();`)
 	looks("replay")
 	p.strike(t, "End")
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
 	looks("held")
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
-	p.caughtUp(t, v)
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "0"})
+	p.sameAsServer(t, v) // of ten thousand a second it was sent sums
+	if lost := evaluate[float64](t, p, "listwatch.state.lost"); lost != 0 {
+		t.Errorf("%v records lost", lost)
+	}
 }
 
 // caughtUp waits until the cursor has come to the record that is the newest now.
@@ -213,7 +220,7 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	p.live(t, v)
 	journey := func() string {
 		return evaluate[string](t, p, `(() => {
-			const el = document.querySelector("#journey");
+			const el = $("#journey");
 			return [el.hidden ? "hidden" : el.dataset.key, ...[...el.querySelectorAll("li.past b")].map((b) => b.textContent)].join(" ");
 		})()`)
 	}
@@ -229,13 +236,13 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	arrives("default/by-kubectl")
 	p.pick(t, "#create-pod") // a hand's own write comes before one that was only seen
 	arrives("default/a")
-	if hidden := evaluate[bool](t, p, `document.querySelector("#biography").hidden`); !hidden {
+	if hidden := evaluate[bool](t, p, `$("#biography").hidden`); !hidden {
 		t.Error("the biography is open, though no key or click asked for it")
 	}
-	p.do(t, chromedp.Click(chromedp.CSS("#journey-more")))
-	p.until(t, `!document.querySelector("#biography").hidden`)
-	p.do(t, chromedp.Click(chromedp.CSS("#journey-end")))
-	p.until(t, `document.querySelector("#journey").hidden && document.querySelector("#biography").hidden`)
+	p.click(t, "#journey-more")
+	p.until(t, `!$("#biography").hidden`)
+	p.click(t, "#journey-end")
+	p.until(t, `$("#journey").hidden && $("#biography").hidden`)
 	k.Run(t, "delete", "pod", "another", "--wait=false", "--now")
 	arrives("default/another")
 }
@@ -257,9 +264,9 @@ func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 	p.until(t, `window.listwatch`)
 	p.pick(t, "#create-pod")
 	p.until(t, `listwatch.follow.key === "default/a"`)
-	evaluate[bool](t, p, `(come(), true)`)
+	p.run(t, `come()`)
 	p.live(t, v)
-	p.until(t, `listwatch.follow.key === "default/a" && document.querySelectorAll("#journey li.past").length === 14`)
+	p.until(t, `listwatch.follow.key === "default/a" && $$("#journey li.past").length === 14`)
 }
 
 // TestTheMachineryIsShownOnDemand turns the machinery on and off: what is drawn changes, the names outsiders rely on do
@@ -277,11 +284,11 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 	look := func() drawn {
 		return evaluate[drawn](t, p, `(() => {
 			const of = { lock: "[data-lock]", budget: "#battery", goroutine: "[data-role]", hand: "#hand-end" };
-			const seen = (css) => document.querySelector(css).checkVisibility({ visibilityProperty: true });
+			const seen = (css) => $(css).checkVisibility({ visibilityProperty: true });
 			return {
 				Detail: document.body.dataset.detail, Address: location.search.replace(/tour=0&?/, "").replace(/[?&]$/, ""),
 				Seen: Object.keys(of).filter((name) => seen(of[name])),
-				Names: document.querySelectorAll("[data-station], [data-queue][data-len][data-cap], [data-role], [data-lock]").length,
+				Names: $$("[data-station], [data-queue][data-len][data-cap], [data-role], [data-lock]").length,
 			};
 		})()`)
 	}
@@ -296,15 +303,12 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 		t.Errorf("with the machinery: %+v, want all of it, at an address that says so, and %d names", all, path.Names)
 	}
 	p.strike(t, "k")
-	const quiet = `document.querySelector("[data-station=ring]").classList.contains("quiet") && getComputedStyle(document.querySelector("#ring-cells")).opacity === "0.45"`
+	const quiet = `$("[data-station=ring]").classList.contains("quiet") && getComputedStyle($("#ring-cells")).opacity === "0.45"`
 	p.until(t, quiet)
-	evaluate[bool](t, p, `(() => {
-		const ring = document.querySelector("[data-station=ring]");
+	p.run(t, `const ring = $("[data-station=ring]");
 		window.stirred = [];
 		new MutationObserver(() => window.stirred.push([ring.classList.contains("quiet"), listwatch.player.cursor])).observe(ring, { attributeFilter: ["class"] });
-		document.querySelector("#create-pod").click();
-		return true;
-	})()`)
+		$("#create-pod").click();`)
 	p.until(t, `window.stirred.length > 1 && `+quiet)
 	if woken := evaluate[bool](t, p, `(() => {
 		const [[asleep, seq]] = window.stirred.filter(([asleep]) => !asleep);
@@ -334,8 +338,8 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 	p.until(t, `document.body.dataset.mode === "held"`)
 	p.pick(t, "#create-pod")
 	// the next hop leads into etcd
-	p.until(t, `document.querySelector("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`)
-	const named = `[...document.querySelectorAll("[data-gate-at]")].find((g) => (g.dataset.keys ?? "").split(" ").includes("default/a") && g.querySelector(".who").textContent === "a")`
+	p.until(t, `$("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`)
+	const named = `$$("[data-gate-at]").find((g) => (g.dataset.keys ?? "").split(" ").includes("default/a") && g.querySelector(".who").textContent === "a")`
 	// hop by hop, until what stands there has the pod in its hands
 	program.Eventually(t, patience, func() (bool, string) {
 		if evaluate[bool](t, p, "Boolean("+named+")") {
@@ -348,16 +352,16 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 		const gate = `+named+`;
 		gate.dispatchEvent(new MouseEvent("click", { bubbles: true }));
 		const row = document.activeElement.closest("tr");
-		const back = document.querySelector("[data-gate-at].pointed");
+		const back = $("[data-gate-at].pointed");
 		gate.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
-		const rows = [...document.querySelectorAll("#held tr")].filter((tr) => tr.classList.contains("pointed") === (tr.held.station === gate.dataset.gateAt));
-		return [row?.held.station === gate.dataset.gateAt, back === gate, rows.length === document.querySelectorAll("#held tr").length].join();
+		const rows = $$("#held tr").filter((tr) => tr.classList.contains("pointed") === (tr.held.station === gate.dataset.gateAt));
+		return [row?.held.station === gate.dataset.gateAt, back === gate, rows.length === $$("#held tr").length].join();
 	})()`)
 	if linked != "true,true,true" {
 		t.Errorf("from the gate to its goroutine, and back: %s", linked)
 	}
 	if held := evaluate[string](t, p,
-		`listwatch.picture({ texts: false }).held.map((h) => h.key).join()`); !strings.Contains(held, "default/a") {
+		`$picture().held.map((h) => h.key).join()`); !strings.Contains(held, "default/a") {
 		t.Errorf("the picture says that these are held: %q", held)
 	}
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})

@@ -8,13 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
-	"listwatch/internal/check/compat/program"
 	"listwatch/internal/observe/probe"
 )
 
-// TestEveryStoryAndKnobOfThePage plays the stories one after the other on the machine, and turns every knob by clicks.
+// TestEveryStoryAndKnobOfThePage plays two stories one after the other on the machine, with FULL all of them, and turns every knob by clicks.
 func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -22,12 +19,14 @@ func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	p.live(t, v)
 	var all []told
 	v.Get(t, "/viz/scenarios", &all)
-	if n := evaluate[int](t, p, `document.querySelectorAll("[data-play]").length`); n < 12 || n != len(all) {
+	if n := evaluate[int](t, p, `$$("[data-play]").length`); n < 12 || n != len(all) {
 		t.Errorf("the gallery offers %d stories, the program %d", n, len(all))
 	}
+	played := 0
 	for _, each := range all {
-		if each.Alone == "" { // the others are told from their recordings
+		if each.Alone == "" && (full || played < 2) { // the others are told from their recordings
 			v.play(t, each.ID)
+			played++
 		}
 	}
 	p.addWatcher(t)
@@ -41,27 +40,23 @@ func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 func (p *page) addWatcher(t *testing.T) {
 	t.Helper()
 	p.pick(t, "#add-watcher")
-	evaluate[bool](t, p, `(() => {
-		const form = document.querySelector("#watcher-form");
+	p.run(t, `const form = $("#watcher-form");
 		form.elements.labelSelector.value = "app notin (none)";
-		form.elements.fieldSelector.value = "metadata.name!=none";
-		return true;
-	})()`)
-	p.do(t, chromedp.Click(chromedp.CSS("#watcher-form [name=watchList]")),
-		chromedp.Click(chromedp.CSS("#watcher-form .main")))
+		form.elements.fieldSelector.value = "metadata.name!=none";`)
+	p.click(t, "#watcher-form [name=watchList]", "#watcher-form .main")
 	p.until(t,
-		`[...document.querySelectorAll("[data-watcher] title")].some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
+		`$$("[data-watcher] title").some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
 	p.until(t,
-		`[...document.querySelectorAll("[data-watcher] title")].some((el) => el.textContent.includes("metadata.name") && el.textContent.includes("notin"))`)
-	p.do(t, chromedp.Click(chromedp.CSS("[data-station=wire] .title")), chromedp.Click(chromedp.CSS("#tab-bytes")))
+		`$$("[data-watcher] title").some((el) => el.textContent.includes("metadata.name") && el.textContent.includes("notin"))`)
+	p.click(t, "[data-station=wire] .title", "#tab-bytes")
 	p.until(t,
-		`/bytes in \d+ chunks.*GET \/api\/v1\/pods.*200 OK.*chunk of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
+		`/bytes in \d+ chunks.*GET \/api\/v1\/pods.*200 OK.*chunk of \d+ bytes/s.test($$("#leaf details.stream").find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
 	p.strike(t, "Escape")
 	p.pick(t, "#add-watcher")
-	p.until(t, `document.querySelectorAll("#watcher-list button").length === 1`)
-	p.do(t, chromedp.Click(chromedp.CSS("#watcher-list button")))
-	p.until(t, `document.querySelectorAll("#watcher-list button").length === 0`)
-	p.do(t, chromedp.Click(chromedp.CSS("#watcher-cancel")))
+	p.until(t, `$$("#watcher-list button").length === 1`)
+	p.click(t, "#watcher-list button")
+	p.until(t, `$$("#watcher-list button").length === 0`)
+	p.click(t, "#watcher-cancel")
 }
 
 // play plays a story on the machine. Every beat of it must stand in what the machine did.
@@ -85,55 +80,42 @@ func (v *viz) play(t *testing.T, id string) {
 	}
 }
 
-func (p *page) until(t *testing.T, expression string) {
-	t.Helper()
-	program.Eventually(t, patience, func() (bool, string) {
-		if evaluate[bool](t, p, "Boolean("+expression+")") {
-			return true, ""
-		}
-		return false, expression + "\ninspector: " + evaluate[string](t, p,
-			`document.querySelector("#inspector:not([hidden])")?.innerText.slice(0, 1500) ?? "closed"`)
-	})
-}
-
 // knobs turns every knob on the panel with a click, and looks for its effect in the log.
 func (p *page) knobs(t *testing.T, v *viz) {
 	t.Helper()
 	p.pick(t, "#open-knobs")
-	p.until(t, `document.querySelectorAll("#knob-lines li").length > 2`)
+	p.until(t, `$$("#knob-lines li").length > 2`)
 	steps := []struct{ act, effect string }{
-		{`document.querySelector("#add-handler").click()`, `"ListenerAdded" handler-1`},
+		{`$("#add-handler").click()`, `"ListenerAdded" handler-1`},
 		{choose(`#knob-handlers select[aria-label$=" handler-1 takes"]`, "500ms"),
 			`"KnobTurned" handler.delay of handler-1 to 500ms`},
-		{`document.querySelector('[data-knob="handler.remove"][data-target="handler-1"]').click()`,
+		{`$('[data-knob="handler.remove"][data-target="handler-1"]').click()`,
 			`"ListenerRemoved" handler-1`},
 		{choose("#ring-fixed", "8"), `"RingResize" a knob was turned`},
 		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity of pods to 0`},
-		{`document.querySelector('[data-knob="line.drop"][data-target="listwatch-informer"]').click()`,
+		{`$('[data-knob="line.drop"][data-target="listwatch-informer"]').click()`,
 			`"ReflectorWatchEnded" informer`},
-		{`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"]').click()`,
+		{`$('[data-knob="line.stall"][data-target="listwatch-informer"]').click()`,
 			`"KnobTurned" line.stall of listwatch-informer to true`},
 		{
-			`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.stall of listwatch-informer to false`},
-		{`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"]').click()`,
+			`$('[data-knob="line.stall"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.stall of listwatch-informer to false`},
+		{`$('[data-knob="line.cut"][data-target="listwatch-informer"]').click()`,
 			`"ReflectorWatchEnded" informer`},
 		{
-			`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.cut of listwatch-informer to false`},
-		{`document.querySelector('[data-knob="etcd.compact"]').click()`, `"KnobTurned" etcd.compact`},
-		{`document.querySelector('[data-knob="etcd.restart"]').click()`, `"KnobTurned" etcd.restart`},
+			`$('[data-knob="line.cut"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.cut of listwatch-informer to false`},
+		{`$('[data-knob="etcd.compact"]').click()`, `"KnobTurned" etcd.compact`},
+		{`$('[data-knob="etcd.restart"]').click()`, `"KnobTurned" etcd.restart`},
 		{choose("#traffic", "6"), `"TxnCommitted" traffic-`},
-		{`document.querySelector("#reset").click()`, `"KnobTurned" everything`},
+		{`$("#reset").click()`, `"KnobTurned" everything`},
 	}
 	for _, step := range steps {
 		from := evaluate[int](t, p, "listwatch.player.head")
 		// the glyph may only just be coming
 		p.until(t, `(() => { try { `+step.act+`; return true } catch { return false } })()`)
 		point, words, _ := strings.Cut(step.effect, " ")
-		p.until(t,
-			fmt.Sprintf(
-				`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words))
+		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words)
 	}
-	p.until(t, `document.querySelector("#notice").textContent.includes("reset: done")`)
+	p.until(t, `$("#notice").textContent.includes("reset: done")`)
 	var state struct {
 		Traffic  struct{ Rate int }
 		Handlers []struct{ Name string }
@@ -151,11 +133,11 @@ func (p *page) switches(t *testing.T, v *viz) {
 	for _, step := range []struct{ act, dispatch string }{
 		{choose(`[data-switch="dispatch"]`, "sequential"), "sequential"},
 		{choose(`[data-switch="etcd-watcher"]`, "etcd2"), "sequential"},
-		{`document.querySelector("#reset").click()`, "two-phase"},
+		{`$("#reset").click()`, "two-phase"},
 	} {
 		before := run()
 		evaluate[bool](t, p, `(() => { `+step.act+`; return true })()`)
-		p.until(t, fmt.Sprintf(`listwatch.stage.shown.log !== %q && document.body.dataset.mode === "live"`, before))
+		p.until(t, `listwatch.stage.shown.log !== %q && document.body.dataset.mode === "live"`, before)
 		var how struct {
 			Log      string
 			Switches map[string]string
@@ -164,25 +146,25 @@ func (p *page) switches(t *testing.T, v *viz) {
 		if how.Switches["dispatch"] != step.dispatch || how.Log != run() {
 			t.Errorf("the page shows the log %s; it runs %+v", run(), how)
 		}
-		p.until(t, fmt.Sprintf(`document.querySelector('[data-switch="dispatch"]').value === %q`, step.dispatch))
+		p.until(t, `$('[data-switch="dispatch"]').value === %q`, step.dispatch)
 		watcher := map[string]string{"etcd3": "watchChan", "etcd2": "etcdWatcher"}[how.Switches["etcd-watcher"]]
-		p.until(t, fmt.Sprintf(`document.querySelector('[data-station="etcd3"] .title').textContent === %q`, watcher))
+		p.until(t, `$('[data-station="etcd3"] .title').textContent === %q`, watcher)
 	}
 }
 
 // choose changes a field as a hand would.
 func choose(selector, value string) string {
 	return fmt.Sprintf(
-		`const el = document.querySelector(%q); el.value = %q; el.dispatchEvent(new Event("change", { bubbles: true }))`, selector, value)
+		`const el = $(%q); el.value = %q; el.dispatchEvent(new Event("change", { bubbles: true }))`, selector, value)
 }
 
 // promises looks at the ten of them: after all that, none is broken.
 func (p *page) promises(t *testing.T) {
 	t.Helper()
-	p.do(t, chromedp.Click(chromedp.CSS("#open-promises")))
-	p.until(t, `document.querySelector("#promises-checked").textContent.includes("records checked")`)
+	p.click(t, "#open-promises")
+	p.until(t, `$("#promises-checked").textContent.includes("records checked")`)
 	if broken := evaluate[string](t, p,
-		`[...document.querySelectorAll("#promises li.broken")].map((el) => el.textContent).join()`); broken != "" {
+		`$$("#promises li.broken").map((el) => el.textContent).join()`); broken != "" {
 		t.Errorf("broken: %s", broken)
 	}
 }
@@ -193,10 +175,10 @@ func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
 	file, seq := brokenRecording(t)
 	v := startViz(t, "-replay", file)
 	p := openPage(t, v.URL)
-	p.until(t, `document.querySelector("#open-promises").classList.contains("broken")`)
-	p.do(t, chromedp.Click(chromedp.CSS("#open-promises")))
-	p.do(t, chromedp.Click(chromedp.CSS(`[data-rule="9"] .breaches button`)))
-	p.until(t, fmt.Sprintf(`listwatch.player.cursor === %d && document.body.dataset.seq === "%d"`, seq, seq))
+	p.until(t, `$("#open-promises").classList.contains("broken")`)
+	p.click(t, "#open-promises")
+	p.click(t, `[data-rule="9"] .breaches button`)
+	p.until(t, `listwatch.player.cursor === %d && document.body.dataset.seq === "%d"`, seq, seq)
 }
 
 // brokenRecording writes a recording in which a watcher is sent one event twice, and returns the number of the second

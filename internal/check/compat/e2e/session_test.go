@@ -35,8 +35,8 @@ type moment struct {
 func (p *page) moment(t *testing.T) moment {
 	t.Helper()
 	return evaluate[moment](t, p, `!window.listwatch ? { Mode: "loading" } : ({
-		Mode: document.body.dataset.mode, Seq: window.listwatch.state.seq, Head: window.listwatch.player.head, Hash: window.listwatch.hash(),
-		Banner: document.querySelector("#banner").hidden ? "" : document.querySelector("#banner").textContent,
+		Mode: document.body.dataset.mode, Seq: listwatch.state.seq, Head: listwatch.player.head, Hash: listwatch.hash(),
+		Banner: $("#banner").hidden ? "" : $("#banner").textContent,
 	})`)
 }
 
@@ -61,7 +61,7 @@ func (p *page) seek(t *testing.T, cursor int) string {
 	t.Helper()
 	return evaluate[string](t, p,
 		fmt.Sprintf(
-			`(async () => { await window.listwatch.player.seek(%d); return window.listwatch.state.seq + " " + window.listwatch.hash(); })()`, cursor))
+			`(async () => { await window.listwatch.player.seek(%d); return window.listwatch.state.seq + " " + listwatch.hash(); })()`, cursor))
 }
 
 // busy makes the log longer by n records at least.
@@ -85,9 +85,9 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 	p.sameAsServer(t, v)
 	// what led to its first picture it asks for afterwards
 	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`)
-	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
+	p.click(t, "#freeze")
 	frozen := p.moment(t)
-	said := `document.querySelector("#sentence .words").textContent`
+	said := `$("#sentence .words").textContent`
 	of :=
 		`(async () => { const { sentence } = await import("/viz/assets/log/fold.js"); const { player, stage } = listwatch; const r = player.tape.get(player.cursor); return sentence(stage.infos.get(r.point), r); })()`
 	if got, want := evaluate[string](t, p, said), evaluate[string](t, p, of); got != want {
@@ -102,7 +102,7 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 	if m.Mode != "frozen" || m.Seq != frozen.Seq || m.Hash != frozen.Hash {
 		t.Errorf("while frozen: got %+v, want it as at %+v", m, frozen)
 	}
-	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
+	p.click(t, "#freeze")
 	p.sameAsServer(t, v)
 }
 
@@ -130,13 +130,13 @@ func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
 		if got := p.seek(t, cursor); got != ours[cursor] {
 			t.Fatalf("at %d: the page shows %s, want %s", cursor, got, ours[cursor])
 		}
-		p.do(t, chromedp.Click(chromedp.CSS("#step-on")))
+		p.click(t, "#step-on")
 		program.Eventually(t, patience, func() (bool, string) {
 			m := p.moment(t)
 			return fmt.Sprint(m.Seq, " ", m.Hash) == ours[cursor+1], fmt.Sprintf("one step after %d: %+v", cursor, m)
 		})
 	}
-	p.do(t, chromedp.Click(chromedp.CSS("#live")))
+	p.click(t, "#live")
 	p.sameAsServer(t, v)
 }
 
@@ -181,7 +181,7 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 	}
 	compare := func(t *testing.T, p *page) {
 		random := rand.New(rand.NewPCG(7, 8))
-		for range 100 {
+		for range 20 {
 			cursor := random.IntN(len(records))
 			state := fold.New()
 			state.Apply(records[:cursor])
@@ -189,7 +189,7 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 				t.Fatalf("at %d: the page shows %s, want %s", cursor, got, want)
 			}
 		}
-		link := evaluate[string](t, p, `(document.querySelector("#link").click(), location.hash)`)
+		link := evaluate[string](t, p, `($("#link").click(), location.hash)`)
 		if !strings.Contains(link, "recording="+recording.Hash(written)) {
 			t.Errorf("link: got %s, want the recording's hash %s in it", link, recording.Hash(written))
 		}
@@ -197,9 +197,7 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 	t.Run("by the program", func(t *testing.T) {
 		p := openPage(t, startViz(t, "-replay", file).URL)
 		// It plays by itself, from the beginning; it may have come to its end already.
-		p.until(t,
-			fmt.Sprintf(
-				`document.body.dataset.mode === "replay" && window.listwatch?.player.moved && listwatch.player.cursor > 10 && listwatch.player.head === %d`, len(records)))
+		p.until(t, `document.body.dataset.mode === "replay" && window.listwatch?.player.moved && listwatch.player.cursor > 10 && listwatch.player.head === %d`, len(records))
 		compare(t, p)
 	})
 	t.Run("in the page", func(t *testing.T) {

@@ -31,7 +31,7 @@ type spacetime struct {
 }
 
 const readSpacetime = `(() => {
-	const root = document.querySelector("#spacetime"), d = root.dataset;
+	const root = $("#spacetime"), d = root.dataset;
 	const arrows = (name) => [...root.querySelectorAll("." + name + " path")].map((el) => ({ Sent: Number(el.dataset.sent), Taken: Number(el.dataset.taken) }));
 	return {
 		View: root.hasAttribute("hidden") ? "" : document.body.dataset.view, Cursor: Number(d.cursor ?? 0), From: Number(d.from ?? 0), To: Number(d.to ?? 0),
@@ -330,7 +330,7 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 	t.Parallel()
 	records := hasty()
 	p := openPage(t, startViz(t, "-replay", writeRecording(t, records)).URL)
-	p.until(t, fmt.Sprintf("window.listwatch?.player.head === %d", len(records)))
+	p.until(t, "window.listwatch?.player.head === %d", len(records))
 	p.strike(t, "v")
 	p.seek(t, len(records))
 	s := p.spaceTimeAt(t, uint64(len(records)))
@@ -340,7 +340,7 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 		t.Errorf("passages: got %v, want %v", s.Passages, want)
 	}
 	if wrong := evaluate[int](t, p, `(() => {
-		const arrows = [...document.querySelectorAll("#spacetime :is(.transfers, .passages) .arrow")];
+		const arrows = $$("#spacetime :is(.transfers, .passages) .arrow");
 		const back = arrows.filter((el) => Number(el.dataset.taken) < Number(el.dataset.sent));
 		return back.length === 0 ? -1 : arrows.filter((el) => el.classList.contains("back") !== back.includes(el)).length;
 	})()`); wrong != 0 {
@@ -359,9 +359,9 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 		len(s.Lines) != 26 || !strings.HasSuffix(s.Lines[25], " more") {
 		t.Errorf("lines: %q, want those of etcd3 after their callers, and that there are more than 26", s.Lines)
 	}
-	evaluate[bool](t, p, `(listwatch.stage.setResource("nodes"), true)`)
+	p.run(t, `listwatch.stage.setResource("nodes")`)
 	p.until(t,
-		`document.querySelector("#spacetime").matches(".blank") && document.querySelector("#spacetime .about").textContent === "no record of this resource is here"`)
+		`$("#spacetime").matches(".blank") && $("#spacetime .about").textContent === "no record of this resource is here"`)
 }
 
 // TestTheViewsTakeTurns goes through the views by key and by button, and through the records by a click on a mark.
@@ -373,17 +373,15 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	p.observe(t)
 	view := func(want string) {
 		t.Helper()
-		p.until(t,
-			fmt.Sprintf(
-				`document.body.dataset.view === %q && document.querySelector("#view").textContent === "View: %s" &&
-			document.querySelector("#spacetime").hasAttribute("hidden") === %t`, want, want, want != "space-time"))
+		p.until(t, `document.body.dataset.view === %q && $("#view").textContent === "View: %s" &&
+			$("#spacetime").hasAttribute("hidden") === %t`, want, want, want != "space-time")
 	}
 	view("loop")
 	p.pick(t, "#view")
 	view("space-time")
 	v.createPod(t, "turn")
 	p.until(t,
-		`document.querySelectorAll("#spacetime .transfers path").length >= 8 && [...document.querySelectorAll("#spacetime .passages title")].some((el) => el.textContent.includes("default/turn by hand, through nextCh"))`)
+		`$$("#spacetime .transfers path").length >= 8 && $$("#spacetime .passages title").some((el) => el.textContent.includes("default/turn by hand, through nextCh"))`)
 	way := []string{"callers", "startWatching", "startCaching", "dispatchEvents", "w1 processInterval",
 		"w1 WatchServer", "informer receive", "informer reflector", "informer", "observer pop", "observer run"}
 	lines := slices.DeleteFunc(evaluate[spacetime](t, p, readSpacetime).Lines, func(line string) bool {
@@ -395,7 +393,7 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	p.strike(t, " ")
 	p.until(t, `document.body.dataset.mode === "frozen"`)
 	seq := evaluate[uint64](t, p, `(() => {
-		const marks = [...document.querySelectorAll("#spacetime .marks g")];
+		const marks = $$("#spacetime .marks g");
 		const mark = marks[Math.floor(marks.length / 2)];
 		mark.querySelector(".target").dispatchEvent(new MouseEvent("click", { bubbles: true }));
 		return Number(mark.dataset.seq);
@@ -461,7 +459,7 @@ var reporters = map[string][]probe.Point{
 // elsewhere is what else the lines depend on.
 const elsewhere = `
 	const { newLines } = await import("/viz/assets/spacetime/lines.js");
-	const lines = newLines(window.listwatch.stage.infos);
+	const lines = newLines(listwatch.stage.infos);
 	const informed = (waits) => ({ waits, subjects: { s: { texts: { ListenerAdded: "inf" }, counts: { ReflectorWatching: 1 } } } });
 	const title = (...args) => lines.at(...args).title + (lines.at(...args).place ? " *" : "");`
 
@@ -480,7 +478,7 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 		t.Errorf("the table has %d points of %d", len(want), len(probe.Points()))
 	}
 	got := evaluate[map[string]string](t, p, `(async () => {`+elsewhere+`
-		return Object.fromEntries([...window.listwatch.stage.infos.keys()].map((point) => [point, title(point, "s", informed({}))]));
+		return Object.fromEntries([...listwatch.stage.infos.keys()].map((point) => [point, title(point, "s", informed({}))]));
 	})()`)
 	for point, title := range want {
 		if got[point] != title {
@@ -546,7 +544,7 @@ func (p *page) handsOver(t *testing.T, records []probe.Record, transfers, passag
 	}
 	got := evaluate[[]string](t, p, `(async () => {
 		const [{ newHandovers }, { newState }] = await Promise.all([import("/viz/assets/spacetime/handovers.js"), import("/viz/assets/log/fold.js")]);
-		const traced = newHandovers(window.listwatch.stage.fold).trace(newState(), [`+strings.Join(written, ",")+
+		const traced = newHandovers(listwatch.stage.fold).trace(newState(), [`+strings.Join(written, ",")+
 		`], () => true);
 		return [traced.transfers, traced.passages].map((list) => list.map((a) => a.sent.r.seq + ">" + a.taken.r.seq).join(" "));
 	})()`)

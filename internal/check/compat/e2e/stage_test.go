@@ -22,7 +22,7 @@ type inspected struct {
 }
 
 const readInspector = `(() => {
-	const panel = document.querySelector("#inspector");
+	const panel = $("#inspector");
 	const figure = panel.querySelector("figure.decl");
 	return {
 		Open: !panel.hidden, Title: panel.querySelector("h2").textContent, Tab: panel.querySelector("[aria-selected=true]").dataset.tab,
@@ -42,13 +42,6 @@ func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) ins
 	return seen
 }
 
-// strike is a key with nothing focused that would take it.
-func (p *page) strike(t *testing.T, key string) {
-	t.Helper()
-	evaluate[bool](t, p, fmt.Sprintf(
-		`document.activeElement?.blur?.() ?? true, document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true })) || true`, key))
-}
-
 // TestTheStageCanBeLookedInto starts one program and one browser for everything that can be looked into.
 func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Parallel()
@@ -61,6 +54,7 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Run("the gutter counts", func(t *testing.T) { gutterCounts(t, p, v) })
 	t.Run("the past is of its time", func(t *testing.T) { pastIsOfItsTime(t, p) })
 	t.Run("the wire is bytes", func(t *testing.T) { wireIsBytes(t, p, v) })
+	t.Run("a leaf that comes slowly is shown", func(t *testing.T) { slowLeafIsShown(t, p, v) })
 	t.Run("the ring is readable", func(t *testing.T) { ringIsReadable(t, p) })
 	t.Run("the zoom comes closer", func(t *testing.T) { zoomComesCloser(t, p) })
 	t.Run("the cast tells how it spends its time", func(t *testing.T) { castTells(t, p) })
@@ -72,13 +66,13 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 
 func everyStationOpens(t *testing.T, p *page) {
 	stations := evaluate[[]string](t, p,
-		`[...document.querySelectorAll(".scenery [data-station]")].map((el) => el.dataset.station)`)
+		`$$(".scenery [data-station]").map((el) => el.dataset.station)`)
 	if len(stations) != 16 {
 		t.Fatalf("stations on stage: %q", stations)
 	}
 	for _, station := range stations {
 		evaluate[bool](t, p, fmt.Sprintf(
-			`document.querySelector('.scenery [data-station=%s]').focus(), document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true })) || true`, station))
+			`$('.scenery [data-station=%s]').focus(), document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true })) || true`, station))
 		p.inspect(t, station, func(i inspected) bool {
 			return i.Open && i.Tab == "what" && strings.Contains(i.Words,
 				"Why it exists")
@@ -91,12 +85,12 @@ func everyStationOpens(t *testing.T, p *page) {
 		p.do(t, chromedp.Click(chromedp.CSS("#tab-"+tab)))
 		p.inspect(t, tab, func(i inspected) bool {
 			return i.Tab == tab && evaluate[bool](t, p,
-				fmt.Sprintf(`document.querySelector("#leaf .leaf.%s") !== null`, tab))
+				fmt.Sprintf(`$("#leaf .leaf.%s") !== null`, tab))
 		})
 	}
 	p.strike(t, "Escape")
 	p.inspect(t, "nothing", func(i inspected) bool { return !i.Open })
-	p.do(t, chromedp.Click(chromedp.CSS(`[data-watcher] [data-queue="input"] .wall`)))
+	p.click(t, `[data-watcher] [data-queue="input"] .wall`)
 	p.inspect(t, "a watcher's input", func(i inspected) bool {
 		return i.Open && strings.HasPrefix(i.Title,
 			"input of w")
@@ -105,11 +99,11 @@ func everyStationOpens(t *testing.T, p *page) {
 
 // codeMoves steps over records of several stations: each lights the line that reported it, in whatever file.
 func codeMoves(t *testing.T, p *page) {
-	p.do(t, chromedp.Click(chromedp.CSS("#tab-code")))
+	p.click(t, "#tab-code")
 	begin := evaluate[int](t, p, `(async () => {
-		const tape = window.listwatch.player.tape;
-		await tape.load(1, window.listwatch.player.head + 1);
-		const commit = await tape.find(window.listwatch.player.head - 80, -1, 1, window.listwatch.player.head, (r) => r.point === "TxnCommitted" && r.key.includes("busy"));
+		const tape = listwatch.player.tape;
+		await tape.load(1, listwatch.player.head + 1);
+		const commit = await tape.find(listwatch.player.head - 80, -1, 1, listwatch.player.head, (r) => r.point === "TxnCommitted" && r.key.includes("busy"));
 		await window.listwatch.player.seek(commit);
 		return commit;
 	})()`)
@@ -119,7 +113,7 @@ func codeMoves(t *testing.T, p *page) {
 			Point string
 			Seq   int
 		}](t, p,
-			`({ Point: window.listwatch.player.tape.get(window.listwatch.player.cursor).point, Seq: window.listwatch.player.cursor })`)
+			`({ Point: listwatch.player.tape.get(listwatch.player.cursor).point, Seq: listwatch.player.cursor })`)
 		got := p.inspect(t, r.Point, func(i inspected) bool {
 			return i.Point == r.Point && i.Lit == i.Line &&
 				i.Lit != ""
@@ -127,12 +121,12 @@ func codeMoves(t *testing.T, p *page) {
 		if at := got.File + ":" + got.Line; !slices.Equal(got.Breaks, []string{"break " + at, at, at}) {
 			t.Errorf("%s: debuggers are told %q, the line is %s", r.Point, got.Breaks, at)
 		}
-		if text := evaluate[string](t, p, `document.querySelector(".l.lit").textContent`); !strings.Contains(text,
+		if text := evaluate[string](t, p, `$(".l.lit").textContent`); !strings.Contains(text,
 			"probe."+r.Point) {
 			t.Errorf("%s: the lit line is %q", r.Point, text)
 		}
 		if link := evaluate[string](t, p,
-			`document.querySelector("#leaf a.button").getAttribute("href")`); !strings.HasPrefix(link,
+			`$("#leaf a.button").getAttribute("href")`); !strings.HasPrefix(link,
 			"vscode://file/") || !strings.HasSuffix(link, "/"+got.File+":"+got.Line) {
 			t.Errorf("%s: an editor is sent to %q, the line is %s:%s", r.Point, link, got.File, got.Line)
 		}
@@ -150,29 +144,29 @@ func codeMoves(t *testing.T, p *page) {
 
 func gutterCounts(t *testing.T, p *page, v *viz) {
 	p.strike(t, "End")
-	p.do(t, chromedp.Click(chromedp.CSS(`[data-station=ring] .title`)), chromedp.Click(chromedp.CSS("#tab-code")))
+	p.click(t, `[data-station=ring] .title`, "#tab-code")
 	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "watchCache ring" && i.Lit != "" })
 	v.busy(t, 200)
 	program.Eventually(t, patience, func() (bool, string) {
 		seen := evaluate[[]string](t, p,
-			`[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + el.textContent)`)
+			`$$("#leaf .l [data-hits]").map((el) => el.dataset.hits + " " + el.textContent)`)
 		want := evaluate[[]string](t, p,
-			`[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + (window.listwatch.state.resources.pods.points[el.dataset.hits] ?? 0))`)
+			`$$("#leaf .l [data-hits]").map((el) => el.dataset.hits + " " + (listwatch.state.resources.pods.points[el.dataset.hits] ?? 0))`)
 		return len(seen) > 0 && fmt.Sprint(seen) == fmt.Sprint(want), fmt.Sprintf("the gutter says %q, the log %q",
 			seen, want)
 	})
 }
 
 func pastIsOfItsTime(t *testing.T, p *page) {
-	p.do(t, chromedp.Click(chromedp.CSS("#tab-state")))
+	p.click(t, "#tab-state")
 	for _, fraction := range []string{"0.4", "0.8"} {
 		evaluate[bool](t, p,
 			`(async () => { const { player } = window.listwatch; await player.seek(Math.round(player.head * `+fraction+
 				`)); return true; })()`)
 		p.inspect(t, "the ring as it was", func(inspected) bool {
 			return evaluate[bool](t, p,
-				`document.querySelector('#leaf [data-field="endIndex"] td')?.textContent.split(",")[0] === String(window.listwatch.state.resources.pods.ring.end)
-				&& Number(document.querySelector("#leaf .leaf").dataset.seq) === window.listwatch.player.cursor`)
+				`$('#leaf [data-field="endIndex"] td')?.textContent.split(",")[0] === String(listwatch.state.resources.pods.ring.end)
+				&& Number($("#leaf .leaf").dataset.seq) === listwatch.player.cursor`)
 		})
 	}
 }
@@ -181,7 +175,7 @@ func pastIsOfItsTime(t *testing.T, p *page) {
 func wireIsBytes(t *testing.T, p *page, v *viz) {
 	p.strike(t, "End")
 	p.strike(t, "Escape")
-	p.do(t, chromedp.Click(chromedp.CSS(`[data-station=wire] .title`)), chromedp.Click(chromedp.CSS("#tab-bytes")))
+	p.click(t, `[data-station=wire] .title`, "#tab-bytes")
 	var streams []struct {
 		Watcher string
 		Wire    struct {
@@ -205,6 +199,22 @@ func wireIsBytes(t *testing.T, p *page, v *viz) {
 	p.strike(t, "Escape")
 }
 
+// slowLeafIsShown looks at a leaf that takes longer to come than the page waits before it asks for a newer one.
+func slowLeafIsShown(t *testing.T, p *page, v *viz) {
+	p.run(t, `window.quick = window.fetch;
+		window.fetch = async (url, ...rest) => {
+			const answer = await quick(url, ...rest);
+			if (String(url).includes("/viz/part/")) await new Promise((done) => setTimeout(done, 2000));
+			return answer;
+		};`)
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "6"})
+	p.click(t, "[data-station=wire] .title", "#tab-bytes")
+	p.until(t, `$("#leaf details.stream") !== null`)
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "0"})
+	p.run(t, `window.fetch = quick`)
+	p.strike(t, "Escape")
+}
+
 // levelFollowsTheRate asks the page's own module, and then turns it by its key.
 func levelFollowsTheRate(t *testing.T, p *page) {
 	got := evaluate[string](t, p, `(async () => {
@@ -223,7 +233,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 	label := func(want string) {
 		t.Helper()
 		program.Eventually(t, patience, func() (bool, string) {
-			text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
+			text := evaluate[string](t, p, `$("#level").textContent`)
 			return strings.HasPrefix(text, want), fmt.Sprintf("the level says %q, want %q", text, want)
 		})
 	}
@@ -233,7 +243,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 	}
 	p.strike(t, "l")
 	program.Eventually(t, patience, func() (bool, string) {
-		text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
+		text := evaluate[string](t, p, `$("#level").textContent`)
 		return text == "L0 every event", "the level says " + text
 	})
 }
@@ -276,7 +286,7 @@ func ringIsReadable(t *testing.T, p *page) {
 	}
 	read := func() ring {
 		return evaluate[ring](t, p, `(() => {
-			const el = document.querySelector("[data-station=ring]");
+			const el = $("[data-station=ring]");
 			const text = (name) => el.querySelector('[data-text="' + name + '"]').textContent;
 			return {
 				Start: Number(el.dataset.start), End: Number(el.dataset.end), Capacity: Number(el.dataset.capacity), Cells: el.querySelectorAll(".cell").length,
@@ -294,9 +304,9 @@ func ringIsReadable(t *testing.T, p *page) {
 		}
 	}
 	ticks := evaluate[string](t, p, `(() => {
-		const ring = window.listwatch.state.resources.pods.ring;
-		const served = Object.values(window.listwatch.state.resources.pods.subjects).filter((s) => s.kind === "watcher" && BigInt(s.began) + 1n >= BigInt(ring.oldest) && (ring.capacity <= 128 || BigInt(s.began) + 1n >= BigInt(ring.cells[0].rv)));
-		return document.querySelectorAll(".start-tick").length + " " + served.length;
+		const ring = listwatch.state.resources.pods.ring;
+		const served = Object.values(listwatch.state.resources.pods.subjects).filter((s) => s.kind === "watcher" && BigInt(s.began) + 1n >= BigInt(ring.oldest) && (ring.capacity <= 128 || BigInt(s.began) + 1n >= BigInt(ring.cells[0].rv)));
+		return $$(".start-tick").length + " " + served.length;
 	})()`)
 	if a, b, _ := strings.Cut(ticks, " "); a != b {
 		t.Errorf("watchers' starts that are marked, and that lie in the ring: %s", ticks)
@@ -307,7 +317,7 @@ func ringIsReadable(t *testing.T, p *page) {
 func zoomComesCloser(t *testing.T, p *page) {
 	view := func() string {
 		return evaluate[string](t, p,
-			`document.querySelector("#stage").dataset.zoom + " " + (Number(document.querySelector(".scenery").getAttribute("viewBox").split(" ")[2]) < 700)`)
+			`$("#stage").dataset.zoom + " " + (Number($(".scenery").getAttribute("viewBox").split(" ")[2]) < 700)`)
 	}
 	until := func(want string) {
 		t.Helper()
@@ -317,8 +327,8 @@ func zoomComesCloser(t *testing.T, p *page) {
 				fmt.Sprintf("%s, want %s", got, want)
 		})
 	}
-	evaluate[bool](t, p, `document.querySelector("[data-station=ring]").focus() ?? true`)
-	p.do(t, chromedp.KeyEvent("z"))
+	evaluate[bool](t, p, `$("[data-station=ring]").focus() ?? true`)
+	p.press(t, "z")
 	until("station true")
 	p.strike(t, "Escape")
 	until("overview false")
@@ -333,7 +343,7 @@ func castTells(t *testing.T, p *page) {
 		const { scene } = stage;
 		const lanes = { watchers: new Map(), listeners: new Map() };
 		const cast = newGoroutines({ scene: { informer: "informer", root: scene.root, lanes }, infos: stage.infos, player: { mode: "live" }, here: () => true });
-		const el = document.querySelector("[data-role=dispatch]");
+		const el = $("[data-role=dispatch]");
 		const seen = () => ({ Busy: el.dataset.busy, Held: el.dataset.held, Label: el.getAttribute("aria-label") });
 		const wait = { seq: 2, t: 100e6, point: "InputBlocked", kind: "room", subject: "w1", lane: "cacher.dispatchEvents", on: "input" };
 		cast.applied([{ point: "DispatchStarted", t: 1, args: [1] }, { point: "InputBlocked", subject: "w1", t: 100e6 }]);
@@ -373,7 +383,7 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 	}
 	got := evaluate[[]string](t, p, `(async () => {
 		const { sentence } = await import("/viz/assets/log/fold.js");
-		return [`+strings.Join(written, ",")+`].map((r) => sentence(window.listwatch.stage.infos.get(r.point), r));
+		return [`+strings.Join(written, ",")+`].map((r) => sentence(listwatch.stage.infos.get(r.point), r));
 	})()`)
 	for i := range want {
 		if got[i] != want[i] {

@@ -20,8 +20,12 @@ var stoppedFor = flag.Duration("stopped", 10*time.Second, "how long TestAStopped
 // TestAStoppedProgramGoesOn stops the whole program, as a debugger does at a breakpoint, while several kubectl write
 // and one watches. A client that is not stopped with it only waits.
 func TestAStoppedProgramGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, clock := range []string{"real", "manual"} {
-		t.Run(clock, func(t *testing.T) { stopAndGoOn(t, clock) })
+		t.Run(clock, func(t *testing.T) {
+			t.Parallel()
+			stopAndGoOn(t, clock)
+		})
 	}
 }
 

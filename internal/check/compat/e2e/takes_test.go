@@ -74,7 +74,7 @@ func (p *page) showsThatEtcdRefusesWrites(t *testing.T, url string) {
 		want := fmt.Sprint(r.Args[2] == 1, r.Args[2] == 1)
 		program.Eventually(t, patience, func() (bool, string) {
 			got := evaluate[string](t, p,
-				`document.querySelector('[data-station="etcd"]').classList.contains("refuses") + " " + (document.querySelector('[data-text="etcd.full"]').textContent === "no writes")`)
+				`$('[data-station="etcd"]').classList.contains("refuses") + " " + ($('[data-text="etcd.full"]').textContent === "no writes")`)
 			return got == want, got + ", want " + want
 		})
 		said += want + "\n"

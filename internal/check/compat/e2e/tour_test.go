@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,20 +22,20 @@ type tourStop struct {
 }
 
 const readTour = `(() => {
-	const text = (selector) => document.querySelector(selector).textContent;
+	const text = (selector) => $(selector).textContent;
 	const shown = (el) => el.checkVisibility({ visibilityProperty: true });
-	const names = (wanted) => [...document.querySelectorAll(".station")].filter(wanted).map((el) => el.dataset.station).join(" ");
+	const names = (wanted) => $$(".station").filter(wanted).map((el) => el.dataset.station).join(" ");
 	return {
 		Step: document.body.dataset.tour ?? "", Purpose: text("#tour-purpose"), Happened: text("#tour-happened"), Focus: document.activeElement?.id ?? "",
 		Titles: names((el) => shown(el.querySelector(".title"))), Visited: names((el) => el.classList.contains("visited")), Reached: names((el) => el.classList.contains("reached")),
-		Cursor: listwatch.player.cursor, Found: (` + contradictions + `)(listwatch.picture({ texts: false })),
+		Cursor: listwatch.player.cursor, Found: (` + contradictions + `)($picture()),
 	};
 })()`
 
 // stop waits until a step rests, and holds it to what every step must be.
 func (p *page) stop(t *testing.T, step int) tourStop {
 	t.Helper()
-	p.until(t, fmt.Sprintf(`document.body.dataset.tour === "%d" && document.body.dataset.tourRest === "true"`, step))
+	p.until(t, `document.body.dataset.tour === "%d" && document.body.dataset.tourRest === "true"`, step)
 	at := evaluate[tourStop](t, p, readTour)
 	if at.Purpose == "" || strings.Contains(at.Happened, "undefined") || len(at.Found) > 0 {
 		t.Errorf("step %d: %+v", step, at)
@@ -87,7 +86,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	}
 	p.press(t, kb.PageDown)
 	p.stop(t, 4)
-	evaluate[bool](t, p, `(window.old = true, location.reload(), true)`)
+	p.run(t, `window.old = true, location.reload()`)
 	p.until(t, `!window.old && document.body && window.listwatch`)
 	p.stop(t, 4)
 	for step := 5; step <= 7; step++ {
@@ -96,14 +95,14 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	}
 
 	p.press(t, kb.Enter) // the focus is on the button that stops the client
-	p.until(t, `document.querySelector("#tour-happened").textContent !== ""`)
+	p.until(t, `$("#tour-happened").textContent !== ""`)
 	acted := p.stop(t, 7)
 	type lane struct {
 		Name   string
 		Input  int
 		Result string
 	}
-	lanes := evaluate[[]lane](t, p, `[...document.querySelectorAll("#watchers > .lane")].map((el) => ({
+	lanes := evaluate[[]lane](t, p, `$$("#watchers > .lane").map((el) => ({
 		Name: el.querySelector(".name").textContent, Input: Number(el.querySelector("[data-queue=input]").dataset.len), Result: el.querySelector("[data-queue=result]").dataset.len + "/" + el.querySelector("[data-queue=result]").dataset.cap }))`)
 	for _, each := range lanes {
 		stopped := strings.Contains(each.Name, "page-")
@@ -132,7 +131,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	}
 	p.press(t, kb.ArrowRight)
 	p.until(t,
-		`document.body.dataset.tour === "end" && document.querySelector("#tour-kubectl").textContent.endsWith("get pods -w") && document.activeElement.dataset.tourStory`)
+		`document.body.dataset.tour === "end" && $("#tour-kubectl").textContent.endsWith("get pods -w") && document.activeElement.dataset.tourStory`)
 	v.rested(t)
 	p.press(t, kb.Escape)
 	p.until(t, `!document.body.dataset.tour`)
@@ -189,49 +188,5 @@ func (v *viz) rested(t *testing.T) {
 	}
 	if response.Body.Close(); response.StatusCode != http.StatusNotFound {
 		t.Errorf("the tour leaves its pod: %s", response.Status)
-	}
-}
-
-// TestTheTourIsGivenFromARecording walks the tour without a program to act on. With -screenshots it keeps a picture of
-// each step, in light and dark and on a phone.
-func TestTheTourIsGivenFromARecording(t *testing.T) {
-	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, "about:blank")
-	which := looks[:1]
-	if *screenshots != "" {
-		which = []look{looks[0], looks[1], {"phone", 390, 844, "light", "no-preference"}}
-	}
-	for _, l := range which {
-		p.do(t, l.wear(1), chromedp.Navigate(v.URL+"/?take=tour&tour=1"))
-		p.until(t, `document.documentElement.dataset.first === "asks" && window.listwatch?.player.recording`)
-		keep := func(name string) {
-			if *screenshots != "" {
-				p.rest(t)
-				p.shoot(t, filepath.Join(*screenshots, fmt.Sprintf("tour-%s-%s.png", name, l.name)))
-			}
-		}
-		keep("00")
-		p.press(t, kb.Enter)
-		for step := 1; step <= 10; step++ {
-			if step > 1 {
-				p.press(t, kb.ArrowRight)
-			}
-			p.stop(t, step)
-			keep(fmt.Sprintf("%02d", step))
-			if step == 7 {
-				p.press(t, kb.ArrowRight)
-				p.until(t, `document.querySelector("#tour-happened").textContent !== ""`)
-				p.stop(t, step)
-				keep("07-stopped")
-			}
-		}
-		p.press(t, kb.ArrowRight)
-		p.until(t, `document.body.dataset.tour === "end"`)
-		keep("11")
-		if asked := evaluate[int](t, p,
-			`performance.getEntriesByType("resource").filter((e) => /viz\/(watchers|knobs|hold)|\/api\//.test(e.name)).length`); asked > 0 {
-			t.Errorf("%s: the tour asked the program %d times", l.name, asked)
-		}
 	}
 }

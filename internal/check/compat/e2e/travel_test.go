@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -47,7 +46,7 @@ const travelling = `((lasts) => new Promise((done) => {
 			if (hop) hops.push(at - since);
 			[hop, since] = [now, at];
 		}
-		if (at - began < lasts && !(window.listwatch.player.mode === "frozen" && frames > 5 && p.moving.length === 0)) {
+		if (at - began < lasts && !(listwatch.player.mode === "frozen" && frames > 5 && p.moving.length === 0)) {
 			return requestAnimationFrame(look);
 		}
 		done({ Wrong: wrong, Frames: frames, Moved: moved, Hops: hops, Ways: Object.values(ways).map((w) => w.to - w.from) });
@@ -90,7 +89,7 @@ func TestOneChangeTravels(t *testing.T) {
 	for range 3 {
 		post(t, v.URL+"/viz/watchers", map[string]any{"resource": "pods"})
 	}
-	p.until(t, `document.querySelectorAll("#watchers > .lane").length === 4`)
+	p.until(t, `$$("#watchers > .lane").length === 4`)
 	p.caughtUp(t, v)
 	watch := func(ms int, act string) travel {
 		t.Helper()
@@ -105,17 +104,16 @@ func TestOneChangeTravels(t *testing.T) {
 	if len(burst.Ways) != 10 {
 		t.Errorf("of ten changes %d travelled", len(burst.Ways))
 	}
-	evaluate[bool](t, p,
-		`(listwatch.follow.clear(), void fetch("/api/v1/namespaces/default/pods/p3", { method: "DELETE" }), true)`)
+	p.run(t, `listwatch.follow.clear(), void fetch("/api/v1/namespaces/default/pods/p3", { method: "DELETE" })`)
 	p.until(t, `(() => {
-		const token = listwatch.picture({ texts: false }).drawn.find((d) => d.in === "" && d.key === "default/p3");
+		const token = $picture().drawn.find((d) => d.in === "" && d.key === "default/p3");
 		if (!token) return false;
 		const at = { clientX: token.x, clientY: token.y, bubbles: true };
 		document.elementFromPoint(token.x, token.y).dispatchEvent(new MouseEvent("click", at));
 		return listwatch.follow.key === "default/p3";
 	})()`)
 	p.until(t, `listwatch.player.clock > 32000`) // by now they are no reason to hurry any more
-	one := watch(4000, `document.querySelector("#create-pod").click()`)
+	one := watch(4000, `$("#create-pod").click()`)
 	one.judge(t, "live")
 	if len(one.Ways) != 1 || one.Ways[0] < 1500 || one.Ways[0] > 3000 {
 		t.Errorf("one change was on its way for %.0f ms, want 1.5 to 3 s", one.Ways)
@@ -131,7 +129,7 @@ func TestOneChangeTravels(t *testing.T) {
 	replayed("/?figure=1&take=life", "figure", `listwatch.player.play()`)
 	p.navigate(t, v.URL+"/?story=two-queues&beat=2")
 	p.until(t, `document.body.dataset.rest === "true"`)
-	p.do(t, chromedp.KeyEvent(kb.ArrowRight))
+	p.press(t, kb.ArrowRight)
 	p.until(t, `document.body.dataset.rest !== "true"`)
 	watch(8000, "1").judge(t, "story")
 }
@@ -146,24 +144,22 @@ func TestOneKeyMovesAHeldPodToItsHandler(t *testing.T) {
 	p.live(t, v)
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
 	p.until(t, `document.body.dataset.mode === "held"`)
-	evaluate[bool](t, p, `(document.querySelector("#create-pod").click(), listwatch.follow.set("default/a"), true)`)
-	p.until(t, `listwatch.picture({ texts: false }).held.length > 0`)
+	p.run(t, `$("#create-pod").click(), listwatch.follow.set("default/a")`)
+	p.until(t, `$picture().held.length > 0`)
 	const ran = `listwatch.player.tape.between(1, listwatch.player.head + 1).some((r) => r.point === "HandlerCalled" && (r.key ?? "").endsWith("default/a"))`
 	presses := 0
 	for ; presses < 24 && !evaluate[bool](t, p, ran); presses++ {
 		before := evaluate[int](t, p, `listwatch.player.head`)
 		p.strike(t, "h")
-		p.until(t,
-			fmt.Sprintf(
-				`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => listwatch.follow.matches(r) || r.point === "RequestAnswered")`, before+1))
+		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => listwatch.follow.matches(r) || r.point === "RequestAnswered")`, before+1)
 		if ago := evaluate[string](t, p,
-			`[...document.querySelectorAll("#held td.n")].map((td) => td.textContent).filter((text) => text.startsWith("-")).join()`); ago != "" {
+			`$$("#held td.n").map((td) => td.textContent).filter((text) => text.startsWith("-")).join()`); ago != "" {
 			t.Errorf("held since %s", ago)
 		}
 	}
 	if presses == 24 {
 		t.Errorf("after %d presses no handler has run; held: %s", presses, evaluate[string](t, p,
-			`JSON.stringify(listwatch.picture({ texts: false }).held)`))
+			`JSON.stringify($picture().held)`))
 	}
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
 	p.caughtUp(t, v)
