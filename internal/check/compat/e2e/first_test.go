@@ -88,9 +88,7 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 // without a marked pod wrote to one that was deleted long ago.
 func TestASliderKeepsItsKeysAndChangesNeedAMark(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
+	_, p := still(t)
 	p.press(t, "x")
 	p.run(t, `$("#traffic").focus()`)
 	p.press(t, kb.Home)

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -42,22 +40,12 @@ type world struct {
 	Unattended string
 }
 
-// points returns where goroutines are held.
-func (w *world) points() (points []string) {
+// names tells of each goroutine that is held where it is, and what tells this moment from another one.
+func (w *world) names() (points, seqs []string) {
 	for _, each := range w.Waiting {
-		points = append(points, each.Point)
+		points, seqs = append(points, each.Point), append(seqs, fmt.Sprint(each.Seq))
 	}
-	slices.Sort(points)
-	return points
-}
-
-// seqs tells the moments apart at which goroutines are held.
-func (w *world) seqs() string {
-	seqs := ""
-	for _, each := range w.Waiting {
-		seqs += fmt.Sprint(each.Seq, " ")
-	}
-	return seqs
+	return points, seqs
 }
 
 // command sends one of the page's commands and returns how the world is then.
@@ -94,14 +82,14 @@ type watcherQueues struct {
 	InputLen, ResultLen int
 }
 
-// watcher returns the watcher whose scope says so, with whether there is one.
-func (q *queues) watcher(text string) (watcherQueues, bool) {
+// watcher returns the watcher whose scope says so; without an ID: there is none.
+func (q *queues) watcher(text string) (found watcherQueues) {
 	for _, each := range q.Watchers {
 		if strings.Contains(each.Text, text) {
-			return each, true
+			found = each
 		}
 	}
-	return watcherQueues{}, false
+	return found
 }
 
 func (v *viz) queues(t *testing.T) (q queues) {
@@ -137,9 +125,24 @@ func (v *viz) queues(t *testing.T) (q queues) {
 	return q
 }
 
+// queued waits until the queues are as they should be.
+func (v *viz) queued(t *testing.T, holds func(q queues) bool) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) { q := v.queues(t); return holds(q), fmt.Sprintf("%+v", q) })
+}
+
+// becomes waits until the world is as it should be.
+func (v *viz) becomes(t *testing.T, holds func(w world) bool) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		w := v.world(t)
+		return holds(w), fmt.Sprintf("%+v\n%s", w, v.Stderr.String())
+	})
+}
+
 // stream is a raw watch on pods, and the names it was told of.
 type stream struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards the fields below
 	names []string
 	ended bool
 }
@@ -147,43 +150,34 @@ type stream struct {
 func (s *stream) seen() (names []string, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.names...), s.ended
+	return slices.Clone(s.names), s.ended
 }
 
 // watchPods opens a watch whose selector, which every pod matches, is its name in the snapshots.
 func (v *viz) watchPods(t *testing.T, selector string) *stream {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL+"/api/v1/pods?watch=true&labelSelector="+
-		selector, nil)
+	response, err := http.Get(v.URL + "/api/v1/pods?watch=true&labelSelector=" + selector)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stream{}
-	done := make(chan struct{}) // closed by the reader
+	s, done := &stream{}, make(chan struct{}) // done is closed by the reader
 	go func() {
 		defer close(done)
-		for in := bufio.NewScanner(response.Body); in.Scan(); {
+		for in, more := json.NewDecoder(response.Body), true; more; {
 			var event struct {
 				Object struct{ Metadata struct{ Name string } }
 			}
-			_ = json.Unmarshal(in.Bytes(), &event)
+			more = in.Decode(&event) == nil
 			s.mu.Lock()
-			s.names = append(s.names, event.Object.Metadata.Name)
+			if s.ended = !more; more {
+				s.names = append(s.names, event.Object.Metadata.Name)
+			}
 			s.mu.Unlock()
 		}
-		s.mu.Lock()
-		s.ended = true
-		s.mu.Unlock()
 	}()
 	t.Cleanup(func() {
-		cancel()
-		<-done
 		response.Body.Close()
+		<-done
 	})
 	return s
 }
@@ -206,15 +200,10 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false", "-flight=off")
 	k := kubectlFor(t, v) // it may have to be built: not while the world is held
 	fast, slow := v.watchPods(t, "fast!=no"), v.watchPods(t, "slow!=no")
-	var id string
-	program.Eventually(t, patience, func() (bool, string) {
-		q := v.queues(t)
-		each, ok := q.watcher("slow!=no")
-		_, both := q.watcher("fast!=no")
-		id = each.ID
-		return ok && both, fmt.Sprintf("%+v", q)
-	})
-	before := len(v.queues(t).Watchers)
+	v.queued(t, func(q queues) bool { return q.watcher("slow!=no").ID != "" && q.watcher("fast!=no").ID != "" })
+	q := v.queues(t)
+	id := q.watcher("slow!=no").ID
+	before := len(q.Watchers)
 	v.command(t, "/viz/hold", fmt.Sprintf(`{"do":"hold","station":"wire","resource":"pods","subject":%q}`, id))
 	v.command(t, "/viz/clock", `{"paused":true}`)
 	names := v.create(t, "pod", 30)
@@ -222,10 +211,9 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	// Result and input are full, and so are the hands of who sends into each; the dispatcher has one more that it
 	// cannot place. The other seven stand in incoming, with bookmarks of the cache between them: let go all at once
 	// they fit into an input of ten, so that no watcher that reads can come to be late.
-	program.Eventually(t, patience, func() (bool, string) {
-		q := v.queues(t)
-		each, _ := q.watcher("slow!=no")
-		return each.ResultLen == 10 && each.InputLen == 10 && q.Incoming >= 7, fmt.Sprintf("%+v", q)
+	v.queued(t, func(q queues) bool {
+		each := q.watcher("slow!=no")
+		return each.ResultLen == 10 && each.InputLen == 10 && q.Incoming >= 7
 	})
 	began := v.command(t, "/viz/hold", `{"do":"hold"}`)
 	if !began.Held || !began.Clock.Paused {
@@ -235,10 +223,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	if out := k.Run(t, "get", "pods", "--request-timeout=20s"); !strings.Contains(out, "pod-029") {
 		t.Errorf("while held kubectl shows:\n%s", out)
 	}
-	program.Eventually(t, 20*time.Second, func() (bool, string) {
-		return time.Since(held) > 10*time.Second,
-			"ten seconds on the wall"
-	})
+	program.Eventually(t, patience, func() (bool, string) { return time.Since(held) > 10*time.Second, "ten seconds" })
 	now := v.world(t)
 	if q := v.queues(t); !now.Held || q.Terminated != 0 || len(q.Watchers) != before ||
 		!now.Clock.Now.Equal(began.Clock.Now) {
@@ -259,7 +244,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 		return q.Terminated == 1 && !ended && len(got) == len(names),
 			fmt.Sprintf("the fast one has %d, ended: %v; %+v", len(got), ended, q)
 	})
-	if got, _ := fast.seen(); strings.Join(got, " ") != strings.Join(names, " ") {
+	if got, _ := fast.seen(); !slices.Equal(got, names) {
 		t.Errorf("the fast one saw %v", got)
 	}
 	v.command(t, "/viz/hold", `{"do":"release"}`) // the gate
@@ -267,8 +252,8 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 		got, ended := slow.seen()
 		return ended, fmt.Sprintf("the slow one has seen %d", len(got))
 	})
-	if got, _ := slow.seen(); len(got) == 0 || len(got) >= len(names) || strings.Join(got, " ") != strings.Join(
-		names[:len(got)], " ") {
+	got, _ := slow.seen()
+	if len(got) == 0 || len(got) >= len(names) || !slices.Equal(got, names[:len(got)]) {
 		t.Errorf("the slow one was told of %d, want a beginning: %v", len(got), got)
 	}
 }
@@ -284,10 +269,7 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 	v.command(t, "/viz/hold", `{"do":"hold","station":"incoming","resource":"pods"}`)
 	names := v.create(t, "pod", 230)
 	// Exactly to their capacities: incoming and, because the reflector cannot go on, resultChan before it.
-	program.Eventually(t, patience, func() (bool, string) {
-		q := v.queues(t)
-		return q.Incoming == 100 && q.Result == 100, fmt.Sprintf("%+v", q)
-	})
+	v.queued(t, func(q queues) bool { return q.Incoming == 100 && q.Result == 100 })
 	if w := v.world(t); w.Held || len(w.Waiting) != 1 || w.Waiting[0].Point != "IncomingReceived" ||
 		w.Waiting[0].Goroutine != "cacher.dispatchEvents" || w.Waiting[0].Key != "default/pod-000" {
 		t.Errorf("held: %+v", w)
@@ -296,25 +278,18 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 		t.Errorf("%d passed with the first pod, want the dispatcher", w.Passed)
 	}
 	for _, next := range []string{"default/pod-001", "default/pod-002"} {
-		program.Eventually(t, patience, func() (bool, string) {
-			w := v.world(t)
-			return len(w.Waiting) == 1 && w.Waiting[0].Key == next, fmt.Sprintf("%+v", w)
-		})
+		v.becomes(t, func(w world) bool { return len(w.Waiting) == 1 && w.Waiting[0].Key == next })
 		v.command(t, "/viz/hold", `{"do":"step","station":"incoming"}`)
 	}
 	v.command(t, "/viz/hold", `{"do":"release","station":"incoming","resource":"pods"}`)
 	program.Eventually(t, patience, func() (bool, string) {
 		got, ended := s.seen()
-		return !ended && strings.Join(got, " ") == strings.Join(names, " "), fmt.Sprintf("%d of %d, ended: %v",
-			len(got), len(names), ended)
+		return !ended && slices.Equal(got, names), fmt.Sprintf("%d of %d, ended: %v", len(got), len(names), ended)
 	})
 
 	v.command(t, "/viz/hold", `{"do":"hold"}`)
-	pending := program.Start(t, k.Command("delete", "pod", "pod-000", "--now"))
-	program.Eventually(t, patience, func() (bool, string) {
-		w := v.world(t)
-		return slices.Contains(w.points(), "RequestReceived"), fmt.Sprintf("%+v\n%s", w, pending.Stderr.String())
-	})
+	program.Start(t, k.Command("delete", "pod", "pod-000", "--now"))
+	v.becomes(t, func(w world) bool { points, _ := w.names(); return slices.Contains(points, "RequestReceived") })
 	v.Interrupt(t)
 	if code := v.ExitCode(t, program.EndsWithin); code != 0 {
 		t.Errorf("exit status %d, want 0; stderr:\n%s", code, v.Stderr.String())
@@ -358,10 +333,8 @@ func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
 	}
 	k.Run(t, "get", "pods", "--request-timeout=20s")
 	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`)
-	program.Eventually(t, patience, func() (bool, string) { // no page is there: the watchdog
-		w := v.world(t)
-		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.Stderr.String(), "was resumed"),
-			fmt.Sprintf("%+v", w)
+	v.becomes(t, func(w world) bool { // no page is there: the watchdog
+		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.Stderr.String(), "was resumed")
 	})
 	before := v.seq(t)
 	program.Eventually(t, patience, func() (bool, string) { return v.seq(t) > before+50, "the world goes on" })
@@ -384,6 +357,10 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 		v.Get(t, "/api/v1/pods", &list)
 		return len(list.Items)
 	}
+	become := func(n int) {
+		t.Helper()
+		program.Eventually(t, patience, func() (bool, string) { return pods() == n, fmt.Sprint(pods(), " pods, want ", n) })
+	}
 	start := v.world(t).Clock
 	if !start.Paused || len(start.Next) == 0 {
 		t.Fatalf("clock: %+v", start)
@@ -397,10 +374,7 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 			t.Errorf("the clock moved by %v, want 10s", moved)
 		}
 		had++
-		program.Eventually(t, patience, func() (bool, string) {
-			return pods() == had, fmt.Sprint(pods(),
-				" pods, want ", had)
-		})
+		become(had)
 	}
 	for i := 0; ; i++ {
 		next := v.world(t).Clock.Next[0].Who
@@ -412,10 +386,7 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 			t.Fatalf("the demo's timer is not among the next hundred: %+v", v.world(t).Clock.Next)
 		}
 	}
-	program.Eventually(t, patience, func() (bool, string) {
-		return pods() == had+1, fmt.Sprint(pods(), " pods, want ",
-			had+1)
-	})
+	become(had + 1)
 	v.command(t, "/viz/clock", `{"speed":10,"paused":false}`)
 	began := v.world(t).Clock.Now
 	wall := time.Now()
@@ -437,10 +408,7 @@ func (v *viz) standsStill(t *testing.T) {
 		}
 		return time.Since(began) > time.Second, fmt.Sprint("records still come: ", from)
 	})
-	program.Eventually(t, patience, func() (bool, string) {
-		return time.Since(began) > 7*time.Second,
-			"six seconds on the wall"
-	})
+	program.Eventually(t, patience, func() (bool, string) { return time.Since(began) > 7*time.Second, "six seconds" })
 	var answer struct{ Records []json.RawMessage }
 	v.Get(t, fmt.Sprintf("/viz/records?from=%d", from+1), &answer)
 	for i, written := range answer.Records {
@@ -461,42 +429,32 @@ func (v *viz) standsStill(t *testing.T) {
 
 func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
-	mode := func(want string) {
-		t.Helper()
-		program.Eventually(t, patience, func() (bool, string) { s := p.stage(t); return s.Mode == want, s.Mode })
-	}
+	v, p := still(t)
+	const mode = `document.body.dataset.mode`
 	p.click(t, "#hold")
-	mode("held")
+	p.becomes(t, "held", mode)
 	p.pick(t, "#create-pod")
-	held := func() []string {
-		return evaluate[[]string](t, p, `$$("#held tr").map((tr) => tr.held?.point ?? "")`)
-	}
 	// etcd runs by the wall and says every five seconds how far it is: that may be held, too. Nothing else happens in
 	// this world.
-	program.Eventually(t, patience, func() (bool, string) {
-		return slices.Contains(held(), "RequestReceived"),
-			fmt.Sprint(held())
-	})
+	p.until(t, `$$("#held tr").some((tr) => tr.held?.point === "RequestReceived")`)
 	// Hop by hop to the handler of the observer.
 	reached, hopped := map[string]bool{}, ""
 	for hop := 0; hop < 60 && !reached["HandlerCalled"]; hop++ {
-		var now, before world
-		same := 0
+		now, same := "", 0
 		// who was let go has come to where it is held next, or waits for others
-		program.Eventually(t, patience, func() (bool, string) {
-			before, now = now, v.world(t)
-			if same++; now.seqs() != before.seqs() {
+		v.becomes(t, func(w world) bool {
+			points, seqs := w.names()
+			before := now
+			if now = strings.Join(seqs, " "); now != before {
 				same = 0
 			}
-			return len(now.Waiting) > 0 && same >= 3 && now.seqs() != hopped, now.seqs()
+			for _, each := range points {
+				reached[each] = true
+			}
+			same++
+			return len(points) > 0 && same >= 3 && now != hopped
 		})
-		for _, each := range now.points() {
-			reached[each] = true
-		}
-		hopped = now.seqs()
+		hopped = now
 		p.click(t, "#hop")
 	}
 	for _, want := range []string{"TxnCommitted", "Etcd3IncomingReceived", "IncomingReceived", "InputReceived",
@@ -509,35 +467,24 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 		t.Errorf("the watchdog knows of %d pages and would wait %s", w.Attending, w.Unattended)
 	}
 	// Frozen is the view, held is the world: one does not hide the other.
-	freeze := func() { evaluate[bool](t, p, `(listwatch.player.toggle(), true)`) }
-	freeze()
-	mode("frozen")
+	p.run(t, `listwatch.player.toggle()`)
+	p.becomes(t, "frozen", mode)
 	if !v.world(t).Held {
 		t.Error("freezing the view let the world go")
 	}
-	freeze()
-	mode("held")
+	p.run(t, `listwatch.player.toggle()`)
+	p.becomes(t, "held", mode)
 	p.click(t, "#let-go")
-	mode("live")
-	program.Eventually(t, patience, func() (bool, string) {
-		w := v.world(t)
-		return !w.Held && len(w.Waiting) == 0 && !w.Clock.Paused, fmt.Sprintf("%+v", w)
-	})
+	p.becomes(t, "live", mode)
+	v.becomes(t, func(w world) bool { return !w.Held && len(w.Waiting) == 0 && !w.Clock.Paused })
 	p.sameAsServer(t, v)
 
 	// A gate of one station; and a page that goes while it is closed.
 	p.click(t, "#world-clock", `#world [data-gate="watcher"]`)
-	program.Eventually(t, patience, func() (bool, string) {
-		closed := evaluate[string](t, p,
-			`$("[data-gate-at=watcher]").dataset.closed + document.body.dataset.gates`)
-		return closed == "truewatcher", closed
-	})
-	mode("live")
+	p.becomes(t, "true watcher", `$("[data-gate-at=watcher]").dataset.closed + " " + document.body.dataset.gates`)
+	p.becomes(t, "live", mode)
 	p.do(t, chromedp.Navigate("about:blank"))
-	program.Eventually(t, patience, func() (bool, string) { w := v.world(t); return w.Attending == 0, fmt.Sprint(w) })
+	v.becomes(t, func(w world) bool { return w.Attending == 0 })
 	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`) // what was left is let go by the watchdog
-	program.Eventually(t, patience, func() (bool, string) {
-		w := v.world(t)
-		return len(w.Gates) == 0 && !w.Held && w.LetGo != "", fmt.Sprintf("%+v", w)
-	})
+	v.becomes(t, func(w world) bool { return len(w.Gates) == 0 && !w.Held && w.LetGo != "" })
 }

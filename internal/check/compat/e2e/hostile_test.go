@@ -87,9 +87,7 @@ func hostiles() []hostile {
 // sentence, no script of theirs runs, and the page still draws. What it throws fails the test, too (page.verify).
 func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
+	_, p := still(t)
 	for _, each := range hostiles() {
 		last := strings.Count(each.text, "\n")
 		p.drop(t, each.name, zipped(t, each.text))

@@ -15,9 +15,7 @@ import (
 // TestTheNotesFollowTheStage opens the speaker's window as a speaker does, and walks through the stations.
 func TestTheNotesFollowTheStage(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
+	_, p := still(t)
 	opened := chromedp.WaitNewTarget(p.ctx, func(info *target.Info) bool {
 		return strings.HasSuffix(info.URL,
 			"/viz/notes")

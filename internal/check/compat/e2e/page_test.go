@@ -57,11 +57,11 @@ const readStage = `(() => {
 	};
 })()`
 
-func (p *page) stage(t *testing.T) stage { return evaluate[stage](t, p, readStage) }
+func (p *page) stage(t testing.TB) stage { return evaluate[stage](t, p, readStage) }
 
 // live waits until the page's feed is open, and the page shows the newest record there was when it was asked. The
 // server draws the first picture, so the attributes alone do not prove that the page is awake.
-func (p *page) live(t *testing.T, v *viz) {
+func (p *page) live(t testing.TB, v *viz) {
 	t.Helper()
 	var snapshot struct{ Seq uint64 }
 	v.Get(t, "/viz/snapshot", &snapshot)

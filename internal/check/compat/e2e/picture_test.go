@@ -214,10 +214,8 @@ func TestTheCursorComesToARecordAtAskedPace(t *testing.T) {
 // the strip fills until it is at the handler; the second is not, as something is followed already.
 func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
+	v, p := still(t)
 	k := kubectlFor(t, v)
-	p := openPage(t, v.URL)
-	p.live(t, v)
 	journey := func() string {
 		return evaluate[string](t, p, `(() => {
 			const el = $("#journey");
@@ -331,9 +329,7 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 // has, and the table of goroutines and the gates point at each other.
 func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
+	v, p := still(t)
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
 	p.until(t, `document.body.dataset.mode === "held"`)
 	p.pick(t, "#create-pod")

@@ -142,9 +142,7 @@ func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
 
 func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
+	v, p := still(t)
 	if err := v.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

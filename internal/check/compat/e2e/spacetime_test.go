@@ -367,9 +367,7 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 // TestTheViewsTakeTurns goes through the views by key and by button, and through the records by a click on a mark.
 func TestTheViewsTakeTurns(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
+	v, p := still(t)
 	p.observe(t)
 	view := func(want string) {
 		t.Helper()
@@ -465,9 +463,7 @@ const elsewhere = `
 
 func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
+	_, p := still(t)
 	want := map[string]string{}
 	for title, points := range reporters {
 		for _, point := range points {

@@ -242,10 +242,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 		label(want)
 	}
 	p.strike(t, "l")
-	program.Eventually(t, patience, func() (bool, string) {
-		text := evaluate[string](t, p, `$("#level").textContent`)
-		return text == "L0 every event", "the level says " + text
-	})
+	p.becomes(t, "L0 every event", `$("#level").textContent`)
 }
 
 // anomalyIsNeverMerged lets ten thousand events and three evictions come at once, at every level: each eviction

@@ -83,9 +83,7 @@ func (s travel) judge(t *testing.T, where string) {
 // seen.
 func TestOneChangeTravels(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
+	v, p := still(t)
 	for range 3 {
 		post(t, v.URL+"/viz/watchers", map[string]any{"resource": "pods"})
 	}
@@ -139,9 +137,7 @@ func TestOneChangeTravels(t *testing.T) {
 // time to come.
 func TestOneKeyMovesAHeldPodToItsHandler(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
+	v, p := still(t)
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
 	p.until(t, `document.body.dataset.mode === "held"`)
 	p.run(t, `$("#create-pod").click(), listwatch.follow.set("default/a")`)

@@ -20,6 +20,15 @@ func startViz(t testing.TB, flags ...string) *viz {
 	return &viz{program.StartViz(t, flags...)}
 }
 
+// still starts a program in which nothing happens by itself, and opens its stage, live.
+func still(t testing.TB) (*viz, *page) {
+	t.Helper()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	return v, p
+}
+
 // kubectlFor returns a kubectl that has never seen any server: its discovery cache is empty.
 func kubectlFor(t testing.TB, v *viz) *program.Kubectl {
 	t.Helper()

@@ -46,6 +46,7 @@ func TestThePageListsWhatTheRecipesDo(t *testing.T) {
 
 // TestADumpNamesTheGoroutines: what GODEBUG=tracebacklabels=1 is said to do.
 func TestADumpNamesTheGoroutines(t *testing.T) {
+	t.Parallel()
 	cmd, _ := program.VizCommand(t, "-listen", "127.0.0.1:0")
 	cmd.Env = append(cmd.Env, "GODEBUG=tracebacklabels=1")
 	p := program.Start(t, cmd)

@@ -27,6 +27,7 @@ func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
 			continue
 		}
 		t.Run(p.file, func(t *testing.T) {
+			t.Parallel() // each at a terminal of its own
 			x := newTerminal(t)
 			p.looksOnly()
 			for i := range p.blocks {

@@ -105,6 +105,7 @@ var unharmed = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", 
 // While it waits for its answer the program stands at a breakpoint, in etcd, for longer than etcd itself would wait;
 // kubectl must not notice, and no watcher, stream or reflector either.
 func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
+	t.Parallel()
 	i := slices.IndexFunc(recipes(t), func(r recipe) bool { return r.pkg == running })
 	r := recipes(t)[i]
 	s := debug(t, "make debug RECIPE="+r.name+" ARGS='-listen 127.0.0.1:0 -flight=off'")

@@ -27,6 +27,7 @@ import (
 // full`. In every run, another test debugs the recipes from the terminal, and internal/check/policy checks the form of
 // the configurations.
 func TestVSCodeStopsWhereTheRecipesSay(t *testing.T) {
+	t.Parallel()
 	const dispatch = "cacher.(*Cacher).dispatchEvent"
 	byName := map[string]recipe{}
 	for _, r := range recipes(t) {

@@ -1,6 +1,6 @@
 // Package storm runs the program under faults and proves that no watcher lost an event, saw one twice, or saw two in
-// the wrong order. `make storm` runs it for ten minutes, `go test ./storm` for one. Every fault is drawn from a seed,
-// which is printed; -seed draws the same again.
+// the wrong order. `make storm` runs it for ten minutes, `go test ./storm` for 25 seconds. Every fault is drawn from a
+// seed, which is printed; -seed draws the same again.
 //
 //   - storm_test.go: one storm from start to rest: clients on, faults, clients off, and what has to be true then.
 //     rest_test.go, table_test.go: what the program holds when it is at rest, and what is printed.
