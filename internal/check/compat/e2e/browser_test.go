@@ -262,7 +262,7 @@ func script(format string, args []any) string {
 // is fails the test unless an expression has a value as text.
 func (p *page) is(t testing.TB, want, what, expression string, args ...any) {
 	t.Helper()
-	if got := evaluate[string](t, p, "String("+script(expression, args)+")"); got != want {
+	if got := evaluate[string](t, p, "(async () => String("+script(expression, args)+"))()"); got != want {
 		t.Errorf("%s: got %q, want %q", what, got, want)
 	}
 }

@@ -3,13 +3,13 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -25,80 +26,35 @@ import (
 	"listwatch/internal/server/etcdnode"
 )
 
-// balancer passes connections on to the first of several servers that takes them.
-type balancer struct {
-	listener net.Listener
-	targets  []string
-	ctx      context.Context // ends its connections
-	conns    sync.WaitGroup
+// front is the way of a client to the first of several servers that takes its connection. It counts the lists among the
+// requests: those that an informer that resumes does not make.
+type front struct {
+	http.Transport
+	lists atomic.Int64
 }
 
-func newBalancer(t *testing.T, targets ...string) *balancer {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	b := &balancer{listener: listener, targets: targets, ctx: ctx}
-	b.conns.Go(b.run)
-	t.Cleanup(func() {
-		cancel()
-		listener.Close()
-		b.conns.Wait()
-	})
-	return b
-}
-
-func (b *balancer) run() {
-	for {
-		client, err := b.listener.Accept()
-		if err != nil {
-			return // closed by the test
+func newFront(t *testing.T, servers ...*program.Viz) *front {
+	f := &front{}
+	f.DialContext = func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
+		for _, v := range servers {
+			conn, err = (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(v.URL, "http://"))
+			if err == nil {
+				return conn, nil
+			}
 		}
-		b.conns.Go(func() { b.pass(client) })
+		return nil, err
 	}
+	t.Cleanup(f.CloseIdleConnections)
+	return f
 }
 
-func (b *balancer) pass(client net.Conn) {
-	defer client.Close()
-	for _, target := range b.targets {
-		server, err := net.Dial("tcp", target)
-		if err != nil {
-			continue
-		}
-		defer server.Close()
-		defer context.AfterFunc(b.ctx, func() { client.Close(); server.Close() })()
-		b.conns.Go(func() {
-			io.Copy(server, client)
-			server.Close()
-		})
-		io.Copy(client, server)
-		return
-	}
-}
-
-// lists counts the lists among the requests of a client: those that an informer that resumes does not make.
-type lists struct {
-	next http.RoundTripper
-	mu   sync.Mutex // guards n
-	n    int
-}
-
-func (l *lists) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f *front) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps") && (query.Get("watch") == "" ||
 		query.Get("sendInitialEvents") != "") {
-		l.mu.Lock()
-		l.n++
-		l.mu.Unlock()
+		f.lists.Add(1)
 	}
-	return l.next.RoundTrip(r)
-}
-
-func (l *lists) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.n
+	return f.Transport.RoundTrip(r)
 }
 
 // seen keeps what an informer's handler was told of a counter in each object, and in which versions.
@@ -150,12 +106,7 @@ func pointsOf(t *testing.T, guest *program.Viz) map[string]int {
 
 // storedBy returns in which versions our own informer stored an object.
 func storedBy(t *testing.T, guest *program.Viz, name string) (versions []string) {
-	var past struct {
-		Records []struct {
-			Point string
-			RV    string
-		}
-	}
+	var past struct{ Records []struct{ Point, RV string } }
 	guest.Get(t, "/viz/records?resource=configmaps&key=default/"+name, &past)
 	for _, r := range past.Records {
 		if r.Point == "IndexerUpdated" {
@@ -166,8 +117,8 @@ func storedBy(t *testing.T, guest *program.Viz, name string) (versions []string)
 }
 
 // TestAnInformerFailsOverAndResumes kills etcd's leader, and then the server that two informers watch, while a writer
-// counts up in a few objects. One is the real client-go, behind a balancer; the other is ours, which knows both
-// addresses. Both servers have etcd's versions, so both informers go on where they were, and are told the same.
+// counts up in a few objects. One is the real client-go, which is led to the first that answers; the other is
+// ours, which knows both addresses. Both servers have etcd's versions, so both informers go on where they were, and are told the same.
 func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	t.Parallel()
 	cluster, err := etcdnode.Start(t.Context(), etcdnode.Options{Dir: t.TempDir(), Nodes: 3})
@@ -181,11 +132,8 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 		"-etcd-cacert", files.CACert, "-etcd-cert", files.Cert, "-etcd-key", files.Key,
 	}
 	first, second := program.StartViz(t, flags...), program.StartViz(t, flags...)
-	front := newBalancer(t, strings.TrimPrefix(first.URL, "http://"), strings.TrimPrefix(second.URL, "http://"))
-
-	counted := &lists{}
-	config := &rest.Config{Host: "http://" + front.listener.Addr().String(), QPS: -1}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { counted.next = next; return counted })
+	front := newFront(t, first, second)
+	config := &rest.Config{Host: "http://first.or.second", QPS: -1, Transport: front}
 	client := kubernetes.NewForConfigOrDie(config)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().ConfigMaps().Informer()
@@ -205,7 +153,7 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		t.Fatal("not synced")
 	}
-	before := counted.count()
+	before := front.lists.Load()
 	guest := guestOf(t, first.URL, second.URL)
 	listed := pointsOf(t, guest)["ReflectorListed"] + pointsOf(t, guest)["ReflectorSynced"]
 
@@ -215,7 +163,7 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 		t.Helper()
 		began := time.Now()
 		for {
-			err := writeCount(ctx, maps.Get, maps.Create, maps.Update, name, n)
+			err := writeCount(ctx, maps, name, n)
 			if err == nil {
 				return
 			}
@@ -268,7 +216,7 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	if len(told.wrong) > 0 {
 		t.Errorf("the handler saw %q", told.wrong)
 	}
-	if after := counted.count(); after != before {
+	if after := front.lists.Load(); after != before {
 		t.Errorf("the informer listed %d times more", after-before)
 	}
 	list, err := maps.List(ctx, metav1.ListOptions{})
@@ -281,27 +229,20 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 }
 
 // writeCount brings the counter of an object to n, whatever became of earlier attempts.
-func writeCount(
-	ctx context.Context,
-	get func(context.Context, string, metav1.GetOptions) (*corev1.ConfigMap, error),
-	create func(context.Context, *corev1.ConfigMap, metav1.CreateOptions) (*corev1.ConfigMap, error),
-	update func(context.Context, *corev1.ConfigMap, metav1.UpdateOptions) (*corev1.ConfigMap, error),
-	name string, n int,
-) error {
+func writeCount(ctx context.Context, maps typed.ConfigMapInterface, name string, n int) error {
 	text := strconv.Itoa(n)
 	if n == 0 {
-		_, err := create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{
-			"n": text}}, metav1.CreateOptions{})
-		if err == nil {
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"n": text}}
+		if _, err := maps.Create(ctx, made, metav1.CreateOptions{}); err == nil {
 			return nil
 		}
 	}
-	object, err := get(ctx, name, metav1.GetOptions{})
+	object, err := maps.Get(ctx, name, metav1.GetOptions{})
 	if err != nil || object.Data["n"] == text {
 		return err
 	}
 	object.Data["n"] = text
-	_, err = update(ctx, object, metav1.UpdateOptions{})
+	_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
 	return err
 }
 

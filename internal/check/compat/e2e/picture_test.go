@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -50,18 +49,16 @@ func (p *page) watchPicture(t *testing.T, n int) (found []string, moving int) {
 			Found  []string
 			Moving int
 		}
-		s := evaluate[seen](t, p, fmt.Sprintf(`new Promise((done) => {
-			const of = %s;
-			const [found, seen] = [[], { n: 0, moving: 0 }];
-			const look = () => {
+		s := evaluate[seen](t, p, fmt.Sprintf(`(async () => {
+			const seen = { Found: [], Moving: 0 };
+			for (let n = 0; n < %d; n++) {
+				await $frames(1);
 				const p = $picture();
-				found.push(...of(p));
-				seen.moving += p.moving.length;
-				if (++seen.n < %d) return requestAnimationFrame(look);
-				done({ Found: found, Moving: seen.moving });
-			};
-			requestAnimationFrame(look);
-		})`, contradictions, min(n, chunk)))
+				seen.Found.push(...(%s)(p));
+				seen.Moving += p.moving.length;
+			}
+			return seen;
+		})()`, min(n, chunk), contradictions))
 		found, moving = append(found, s.Found...), moving+s.Moving
 	}
 	return found, moving
@@ -88,8 +85,6 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 		if name == "live at 1 changes a second" && moving < frames/10 {
 			t.Errorf("%s: %d tokens on their way in %d frames", name, moving, frames)
 		}
-		t.Logf("%s: %d frames, %d tokens on their way in them; %+v", name, frames, moving, evaluate[frameCost](t, p,
-			"listwatch.cost()"))
 	}
 	for _, rate := range []int{1, 20, 500, 10000} {
 		post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(rate)})
@@ -192,22 +187,21 @@ func TestTheCursorComesToARecordAtAskedPace(t *testing.T) {
 	if slow := play(0.25); slow.Seconds < 2*usual.Seconds {
 		t.Errorf("at a quarter of the pace it took %v s, at the usual one %v s", slow.Seconds, usual.Seconds)
 	}
-	if away := evaluate[string](t, p, `(async () => {
+	p.is(t, "false 5", "called away: whether it came, and where it is", `await (async () => {
 		const { player } = listwatch;
 		await player.seek(window.there - 60);
 		const coming = player.playTo(window.there, { pace: 0.25 });
-		await new Promise(requestAnimationFrame);
+		await $frames(1);
 		await player.seek(player.oldest + 5);
 		return await coming + " " + (player.cursor - player.oldest);
-	})()`); away != "false 5" {
-		t.Errorf("called away: %s, want that it did not come, and is at 5", away)
-	}
-	began := time.Now()
-	if got := evaluate[string](t, p,
-		`(async () => { const { player } = listwatch; const before = player.cursor; await player.step(1); await Promise.all([player.step(1), player.step(1)]); return String(player.cursor - before) + " " + player.mode; })()`); got != "3 frozen" {
-		t.Errorf("three steps: %s", got)
-	}
-	t.Logf("three steps took %v", time.Since(began))
+	})()`)
+	p.is(t, "3 frozen", "three steps", `await (async () => {
+		const { player } = listwatch;
+		const before = player.cursor;
+		await player.step(1);
+		await Promise.all([player.step(1), player.step(1)]);
+		return player.cursor - before + " " + player.mode;
+	})()`)
 }
 
 // TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself, and
@@ -216,16 +210,14 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
 	k := kubectlFor(t, v)
-	journey := func() string {
-		return evaluate[string](t, p, `(() => {
-			const el = $("#journey");
-			return [el.hidden ? "hidden" : el.dataset.key, ...[...el.querySelectorAll("li.past b")].map((b) => b.textContent)].join(" ");
-		})()`)
-	}
+	const journey = `(() => {
+		const el = $("#journey");
+		return [el.hidden ? "hidden" : el.dataset.key, ...$$("#journey li.past b").map((b) => b.textContent)].join(" ");
+	})()`
 	const whole = " etcd etcd3 ring store incoming dispatch watcher wire reflector fifo indexer processor listener handler"
 	arrives := func(key string) {
 		t.Helper()
-		program.Eventually(t, patience, func() (bool, string) { return journey() == key+whole, journey() })
+		p.becomes(t, key+whole, journey)
 	}
 	create(t, k, podManifest("by-kubectl"))
 	arrives("default/by-kubectl")
@@ -234,9 +226,7 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	arrives("default/by-kubectl")
 	p.pick(t, "#create-pod") // a hand's own write comes before one that was only seen
 	arrives("default/a")
-	if hidden := evaluate[bool](t, p, `$("#biography").hidden`); !hidden {
-		t.Error("the biography is open, though no key or click asked for it")
-	}
+	p.is(t, "true", "the biography is closed, as no key or click asked for it", `$("#biography").hidden`)
 	p.click(t, "#journey-more")
 	p.until(t, `!$("#biography").hidden`)
 	p.click(t, "#journey-end")
@@ -301,19 +291,20 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 		t.Errorf("with the machinery: %+v, want all of it, at an address that says so, and %d names", all, path.Names)
 	}
 	p.strike(t, "k")
-	const quiet = `$("[data-station=ring]").classList.contains("quiet") && getComputedStyle($("#ring-cells")).opacity === "0.45"`
+	const quiet = `$("[data-station=ring]").classList.contains("quiet") &&
+		getComputedStyle($("#ring-cells")).opacity === "0.45"`
 	p.until(t, quiet)
 	p.run(t, `const ring = $("[data-station=ring]");
 		window.stirred = [];
-		new MutationObserver(() => window.stirred.push([ring.classList.contains("quiet"), listwatch.player.cursor])).observe(ring, { attributeFilter: ["class"] });
+		const note = () => stirred.push([ring.classList.contains("quiet"), listwatch.player.cursor]);
+		new MutationObserver(note).observe(ring, { attributeFilter: ["class"] });
 		$("#create-pod").click();`)
 	p.until(t, `window.stirred.length > 1 && `+quiet)
-	if woken := evaluate[bool](t, p, `(() => {
+	p.is(t, "true", "the ring stirs when something has been appended to it", `(() => {
 		const [[asleep, seq]] = window.stirred.filter(([asleep]) => !asleep);
-		return !asleep && listwatch.player.tape.between(1, seq + 1).some((r) => r.point === "RingAppend" && r.resource === "pods");
-	})()`); !woken {
-		t.Error("the ring stirred before anything was appended to it")
-	}
+		const appended = (r) => r.point === "RingAppend" && r.resource === "pods";
+		return !asleep && listwatch.player.tape.between(1, seq + 1).some(appended);
+	})()`)
 	p.navigate(t, v.URL+"/?detail=machinery")
 	p.live(t, v)
 	if linked := look(); len(linked.Seen) != 4 {
@@ -335,7 +326,8 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 	p.pick(t, "#create-pod")
 	// the next hop leads into etcd
 	p.until(t, `$("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`)
-	const named = `$$("[data-gate-at]").find((g) => (g.dataset.keys ?? "").split(" ").includes("default/a") && g.querySelector(".who").textContent === "a")`
+	const named = `$$("[data-gate-at]").find((g) => (g.dataset.keys ?? "").split(" ").includes("default/a") &&
+		g.querySelector(".who").textContent === "a")`
 	// hop by hop, until what stands there has the pod in its hands
 	program.Eventually(t, patience, func() (bool, string) {
 		if evaluate[bool](t, p, "Boolean("+named+")") {
@@ -344,22 +336,16 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 		post(t, v.URL+"/viz/hold", map[string]any{"do": "step"})
 		return false, evaluate[string](t, p, "JSON.stringify(listwatch.picture({ texts: false }).held)")
 	})
-	linked := evaluate[string](t, p, `(() => {
+	p.is(t, "true,true,true", "from the gate to its goroutine, and back", `(() => {
 		const gate = `+named+`;
 		gate.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+		const here = (tr) => tr.held.station === gate.dataset.gateAt;
 		const row = document.activeElement.closest("tr");
 		const back = $("[data-gate-at].pointed");
 		gate.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
-		const rows = $$("#held tr").filter((tr) => tr.classList.contains("pointed") === (tr.held.station === gate.dataset.gateAt));
-		return [row?.held.station === gate.dataset.gateAt, back === gate, rows.length === $$("#held tr").length].join();
+		return [here(row), back === gate, $$("#held tr").every((tr) => tr.classList.contains("pointed") === here(tr))].join();
 	})()`)
-	if linked != "true,true,true" {
-		t.Errorf("from the gate to its goroutine, and back: %s", linked)
-	}
-	if held := evaluate[string](t, p,
-		`$picture().held.map((h) => h.key).join()`); !strings.Contains(held, "default/a") {
-		t.Errorf("the picture says that these are held: %q", held)
-	}
+	p.is(t, "true", "the picture says that it is held", `$picture().held.some((h) => h.key.includes("default/a"))`)
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
 	p.caughtUp(t, v)
 }
