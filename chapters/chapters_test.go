@@ -5,7 +5,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestChaptersAreListedInReadingOrder(t *testing.T) {
@@ -21,41 +22,30 @@ func TestChaptersAreListedInReadingOrder(t *testing.T) {
 		"04-watchcache/testdata/x.y": {Data: []byte("x")},
 	}
 	got, err := List(fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []Chapter{
 		{Number: 2, Folder: "02-etcd3", Title: "etcd3", Package: "etcd3"},
 		{Number: 3, Folder: "03-reflector", Title: "Reflector"},
 		{Number: 4, Folder: "04-watchcache"},
 		{Number: 10, Folder: "10-deltafifo", Title: "The queue that remembers why", Package: "deltafifo"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("chapters (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, got, want, "chapters")
 }
 
 func TestAFileThatIsNotGoIsAnError(t *testing.T) {
 	fsys := fstest.MapFS{"01-storage/doc.go": {Data: []byte("pakcage storage\n")}}
-	if _, err := List(fsys); err == nil {
-		t.Error("got no error for a broken package clause")
-	}
+	_, err := List(fsys)
+	assert.True(t, err != nil, "got no error for a broken package clause")
 }
 
 func TestTheEmbeddedCourseHasItsFirstChapter(t *testing.T) {
 	list, err := List(FS())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(list) == 0 || list[0].Folder != "01-storage" || list[0].Package != "storage" {
-		t.Fatalf("got %+v, want 01-storage first", list)
-	}
+	require.NoError(t, err)
+	require.True(t, len(list) != 0 && list[0].Folder == "01-storage" && list[0].Package == "storage",
+		"got %+v, want 01-storage first", list)
 	for i, chapter := range list {
-		if chapter.Number != i+1 {
-			t.Errorf("chapter %d has number %d: numbers have no gaps", i+1, chapter.Number)
-		}
-		if _, err := fs.Stat(FS(), chapter.Folder+"/README.md"); err != nil {
-			t.Errorf("%s: %v", chapter.Folder, err)
-		}
+		assert.Equal(t, chapter.Number, i+1, "chapter %d has number %d: numbers have no gaps", i+1, chapter.Number)
+		_, err := fs.Stat(FS(), chapter.Folder+"/README.md")
+		assert.NoError(t, err, chapter.Folder)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 const podsPrefix = "/registry/pods/"
@@ -12,22 +15,17 @@ const podsPrefix = "/registry/pods/"
 func TestContinueTokenRoundTrips(t *testing.T) {
 	for _, rv := range []int64{1, 77, -1} {
 		token, err := EncodeContinue(podsPrefix+"default/a\x00", podsPrefix, rv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		key, got, err := DecodeContinue(token, podsPrefix)
-		if err != nil || key != podsPrefix+"default/a\x00" || got != rv {
-			t.Errorf("got %q at %d, %v, want the key at %d", key, got, err, rv)
-		}
+		assert.True(t, err == nil && key == podsPrefix+"default/a\x00" && got == rv,
+			"got %q at %d, %v, want the key at %d", key, got, err, rv)
 	}
 }
 
 func TestTokenGoesOnUnderAnotherPrefixOfItsOwn(t *testing.T) {
 	// The token does not contain the prefix: where a store keeps its keys is none of the client's business.
 	token, err := EncodeContinue(podsPrefix+"default/a", podsPrefix, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if key, _, err := DecodeContinue(token, "/elsewhere/"); err != nil || key != "/elsewhere/default/a" {
 		t.Errorf("got %q, %v", key, err)
 	}
@@ -35,9 +33,8 @@ func TestTokenGoesOnUnderAnotherPrefixOfItsOwn(t *testing.T) {
 
 func TestEncodeContinueRefusesWhatIsNotUnderThePrefix(t *testing.T) {
 	for _, key := range []string{"/registry/podsecurity/a", "", podsPrefix} {
-		if token, err := EncodeContinue(key, podsPrefix, 1); err == nil {
-			t.Errorf("%q: got token %q", key, token)
-		}
+		token, err := EncodeContinue(key, podsPrefix, 1)
+		assert.True(t, err != nil, "%q: got token %q", key, token)
 	}
 }
 
@@ -65,9 +62,8 @@ func TestDecodeContinueRefusesWhatItDidNotMake(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := DecodeContinue("not base64!", podsPrefix); err == nil {
-		t.Error("no base64: got no error")
-	}
+	_, _, err := DecodeContinue("not base64!", podsPrefix)
+	assert.True(t, err != nil, "no base64: got no error")
 }
 
 // FuzzDecodeContinue: whatever a client sends, the key lies under the prefix, and a token made from the answer gives
@@ -86,18 +82,12 @@ func FuzzDecodeContinue(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !strings.HasPrefix(key, podsPrefix) || key == podsPrefix || rv == 0 {
-			t.Fatalf("got %q at %d", key, rv)
-		}
+		require.True(t, strings.HasPrefix(key, podsPrefix) && key != podsPrefix && rv != 0, "got %q at %d", key, rv)
 		for segment := range strings.SplitSeq(key, "/") {
-			if segment == ".." {
-				t.Fatalf("%q climbs", key)
-			}
+			require.True(t, segment != "..", "%q climbs", key)
 		}
 		again, err := EncodeContinue(key, podsPrefix, rv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if key2, rv2, err := DecodeContinue(again, podsPrefix); err != nil || key2 != key || rv2 != rv {
 			t.Errorf("got %q at %d, then %q at %d, %v", key, rv, key2, rv2, err)
 		}

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"listwatch/internal/check/assert"
 )
 
 func TestStatusOfEachError(t *testing.T) {
@@ -34,28 +36,22 @@ func TestStatusOfEachError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := InterpretError(test.err, "get", corev1.Resource("pods"), "a").(apierrors.APIStatus)
-			if !ok || got.Status().Code != test.code || got.Status().Reason != test.reason {
-				t.Errorf("got %+v, want %d %s", got, test.code, test.reason)
-			}
+			assert.True(t, ok && got.Status().Code == test.code && got.Status().Reason == test.reason,
+				"got %+v, want %d %s", got, test.code, test.reason)
 		})
 	}
 	strange := errors.New("strange")
-	if got := InterpretError(strange, "get", corev1.Resource("pods"), "a"); got != strange {
-		t.Errorf("got %v, want it unchanged", got)
-	}
+	assert.Equal(t, InterpretError(strange, "get", corev1.Resource("pods"), "a"), strange)
 }
 
 func TestTooLargeSaysHowFarTheServerIsAndWhenToRetry(t *testing.T) {
 	err := NewTooLargeResourceVersionError(9, 7, ResourceVersionTooHighRetrySeconds)
-	if want := "Timeout: Too large resource version: 9, current: 7"; err.Error() != want {
-		t.Errorf("got %q, want %q", err, want)
-	}
-	if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != 1 {
-		t.Errorf("retry after: got %d, %v, want 1", seconds, ok)
-	}
-	if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		t.Error("the cause is missing by which clients recognise it")
-	}
+	want := "Timeout: Too large resource version: 9, current: 7"
+	assert.Equal(t, err.Error(), want, "got %q, want %q", err, want)
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	assert.True(t, ok && seconds == 1, "retry after: got %d, %v, want 1", seconds, ok)
+	assert.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge),
+		"the cause is missing by which clients recognise it")
 }
 
 func TestAnErrorTellsItsCode(t *testing.T) {
@@ -64,12 +60,8 @@ func TestAnErrorTellsItsCode(t *testing.T) {
 		InvalidObj:  NewInvalidObjError("/k", ""),
 		Unreachable: fmt.Errorf("create: %w", NewUnreachableError("/k", "")), 0: errors.New("x"),
 	} {
-		if got := CodeOf(err); got != code {
-			t.Errorf("%v: got %d, want %d", err, got, code)
-		}
-		if got := IsNotFound(err); got != (code == KeyNotFound) {
-			t.Errorf("%v: taken for a missing key: %v", err, got)
-		}
+		assert.Equal(t, CodeOf(err), code, err)
+		assert.Equal(t, IsNotFound(err), code == KeyNotFound, "%v: taken for a missing key", err)
 	}
 }
 
@@ -89,7 +81,5 @@ func TestPreconditions(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if err := (&Preconditions{}).Check("/k", &metav1.Status{}); err == nil {
-		t.Error("a Status fulfils preconditions")
-	}
+	assert.True(t, (&Preconditions{}).Check("/k", &metav1.Status{}) != nil, "a Status fulfils preconditions")
 }

@@ -3,6 +3,8 @@ package storage
 import (
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
 )
 
 func TestPrepareKey(t *testing.T) {
@@ -51,9 +53,7 @@ func TestPathPrefixEndsAtASegment(t *testing.T) {
 		{"/pods", "/pods/a", false},
 		{"/pods/a", "", true},
 	} {
-		if got := HasPathPrefix(test.s, test.prefix); got != test.want {
-			t.Errorf("HasPathPrefix(%q, %q): got %v, want %v", test.s, test.prefix, got, test.want)
-		}
+		assert.Equal(t, HasPathPrefix(test.s, test.prefix), test.want, "HasPathPrefix(%q, %q)", test.s, test.prefix)
 	}
 }
 
@@ -77,9 +77,7 @@ func FuzzPrepareKey(f *testing.F) {
 			t.Errorf("%q became %q, which is no range", key, got)
 		}
 		for segment := range strings.SplitSeq(got, "/") {
-			if segment == ".." || segment == "." {
-				t.Errorf("%q became %q, which climbs", key, got)
-			}
+			assert.True(t, segment != ".." && segment != ".", "%q became %q, which climbs", key, got)
 		}
 		if again, err := PrepareKey(prefix, got, recursive); err != nil || again != got {
 			t.Errorf("%q prepared again: got %q, %v", got, again, err)

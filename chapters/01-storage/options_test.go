@@ -7,17 +7,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestWhichRevisionAListIsReadAt(t *testing.T) {
 	token, err := EncodeContinue(podsPrefix+"default/b", podsPrefix, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	inconsistent, err := EncodeContinue(podsPrefix+"default/b", podsPrefix, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const exact, least = metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan
 	for name, test := range map[string]struct {
 		opts ListOptions
@@ -52,14 +51,11 @@ func TestWhichRevisionAListIsReadAt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rev, key, err := ValidateListOptions(podsPrefix, test.opts)
 			if test.bad {
-				if !apierrors.IsBadRequest(err) {
-					t.Errorf("got %v, want 400", err)
-				}
+				assert.Fails(t, err, apierrors.IsBadRequest)
 				return
 			}
-			if err != nil || rev != test.rev || key != test.key {
-				t.Errorf("got %d, %q, %v, want %d, %q", rev, key, err, test.rev, test.key)
-			}
+			assert.True(t, err == nil && rev == test.rev && key == test.key,
+				"got %d, %q, %v, want %d, %q", rev, key, err, test.rev, test.key)
 		})
 	}
 }
@@ -67,9 +63,7 @@ func TestWhichRevisionAListIsReadAt(t *testing.T) {
 func TestPageSaysWhatIsStillToCome(t *testing.T) {
 	opts := ListOptions{Predicate: SelectionPredicate{Limit: 2}}
 	token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 7, true, opts)
-	if err != nil || remaining == nil || *remaining != 5 {
-		t.Fatalf("got %v remaining, %v, want 5", remaining, err)
-	}
+	require.True(t, err == nil && remaining != nil && *remaining == 5, "got %v remaining, %v, want 5", remaining, err)
 	if key, rv, err := DecodeContinue(token, podsPrefix); err != nil || key != podsPrefix+"default/b\x00" || rv != 5 {
 		t.Errorf("got %q at %d, %v, want the key after b at 5", key, rv, err)
 	}
@@ -105,12 +99,8 @@ func TestWhatAWatchBeginsWith(t *testing.T) {
 	} {
 		opts := ListOptions{SendInitialEvents: test.send, Predicate: SelectionPredicate{
 			AllowWatchBookmarks: test.bookmarks}}
-		if got := opts.AreInitialEventsRequired(test.rv); got != test.initial {
-			t.Errorf("%s: initial events: got %v", name, got)
-		}
-		if got := opts.IsInitialEventsEndBookmarkRequired(); got != test.bookmark {
-			t.Errorf("%s: end bookmark: got %v", name, got)
-		}
+		assert.Equal(t, opts.AreInitialEventsRequired(test.rv), test.initial, "%s: initial events", name)
+		assert.Equal(t, opts.IsInitialEventsEndBookmarkRequired(), test.bookmark, "%s: end bookmark", name)
 	}
 }
 
@@ -120,7 +110,5 @@ func TestEndBookmarkIsMarked(t *testing.T) {
 		p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		t.Errorf("not marked: %v, %v", p.Annotations, err)
 	}
-	if err := AnnotateInitialEventsEndBookmark(&metav1.Status{}); err == nil {
-		t.Error("a Status was marked")
-	}
+	assert.True(t, AnnotateInitialEventsEndBookmark(&metav1.Status{}) != nil, "a Status was marked")
 }

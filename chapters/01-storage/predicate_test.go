@@ -4,22 +4,20 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func predicate(t *testing.T, label, field string) SelectionPredicate {
 	t.Helper()
 	l, err := labels.Parse(label)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := fields.ParseSelector(field)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return SelectionPredicate{Label: l, Field: f, GetAttrs: DefaultNamespaceScopedAttr}
 }
 
@@ -49,38 +47,29 @@ func TestEmptyPredicateLooksAtNothing(t *testing.T) {
 		"zero": {GetAttrs: broken}, "everything": {Label: labels.Everything(), Field: fields.Everything(),
 			GetAttrs: broken},
 	} {
-		if got, err := p.Matches(nil); !got || err != nil || !p.Empty() {
-			t.Errorf("%s: got %v, %v", name, got, err)
-		}
+		got, err := p.Matches(nil)
+		assert.True(t, got && err == nil && p.Empty(), "%s: got %v, %v", name, got, err)
 	}
 	p := SelectionPredicate{Label: labels.Nothing(), GetAttrs: broken}
-	if got, err := p.Matches(nil); got || err == nil || p.Empty() {
-		t.Errorf("nothing: got %v, %v, want the error of looking", got, err)
-	}
+	got, err := p.Matches(nil)
+	assert.True(t, !got && err != nil && !p.Empty(), "nothing: got %v, %v, want the error of looking", got, err)
 }
 
 func TestWhatAPredicatePins(t *testing.T) {
 	p := predicate(t, "", "metadata.name=a,metadata.namespace=default,spec.nodeName=n1")
 	p.IndexFields = []string{"spec.nodeName", "status.phase"}
-	if name, ok := p.MatchesSingle(); !ok || name != "a" {
-		t.Errorf("name: got %q, %v", name, ok)
-	}
-	if namespace, ok := p.MatchesSingleNamespace(); !ok || namespace != "default" {
-		t.Errorf("namespace: got %q, %v", namespace, ok)
-	}
-	if diff := cmp.Diff([]MatchValue{{"f:spec.nodeName", "n1"}}, p.MatcherIndex(t.Context())); diff != "" {
-		t.Errorf("index (-want +got):\n%s", diff)
-	}
+	name, ok := p.MatchesSingle()
+	assert.True(t, ok && name == "a", "name: got %q, %v", name, ok)
+	namespace, ok := p.MatchesSingleNamespace()
+	assert.True(t, ok && namespace == "default", "namespace: got %q, %v", namespace, ok)
+	assert.NoDiff(t, p.MatcherIndex(t.Context()), []MatchValue{{"f:spec.nodeName", "n1"}}, "index")
 	p.Continue = "token"
-	if _, ok := p.MatchesSingle(); ok {
-		t.Error("a continued list was taken for one object")
-	}
+	_, ok = p.MatchesSingle()
+	assert.False(t, ok, "a continued list was taken for one object")
 	var zero SelectionPredicate
-	if _, ok := zero.MatchesSingle(); ok || zero.MatcherIndex(t.Context()) != nil {
-		t.Error("the zero predicate pins something")
-	}
+	_, ok = zero.MatchesSingle()
+	assert.True(t, !ok && zero.MatcherIndex(t.Context()) == nil, "the zero predicate pins something")
 	other := predicate(t, "", "metadata.name!=a")
-	if _, ok := other.MatchesSingle(); ok {
-		t.Error("!= was taken for =")
-	}
+	_, ok = other.MatchesSingle()
+	assert.False(t, ok, "!= was taken for =")
 }

@@ -7,21 +7,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/assert"
 )
 
 var versioner APIObjectVersioner
 
 func TestResourceVersionsThatAreNumbers(t *testing.T) {
 	for text, want := range map[string]uint64{"": 0, "0": 0, "7": 7, "007": 7, "9223372036854775807": 1<<63 - 1} {
-		if got, err := versioner.ParseResourceVersion(text); err != nil || got != want {
-			t.Errorf("%q: got %d, %v, want %d", text, got, err, want)
-		}
+		got, err := versioner.ParseResourceVersion(text)
+		assert.True(t, err == nil && got == want, "%q: got %d, %v, want %d", text, got, err, want)
 	}
 	for _, text := range []string{"x", "-1", "+1", "1.0", "0x1", " 1", "9223372036854775808", "١"} {
 		var invalid InvalidError
-		if got, err := versioner.ParseResourceVersion(text); !errors.As(err, &invalid) {
-			t.Errorf("%q: got %d, %v, want an InvalidError", text, got, err)
-		}
+		got, err := versioner.ParseResourceVersion(text)
+		assert.True(t, errors.As(err, &invalid), "%q: got %d, %v, want an InvalidError", text, got, err)
 	}
 }
 
@@ -30,19 +30,14 @@ func TestObjectIsStampedAndBlanked(t *testing.T) {
 	if err := versioner.UpdateObject(p, 42); err != nil || p.ResourceVersion != "42" {
 		t.Errorf("got %q, %v, want 42", p.ResourceVersion, err)
 	}
-	if rv, err := versioner.ObjectResourceVersion(p); err != nil || rv != 42 {
-		t.Errorf("got %d, %v, want 42", rv, err)
-	}
+	rv, err := versioner.ObjectResourceVersion(p)
+	assert.True(t, err == nil && rv == 42, "got %d, %v, want 42", rv, err)
 	p.SelfLink = "/api/v1/pods/a"
 	if err := versioner.PrepareObjectForStorage(p); err != nil || p.ResourceVersion != "" || p.SelfLink != "" {
 		t.Errorf("got %q, %q, %v, want both blank", p.ResourceVersion, p.SelfLink, err)
 	}
-	if err := versioner.UpdateObject(p, 0); err == nil {
-		t.Error("stamped with 0")
-	}
-	if err := versioner.UpdateObject(&metav1.Status{}, 1); err == nil {
-		t.Error("a Status was stamped")
-	}
+	assert.True(t, versioner.UpdateObject(p, 0) != nil, "stamped with 0")
+	assert.True(t, versioner.UpdateObject(&metav1.Status{}, 1) != nil, "a Status was stamped")
 }
 
 func TestListIsStamped(t *testing.T) {
@@ -51,9 +46,7 @@ func TestListIsStamped(t *testing.T) {
 		list.Continue != "token" || *list.RemainingItemCount != 3 {
 		t.Errorf("got %+v, %v", list.ListMeta, err)
 	}
-	if err := versioner.UpdateList(list, 0, "", nil); err == nil {
-		t.Error("stamped with 0")
-	}
+	assert.True(t, versioner.UpdateList(list, 0, "", nil) != nil, "stamped with 0")
 }
 
 // FuzzParseResourceVersion: what parses is a number that is written the same way again, leading zeros aside.
@@ -77,11 +70,7 @@ func TestVersionsForProbesAreZeroIfTheyAreNoNumbers(t *testing.T) {
 	pod := &corev1.Pod{}
 	for text, want := range map[string]uint64{"": 0, "7": 7, "x": 0, "9223372036854775808": 0} {
 		pod.ResourceVersion = text
-		if got := VersionOf(pod); got != want {
-			t.Errorf("%q: got %d, want %d", text, got, want)
-		}
+		assert.Equal(t, VersionOf(pod), want, "%q", text)
 	}
-	if got := VersionOf("no object"); got != 0 {
-		t.Errorf("no object: got %d, want 0", got)
-	}
+	assert.Equal(t, VersionOf("no object"), 0, "no object")
 }

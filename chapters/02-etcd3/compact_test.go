@@ -10,7 +10,9 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/mvcc"
 )
@@ -23,9 +25,7 @@ func oldest(t *testing.T, client *mvcc.Store) int64 {
 		if err == nil {
 			return rev
 		}
-		if !errors.Is(err, rpctypes.ErrCompacted) {
-			t.Fatal(err)
-		}
+		require.True(t, errors.Is(err, rpctypes.ErrCompacted), err)
 	}
 }
 
@@ -49,9 +49,8 @@ func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
 			t.Errorf("after two: oldest %d, compacted %d, want 3", got, c.CompactRevision())
 		}
 		time.Sleep(DefaultCompactInterval) // writes 6
-		if got := oldest(t, client); got != 5 {
-			t.Errorf("after three: oldest %d, want 5", got)
-		}
+		got := oldest(t, client)
+		assert.Equal(t, got, 5, "after three: oldest %d, want 5", got)
 		cancel()
 		group.Wait()
 	})
@@ -70,18 +69,16 @@ func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
 		group.Go(secondCtx, "test.second", second.Run)
 
 		time.Sleep(5*time.Minute + time.Second)
-		if got := client.Revision(); got != 6 {
-			t.Errorf("after five intervals: revision %d, want 6, one write each", got)
-		}
+		got := client.Revision()
+		assert.Equal(t, got, 6, "after five intervals: revision %d, want 6, one write each", got)
 		if first.CompactRevision() != 5 || second.CompactRevision() != 5 {
 			t.Errorf("known compactions: got %d and %d, want 5 for both", first.CompactRevision(),
 				second.CompactRevision())
 		}
 		stopSecond()
 		time.Sleep(time.Minute)
-		if got := client.Revision(); got != 7 {
-			t.Errorf("one alone: revision %d, want 7", got)
-		}
+		got = client.Revision()
+		assert.Equal(t, got, 7, "one alone: revision %d, want 7", got)
 		cancel()
 		group.Wait()
 	})
@@ -100,9 +97,8 @@ func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
 		group.Go(ctx, "test.heir", heir.Run)
 		rev := client.Put("/registry/x", nil)
 		time.Sleep(2*time.Minute + time.Second)
-		if got := heir.CompactRevision(); got != rev {
-			t.Errorf("compacted to %d, want %d, the newest when the heir first looked", got, rev)
-		}
+		got := heir.CompactRevision()
+		assert.Equal(t, got, rev, "compacted to %d, want %d, the newest when the heir first looked", got, rev)
 		cancel()
 		group.Wait()
 	})
@@ -113,13 +109,9 @@ func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 	client.Put(compactRevKey, []byte("what?"))
 	c := NewCompactor(client, clock.RealClock{}, DefaultCompactInterval)
 	for range 3 {
-		if err := c.compact(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.compact(t.Context()))
 	}
-	if got := c.CompactRevision(); got != 3 {
-		t.Errorf("got %d, want 3: the turn after the one that learnt", got)
-	}
+	assert.Equal(t, c.CompactRevision(), 3)
 	client.Delete(compactRevKey)
 	if err := c.compact(t.Context()); err != nil || c.expected != 0 {
 		t.Errorf("got %v, expects %d, want a fresh beginning", err, c.expected)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/check/require"
 )
 
 // overdue is a context whose deadline has passed by the wall clock although, on the injected one, there is time left.
@@ -21,9 +23,7 @@ func TestADeadlineOfAnotherClockDoesNotFailAWatch(t *testing.T) {
 		t.Errorf("current version: %v", err)
 	}
 	w, err := s.Watch(ctx, prefix, everything())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if event := <-w.ResultChan(); event.Type != watch.Added {
 		t.Errorf("got %s, want ADDED", line(event))
 	}

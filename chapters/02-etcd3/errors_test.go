@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 )
 
 func TestWhatAClientIsToldOfEtcdsErrors(t *testing.T) {
@@ -39,9 +40,7 @@ func TestWhatAClientIsToldOfEtcdsErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := storage.InterpretError(interpretError(test.err, key("a")), "get", corev1.Resource("pods"), "a")
-			if !test.want(got) {
-				t.Errorf("got %v (%T)", got, got)
-			}
+			assert.True(t, test.want(got), "got %v (%T)", got, got)
 		})
 	}
 }
@@ -50,22 +49,17 @@ func TestAWriteThatMayHaveHappenedIsNotToBeRepeated(t *testing.T) {
 	for _, err := range []error{rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail,
 		status.Error(codes.Unavailable, "transport is closing"), context.DeadlineExceeded} {
 		got := storage.InterpretError(interpretWriteError(err, key("a")), "create", corev1.Resource("pods"), "a")
-		if _, again := apierrors.SuggestsClientDelay(got); again {
-			t.Errorf("%v: got %v, which tells the client to come again", err, got)
-		}
+		_, again := apierrors.SuggestsClientDelay(got)
+		assert.False(t, again, "%v: got %v, which tells the client to come again", err, got)
 	}
 }
 
 func TestCancellationIsRecognisedInEveryForm(t *testing.T) {
 	for _, err := range []error{context.Canceled, fmt.Errorf("watch: %w", context.Canceled),
 		status.Error(codes.Canceled, "gone")} {
-		if !isCancelError(err) {
-			t.Errorf("%v: not recognised", err)
-		}
+		assert.True(t, isCancelError(err), "%v: not recognised", err)
 	}
 	for _, err := range []error{context.DeadlineExceeded, rpctypes.ErrCompacted, errors.New("canceled")} {
-		if isCancelError(err) {
-			t.Errorf("%v: taken for a cancellation", err)
-		}
+		assert.False(t, isCancelError(err), "%v: taken for a cancellation", err)
 	}
 }

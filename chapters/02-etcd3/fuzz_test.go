@@ -8,6 +8,8 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/mvcc"
 )
 
@@ -16,9 +18,7 @@ import (
 func FuzzStoredBytes(f *testing.F) {
 	for _, mediaType := range []string{MediaTypeProtobuf, MediaTypeJSON} {
 		data, err := runtime.Encode(codec(f, mediaType), pod("a", "web"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(data)
 		f.Add(data[:len(data)/2])
 	}
@@ -32,19 +32,15 @@ func FuzzStoredBytes(f *testing.F) {
 		client.Put(key("a"), value)
 		got := &corev1.Pod{}
 		err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got)
-		if listErr := s.GetList(t.Context(), prefix, everything(), newPodList()); (listErr == nil) != (err == nil) {
-			t.Fatalf("get says %v, list says %v", err, listErr)
-		}
+		listErr := s.GetList(t.Context(), prefix, everything(), newPodList())
+		require.Equal(t, listErr == nil, err == nil, "get says %v, list says %v", err, listErr)
 		if err != nil {
 			return
 		}
 		out := &corev1.Pod{}
 		same := func(current runtime.Object) (runtime.Object, error) { return current, nil }
-		if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, same, nil); err != nil {
-			t.Fatalf("write back %v: %v", got, err)
-		}
-		if out.Name != got.Name || out.Namespace != got.Namespace {
-			t.Errorf("read %v, and after writing it back %v", got, out)
-		}
+		require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, same, nil), "write back %v", got)
+		assert.True(t, out.Name == got.Name && out.Namespace == got.Namespace,
+			"read %v, and after writing it back %v", got, out)
 	})
 }

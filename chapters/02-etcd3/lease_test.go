@@ -9,7 +9,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/mvcc"
 )
 
@@ -40,9 +42,8 @@ func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
 			w.want(t, "ADDED a 2", "ADDED b 3", "MODIFIED a 4 again")
 			time.Sleep(40 * time.Minute)
 			// leases are looked at when the store is used
-			if _, err := s.GetCurrentResourceVersion(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.GetCurrentResourceVersion(t.Context())
+			require.NoError(t, err)
 			w.want(t, "DELETED a 5 again", "DELETED b 6")
 		})
 	})
@@ -51,15 +52,12 @@ func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
 		defer cancel()
 		s := newStore(t, newEtcd(t), expiring(2*time.Second))
 		w, err := s.Watch(ctx, prefix, everything())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer w.Stop()
 		create(t, s, pod("a", "web"))
 		for _, want := range []string{"ADDED a 2 web", "DELETED a 3 web"} {
-			if e, ok := <-w.ResultChan(); !ok || line(e) != want {
-				t.Fatalf("got %v %v, want %s", e, ok, want)
-			}
+			e, ok := <-w.ResultChan()
+			require.True(t, ok && line(e) == want, "got %v %v, want %s", e, ok, want)
 		}
 	})
 }
@@ -75,16 +73,12 @@ func TestWhatIsWrittenAtAboutTheSameTimeSharesALease(t *testing.T) {
 			{time.Hour, 3}} {
 			time.Sleep(c.after)
 			create(t, s, pod(string(rune('a'+i)), ""))
-			if client.n != c.grants {
-				t.Errorf("write %d: got %d leases, want %d", i, client.n, c.grants)
-			}
+			assert.Equal(t, client.n, c.grants, "write %d: got %d leases, want %d", i, client.n, c.grants)
 		}
 		for i := range 1000 {
 			relabel(t, s, "f", string(rune('a'+i%2)))
 		}
-		if client.n != 4 {
-			t.Errorf("after many writes: got %d leases, want 4", client.n)
-		}
+		assert.Equal(t, client.n, 4, "after many writes: got %d leases, want 4", client.n)
 	})
 }
 
@@ -99,18 +93,15 @@ func TestALeaseThatEtcdHasEndedIsReplaced(t *testing.T) {
 		s := newStore(t, client, func(cfg *Config) { cfg.TTL, cfg.Clock = time.Hour, slowClock{cfg.Clock} })
 		create(t, s, pod("a", ""))
 		time.Sleep(2 * time.Hour)
-		if got := create(t, s, pod("b", "")).ResourceVersion; client.n != 2 || got != "4" {
-			t.Errorf("got version %s after %d leases, want 4 after 2", got, client.n)
-		}
+		got := create(t, s, pod("b", "")).ResourceVersion
+		assert.True(t, client.n == 2 && got == "4", "got version %s after %d leases, want 4 after 2", got, client.n)
 	})
 }
 
 func TestWithoutATimeToLiveNothingIsLeased(t *testing.T) {
 	client := &grants{Client: mvcc.New(clock.RealClock{})}
 	create(t, newStore(t, client, nil), pod("a", ""))
-	if client.n != 0 {
-		t.Errorf("got %d leases", client.n)
-	}
+	assert.Equal(t, client.n, 0, "got %d leases", client.n)
 }
 
 // refusing grants no lease while err is not nil.
@@ -134,12 +125,8 @@ func TestAGrantThatFailsFailsItsWriteAndIsTriedAgain(t *testing.T) {
 	}
 	client.err = nil
 	first, err := manager.getLease(t.Context())
-	if err != nil || first == 0 {
-		t.Errorf("got %d, %v", first, err)
-	}
-	if manager.isGone(first, errors.New("any other error")) {
-		t.Error("any error ends a lease")
-	}
+	assert.True(t, err == nil && first != 0, "got %d, %v", first, err)
+	assert.False(t, manager.isGone(first, errors.New("any other error")), "any error ends a lease")
 	if second, err := manager.getLease(t.Context()); second != first || err != nil {
 		t.Errorf("got %d, %v, want %d again", second, err, first)
 	}

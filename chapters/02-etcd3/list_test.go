@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +14,8 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/mvcc"
 )
 
@@ -36,9 +37,7 @@ func list(t *testing.T, s *Store, opts storage.ListOptions) (*corev1.PodList, er
 func mustList(t *testing.T, s *Store, opts storage.ListOptions) *corev1.PodList {
 	t.Helper()
 	out, err := list(t, s, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 
@@ -121,9 +120,7 @@ func TestListHonoursResourceVersionAndMatch(t *testing.T) {
 				got, err := list(t, s, opts)
 				if test.code != 0 {
 					status, ok := err.(apierrors.APIStatus)
-					if !ok || status.Status().Code != test.code {
-						t.Errorf("got %v, want status %d", err, test.code)
-					}
+					assert.True(t, ok && status.Status().Code == test.code, "got %v, want status %d", err, test.code)
 					return
 				}
 				if err != nil || names(got) != test.want {
@@ -158,9 +155,7 @@ func TestPagesOfAListAreOneSnapshot(t *testing.T) {
 			create(t, s, pod(fmt.Sprintf("cc%d", len(got)), ""))
 		}
 		want := []string{"a b at 6, 3 remain", "c d at 6, 1 remain", "e at 6, 0 remain"}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.EqualSlices(t, got, want)
 	})
 }
 
@@ -205,9 +200,7 @@ func TestPagesDoubleUntilARareObjectIsFound(t *testing.T) {
 	if names(got) != "rare at 43" || got.Continue == "" {
 		t.Errorf("got %q, continue %q, want rare and a token", names(got), got.Continue)
 	}
-	if want := []int64{1, 2, 4, 8, 16, 32}; !slices.Equal(client.limits, want) {
-		t.Errorf("limits: got %v, want %v", client.limits, want)
-	}
+	assert.EqualSlices(t, client.limits, []int64{1, 2, 4, 8, 16, 32}, "limits")
 	opts.Predicate.Continue = got.Continue
 	if got := mustList(t, s, opts); names(got) != " at 43" || got.Continue != "" {
 		t.Errorf("the rest: got %q, continue %q, want nothing", names(got), got.Continue)
@@ -217,9 +210,7 @@ func TestPagesDoubleUntilARareObjectIsFound(t *testing.T) {
 func TestLimitsGrowToTheBoundOnly(t *testing.T) {
 	for limit, want := range map[int64]int64{0: 0, 1: 2, 4999: 9998, 5000: 10000, 6000: 10000, 10000: 10000,
 		20000: 20000} {
-		if got := nextLimit(limit); got != want {
-			t.Errorf("after %d: got %d, want %d", limit, got, want)
-		}
+		assert.Equal(t, nextLimit(limit), want, "after %d", limit)
 	}
 }
 
@@ -234,15 +225,11 @@ func TestContinueAfterCompactionOffersTheRestAtTheNewestState(t *testing.T) {
 		opts.Predicate.Continue = mustList(t, s, opts).Continue
 		remove(t, s, "d")          // 6
 		create(t, s, pod("e", "")) // 7
-		if err := client.CompactHistory(t.Context(), 7); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.CompactHistory(t.Context(), 7))
 		_, err := list(t, s, opts)
 		wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
 		token := err.(apierrors.APIStatus).Status().Continue
-		if token == "" {
-			t.Fatal("no token came with it")
-		}
+		require.True(t, token != "", "no token came with it")
 		opts.Predicate.Continue = token
 		if got := mustList(t, s, opts); names(got) != "c e at 7" {
 			t.Errorf("got %q, want c e at 7", names(got))
@@ -255,16 +242,13 @@ func TestExactListOfACompactedRevisionIsExpired(t *testing.T) {
 		s := newStore(t, client, nil)
 		create(t, s, pod("a", ""))
 		create(t, s, pod("b", ""))
-		if err := client.CompactHistory(t.Context(), 3); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.CompactHistory(t.Context(), 3))
 		opts := everything()
 		opts.ResourceVersion, opts.ResourceVersionMatch = "2", metav1.ResourceVersionMatchExact
 		_, err := list(t, s, opts)
 		wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
-		if token := err.(apierrors.APIStatus).Status().Continue; token != "" {
-			t.Errorf("a token %q came with it, for a list that has no first page", token)
-		}
+		token := err.(apierrors.APIStatus).Status().Continue
+		assert.Equal(t, token, "", "a token %q came with it, for a list that has no first page", token)
 	})
 }
 
@@ -272,9 +256,7 @@ func TestContinueTokensOfOthersAreBadRequests(t *testing.T) {
 	s, _ := newMVCC(t)
 	create(t, s, pod("a", ""))
 	valid, err := storage.EncodeContinue(prefix+"/default/a\x00", prefix+"/", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, test := range map[string]struct{ token, rv string }{
 		"garbage":   {token: "garbage"},
 		"with a rv": {token: valid, rv: "2"},
@@ -303,9 +285,7 @@ func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
 		len(out.Items[0].Labels) != 0 {
 		t.Errorf("got %q, %v", names(out), err)
 	}
-	if err := s.GetList(t.Context(), prefix, everything(), &corev1.Pod{}); err == nil {
-		t.Error("into a pod: got no error")
-	}
+	assert.True(t, s.GetList(t.Context(), prefix, everything(), &corev1.Pod{}) != nil, "into a pod: got no error")
 }
 
 func TestCompactionOfARealEtcdExpiresReadsOfThePast(t *testing.T) {
@@ -313,9 +293,7 @@ func TestCompactionOfARealEtcdExpiresReadsOfThePast(t *testing.T) {
 	s := newStore(t, client, nil)
 	create(t, s, pod("a", ""))
 	relabel(t, s, "a", "x")
-	if err := client.CompactHistory(t.Context(), 3); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, client.CompactHistory(t.Context(), 3))
 	opts := everything()
 	opts.ResourceVersion, opts.ResourceVersionMatch = "2", metav1.ResourceVersionMatchExact
 	_, err := list(t, s, opts)

@@ -15,7 +15,9 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/server/etcdnode"
 	"listwatch/internal/server/mvcc"
@@ -47,9 +49,7 @@ func pod(name, app string) *corev1.Pod {
 func codec(t testing.TB, mediaType string) runtime.Codec {
 	t.Helper()
 	c, err := NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, mediaType)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -64,9 +64,7 @@ func newStore(t testing.TB, client Client, change func(*Config)) *Store {
 		change(&cfg)
 	}
 	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -81,13 +79,9 @@ func newMVCC(t testing.TB) (*Store, *mvcc.Store) {
 func newEtcd(t testing.TB) Client {
 	t.Helper()
 	node, err := etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, node.Close())
 	})
 	return NewClient(node.Client())
 }
@@ -109,18 +103,15 @@ func relabel(t testing.TB, s *Store, name, app string) *corev1.Pod {
 		current.(*corev1.Pod).Labels = map[string]string{"app": app}
 		return current, nil
 	}
-	if err := s.GuaranteedUpdate(context.Background(), key(name), out, false, nil, update, nil); err != nil {
-		t.Fatalf("update %s: %v", name, err)
-	}
+	require.NoError(t, s.GuaranteedUpdate(context.Background(), key(name), out, false, nil, update, nil),
+		"update %s", name)
 	return out
 }
 
 func remove(t testing.TB, s *Store, name string) *corev1.Pod {
 	t.Helper()
 	out := &corev1.Pod{}
-	if err := s.Delete(context.Background(), key(name), out, nil, nil, nil); err != nil {
-		t.Fatalf("delete %s: %v", name, err)
-	}
+	require.NoError(t, s.Delete(context.Background(), key(name), out, nil, nil, nil), "delete %s", name)
 	return out
 }
 
@@ -128,9 +119,7 @@ func remove(t testing.TB, s *Store, name string) *corev1.Pod {
 func selecting(t testing.TB, selector string) storage.SelectionPredicate {
 	t.Helper()
 	label, err := labels.Parse(selector)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return storage.SelectionPredicate{Label: label, Field: fields.Everything(),
 		GetAttrs: storage.DefaultNamespaceScopedAttr}
 }

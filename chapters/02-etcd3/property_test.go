@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/mvcc"
 )
@@ -140,13 +141,9 @@ func TestModelOfAHistoryNoticesALostAndADoubledEvent(t *testing.T) {
 	m.add(3, "a", "db")
 	right := []string{"ADDED a 2 web", "DELETED a 3 web"}
 	for _, wrong := range [][]string{right[:1], right[1:], {right[0], right[0], right[1]}, {right[1], right[0]}} {
-		if slices.Equal(wrong, m.want(1, "web")) {
-			t.Errorf("%q passes", wrong)
-		}
+		assert.False(t, slices.Equal(wrong, m.want(1, "web")), "%q passes", wrong)
 	}
-	if got := m.want(1, "web"); !slices.Equal(got, right) {
-		t.Errorf("got %q, want %q", got, right)
-	}
+	assert.EqualSlices(t, m.want(1, "web"), right)
 }
 
 func TestPagedListsOfAnySizeAreTheStateOfOneRevision(t *testing.T) {
@@ -184,8 +181,6 @@ func TestPagedListsOfAnySizeAreTheStateOfOneRevision(t *testing.T) {
 			opts.Predicate.Continue = page.Continue
 			m.write(t, rt, s, client)
 		}
-		if !slices.Equal(got, want) {
-			rt.Errorf("got %q, want %q", got, want)
-		}
+		assert.EqualSlices(rt, got, want)
 	})
 }

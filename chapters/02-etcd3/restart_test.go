@@ -3,13 +3,14 @@ package etcd3
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/etcdnode"
 )
 
@@ -32,15 +33,11 @@ func TestNothingIsLostWhenEtcdRestartsUnderLoad(t *testing.T) {
 	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
 		t.Run(age, func(t *testing.T) {
 			node, err := etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer node.Close()
 			s := newStore(t, NewClient(node.Client()), func(cfg *Config) { cfg.Watcher = age })
 			w, err := s.Watch(t.Context(), prefix, initial())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := line(<-w.ResultChan()); got != "BOOKMARK 1 end" {
 				// a state is in key order, only what follows is in the order of revisions
 				t.Fatalf("got %s, want the end of an empty state", got)
@@ -50,9 +47,7 @@ func TestNothingIsLostWhenEtcdRestartsUnderLoad(t *testing.T) {
 				wg.Go(func() { writeThrough(s, fmt.Sprintf("p%d", n), each) })
 			}
 			for range 3 {
-				if err := node.Restart(context.Background()); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, node.Restart(context.Background()))
 			}
 			seen := map[string][]string{}
 			last := uint64(0)
@@ -82,9 +77,7 @@ func TestNothingIsLostWhenEtcdRestartsUnderLoad(t *testing.T) {
 				want = append(want, fmt.Sprint(i))
 			}
 			for name, got := range seen {
-				if !slices.Equal(got, want) {
-					t.Errorf("%s: got %q, want 1…%d", name, got, each)
-				}
+				assert.EqualSlices(t, got, want, "%s: got %q, want 1…%d", name, got, each)
 			}
 		})
 	}

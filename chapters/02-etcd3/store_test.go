@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/server/mvcc"
 )
@@ -29,17 +31,13 @@ func onBoth(t *testing.T, test func(t *testing.T, client Client)) {
 func putRaw(t *testing.T, client Client, key string, value []byte) int64 {
 	t.Helper()
 	current, err := client.Get(context.Background(), key, kubernetes.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var expected int64
 	if current.KV != nil {
 		expected = current.KV.ModRevision
 	}
 	response, err := client.OptimisticPut(context.Background(), key, value, expected, kubernetes.PutOptions{})
-	if err != nil || !response.Succeeded {
-		t.Fatalf("put %s: %v, %v", key, response, err)
-	}
+	require.True(t, err == nil && response.Succeeded, "put %s: %v, %v", key, response, err)
 	return response.Revision
 }
 
@@ -61,22 +59,16 @@ func TestWhatWasCreatedCanBeRead(t *testing.T) {
 		s := newStore(t, client, nil)
 		created := create(t, s, pod("a", "web"))
 		got := &corev1.Pod{}
-		if err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Get(t.Context(), key("a"), storage.GetOptions{}, got))
 		if got.Name != "a" || got.Labels["app"] != "web" || got.ResourceVersion != "2" ||
 			created.ResourceVersion != "2" {
 			t.Errorf("got %v, created %v, want a at 2", got, created)
 		}
-		if rv, err := s.GetCurrentResourceVersion(t.Context()); err != nil || rv != 2 {
-			t.Errorf("current resource version: got %d, %v, want 2", rv, err)
-		}
-		if err := s.Create(t.Context(), key("a"), pod("a", ""), nil); storage.CodeOf(err) != storage.KeyExists {
-			t.Errorf("create again: got %v, want KeyExists", err)
-		}
-		if err := s.ReadinessCheck(); err != nil {
-			t.Error(err)
-		}
+		rv, err := s.GetCurrentResourceVersion(t.Context())
+		assert.True(t, err == nil && rv == 2, "current resource version: got %d, %v, want 2", rv, err)
+		err = s.Create(t.Context(), key("a"), pod("a", ""), nil)
+		assert.Equal(t, storage.CodeOf(err), storage.KeyExists, "create again: got %v, want KeyExists", err)
+		assert.NoError(t, s.ReadinessCheck())
 	})
 }
 
@@ -101,20 +93,16 @@ func TestStoredFormIsThatOfTheMediaTypeAndEitherIsRead(t *testing.T) {
 				t.Errorf("the resource version is stored: %q", raw.KV.Value)
 			}
 			got := &corev1.Pod{}
-			if err := reader.Get(t.Context(), key("a"), storage.GetOptions{}, got); err != nil {
-				t.Fatal(err)
-			}
-			if got.Labels["app"] != "web" || got.Kind != "" || got.ResourceVersion != "2" {
-				t.Errorf("got %+v, want a at 2 with no kind", got)
-			}
+			require.NoError(t, reader.Get(t.Context(), key("a"), storage.GetOptions{}, got))
+			assert.True(t, got.Labels["app"] == "web" && got.Kind == "" && got.ResourceVersion == "2",
+				"got %+v, want a at 2 with no kind", got)
 		})
 	}
 }
 
 func TestUnknownMediaTypeAndWatcherAreRefused(t *testing.T) {
-	if _, err := NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, "application/xml"); err == nil {
-		t.Error("media type: got no error")
-	}
+	_, err := NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, "application/xml")
+	assert.True(t, err != nil, "media type: got no error")
 	client := mvcc.New(clock.RealClock{})
 	good := Config{Client: client, Codec: codec(t, MediaTypeJSON), NewFunc: newPod, ResourcePrefix: prefix}
 	for name, change := range map[string]func(*Config){
@@ -125,9 +113,8 @@ func TestUnknownMediaTypeAndWatcherAreRefused(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
-		if _, err := New(cfg); err == nil {
-			t.Errorf("%s: got no error", name)
-		}
+		_, err := New(cfg)
+		assert.True(t, err != nil, "%s: got no error", name)
 	}
 }
 
@@ -146,9 +133,8 @@ func TestGetHonoursItsOptions(t *testing.T) {
 			t.Errorf("missing, ignored: got %v, %v, want a zero pod", got, err)
 		}
 		for _, rv := range []string{"", "0", "1", "2"} {
-			if _, err := get("a", storage.GetOptions{ResourceVersion: rv}); err != nil {
-				t.Errorf("at least %q: %v", rv, err)
-			}
+			_, err := get("a", storage.GetOptions{ResourceVersion: rv})
+			assert.NoError(t, err, "at least %q", rv)
 		}
 		_, err := get("a", storage.GetOptions{ResourceVersion: "3"})
 		wantStatus(t, err, http.StatusGatewayTimeout, metav1.StatusReasonTimeout)
@@ -163,24 +149,13 @@ func TestKeysOutsideTheResourceAreRefused(t *testing.T) {
 		"/registry/pods/./a", "/registry"} {
 		t.Run(bad, func(t *testing.T) {
 			out := &corev1.Pod{}
-			if err := s.Get(t.Context(), bad, storage.GetOptions{}, out); err == nil {
-				t.Error("get: no error")
-			}
-			if err := s.Create(t.Context(), bad, pod("a", ""), out); err == nil {
-				t.Error("create: no error")
-			}
-			if err := s.Delete(t.Context(), bad, out, nil, nil, nil); err == nil {
-				t.Error("delete: no error")
-			}
-			if err := s.GuaranteedUpdate(t.Context(), bad, out, true, nil, nil, nil); err == nil {
-				t.Error("update: no error")
-			}
-			if err := s.GetList(t.Context(), bad, everything(), newPodList()); err == nil {
-				t.Error("list: no error")
-			}
-			if _, err := s.Watch(t.Context(), bad, everything()); err == nil {
-				t.Error("watch: no error")
-			}
+			assert.True(t, s.Get(t.Context(), bad, storage.GetOptions{}, out) != nil, "get: no error")
+			assert.True(t, s.Create(t.Context(), bad, pod("a", ""), out) != nil, "create: no error")
+			assert.True(t, s.Delete(t.Context(), bad, out, nil, nil, nil) != nil, "delete: no error")
+			assert.True(t, s.GuaranteedUpdate(t.Context(), bad, out, true, nil, nil, nil) != nil, "update: no error")
+			assert.True(t, s.GetList(t.Context(), bad, everything(), newPodList()) != nil, "list: no error")
+			_, err := s.Watch(t.Context(), bad, everything())
+			assert.True(t, err != nil, "watch: no error")
 		})
 	}
 }
@@ -194,23 +169,17 @@ func TestTheResourcesRootIsNoObject(t *testing.T) {
 	if err := s.Create(t.Context(), root, pod("a", ""), out); err == nil || client.Revision() != 1 {
 		t.Errorf("create: got %v at revision %d, want an error and nothing written", err, client.Revision())
 	}
-	if err := s.Get(t.Context(), root, storage.GetOptions{}, out); err == nil || storage.IsNotFound(err) {
-		t.Errorf("get: got %v, want it refused", err)
-	}
-	if err := s.GetList(t.Context(), root, one, newPodList()); err == nil {
-		t.Error("list: no error")
-	}
-	if _, err := s.Watch(t.Context(), root, one); err == nil {
-		t.Error("watch: no error")
-	}
+	err := s.Get(t.Context(), root, storage.GetOptions{}, out)
+	assert.True(t, err != nil && !storage.IsNotFound(err), "get: got %v, want it refused", err)
+	assert.True(t, s.GetList(t.Context(), root, one, newPodList()) != nil, "list: no error")
+	_, err = s.Watch(t.Context(), root, one)
+	assert.True(t, err != nil, "watch: no error")
 }
 
 func TestValueThatDoesNotDecodeIsAnInternalError(t *testing.T) {
 	node, err := json.Marshal(map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{
 		"name": "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, value := range map[string][]byte{
 		"empty": nil, "garbage": []byte("garbage"), "protobuf that ends early": []byte("k8s\x00\x0a"),
 		"another kind": node,
@@ -233,9 +202,8 @@ func TestAListThatFailsHoldsWhatWasReadBefore(t *testing.T) {
 	list := newPodList()
 	wantStatus(t, s.GetList(t.Context(), prefix, everything(), list), http.StatusInternalServerError,
 		metav1.StatusReasonInternalError)
-	if items := list.(*corev1.PodList).Items; len(items) != 1 || items[0].Name != "a" {
-		t.Errorf("got %d items, want a alone", len(items))
-	}
+	items := list.(*corev1.PodList).Items
+	assert.True(t, len(items) == 1 && items[0].Name == "a", "got %d items, want a alone", len(items))
 }
 
 func TestAnswerOfACallEndsWithItsContext(t *testing.T) {

@@ -20,7 +20,9 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/mvcc"
 )
@@ -74,9 +76,7 @@ func TestInitialStateFromTheFutureIsTooLarge(t *testing.T) {
 		w := start(t, s, prefix, opts)
 		synctest.Wait()
 		e := <-w.ResultChan()
-		if got := line(e); got != "ERROR 504 Timeout" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, line(e), "ERROR 504 Timeout")
 		w.want(t, "closed")
 	})
 }
@@ -114,15 +114,12 @@ func TestProgressBecomesABookmarkBehindItsEvents(t *testing.T) {
 		w.want(t)
 		create(t, s, pod("a", ""))           // 2
 		client.Put("/registry/nodes/n", nil) // 3
-		if err := s.RequestWatchProgress(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.RequestWatchProgress(t.Context()))
 		w.want(t, "ADDED a 2", "BOOKMARK 3")
 		client.Put("/registry/nodes/n", nil) // 4
 		time.Sleep(time.Hour)                // idle
-		if got := w.next(); !slices.Contains(got, "BOOKMARK 4") {
-			t.Errorf("after an idle hour: got %q, want a bookmark at 4", got)
-		}
+		got := w.next()
+		assert.True(t, slices.Contains(got, "BOOKMARK 4"), "after an idle hour: got %q, want a bookmark at 4", got)
 	})
 }
 
@@ -137,24 +134,18 @@ func TestAQuietWatchOfOneResourceDoesNotHoldUpTheProgressOfAnother(t *testing.T)
 			opts := everything()
 			opts.ProgressNotify = true
 			w, err := pods.Watch(ctx, prefix, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			create(t, pods, pod("a", "")) // 2, which tells that the watch is there
 			<-w.ResultChan()
 			if err := events.Create(ctx, "/registry/events/default/e", pod("e", ""), nil); err != nil { // 3
 				t.Fatal(err)
 			}
 			quiet, err := events.Watch(ctx, "/registry/events", everything())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			<-quiet.ResultChan()
 			// A reader that waits for 3 asks until it is told: here for as long as it takes.
 			for told := false; !told; {
-				if err := pods.RequestWatchProgress(ctx); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, pods.RequestWatchProgress(ctx))
 				select {
 				case e := <-w.ResultChan():
 					told = line(e) == "BOOKMARK 3"
@@ -208,9 +199,7 @@ func TestObjectThatBecomesReadableCountsAsNewForTheOldWatch(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
 		client.Put(key("b"), []byte("bad")) // 2
 		data, err := runtime.Encode(s.codec, pod("b", "web"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		opts := everything()
 		opts.ResourceVersion = "2"
 		opts.Predicate = selecting(t, "app=web")
@@ -235,9 +224,7 @@ func TestWatchRightAtTheCompactedRevisionIsExpired(t *testing.T) {
 		create(t, s, pod("a", ""))  // 2
 		relabel(t, s, "a", "web")   // 3
 		relabel(t, s, "a", "other") // 4
-		if err := client.CompactHistory(t.Context(), 4); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.CompactHistory(t.Context(), 4))
 		for _, rv := range []string{"1", "2", "3"} { // of 3 the next event is there, but not what it changed
 			opts := everything()
 			opts.ResourceVersion = rv
@@ -245,9 +232,7 @@ func TestWatchRightAtTheCompactedRevisionIsExpired(t *testing.T) {
 			for e := range start(t, s, prefix, opts).ResultChan() {
 				got = append(got, line(e))
 			}
-			if want := []string{"ERROR 410 Expired"}; !slices.Equal(got, want) {
-				t.Errorf("after %s: got %q, want %q", rv, got, want)
-			}
+			assert.EqualSlices(t, got, []string{"ERROR 410 Expired"}, "after %s", rv)
 		}
 	})
 }
@@ -258,9 +243,7 @@ func TestStopAndCancelCloseTheChannelOnce(t *testing.T) {
 		for range 50 {
 			ctx, cancel := context.WithCancel(t.Context())
 			w, err := s.Watch(ctx, prefix, everything())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var wg sync.WaitGroup
 			for range 3 {
 				wg.Go(w.Stop)
@@ -271,9 +254,8 @@ func TestStopAndCancelCloseTheChannelOnce(t *testing.T) {
 			wg.Wait()
 		}
 		synctest.Wait()
-		if left := s.Snapshot().Watches; len(left) != 0 {
-			t.Errorf("still under way: %v", left)
-		}
+		left := s.Snapshot().Watches
+		assert.Equal(t, len(left), 0, "still under way: %v", left)
 	})
 }
 
@@ -327,12 +309,9 @@ func TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce(t *testing.T) 
 		for range 10 {
 			got = append(got, strings.Fields(line(<-w.ResultChan()))[1])
 		}
-		if !slices.IsSorted(got) {
-			t.Errorf("got %q, want them in order", got)
-		}
-		if elapsed := time.Since(begin); elapsed != 10*time.Second {
-			t.Errorf("took %v, want the 10s of the slowest alone", elapsed)
-		}
+		assert.True(t, slices.IsSorted(got), "got %q, want them in order", got)
+		elapsed := time.Since(begin)
+		assert.Equal(t, elapsed, 10*time.Second, "took %v, want the 10s of the slowest alone", elapsed)
 	})
 }
 
@@ -341,25 +320,21 @@ func TestAGoroutineThatHasDecodedAnEventTakesTheNext(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		s := newStore(t, client, nil)
 		w, err := s.Watch(t.Context(), prefix, initial())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer w.Stop()
 		wc := w.(*watchChan)
 		for i := range 3 {
 			create(t, s, pod(fmt.Sprint("p", i), ""))
 			synctest.Wait()
-			if wc.decoders != 1 {
-				t.Fatalf("after %d events one after the other: %d goroutines decode, want 1", i+1, wc.decoders)
-			}
+			require.Equal(t, wc.decoders, 1,
+				"after %d events one after the other: %d goroutines decode, want 1", i+1, wc.decoders)
 		}
 		for i := range 50 {
 			client.Put(fmt.Sprintf("%sdefault/burst%d", prefix, i), nil)
 		}
 		synctest.Wait()
-		if wc.decoders > processEventConcurrency {
-			t.Errorf("after a burst: %d goroutines decode, want %d at most", wc.decoders, processEventConcurrency)
-		}
+		assert.True(t, wc.decoders <= processEventConcurrency,
+			"after a burst: %d goroutines decode, want %d at most", wc.decoders, processEventConcurrency)
 	})
 }
 
@@ -404,9 +379,7 @@ func TestWatchesOfARealEtcdGoOnThroughWritesOfOthers(t *testing.T) {
 			create(t, s, pod("a", "web")) // 2
 			ctx, cancel := context.WithCancel(t.Context())
 			w, err := s.Watch(ctx, prefix, initial())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			next := func() string { return line(<-w.ResultChan()) }
 			got := []string{next(), next()}
 			// 3
@@ -415,18 +388,14 @@ func TestWatchesOfARealEtcdGoOnThroughWritesOfOthers(t *testing.T) {
 			got = append(got, next())
 			remove(t, s, "a") // 4
 			got = append(got, next())
-			if err := s.RequestWatchProgress(ctx); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.RequestWatchProgress(ctx))
 			got = append(got, next())
 			cancel()
 			for e := range w.ResultChan() {
 				t.Errorf("after cancel: %v", line(e))
 			}
 			want := []string{"ADDED a 2 web", "BOOKMARK 2 end", "ADDED b 3", "DELETED a 4 web", "BOOKMARK 4"}
-			if !slices.Equal(got, want) {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			assert.EqualSlices(t, got, want)
 		})
 	}
 }

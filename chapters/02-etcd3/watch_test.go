@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/mvcc"
 )
 
@@ -26,9 +28,7 @@ type trace struct {
 func start(t *testing.T, s *Store, key string, opts storage.ListOptions) trace {
 	t.Helper()
 	w, err := s.Watch(t.Context(), key, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return trace{w}
 }
 
@@ -52,9 +52,7 @@ func (w trace) next() []string {
 
 func (w trace) want(t *testing.T, want ...string) {
 	t.Helper()
-	if got := w.next(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.EqualSlices(t, w.next(), want)
 }
 
 func TestWatchOfEveryAgeSeesTheSame(t *testing.T) {
@@ -104,9 +102,7 @@ func TestWatchAfterCompactionIsExpired(t *testing.T) {
 				create(t, s, pod("a", ""))    // 2
 				relabel(t, s, "a", "web")     // 3
 				rv := relabel(t, s, "a", "x") // 4
-				if err := client.CompactHistory(context.Background(), int64(rvOf(rv))); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, client.CompactHistory(context.Background(), int64(rvOf(rv))))
 				opts := everything()
 				opts.ResourceVersion = "2"
 				start(t, s, prefix, opts).want(t, "ERROR 410 Expired", "closed")
@@ -127,9 +123,7 @@ func TestAStateOfManyPagesIsThatOfOneRevision(t *testing.T) {
 				p.Name = fmt.Sprintf("p%05d-1", i-1)
 			}
 			data, err := runtime.Encode(s.codec, p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			want = append(want, fmt.Sprintf("ADDED %s %d", p.Name, client.Put(key(p.Name), data)))
 		}
 		at := client.Revision()
@@ -152,8 +146,6 @@ func TestWhoeverCancelledIsNotToldOfIt(t *testing.T) {
 		ended := false
 		w := newStream(s, watchRequest{key: prefix}, func() { ended = true })
 		w.sendError(t.Context(), err)
-		if len(w.resultChan) > 0 || !ended {
-			t.Errorf("%s: %d events, ended: %t", name, len(w.resultChan), ended)
-		}
+		assert.True(t, len(w.resultChan) == 0 && ended, "%s: %d events, ended: %t", name, len(w.resultChan), ended)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/mvcc"
 )
@@ -50,9 +52,8 @@ func TestUpdateWritesANewRevision(t *testing.T) {
 	onBoth(t, func(t *testing.T, client Client) {
 		s := newStore(t, client, nil)
 		create(t, s, pod("a", "web"))
-		if got := relabel(t, s, "a", "db"); got.ResourceVersion != "3" || got.Labels["app"] != "db" {
-			t.Errorf("got %v, want db at 3", got)
-		}
+		got := relabel(t, s, "a", "db")
+		assert.True(t, got.ResourceVersion == "3" && got.Labels["app"] == "db", "got %v, want db at 3", got)
 	})
 }
 
@@ -61,16 +62,12 @@ func TestUpdateThatChangesNothingWritesNothing(t *testing.T) {
 	created := create(t, s, pod("a", "web"))
 	for name, cached := range map[string]runtime.Object{"read": nil, "cached": created} {
 		out := &corev1.Pod{}
-		if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("web"), cached); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("web"), cached))
 		if out.ResourceVersion != "2" || client.Revision() != 2 {
 			t.Errorf("%s: got %s, revision %d, want 2", name, out.ResourceVersion, client.Revision())
 		}
 	}
-	if created.ResourceVersion != "2" {
-		t.Errorf("the cached object was changed: %v", created)
-	}
+	assert.Equal(t, created.ResourceVersion, "2", "the cached object was changed: %v", created)
 }
 
 func TestUpdateInAnotherFormIsWritten(t *testing.T) {
@@ -99,9 +96,7 @@ func TestUpdateThatLosesARaceIsTriedAgainWithTheWinnersState(t *testing.T) {
 			return p, nil
 		}
 		out := &corev1.Pod{}
-		if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, nil))
 		if out.Labels["app"] != "winner" || out.Annotations["by"] != "loser" || out.ResourceVersion != "4" ||
 			len(seen) != 2 || seen[1] != "3" {
 			t.Errorf("got %v after %v, want both changes at 4 after 2 and 3", out, seen)
@@ -113,28 +108,23 @@ func TestUpdateThatLosesARaceIsTriedAgainWithTheWinnersState(t *testing.T) {
 				conflicts = append(conflicts, r.RV)
 			}
 		}
-		if len(conflicts) != 1 || conflicts[0] != 3 {
-			t.Errorf("conflicts reported: got %v, want one that found 3", conflicts)
-		}
+		assert.True(t, len(conflicts) == 1 && conflicts[0] == 3,
+			"conflicts reported: got %v, want one that found 3", conflicts)
 	})
 }
 
 func TestUpdateOfAMissingObject(t *testing.T) {
 	s, _ := newMVCC(t)
 	out := &corev1.Pod{}
-	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), nil); !storage.IsNotFound(err) {
-		t.Errorf("got %v, want KeyNotFound", err)
-	}
+	err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), nil)
+	assert.True(t, storage.IsNotFound(err), "got %v, want KeyNotFound", err)
 	update := func(current runtime.Object) (runtime.Object, error) {
-		if p := current.(*corev1.Pod); p.Name != "" || p.ResourceVersion != "" {
-			t.Errorf("update was given %v, want a zero pod", p)
-		}
+		p := current.(*corev1.Pod)
+		assert.True(t, p.Name == "" && p.ResourceVersion == "", "update was given %v, want a zero pod", p)
 		return pod("a", "new"), nil
 	}
-	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, true, nil, update, nil); err != nil ||
-		out.ResourceVersion != "2" {
-		t.Errorf("got %v, %v, want it created at 2", out, err)
-	}
+	err = s.GuaranteedUpdate(t.Context(), key("a"), out, true, nil, update, nil)
+	assert.True(t, err == nil && out.ResourceVersion == "2", "got %v, %v, want it created at 2", out, err)
 }
 
 func TestErrorFoundOnAStaleGuessDoesNotCount(t *testing.T) {
@@ -154,18 +144,15 @@ func TestErrorFoundOnAStaleGuessDoesNotCount(t *testing.T) {
 		return p, refuseOld(p)
 	}
 	out := &corev1.Pod{}
-	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, stale); err != nil ||
-		out.Labels["app"] != "new" {
-		t.Errorf("update: got %v, %v, want it done on the new state", out, err)
-	}
+	err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, stale)
+	assert.True(t, err == nil && out.Labels["app"] == "new",
+		"update: got %v, %v, want it done on the new state", out, err)
 	validate := func(_ context.Context, obj runtime.Object) error { return refuseOld(obj.(*corev1.Pod)) }
-	if err := s.Delete(t.Context(), key("a"), out, nil, validate, stale); err != nil || out.ResourceVersion != "5" {
-		t.Errorf("delete: got %v, %v, want it deleted at 5", out, err)
-	}
+	err = s.Delete(t.Context(), key("a"), out, nil, validate, stale)
+	assert.True(t, err == nil && out.ResourceVersion == "5", "delete: got %v, %v, want it deleted at 5", out, err)
 	fresh := create(t, s, pod("a", "old"))
-	if err := s.Delete(t.Context(), key("a"), out, nil, validate, fresh); !errors.Is(err, errOld) {
-		t.Errorf("delete on a guess that is right: got %v, want the error", err)
-	}
+	err = s.Delete(t.Context(), key("a"), out, nil, validate, fresh)
+	assert.True(t, errors.Is(err, errOld), "delete on a guess that is right: got %v, want the error", err)
 }
 
 func TestStaleGuessOfAnObjectThatIsGoneIsNotFound(t *testing.T) {
@@ -173,9 +160,8 @@ func TestStaleGuessOfAnObjectThatIsGoneIsNotFound(t *testing.T) {
 	stale := create(t, s, pod("a", ""))
 	remove(t, s, "a")
 	out := &corev1.Pod{}
-	if err := s.Delete(t.Context(), key("a"), out, nil, nil, stale); !storage.IsNotFound(err) {
-		t.Errorf("delete: got %v, want KeyNotFound", err)
-	}
+	err := s.Delete(t.Context(), key("a"), out, nil, nil, stale)
+	assert.True(t, storage.IsNotFound(err), "delete: got %v, want KeyNotFound", err)
 	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), stale); !storage.IsNotFound(
 		err) {
 		t.Errorf("update: got %v, want KeyNotFound", err)
@@ -209,9 +195,7 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 					t.Errorf("%s: delete: got %v", name, err)
 				}
 			}
-			if client.Revision() != before {
-				t.Errorf("%s: something was written", name)
-			}
+			assert.Equal(t, client.Revision(), before, "%s: something was written", name)
 		}
 	}
 }
@@ -223,9 +207,8 @@ func TestDeletedObjectCarriesTheDeletionsRevision(t *testing.T) {
 		if got := remove(t, s, "a"); got.ResourceVersion != "3" || got.Labels["app"] != "web" {
 			t.Errorf("got %v, want the last state at 3", got)
 		}
-		if err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, nil, nil, nil); !storage.IsNotFound(err) {
-			t.Errorf("again: got %v, want KeyNotFound", err)
-		}
+		err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, nil, nil, nil)
+		assert.True(t, storage.IsNotFound(err), "again: got %v, want KeyNotFound", err)
 	})
 }
 
@@ -240,10 +223,9 @@ func TestDeleteThatLosesARaceIsTriedAgain(t *testing.T) {
 		return nil
 	}
 	out := &corev1.Pod{}
-	if err := s.Delete(t.Context(), key("a"), out, nil, validate, nil); err != nil || out.Labels["app"] != "late" ||
-		out.ResourceVersion != "4" || calls != 2 {
-		t.Errorf("got %v, %v after %d calls, want the late state deleted at 4", out, err, calls)
-	}
+	err := s.Delete(t.Context(), key("a"), out, nil, validate, nil)
+	assert.True(t, err == nil && out.Labels["app"] == "late" && out.ResourceVersion == "4" && calls == 2,
+		"got %v, %v after %d calls, want the late state deleted at 4", out, err, calls)
 }
 
 func TestNoUpdateOfManyIsLost(t *testing.T) {
@@ -270,9 +252,7 @@ func TestNoUpdateOfManyIsLost(t *testing.T) {
 		}
 		wg.Wait()
 		got := &corev1.Pod{}
-		if err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Get(t.Context(), key("a"), storage.GetOptions{}, got))
 		if want := strconv.Itoa(writers * each); got.Labels["app"] != want || got.ResourceVersion != strconv.Itoa(
 			writers*each+2) {
 			t.Errorf("got %s at %s, want %s and one revision each", got.Labels["app"], got.ResourceVersion, want)
@@ -296,7 +276,6 @@ func TestReportedCommitsAreTheHistory(t *testing.T) {
 	}
 	want := []string{"ADDED /registry/pods/default/a 2 pods", "MODIFIED /registry/pods/default/a 3 pods",
 		"DELETED /registry/pods/default/a 4 pods"}
-	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.True(t, len(got) == 3 && got[0] == want[0] && got[1] == want[1] && got[2] == want[2],
+		"got %q, want %q", got, want)
 }

@@ -17,7 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
@@ -27,9 +29,7 @@ import (
 func TestStoreFollowsTheServerWhateverHappens(t *testing.T) {
 	for seed := range uint64(100) {
 		bubble.Test(t, func(t *testing.T) { followFaultyServer(t, seed) })
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+		require.False(t, t.Failed(), "seed %d", seed)
 	}
 }
 
@@ -49,9 +49,8 @@ func followFaultyServer(t *testing.T, seed uint64) {
 	w.heal()
 	time.Sleep(10 * time.Minute)
 	want := w.state()
-	if got := store.state(); !maps.Equal(got, want) {
-		t.Errorf("the store holds\n%v, the server\n%v", got, want)
-	}
+	got := store.state()
+	assert.True(t, maps.Equal(got, want), "the store holds\n%v, the server\n%v", got, want)
 	stop()
 }
 
@@ -241,9 +240,8 @@ func (s *strict) apply(typ string, obj any, mustExist bool) error {
 func (s *strict) Replace(list []any, resourceVersion string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if rv := storage.ProbeVersion(resourceVersion); rv < s.rv {
-		s.t.Errorf("a list at %d, after %d", rv, s.rv)
-	}
+	rv := storage.ProbeVersion(resourceVersion)
+	assert.True(s.t, rv >= s.rv, "a list at %d, after %d", rv, s.rv)
 	s.rv = storage.ProbeVersion(resourceVersion)
 	s.objects = map[string]uint64{}
 	for _, obj := range list {
@@ -255,9 +253,8 @@ func (s *strict) Replace(list []any, resourceVersion string) error {
 func (s *strict) UpdateResourceVersion(resourceVersion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if rv := storage.ProbeVersion(resourceVersion); rv < s.rv {
-		s.t.Errorf("the version goes from %d back to %d", s.rv, rv)
-	}
+	rv := storage.ProbeVersion(resourceVersion)
+	assert.True(s.t, rv >= s.rv, "the version goes from %d back to %d", s.rv, rv)
 	s.rv = storage.ProbeVersion(resourceVersion)
 }
 

@@ -17,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 )
 
 var (
@@ -162,13 +164,9 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				stop()
 				got, ok := strings.CutPrefix(s.log(), opening)
-				if !ok {
-					t.Fatalf("asked first:\n%s", got)
-				}
+				require.True(t, ok, "asked first:\n%s", got)
 				wantLog(t, "asked after the opening", got, row.want)
-				if handled != row.wantHandled {
-					t.Errorf("handler called %d times, want %d", handled, row.wantHandled)
-				}
+				assert.Equal(t, handled, row.wantHandled, "handler called %d times, want %d", handled, row.wantHandled)
 				if *waits != row.wantWaits {
 					t.Errorf("waited %d times, want %d", *waits, row.wantWaits)
 				}
@@ -210,9 +208,8 @@ func TestFailedListIsHandledAndTriedAgainAfterAWait(t *testing.T) {
 		stop()
 		wantLog(t, "asked", s.log(),
 			"0s list rv=0 limit=500\n800ms list rv=0 limit=500\n2.4s list rv=0 limit=500\n2.4s watch rv=1")
-		if len(handled) != 2 || !strings.HasPrefix(handled[0], "list pods: ") {
-			t.Errorf("handled: got %q, want two errors that say what was attempted", handled)
-		}
+		assert.True(t, len(handled) == 2 && strings.HasPrefix(handled[0], "list pods: "),
+			"handled: got %q, want two errors that say what was attempted", handled)
 	})
 }
 
@@ -233,9 +230,7 @@ func TestStoreThatRefusesAStreamedStateEndsTheStream(t *testing.T) {
 		s.onWatch(played(time.Hour, endOfInitialEvents("5")))
 		stop := running(t, r)
 		defer stop()
-		if !s.last().isStopped() || r.Snapshot().Watching {
-			t.Error("the stream is still open")
-		}
+		assert.True(t, s.last().isStopped() && !r.Snapshot().Watching, "the stream is still open")
 		wantLog(t, "asked", s.log(), "0s watchlist rv=\n0s list rv=0 limit=500")
 	})
 }
@@ -248,13 +243,9 @@ func TestListAndWatchGivesNilWhenTold(t *testing.T) {
 			s := newServer()
 			s.onWatch(canceling)
 			r := newTestReflector(s, &record{}, func(c *Config) { c.UseWatchList = useWatchList })
-			if err := r.ListAndWatch(ctx); err != nil {
-				t.Errorf("ended while a watch was being opened: got %v, want nil", err)
-			}
+			assert.Equal(t, r.ListAndWatch(ctx), nil, "ended while a watch was being opened")
 			s.onList(failing(ctx.Err()))
-			if err := r.ListAndWatch(ctx); err != nil {
-				t.Errorf("ended while a list was being read: got %v, want nil", err)
-			}
+			assert.Equal(t, r.ListAndWatch(ctx), nil, "ended while a list was being read")
 		})
 	}
 }
@@ -268,17 +259,11 @@ func TestCancelBetweenStateAndWatchLeavesNothingOpen(t *testing.T) {
 				s.onWatch(played(time.Hour, endOfInitialEvents("5")))
 			}
 			r := newTestReflector(s, &cancelingStore{cancel: cancel}, func(c *Config) { c.UseWatchList = useWatchList })
-			if err := r.ListAndWatch(ctx); err != nil {
-				t.Errorf("got %v, want nil", err)
-			}
+			assert.Equal(t, r.ListAndWatch(ctx), nil)
 			for _, w := range s.opened {
-				if !w.isStopped() {
-					t.Error("a watch was not stopped")
-				}
+				assert.True(t, w.isStopped(), "a watch was not stopped")
 			}
-			if r.Snapshot().Watching {
-				t.Error("got watching, want not")
-			}
+			assert.False(t, r.Snapshot().Watching, "got watching, want not")
 		})
 	}
 }
@@ -297,13 +282,9 @@ func TestEndOfInitialEventsInAPlainWatchIsJustABookmark(t *testing.T) {
 		stop := running(t, newTestReflector(s, &record{}, nil))
 		defer stop()
 		first := s.last()
-		if first.isStopped() {
-			t.Error("stopped at the bookmark")
-		}
+		assert.False(t, first.isStopped(), "stopped at the bookmark")
 		time.Sleep(2 * time.Minute)
-		if !first.isStopped() {
-			t.Error("not stopped after its end")
-		}
+		assert.True(t, first.isStopped(), "not stopped after its end")
 		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n1m0s watch rv=7")
 	})
 }
@@ -386,9 +367,8 @@ func TestCancelDuringAWaitEndsTheRunAtOnce(t *testing.T) {
 		stop := running(t, newTestReflector(s, &record{}, nil))
 		start := time.Now()
 		stop()
-		if elapsed := time.Since(start); elapsed != 0 {
-			t.Errorf("Run ended %v after cancel, want at once", elapsed)
-		}
+		elapsed := time.Since(start)
+		assert.Equal(t, elapsed, 0, "Run ended %v after cancel, want at once", elapsed)
 		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1")
 	})
 }
@@ -406,9 +386,7 @@ func TestEventsThatAreNotUnderstoodChangeNothing(t *testing.T) {
 		w.send(watch.Modified, &metav1.Table{ListMeta: metav1.ListMeta{ResourceVersion: "9"}})
 		synctest.Wait()
 		wantLog(t, "store", store.log(), "")
-		if got := r.LastSyncResourceVersion(); got != "1" {
-			t.Errorf("LastSyncResourceVersion: got %s, want 1", got)
-		}
+		assert.Equal(t, r.LastSyncResourceVersion(), "1", "LastSyncResourceVersion")
 		if got := r.Snapshot(); got.Skipped != 3 || got.Events != 0 {
 			t.Errorf("got %d skipped and %d carried, want 3 and 0", got.Skipped, got.Events)
 		}

@@ -9,6 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // pages answers requests one after the other and writes down what it is asked.
@@ -91,12 +94,8 @@ func TestPager(t *testing.T) {
 				}
 				got = fmt.Sprintf("%v at %s paginated=%v", names, list.ResourceVersion, list.Paginated)
 			}
-			if got != row.want {
-				t.Errorf("got %s, want %s", got, row.want)
-			}
-			if fmt.Sprint(p.asked) != fmt.Sprint(row.asked) {
-				t.Errorf("asked\n got %v\nwant %v", p.asked, row.asked)
-			}
+			assert.Equal(t, got, row.want)
+			assert.Equal(t, fmt.Sprint(p.asked), fmt.Sprint(row.asked), "asked\n got %v\nwant %v", p.asked, row.asked)
 		})
 	}
 }
@@ -104,10 +103,7 @@ func TestPager(t *testing.T) {
 func TestItemsDoNotKeepTheirPageAlive(t *testing.T) {
 	list := podList("5", pod("a", "1"))
 	joined := &PagedList{}
-	if _, err := joined.append(list); err != nil {
-		t.Fatal(err)
-	}
-	if joined.Items[0].(*corev1.Pod) == &list.Items[0] {
-		t.Error("the item points into the page's array")
-	}
+	_, err := joined.append(list)
+	require.NoError(t, err)
+	assert.True(t, joined.Items[0].(*corev1.Pod) != &list.Items[0], "the item points into the page's array")
 }

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
 func sentences(t *testing.T, log *probe.Log) string {
 	t.Helper()
 	records, ok := log.Since(nil, 0, 1000)
-	if !ok {
-		t.Fatal("the log has moved on")
-	}
+	require.True(t, ok, "the log has moved on")
 	var lines []string
 	for i := range records {
 		lines = append(lines, records[i].Sentence())
@@ -60,9 +60,7 @@ cacher has received the whole state at 9: 1 object.
 cacher receives DELETED default/a at 10.
 The watch of cacher ended: stop requested.`))
 		records, _ := log.Since(nil, 0, 1000)
-		if got := records[2].Key; got != "/registry/pods/default/a" {
-			t.Errorf("key: got %s, want the store's", got)
-		}
+		assert.Equal(t, records[2].Key, "/registry/pods/default/a", "key")
 	})
 }
 
@@ -74,23 +72,16 @@ func TestSnapshotSaysWhetherAndWhyNot(t *testing.T) {
 		r := newTestReflector(s, &record{}, nil)
 		stop := running(t, r)
 		want := Snapshot{Name: "pods", LastSyncResourceVersion: "6", Watching: true, Events: 1}
-		if got := r.Snapshot(); got != want {
-			t.Errorf("open: got %+v, want %+v", got, want)
-		}
+		assert.Equal(t, r.Snapshot(), want, "open")
 		time.Sleep(1500 * time.Millisecond)
 		want.Watching = false
 		want.LastWatchEnd = refused.Error()
-		if got := r.Snapshot(); got != want {
-			t.Errorf("waiting: got %+v, want %+v", got, want)
-		}
+		assert.Equal(t, r.Snapshot(), want, "waiting")
 		time.Sleep(time.Second)
 		want.Watching = true
-		if got := r.Snapshot(); got != want {
-			t.Errorf("open again: got %+v, want %+v", got, want)
-		}
+		assert.Equal(t, r.Snapshot(), want, "open again")
 		stop()
-		if got := r.Snapshot(); got.Watching {
-			t.Errorf("after Run: got %+v, want not watching", got)
-		}
+		got := r.Snapshot()
+		assert.False(t, got.Watching, "after Run: got %+v, want not watching", got)
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/observe/routine"
 )
@@ -24,9 +24,7 @@ func running(t *testing.T, r *Reflector) (stop func()) {
 
 func wantLog(t *testing.T, what, got, want string) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	assert.NoDiff(t, got, want, what)
 }
 
 func TestListThenWatchCarriesEveryEventIntoTheStore(t *testing.T) {
@@ -45,9 +43,7 @@ func TestListThenWatchCarriesEveryEventIntoTheStore(t *testing.T) {
 		w.send(watch.Deleted, pod("b", "8"))
 		synctest.Wait()
 		wantLog(t, "store", store.log(), "add c@6; update a@7; delete b@8")
-		if got := r.LastSyncResourceVersion(); got != "8" {
-			t.Errorf("LastSyncResourceVersion: got %s, want 8", got)
-		}
+		assert.Equal(t, r.LastSyncResourceVersion(), "8", "LastSyncResourceVersion")
 	})
 }
 
@@ -62,16 +58,12 @@ func TestStreamedInitialStateIsInstalledAtOnceAndTheStreamGoesOn(t *testing.T) {
 		w.send(watch.Added, pod("a", "3"))
 		synctest.Wait()
 		wantLog(t, "store before the bookmark", store.log(), "")
-		if got := r.LastSyncResourceVersion(); got != "" {
-			t.Errorf("LastSyncResourceVersion before the bookmark: got %q, want none", got)
-		}
+		assert.Equal(t, r.LastSyncResourceVersion(), "", "LastSyncResourceVersion before the bookmark")
 		w.result <- endOfInitialEvents("6")
 		w.send(watch.Added, pod("c", "7"))
 		synctest.Wait()
 		wantLog(t, "store", store.log(), "replace [b@5 a@3] at 6; add c@7; rv 7")
 		wantLog(t, "asked", s.log(), "0s watchlist rv=")
-		if w.isStopped() {
-			t.Error("the stream was stopped at the hand-over")
-		}
+		assert.False(t, w.isStopped(), "the stream was stopped at the hand-over")
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/observe/routine"
 )
@@ -35,24 +36,16 @@ func TestDelaysBeginAgainAfterTwoMinutesOfHealth(t *testing.T) {
 		time.Sleep(b.delay())
 		time.Sleep(b.delay())
 		time.Sleep(backoffReset - time.Nanosecond)
-		if got := b.delay(); got != 3200*time.Millisecond {
-			t.Errorf("a nanosecond too early: got %v, want 3.2s", got)
-		}
+		assert.Equal(t, b.delay(), 3200*time.Millisecond, "a nanosecond too early")
 		time.Sleep(3200*time.Millisecond + backoffReset)
-		if got := b.delay(); got != backoffInit {
-			t.Errorf("after two minutes: got %v, want %v", got, backoffInit)
-		}
+		assert.Equal(t, b.delay(), backoffInit, "after two minutes")
 	})
 }
 
 func TestJitterAtMostDoublesADelay(t *testing.T) {
 	b := &backoff{clock: clock.RealClock{}, jitter: func() float64 { return 0.5 }}
-	if got := b.delay(); got != 1200*time.Millisecond {
-		t.Errorf("first: got %v, want 1.2s", got)
-	}
-	if got := b.delay(); got != 2400*time.Millisecond {
-		t.Errorf("second: got %v, want 2.4s: jitter must not add up", got)
-	}
+	assert.Equal(t, b.delay(), 1200*time.Millisecond, "first")
+	assert.Equal(t, b.delay(), 2400*time.Millisecond, "second")
 }
 
 func TestRetryForgetsAfterAMinuteWithoutErrors(t *testing.T) {
@@ -65,31 +58,21 @@ func TestRetryForgetsAfterAMinuteWithoutErrors(t *testing.T) {
 		r.After(oops)
 		time.Sleep(30 * time.Second)
 		r.After(nil) // neither counts nor resets
-		if !r.ShouldRetry() {
-			t.Error("30 s after the first error: got no retry, want one")
-		}
+		assert.True(t, r.ShouldRetry(), "30 s after the first error: got no retry, want one")
 		time.Sleep(time.Nanosecond)
-		if r.ShouldRetry() {
-			t.Error("later than 30 s after the first error: got a retry, want none")
-		}
+		assert.False(t, r.ShouldRetry(), "later than 30 s after the first error: got a retry, want none")
 		r.After(oops)
-		if !r.ShouldRetry() {
-			t.Error("having refused once, a new period: got no retry, want one")
-		}
+		assert.True(t, r.ShouldRetry(), "having refused once, a new period: got no retry, want one")
 		time.Sleep(time.Minute)
 		r.After(oops)
-		if !r.ShouldRetry() {
-			t.Error("first error in a minute: got no retry, want one")
-		}
+		assert.True(t, r.ShouldRetry(), "first error in a minute: got no retry, want one")
 	})
 }
 
 func TestRetryIsOffByDefault(t *testing.T) {
 	r := &retryWithDeadline{clock: clock.RealClock{}, isRetryable: func(error) bool { return true }}
 	r.After(errors.New("oops"))
-	if r.ShouldRetry() {
-		t.Error("got a retry, want none")
-	}
+	assert.False(t, r.ShouldRetry(), "got a retry, want none")
 }
 
 func TestResyncTouchesTheStoreAndNeverTheServer(t *testing.T) {
@@ -117,9 +100,7 @@ func TestFailedResyncEndsTheRound(t *testing.T) {
 		stop := running(t, r)
 		first := s.last()
 		time.Sleep(61 * time.Second)
-		if !first.isStopped() {
-			t.Error("the watch was not stopped")
-		}
+		assert.True(t, first.isStopped(), "the watch was not stopped")
 		stop()
 		wantLog(t, "asked", s.log(),
 			"0s list rv=0 limit=500\n0s watch rv=1\n1m0.8s list rv=1 limit=0\n1m0.8s watch rv=1")

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 )
 
@@ -187,15 +188,11 @@ func TestVersionsOfInitialEventsAreNotRemembered(t *testing.T) {
 		w.send(watch.Added, pod("a", "9"))
 		w.send(watch.Added, pod("b", "4"))
 		synctest.Wait()
-		if got := r.LastSyncResourceVersion(); got != "" {
-			t.Errorf("after ADDED only: got %q, want none", got)
-		}
+		assert.Equal(t, r.LastSyncResourceVersion(), "", "after ADDED only")
 		w.send(watch.Modified, pod("b", "10"))
 		w.send(watch.Added, pod("c", "11"))
 		synctest.Wait()
-		if got := r.LastSyncResourceVersion(); got != "11" {
-			t.Errorf("after MODIFIED: got %q, want 11", got)
-		}
+		assert.Equal(t, r.LastSyncResourceVersion(), "11", "after MODIFIED")
 		wantLog(t, "store", store.log(), "replace [] at ; add a@9; add b@4; update b@10; rv 10; add c@11; rv 11")
 	})
 }
@@ -242,9 +239,8 @@ func TestWatchTimeoutIsBetweenFiveAndTenMinutes(t *testing.T) {
 			c.MinWatchTimeout = row.floor
 			c.Jitter = func() float64 { return row.jitter }
 		})
-		if got := *r.watchTimeoutSeconds(); got != row.want {
-			t.Errorf("floor %v, jitter %v: got %d s, want %d", row.floor, row.jitter, got, row.want)
-		}
+		got := *r.watchTimeoutSeconds()
+		assert.Equal(t, got, row.want, "floor %v, jitter %v: got %d s, want %d", row.floor, row.jitter, got, row.want)
 	}
 }
 
@@ -258,9 +254,8 @@ func TestTransformIsAppliedToStreamedState(t *testing.T) {
 		defer stop()
 		// Later events are the store's own affair.
 		wantLog(t, "store", store.log(), "replace [A@3] at 7; add b@8")
-		if got := r.Snapshot().StoreErrors; got != 1 {
-			t.Errorf("got %d store errors, want 1: the object that could not be transformed", got)
-		}
+		got := r.Snapshot().StoreErrors
+		assert.Equal(t, got, 1, "got %d store errors, want 1: the object that could not be transformed", got)
 	})
 }
 

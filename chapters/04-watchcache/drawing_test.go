@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/require"
 )
 
 // The drawing of path copying: a tree of 10,000 pods and the one that a change makes of it, node by node.
@@ -166,9 +167,7 @@ func TestTheDrawingOfTheOvertakenReaderIsOfThisRing(t *testing.T) {
 	f.fill(252, 253)
 	frame(224, "3")
 	_, err = reader.fill(make([]*Event, 0, intervalBufferSize))
-	if !errors.Is(err, ErrIntervalOvertaken) {
-		t.Fatalf("got %v, want %v", err, ErrIntervalOvertaken)
-	}
+	require.True(t, errors.Is(err, ErrIntervalOvertaken), "got %v, want %v", err, ErrIntervalOvertaken)
 	d.Text(704, 212, "end", "One more: the reader's next event is gone, so its watch ends.")
 	d.Check(t)
 }

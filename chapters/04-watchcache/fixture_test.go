@@ -17,7 +17,9 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -86,9 +88,7 @@ func (f *fixture) list(rv uint64, pods ...*corev1.Pod) {
 	for _, p := range pods {
 		items = append(items, p)
 	}
-	if err := f.Replace(items, strconv.FormatUint(rv, 10)); err != nil {
-		f.t.Fatal(err)
-	}
+	require.NoError(f.t, f.Replace(items, strconv.FormatUint(rv, 10)))
 }
 
 func (f *fixture) add(id string, rv uint64)    { f.must(f.Add(pod(id, rv, ""))) }
@@ -97,9 +97,7 @@ func (f *fixture) delete(id string, rv uint64) { f.must(f.Delete(pod(id, rv, "")
 
 func (f *fixture) must(err error) {
 	f.t.Helper()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	require.NoError(f.t, err)
 }
 
 // fill adds events with the versions [from, to).
@@ -154,7 +152,5 @@ func names(list List) string {
 
 func (f *fixture) is(what string, got any, want string) {
 	f.t.Helper()
-	if fmt.Sprint(got) != want {
-		f.t.Errorf("%s:\n got %v\nwant %v", what, got, want)
-	}
+	assert.Equal(f.t, fmt.Sprint(got), want, "%s:\n got %v\nwant %v", what, got, want)
 }

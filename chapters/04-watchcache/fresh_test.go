@@ -12,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/observe/routine"
 )
@@ -71,9 +72,8 @@ func TestAVersionThatDoesNotComeIsTooLargeAfterThreeSeconds(t *testing.T) {
 		if !apierrors.IsTimeout(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 			f.t.Errorf("got %v", err)
 		}
-		if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != 1 {
-			f.t.Errorf("retry after %d, %v", seconds, ok)
-		}
+		seconds, ok := apierrors.SuggestsClientDelay(err)
+		assert.True(f.t, ok && seconds == 1, "retry after %d, %v", seconds, ok)
 	})
 }
 
@@ -114,12 +114,10 @@ func TestAReaderWhoseRequestEndsStopsWaiting(t *testing.T) {
 		ctx, cancel := context.WithCancel(f.t.Context())
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
-		if err := f.WaitUntilFresh(ctx, root, 100); !errors.Is(err, context.Canceled) {
-			f.t.Errorf("got %v", err)
-		}
-		if waited := time.Since(start); waited > time.Second+progressRequestPeriod {
-			f.t.Errorf("waited %v", waited)
-		}
+		err := f.WaitUntilFresh(ctx, root, 100)
+		assert.True(f.t, errors.Is(err, context.Canceled), "got %v", err)
+		waited := time.Since(start)
+		assert.True(f.t, waited <= time.Second+progressRequestPeriod, "waited %v", waited)
 	})
 }
 
@@ -132,12 +130,8 @@ func TestNobodyWaitsForACacheThatIsStopped(t *testing.T) {
 		})
 		synctest.Wait()
 		stop()
-		if err := <-got; !apierrors.IsServiceUnavailable(err) {
-			f.t.Errorf("while waiting: got %v", err)
-		}
-		if err := f.WaitUntilFresh(f.t.Context(), root, 100); !apierrors.IsServiceUnavailable(err) {
-			f.t.Errorf("afterwards: got %v", err)
-		}
+		assert.Fails(f.t, <-got, apierrors.IsServiceUnavailable, "while waiting")
+		assert.Fails(f.t, f.WaitUntilFresh(f.t.Context(), root, 100), apierrors.IsServiceUnavailable, "afterwards")
 	})
 }
 

@@ -9,7 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 func TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches(t *testing.T) {
@@ -37,9 +39,7 @@ func TestTheCacheRefusesWhatIsOutOfOrderAndAsksForAList(t *testing.T) {
 	f.fill(11, 13)
 	f.must(f.Add(pod("default/same-transaction", 12, "")))
 	before := f.Snapshot()
-	if err := f.Add(pod("default/a", 11, "")); !apierrors.IsResourceExpired(err) {
-		t.Errorf("an event from the past: got %v, want 410", err)
-	}
+	assert.Fails(t, f.Add(pod("default/a", 11, "")), apierrors.IsResourceExpired, "an event from the past")
 	after := f.Snapshot()
 	after.EventsReceived = before.EventsReceived
 	f.is("the cache", fmt.Sprint(after), fmt.Sprint(before))
@@ -50,23 +50,18 @@ func TestTheCacheRefusesWhatIsOutOfOrderAndAsksForAList(t *testing.T) {
 func TestTheListsVersionIsTheBoundUntilSomethingIsDropped(t *testing.T) {
 	f := newFixture(t, 4)
 	f.list(10)
-	if _, err := f.since(10); err != nil {
-		t.Errorf("resume from the list with an empty ring: %v", err)
-	}
-	if _, err := f.since(9); !apierrors.IsResourceExpired(err) {
-		t.Errorf("resume from before the list: got %v, want 410", err)
-	}
+	_, err := f.since(10)
+	assert.NoError(t, err, "resume from the list with an empty ring")
+	_, err = f.since(9)
+	assert.Fails(t, err, apierrors.IsResourceExpired, "resume from before the list")
 	f.fill(15, 17) // 11 to 14 belonged to other resources
-	if _, err := f.since(10); err != nil {
-		t.Errorf("resume from the list: %v", err)
-	}
+	_, err = f.since(10)
+	assert.NoError(t, err, "resume from the list")
 	f.fill(17, 20) // drops 15
-	if _, err := f.since(14); !apierrors.IsResourceExpired(err) {
-		t.Errorf("resume from before the first event: got %v, want 410", err)
-	}
-	if _, err := f.since(15); err != nil {
-		t.Errorf("resume from the event before the first: %v", err)
-	}
+	_, err = f.since(14)
+	assert.Fails(t, err, apierrors.IsResourceExpired, "resume from before the first event")
+	_, err = f.since(15)
+	assert.NoError(t, err, "resume from the event before the first")
 }
 
 func TestWhatWasDroppedBeforeARelistIsNotMissedAfterIt(t *testing.T) {
@@ -76,12 +71,10 @@ func TestWhatWasDroppedBeforeARelistIsNotMissedAfterIt(t *testing.T) {
 	f.list(30)
 	for name, more := range map[string]func(){"empty": func() {}, "filled again": func() { f.fill(33, 36) }} {
 		more()
-		if _, err := f.since(30); err != nil {
-			t.Errorf("resume from the list, %s ring: %v", name, err)
-		}
-		if _, err := f.since(29); !apierrors.IsResourceExpired(err) {
-			t.Errorf("resume from before the list, %s ring: got %v, want 410", name, err)
-		}
+		_, err := f.since(30)
+		assert.NoError(t, err, "resume from the list, %s ring", name)
+		_, err = f.since(29)
+		assert.Fails(t, err, apierrors.IsResourceExpired, "resume from before the list, %s ring", name)
 	}
 }
 
@@ -91,20 +84,17 @@ func TestARingThatIsMadeSmallerByHandForgets(t *testing.T) {
 	f.fill(11, 20)
 	f.SetRingCapacity(3)
 	f.is("oldest", f.Snapshot().OldestRV, "17")
-	if _, err := f.since(10); !apierrors.IsResourceExpired(err) {
-		t.Errorf("resume from the list: got %v, want 410", err)
-	}
-	if _, err := f.since(16); err != nil {
-		t.Errorf("resume from the event before the first: %v", err)
-	}
+	_, err := f.since(10)
+	assert.Fails(t, err, apierrors.IsResourceExpired, "resume from the list")
+	_, err = f.since(16)
+	assert.NoError(t, err, "resume from the event before the first")
 	f.SetRingCapacity(0)
 	f.is("free again", f.Snapshot().Capacity, "100")
 }
 
 func TestAnEmptyCacheIsNotInitialized(t *testing.T) {
-	if _, err := newFixture(t, 4).since(1); err == nil || apierrors.IsResourceExpired(err) {
-		t.Errorf("got %v, want an internal error", err)
-	}
+	_, err := newFixture(t, 4).since(1)
+	assert.True(t, err != nil && !apierrors.IsResourceExpired(err), "got %v, want an internal error", err)
 }
 
 func TestTheRingGrowsWhileItsEventsAreFreshAndShrinksWhenTheNewestQuarterIsNot(t *testing.T) {
@@ -201,15 +191,13 @@ func TestTheCapacityIsAlwaysAHundredTimesAPowerOfTwoWithinBounds(t *testing.T) {
 				time.Sleep(2 * EventFreshDuration)
 			}
 			s := f.Snapshot()
-			if s.End-s.Start > s.Capacity || s.Start > s.End {
-				t.Fatalf("ring [%d, %d) with capacity %d", s.Start, s.End, s.Capacity)
-			}
+			require.True(t, s.End-s.Start <= s.Capacity && s.Start <= s.End,
+				"ring [%d, %d) with capacity %d", s.Start, s.End, s.Capacity)
 		}
 		for _, capacity := range seen {
 			n := capacity / 100
-			if capacity%100 != 0 || n&(n-1) != 0 || capacity > upperBoundCapacity {
-				t.Fatalf("capacity %d", capacity)
-			}
+			require.True(t, capacity%100 == 0 && n&(n-1) == 0 && capacity <= upperBoundCapacity,
+				"capacity %d", capacity)
 		}
 		if slices.Max(seen) < 6400 {
 			t.Errorf("largest capacity %d: the ring did not grow", slices.Max(seen))
@@ -301,8 +289,6 @@ func TestAWatchChannelHoldsAboutASecondOfEvents(t *testing.T) {
 		{100, true, true, 10}, {102400, true, true, 10},
 	} {
 		f := newFixture(t, c.capacity)
-		if got := f.SuggestedWatchChannelSize(c.indexExists, c.trigger); got != c.want {
-			t.Errorf("%+v: got %d", c, got)
-		}
+		assert.Equal(t, f.SuggestedWatchChannelSize(c.indexExists, c.trigger), c.want, "%+v", c)
 	}
 }

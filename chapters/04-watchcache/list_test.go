@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 const root = "/registry/pods/"
@@ -122,9 +124,7 @@ func TestSnapshotsGoWithTheRing(t *testing.T) {
 	f.is("the oldest", names(f.exact(16)), "default/x 16")
 	for _, rv := range []uint64{3, 15} {
 		_, err := f.snapshotAt(context.Background(), "", rv)
-		if !apierrors.IsResourceExpired(err) {
-			t.Errorf("at %d: got %v, want 410", rv, err)
-		}
+		assert.Fails(t, err, apierrors.IsResourceExpired, "at %d", rv)
 		f.is("has", f.HasSnapshot(rv), "false")
 	}
 	f.is("has the future", f.HasSnapshot(100), "true")
@@ -140,9 +140,8 @@ func TestSnapshotsGoWithTheStoragesOwnHistory(t *testing.T) {
 	f.is("the compacted version itself", names(f.exact(14)), "default/x 12")
 	f.is("a newer one", names(f.exact(15)), "default/x 15")
 	for _, rv := range []uint64{10, 12, 13} {
-		if _, err := f.snapshotAt(context.Background(), "", rv); !apierrors.IsResourceExpired(err) {
-			t.Errorf("at %d: got %v, want 410", rv, err)
-		}
+		_, err := f.snapshotAt(context.Background(), "", rv)
+		assert.Fails(t, err, apierrors.IsResourceExpired, "at %d", rv)
 		f.is("has", f.HasSnapshot(rv), "false")
 	}
 	interval, err := f.since(10)
@@ -208,12 +207,10 @@ func TestBadListsAreRefused(t *testing.T) {
 	f := three(t)
 	opts := storage.ListOptions{Recursive: true}
 	opts.Predicate.Continue = "garbage"
-	if _, err := f.GetList(context.Background(), root, opts); !apierrors.IsBadRequest(err) {
-		t.Errorf("garbage token: got %v, want 400", err)
-	}
-	if _, err := f.GetList(context.Background(), root, storage.ListOptions{ResourceVersion: "x"}); err == nil {
-		t.Error("garbage version: accepted")
-	}
+	_, err := f.GetList(context.Background(), root, opts)
+	assert.Fails(t, err, apierrors.IsBadRequest, "garbage token")
+	_, err = f.GetList(context.Background(), root, storage.ListOptions{ResourceVersion: "x"})
+	assert.True(t, err != nil, "garbage version: accepted")
 }
 
 func TestTheStateIsStreamedInKeyOrderAtOneVersion(t *testing.T) {
@@ -232,13 +229,9 @@ func TestTheStateIsStreamedInKeyOrderAtOneVersion(t *testing.T) {
 	events, err := read(interval)
 	f.must(err)
 	f.is("events", len(events), "250")
-	if !slices.IsSorted(events) {
-		t.Error("not in key order")
-	}
+	assert.True(t, slices.IsSorted(events), "not in key order")
 	for _, event := range events {
-		if !strings.HasSuffix(event, " 300") {
-			t.Fatalf("%s: not at the cache's version", event)
-		}
+		require.True(t, strings.HasSuffix(event, " 300"), "%s: not at the cache's version", event)
 	}
 }
 

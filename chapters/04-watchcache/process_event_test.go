@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestAnEventCarriesTheStateBeforeAndAfter(t *testing.T) {
@@ -48,9 +50,7 @@ func TestTheHandlerRunsAfterTheChangeAndWithoutTheLock(t *testing.T) {
 	calls := 0
 	f.config.EventHandler = func(event *Event) {
 		calls++
-		if !f.mu.TryLock() {
-			t.Fatal("the handler is called under the lock")
-		}
+		require.True(t, f.mu.TryLock(), "the handler is called under the lock")
 		f.mu.Unlock()
 		f.is("version in the handler", f.Snapshot().ResourceVersion, fmt.Sprint(event.ResourceVersion))
 	}
@@ -67,9 +67,8 @@ func TestABookmarkMovesTheVersionAndNeverBack(t *testing.T) {
 	f.UpdateResourceVersion("not a number")
 	f.is("version", f.Snapshot().ResourceVersion, "8")
 	f.is("bookmarks handled", len(f.handled), "1")
-	if _, err := f.since(8); err != nil {
-		t.Errorf("watch from the bookmark: %v", err)
-	}
+	_, err := f.since(8)
+	assert.NoError(t, err, "watch from the bookmark")
 }
 
 func TestWhatIsNotAnObjectOfTheResourceIsRefusedAndChangesNothing(t *testing.T) {
@@ -80,9 +79,7 @@ func TestWhatIsNotAnObjectOfTheResourceIsRefusedAndChangesNothing(t *testing.T) 
 			ResourceVersion: "x"}}),
 		f.Replace([]any{"a string"}, "6"), f.Replace([]any{&corev1.Node{}}, "6"), f.Replace(nil, "x"),
 	} {
-		if err == nil {
-			t.Error("accepted")
-		}
+		assert.True(t, err != nil, "accepted")
 	}
 	f.is("version", f.Snapshot().ResourceVersion, "5")
 	f.is("handled", len(f.handled), "0")
@@ -93,9 +90,7 @@ func TestAnUnknownObjectThatIsDeletedHasNoPrevious(t *testing.T) {
 	f := newFixture(t, 10)
 	f.list(1)
 	f.delete("default/a", 2)
-	if f.handled[0].PrevObject != nil {
-		t.Error("a previous object out of nowhere")
-	}
+	assert.Equal(t, f.handled[0].PrevObject, nil, "a previous object out of nowhere")
 	f.is("objects", f.Snapshot().Objects, "0")
 }
 
@@ -104,9 +99,7 @@ func TestReplaceForgetsTheHistoryAndTellsNobody(t *testing.T) {
 	replaced := uint64(0)
 	f.config.OnReplace = func(rv uint64) {
 		replaced = rv
-		if f.mu.TryRLock() {
-			t.Error("OnReplace is called without the lock")
-		}
+		assert.False(t, f.mu.TryRLock(), "OnReplace is called without the lock")
 	}
 	f.list(5, pod("default/a", 3, ""), pod("default/b", 4, ""))
 	f.update("default/a", 6)

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // fault returns what is wrong with a tree that should hold want, "" if nothing is.
@@ -96,23 +99,17 @@ func TestATreeIsAMapInOrderAndKeepsItsPast(t *testing.T) {
 				} else {
 					e := &Element{Key: key}
 					now, old = now.set(e)
-					if old != want[key] {
-						r.Fatalf("set %s: another element was there", key)
-					}
+					require.Equal(r, old, want[key], "set %s: another element was there", key)
 					want[key] = e
 					continue
 				}
-				if old != want[key] {
-					r.Fatalf("delete %s: another element was there", key)
-				}
+				require.Equal(r, old, want[key], "delete %s: another element was there", key)
 				delete(want, key)
 			}
 			past = append(past, kept{now, maps.Clone(want)})
 		}
 		for i, k := range past {
-			if text := fault(k.tree, k.want); text != "" {
-				r.Fatalf("after phase %d: %s", i, text)
-			}
+			require.Equal(r, fault(k.tree, k.want), "", "after phase %d", i)
 		}
 	})
 }
@@ -127,9 +124,7 @@ func TestATreeThatIsMadeAtOnceIsFullAndTakesTheLastOfEachKey(t *testing.T) {
 			want[e.Key] = e
 		}
 		made := newTree(elements)
-		if text := fault(made, want); text != "" {
-			t.Errorf("%d elements: %s", n, text)
-		}
+		assert.Equal(t, fault(made, want), "", "%d elements", n)
 		levels, room := 0, 1
 		for m := made.root; m != nil && len(m.children) > 0; m = m.children[0] {
 			levels++
@@ -159,17 +154,12 @@ func TestATreeThatIsEmptiedIsEmpty(t *testing.T) {
 			if i%50 > 0 && i < 4900 {
 				continue
 			}
-			if text := shapeFault(rest.root, rest.root); text != "" {
-				t.Fatalf("%s, after %d: %s", name, i, text)
-			}
+			require.Equal(t, shapeFault(rest.root, rest.root), "", "%s, after %d", name, i)
 		}
-		if rest.root != nil || rest.length != 0 {
-			t.Errorf("%s: %d elements left", name, rest.length)
-		}
+		assert.True(t, rest.root == nil && rest.length == 0, "%s: %d elements left", name, rest.length)
 	}
-	if first := full.get("00000"); full.length != 5000 || first == nil {
-		t.Error("the first tree has changed")
-	}
+	first := full.get("00000")
+	assert.True(t, full.length == 5000 && first != nil, "the first tree has changed")
 }
 
 // A tree that loses most of its elements loses most of its nodes: what is left of them is joined.
@@ -190,9 +180,7 @@ func TestATreeThatShrinksGivesItsNodesBack(t *testing.T) {
 		}
 		n = append(n[1:], n[0].children...)
 	}
-	if leaves > 100*4/maxSlots+1 {
-		t.Errorf("100 elements in %d leaves", leaves)
-	}
+	assert.True(t, leaves <= 100*4/maxSlots+1, "100 elements in %d leaves", leaves)
 }
 
 func TestAChangeCopiesOneNodeOfEachLevelInTwoAllocationsEach(t *testing.T) {
@@ -205,7 +193,6 @@ func TestAChangeCopiesOneNodeOfEachLevelInTwoAllocationsEach(t *testing.T) {
 		levels++
 	}
 	e := &Element{Key: "05000"}
-	if allocs := testing.AllocsPerRun(100, func() { big.set(e) }); int(allocs) != 2*levels || levels > 4 {
-		t.Errorf("%v allocations in a tree of %d levels", allocs, levels)
-	}
+	allocs := testing.AllocsPerRun(100, func() { big.set(e) })
+	assert.True(t, int(allocs) == 2*levels && levels <= 4, "%v allocations in a tree of %d levels", allocs, levels)
 }

@@ -5,21 +5,20 @@ import (
 	"testing/synctest"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 func TestAddWaitsForRoom(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 1}).run()
 		b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8)) // result, in hand, input
-		if b.NonblockingAdd(added("default/f", 9)) {
-			t.Fatal("there is no room")
-		}
+		require.False(t, b.NonblockingAdd(added("default/f", 9)), "there is no room")
 		time.AfterFunc(40*time.Millisecond, func() { <-b.ResultChan() })
 		before := time.Now()
-		if !b.Add(added("default/f", 9), time.After(50*time.Millisecond)) {
-			t.Fatal("closed, though there was room in time")
-		}
+		require.True(t, b.Add(added("default/f", 9), time.After(50*time.Millisecond)),
+			"closed, though there was room in time")
 		b.is("waited", time.Since(before).String(), "40ms")
 		b.is("seen", b.seen(), "ADDED d 7, ADDED e 8, ADDED f 9")
 		b.Stop()
@@ -39,9 +38,7 @@ func TestAddClosesAWatcherThatDoesNotTakeTheEvent(t *testing.T) {
 			b := start(t, options{rv: 5, size: 1}).run()
 			b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8))
 			before := time.Now()
-			if b.Add(added("default/f", 9), c.expired()) {
-				t.Fatal("accepted")
-			}
+			require.False(t, b.Add(added("default/f", 9), c.expired()), "accepted")
 			b.is("waited", time.Since(before).String(), c.waited)
 			b.is("drain", b.owner.first(), "false")
 			b.is("seen", b.seen(), "ADDED c 6, closed")
@@ -95,9 +92,7 @@ func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
 func TestABookmarkThatIsTooEarlyIsRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{size: 5, initial: &yes, after: 9}).run()
-		if b.NonblockingAdd(bookmark(8)) {
-			t.Error("accepted")
-		}
+		assert.False(t, b.NonblockingAdd(bookmark(8)), "accepted")
 		b.add(bookmark(9), bookmark(10))
 		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, END 9, BOOKMARK 10")
 		b.Stop()
@@ -131,12 +126,10 @@ func TestABookmarkIsSharedUnlessItIsMarked(t *testing.T) {
 		b.seen()
 		marked, plain := bookmark(9), bookmark(10)
 		b.add(marked, plain)
-		if got := <-b.ResultChan(); got.Object == marked.Object {
-			t.Error("the shared bookmark was annotated")
-		}
-		if got := <-b.ResultChan(); got.Object != plain.Object {
-			t.Error("a plain bookmark was copied for nothing")
-		}
+		got := <-b.ResultChan()
+		assert.True(t, got.Object != marked.Object, "the shared bookmark was annotated")
+		got = <-b.ResultChan()
+		assert.Equal(t, got.Object, plain.Object, "a plain bookmark was copied for nothing")
 		b.Stop()
 	})
 }

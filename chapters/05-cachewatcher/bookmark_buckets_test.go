@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 )
 
@@ -18,9 +19,8 @@ func TestBucketsAreEmptiedWhenTheirTimeHasCome(t *testing.T) {
 			buckets.AddLocked(w)
 		}
 		time.Sleep(59 * time.Second)
-		if n := len(buckets.PopExpiredLocked()); n != 0 {
-			t.Errorf("%d watchers are due early", n)
-		}
+		n := len(buckets.PopExpiredLocked())
+		assert.Equal(t, n, 0, "%d watchers are due early", n)
 		time.Sleep(time.Second)
 		if n := len(buckets.PopExpiredLocked()); n != 50 || len(buckets.buckets) != 0 {
 			t.Errorf("%d watchers are due, and %d buckets are left", n, len(buckets.buckets))

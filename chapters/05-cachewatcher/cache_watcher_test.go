@@ -23,8 +23,10 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
@@ -88,16 +90,12 @@ func start(t *testing.T, o options) *bench {
 		Clock:        clock.RealClock{},
 		RingCapacity: max(o.capacity, 10),
 	})
-	if err := b.cache.Replace([]any{pod("default/a", 3), pod("default/b", 4)}, "5"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.cache.Replace([]any{pod("default/a", 3), pod("default/b", 4)}, "5"))
 	if o.key == "" {
 		o.key = prefix
 	}
 	label, err := labels.Parse(o.label)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := Config{ChanSize: max(o.size, 1), Filter: Filter{Key: o.key, Predicate: storage.SelectionPredicate{
 		Label: label, Field: fields.Everything()}}}
 	if o.deadline != 0 {
@@ -179,9 +177,7 @@ func describe(event watch.Event) string {
 
 func (b *bench) is(what, got, want string) {
 	b.t.Helper()
-	if got != want {
-		b.t.Errorf("%s:\n got %s\nwant %s", what, got, want)
-	}
+	assert.Equal(b.t, got, want, "%s:\n got %s\nwant %s", what, got, want)
 }
 
 func (b *bench) add(events ...*watchcache.Event) {
@@ -276,13 +272,9 @@ func TestAnEventThatIsInTheIntervalAndInInputIsSentOnce(t *testing.T) {
 			EventHandler: func(e *watchcache.Event) { b.NonblockingAdd(e) },
 			Clock:        clock.RealClock{},
 		})
-		if err := c.Replace(nil, "5"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Replace(nil, "5"))
 		for rv := uint64(6); rv < 9; rv++ {
-			if err := c.Add(pod("default/"+string(rune('a'+rv)), rv)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Add(pod("default/"+string(rune('a'+rv)), rv)))
 		}
 		b.interval, b.floor = begin(t, c, 6, nil), 6
 		b.run()
@@ -330,9 +322,7 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			b := start(t, options{rv: 5, initial: &no, size: 4, capacity: 150})
 			for rv := uint64(6); rv < 96; rv++ {
-				if err := b.cache.Update(pod("default/a", rv)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, b.cache.Update(pod("default/a", rv)))
 			}
 			b.interval = begin(t, b.cache, 5, &no)
 			b.run()
@@ -348,9 +338,8 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 				for range rand.IntN(4) {
 					goruntime.Gosched() // so that result is full now and then
 				}
-				if got := event.Object.(*corev1.Pod).ResourceVersion; got != strconv.FormatUint(next, 10) {
-					t.Fatalf("got %s, want %d", got, next)
-				}
+				got := event.Object.(*corev1.Pod).ResourceVersion
+				require.Equal(t, got, strconv.FormatUint(next, 10), "got %s, want %d", got, next)
 				next++
 			}
 		})
@@ -372,17 +361,13 @@ func TestAWatcherWhoseIntervalIsOvertakenEndsWithoutAWord(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, initial: &no, size: 1, capacity: 150})
 		for rv := uint64(6); rv < 156; rv++ {
-			if err := b.cache.Update(pod("default/a", rv)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.cache.Update(pod("default/a", rv)))
 		}
 		b.interval = begin(t, b.cache, 5, nil)
 		b.run()
 		synctest.Wait() // blocked on result with the second event; a batch of 100 is copied
 		for rv := uint64(156); rv < 400; rv++ {
-			if err := b.cache.Update(pod("default/a", rv)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.cache.Update(pod("default/a", rv)))
 		}
 		seen := strings.Split(b.seen(), ", ")
 		b.is("events", strconv.Itoa(len(seen)), "101")

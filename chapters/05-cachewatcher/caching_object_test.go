@@ -10,6 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // jsonEncoder encodes, and counts.
@@ -30,14 +33,10 @@ func TestACachingObjectIsTheObjectInEveryOtherRespect(t *testing.T) {
 	}
 	for name, copied := range map[string]runtime.Object{"copy": o.DeepCopyObject(), "object": o.GetObject()} {
 		copiedPod, ok := copied.(*corev1.Pod)
-		if !ok || copiedPod == p {
-			t.Fatalf("%s: %T, the original: %v", name, copied, copiedPod == p)
-		}
+		require.True(t, ok && copiedPod != p, "%s: %T, the original: %v", name, copied, copiedPod == p)
 		copiedPod.Labels["app"] = "2"
 	}
-	if p.Labels["app"] != "1" {
-		t.Error("who writes to a copy writes to the object")
-	}
+	assert.Equal(t, p.Labels["app"], "1", "who writes to a copy writes to the object")
 }
 
 func TestAnEncodingThatFailsFailsForAll(t *testing.T) {
@@ -45,13 +44,10 @@ func TestAnEncodingThatFailsFailsForAll(t *testing.T) {
 	calls := 0
 	fail := func(runtime.Object, io.Writer) error { calls++; return errors.New("no") }
 	for range 2 {
-		if err := o.CacheEncode("x", fail, io.Discard); err == nil || err.Error() != "no" {
-			t.Errorf("got %v", err)
-		}
+		err := o.CacheEncode("x", fail, io.Discard)
+		assert.True(t, err != nil && err.Error() == "no", "got %v", err)
 	}
-	if calls != 1 {
-		t.Errorf("tried %d times", calls)
-	}
+	assert.Equal(t, calls, 1, "tried %d times", calls)
 }
 
 func TestAnEncodingThatPanicsIsNotTakenForAnEmptyOne(t *testing.T) {
@@ -60,9 +56,8 @@ func TestAnEncodingThatPanicsIsNotTakenForAnEmptyOne(t *testing.T) {
 		defer func() { _ = recover() }()
 		_ = o.CacheEncode("x", func(runtime.Object, io.Writer) error { panic("no") }, io.Discard)
 	}()
-	if err := o.CacheEncode("x", (&jsonEncoder{}).encode, io.Discard); !errors.Is(err, errEncodingPanicked) {
-		t.Errorf("got %v", err)
-	}
+	err := o.CacheEncode("x", (&jsonEncoder{}).encode, io.Discard)
+	assert.True(t, errors.Is(err, errEncodingPanicked), "got %v", err)
 }
 
 func TestSplicingWritersTakeTheBytesAsTheyAre(t *testing.T) {
@@ -71,13 +66,10 @@ func TestSplicingWritersTakeTheBytesAsTheyAre(t *testing.T) {
 	buffer := runtime.NewSpliceBuffer()
 	for range 2 {
 		buffer.Reset()
-		if err := o.CacheEncode("json", e.encode, buffer); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, o.CacheEncode("json", e.encode, buffer))
 	}
-	if e.n != 1 || &buffer.Bytes()[0] != &o.encodings[0].raw[0] {
-		t.Errorf("encoded %d times; or the bytes were copied", e.n)
-	}
+	assert.True(t, e.n == 1 && &buffer.Bytes()[0] == &o.encodings[0].raw[0],
+		"encoded %d times; or the bytes were copied", e.n)
 }
 
 // BenchmarkEncode is what it costs to write one event to n watchers in the same form.

@@ -15,6 +15,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
+	"listwatch/internal/check/assert"
 )
 
 // answer returns what a client is told: "400 BadRequest", or, of a watch, "ok, 410 Expired", or "ok".
@@ -88,9 +89,7 @@ func TestBadInputIsAnsweredWithItsStatus(t *testing.T) {
 			} else {
 				got = answer(e.store.GetList(t.Context(), prefix+c.key, opts, newPodList()))
 			}
-			if got != c.want {
-				t.Errorf("%s: got %.200s, want %s", name, got, c.want)
-			}
+			assert.Equal(t, got, c.want, name)
 		})
 	}
 	cases.Wait()

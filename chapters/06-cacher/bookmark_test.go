@@ -9,7 +9,9 @@ import (
 	"time"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -81,9 +83,7 @@ func TestAWatcherIsSentABookmarkShortlyBeforeItsDeadline(t *testing.T) {
 		rv := f.create("default/a")
 		ctx := deadlineContext{f.ctx, time.Now().Add(10 * time.Second)}
 		w, err := f.store.Watch(ctx, prefix, withBookmarks(everything(rv)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f.create("default/b")
 		time.Sleep(7 * time.Second)
 		f.is("early", seen(w), "ADDED default/b 3")
@@ -115,15 +115,11 @@ func TestABookmarkNeverOvertakesAnEvent(t *testing.T) {
 				} else {
 					fmt.Sscanf(event, "%s %s %d", &typ, &rest, &at)
 				}
-				if at < last {
-					t.Errorf("%s after %d", event, last)
-				}
+				assert.True(t, at >= last, "%s after %d", event, last)
 				last = at
 			}
 		}
-		if last != 25 {
-			t.Errorf("last %d", last)
-		}
+		assert.Equal(t, last, 25, "last")
 		slow.Stop()
 		seen(slow)
 		w.Stop()
@@ -135,18 +131,12 @@ func TestABookmarkNeverOvertakesAnEvent(t *testing.T) {
 func TestABookmarkCarriesOnlyWhatWasHandedOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
-		if err := f.watchCache.Replace(nil, "5"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.watchCache.Replace(nil, "5"))
 		w, err := f.Watch(t.Context(), prefix, withBookmarks(everything("5")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p := pod("default/a")
 		p.ResourceVersion = "6"
-		if err := f.watchCache.Add(p); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.watchCache.Add(p))
 		time.Sleep(2 * time.Minute)
 		f.dispatchBookmark()
 		f.is("6 waits in incoming", seen(w), "")

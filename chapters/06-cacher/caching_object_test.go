@@ -13,6 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // encoder is a form in which watchers want objects, and counts.
@@ -40,14 +43,10 @@ func encodeAll(t *testing.T, e *encoder, watchers []watch.Interface) map[string]
 	for _, w := range watchers {
 		event := <-w.ResultChan()
 		cacheable, ok := event.Object.(runtime.CacheableObject)
-		if !ok {
-			t.Fatalf("%s: a plain %T", event.Type, event.Object)
-		}
+		require.True(t, ok, "%s: a plain %T", event.Type, event.Object)
 		wg.Go(func() {
 			var out bytes.Buffer
-			if err := cacheable.CacheEncode(e.id, e.encode, &out); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, cacheable.CacheEncode(e.id, e.encode, &out))
 			mu.Lock()
 			defer mu.Unlock()
 			outcomes[fmt.Sprint(event.Type, " ", out.String())]++
@@ -70,9 +69,8 @@ func TestAnEventForOneWatcherKeepsItsEncodingsToo(t *testing.T) {
 			synctest.Wait()
 			encodeAll(t, e, []watch.Interface{w}) // fails for an object that keeps no encodings
 		}
-		if got := e.n.Load(); got != 3 {
-			t.Errorf("encoded %d times, want 3", got)
-		}
+		got := e.n.Load()
+		assert.Equal(t, got, 3, "encoded %d times, want 3", got)
 	})
 }
 
@@ -117,9 +115,8 @@ func TestTheHistoryKeepsNoEncodings(t *testing.T) {
 		_, _ = seen(first), seen(second)
 		replay := f.watch("", everything("1"))
 		for range 2 {
-			if event := <-replay.ResultChan(); fmt.Sprintf("%T", event.Object) != "*v1.Pod" {
-				t.Errorf("%s carries a %T", event.Type, event.Object)
-			}
+			event := <-replay.ResultChan()
+			assert.Equal(t, fmt.Sprintf("%T", event.Object), "*v1.Pod", "%s carries a %T", event.Type, event.Object)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // compacted is a storage's compaction, at the version it holds.
@@ -22,21 +24,17 @@ func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *
 		synctest.Wait()
 		rv := f.watchCache.Snapshot().ResourceVersion
 		time.Sleep(time.Minute)
-		if n := f.watchCache.Snapshot().Snapshots; n < 4 {
-			t.Fatalf("%d snapshots, though nothing was compacted", n)
-		}
+		n := f.watchCache.Snapshot().Snapshots
+		require.True(t, n >= 4, "%d snapshots, though nothing was compacted", n)
 		f.compaction.Store(int64(rv))
 		time.Sleep(compactorPollPeriod + time.Second)
 		synctest.Wait()
-		if n := f.watchCache.Snapshot().Snapshots; n != 1 {
-			t.Errorf("%d snapshots, want the newest only", n)
-		}
+		n = f.watchCache.Snapshot().Snapshots
+		assert.Equal(t, n, 1, "%d snapshots, want the newest only", n)
 		exact := storage.ListOptions{ResourceVersion: "2", ResourceVersionMatch: "Exact",
 			Predicate: storage.Everything, Recursive: true}
 		before := f.raw.lists()
 		_ = f.store.GetList(f.ctx, prefix, exact, newPodList())
-		if f.raw.lists() != before+1 {
-			t.Error("a forgotten version was not left to the storage")
-		}
+		assert.Equal(t, f.raw.lists(), before+1, "a forgotten version was not left to the storage")
 	})
 }

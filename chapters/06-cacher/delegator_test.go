@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -69,12 +71,8 @@ func TestWhoAnswersAList(t *testing.T) {
 				continue
 			}
 			f.is(c.name, []string{summary(out)}, c.want)
-			if byStorage := f.raw.lists() > before; byStorage != c.byStorage {
-				t.Errorf("%s: answered by the storage: %v", c.name, byStorage)
-			}
-			if out.Items == nil {
-				t.Errorf("%s: items are nil", c.name)
-			}
+			assert.Equal(t, f.raw.lists() > before, c.byStorage, "%s: answered by the storage", c.name)
+			assert.True(t, out.Items != nil, "%s: items are nil", c.name)
 		}
 	})
 }
@@ -108,15 +106,12 @@ func TestPagesAreOneListWhateverIsWrittenInBetween(t *testing.T) {
 			var version string
 			for {
 				page := &corev1.PodList{}
-				if err := f.store.GetList(f.ctx, prefix, opts, page); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, f.store.GetList(f.ctx, prefix, opts, page))
 				if version == "" {
 					version = page.ResourceVersion
 				}
-				if page.ResourceVersion != version || len(page.Items) > 5 {
-					t.Errorf("%s: a page of %d at %s, want %s", name, len(page.Items), page.ResourceVersion, version)
-				}
+				assert.True(t, page.ResourceVersion == version && len(page.Items) <= 5,
+					"%s: a page of %d at %s, want %s", name, len(page.Items), page.ResourceVersion, version)
 				for _, p := range page.Items {
 					items = append(items, p.Name+" "+p.ResourceVersion)
 				}
@@ -129,9 +124,7 @@ func TestPagesAreOneListWhateverIsWrittenInBetween(t *testing.T) {
 				f.create("default/p24")
 			}
 			want := map[string]int{"all": 25, "selected": 12}[name]
-			if len(items) != want {
-				t.Errorf("%s: %d items, want %d: %v", name, len(items), want, items)
-			}
+			assert.Equal(t, len(items), want, "%s: %d items, want %d: %v", name, len(items), want, items)
 		}
 	})
 }
@@ -156,9 +149,7 @@ func TestAListAtAVersionIsTheStateOfThatVersion(t *testing.T) {
 		}
 		for rv, want := range then {
 			items, at := f.list("", exactly(rv))
-			if at != rv {
-				t.Errorf("labelled %s, want %s", at, rv)
-			}
+			assert.Equal(t, at, rv, "labelled %s, want %s", at, rv)
 			f.is("at "+rv, items, want)
 		}
 	})
@@ -172,9 +163,8 @@ func TestAQuietResourceIsReadConsistentlyAfterOneProgressRequest(t *testing.T) {
 		}
 		start := time.Now()
 		_, rv := f.list("", everything(""))
-		if waited := time.Since(start); waited > 100*time.Millisecond {
-			t.Errorf("waited %v", waited)
-		}
+		waited := time.Since(start)
+		assert.True(t, waited <= 100*time.Millisecond, "waited %v", waited)
 		f.is("version", []string{rv}, "12")
 	})
 }
@@ -224,9 +214,7 @@ func TestBadListsAreRefused(t *testing.T) {
 			"key":               {"/registry/nodes", everything("")},
 		} {
 			err := f.store.GetList(f.ctx, c.key, c.opts, newPodList())
-			if !apierrors.IsBadRequest(err) {
-				t.Errorf("%s: got %v, want 400", name, err)
-			}
+			assert.Fails(t, err, apierrors.IsBadRequest, name)
 		}
 	})
 }
@@ -236,15 +224,12 @@ func TestAColdCacheLeavesPagesToTheStorageAndRefusesTheRest(t *testing.T) {
 		f := newFixture(t, nil)
 		f.ctx = t.Context()
 		f.create("default/a")
-		if items, _ := f.list("", paged(everything(""), 10, "")); len(items) != 1 {
-			t.Errorf("a page: got %v", items)
-		}
+		items, _ := f.list("", paged(everything(""), 10, ""))
+		assert.Equal(t, len(items), 1, "a page: got %v", items)
 		for name, opts := range map[string]storage.ListOptions{
 			"unlimited": everything(""), "selector": paged(selecting("", "app=x", ""), 10, ""),
 		} {
-			if err := f.store.GetList(f.ctx, prefix, opts, newPodList()); !apierrors.IsTooManyRequests(err) {
-				t.Errorf("%s: got %v, want 429", name, err)
-			}
+			assert.Fails(t, f.store.GetList(f.ctx, prefix, opts, newPodList()), apierrors.IsTooManyRequests, name)
 		}
 		out := &corev1.Pod{}
 		if err := f.store.Get(f.ctx, prefix+"/default/a", storage.GetOptions{ResourceVersion: "0"}, out); err != nil ||
@@ -301,9 +286,7 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 		if p, ok := f.raw.suggested[0].(*corev1.Pod); !ok || p.Name != "a" {
 			t.Errorf("suggested %v", f.raw.suggested)
 		}
-		if f.raw.suggested[0] == element.Object {
-			t.Error("suggested the cached object itself")
-		}
+		assert.True(t, f.raw.suggested[0] != element.Object, "suggested the cached object itself")
 		synctest.Wait()
 		items, _ := f.list("", exactly("2"))
 		f.is("the state before", items, "default/a 2")
@@ -314,9 +297,7 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 		}
 		f.raw.suggested = nil
 		f.store.GuaranteedUpdate(f.ctx, prefix+"/default/z", &corev1.Pod{}, false, nil, nil, nil)
-		if f.raw.suggested[0] != nil {
-			t.Error("a suggestion out of nowhere")
-		}
+		assert.Equal(t, f.raw.suggested[0], nil, "a suggestion out of nowhere")
 	})
 }
 
@@ -338,16 +319,12 @@ func TestErrorsOfTheStorageArePassedOn(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		f.create("default/a")
 		err := f.store.Create(f.ctx, prefix+"/default/a", pod("default/a"), &corev1.Pod{})
-		if storage.CodeOf(err) != storage.KeyExists {
-			t.Errorf("create: %v", err)
-		}
+		assert.Equal(t, storage.CodeOf(err), storage.KeyExists, "create: %v", err)
 		away := errors.New("away")
 		f.raw.fail(away)
 		if err := f.store.GetList(f.ctx, prefix, exactly("1"), newPodList()); err != nil && !errors.Is(err, away) {
 			t.Errorf("list: %v", err)
 		}
-		if err := f.store.ReadinessCheck(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, f.store.ReadinessCheck())
 	})
 }

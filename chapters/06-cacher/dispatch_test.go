@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -67,25 +69,19 @@ func TestASlowWatcherCostsTheOthersNothingAndIsClosedAfterTheBudget(t *testing.T
 		start := time.Now()
 		f.update("default/a")
 		synctest.Wait()
-		if wait := fast.last().Sub(start); wait != 0 {
-			t.Errorf("the fast watcher waited %v for the slow one", wait)
-		}
+		wait := fast.last().Sub(start)
+		assert.Equal(t, wait, 0, "the fast watcher waited %v for the slow one", wait)
 		// The first bookmark tick passed long ago: the budget is full.
 		time.Sleep(maxBudget - time.Millisecond)
 		synctest.Wait()
-		if f.Snapshot().NTerminated != 0 {
-			t.Error("closed before the budget was used up")
-		}
+		assert.Equal(t, f.Snapshot().NTerminated, 0, "closed before the budget was used up")
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if f.Snapshot().NTerminated != 1 {
-			t.Error("not closed, though the budget is used up")
-		}
+		assert.Equal(t, f.Snapshot().NTerminated, 1, "not closed, though the budget is used up")
 		events := seen(slow)
 		f.is("the slow one's end", events[len(events)-1:], "closed")
-		if n := len(events) - 1; n < 10 || n > 11 {
-			t.Errorf("the slow one saw %d events: what was in result, and perhaps one more", n)
-		}
+		n := len(events) - 1
+		assert.True(t, n >= 10 && n <= 11, "the slow one saw %d events: what was in result, and perhaps one more", n)
 		if f.Snapshot().Budget > time.Duration(5)*time.Millisecond {
 			t.Errorf("the budget is %v after the wait, want next to nothing: what was spent is gone",
 				f.Snapshot().Budget)
@@ -102,12 +98,9 @@ func TestASlowWatcherThatMakesRoomInTimeIsKeptAndTheRestOfTheBudgetReturned(t *t
 		<-slow.ResultChan()
 		synctest.Wait()
 		s := f.Snapshot()
-		if s.NTerminated != 0 || s.Dispatching {
-			t.Errorf("%+v", s)
-		}
-		if s.Budget < 60*time.Millisecond || s.Budget > 63*time.Millisecond {
-			t.Errorf("budget %v, want what was not used", s.Budget)
-		}
+		assert.True(t, s.NTerminated == 0 && !s.Dispatching, "%+v", s)
+		assert.True(t, s.Budget >= 60*time.Millisecond && s.Budget <= 63*time.Millisecond,
+			"budget %v, want what was not used", s.Budget)
 		slow.Stop()
 		seen(slow)
 	})
@@ -126,25 +119,20 @@ func TestSlowWatchersShareOneBudget(t *testing.T) {
 		f.update("default/a")
 		time.Sleep(maxBudget)
 		synctest.Wait()
-		if n := f.Snapshot().NTerminated; n != 3 {
-			t.Errorf("after %v: %d closed, want 3", time.Since(start), n)
-		}
+		n := f.Snapshot().NTerminated
+		assert.Equal(t, n, 3, "after %v: %d closed, want 3", time.Since(start), n)
 		// The budget is spent, but for what a tenth of a second has brought: the next one has that.
 		next := f.stuck(f.create("default/b"))
-		if left := f.Snapshot().Budget; left != maxBudget/20 {
-			t.Fatalf("budget %v, want %v", left, maxBudget/20)
-		}
+		left := f.Snapshot().Budget
+		require.Equal(t, left, maxBudget/20, "budget %v, want %v", left, maxBudget/20)
 		f.update("default/a")
 		time.Sleep(maxBudget/20 - time.Microsecond)
 		synctest.Wait()
-		if n := f.Snapshot().NTerminated; n != 3 {
-			t.Errorf("closed too early: %d", n)
-		}
+		assert.Equal(t, f.Snapshot().NTerminated, 3, "closed too early")
 		time.Sleep(2 * time.Microsecond)
 		synctest.Wait()
-		if n := f.Snapshot().NTerminated; n != 4 {
-			t.Errorf("%d closed, want 4", n)
-		}
+		n = f.Snapshot().NTerminated
+		assert.Equal(t, n, 4, "%d closed, want 4", n)
 		for _, w := range append(slow, next) {
 			w.Stop()
 			seen(w)
@@ -163,9 +151,8 @@ func TestDispatchingSequentiallyMakesTheNextWatcherWait(t *testing.T) {
 		start := time.Now()
 		f.update("default/a")
 		time.Sleep(time.Second)
-		if wait := fast.last().Sub(start); wait != maxBudget {
-			t.Errorf("the fast watcher waited %v, want the whole budget", wait)
-		}
+		wait := fast.last().Sub(start)
+		assert.Equal(t, wait, maxBudget, "the fast watcher waited %v, want the whole budget", wait)
 		slow.Stop()
 		seen(slow)
 	})
@@ -238,9 +225,8 @@ func TestAMoveReachesTheWatchersOfBothValuesAndNoOthers(t *testing.T) {
 		synctest.Wait()
 		f.mu.RLock()
 		defer f.mu.RUnlock()
-		if len(f.watchers.valueWatchers) != 0 || len(f.watchers.allWatchers) != 0 {
-			t.Error("watchers are left in the books")
-		}
+		assert.True(t, len(f.watchers.valueWatchers) == 0 && len(f.watchers.allWatchers) == 0,
+			"watchers are left in the books")
 	})
 }
 
@@ -253,20 +239,16 @@ func TestAWatcherThatIsStoppedDuringADispatchIsStoppedAfterIt(t *testing.T) {
 		synctest.Wait()
 		f.update("default/a") // the dispatch waits for slow
 		synctest.Wait()
-		if !f.Snapshot().Dispatching {
-			t.Fatal("not dispatching")
-		}
+		require.True(t, f.Snapshot().Dispatching, "not dispatching")
 		other.Stop()
 		synctest.Wait()
-		if n := f.deferredStops(); n != 1 {
-			t.Errorf("%d stops wait for the end of the dispatch, want 1", n)
-		}
+		n := f.deferredStops()
+		assert.Equal(t, n, 1, "%d stops wait for the end of the dispatch, want 1", n)
 		slow.Stop() // does not make the dispatch end sooner
 		time.Sleep(maxBudget)
 		synctest.Wait()
-		if s := f.Snapshot(); s.Dispatching || len(s.Watchers) != 0 {
-			t.Errorf("%+v", s)
-		}
+		s := f.Snapshot()
+		assert.True(t, !s.Dispatching && len(s.Watchers) == 0, "%+v", s)
 		seen(slow)
 		seen(other)
 	})
@@ -299,9 +281,8 @@ func TestStoppingAndDispatchingAtTheSameTime(t *testing.T) {
 				clients.Wait()
 				time.Sleep(time.Second)
 				synctest.Wait()
-				if s := f.Snapshot(); len(s.Watchers) != 0 {
-					t.Errorf("%d watchers are left", len(s.Watchers))
-				}
+				s := f.Snapshot()
+				assert.Equal(t, len(s.Watchers), 0, "%d watchers are left", len(s.Watchers))
 			})
 		})
 	}

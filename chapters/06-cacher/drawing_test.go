@@ -11,6 +11,7 @@ import (
 
 	watchcache "listwatch/chapters/04-watchcache"
 	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/require"
 )
 
 // The drawing of the budget over two events: three watchers that do not keep up, a look every five milliseconds.
@@ -101,9 +102,7 @@ func TestTheDrawingOfTheLockIsOfThisCacher(t *testing.T) {
 			rv := f.create("default/a")
 			synctest.Wait()
 			req, err := f.newWatchRequest(prefix+"/", everything(rv))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			req.watcher = f.newWatcher(f.ctx, req)
 			req.requiredRV = req.requestedRV
 			change := func() string {
@@ -118,9 +117,7 @@ func TestTheDrawingOfTheLockIsOfThisCacher(t *testing.T) {
 			} else {
 				var chosen *watchcache.Interval
 				choose := func(interval *watchcache.Interval, _ uint64) { chosen = interval }
-				if err := f.watchCache.BeginWatch(req.requiredRV, req.key, req.opts, choose); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, f.watchCache.BeginWatch(req.requiredRV, req.key, req.opts, choose))
 				first = change()
 				f.register(f.ctx, req, chosen, 0)
 			}

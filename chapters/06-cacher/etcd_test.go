@@ -18,7 +18,9 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/observe/worldclock"
@@ -85,9 +87,7 @@ func (i *interruptible) interrupt() (restore func()) {
 func startOnEtcd(t *testing.T, age string, clk clock.WithTicker) *onEtcd {
 	t.Helper()
 	node, err := etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { node.Close() })
 	e := &onEtcd{t: t, node: node, client: node.Client()}
 	e.codec = must(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))
@@ -98,18 +98,15 @@ func startOnEtcd(t *testing.T, age string, clk clock.WithTicker) *onEtcd {
 		Client: e.line, Codec: e.codec, NewFunc: newPod, ResourcePrefix: prefix, Resource: pods, Clock: clk,
 		Watcher: age,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := Config{
 		Storage: store, ResourcePrefix: prefix, Resource: pods, Namespaced: true, KeyFunc: keyFunc, NewFunc: newPod,
 		NewListFunc: newPodList,
 		GetAttrs:    podAttrs, Clock: clk, UseWatchList: true, RingCapacity: 1000,
 	}
 	withTrigger(&config)
-	if e.Cacher, err = New(config); err != nil {
-		t.Fatal(err)
-	}
+	e.Cacher, err = New(config)
+	require.NoError(t, err)
 	e.store = NewCacheDelegator(e.Cacher, store)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -121,9 +118,7 @@ func startOnEtcd(t *testing.T, age string, clk clock.WithTicker) *onEtcd {
 		cancel()
 		<-ended
 	})
-	if err := e.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.Wait(ctx))
 	return e
 }
 
@@ -145,9 +140,7 @@ func (e *onEtcd) putRaw(id, value string, opts ...clientv3.OpOption) int64 {
 func (e *onEtcd) begin(key string, opts storage.ListOptions) watch.Interface {
 	e.t.Helper()
 	w, err := e.store.Watch(e.t.Context(), prefix+key, opts)
-	if err != nil {
-		e.t.Fatalf("watch %s: %v", key, err)
-	}
+	require.NoError(e.t, err, "watch %s", key)
 	return w
 }
 
@@ -169,9 +162,7 @@ func (e *onEtcd) next(w watch.Interface) string {
 func (e *onEtcd) wants(w watch.Interface, want ...string) {
 	e.t.Helper()
 	for _, event := range want {
-		if got := e.next(w); got != event {
-			e.t.Fatalf("got %s, want %s", got, event)
-		}
+		require.Equal(e.t, e.next(w), event)
 	}
 }
 
@@ -204,9 +195,7 @@ func TestACompactionWhileTheCacheLagsEndsEveryWatch(t *testing.T) {
 			if err := e.store.GetList(t.Context(), prefix, everything("0"), list); err != nil || len(list.Items) != 3 {
 				t.Errorf("list: %d items, %v", len(list.Items), err)
 			}
-			if list.ResourceVersion != fmt.Sprint(last) {
-				t.Errorf("list at %s, want %d", list.ResourceVersion, last)
-			}
+			assert.Equal(t, list.ResourceVersion, fmt.Sprint(last), "list at %s, want %d", list.ResourceVersion, last)
 			resumed := e.begin("", everything(list.ResourceVersion))
 			e.wants(resumed, fmt.Sprintf("ADDED default/d %d", e.put(pod("default/d"))))
 			resumed.Stop()
@@ -225,9 +214,7 @@ func TestABreakWithoutACompactionEndsNoWatch(t *testing.T) {
 	c := e.put(pod("default/a", "app=x"))
 	restore()
 	e.wants(w, fmt.Sprintf("ADDED default/b %d", b), fmt.Sprintf("MODIFIED default/a %d", c))
-	if g := e.Snapshot().Generation; g != 1 {
-		t.Errorf("generation %d", g)
-	}
+	assert.Equal(t, e.Snapshot().Generation, 1, "generation")
 	w.Stop()
 }
 
@@ -256,12 +243,10 @@ func TestAnUndecodableValueStopsTheCacheUntilItIsGone(t *testing.T) {
 		return !e.Ready()
 	})
 	e.wants(w, "closed")
-	if _, err := e.store.Watch(t.Context(), prefix, everything("0")); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("a watch: got %v, want 429", err)
-	}
-	if err := e.store.GetList(t.Context(), prefix, everything("0"), newPodList()); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("a list: got %v, want 429", err)
-	}
+	_, err := e.store.Watch(t.Context(), prefix, everything("0"))
+	assert.Fails(t, err, apierrors.IsTooManyRequests, "a watch")
+	assert.Fails(t, e.store.GetList(t.Context(), prefix, everything("0"), newPodList()), apierrors.IsTooManyRequests,
+		"a list")
 	if err := e.store.Get(t.Context(), prefix+"/default/a", storage.GetOptions{ResourceVersion: "0"},
 		newPod()); err != nil {
 		t.Errorf("another pod: %v", err) // etcd is asked
@@ -346,9 +331,7 @@ func TestAnUpdateAfterAnExternalWriteLosesNeither(t *testing.T) {
 		current.(*corev1.Pod).Labels["and"] = "us"
 		return current, nil
 	}
-	if err := e.store.GuaranteedUpdate(t.Context(), prefix+"/default/a", out, false, nil, change, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.store.GuaranteedUpdate(t.Context(), prefix+"/default/a", out, false, nil, change, nil))
 	if attempts != 2 || out.Labels["by"] != "others" || out.Labels["and"] != "us" {
 		t.Errorf("after %d attempts: %v", attempts, out.Labels)
 	}

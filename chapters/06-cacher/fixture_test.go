@@ -21,8 +21,10 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -62,9 +64,7 @@ func run(t *testing.T, change func(*Config), f func(*fixture)) {
 			defer close(ended)
 			fix.Run(ctx)
 		})
-		if err := fix.Wait(ctx); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, fix.Wait(ctx))
 		synctest.Wait()
 		f(fix)
 		cancel()
@@ -79,16 +79,12 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	probetest.Story(t, fix.log)
 	p := probe.New(fix.log).Resource("pods")
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, "application/json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	store, err := etcd3.New(etcd3.Config{
 		Client: fix.etcd, Codec: codec, NewFunc: newPod,
 		ResourcePrefix: prefix, Resource: schema.GroupResource{Resource: "pods"}, Clock: clk, Probe: p,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fix.raw = &gatedStorage{Interface: store}
 	config := Config{
 		Storage: fix.raw, ResourcePrefix: prefix, Resource: schema.GroupResource{Resource: "pods"}, Namespaced: true,
@@ -99,9 +95,7 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 		change(&config)
 	}
 	fix.Cacher, err = New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fix.store = NewCacheDelegator(fix.Cacher, fix.raw)
 	return fix
 }
@@ -240,9 +234,7 @@ func set(p *corev1.Pod, attributes []string) {
 func (f *fixture) create(id string, attributes ...string) string {
 	f.t.Helper()
 	out := &corev1.Pod{}
-	if err := f.store.Create(f.ctx, prefix+"/"+id, pod(id, attributes...), out); err != nil {
-		f.t.Fatalf("create %s: %v", id, err)
-	}
+	require.NoError(f.t, f.store.Create(f.ctx, prefix+"/"+id, pod(id, attributes...), out), "create %s", id)
 	return out.ResourceVersion
 }
 
@@ -258,18 +250,14 @@ func (f *fixture) update(id string, attributes ...string) string {
 		p.Annotations["update"] += "x" // or etcd would be spared the write
 		return p, nil
 	}
-	if err := f.store.GuaranteedUpdate(f.ctx, prefix+"/"+id, out, false, nil, change, nil); err != nil {
-		f.t.Fatalf("update %s: %v", id, err)
-	}
+	require.NoError(f.t, f.store.GuaranteedUpdate(f.ctx, prefix+"/"+id, out, false, nil, change, nil), "update %s", id)
 	return out.ResourceVersion
 }
 
 func (f *fixture) remove(id string) string {
 	f.t.Helper()
 	out := &corev1.Pod{}
-	if err := f.store.Delete(f.ctx, prefix+"/"+id, out, nil, nil, nil); err != nil {
-		f.t.Fatalf("delete %s: %v", id, err)
-	}
+	require.NoError(f.t, f.store.Delete(f.ctx, prefix+"/"+id, out, nil, nil, nil), "delete %s", id)
 	return out.ResourceVersion
 }
 
@@ -307,9 +295,7 @@ func must[T any](v T, err error) T {
 func (f *fixture) watch(key string, opts storage.ListOptions) watch.Interface {
 	f.t.Helper()
 	w, err := f.store.Watch(f.ctx, prefix+key, opts)
-	if err != nil {
-		f.t.Fatalf("watch %s: %v", key, err)
-	}
+	require.NoError(f.t, err, "watch %s", key)
 	return w
 }
 
@@ -354,7 +340,6 @@ func describeEvent(event watch.Event) string {
 // is compares what was seen with what should have been: "ADDED default/a 2, closed".
 func (f *fixture) is(what string, got []string, want string) {
 	f.t.Helper()
-	if joined := strings.Join(got, ", "); joined != want {
-		f.t.Errorf("%s:\n got %s\nwant %s", what, joined, want)
-	}
+	joined := strings.Join(got, ", ")
+	assert.Equal(f.t, joined, want, "%s:\n got %s\nwant %s", what, joined, want)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // gathered returns every value that a registry shows, by "name label=value …"; of a histogram the number of values.
 func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.Metric {
@@ -113,10 +113,8 @@ func TestTwoCachersOfOneResourceAreNotShownInOneRegistry(t *testing.T) {
 		NewListFunc: newPodList,
 		GetAttrs:    podAttrs, Clock: newFixture(t, nil).clock, Registry: prometheus.NewRegistry(),
 	}
-	if _, err := New(config); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := New(config); err == nil {
-		t.Error("the second one was made")
-	}
+	_, err := New(config)
+	require.NoError(t, err)
+	_, err = New(config)
+	assert.True(t, err != nil, "the second one was made")
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/rules"
 )
 
@@ -178,8 +179,6 @@ func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 			c.RingCapacity, c.Dispatch, c.UseWatchList = capacity, mode, stream
 		}
 		run(t, change, func(f *fixture) { fault = f.play(newHistory(), script) })
-		if fault != "" {
-			r.Fatal(fault)
-		}
+		require.Equal(r, fault, "")
 	})
 }

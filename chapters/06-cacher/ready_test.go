@@ -9,36 +9,31 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
 func TestRetryAfterGrowsWithTheDowntime(t *testing.T) {
 	for seconds, want := range map[int]int{0: 1, 5: 1, 11: 1, 12: 2, 18: 2, 20: 3, 30: 6, 40: 11, 57: 30, 600: 30} {
-		if got := retryAfter(time.Duration(seconds) * time.Second); got != want {
-			t.Errorf("after %d s: got %d, want %d", seconds, got, want)
-		}
+		assert.Equal(t, retryAfter(time.Duration(seconds)*time.Second), want, "after %d s", seconds)
 	}
 }
 
 func TestEveryReturnToReadyIsAnotherGeneration(t *testing.T) {
 	r := newReady(clock.RealClock{})
-	if _, _, err := r.check(); err == nil {
-		t.Error("ready at birth")
-	}
+	_, _, err := r.check()
+	assert.True(t, err != nil, "ready at birth")
 	for want := 1; want < 4; want++ {
-		if got := r.setReady(); got != want {
-			t.Errorf("setReady: got %d, want %d", got, want)
-		}
+		assert.Equal(t, r.setReady(), want, "setReady")
 		r.setReady() // a relist without an interruption goes on with the same one
-		if generation, _, err := r.check(); generation != want || err != nil {
-			t.Errorf("check: got %d, %v, want %d", generation, err, want)
-		}
+		generation, _, err := r.check()
+		assert.True(t, generation == want && err == nil, "check: got %d, %v, want %d", generation, err, want)
 		cause := errors.New("the dog ate it")
 		r.setError(cause)
-		if _, _, err := r.check(); !errors.Is(err, cause) {
-			t.Errorf("check: got %v, want the cause", err)
-		}
+		_, _, err = r.check()
+		assert.True(t, errors.Is(err, cause), "check: got %v, want the cause", err)
 	}
 }
 
@@ -48,12 +43,10 @@ func TestAStoppedCacherIsNeverReadyAgain(t *testing.T) {
 	r.stop()
 	r.setReady()
 	r.setError(nil)
-	if _, _, err := r.check(); !errors.Is(err, errStopped) {
-		t.Errorf("got %v, want %v", err, errStopped)
-	}
-	if err := r.wait(context.Background()); !errors.Is(err, errStopped) {
-		t.Errorf("wait: got %v, want %v", err, errStopped)
-	}
+	_, _, err := r.check()
+	assert.True(t, errors.Is(err, errStopped), "got %v, want %v", err, errStopped)
+	err = r.wait(context.Background())
+	assert.True(t, errors.Is(err, errStopped), "wait: got %v, want %v", err, errStopped)
 }
 
 func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
@@ -72,13 +65,10 @@ func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
 				got := make(chan error, 1)
 				new(routine.Group).Go(ctx, "test.reader", func(ctx context.Context) { got <- r.wait(ctx) })
 				synctest.Wait()
-				if len(got) > 0 {
-					t.Fatal("did not wait")
-				}
+				require.True(t, len(got) == 0, "did not wait")
 				end(r, cancel)
-				if err := <-got; (err == nil) != (name == "ready") {
-					t.Errorf("got %v", err)
-				}
+				err := <-got
+				assert.Equal(t, err == nil, name == "ready", "got %v", err)
 			})
 		})
 	}
@@ -93,8 +83,7 @@ func TestTheTimeOfAStateIsThatOfTheChange(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		r.setError(errors.New("again")) // still the same downtime
 		time.Sleep(10 * time.Second)
-		if _, since, _ := r.check(); since != 20*time.Second {
-			t.Errorf("got %v, want 20s", since)
-		}
+		_, since, _ := r.check()
+		assert.Equal(t, since, 20*time.Second)
 	})
 }

@@ -14,7 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
@@ -34,13 +36,10 @@ func TestAColdCacheRefusesWatchesWithARetryAfterThatGrows(t *testing.T) {
 			time.Sleep(c.at)
 			_, err := f.store.Watch(t.Context(), prefix, everything("0"))
 			seconds, _ := apierrors.SuggestsClientDelay(err)
-			if !apierrors.IsTooManyRequests(err) || seconds != c.want {
-				t.Errorf("after %v: got %v, retry after %d, want %d", c.at, err, seconds, c.want)
-			}
+			assert.True(t, apierrors.IsTooManyRequests(err) && seconds == c.want,
+				"after %v: got %v, retry after %d, want %d", c.at, err, seconds, c.want)
 		}
-		if f.store.ReadinessCheck() == nil {
-			t.Error("ready")
-		}
+		assert.True(t, f.store.ReadinessCheck() != nil, "ready")
 	})
 }
 
@@ -50,18 +49,15 @@ func TestLosingTheHistoryEndsEveryWatchAndBeginsAnotherGeneration(t *testing.T) 
 		w := f.watch("", everything(rv))
 		f.raw.fail(errors.New("etcd is away"))
 		f.expire()
-		if _, err := f.store.Watch(f.ctx, prefix, everything(rv)); !apierrors.IsTooManyRequests(err) {
-			t.Errorf("while away: got %v, want 429", err)
-		}
+		_, err := f.store.Watch(f.ctx, prefix, everything(rv))
+		assert.Fails(t, err, apierrors.IsTooManyRequests, "while away")
 		time.Sleep(5 * time.Second)
 		f.is("the watch", seen(w), "closed")
 		f.create("default/b")
 		f.raw.fail(nil)
 		time.Sleep(2 * time.Second)
 		s := f.Snapshot()
-		if !s.Ready || s.Generation != 2 || s.Cache.ListResourceVersion != 3 {
-			t.Errorf("%+v", s)
-		}
+		assert.True(t, s.Ready && s.Generation == 2 && s.Cache.ListResourceVersion == 3, "%+v", s)
 		f.is("resuming from before", seen(f.watch("", everything(rv))), "ERROR 410 Expired, closed")
 		again := f.watch("", everything("3"))
 		f.create("default/c")
@@ -77,9 +73,7 @@ func TestAShortLossOfTheLeaderEndsNoWatch(t *testing.T) {
 		f.create("default/b")
 		time.Sleep(10 * time.Second)
 		f.is("watch", seen(w), "ADDED default/b 3")
-		if g := f.Snapshot().Generation; g != 1 {
-			t.Errorf("generation %d", g)
-		}
+		assert.Equal(t, f.Snapshot().Generation, 1, "generation")
 		w.Stop()
 	})
 }
@@ -95,15 +89,12 @@ func TestAWatchThatMeetsANewGenerationEndsAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run(t, nil, func(f *fixture) {
 				req, err := f.newWatchRequest(prefix, everything("0"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				req.watcher = f.newWatcher(f.ctx, req)
 				interrupt(f)
 				f.is("watch", seen(f.startWatch(f.ctx, req)), "closed")
-				if n := len(f.Snapshot().Watchers); n != 0 {
-					t.Errorf("%d watchers registered", n)
-				}
+				n := len(f.Snapshot().Watchers)
+				assert.Equal(t, n, 0, "%d watchers registered", n)
 			})
 		})
 	}
@@ -119,9 +110,7 @@ func TestStoppingTheCacherEndsItsWatches(t *testing.T) {
 			f.Run(ctx)
 		})
 		f.ctx = t.Context()
-		if err := f.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Wait(t.Context()))
 		blocked := f.stuck(f.create("default/a"))
 		waiting := make(chan error, 1)
 		new(routine.Group).Go(context.Background(), "test.reader", func(context.Context) {
@@ -131,20 +120,14 @@ func TestStoppingTheCacherEndsItsWatches(t *testing.T) {
 		start := time.Now()
 		cancel()
 		<-ended
-		if took := time.Since(start); took > maxBudget {
-			t.Errorf("took %v", took)
-		}
-		if err := <-waiting; !apierrors.IsServiceUnavailable(err) {
-			t.Errorf("a waiting list: got %v", err)
-		}
+		took := time.Since(start)
+		assert.True(t, took <= maxBudget, "took %v", took)
+		assert.Fails(t, <-waiting, apierrors.IsServiceUnavailable, "a waiting list")
 		events := seen(blocked)
 		f.is("watch", events[len(events)-1:], "closed")
-		if _, err := f.store.Watch(f.ctx, prefix, everything("0")); !apierrors.IsTooManyRequests(err) {
-			t.Errorf("afterwards: got %v, want 429", err)
-		}
-		if err := f.Wait(t.Context()); err == nil {
-			t.Error("waited for a stopped cacher in vain, and was not told")
-		}
+		_, err := f.store.Watch(f.ctx, prefix, everything("0"))
+		assert.Fails(t, err, apierrors.IsTooManyRequests, "afterwards")
+		assert.True(t, f.Wait(t.Context()) != nil, "waited for a stopped cacher in vain, and was not told")
 	})
 }
 
@@ -183,9 +166,8 @@ func TestACacherThatCannotBeConfiguredIsNotMade(t *testing.T) {
 	} {
 		config := Config{ResourcePrefix: prefix, Storage: &gatedStorage{}, Clock: nil}
 		change(&config)
-		if _, err := New(config); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		_, err := New(config)
+		assert.True(t, err != nil, "%s: accepted", name)
 	}
 }
 
@@ -193,9 +175,7 @@ func TestACacherThatCannotBeConfiguredIsNotMade(t *testing.T) {
 func (f *fixture) list(key string, opts storage.ListOptions) (items []string, rv string) {
 	f.t.Helper()
 	out := &corev1.PodList{}
-	if err := f.store.GetList(f.ctx, prefix+key, opts, out); err != nil {
-		f.t.Fatalf("list %s: %v", key, err)
-	}
+	require.NoError(f.t, f.store.GetList(f.ctx, prefix+key, opts, out), "list %s", key)
 	for _, p := range out.Items {
 		items = append(items, p.Namespace+"/"+p.Name+" "+p.ResourceVersion)
 	}

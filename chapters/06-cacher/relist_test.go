@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 )
 
@@ -46,9 +47,7 @@ func TestAnEventOfThePastEndsTheCacheAndItListsAgain(t *testing.T) {
 		back.armed.Store(true)
 		f.create("default/b")
 		synctest.Wait()
-		if f.Ready() {
-			t.Error("the cache is ready, with an event of the past in its ring")
-		}
+		assert.False(t, f.Ready(), "the cache is ready, with an event of the past in its ring")
 		time.Sleep(2 * startCachingPeriod)
 		synctest.Wait()
 		f.is("the watcher", seen(w), "closed")
@@ -62,8 +61,7 @@ func TestAnEventOfThePastEndsTheCacheAndItListsAgain(t *testing.T) {
 				said += r.Text
 			}
 		}
-		if !strings.Contains(said, "ADDED of /registry/pods/default/b at 1 after") {
-			t.Errorf("the log says of the end: %q", said)
-		}
+		assert.True(t, strings.Contains(said, "ADDED of /registry/pods/default/b at 1 after"),
+			"the log says of the end: %q", said)
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 )
 
@@ -14,9 +15,7 @@ func TestTheBudgetBeginsAtNothingAndAccruesFiveMillisecondsATenthUpToAHundred(t 
 		b := newTimeBudget(clock.RealClock{})
 		is := func(what string, got, want time.Duration) {
 			t.Helper()
-			if got != want {
-				t.Errorf("%s: got %v, want %v", what, got, want)
-			}
+			assert.Equal(t, got, want, what)
 		}
 		is("at first", b.takeAvailable(), 0)
 		time.Sleep(100 * time.Millisecond)

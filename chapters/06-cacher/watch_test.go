@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -90,9 +92,7 @@ func TestInitialEventsOfTheFutureAreTooLargeAfterThreeSeconds(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		start := time.Now()
 		w := f.watch("", watchList(everything("100")))
-		if waited := time.Since(start); waited != 3*time.Second {
-			t.Errorf("waited %v", waited)
-		}
+		assert.Equal(t, time.Since(start), 3*time.Second, "waited")
 		f.is("watch", seen(w), "ERROR 504 Timeout, closed")
 	})
 }
@@ -104,9 +104,8 @@ func TestInitialEventsAreAsNewAsTheStorage(t *testing.T) {
 		f.etcd.Put("/registry/nodes/n1", []byte("{}")) // moves the revision, and no pod
 		start := time.Now()
 		w := f.watch("", watchList(everything("")))
-		if waited := time.Since(start); waited > 2*100*time.Millisecond {
-			t.Errorf("waited %v, more than a progress request", waited)
-		}
+		waited := time.Since(start)
+		assert.True(t, waited <= 2*100*time.Millisecond, "waited %v, more than a progress request", waited)
 		f.is("watch", seen(w), "ADDED default/a 2, END 3")
 		w.Stop()
 	})
@@ -119,9 +118,8 @@ func TestBadWatchesAreRefused(t *testing.T) {
 			"up and out": {prefix + "/../secrets", ""}, "nothing": {"", ""}, "look-alike": {prefix + "ecurity", ""},
 		} {
 			_, err := f.store.Watch(f.ctx, c.key, everything(c.rv))
-			if err = storage.InterpretError(err, "watch", f.config.Resource, ""); !apierrors.IsBadRequest(err) {
-				t.Errorf("%s: got %v, want 400", name, err)
-			}
+			err = storage.InterpretError(err, "watch", f.config.Resource, "")
+			assert.Fails(t, err, apierrors.IsBadRequest, name)
 		}
 	})
 }
@@ -140,9 +138,7 @@ func TestAWatchEndsWithItsContext(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		ctx, cancel := context.WithCancel(f.ctx)
 		w, err := f.store.Watch(ctx, prefix, everything("0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cancel()
 		f.is("watch", seen(w), "closed")
 	})
@@ -155,9 +151,8 @@ func TestWatchersAreNumberedAndSpeakForThemselves(t *testing.T) {
 		first.Stop()
 		synctest.Wait()
 		s := f.Snapshot()
-		if len(s.Watchers) != 1 || s.Watchers[0].ID != "w2" || s.Watchers[0].InputCap != 10 {
-			t.Errorf("%+v", s.Watchers)
-		}
+		assert.True(t, len(s.Watchers) == 1 && s.Watchers[0].ID == "w2" && s.Watchers[0].InputCap == 10,
+			"%+v", s.Watchers)
 		second.Stop()
 	})
 }
@@ -191,9 +186,7 @@ func (f *fixture) checkContinuity() {
 	for range 20 {
 		event := <-w.ResultChan()
 		got := must(f.versioner.ObjectResourceVersion(event.Object))
-		if got != next {
-			f.t.Fatalf("after %s: got %d, want %d", rv, got, next)
-		}
+		require.Equal(f.t, got, next, "after %s", rv)
 		next++
 	}
 }

@@ -1,11 +1,11 @@
 package cacher
 
 import (
-	"slices"
 	"testing"
 
 	watchcache "listwatch/chapters/04-watchcache"
 	cachewatcher "listwatch/chapters/05-cachewatcher"
+	"listwatch/internal/check/assert"
 )
 
 func TestAnEventFindsTheWatchersOfEachScopeOnce(t *testing.T) {
@@ -36,9 +36,7 @@ func TestAnEventFindsTheWatchersOfEachScopeOnce(t *testing.T) {
 			for _, w := range c.watchersBuffer {
 				got = append(got, scopeOfWatcher[w])
 			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("got %v, want %v", got, test.want)
-			}
+			assert.EqualSlices(t, got, test.want)
 		})
 	}
 }

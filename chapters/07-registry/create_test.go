@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestCreateSetsWhatOnlyTheServerKnows(t *testing.T) {
@@ -19,18 +22,13 @@ func TestCreateSetsWhatOnlyTheServerKnows(t *testing.T) {
 		p.DeletionTimestamp = &p.CreationTimestamp
 		p.Status.Phase = corev1.PodRunning
 	}))
-	if got.UID == "" || got.UID == "mine" {
-		t.Errorf("uid: got %q, want one of the server's", got.UID)
-	}
-	if !got.CreationTimestamp.Time.Equal(epoch) {
-		t.Errorf("creationTimestamp: got %v, want %v", got.CreationTimestamp, epoch)
-	}
-	if got.Generation != 1 || got.DeletionTimestamp != nil {
-		t.Errorf("metadata: got generation %d, deletionTimestamp %v", got.Generation, got.DeletionTimestamp)
-	}
-	if got.Status.Phase != corev1.PodPending || got.Namespace != "default" || got.ResourceVersion == "" {
-		t.Errorf("got phase %q namespace %q version %q", got.Status.Phase, got.Namespace, got.ResourceVersion)
-	}
+	assert.True(t, got.UID != "" && got.UID != "mine", "uid: got %q, want one of the server's", got.UID)
+	assert.True(t, got.CreationTimestamp.Time.Equal(epoch),
+		"creationTimestamp: got %v, want %v", got.CreationTimestamp, epoch)
+	assert.True(t, got.Generation == 1 && got.DeletionTimestamp == nil,
+		"metadata: got generation %d, deletionTimestamp %v", got.Generation, got.DeletionTimestamp)
+	assert.True(t, got.Status.Phase == corev1.PodPending && got.Namespace == "default" && got.ResourceVersion != "",
+		"got phase %q namespace %q version %q", got.Status.Phase, got.Namespace, got.ResourceVersion)
 }
 
 func TestCreateFillsInDefaults(t *testing.T) {
@@ -58,9 +56,7 @@ func TestCreateGeneratesANameUntilOneIsFree(t *testing.T) {
 	n := 0
 	w.names = func(base string) string { n++; return base + string(rune('0'+n)) }
 	got := w.create(pod("", func(p *corev1.Pod) { p.GenerateName = "web-" }))
-	if got.Name != "web-3" {
-		t.Errorf("name: got %q, want web-3", got.Name)
-	}
+	assert.Equal(t, got.Name, "web-3", "name")
 }
 
 func TestCreateGivesUpWhenNoGeneratedNameIsFree(t *testing.T) {
@@ -69,15 +65,13 @@ func TestCreateGivesUpWhenNoGeneratedNameIsFree(t *testing.T) {
 	_, err := w.pods.Pod.Create(t.Context(), "default", pod("", func(p *corev1.Pod) { p.GenerateName = "web-" }),
 		&metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonAlreadyExists)
-	if status.Details == nil || status.Details.RetryAfterSeconds != 1 {
-		t.Errorf("details: got %+v, want to be told to try again in a second", status.Details)
-	}
+	assert.True(t, status.Details != nil && status.Details.RetryAfterSeconds == 1,
+		"details: got %+v, want to be told to try again in a second", status.Details)
 }
 
 func TestGeneratedNamesFitALabel(t *testing.T) {
-	if got := SimpleName(strings.Repeat("a", 300)); len(got) != maxNameLength {
-		t.Errorf("length: got %d, want %d", len(got), maxNameLength)
-	}
+	got := SimpleName(strings.Repeat("a", 300))
+	assert.Equal(t, len(got), maxNameLength, "length")
 }
 
 func TestCreateRefuses(t *testing.T) {
@@ -109,9 +103,7 @@ func TestCreateIgnoresAResourceVersionThatSaysNothing(t *testing.T) {
 				w := newWorld(t)
 				p := pod("a", func(p *corev1.Pod) { p.ResourceVersion = rv })
 				obj, err := w.pods.Pod.Create(t.Context(), "default", p, &metav1.CreateOptions{DryRun: dryRun})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				got := obj.(*corev1.Pod).ResourceVersion
 				if stored := got != "" && got != rv; stored == (dryRun != nil) {
 					t.Errorf("version: got %q", got)
@@ -129,9 +121,7 @@ func TestCreateSaysWhenWhatIsInTheWayIsGoing(t *testing.T) {
 	}
 	_, err := w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonAlreadyExists)
-	if !strings.HasPrefix(status.Message, "object is being deleted") {
-		t.Errorf("message: got %q", status.Message)
-	}
+	assert.True(t, strings.HasPrefix(status.Message, "object is being deleted"), "message: got %q", status.Message)
 }
 
 func TestInvalidPodsAreRefusedWithTheirFields(t *testing.T) {
@@ -228,12 +218,8 @@ func TestDryRunsChangeNothing(t *testing.T) {
 			return err
 		},
 	} {
-		if err := run(t.Context()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if after := w.etcd.Revision(); after != before {
-			t.Errorf("%s: the revision went from %d to %d", name, before, after)
-		}
+		assert.NoError(t, run(t.Context()), name)
+		assert.Equal(t, w.etcd.Revision(), before, "%s: the revision went from %d to", name, before)
 	}
 }
 

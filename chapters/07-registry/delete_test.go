@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func (w *world) delete(name string, options metav1.DeleteOptions) (*corev1.Pod, bool) {
 	w.t.Helper()
 	out, immediate, err := w.pods.Pod.Delete(w.t.Context(), "default", name, &options)
-	if err != nil {
-		w.t.Fatalf("delete %s: %v", name, err)
-	}
+	require.NoError(w.t, err, "delete %s", name)
 	return out.(*corev1.Pod), immediate
 }
 
@@ -43,9 +43,8 @@ func TestAPodThatNoKubeletKnowsIsDeletedAtOnce(t *testing.T) {
 			if !immediate || w.get("a") != nil {
 				t.Errorf("got immediate %v, stored %v; want the pod gone", immediate, w.get("a"))
 			}
-			if got.ResourceVersion == "" || *got.DeletionGracePeriodSeconds != 0 {
-				t.Errorf("got version %q, grace period %v", got.ResourceVersion, got.DeletionGracePeriodSeconds)
-			}
+			assert.True(t, got.ResourceVersion != "" && *got.DeletionGracePeriodSeconds == 0,
+				"got version %q, grace period %v", got.ResourceVersion, got.DeletionGracePeriodSeconds)
 		})
 	}
 }
@@ -54,9 +53,7 @@ func TestARunningPodIsFirstOnlyMarked(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a", onNode))
 	got, immediate := w.delete("a", metav1.DeleteOptions{})
-	if immediate {
-		t.Fatal("the pod was deleted at once")
-	}
+	require.False(t, immediate, "the pod was deleted at once")
 	if want := epoch.Add(30 * time.Second); !got.DeletionTimestamp.Time.Equal(want) ||
 		*got.DeletionGracePeriodSeconds != 30 || got.Generation != 2 {
 		t.Errorf("got deletionTimestamp %v, grace period %d, generation %d; want %v, 30, 2", got.DeletionTimestamp,
@@ -88,9 +85,7 @@ func TestAGracePeriodCanOnlyBeShortened(t *testing.T) {
 			w.delete("a", metav1.DeleteOptions{})
 			w.clock.SetTime(epoch.Add(c.after))
 			got, immediate := w.delete("a", metav1.DeleteOptions{GracePeriodSeconds: c.again})
-			if immediate {
-				t.Fatal("the pod was deleted at once")
-			}
+			require.False(t, immediate, "the pod was deleted at once")
 			want := epoch.Add(time.Duration(c.wantSeconds) * time.Second)
 			if *got.DeletionGracePeriodSeconds != c.wantPeriod || !got.DeletionTimestamp.Time.Equal(want) {
 				t.Errorf("got %d, %v; want %d, %v", *got.DeletionGracePeriodSeconds, got.DeletionTimestamp,
@@ -107,18 +102,12 @@ func TestFinalizersHoldAnObjectBackUntilTheLastIsGone(t *testing.T) {
 	if immediate || got.DeletionTimestamp == nil || w.get("a") == nil {
 		t.Fatalf("got immediate %v, %+v", immediate, got.ObjectMeta)
 	}
-	if _, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.DeletionTimestamp = nil }); err != nil {
-		t.Fatal(err)
-	}
-	if w.get("a").DeletionTimestamp == nil {
-		t.Error("an update took the deletion back")
-	}
-	if _, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = nil }); err != nil {
-		t.Fatal(err)
-	}
-	if w.get("a") != nil {
-		t.Error("the pod is still there without finalizers")
-	}
+	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.DeletionTimestamp = nil })
+	require.NoError(t, err)
+	assert.True(t, w.get("a").DeletionTimestamp != nil, "an update took the deletion back")
+	_, err = w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = nil })
+	require.NoError(t, err)
+	assert.Equal(t, w.get("a"), nil, "the pod is still there without finalizers")
 }
 
 func TestAddingAFinalizerToADeletedObjectIsInvalid(t *testing.T) {
@@ -141,9 +130,8 @@ func TestDeletePreconditionsMustHold(t *testing.T) {
 		})
 	}
 	right := &metav1.Preconditions{UID: &created.UID, ResourceVersion: &created.ResourceVersion}
-	if _, immediate := w.delete("a", metav1.DeleteOptions{Preconditions: right}); !immediate {
-		t.Error("fulfilled preconditions: not deleted")
-	}
+	_, immediate := w.delete("a", metav1.DeleteOptions{Preconditions: right})
+	assert.True(t, immediate, "fulfilled preconditions: not deleted")
 }
 
 func TestDeleteOfAMissingPodIsNotFound(t *testing.T) {
@@ -157,14 +145,11 @@ func TestDeleteOfAConfigMapAnswersWithAStatus(t *testing.T) {
 	configMaps := New(w.config(ConfigMaps()))
 	created, err := configMaps.Create(t.Context(), "default", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: "a"}}, &metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, immediate, err := configMaps.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
 	status, ok := out.(*metav1.Status)
-	if err != nil || !immediate || !ok || status.Details.UID != created.(*corev1.ConfigMap).UID {
-		t.Errorf("got %v, %v, %v; want a Status with the uid", out, immediate, err)
-	}
+	assert.True(t, err == nil && immediate && ok && status.Details.UID == created.(*corev1.ConfigMap).UID,
+		"got %v, %v, %v; want a Status with the uid", out, immediate, err)
 }
 
 func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
@@ -173,9 +158,7 @@ func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
 	w.create(pod("b"))
 	options := &metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"x": "1"})}
 	list, err := w.pods.Pod.DeleteCollection(t.Context(), "default", &metav1.DeleteOptions{}, options)
-	if err != nil || len(list.(*corev1.PodList).Items) != 1 {
-		t.Fatalf("got %v, %v", list, err)
-	}
+	require.True(t, err == nil && len(list.(*corev1.PodList).Items) == 1, "got %v, %v", list, err)
 	if w.get("a") != nil || w.get("b") == nil {
 		t.Errorf("left: a %v, b %v; want only b", w.get("a"), w.get("b"))
 	}
@@ -198,9 +181,7 @@ func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T)
 	for name, next := range map[string]func(t *testing.T, w *world, left *corev1.Pod){
 		"an update answers with the old version": func(t *testing.T, w *world, left *corev1.Pod) {
 			got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} })
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got.ResourceVersion != left.ResourceVersion || got.Labels["x"] != "1" {
 				t.Errorf("got version %s and labels %v, want %s and the new label", got.ResourceVersion, got.Labels,
 					left.ResourceVersion)
@@ -208,23 +189,19 @@ func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T)
 		},
 		"so does an update of the status": func(t *testing.T, w *world, left *corev1.Pod) {
 			got, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Message = "late" })
-			if err != nil || got.ResourceVersion != left.ResourceVersion || got.Status.Message != "late" {
-				t.Errorf("got %+v, %v", got, err)
-			}
+			assert.True(t, err == nil && got.ResourceVersion == left.ResourceVersion && got.Status.Message == "late",
+				"got %+v, %v", got, err)
 		},
 		"an update that would hold it back is refused, and does not end it": func(t *testing.T, w *world,
 			_ *corev1.Pod) {
 			_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = []string{"example.com/late"} })
 			wantStatus(t, err, 422, metav1.StatusReasonInvalid)
-			if w.get("a") == nil {
-				t.Error("the pod is gone")
-			}
+			assert.True(t, w.get("a") != nil, "the pod is gone")
 			w.delete("a", metav1.DeleteOptions{})
 		},
 		"another deletion": func(t *testing.T, w *world, _ *corev1.Pod) {
-			if _, immediate := w.delete("a", metav1.DeleteOptions{}); !immediate {
-				t.Error("it was not deleted at once")
-			}
+			_, immediate := w.delete("a", metav1.DeleteOptions{})
+			assert.True(t, immediate, "it was not deleted at once")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,9 +212,8 @@ func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T)
 			_, _, err := NewPodStorage(config).Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
 			wantStatus(t, err, 504, metav1.StatusReasonTimeout)
 			left := w.get("a")
-			if left == nil || left.DeletionTimestamp == nil || *left.DeletionGracePeriodSeconds != 0 {
-				t.Fatalf("between the two writes: got %+v, want it marked, with a grace period of 0", left)
-			}
+			require.True(t, left != nil && left.DeletionTimestamp != nil && *left.DeletionGracePeriodSeconds == 0,
+				"between the two writes: got %+v, want it marked, with a grace period of 0", left)
 			next(t, w, left)
 			if got := w.get("a"); got != nil {
 				t.Errorf("it is still there: %+v", got.ObjectMeta)

@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // lifecycle is a world in which a client asks for namespaces.
@@ -29,21 +32,16 @@ func TestNothingIsCreatedInANamespaceThatIsNotThere(t *testing.T) {
 	w.create(pod("a"))
 	_, err := w.pods.Pod.Create(t.Context(), "nowhere", pod("a"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 404, metav1.StatusReasonNotFound)
-	if status.Message != `namespaces "nowhere" not found` {
-		t.Errorf("message: got %q", status.Message)
-	}
+	assert.Equal(t, status.Message, `namespaces "nowhere" not found`, "message")
 }
 
 func TestADeletedNamespaceRefusesContentAndWaitsForItsFinalizer(t *testing.T) {
 	w, namespaces, finalize := lifecycle(t)
 	out, immediate, err := namespaces.Delete(t.Context(), "", "other", &metav1.DeleteOptions{})
-	if err != nil || immediate {
-		t.Fatalf("delete: got immediate %v, %v", immediate, err)
-	}
+	require.True(t, err == nil && !immediate, "delete: got immediate %v, %v", immediate, err)
 	namespace := out.(*corev1.Namespace)
-	if namespace.Status.Phase != corev1.NamespaceTerminating || namespace.DeletionTimestamp == nil {
-		t.Errorf("got %+v", namespace)
-	}
+	assert.True(t, namespace.Status.Phase == corev1.NamespaceTerminating && namespace.DeletionTimestamp != nil,
+		"got %+v", namespace)
 	_, err = w.pods.Pod.Create(t.Context(), "other", pod("a"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 403, metav1.StatusReasonForbidden)
 	if len(status.Details.Causes) != 1 || status.Details.Causes[0].Type != corev1.NamespaceTerminatingCause {
@@ -56,9 +54,8 @@ func TestADeletedNamespaceRefusesContentAndWaitsForItsFinalizer(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err = namespaces.Get(t.Context(), "", "other", &metav1.GetOptions{})
-	if err != nil || len(out.(*corev1.Namespace).Spec.Finalizers) != 1 {
-		t.Fatalf("after an update: got %+v, %v", out, err)
-	}
+	require.True(t, err == nil && len(out.(*corev1.Namespace).Spec.Finalizers) == 1,
+		"after an update: got %+v, %v", out, err)
 	namespace = out.(*corev1.Namespace)
 	namespace.Spec.Finalizers, namespace.Labels = nil, map[string]string{"not": "here"}
 	if _, _, err := finalize.Update(t.Context(), "", "other", replacing{namespace},
@@ -73,7 +70,5 @@ func TestTheSystemsNamespacesStay(t *testing.T) {
 	_, namespaces, _ := lifecycle(t)
 	_, _, err := namespaces.Delete(t.Context(), "", "default", &metav1.DeleteOptions{})
 	status := wantStatus(t, err, 403, metav1.StatusReasonForbidden)
-	if want := `namespaces "default" is forbidden: this namespace may not be deleted`; status.Message != want {
-		t.Errorf("message: got %q, want %q", status.Message, want)
-	}
+	assert.Equal(t, status.Message, `namespaces "default" is forbidden: this namespace may not be deleted`, "message")
 }

@@ -14,7 +14,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	etcd3 "listwatch/chapters/02-etcd3"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/server/mvcc"
 )
@@ -43,17 +45,13 @@ func newWorld(t *testing.T) *world {
 func (w *world) config(r *Resource) Config {
 	w.t.Helper()
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	p := probetest.Probe(w.t, "")
 	store, err := etcd3.New(etcd3.Config{
 		Client: w.etcd, Codec: codec, NewFunc: r.NewFunc,
 		ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{}, Probe: p,
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	return Config{Resource: r, Storage: store, Clock: w.clock, Probe: p, GenerateName: func(base string) string {
 		return w.names(base)
 	}}
@@ -91,9 +89,7 @@ func (w *world) get(name string) *corev1.Pod {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		w.t.Fatalf("get %s: %v", name, err)
-	}
+	require.NoError(w.t, err, "get %s", name)
 	return out.(*corev1.Pod)
 }
 
@@ -127,13 +123,10 @@ func (e editing) UpdatedObject(_ context.Context, old runtime.Object) (runtime.O
 func wantStatus(t *testing.T, err error, code int, reason metav1.StatusReason) metav1.Status {
 	t.Helper()
 	status, ok := err.(apierrors.APIStatus)
-	if !ok {
-		t.Fatalf("error: got %T %v, want a status %d %s", err, err, code, reason)
-	}
+	require.True(t, ok, "error: got %T %v, want a status %d %s", err, err, code, reason)
 	got := status.Status()
-	if int(got.Code) != code || got.Reason != reason {
-		t.Errorf("status: got %d %s (%s), want %d %s", got.Code, got.Reason, got.Message, code, reason)
-	}
+	assert.True(t, int(got.Code) == code && got.Reason == reason,
+		"status: got %d %s (%s), want %d %s", got.Code, got.Reason, got.Message, code, reason)
 	return got
 }
 

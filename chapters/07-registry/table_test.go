@@ -4,10 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/resources"
 )
 
@@ -58,12 +59,8 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 			p := pod("a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending })
 			c.edit(p)
 			table, err := resources.Table(p, resources.PodColumns, true, epoch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, table.Rows[0].Cells[1:4]); diff != "" {
-				t.Errorf("cells (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.NoDiff(t, table.Rows[0].Cells[1:4], c.want, "cells")
 		})
 	}
 }
@@ -72,9 +69,7 @@ func TestATableOfAListCarriesTheListsVersion(t *testing.T) {
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "c"},
 		Items: []corev1.Pod{*pod("a"), *pod("b")}}
 	table, err := resources.Table(list, resources.PodColumns, false, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if table.ResourceVersion != "7" || table.Continue != "c" || len(table.Rows) != 2 || table.ColumnDefinitions != nil {
 		t.Errorf("got version %q, continue %q, %d rows, columns %v", table.ResourceVersion, table.Continue,
 			len(table.Rows), table.ColumnDefinitions)
@@ -96,13 +91,10 @@ func TestOtherKindsKeepTheirRules(t *testing.T) {
 	namespaces := New(w.config(Namespaces()))
 	out, err := namespaces.Create(t.Context(), "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "x"}},
 		&metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := out.(*corev1.Namespace); got.Status.Phase != corev1.NamespaceActive ||
-		got.Labels[corev1.LabelMetadataName] != "x" {
-		t.Errorf("namespace: got %+v", got)
-	}
+	require.NoError(t, err)
+	got := out.(*corev1.Namespace)
+	assert.True(t, got.Status.Phase == corev1.NamespaceActive && got.Labels[corev1.LabelMetadataName] == "x",
+		"namespace: got %+v", got)
 
 	nodes := New(w.config(Nodes()))
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{

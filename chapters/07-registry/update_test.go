@@ -6,6 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestUpdateOfAnOldVersionConflicts(t *testing.T) {
@@ -16,9 +19,7 @@ func TestUpdateOfAnOldVersionConflicts(t *testing.T) {
 	}
 	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.ResourceVersion = old.ResourceVersion })
 	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
-	if !strings.Contains(status.Message, optimisticLockErrorMsg) {
-		t.Errorf("message: got %q", status.Message)
-	}
+	assert.True(t, strings.Contains(status.Message, optimisticLockErrorMsg), "message: got %q", status.Message)
 }
 
 func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
@@ -29,9 +30,7 @@ func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
 		p.Labels = map[string]string{
 			"x": "1"}
 	})
-	if err != nil || got.Labels["x"] != "1" {
-		t.Errorf("got %v, %v", got, err)
-	}
+	assert.True(t, err == nil && got.Labels["x"] == "1", "got %v, %v", got, err)
 }
 
 func TestUpdateOfAnotherObjectOfTheSameNameConflicts(t *testing.T) {
@@ -53,14 +52,10 @@ func TestUpdateOfAMissingEventCreatesIt(t *testing.T) {
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "default"},
 		InvolvedObject: corev1.ObjectReference{Namespace: "default"}}
 	_, created, err := events.Update(t.Context(), "default", "e", replacing{event}, &metav1.UpdateOptions{})
-	if err != nil || !created {
-		t.Fatalf("first: got created %v, %v", created, err)
-	}
+	require.True(t, err == nil && created, "first: got created %v, %v", created, err)
 	event.Message = "again"
 	_, created, err = events.Update(t.Context(), "default", "e", replacing{event}, &metav1.UpdateOptions{})
-	if err != nil || created {
-		t.Errorf("second: got created %v, %v", created, err)
-	}
+	assert.True(t, err == nil && !created, "second: got created %v, %v", created, err)
 }
 
 func TestUpdateLeavesTheStatusAlone(t *testing.T) {
@@ -79,12 +74,9 @@ func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
 		p.Status.Phase = corev1.PodRunning
 		p.Spec.NodeName = "n2"
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Status.Phase != corev1.PodRunning || got.Spec.NodeName != "" || got.Generation != 1 {
-		t.Errorf("got phase %q, node %q, generation %d", got.Status.Phase, got.Spec.NodeName, got.Generation)
-	}
+	require.NoError(t, err)
+	assert.True(t, got.Status.Phase == corev1.PodRunning && got.Spec.NodeName == "" && got.Generation == 1,
+		"got phase %q, node %q, generation %d", got.Status.Phase, got.Spec.NodeName, got.Generation)
 }
 
 func TestUpdateCountsGenerationsOfTheSpecOnly(t *testing.T) {
@@ -94,13 +86,9 @@ func TestUpdateCountsGenerationsOfTheSpecOnly(t *testing.T) {
 		p.Labels = map[string]string{"x": "1"}
 		p.Generation = 9
 	})
-	if err != nil || got.Generation != 1 {
-		t.Fatalf("labels: got generation %v, %v, want 1", got, err)
-	}
+	require.True(t, err == nil && got.Generation == 1, "labels: got generation %v, %v, want 1", got, err)
 	got, err = w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "i:2" })
-	if err != nil || got.Generation != 2 {
-		t.Errorf("image: got generation %v, %v, want 2", got, err)
-	}
+	assert.True(t, err == nil && got.Generation == 2, "image: got generation %v, %v, want 2", got, err)
 }
 
 func TestWhatAPodRunsCannotBeChangedOtherwise(t *testing.T) {
@@ -139,27 +127,22 @@ func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.get("a")
-	if got.Spec.NodeName != "n1" {
-		t.Errorf("node: got %q", got.Spec.NodeName)
-	}
+	assert.Equal(t, got.Spec.NodeName, "n1", "node")
 	if len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != corev1.PodScheduled ||
 		got.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("conditions: got %+v", got.Status.Conditions)
 	}
 	_, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n2"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
-	if !strings.Contains(status.Message, `already assigned to node "n1"`) {
-		t.Errorf("message: got %q", status.Message)
-	}
+	assert.True(t, strings.Contains(status.Message, `already assigned to node "n1"`), "message: got %q", status.Message)
 }
 
 func TestBindingRefuses(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
 	w.create(pod("going", finalized))
-	if _, _, err := w.pods.Pod.Delete(t.Context(), "default", "going", &metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := w.pods.Pod.Delete(t.Context(), "default", "going", &metav1.DeleteOptions{})
+	require.NoError(t, err)
 	stranger := binding("a", "n1")
 	stranger.UID = "other"
 	for name, c := range map[string]struct {

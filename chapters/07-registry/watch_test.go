@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -14,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 // replacing is an UpdatedObjectInfo that ignores what is stored.
@@ -51,14 +52,11 @@ func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := New(Config{Resource: c.resource})
 			selector, err := fields.ParseSelector(c.field)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			p := store.predicate(&metainternalversion.ListOptions{FieldSelector: selector})
 			key, recursive, err := store.keyFor(c.namespace, &p)
-			if key != c.key || recursive != c.recursive || err != nil {
-				t.Errorf("got %s, recursive %v, %v; want %s, %v", key, recursive, err, c.key, c.recursive)
-			}
+			assert.True(t, key == c.key && recursive == c.recursive && err == nil,
+				"got %s, recursive %v, %v; want %s, %v", key, recursive, err, c.key, c.recursive)
 		})
 	}
 }
@@ -83,16 +81,12 @@ func TestListSelects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := w.pods.Pod.List(t.Context(), "default", &c.options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			for _, item := range list.(*corev1.PodList).Items {
 				got = append(got, item.Name)
 			}
-			if !slices.Equal(got, c.want) {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
+			assert.EqualSlices(t, got, c.want)
 		})
 	}
 }
@@ -109,17 +103,14 @@ func TestAGracefulDeletionIsSeenAsTwoEvents(t *testing.T) {
 		w.create(pod("a"))
 		watching, err := w.pods.Pod.Watch(t.Context(), "default", &metainternalversion.ListOptions{
 			ResourceVersion: "0", SendInitialEvents: new(true)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer synctest.Wait()
 		defer watching.Stop()
 		synctest.Wait() // the state has been read
 		w.delete("a", metav1.DeleteOptions{})
 		for _, want := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
-			if event := <-watching.ResultChan(); event.Type != want {
-				t.Fatalf("got %s, want %s", event.Type, want)
-			}
+			event := <-watching.ResultChan()
+			require.Equal(t, event.Type, want)
 		}
 	})
 }
@@ -129,24 +120,16 @@ func TestPodsAnswerForTheFieldsThatTheyList(t *testing.T) {
 	obj.Spec.NodeName, obj.Spec.HostNetwork = "n1", true
 	obj.Status.PodIPs = []corev1.PodIP{{IP: "10.0.0.1"}}
 	_, set, err := podAttrs(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, field := range Pods().Fields {
-		if !set.Has(field) {
-			t.Errorf("%s is listed and unknown", field)
-		}
+		assert.True(t, set.Has(field), "%s is listed and unknown", field)
 	}
 	for field, want := range map[string]string{
 		"metadata.name": "a", "metadata.namespace": obj.Namespace, "spec.nodeName": "n1", "spec.hostNetwork": "true",
 		"status.podIP": "10.0.0.1",
 		"status.phase": string(obj.Status.Phase), "spec.priority": "",
 	} {
-		if got := set.Get(field); got != want {
-			t.Errorf("%s: got %q, want %q", field, got, want)
-		}
+		assert.Equal(t, set.Get(field), want, field)
 	}
-	if set.Has("spec.priority") {
-		t.Error("a field is known that is not listed")
-	}
+	assert.False(t, set.Has("spec.priority"), "a field is known that is not listed")
 }

@@ -17,7 +17,9 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -32,9 +34,7 @@ func newColdAPI(t *testing.T) *api {
 		config := r.CacherConfig()
 		config.Clock = clock.RealClock{}
 		_, cached, err := registry.StorageWithCacher(raw, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return cached
 	})
 }
@@ -99,9 +99,7 @@ func hang(t *testing.T) *hanging {
 	h := &hanging{watching: watch.NewFakeWithChanSize(1000, false), shutdown: make(chan struct{})}
 	client := stuckAPI(t, stuck{watching: h.watching}, h.shutdown).serve()
 	response, err := client.Get("http://api" + podsPath + "?watch=1&timeoutSeconds=3600")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h.response = response
 	t.Cleanup(func() { response.Body.Close() })
 	return h
@@ -115,9 +113,8 @@ func TestARequestThatTakesTooLongTimesOut(t *testing.T) {
 				started := time.Now()
 				w := stuckAPI(t, stuck{}, nil).do("GET", podsPath+"/a"+query, "")
 				wantStatus(t, w, 504, metav1.StatusReasonTimeout)
-				if took := time.Since(started); took != want {
-					t.Errorf("took %v, want %v", took, want)
-				}
+				took := time.Since(started)
+				assert.Equal(t, took, want, "took %v, want %v", took, want)
 			})
 		})
 	}
@@ -131,9 +128,8 @@ func TestAWriteTimesOutSooner(t *testing.T) {
 			w := stuckAPI(t, stuck{}, nil).do("POST", podsPath+"?fieldManager=waits"+query,
 				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
 			wantStatus(t, w, 504, metav1.StatusReasonTimeout)
-			if took := time.Since(started); took != want {
-				t.Errorf("%q took %v, want %v", query, took, want)
-			}
+			took := time.Since(started)
+			assert.Equal(t, took, want, "%q took %v, want %v", query, took, want)
 		})
 	}
 }
@@ -149,9 +145,7 @@ func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
 		started := time.Now()
 		response, err := client.Post("http://api"+podsPath, "application/json", body)
 		half.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		if took := time.Since(started); response.StatusCode != 504 || took != writeTimeout {
 			t.Errorf("got %d after %v, want 504 after 34 seconds", response.StatusCode, took)
@@ -162,9 +156,7 @@ func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
 func TestAPanicBecomesAStatus(t *testing.T) {
 	status := wantStatus(t, stuckAPI(t, stuck{}, nil).do("DELETE", podsPath+"/a", ""), 500,
 		metav1.StatusReasonInternalError)
-	if !strings.Contains(status.Message, "panic") {
-		t.Errorf("message: got %q", status.Message)
-	}
+	assert.True(t, strings.Contains(status.Message, "panic"), "message: got %q", status.Message)
 }
 
 func TestAnErrorNobodyThoughtOfHasNoReason(t *testing.T) {
@@ -190,9 +182,8 @@ func TestTheLogHasNoCredentialsOfARequest(t *testing.T) {
 			a := newAPI(t)
 			a.do("GET", podsPath+query, "", "Authorization", "Bearer hunter2", "Cookie", "hunter2")
 			for _, got := range a.recorded(probe.RequestReceived, probe.RequestAnswered) {
-				if strings.Contains(got, "hunter2") || !strings.HasSuffix(got, "GET "+podsPath+want) {
-					t.Errorf("got %q, want it to end in %q", got, podsPath+want)
-				}
+				assert.True(t, !strings.Contains(got, "hunter2") && strings.HasSuffix(got, "GET "+podsPath+want),
+					"got %q, want it to end in %q", got, podsPath+want)
 			}
 		})
 	}

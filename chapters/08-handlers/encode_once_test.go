@@ -15,7 +15,9 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/negotiation"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -45,9 +47,7 @@ func cachedPods(t *testing.T) (*api, storage.Interface) {
 		config := r.CacherConfig()
 		config.Clock, config.Probe, config.UseWatchList = clock.RealClock{}, p, true
 		c, cached, err := registry.StorageWithCacher(raw, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		pods = cached
 		group.Go(ctx, "cacher", c.Run)
 		return cached
@@ -70,23 +70,15 @@ func newClient(t *testing.T, pods storage.Interface, s *Scope, accept string, n 
 	r := request(t, podsPath+"?watch=1")
 	r.Header.Set("Accept", accept)
 	output, err := negotiation.Output(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	media, err := negotiation.Stream(output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	media.Encoder = countingEncoder{media.Encoder, n}
 	options, err := negotiation.TableOptions(r, media)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w, err := pods.Watch(t.Context(), "/registry/pods", storage.ListOptions{Predicate: storage.Everything,
 		Recursive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &client{watch: w, encoder: newWatchEncoder(s, media, options)}
 }
 
@@ -96,9 +88,8 @@ func writeAll(t *testing.T, clients []*client) {
 	synctest.Wait()
 	for _, c := range clients {
 		for len(c.watch.ResultChan()) > 0 {
-			if _, err := c.encoder.Encode(<-c.watch.ResultChan(), &c.wire); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.encoder.Encode(<-c.watch.ResultChan(), &c.wire)
+			require.NoError(t, err)
 		}
 	}
 }
@@ -137,14 +128,12 @@ func countEncodings(t *testing.T, accepts []string, want int) {
 		func() { a.create(podA) },
 		func() {
 			changed := strings.Replace(podA, `"web"`, `"changed"`, 1)
-			if w := a.do("PUT", podsPath+"/a", changed); w.Code != http.StatusOK {
-				t.Fatalf("update: %d %s", w.Code, w.Body)
-			}
+			w := a.do("PUT", podsPath+"/a", changed)
+			require.Equal(t, w.Code, http.StatusOK, "update: %d %s", w.Code, w.Body)
 		},
 		func() {
-			if w := a.do("DELETE", podsPath+"/a?gracePeriodSeconds=0", ""); w.Code != http.StatusOK {
-				t.Fatalf("delete: %d %s", w.Code, w.Body)
-			}
+			w := a.do("DELETE", podsPath+"/a?gracePeriodSeconds=0", "")
+			require.Equal(t, w.Code, http.StatusOK, "delete: %d %s", w.Code, w.Body)
 		},
 	}
 	for _, step := range steps {
@@ -152,9 +141,8 @@ func countEncodings(t *testing.T, accepts []string, want int) {
 		writeAll(t, clients)
 	}
 	events := strings.Count(clients[0].wire.String(), "\n")
-	if events < len(steps) || n != want*events {
-		t.Errorf("%d events were encoded %d times, want %d each", events, n, want)
-	}
+	assert.True(t, events >= len(steps) && n == want*events,
+		"%d events were encoded %d times, want %d each", events, n, want)
 	for accept, clients := range byAccept {
 		for _, c := range clients[1:] {
 			if first := clients[0].wire.String(); first == "" || c.wire.String() != first {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"listwatch/internal/check/assert"
 )
 
 // Whatever a client sends, it is told what is wrong with it: nothing here may become a 500.
@@ -44,8 +46,7 @@ func FuzzBodies(f *testing.F) {
 	f.Add("application/vnd.kubernetes.protobuf", []byte("k8s\x00\n\x06\n\x02v1\x12\x00"))
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
 		a := newAPI(t)
-		if w := a.do("POST", podsPath, string(body), "Content-Type", contentType); w.Code >= 500 {
-			t.Errorf("got %d %s", w.Code, w.Body)
-		}
+		w := a.do("POST", podsPath, string(body), "Content-Type", contentType)
+		assert.True(t, w.Code < 500, "got %d %s", w.Code, w.Body)
 	})
 }

@@ -15,7 +15,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
@@ -41,9 +43,8 @@ func TestAbsurdNumbersAreRefusedOrTakenAtTheirWord(t *testing.T) {
 		t.Run(query[:min(len(query), 40)], func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				a := newCachedAPI(t)
-				if w := a.do("GET", podsPath+query, ""); w.Code != want {
-					t.Errorf("got %d %.300s, want %d", w.Code, w.Body, want)
-				}
+				w := a.do("GET", podsPath+query, "")
+				assert.Equal(t, w.Code, want, "got %d %.300s, want %d", w.Code, w.Body, want)
 			})
 		})
 	}
@@ -56,15 +57,12 @@ func TestALengthOfCenturiesIsNoLimit(t *testing.T) {
 				a := newCachedAPI(t)
 				response, err := a.serve().Get("http://api" + podsPath + "?watch=1&resourceVersion=0&timeoutSeconds=" +
 					seconds)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer response.Body.Close()
 				time.Sleep(24 * time.Hour)
 				a.create(podA)
-				if got := next(t, bufio.NewScanner(response.Body)); got.Type != "ADDED" {
-					t.Errorf("got %+v, want a after a day", got)
-				}
+				got := next(t, bufio.NewScanner(response.Body))
+				assert.Equal(t, got.Type, "ADDED", "got %+v, want a after a day", got)
 			})
 		})
 	}
@@ -91,9 +89,7 @@ func TestANamespaceThatClimbsIsABadRequest(t *testing.T) {
 func raw(t *testing.T, client *http.Client, text string) string {
 	t.Helper()
 	conn, err := client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "api")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	// A server that has heard enough does not read to the end.
 	new(routine.Group).Go(context.Background(), "test.client", func(context.Context) {
@@ -145,9 +141,7 @@ func TestRequestsThatAreNoneAreAnsweredAndForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				answer := raw(t, newCachedAPI(t).serve(), c.text)
-				if !strings.HasPrefix(answer, c.want) {
-					t.Errorf("got %.200q, want %q", answer, c.want)
-				}
+				assert.True(t, strings.HasPrefix(answer, c.want), "got %.200q, want %q", answer, c.want)
 			})
 		})
 	}
@@ -161,9 +155,7 @@ func TestASlowClientIsCutOffAndMissesNothing(t *testing.T) {
 		first := strings.Replace(podA, `"app"`, `"k":"`+strings.Repeat("x", 60)+`","app"`, 1)
 		a.create(first)
 		response, err := client.Get("http://api" + podsPath + "?watch=1&timeoutSeconds=3600")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		synctest.Wait()
 		for i := range pods { // while it does not read
@@ -171,15 +163,11 @@ func TestASlowClientIsCutOffAndMissesNothing(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		seen, version, ended := collect(t, response.Body)
-		if !ended || len(seen) > pods {
-			t.Fatalf("got %d events, end %v: it was not cut off", len(seen), ended)
-		}
+		require.True(t, ended && len(seen) <= pods, "got %d events, end %v: it was not cut off", len(seen), ended)
 		t.Logf("cut off after %d events", len(seen))
 		for len(seen) < pods+1 {
 			again, err := client.Get("http://api" + podsPath + "?watch=1&timeoutSeconds=60&resourceVersion=" + version)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			more, last, _ := collect(t, again.Body)
 			again.Body.Close()
 			for name, times := range more {
@@ -191,9 +179,8 @@ func TestASlowClientIsCutOffAndMissesNothing(t *testing.T) {
 			version = last
 		}
 		for i := range pods {
-			if times := seen[fmt.Sprint("p", i)]; times != 1 {
-				t.Errorf("p%d was seen %d times", i, times)
-			}
+			times := seen[fmt.Sprint("p", i)]
+			assert.Equal(t, times, 1, "p%d was seen %d times", i, times)
 		}
 	})
 }
@@ -206,12 +193,8 @@ func collect(t *testing.T, body io.Reader) (seen map[string]int, version string,
 	for lines.Scan() {
 		var f frame
 		var object metav1.PartialObjectMetadata
-		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(f.Object, &object); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &f))
+		require.NoError(t, json.Unmarshal(f.Object, &object))
 		seen[object.Name]++
 		version = object.ResourceVersion
 	}

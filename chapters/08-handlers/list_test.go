@@ -10,6 +10,9 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
@@ -87,12 +90,9 @@ func TestAWatchFromNowhereSaysThatItWantsTheState(t *testing.T) {
 	for query, want := range map[string]bool{"watch=1": true, "watch=1&resourceVersion=0": true,
 		"watch=1&resourceVersion=5": false, "": false, "resourceVersion=0": false} {
 		opts, err := s.listOpts(request(t, podsPath+"?"+query))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := opts.SendInitialEvents != nil && *opts.SendInitialEvents; got != want {
-			t.Errorf("%s: got sendInitialEvents %v, want %v", query, got, want)
-		}
+		require.NoError(t, err)
+		got := opts.SendInitialEvents != nil && *opts.SendInitialEvents
+		assert.Equal(t, got, want, "%s: got sendInitialEvents %v, want %v", query, got, want)
 	}
 }
 
@@ -102,18 +102,13 @@ func TestDefaultWatchTimeoutsDiffer(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for range 10 {
 		timeout := s.watchTimeout(&metainternalversion.ListOptions{})
-		if timeout < 30*time.Minute || timeout >= time.Hour {
-			t.Errorf("got %v, want [30m, 60m)", timeout)
-		}
+		assert.True(t, timeout >= 30*time.Minute && timeout < time.Hour, "got %v, want [30m, 60m)", timeout)
 		seen[timeout] = true
 	}
-	if len(seen) == 1 {
-		t.Error("ten timeouts are all the same")
-	}
+	assert.True(t, len(seen) != 1, "ten timeouts are all the same")
 	for given, want := range map[int64]time.Duration{5: 5 * time.Second, 1 << 62: 4611686018 * time.Second} {
-		if got := s.watchTimeout(&metainternalversion.ListOptions{TimeoutSeconds: &given}); got != want {
-			t.Errorf("timeoutSeconds=%d: got %v, want %v", given, got, want)
-		}
+		assert.Equal(t, s.watchTimeout(&metainternalversion.ListOptions{TimeoutSeconds: &given}), want,
+			"timeoutSeconds=%d", given)
 	}
 }
 
@@ -142,17 +137,13 @@ func TestAListCanBeATable(t *testing.T) {
 					Object *corev1.Pod
 				}
 			}](t, a.do("GET", podsPath+c.query, "", "Accept", tableV1).Body)
-			if table.Kind != "Table" || table.APIVersion != "meta.k8s.io/v1" || table.ResourceVersion == "" {
-				t.Errorf("got %s of %s at %q", table.Kind, table.APIVersion, table.ResourceVersion)
-			}
-			if len(table.ColumnDefinitions) != 9 || len(table.Rows) != 1 || table.Rows[0].Cells[0] != "a" {
-				t.Fatalf("got %d columns and rows %v", len(table.ColumnDefinitions), table.Rows)
-			}
+			assert.True(t, table.Kind == "Table" && table.APIVersion == "meta.k8s.io/v1" && table.ResourceVersion != "",
+				"got %s of %s at %q", table.Kind, table.APIVersion, table.ResourceVersion)
+			require.True(t, len(table.ColumnDefinitions) == 9 && len(table.Rows) == 1 && table.Rows[0].Cells[0] == "a",
+				"got %d columns and rows %v", len(table.ColumnDefinitions), table.Rows)
 			row := table.Rows[0].Object
 			if c.rowKind == "" {
-				if row != nil {
-					t.Errorf("row: got an object %v", row)
-				}
+				assert.Equal(t, row, nil, "row: got an object")
 				return
 			}
 			if row.Kind != c.rowKind || row.APIVersion == "" || row.Name != "a" ||
@@ -175,18 +166,14 @@ func TestAListCanBeMetadataOnly(t *testing.T) {
 	}
 	one := into[metav1.PartialObjectMetadata](t, a.do("GET", podsPath+"/a", "", "Accept",
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1").Body)
-	if one.Kind != "PartialObjectMetadata" || one.Name != "a" {
-		t.Errorf("one: got %+v", one)
-	}
+	assert.True(t, one.Kind == "PartialObjectMetadata" && one.Name == "a", "one: got %+v", one)
 	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"),
 		406, metav1.StatusReasonNotAcceptable)
 }
 
 func TestAnEmptyListHasItems(t *testing.T) {
 	body := newAPI(t).do("GET", podsPath, "").Body.String()
-	if !strings.Contains(body, `"items":[]`) {
-		t.Errorf("got %s", body)
-	}
+	assert.True(t, strings.Contains(body, `"items":[]`), "got %s", body)
 }
 
 func TestAnswersCanBeYAML(t *testing.T) {
@@ -203,9 +190,7 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 	a.create(podA)
 	for agent, want := range map[string]bool{"curl/8": true, "kubectl/v1.37": false} {
 		got := strings.Contains(a.do("GET", podsPath+"/a", "", "User-Agent", agent).Body.String(), "\n  \"kind\"")
-		if got != want {
-			t.Errorf("%s: got indented %v, want %v", agent, got, want)
-		}
+		assert.Equal(t, got, want, "%s: got indented %v, want %v", agent, got, want)
 	}
 }
 
@@ -230,20 +215,17 @@ func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes", "/api/v1/pods/a",
 		"/apis/apps/v1/deployments", "/api/v1/foo", podsPath + "/a/log"} {
 		status := wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
-		if !strings.HasPrefix(status.Message, "the server could not find the requested resource; it has ") {
-			t.Errorf("%s: got %q", path, status.Message)
-		}
-		if status.Details == nil || status.Details.Name != "" {
-			t.Errorf("%s: got details %v, want some, of no object", path, status.Details)
-		}
+		assert.True(t, strings.HasPrefix(status.Message, "the server could not find the requested resource; it has "),
+			"%s: got %q", path, status.Message)
+		assert.True(t, status.Details != nil && status.Details.Name == "",
+			"%s: got details %v, want some, of no object", path, status.Details)
 	}
 	for _, call := range [][2]string{{"POST", "/api/v1/pods"}, {"PUT", podsPath}, {"POST", podsPath + "/a"},
 		{"DELETE", podsPath + "/a/status"}, {"GET", podsPath + "/a/binding"}, {"BREW", podsPath}} {
 		wantStatus(t, a.do(call[0], call[1], ""), 405, metav1.StatusReasonMethodNotAllowed)
 	}
-	if w := a.do("GET", podsPath+"/", ""); w.Code != http.StatusOK {
-		t.Errorf("a slash at the end: got %d", w.Code)
-	}
+	w := a.do("GET", podsPath+"/", "")
+	assert.Equal(t, w.Code, http.StatusOK, "a slash at the end")
 }
 
 func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {
@@ -251,10 +233,9 @@ func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {
 	wantStatus(t, a.do("GET", podsPath, "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
 	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/vnd.kubernetes.protobuf"), 406,
 		metav1.StatusReasonNotAcceptable)
-	if w := a.do("GET", podsPath+"?watch=1", "", "Accept", "application/yaml"); w.Code != http.StatusNotAcceptable ||
-		!strings.Contains(w.Body.String(), "\nreason: NotAcceptable\n") {
-		t.Errorf("a watch in YAML: got %d %s", w.Code, w.Body)
-	}
+	w := a.do("GET", podsPath+"?watch=1", "", "Accept", "application/yaml")
+	assert.True(t, w.Code == http.StatusNotAcceptable && strings.Contains(w.Body.String(), "\nreason: NotAcceptable\n"),
+		"a watch in YAML: got %d %s", w.Code, w.Body)
 	wantStatus(t, a.do("POST", podsPath, podA, "Content-Type", "text/csv"), 415,
 		metav1.StatusReasonUnsupportedMediaType)
 	for _, accept := range []string{"", "*/*", "application/*", "application/vnd.kubernetes.protobuf,application/json",
@@ -276,8 +257,6 @@ func podScope(t *testing.T) *Scope {
 func request(t *testing.T, target string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(contextWithRoute(t.Context(), chiContext()), "GET", target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }

@@ -22,6 +22,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -57,9 +58,7 @@ func newCachedAPI(t *testing.T) *api {
 		config := r.CacherConfig()
 		config.Clock, config.Probe, config.UseWatchList = clock.RealClock{}, p, true
 		c, cached, err := registry.StorageWithCacher(raw, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		group.Go(ctx, "cacher", c.Run)
 		return cached
 	})
@@ -71,9 +70,7 @@ func newCachedAPI(t *testing.T) *api {
 func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *probe.Probe) storage.Interface) *api {
 	t.Helper()
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a := &api{t: t, etcd: mvcc.New(clock.RealClock{}), log: probe.NewLog(clock.RealClock{}, 4096),
 		shutdown: make(chan struct{})}
 	for range firstVersion {
@@ -88,9 +85,7 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 			Client: a.etcd, Codec: codec, NewFunc: r.NewFunc,
 			ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{}, Probe: p,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		maps.Copy(storages, Storages(registry.Config{Resource: r, Storage: wrap(r, raw, p), Clock: clock.RealClock{},
 			Probe: p}))
 	}
@@ -140,18 +135,15 @@ const podA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"
 // create posts a pod and fails the test unless it is created.
 func (a *api) create(pod string) {
 	a.t.Helper()
-	if w := a.do("POST", podsPath, pod); w.Code != http.StatusCreated {
-		a.t.Fatalf("create: got %d %s", w.Code, w.Body)
-	}
+	w := a.do("POST", podsPath, pod)
+	require.Equal(a.t, w.Code, http.StatusCreated, "create: got %d %s", w.Code, w.Body)
 }
 
 // into decodes the answer's JSON.
 func into[T any](t *testing.T, body io.Reader) T {
 	t.Helper()
 	var value T
-	if err := json.NewDecoder(body).Decode(&value); err != nil {
-		t.Fatalf("decode %T: %v", value, err)
-	}
+	require.NoError(t, json.NewDecoder(body).Decode(&value), "decode %T", value)
 	return value
 }
 

@@ -15,7 +15,9 @@ import (
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 // A world that is held stands until a viewer lets it go on. A client that does not read must not keep a handler for so
@@ -60,17 +62,13 @@ func TestADeafClientIsNotWaitedForInAHeldWorld(t *testing.T) {
 					mustDial(t, client, path)
 				} else {
 					response, err := client.Get("http://api" + path)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					defer response.Body.Close()
 				}
 				c.end(watching, shutdown, world)
 				time.Sleep(c.within - time.Millisecond)
 				synctest.Wait()
-				if watching.IsStopped() {
-					t.Error("the client had no time to read")
-				}
+				assert.False(t, watching.IsStopped(), "the client had no time to read")
 				time.Sleep(time.Millisecond)
 				synctest.Wait()
 				if !watching.IsStopped() {
@@ -89,20 +87,14 @@ func TestAWatchStandsWithTheWorld(t *testing.T) {
 		watching := watch.NewFakeWithChanSize(1000, false)
 		response, err := clockedAPI(t, stuck{watching: watching}, nil, world).serve().Get("http://api" + podsPath +
 			"?watch=1&timeoutSeconds=10")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if watching.IsStopped() {
-			t.Fatal("the watch has ended, though no time has passed in its world")
-		}
+		require.False(t, watching.IsStopped(), "the watch has ended, though no time has passed in its world")
 		world.Step(10 * time.Second)
 		synctest.Wait()
-		if !watching.IsStopped() {
-			t.Error("the watch goes on after its time")
-		}
+		assert.True(t, watching.IsStopped(), "the watch goes on after its time")
 	})
 }
 
@@ -121,9 +113,7 @@ func TestAnAnswerThatNoClientReadsIsCutInAHeldWorld(t *testing.T) {
 		})
 		client := (&api{t: t, handler: server}).serveUntil(context.Background())
 		response, err := client.Get("http://api/large")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		synctest.Wait()
 		world.Step(RequestTimeout)

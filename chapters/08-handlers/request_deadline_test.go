@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/pipenet"
@@ -74,9 +75,7 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 					}
 					c.answer(w)
 				})
-				if got != c.want {
-					t.Errorf("got %v, want %v", got, c.want)
-				}
+				assert.Equal(t, got, c.want)
 			})
 		})
 	}
@@ -84,8 +83,6 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 
 func TestADeadlineThatIsNotReachedLeavesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		if got := askTwice(t, func(http.ResponseWriter, *http.Request) {}); got != [2]int{200, 200} {
-			t.Errorf("got %v", got)
-		}
+		assert.Equal(t, askTwice(t, func(http.ResponseWriter, *http.Request) {}), [2]int{200, 200})
 	})
 }

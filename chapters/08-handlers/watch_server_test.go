@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/negotiation"
 )
 
@@ -40,16 +41,10 @@ func serveWatch(t *testing.T, s *Scope, accept string, watching *watch.FakeWatch
 	r := request(t, podsPath+"?watch=1")
 	r.Header.Set("Accept", accept)
 	output, err := negotiation.Output(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := s.newWatchServer(r, watching, time.Hour, output, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.HandleHTTP(w, r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, server.HandleHTTP(w, r))
 	return server
 }
 
@@ -67,9 +62,7 @@ func TestABacklogIsFlushedOnce(t *testing.T) {
 	watching.Stop()
 	w := &counting{ResponseRecorder: *httptest.NewRecorder()}
 	serveWatch(t, watchScope(t), "application/json", watching, w)
-	if want := []string{"headers", "flush", "write", "write", "write", "flush"}; !slices.Equal(w.trace, want) {
-		t.Errorf("got %v, want %v", w.trace, want)
-	}
+	assert.EqualSlices(t, w.trace, []string{"headers", "flush", "write", "write", "write", "flush"})
 }
 
 func TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables(t *testing.T) {
@@ -84,20 +77,17 @@ func TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables(t *testing.T) {
 	s := watchScope(t)
 	serveWatch(t, s, tableV1, watching, w)
 	lines := bufio.NewScanner(w.Body)
-	if status := into[metav1.Status](t, strings.NewReader(string(next(t, lines).Object))); status.Kind != "Status" ||
-		status.Code != 410 {
-		t.Errorf("error: got %+v", status)
-	}
+	status := into[metav1.Status](t, strings.NewReader(string(next(t, lines).Object)))
+	assert.True(t, status.Kind == "Status" && status.Code == 410, "error: got %+v", status)
 	for i, wantColumns := range []bool{true, false, false} {
 		table := into[metav1.Table](t, strings.NewReader(string(next(t, lines).Object)))
 		if table.Kind != "Table" || (len(table.ColumnDefinitions) > 0) != wantColumns || len(table.Rows) != 1 {
 			t.Errorf("table %d: got %+v", i, table)
 		}
 		var row metav1.PartialObjectMetadata
-		if err := json.Unmarshal(table.Rows[0].Object.Raw, &row); err != nil || row.Kind != "PartialObjectMetadata" ||
-			row.APIVersion != "meta.k8s.io/v1" {
-			t.Errorf("row %d: got %+v, %v", i, row, err)
-		}
+		err := json.Unmarshal(table.Rows[0].Object.Raw, &row)
+		assert.True(t, err == nil && row.Kind == "PartialObjectMetadata" && row.APIVersion == "meta.k8s.io/v1",
+			"row %d: got %+v, %v", i, row, err)
 	}
 }
 
@@ -157,17 +147,15 @@ func TestManyWatchersOfOneObjectEncodeItOnce(t *testing.T) {
 		serveWatch(t, s, "application/json", watching, w)
 		bodies[w.Body.String()] = true
 	}
-	if object.encoded != 1 || len(bodies) != 1 {
-		t.Errorf("got %d encodings and %d different streams", object.encoded, len(bodies))
-	}
+	assert.True(t, object.encoded == 1 && len(bodies) == 1,
+		"got %d encodings and %d different streams", object.encoded, len(bodies))
 	watching := watch.NewFakeWithChanSize(2, false)
 	watching.Add(object)
 	watching.Add(object)
 	watching.Stop()
 	serveWatch(t, s, tableV1, watching, httptest.NewRecorder())
-	if object.encoded != 3 {
-		t.Errorf("a table with headers and one without: got %d encodings in all, want 3", object.encoded)
-	}
+	assert.Equal(t, object.encoded, 3,
+		"a table with headers and one without: got %d encodings in all, want 3", object.encoded)
 }
 
 func TestSharedObjectsAreNotTouched(t *testing.T) {
@@ -176,9 +164,7 @@ func TestSharedObjectsAreNotTouched(t *testing.T) {
 	watching.Add(pod)
 	watching.Stop()
 	serveWatch(t, watchScope(t), "application/json", watching, httptest.NewRecorder())
-	if pod.Kind != "" {
-		t.Errorf("the object was given the kind %q", pod.Kind)
-	}
+	assert.Equal(t, pod.Kind, "", "the object was given the kind")
 }
 
 func TestAWriterThatCannotFlushIsAnError(t *testing.T) {
@@ -186,11 +172,7 @@ func TestAWriterThatCannotFlushIsAnError(t *testing.T) {
 	r := request(t, podsPath)
 	output, _ := negotiation.Output(r)
 	server, err := s.newWatchServer(r, watch.NewFake(), time.Hour, output, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var w struct{ http.ResponseWriter }
-	if err := server.HandleHTTP(w, r); err == nil {
-		t.Error("got no error")
-	}
+	assert.True(t, server.HandleHTTP(w, r) != nil, "got no error")
 }

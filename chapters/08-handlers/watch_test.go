@@ -16,7 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -40,9 +42,7 @@ func TestAWatchStreamsOneLineForEachEvent(t *testing.T) {
 		client := a.serve()
 		started := time.Now()
 		response, err := client.Get("http://api" + podsPath + "?watch=1&allowWatchBookmarks=true&timeoutSeconds=60")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		// The headers are here, and nothing has happened yet.
 		if response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/json" ||
@@ -51,34 +51,26 @@ func TestAWatchStreamsOneLineForEachEvent(t *testing.T) {
 		}
 		lines := bufio.NewScanner(response.Body)
 		bookmark := into[corev1.Pod](t, strings.NewReader(string(next(t, lines).Object)))
-		if bookmark.Annotations[metav1.InitialEventsAnnotationKey] != "true" || bookmark.Kind != "Pod" {
-			t.Errorf("first: got %+v, want the end of the initial events", bookmark)
-		}
+		assert.True(t, bookmark.Annotations[metav1.InitialEventsAnnotationKey] == "true" && bookmark.Kind == "Pod",
+			"first: got %+v, want the end of the initial events", bookmark)
 		a.create(podA)
 		a.do("DELETE", podsPath+"/a", "")
 		var got []watch.EventType
 		var version string
 		for lines.Scan() {
 			f := frame{}
-			if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(lines.Bytes(), &f))
 			pod := into[corev1.Pod](t, strings.NewReader(string(f.Object)))
-			if pod.Kind != "Pod" || pod.APIVersion != "v1" || pod.ResourceVersion == "" {
-				t.Errorf("%s: got %+v", f.Type, pod)
-			}
+			assert.True(t, pod.Kind == "Pod" && pod.APIVersion == "v1" && pod.ResourceVersion != "",
+				"%s: got %+v", f.Type, pod)
 			if f.Type != watch.Bookmark {
 				got = append(got, f.Type)
 			} else {
 				version = pod.ResourceVersion
 			}
 		}
-		if want := []watch.EventType{watch.Added, watch.Modified, watch.Deleted}; !slices.Equal(got, want) {
-			t.Errorf("got %v, want %v", got, want)
-		}
-		if version == "" {
-			t.Error("no bookmark before the end")
-		}
+		assert.EqualSlices(t, got, []watch.EventType{watch.Added, watch.Modified, watch.Deleted})
+		assert.True(t, version != "", "no bookmark before the end")
 		if elapsed := time.Since(started); lines.Err() != nil || elapsed != time.Minute {
 			t.Errorf("the end: got %v after %v, want a clean one after a minute", lines.Err(), elapsed)
 		}
@@ -93,12 +85,9 @@ func TestDeprecatedWatchPathsWatch(t *testing.T) {
 		for _, path := range []string{"/api/v1/watch/pods", "/api/v1/watch/namespaces/default/pods",
 			"/api/v1/watch/namespaces/default/pods/a"} {
 			response, err := client.Get("http://api" + path + "?resourceVersion=0&timeoutSeconds=1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if f := next(t, bufio.NewScanner(response.Body)); f.Type != watch.Added {
-				t.Errorf("%s: got %s", path, f.Type)
-			}
+			require.NoError(t, err)
+			f := next(t, bufio.NewScanner(response.Body))
+			assert.Equal(t, f.Type, watch.Added, path)
 			response.Body.Close()
 		}
 	})
@@ -111,9 +100,7 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 		a.create(podA)
 		path := podsPath + "?watch=1&timeoutSeconds=1"
 		response, err := client.Get("http://api" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := io.ReadAll(response.Body); err != nil {
 			t.Fatal(err)
 		}
@@ -127,9 +114,7 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 		}
 		got := a.recorded(probe.PredicateChosen, probe.WireOpened, probe.ResultReceived, probe.FrameWritten,
 			probe.WireClosed)
-		if !slices.Equal(got, want) {
-			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		assert.EqualSlices(t, got, want, "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		requests := a.recorded(probe.RequestReceived, probe.RequestAnswered)
 		if want := []string{
 			"RequestReceived POST " + podsPath, "RequestAnswered POST " + podsPath,
@@ -182,9 +167,7 @@ func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
 				}
 				defer response.Body.Close()
 				body, err := io.ReadAll(response.Body)
-				if err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, err)
 				streams <- string(body)
 			})
 		}
@@ -195,13 +178,10 @@ func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
 		}
 		group.Wait()
 		first := <-streams
-		if got := strings.Count(first, "\n"); got != events {
-			t.Errorf("got %d events, want %d", got, events)
-		}
+		got := strings.Count(first, "\n")
+		assert.Equal(t, got, events, "got %d events, want %d", got, events)
 		for range watchers - 1 {
-			if other := <-streams; other != first {
-				t.Error("two watchers saw different streams")
-			}
+			assert.Equal(t, <-streams, first, "two watchers saw different streams")
 		}
 	})
 }
@@ -230,9 +210,7 @@ func TestEveryEndOfAStreamStopsTheWatch(t *testing.T) {
 				h := hang(t)
 				end(h)
 				synctest.Wait()
-				if !h.watching.IsStopped() {
-					t.Error("the watch goes on")
-				}
+				assert.True(t, h.watching.IsStopped(), "the watch goes on")
 			})
 		})
 	}
@@ -247,13 +225,9 @@ func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
 		}
 		time.Sleep(59*time.Minute + writeGrace)
 		synctest.Wait()
-		if h.watching.IsStopped() {
-			t.Fatal("cut off too early")
-		}
+		require.False(t, h.watching.IsStopped(), "cut off too early")
 		time.Sleep(time.Minute + writeGrace)
 		synctest.Wait()
-		if !h.watching.IsStopped() {
-			t.Error("the handler still waits for its client")
-		}
+		assert.True(t, h.watching.IsStopped(), "the handler still waits for its client")
 	})
 }

@@ -19,7 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -35,9 +37,7 @@ func dial(t *testing.T, client *http.Client, path string, header http.Header) (*
 func mustDial(t *testing.T, client *http.Client, path string) *websocket.Conn {
 	t.Helper()
 	conn, _, err := dial(t, client, path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -47,9 +47,7 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 		a := newCachedAPI(t)
 		conn := mustDial(t, a.serve(), podsPath+"?watch=1&timeoutSeconds=60")
 		a.create(podA)
-		if err := conn.WriteMessage(websocket.TextMessage, []byte("what a client says is ignored")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.WriteMessage(websocket.TextMessage, []byte("what a client says is ignored")))
 		a.do("DELETE", podsPath+"/a", "")
 		var got []watch.EventType
 		for {
@@ -61,15 +59,12 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 				}
 				break
 			}
-			if kind != websocket.TextMessage || strings.Count(string(message), "\n") != 1 {
-				t.Errorf("got message of type %d: %q", kind, message)
-			}
+			assert.True(t, kind == websocket.TextMessage && strings.Count(string(message), "\n") == 1,
+				"got message of type %d: %q", kind, message)
 			f := into[frame](t, strings.NewReader(string(message)))
 			got = append(got, f.Type)
 		}
-		if want := []watch.EventType{watch.Added, watch.Modified, watch.Deleted}; !slices.Equal(got, want) {
-			t.Errorf("got %v, want %v", got, want)
-		}
+		assert.EqualSlices(t, got, []watch.EventType{watch.Added, watch.Modified, watch.Deleted})
 		synctest.Wait()
 		if got := a.recorded(probe.WireOpened, probe.WireClosed); len(got) != 2 {
 			t.Errorf("probes: got %v", got)
@@ -101,9 +96,7 @@ func TestEveryEndOfAWebsocketStopsTheWatch(t *testing.T) {
 				h := hangSocket(t)
 				end(h)
 				synctest.Wait()
-				if !h.watching.IsStopped() {
-					t.Error("the watch goes on")
-				}
+				assert.True(t, h.watching.IsStopped(), "the watch goes on")
 			})
 		})
 	}
@@ -117,9 +110,7 @@ func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 		client := a.serveUntil(ctx)
 		conn := mustDial(t, client, podsPath+"?watch=1")
 		response, err := client.Get("http://api" + podsPath + "?watch=1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		synctest.Wait()
 		close(a.shutdown)
@@ -157,13 +148,9 @@ func TestAPageFromElsewhereGetsNoWebsocket(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		client := newCachedAPI(t).serve()
 		_, response, err := dial(t, client, podsPath+"?watch=1", http.Header{"Origin": {"https://elsewhere.test"}})
-		if err == nil || response.StatusCode != http.StatusForbidden {
-			t.Fatalf("got %v, %v", response, err)
-		}
-		if status := into[metav1.Status](t, response.Body); status.Code != 403 ||
-			status.Reason != metav1.StatusReasonForbidden {
-			t.Errorf("got %+v", status)
-		}
+		require.True(t, err != nil && response.StatusCode == http.StatusForbidden, "got %v, %v", response, err)
+		status := into[metav1.Status](t, response.Body)
+		assert.True(t, status.Code == 403 && status.Reason == metav1.StatusReasonForbidden, "got %+v", status)
 	})
 }
 
@@ -178,25 +165,19 @@ func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
 			request, _ := http.NewRequestWithContext(t.Context(), "GET", "http://api"+podsPath+query, nil)
 			request.Header.Set("Accept-Encoding", "gzip") // set by hand, it is not undone by the client
 			response, err := client.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer response.Body.Close()
-			if got := response.Header.Get("Content-Encoding"); got != want {
-				t.Errorf("%s: got encoding %q, want %q", query, got, want)
-			}
+			got := response.Header.Get("Content-Encoding")
+			assert.Equal(t, got, want, "%s: got encoding %q, want %q", query, got, want)
 			if want == "" {
 				continue
 			}
 			plain, err := gzip.NewReader(response.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			lines := bufio.NewScanner(plain)
 			for _, want := range []watch.EventType{watch.Added, watch.Bookmark} {
-				if f := next(t, lines); f.Type != want {
-					t.Errorf("got %s, want %s", f.Type, want)
-				}
+				f := next(t, lines)
+				assert.Equal(t, f.Type, want)
 			}
 			started := time.Now()
 			a.create(strings.Replace(podA, `"a"`, `"b"`, 1))
@@ -218,15 +199,11 @@ func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
 			""},
 	} {
 		w := a.do("GET", podsPath+c.query, "", "Accept-Encoding", c.accept)
-		if got := w.Header().Get("Content-Encoding"); got != c.want {
-			t.Errorf("%q, %q: got %q, want %q", c.query, c.accept, got, c.want)
-		}
+		assert.Equal(t, w.Header().Get("Content-Encoding"), c.want, "%q, %q", c.query, c.accept)
 		var body io.Reader = w.Body
 		if c.want == "gzip" {
 			plain, err := gzip.NewReader(body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			body = plain
 		}
 		want := 20

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/negotiation"
 	"listwatch/internal/kube/scheme"
 )
@@ -87,9 +89,8 @@ func TestUnknownFieldsAreRefusedNamedOrDropped(t *testing.T) {
 func TestAPutMustBeAboutTheObjectOfItsPath(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
-	if w := a.do("PUT", podsPath+"/a", strings.Replace(podA, "web", "db", 1)); w.Code != 200 {
-		t.Errorf("got %d %s", w.Code, w.Body)
-	}
+	w := a.do("PUT", podsPath+"/a", strings.Replace(podA, "web", "db", 1))
+	assert.Equal(t, w.Code, 200, "got %d %s", w.Code, w.Body)
 	wantStatus(t, a.do("PUT", podsPath+"/b", podA), 400, metav1.StatusReasonBadRequest)
 	wantStatus(t, a.do("PUT", podsPath+"/a", strings.Replace(podA, `"name":"a"`, `"namespace":"x","name":"a"`, 1)),
 		400, metav1.StatusReasonBadRequest)
@@ -108,9 +109,8 @@ func TestStatusAndBindingArePathsOfTheirOwn(t *testing.T) {
 	w := a.do("PUT", podsPath+"/a/status", strings.Replace(podA, `"spec":{`,
 		`"status":{"phase":"Running"},"spec":{"nodeName":"n2",`, 1))
 	pod := into[corev1.Pod](t, w.Body)
-	if w.Code != 200 || pod.Status.Phase != corev1.PodRunning || pod.Spec.NodeName != "n1" {
-		t.Errorf("status: got %d %+v", w.Code, pod)
-	}
+	assert.True(t, w.Code == 200 && pod.Status.Phase == corev1.PodRunning && pod.Spec.NodeName == "n1",
+		"status: got %d %+v", w.Code, pod)
 	wantStatus(t, a.do("POST", podsPath+"/b/binding", `{"metadata":{"name":"b"},"target":{"name":"n1"}}`), 404,
 		metav1.StatusReasonNotFound)
 }
@@ -139,16 +139,13 @@ func TestDeleteTakesItsOptionsFromBodyOrQuery(t *testing.T) {
 			a := newAPI(t)
 			a.create(scheduled)
 			w := a.do("DELETE", podsPath+"/a"+c.query, c.body)
-			if w.Code != c.code {
-				t.Fatalf("got %d %s, want %d", w.Code, w.Body, c.code)
-			}
+			require.Equal(t, w.Code, c.code, "got %d %s, want %d", w.Code, w.Body, c.code)
 			if c.grace == 0 {
 				return
 			}
-			if pod := into[corev1.Pod](t, w.Body); pod.DeletionGracePeriodSeconds == nil ||
-				*pod.DeletionGracePeriodSeconds != c.grace {
-				t.Errorf("got %+v, want a grace period of %d", pod.ObjectMeta, c.grace)
-			}
+			pod := into[corev1.Pod](t, w.Body)
+			assert.True(t, pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == c.grace,
+				"got %+v, want a grace period of %d", pod.ObjectMeta, c.grace)
 		})
 	}
 }
@@ -157,11 +154,8 @@ func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
 	a.create(strings.NewReplacer(`"a"`, `"b"`, "web", "db").Replace(podA))
-	if w := a.do("DELETE", podsPath+"?labelSelector=app%3Dweb", ""); w.Code != 200 {
-		t.Fatalf("got %d %s", w.Code, w.Body)
-	}
-	if left := into[corev1.PodList](t, a.do("GET", podsPath, "").Body); len(left.Items) != 1 ||
-		left.Items[0].Name != "b" {
-		t.Errorf("left: got %+v", left.Items)
-	}
+	w := a.do("DELETE", podsPath+"?labelSelector=app%3Dweb", "")
+	require.Equal(t, w.Code, 200, "got %d %s", w.Code, w.Body)
+	left := into[corev1.PodList](t, a.do("GET", podsPath, "").Body)
+	assert.True(t, len(left.Items) == 1 && left.Items[0].Name == "b", "left: got %+v", left.Items)
 }

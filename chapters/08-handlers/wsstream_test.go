@@ -11,7 +11,9 @@ import (
 	"github.com/gorilla/websocket"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/pipenet"
 )
@@ -32,9 +34,7 @@ func openWebsocket(t *testing.T, serve func(context.Context, *wsStream)) *websoc
 		return listener.Client().Transport.(*http.Transport).DialContext(ctx, network, address)
 	}}
 	conn, _, err := dialer.DialContext(t.Context(), "ws://pipe/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -44,16 +44,14 @@ func TestEachWriteIsAMessageAndTheEndSaysWhy(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			conn := openWebsocket(t, func(_ context.Context, s *wsStream) {
 				for _, text := range []string{"a", "b"} {
-					if n, err := s.Write([]byte(text)); n != 1 || err != nil {
-						t.Errorf("got %d, %v", n, err)
-					}
+					n, err := s.Write([]byte(text))
+					assert.True(t, n == 1 && err == nil, "got %d, %v", n, err)
 				}
 				s.Close("enough", goingAway)
 			})
 			for _, want := range []string{"a", "b"} {
-				if _, got, err := conn.ReadMessage(); string(got) != want {
-					t.Errorf("got %q, %v, want %q", got, err, want)
-				}
+				_, got, err := conn.ReadMessage()
+				assert.Equal(t, string(got), want, "got %q, %v, want %q", got, err, want)
 			}
 			if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, code) || !strings.Contains(err.Error(),
 				"enough") {
@@ -73,8 +71,6 @@ func TestTheContextEndsWithTheClient(t *testing.T) {
 		})
 		conn.Close()
 		synctest.Wait()
-		if !ended {
-			t.Error("the stream goes on")
-		}
+		assert.True(t, ended, "the stream goes on")
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/pipenet"
 )
@@ -93,9 +94,7 @@ func (s *server) wantServing(t *testing.T, want int) {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.serving != want {
-		t.Errorf("the server is serving %d requests, want %d", s.serving, want)
-	}
+	assert.Equal(t, s.serving, want, "the server is serving %d requests, want %d", s.serving, want)
 }
 
 func (s *server) note(r *http.Request) {

@@ -11,7 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 func TestAttemptsWaitsAndAnswersAreCountedUnderUpstreamsNames(t *testing.T) {
@@ -30,13 +32,10 @@ func TestAttemptsWaitsAndAnswersAreCountedUnderUpstreamsNames(t *testing.T) {
 			Base: &url.URL{Scheme: "http", Host: "api"}, HTTP: s.client, Clock: clock.RealClock{}, QPS: 1, Burst: 1,
 			Metrics: NewMetrics(registry),
 		})
-		if err := c.Post().Resource("pods").Body([]byte(`{}`)).Do(t.Context()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Post().Resource("pods").Body([]byte(`{}`)).Do(t.Context()).Error())
 		s.stop()
-		if err := c.Put().Resource("pods").Name("a").Body([]byte(`{}`)).Do(t.Context()).Error(); err == nil {
-			t.Error("got an answer of a server that is gone")
-		}
+		assert.True(t, c.Put().Resource("pods").Name("a").Body([]byte(`{}`)).Do(t.Context()).Error() != nil,
+			"got an answer of a server that is gone")
 		page := httptest.NewRecorder()
 		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest("GET", "/metrics",
 			nil))
@@ -52,9 +51,7 @@ func TestAttemptsWaitsAndAnswersAreCountedUnderUpstreamsNames(t *testing.T) {
 			`rest_client_request_size_bytes_sum{host="api",verb="POST"} 4`,
 			`rest_client_response_size_bytes_sum{host="api",verb="POST"} 32`,
 		} {
-			if !strings.Contains(page.Body.String(), want+"\n") {
-				t.Errorf("no line %s in\n%s", want, page.Body)
-			}
+			assert.True(t, strings.Contains(page.Body.String(), want+"\n"), "no line %s in\n%s", want, page.Body)
 		}
 	})
 }

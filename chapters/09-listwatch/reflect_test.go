@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/observe/routine"
 )
@@ -44,12 +44,8 @@ func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) 
 		stop()
 
 		want := list + "\n0s " + watchFrom + "5" + lasting + "\n15.6s " + watchFrom + "6" + lasting
-		if diff := cmp.Diff(want, s.log()); diff != "" {
-			t.Errorf("asked (-want +got):\n%s", diff)
-		}
-		if got := fmt.Sprint(store.told); got != "[replace a at 5 add b]" {
-			t.Errorf("store: got %s", got)
-		}
+		assert.NoDiff(t, s.log(), want, "asked")
+		assert.Equal(t, fmt.Sprint(store.told), "[replace a at 5 add b]", "store")
 		s.wantServing(t, 0)
 	})
 }
@@ -69,12 +65,8 @@ func TestReflectorWatchesAgainAfterElevenBrokenConnections(t *testing.T) {
 			want += fmt.Sprintf("\n%ds %s5%s", attempt, watchFrom, lasting)
 		}
 		want += "\n10s " + watchFrom + "5" + lasting
-		if diff := cmp.Diff(want, s.log()); diff != "" {
-			t.Errorf("asked (-want +got):\n%s", diff)
-		}
-		if got := fmt.Sprint(store.told); got != "[replace a at 5 add b]" {
-			t.Errorf("store: got %s", got)
-		}
+		assert.NoDiff(t, s.log(), want, "asked")
+		assert.Equal(t, fmt.Sprint(store.told), "[replace a at 5 add b]", "store")
 		s.wantServing(t, 0)
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/pipenet"
 )
 
@@ -48,12 +49,9 @@ func TestPathsAndParameters(t *testing.T) {
 		{c.Delete().Resource("pods").Param("a", "b&c"), "/pods?a=b%26c"},
 	}
 	for _, row := range rows {
-		if got := row.request.URL().String(); got != "http://server:1/prefix/api/v1"+row.want {
-			t.Errorf("got %s, want …%s", got, row.want)
-		}
-		if row.request.err != nil {
-			t.Errorf("%s: %v", row.want, row.request.err)
-		}
+		got := row.request.URL().String()
+		assert.Equal(t, got, "http://server:1/prefix/api/v1"+row.want, "got %s, want …%s", got, row.want)
+		assert.NoError(t, row.request.err, row.want)
 	}
 }
 
@@ -100,18 +98,12 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 			Into(&created); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(pod("a", ""), &created); diff != "" {
-			t.Errorf("there and back (-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, &created, pod("a", ""), "there and back")
 		raw, err := c.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("a").Body([]byte(`{}`)).
 			Do(t.Context()).Raw()
-		if err != nil || string(raw) != "{}" {
-			t.Errorf("patch: got %s, %v, want {}", raw, err)
-		}
+		assert.True(t, err == nil && string(raw) == "{}", "patch: got %s, %v, want {}", raw, err)
 		obj, err := NewListWatch(c, "pods", "", nil).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if list, ok := obj.(*corev1.PodList); !ok || list.ResourceVersion != "5" || len(list.Items) != 1 {
 			t.Errorf("list: got %#v, want a PodList at 5 of one", obj)
 		}
@@ -119,9 +111,7 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 			"[application/json] [application/json] [test]", "[application/json] [application/merge-patch+json] [test]",
 			"[application/json] [] [test]",
 		}
-		if diff := cmp.Diff(want, headers); diff != "" {
-			t.Errorf("headers (-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, headers, want, "headers")
 	})
 }
 
@@ -137,16 +127,12 @@ func TestListWatchPutsSelectorsIntoEveryRequest(t *testing.T) {
 			SendInitialEvents: &sendInitialEvents, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 			AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		collect(w)
 		want := "0s GET /api/v1/namespaces/default/pods?fieldSelector=spec.nodeName%3Dn&limit=500&resourceVersion=0\n" +
 			"0s GET /api/v1/namespaces/default/pods?allowWatchBookmarks=true&fieldSelector=spec.nodeName%3Dn" +
 			"&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&timeout=9m50s&timeoutSeconds=590&watch=true"
-		if diff := cmp.Diff(want, s.log()); diff != "" {
-			t.Errorf("asked (-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, s.log(), want, "asked")
 	})
 }
 
@@ -216,9 +202,8 @@ func TestStreamOfAnotherContentTypeIsRefused(t *testing.T) {
 			<-r.Context().Done()
 		})
 		_, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{})
-		if err == nil || !strings.Contains(err.Error(), "protobuf") {
-			t.Errorf("got %v, want an error that names the content type", err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "protobuf"),
+			"got %v, want an error that names the content type", err)
 		s.wantServing(t, 0)
 	})
 }
@@ -277,9 +262,7 @@ func TestRetries(t *testing.T) {
 				start := time.Now()
 				ended := ending(do(t.Context(), s.rest(nil), row.verb))
 				asked := strings.Count(s.log(), "/api/v1/pods")
-				if got := fmt.Sprintf("%d attempts in %v: %s", asked, time.Since(start), ended); got != row.want {
-					t.Errorf("got %s, want %s", got, row.want)
-				}
+				assert.Equal(t, fmt.Sprintf("%d attempts in %v: %s", asked, time.Since(start), ended), row.want)
 			})
 		})
 	}
@@ -317,12 +300,8 @@ func TestAttemptsShareAConnectionIfTheAnswerIsShort(t *testing.T) {
 	for size, want := range map[int]int{100: 1, 1 << 20: 2} {
 		bubble.Test(t, func(t *testing.T) {
 			s := serve(t, times(1, answer(429, "text/plain", "1", strings.Repeat("x", size)), emptyList))
-			if err := do(t.Context(), s.rest(nil), "list"); err != nil {
-				t.Fatal(err)
-			}
-			if s.nDials != want {
-				t.Errorf("an answer of %d bytes: got %d connections, want %d", size, s.nDials, want)
-			}
+			require.NoError(t, do(t.Context(), s.rest(nil), "list"))
+			assert.Equal(t, s.nDials, want, "an answer of %d bytes: got %d connections, want %d", size, s.nDials, want)
 			s.wantServing(t, 0)
 		})
 	}
@@ -337,13 +316,11 @@ func TestRefusedConnectionIsNotRetried(t *testing.T) {
 		start := time.Now()
 		for _, verb := range []string{"list", "watch"} {
 			// The reflector recognises it, and waits.
-			if err := do(t.Context(), c, verb); !errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("%s: got %v, want connection refused", verb, err)
-			}
+			err := do(t.Context(), c, verb)
+			assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "%s: got %v, want connection refused", verb, err)
 		}
-		if elapsed := time.Since(start); elapsed != 0 {
-			t.Errorf("it took %v, want no time", elapsed)
-		}
+		elapsed := time.Since(start)
+		assert.Equal(t, elapsed, 0, "it took %v, want no time", elapsed)
 	})
 }
 
@@ -354,12 +331,10 @@ func TestCancelEndsAWaitBetweenAttempts(t *testing.T) {
 			ctx, cancel := contextWithCancel(t)
 			time.AfterFunc(time.Second, cancel)
 			start := time.Now()
-			if err := do(ctx, s.rest(nil), verb); !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: got %v, want context.Canceled", verb, err)
-			}
-			if elapsed := time.Since(start); elapsed != time.Second {
-				t.Errorf("%s: it took %v, want 1s", verb, elapsed)
-			}
+			err := do(ctx, s.rest(nil), verb)
+			assert.True(t, errors.Is(err, context.Canceled), "%s: got %v, want context.Canceled", verb, err)
+			elapsed := time.Since(start)
+			assert.Equal(t, elapsed, time.Second, "%s: it took %v, want 1s", verb, elapsed)
 		}
 	})
 }
@@ -369,22 +344,16 @@ func TestClientLimitsItself(t *testing.T) {
 		s := serve(t, emptyList)
 		c := s.rest(func(c *Config) { c.QPS, c.Burst = 2, 3 })
 		for range 6 {
-			if err := do(t.Context(), c, "list"); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, do(t.Context(), c, "list"))
 		}
 		want := strings.Fields("0s 0s 0s 500ms 1s 1.5s")
-		if diff := cmp.Diff(want, firstFields(s.log())); diff != "" {
-			t.Errorf("asked at (-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, firstFields(s.log()), want, "asked at")
 		time.Sleep(time.Hour) // a bucket holds no more than the burst
 		for range 4 {
 			do(t.Context(), c, "list")
 		}
 		want = strings.Fields("1h0m1.5s 1h0m1.5s 1h0m1.5s 1h0m2s")
-		if diff := cmp.Diff(want, firstFields(s.log())); diff != "" {
-			t.Errorf("asked after an hour at (-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, firstFields(s.log()), want, "asked after an hour at")
 	})
 }
 
@@ -394,14 +363,10 @@ func TestWatchesAreNotLimitedButTheirRetriesAre(t *testing.T) {
 		c := s.rest(func(c *Config) { c.QPS, c.Burst = 0.125, 1 })
 		c.limiter.take()
 		for range 6 {
-			if err := do(t.Context(), c, "watch"); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, do(t.Context(), c, "watch"))
 		}
 		want := strings.Fields("0s 0s 0s 0s 0s 0s 8s")
-		if diff := cmp.Diff(want, firstFields(s.log())); diff != "" {
-			t.Errorf("asked at (-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, firstFields(s.log()), want, "asked at")
 	})
 }
 
@@ -411,16 +376,12 @@ func TestCancelledWaitGivesItsTokenBack(t *testing.T) {
 		b.take()
 		ctx, cancel := contextWithCancel(t)
 		time.AfterFunc(500*time.Millisecond, cancel)
-		if err := b.Wait(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want context.Canceled", err)
-		}
+		err := b.Wait(ctx)
+		assert.True(t, errors.Is(err, context.Canceled), "got %v, want context.Canceled", err)
 		start := time.Now()
-		if err := b.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if waited := time.Since(start); waited != 500*time.Millisecond {
-			t.Errorf("the next waited %v, want 500ms", waited)
-		}
+		require.NoError(t, b.Wait(t.Context()))
+		waited := time.Since(start)
+		assert.Equal(t, waited, 500*time.Millisecond, "the next waited %v, want 500ms", waited)
 	})
 }
 

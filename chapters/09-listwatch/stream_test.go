@@ -18,17 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
 func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {
 	t.Helper()
 	w, err := NewListWatch(s.rest(change), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return w
 }
 
@@ -37,9 +37,7 @@ func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 		s := serve(t, streaming(frame(watch.Added, pod("a", "1")), frame(watch.Deleted, pod("a", "2"))))
 		w := openWatch(t, s, nil)
 		for _, want := range []string{"ADDED a@1", "DELETED a@2"} {
-			if got := describe(<-w.ResultChan()); got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
+			assert.Equal(t, describe(<-w.ResultChan()), want)
 		}
 		w.Stop()
 		w.Stop()
@@ -53,9 +51,7 @@ func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 func TestStreamThatIsGivenUpIsClosedWithoutStop(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, streaming("garbage"))
-		if got := collect(openWatch(t, s, nil)); got != "ERROR 500 ClientWatchDecoding" {
-			t.Errorf("got %s", got)
-		}
+		assert.Equal(t, collect(openWatch(t, s, nil)), "ERROR 500 ClientWatchDecoding")
 		s.wantServing(t, 0)
 	})
 }
@@ -66,13 +62,9 @@ func TestEventsEndSilentlyForWhoeverCancels(t *testing.T) {
 			s := serve(t, streaming())
 			ctx, cancel := contextWithCancel(t)
 			w, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			time.AfterFunc(time.Second, cancel)
-			if got := collect(w); got != "" {
-				t.Errorf("got %s, want nothing", got)
-			}
+			assert.Equal(t, collect(w), "")
 		})
 	}
 }
@@ -88,15 +80,11 @@ func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
 				s := serve(t, streaming(frames...))
 				ctx, cancel := contextWithCancel(t)
 				w, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				synctest.Wait()
 				cancel()
 				synctest.Wait()
-				if got := collect(w); got != "" {
-					t.Errorf("after cancel: got %s, want nothing, not even an ERROR", got)
-				}
+				assert.Equal(t, collect(w), "", "after cancel")
 				// No Stop: the goroutine has ended and the body is closed, or the bubble would not end.
 			})
 		})
@@ -110,12 +98,10 @@ func TestStopFreesAReaderThatIsBlocked(t *testing.T) {
 		sw.Start(t.Context())
 		synctest.Wait() // blocked in Decode
 		sw.Stop()
-		if _, err := writer.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("write to the stopped stream: got %v, want a closed pipe", err)
-		}
-		if _, ok := <-sw.ResultChan(); ok {
-			t.Error("got an event after Stop, want a closed channel")
-		}
+		_, err := writer.Write([]byte("x"))
+		assert.True(t, errors.Is(err, io.ErrClosedPipe), "write to the stopped stream: got %v, want a closed pipe", err)
+		_, ok := <-sw.ResultChan()
+		assert.False(t, ok, "got an event after Stop, want a closed channel")
 	})
 }
 
@@ -126,9 +112,8 @@ func TestStopFreesASenderThatIsBlocked(t *testing.T) {
 			sw.Start(t.Context())
 			synctest.Wait() // blocked in send
 			sw.Stop()
-			if _, ok := <-sw.ResultChan(); ok {
-				t.Error("got an event after Stop, want a closed channel")
-			}
+			_, ok := <-sw.ResultChan()
+			assert.False(t, ok, "got an event after Stop, want a closed channel")
 		})
 	}
 }
@@ -168,9 +153,7 @@ func TestStreamCutAtEveryByteDeliversWholeFramesOnly(t *testing.T) {
 			if cut >= len(text)-1 {
 				want = "ADDED a@1 MODIFIED b@2"
 			}
-			if got := collect(sw); got != want {
-				t.Errorf("cut at %d of %d: got %q, want %q", cut, len(text), got, want)
-			}
+			assert.Equal(t, collect(sw), want, "cut at %d of %d", cut, len(text))
 		})
 	}
 }
@@ -191,16 +174,13 @@ func TestStreamInPiecesOfEverySize(t *testing.T) {
 		for {
 			typ, obj, err := d.Decode()
 			if err != nil {
-				if err != io.EOF {
-					t.Fatalf("pieces of %d: %v", size, err)
-				}
+				require.Equal(t, err, io.EOF, "pieces of %d", size)
 				break
 			}
 			got = append(got, describe(watch.Event{Type: typ, Object: obj}))
 		}
-		if want := "[ADDED a@1 MODIFIED b@2 DELETED b@3]"; fmt.Sprint(got) != want {
-			t.Fatalf("pieces of %d: got %v, want %s", size, got, want)
-		}
+		want := "[ADDED a@1 MODIFIED b@2 DELETED b@3]"
+		require.Equal(t, fmt.Sprint(got), want, "pieces of %d: got %v, want %s", size, got, want)
 	}
 }
 
@@ -258,9 +238,7 @@ func TestHowAStreamEnds(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				sw := NewStreamWatcher(NewDecoder(row.body, decoder), reporter(), nil)
 				sw.Start(t.Context())
-				if got := collect(sw); got != row.want {
-					t.Errorf("got %s, want %s", got, row.want)
-				}
+				assert.Equal(t, collect(sw), row.want)
 			})
 		})
 	}
@@ -299,23 +277,18 @@ func (timeout) Temporary() bool { return true }
 func TestObjectOf20MiBIsTooLargeAndIsNotHeldInMemory(t *testing.T) {
 	text := huge(20 << 20)
 	d := NewDecoder(body(text), decoder)
-	if _, _, err := d.Decode(); !errors.Is(err, ErrObjectTooLarge) {
-		t.Errorf("got %v, want ErrObjectTooLarge", err)
-	}
-	if got := len(d.frames.buf); got != maxFrameSize {
-		t.Errorf("the buffer has grown to %d, want %d", got, maxFrameSize)
-	}
+	_, _, err := d.Decode()
+	assert.True(t, errors.Is(err, ErrObjectTooLarge), "got %v, want ErrObjectTooLarge", err)
+	got := len(d.frames.buf)
+	assert.Equal(t, got, maxFrameSize, "the buffer has grown to %d, want %d", got, maxFrameSize)
 }
 
 func TestBufferDoublesFromOneKiB(t *testing.T) {
 	d := NewDecoder(body(frame(watch.Added, pod("a", "1"))+huge(5000)), decoder)
 	for _, want := range []int{1 << 10, 8 << 10} {
-		if _, _, err := d.Decode(); err != nil {
-			t.Fatal(err)
-		}
-		if got := len(d.frames.buf); got != want {
-			t.Errorf("buffer: got %d, want %d", got, want)
-		}
+		_, _, err := d.Decode()
+		require.NoError(t, err)
+		assert.Equal(t, len(d.frames.buf), want, "buffer")
 	}
 }
 
@@ -347,9 +320,8 @@ func TestProbesOfAStream(t *testing.T) {
 						told = append(told, records[i].Sentence())
 					}
 				}
-				if got := strings.Join(told, "\n"); got != row.want {
-					t.Errorf("told\n%s\nwant\n%s", got, row.want)
-				}
+				got := strings.Join(told, "\n")
+				assert.Equal(t, got, row.want, "told\n%s\nwant\n%s", got, row.want)
 			})
 		})
 	}
@@ -370,9 +342,8 @@ func TestClientThatDoesNotReceiveStopsTheServer(t *testing.T) {
 		})
 		w := openWatch(t, s, nil)
 		time.Sleep(time.Minute)
-		if got := written.Load(); got > n/2 {
-			t.Errorf("the server wrote %d of %d frames to a client that takes none", got, n)
-		}
+		got := written.Load()
+		assert.True(t, got <= n/2, "the server wrote %d of %d frames to a client that takes none", got, n)
 		if got := strings.Count(collect(w), "ADDED"); got != n {
 			t.Errorf("got %d events, want %d", got, n)
 		}
@@ -397,9 +368,7 @@ func TestFrames(t *testing.T) {
 	}
 	for _, row := range rows {
 		for size := 1; size <= 4; size++ {
-			if got := framesOf(t, row.text, size); got != row.want {
-				t.Errorf("%q in pieces of %d: got %q, want %q", row.text, size, got, row.want)
-			}
+			assert.Equal(t, framesOf(t, row.text, size), row.want, "%q in pieces of %d", row.text, size)
 		}
 	}
 }
@@ -410,9 +379,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
 		whole := framesOf(t, string(data), len(data)+1)
 		pieced := framesOf(t, string(data), int(size)%16+1)
-		if whole != pieced {
-			t.Errorf("read at once\n%q\nin pieces\n%q", whole, pieced)
-		}
+		assert.Equal(t, whole, pieced, "read at once\n%q\nin pieces\n%q", whole, pieced)
 	})
 }
 
@@ -424,9 +391,8 @@ func framesOf(t *testing.T, text string, size int) string {
 		if err != nil {
 			return strings.Join(append(got, err.Error()), "\n")
 		}
-		if len(frame) == 0 || frame[len(frame)-1] != '}' {
-			t.Fatalf("a frame that does not end in a brace: %q", frame)
-		}
+		require.True(t, len(frame) != 0 && frame[len(frame)-1] == '}',
+			"a frame that does not end in a brace: %q", frame)
 		got = append(got, string(frame))
 	}
 }

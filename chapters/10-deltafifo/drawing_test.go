@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/require"
 )
 
 // The drawing of the batches: one queue with everything that ends a batch, and where PopBatch cuts it.
@@ -100,9 +101,7 @@ func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
 			f := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: store, EmitDeltaTypeReplaced: true})
 			q, store.queue = f, &f.commonFIFO
 		}
-		if err := q.Replace([]any{pod("a", 2), pod("b", 2), pod("d", 2)}, "2"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.Replace([]any{pod("a", 2), pod("b", 2), pod("d", 2)}, "2"))
 		compared := store.read && store.locked
 		var queued []string
 		var processing bool

@@ -11,8 +11,10 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -116,13 +118,10 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 				}
 				q := s.make(c)
 				tc.script(q)
-				if got := q.Snapshot().Len; got != len(want) {
-					t.Errorf("%d deltas wait, want %d", got, len(want))
-				}
+				got := q.Snapshot().Len
+				assert.Equal(t, got, len(want), "%d deltas wait, want %d", got, len(want))
 				drain(q, c, true)
-				if diff := cmp.Diff(want, c.take()); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				assert.NoDiff(t, c.take(), want)
 			})
 		}
 	}
@@ -135,9 +134,7 @@ func TestOnePopOfADeltaFIFOTakesAllOfOneKey(t *testing.T) {
 	q.Add(pod("b", 2))
 	q.Delete(pod("a", 3))
 	q.Pop(c.process)
-	if diff := cmp.Diff([]string{"Added a@1", "Deleted a@3"}, c.take()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, cmp.Diff([]string{"Added a@1", "Deleted a@3"}, c.take()), "")
 }
 
 func TestWithoutEmitDeltaTypeReplacedARelistLooksLikeAResync(t *testing.T) {
@@ -149,12 +146,8 @@ func TestWithoutEmitDeltaTypeReplacedARelistLooksLikeAResync(t *testing.T) {
 	}})
 	q.Replace([]any{pod("a", 1)}, "1")
 	drain(q, c, false)
-	if diff := cmp.Diff([]string{"Sync a@1"}, c.take()); diff != "" {
-		t.Error(diff)
-	}
-	if transformed != 1 {
-		t.Errorf("transformed %d times, want once: it only looks like a resync", transformed)
-	}
+	assert.Equal(t, cmp.Diff([]string{"Sync a@1"}, c.take()), "")
+	assert.Equal(t, transformed, 1, "transformed %d times, want once: it only looks like a resync", transformed)
 }
 
 func TestADeltaFIFOWithoutAStoreKnowsOnlyWhatIsQueued(t *testing.T) {
@@ -165,9 +158,7 @@ func TestADeltaFIFOWithoutAStoreKnowsOnlyWhatIsQueued(t *testing.T) {
 	q.Delete(pod("b", 3))
 	q.Resync()
 	drain(q, c, false)
-	if diff := cmp.Diff([]string{"Added b@2", "Deleted b@3"}, c.take()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, cmp.Diff([]string{"Added b@2", "Deleted b@3"}, c.take()), "")
 }
 
 func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
@@ -193,9 +184,7 @@ func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
 				}
 				q.Pop(processing)
 			}
-			if !q.HasSynced() || !IsDone(q.HasSyncedChecker()) {
-				t.Error("not synced after the first list")
-			}
+			assert.True(t, q.HasSynced() && IsDone(q.HasSyncedChecker()), "not synced after the first list")
 			q.Pop(processing)
 		})
 	}
@@ -212,9 +201,7 @@ func TestSyncedAfterAnEmptyList(t *testing.T) {
 				t.Errorf("synced %v before anything was processed", q.HasSynced())
 			}
 			drain(q, c, true)
-			if !q.HasSynced() {
-				t.Error("not synced")
-			}
+			assert.True(t, q.HasSynced(), "not synced")
 		})
 	}
 }
@@ -224,33 +211,21 @@ func TestWhatWasTakenBeforeTheFirstListIsNoPartOfIt(t *testing.T) {
 	q := newAtomic()
 	q.Bookmark("1")
 	err := q.Pop(func(Deltas, bool) error { return q.Replace([]any{pod("a", 2)}, "2") })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if q.HasSynced() {
-		t.Error("synced while the first list waits")
-	}
+	require.NoError(t, err)
+	assert.False(t, q.HasSynced(), "synced while the first list waits")
 	q.Pop(newConsumer().process)
-	if !q.HasSynced() {
-		t.Error("not synced after the first list was processed")
-	}
+	assert.True(t, q.HasSynced(), "not synced after the first list was processed")
 }
 
 func TestSyncedAtOnceIfThereIsNoFirstList(t *testing.T) {
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
 			q := s.make(newConsumer())
-			if q.HasSynced() {
-				t.Error("synced before anything")
-			}
+			assert.False(t, q.HasSynced(), "synced before anything")
 			q.Add(pod("a", 1))
-			if !q.HasSynced() {
-				t.Error("not synced after Add")
-			}
+			assert.True(t, q.HasSynced(), "not synced after Add")
 			q.Replace([]any{pod("a", 1)}, "1")
-			if !q.HasSynced() {
-				t.Error("not synced any more after a later list")
-			}
+			assert.True(t, q.HasSynced(), "not synced any more after a later list")
 		})
 	}
 }
@@ -263,12 +238,9 @@ func TestCloseEndsPopOnceTheQueueIsEmpty(t *testing.T) {
 				q := s.make(c)
 				q.Add(pod("a", 1))
 				q.Close()
-				if err := q.Pop(c.process); err != nil {
-					t.Errorf("Pop of a closed queue with an item: %v", err)
-				}
-				if err := q.Pop(c.process); !errors.Is(err, ErrFIFOClosed) {
-					t.Errorf("Pop of a closed, empty queue: %v", err)
-				}
+				assert.NoError(t, q.Pop(c.process), "Pop of a closed queue with an item")
+				err := q.Pop(c.process)
+				assert.True(t, errors.Is(err, ErrFIFOClosed), "Pop of a closed, empty queue: %v", err)
 			})
 			bubble.Test(t, func(t *testing.T) {
 				c := newConsumer()
@@ -277,9 +249,8 @@ func TestCloseEndsPopOnceTheQueueIsEmpty(t *testing.T) {
 				consume(t, func() { popped <- q.Pop(c.process) })
 				synctest.Wait()
 				q.Close()
-				if err := <-popped; !errors.Is(err, ErrFIFOClosed) {
-					t.Errorf("waiting Pop: %v", err)
-				}
+				err := <-popped
+				assert.True(t, errors.Is(err, ErrFIFOClosed), "waiting Pop: %v", err)
 			})
 		})
 	}
@@ -300,12 +271,9 @@ func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
 				default:
 				}
 				q.Add(pod("a", 1))
-				if err := <-popped; err != boom {
-					t.Errorf("got %v, want boom", err)
-				}
-				if got := q.Snapshot().Len; got != 0 {
-					t.Errorf("%d wait: what failed is not put back", got)
-				}
+				assert.Equal(t, <-popped, boom)
+				got := q.Snapshot().Len
+				assert.Equal(t, got, 0, "%d wait: what failed is not put back", got)
 			})
 		})
 	}
@@ -350,14 +318,11 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 				if letIn {
 					q.mu.Unlock()
 				}
-				if letIn != tc.letIn {
-					t.Errorf("with %d waiting: writers let in %v, want %v", tc.waiting, letIn, tc.letIn)
-				}
+				assert.Equal(t, letIn, tc.letIn,
+					"with %d waiting: writers let in %v, want %v", tc.waiting, letIn, tc.letIn)
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		})
 	}
 }
@@ -377,17 +342,13 @@ func TestDeltaFIFOAndNonAtomicRealFIFOProcessUnderTheLock(t *testing.T) {
 	d := NewDeltaFIFO(DeltaFIFOOptions{})
 	d.Add(pod("a", 1))
 	d.Pop(func(Deltas, bool) error {
-		if d.mu.TryLock() {
-			t.Error("DeltaFIFO is unlocked")
-		}
+		assert.False(t, d.mu.TryLock(), "DeltaFIFO is unlocked")
 		return nil
 	})
 	r := NewRealFIFO(RealFIFOOptions{KnownObjects: newConsumer()})
 	r.Add(pod("a", 1))
 	r.Pop(func(Deltas, bool) error {
-		if r.mu.TryLock() {
-			t.Error("non-atomic RealFIFO is unlocked")
-		}
+		assert.False(t, r.mu.TryLock(), "non-atomic RealFIFO is unlocked")
 		return nil
 	})
 }
@@ -401,9 +362,7 @@ func TestContradictingOptionsPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
+				assert.True(t, recover() != nil, "no panic")
 			}()
 			NewRealFIFO(opts)
 		})
@@ -448,9 +407,7 @@ func TestBatches(t *testing.T) {
 			for q.Snapshot().Len > 0 {
 				q.PopBatch(note, func(deltas Deltas, initial bool) error { return note(deltas, initial) })
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Equal(t, cmp.Diff(tc.want, got), "")
 		})
 	}
 }
@@ -461,13 +418,9 @@ func TestABatchEndsWithTheFirstList(t *testing.T) {
 	q.Replace([]any{pod("a", 1), pod("b", 2)}, "2")
 	q.Add(pod("c", 3))
 	q.PopBatch(c.processBatch, c.process)
-	if diff := cmp.Diff([]bool{true, true}, c.initial); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, cmp.Diff([]bool{true, true}, c.initial), "")
 	q.PopBatch(c.processBatch, c.process)
-	if diff := cmp.Diff([]bool{true, true, false}, c.initial); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, cmp.Diff([]bool{true, true, false}, c.initial), "")
 }
 
 func TestTheArrayLetsGoOfWhatWasTaken(t *testing.T) {
@@ -513,20 +466,12 @@ func TestTransformation(t *testing.T) {
 			q.Add(pod("a", 2))
 			q.Delete(DeletedFinalStateUnknown{"default/known", pod("known", 1)})
 			q.Update(pod("b", 3))
-			if err := q.Add(pod("bad", 4)); err == nil {
-				t.Error("no error from Add of an object that cannot be transformed")
-			}
-			if err := q.Replace([]any{pod("c", 5)}, "5"); err != nil {
-				t.Fatal(err)
-			}
+			assert.True(t, q.Add(pod("bad", 4)) != nil, "no error from Add of an object that cannot be transformed")
+			require.NoError(t, q.Replace([]any{pod("c", 5)}, "5"))
 			drain(q, c, true)
 			q.Resync() // c was transformed before it was stored
-			if got := q.Snapshot().Len; got == 0 {
-				t.Error("nothing is synced")
-			}
-			if diff := cmp.Diff(tc.want, seen); diff != "" {
-				t.Errorf("transformed (-want +got):\n%s", diff)
-			}
+			assert.True(t, q.Snapshot().Len != 0, "nothing is synced")
+			assert.NoDiff(t, seen, tc.want, "transformed")
 		})
 	}
 }
@@ -537,16 +482,13 @@ func TestAnObjectWithoutKeyIsRefused(t *testing.T) {
 			q := s.make(newConsumer())
 			var keyError KeyError
 			for name, err := range map[string]error{"Add": q.Add(3), "Update": q.Update(3), "Delete": q.Delete(3)} {
-				if !errors.As(err, &keyError) {
-					t.Errorf("%s: %v, want a KeyError", name, err)
-				}
+				assert.True(t, errors.As(err, &keyError), "%s: %v, want a KeyError", name, err)
 			}
 			if !s.atomic && !errors.As(q.Replace([]any{3}, "1"), &keyError) {
 				t.Error("Replace: want a KeyError")
 			}
-			if got := q.Snapshot().Len; got != 0 {
-				t.Errorf("%d wait", got)
-			}
+			got := q.Snapshot().Len
+			assert.Equal(t, got, 0, "%d wait", got)
 		})
 	}
 }
@@ -586,8 +528,6 @@ func TestProbesTellWhatWaits(t *testing.T) {
 			`FIFOPopped Added "default/b" 1 len=1`,
 			`FIFOPopped Deleted "default/b" 2 len=0`,
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, got, want)
 	})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"listwatch/internal/check/require"
 )
 
 // model is a server whose watch can break, a queue, and a consumer.
@@ -117,20 +119,14 @@ func TestNothingIsLostAndOrderIsKept(t *testing.T) {
 }
 
 func (m *model) check(t *rapid.T) {
-	if diff := cmp.Diff(m.server, m.consumer.state()); diff != "" {
-		t.Fatalf("store differs from server (-server +store):\n%s", diff)
-	}
+	require.Equal(t, cmp.Diff(m.server, m.consumer.state()), "", "store differs from server (-server +store):\n")
 	got := watchEvents(m.consumer.deltas)
 	if m.setup.real {
-		if diff := cmp.Diff(m.fed, got); diff != "" {
-			t.Fatalf("order over all keys (-in +out):\n%s", diff)
-		}
+		require.Equal(t, cmp.Diff(m.fed, got), "", "order over all keys (-in +out):\n")
 		return
 	}
 	for name, want := range byKey(m.fed) {
-		if diff := cmp.Diff(want, byKey(got)[name]); diff != "" {
-			t.Fatalf("order of %s (-in +out):\n%s", name, diff)
-		}
+		require.Equal(t, cmp.Diff(want, byKey(got)[name]), "", "order of %s (-in +out):\n", name)
 	}
 }
 
@@ -176,9 +172,7 @@ func TestTombstonesAreOnlyForWhatWasKnown(t *testing.T) {
 					}
 				}
 				slices.Sort(got)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Fatalf("(-want +got):\n%s", diff)
-				}
+				require.NoDiff(t, got, want)
 			})
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/check/require"
 )
 
 // contents returns index → value → keys, as sets.
@@ -88,9 +89,7 @@ func TestIndicesEqualARebuild(t *testing.T) {
 					}
 					delete(known, txn.Key)
 				}
-				if len(known) > 0 {
-					t.Fatalf("neither changed nor gone: %v", known)
-				}
+				require.True(t, len(known) == 0, "neither changed nor gone: %v", known)
 			},
 			"transaction": func(t *rapid.T) {
 				var txns []Transaction

@@ -17,7 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -70,16 +72,10 @@ func TestIndicesFollowEveryWrite(t *testing.T) {
 	want := func(index, value string, keys ...string) {
 		t.Helper()
 		got, err := c.IndexKeys(index, value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(append([]string{}, keys...), got); diff != "" {
-			t.Errorf("%s=%s (-want +got):\n%s", index, value, diff)
-		}
+		require.NoError(t, err)
+		assert.NoDiff(t, got, append([]string{}, keys...), "%s=%s", index, value)
 		objs, _ := c.ByIndex(index, value)
-		if diff := cmp.Diff(append([]string{}, keys...), keysOf(objs)); diff != "" {
-			t.Errorf("objects of %s=%s (-want +got):\n%s", index, value, diff)
-		}
+		assert.NoDiff(t, keysOf(objs), append([]string{}, keys...), "objects of %s=%s", index, value)
 	}
 	want(NamespaceIndex, "default", "default/a", "default/b")
 	want("node", "node-1", "default/b", "system/c")
@@ -105,12 +101,9 @@ func TestValuesOfDeletedObjectsVanish(t *testing.T) {
 	for i := range 9 {
 		c.Delete(pod("default", fmt.Sprint(i), "", 20+i))
 	}
-	if diff := cmp.Diff([]string{"node-9"}, c.ListIndexFuncValues("node")); diff != "" {
-		t.Error(diff)
-	}
-	if got := len(c.storage.index.indices["node"]); got != 1 {
-		t.Errorf("%d sets, want 1: the empty ones stay", got)
-	}
+	assert.Equal(t, cmp.Diff([]string{"node-9"}, c.ListIndexFuncValues("node")), "")
+	got := len(c.storage.index.indices["node"])
+	assert.Equal(t, got, 1, "%d sets, want 1: the empty ones stay", got)
 }
 
 func TestReadersGetTheNewestObject(t *testing.T) {
@@ -119,12 +112,9 @@ func TestReadersGetTheNewestObject(t *testing.T) {
 	newer := pod("default", "a", "node-1", 2) // same values: the index is not touched, and must show it all the same
 	c.Update(newer)
 	objs, _ := c.ByIndex("node", "node-1")
-	if len(objs) != 1 || objs[0] != any(newer) {
-		t.Errorf("by index: %v", objs)
-	}
-	if got, exists, _ := c.Get(newer); !exists || got != any(newer) {
-		t.Errorf("by key: %v", got)
-	}
+	assert.True(t, len(objs) == 1 && objs[0] == any(newer), "by index: %v", objs)
+	got, exists, _ := c.Get(newer)
+	assert.True(t, exists && got == any(newer), "by key: %v", got)
 }
 
 func TestIndexFindsObjectsLikeAnother(t *testing.T) {
@@ -138,12 +128,8 @@ func TestIndexFindsObjectsLikeAnother(t *testing.T) {
 	}
 	like := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "x", "tier": "1"}}}
 	objs, err := c.Index("labels", like)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"default/a", "default/b", "default/c"}, keysOf(objs)); diff != "" {
-		t.Errorf("each once (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.NoDiff(t, keysOf(objs), []string{"default/a", "default/b", "default/c"}, "each once")
 	if keys, _ := c.IndexKeys("labels", "tier=1"); !slices.Equal(keys, []string{"default/b", "default/c"}) {
 		t.Errorf("tier=1 has %v: b is there under both of its values", keys)
 	}
@@ -155,29 +141,21 @@ func TestUnknownIndexIsAnError(t *testing.T) {
 	_, keys := c.IndexKeys("nope", "x")
 	_, index := c.Index("nope", pod("default", "a", "", 1))
 	for name, err := range map[string]error{"ByIndex": byIndex, "IndexKeys": keys, "Index": index} {
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		assert.True(t, err != nil, "%s: no error", name)
 	}
-	if got := c.ListIndexFuncValues("nope"); len(got) != 0 {
-		t.Errorf("values %v", got)
-	}
+	got := c.ListIndexFuncValues("nope")
+	assert.Equal(t, len(got), 0, "values %v", got)
 }
 
 func TestAddIndexersToAFilledStore(t *testing.T) {
 	c := NewIndexer(Config{})
 	c.Add(pod("default", "a", "node-1", 1))
-	if err := c.AddIndexers(Indexers{"node": byNode}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.AddIndexers(Indexers{"node": byNode}))
 	c.Add(pod("default", "b", "node-1", 2))
-	if keys, _ := c.IndexKeys("node", "node-1"); len(keys) != 2 {
-		t.Errorf("keys %v", keys)
-	}
+	keys, _ := c.IndexKeys("node", "node-1")
+	assert.Equal(t, len(keys), 2, "keys %v", keys)
 	err := c.AddIndexers(Indexers{"node": byNode, NamespaceIndex: MetaNamespaceIndexFunc})
-	if err == nil {
-		t.Error("a name that exists was accepted")
-	}
+	assert.True(t, err != nil, "a name that exists was accepted")
 	if len(c.GetIndexers()) != 1 {
 		t.Errorf("indexers %v: half of a refused set was added", c.GetIndexers())
 	}
@@ -186,9 +164,7 @@ func TestAddIndexersToAFilledStore(t *testing.T) {
 func TestBrokenIndexFuncPanics(t *testing.T) {
 	c := NewIndexer(Config{Indexers: Indexers{"bad": func(any) ([]string, error) { return nil, errors.New("bad") }}})
 	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
+		assert.True(t, recover() != nil, "no panic")
 	}()
 	c.Add(pod("default", "a", "", 1))
 }
@@ -210,9 +186,7 @@ func TestTransactionSaysWhatWasThereBefore(t *testing.T) {
 			t.Errorf("%d: old %v existed %v, want %v %v", i, txns[i].Old, txns[i].Existed, want.Old, want.Existed)
 		}
 	}
-	if diff := cmp.Diff([]string{"default/b"}, c.ListKeys()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, cmp.Diff([]string{"default/b"}, c.ListKeys()), "")
 }
 
 func TestReplaceAllSaysWhatItChanged(t *testing.T) {
@@ -221,15 +195,10 @@ func TestReplaceAllSaysWhatItChanged(t *testing.T) {
 		pod("default", "x", "", 4)
 	c.Replace([]any{a, gone, gone2}, "4")
 	changes, deletions, err := c.ReplaceAll([]any{b, a}, "5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(changes) != 2 || changes[0].Existed || changes[1].Old != any(a) {
-		t.Errorf("changes %v", changes)
-	}
-	if len(deletions) != 2 || deletions[0].Old != any(gone2) || deletions[1].Key != "default/y" {
-		t.Errorf("deletions %v, want x, y", deletions)
-	}
+	require.NoError(t, err)
+	assert.True(t, len(changes) == 2 && !changes[0].Existed && changes[1].Old == any(a), "changes %v", changes)
+	assert.True(t, len(deletions) == 2 && deletions[0].Old == any(gone2) && deletions[1].Key == "default/y",
+		"deletions %v, want x, y", deletions)
 	if _, _, err := c.ReplaceAll([]any{a, 3}, "6"); err == nil || c.LastStoreSyncResourceVersion() != "5" ||
 		len(c.List()) != 2 {
 		t.Error("a list with an object without key was accepted, or half of it")
@@ -260,27 +229,22 @@ func TestResourceVersionOfTheStore(t *testing.T) {
 		}, "12"},
 	} {
 		step.do()
-		if got := c.LastStoreSyncResourceVersion(); got != step.want {
-			t.Errorf("after %s: %q, want %q", step.name, got, step.want)
-		}
-		if got := c.Snapshot().ResourceVersion; got != step.want {
-			t.Errorf("snapshot after %s: %q, want %q", step.name, got, step.want)
-		}
+		got := c.LastStoreSyncResourceVersion()
+		assert.Equal(t, got, step.want, "after %s: %q, want %q", step.name, got, step.want)
+		got = c.Snapshot().ResourceVersion
+		assert.Equal(t, got, step.want, "snapshot after %s: %q, want %q", step.name, got, step.want)
 	}
 	unordered := NewIndexer(Config{Unordered: true})
 	unordered.Add(pod("default", "a", "", 1))
-	if got := unordered.LastStoreSyncResourceVersion(); got != "" {
-		t.Errorf("a store behind a DeltaFIFO claims to be at %q", got)
-	}
+	assert.Equal(t, unordered.LastStoreSyncResourceVersion(), "", "a store behind a DeltaFIFO claims to be at")
 }
 
 func TestOfTwoListedUnderOneKeyTheLaterCounts(t *testing.T) {
 	c := newPodStore()
 	later := pod("default", "a", "node-2", 3)
 	c.Replace([]any{pod("default", "a", "node-1", 1), pod("default", "b", "", 2), later}, "3")
-	if got := c.List(); len(got) != 2 {
-		t.Errorf("lists %v", got)
-	}
+	got := c.List()
+	assert.Equal(t, len(got), 2, "lists %v", got)
 	if got, _, _ := c.GetByKey("default/a"); got != later {
 		t.Errorf("holds %v", got)
 	}
@@ -390,9 +354,7 @@ func TestProbesTellWhatTheWriteMeant(t *testing.T) {
 		`IndexerUpdated DELETED "default/b" 3 n=1`,
 		`IndexerUpdated BOOKMARK "" 5 n=1`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, got, want)
 }
 
 func TestLister(t *testing.T) {
@@ -407,9 +369,7 @@ func TestLister(t *testing.T) {
 			lister := NewLister[*corev1.Pod](c, schema.GroupResource{Resource: "pods"})
 			names := func(l Lister[*corev1.Pod], selector labels.Selector) []string {
 				pods, err := l.List(selector)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				objs := []any{}
 				for _, p := range pods {
 					objs = append(objs, p)
@@ -424,14 +384,10 @@ func TestLister(t *testing.T) {
 				{names(lister.Namespace("default"), app), []string{"default/a"}},
 				{names(lister, labels.Nothing()), []string{}},
 			} {
-				if diff := cmp.Diff(tc.want, tc.got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				assert.NoDiff(t, tc.got, tc.want)
 			}
 			got, err := lister.Namespace("system").Get("a")
-			if err != nil || got != other {
-				t.Errorf("Get: %v, %v", got, err)
-			}
+			assert.True(t, err == nil && got == other, "Get: %v, %v", got, err)
 			if _, err := lister.Namespace("system").Get("b"); !apierrors.IsNotFound(err) {
 				t.Errorf("Get of what is not there: %v", err)
 			}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/check/assert"
 )
 
 func TestFuncsMayBeNil(t *testing.T) {
@@ -29,9 +30,7 @@ func TestFuncsAreCalled(t *testing.T) {
 		h.OnDelete(pod("a", 2))
 	}
 	want := []string{"+a@1", "~a@1>2", "-a@2", "+a@1*", "~a@1>2", "-a@2"}
-	if diff := cmp.Diff(want, r.got()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, cmp.Diff(want, r.got()), "")
 }
 
 func TestFilterMakesAddsAndDeletesOfUpdates(t *testing.T) {
@@ -46,9 +45,7 @@ func TestFilterMakesAddsAndDeletesOfUpdates(t *testing.T) {
 	h.OnDelete(pod("a", 9))
 	h.OnAdd(pod("b", 10), true)
 	h.OnDelete(pod("b", 12))
-	if diff := cmp.Diff([]string{"+a@2", "~a@2>4", "-a@4", "+b@10*", "-b@12"}, r.got()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, cmp.Diff([]string{"+a@2", "~a@2>4", "-a@4", "+b@10*", "-b@12"}, r.got()), "")
 }
 
 type typedRecorder struct {
@@ -73,9 +70,7 @@ func TestTypedHandlerIsSparedTombstones(t *testing.T) {
 	} {
 		h.OnDelete(obj)
 	}
-	if diff := cmp.Diff([]string{"+a@1*", "~a@1>2"}, r.got()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, cmp.Diff([]string{"+a@1*", "~a@1>2"}, r.got()), "")
 	for i, d := range r.deleted {
 		if d.GetKey() != "default/a" || d.GetNamespace() != "default" || d.GetName() != "a" {
 			t.Errorf("%d: key %q namespace %q name %q", i, d.GetKey(), d.GetNamespace(), d.GetName())
@@ -89,7 +84,5 @@ func TestTypedHandlerIsSparedTombstones(t *testing.T) {
 	if node.GetKey() != "n" || node.GetName() != "n" || node.GetNamespace() != "" {
 		t.Errorf("without namespace: key %q", node.GetKey())
 	}
-	if key := (DeletedObject[*corev1.Node]{}).GetKey(); key != "" {
-		t.Errorf("of nothing: %q", key)
-	}
+	assert.Equal(t, (DeletedObject[*corev1.Node]{}).GetKey(), "", "of nothing")
 }

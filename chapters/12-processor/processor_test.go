@@ -18,8 +18,10 @@ import (
 	"k8s.io/utils/clock"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -93,9 +95,7 @@ func add(t *testing.T, p *SharedProcessor, h ResourceEventHandler, opts Listener
 		opts.UpstreamHasSynced = syncedUpstream()
 	}
 	registration, err := p.AddListener(h, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return registration
 }
 
@@ -109,9 +109,7 @@ func inBubble(t *testing.T, test func(t *testing.T, p *SharedProcessor)) {
 func want(t *testing.T, r *recorder, calls ...string) {
 	t.Helper()
 	synctest.Wait()
-	if diff := cmp.Diff(calls, r.got()); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, r.got(), calls, "calls")
 }
 
 func TestEveryListenerIsToldEverythingInOrder(t *testing.T) {
@@ -141,9 +139,8 @@ func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
 			p.OnAdd(pod(strconv.Itoa(i), i+1), false)
 		}
 		synctest.Wait()
-		if got := len(fast.got()); got != 100 {
-			t.Fatalf("the fast handler was told %d times, want 100", got)
-		}
+		got := len(fast.got())
+		require.Equal(t, got, 100, "the fast handler was told %d times, want 100", got)
 		for _, at := range fast.at {
 			if !at.Equal(began) {
 				t.Fatalf("told after %v", at.Sub(began))
@@ -151,9 +148,7 @@ func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
 		}
 		time.Sleep(100 * time.Hour)
 		synctest.Wait()
-		if diff := cmp.Diff(fast.got(), slow.got()); diff != "" {
-			t.Errorf("the slow one, in the end (-fast +slow):\n%s", diff)
-		}
+		assert.Equal(t, cmp.Diff(fast.got(), slow.got()), "", "the slow one, in the end (-fast +slow):\n")
 		p.Stop()
 	})
 }
@@ -167,9 +162,8 @@ func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			s := p.Snapshot()[0]
-			if s.PendingLen != wantLen || s.PendingCap != wantCap {
-				t.Errorf("pending %d of %d, want %d of %d", s.PendingLen, s.PendingCap, wantLen, wantCap)
-			}
+			assert.True(t, s.PendingLen == wantLen && s.PendingCap == wantCap,
+				"pending %d of %d, want %d of %d", s.PendingLen, s.PendingCap, wantLen, wantCap)
 		}
 		tell := func(n int) {
 			for i := range n {
@@ -184,9 +178,8 @@ func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
 		pending(1025, 2048)
 		close(r.block)
 		pending(0, 2048)
-		if got := len(r.got()); got != 1027 {
-			t.Errorf("told %d, want 1027", got)
-		}
+		got := len(r.got())
+		assert.Equal(t, got, 1027, "told %d, want 1027", got)
 		p.Stop()
 	})
 }
@@ -219,9 +212,7 @@ func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
 				reported = append(reported, fmt.Sprint(r.Subject, " ", r.Key, " ", r.RV, " ", r.Text))
 			}
 		}
-		if diff := cmp.Diff([]string{"l1 default/a 2 101ms", "l1 default/a 3 101ms"}[:counted], reported); diff != "" {
-			t.Errorf("reports (-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, reported, []string{"l1 default/a 2 101ms", "l1 default/a 3 101ms"}[:counted], "reports")
 	})
 }
 
@@ -244,13 +235,9 @@ func TestPendingRingIsAQueue(t *testing.T) {
 	for n := ring.read(); n != nil; n = ring.read() {
 		out = append(out, int(n.rv))
 	}
-	if !slices.Equal(in, out) {
-		t.Errorf("%d in, %d out, or in another order", len(in), len(out))
-	}
+	assert.EqualSlices(t, in, out, "%d in, %d out, or in another order", len(in), len(out))
 	for i, slot := range ring.slots {
-		if slot != nil {
-			t.Fatalf("slot %d of an empty ring still holds something", i)
-		}
+		require.Equal(t, slot, nil, "slot %d of an empty ring still holds something", i)
 	}
 }
 
@@ -264,15 +251,11 @@ func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 		p.OnAdd(pod("a", 1), true)
 		r.block <- struct{}{}
 		synctest.Wait()
-		if early.HasSynced() {
-			t.Error("synced although more may come")
-		}
+		assert.False(t, early.HasSynced(), "synced although more may come")
 		p.OnAdd(pod("b", 2), true)
 		close(up)
 		synctest.Wait()
-		if early.HasSynced() {
-			t.Error("synced before the handler returned from b")
-		}
+		assert.False(t, early.HasSynced(), "synced before the handler returned from b")
 		late := add(t, p, r, ListenerOptions{UpstreamHasSynced: up, Initial: []any{pod("a", 1), pod("b", 2)}})
 		none := add(t, p, &recorder{}, ListenerOptions{UpstreamHasSynced: up})
 		synctest.Wait()
@@ -283,9 +266,7 @@ func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 		close(r.block)
 		<-early.HasSyncedChecker().Done()
 		<-late.HasSyncedChecker().Done()
-		if !early.HasSynced() || !late.HasSynced() {
-			t.Error("done but not synced")
-		}
+		assert.True(t, early.HasSynced() && late.HasSynced(), "done but not synced")
 	})
 }
 
@@ -307,18 +288,14 @@ func TestALateHandlerHasNotSyncedBeforeTheEndOfItsReplay(t *testing.T) {
 			if got := returned.Load(); got != int64(len(initial)) {
 				t.Fatalf("synced when the handler had returned from %d of %d", got, len(initial))
 			}
-			if err := p.RemoveListener(late); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.RemoveListener(late))
 		}
 	})
 }
 
 func TestTrackerPanicsWhenMoreIsFinishedThanStarted(t *testing.T) {
 	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
+		assert.True(t, recover() != nil, "no panic")
 	}()
 	newSingleFileTracker("x").Finished()
 }
@@ -331,9 +308,7 @@ func TestTrackerIsDoneOnceBothSidesAre(t *testing.T) {
 		wg.Go(tracker.Finished)
 		wg.Go(tracker.UpstreamHasSynced)
 		wg.Wait()
-		if !deltafifo.IsDone(tracker) {
-			t.Fatal("both happened and neither noticed")
-		}
+		require.True(t, deltafifo.IsDone(tracker), "both happened and neither noticed")
 	}
 }
 
@@ -347,26 +322,21 @@ func TestRemovedListenerIsToldNoMoreAndEnds(t *testing.T) {
 		p.OnAdd(pod("a", 1), false)
 		synctest.Wait()
 		for range 2 {
-			if err := p.RemoveListener(registration); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.RemoveListener(registration))
 		}
 		p.OnAdd(pod("b", 2), false)
 		<-registration.ShutdownChan()
 		want(t, goes, "+a@1")
 		want(t, stays, "+a@1", "+b@2")
-		if got := len(p.Snapshot()); got != 1 {
-			t.Errorf("%d listeners, want 1", got)
-		}
+		got := len(p.Snapshot())
+		assert.Equal(t, got, 1, "%d listeners, want 1", got)
 	})
 }
 
 func TestRemoveBeforeStart(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		registration := add(t, p, &recorder{}, ListenerOptions{})
-		if err := p.RemoveListener(registration); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.RemoveListener(registration))
 		<-registration.ShutdownChan()
 		p.Start()
 		p.Stop()
@@ -377,9 +347,7 @@ type foreign struct{ Registration }
 
 func TestRemoveOfAForeignRegistrationIsAnError(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
-		if err := p.RemoveListener(foreign{}); err == nil {
-			t.Error("no error")
-		}
+		assert.True(t, p.RemoveListener(foreign{}) != nil, "no error")
 	})
 }
 
@@ -402,9 +370,7 @@ func TestNoCallOfARemovedHandlerBegins(t *testing.T) {
 			close(r.block)
 			synctest.Wait() // run is ready for the third, and pop is held with it
 			want(t, r, "+a@1", "+a@2")
-			if err := p.RemoveListener(registration); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.RemoveListener(registration))
 			log.Gate().Release()
 			synctest.Wait()
 			want(t, r, "+a@1", "+a@2")
@@ -425,9 +391,7 @@ func TestAHandlerMayRemoveItself(t *testing.T) {
 		<-registration.ShutdownChan()
 		p.OnAdd(pod("b", 2), false)
 		p.Stop()
-		if calls != 1 {
-			t.Errorf("%d calls, want 1", calls)
-		}
+		assert.Equal(t, calls, 1, "%d calls, want 1", calls)
 	})
 }
 
@@ -471,25 +435,22 @@ func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		p.Stop()
-		if got := time.Since(began); got != time.Minute {
-			t.Errorf("Stop took %v, want the minute of the running handler", got)
-		}
+		got := time.Since(began)
+		assert.Equal(t, got, time.Minute, "Stop took %v, want the minute of the running handler", got)
 		if got := r.got(); len(got) != 1 {
 			t.Errorf("told %v, want only the first", got)
 		}
 		<-registration.ShutdownChan()
-		if _, err := p.AddListener(r, ListenerOptions{UpstreamHasSynced: syncedUpstream()}); err == nil {
-			t.Error("a stopped processor takes listeners")
-		}
+		_, err := p.AddListener(r, ListenerOptions{UpstreamHasSynced: syncedUpstream()})
+		assert.True(t, err != nil, "a stopped processor takes listeners")
 	})
 }
 
 func TestNames(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		for _, tc := range []struct{ name, want string }{{"", "l1"}, {"audit", "audit"}, {"", "l2"}} {
-			if got := add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).ID(); got != tc.want {
-				t.Errorf("%q became %q, want %q", tc.name, got, tc.want)
-			}
+			got := add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).ID()
+			assert.Equal(t, got, tc.want, "%q became %q, want %q", tc.name, got, tc.want)
 		}
 		if _, err := p.AddListener(&recorder{}, ListenerOptions{Name: "audit",
 			UpstreamHasSynced: syncedUpstream()}); err == nil {
@@ -511,14 +472,10 @@ func TestUpdatesThatChangeNothingAreForListenersThatAreSyncing(t *testing.T) {
 		for _, r := range []*recorder{second, minute, never} {
 			want(t, r, "~a@1>1")
 		}
-		if p.ShouldResync() {
-			t.Error("a resync is due at once")
-		}
+		assert.False(t, p.ShouldResync(), "a resync is due at once")
 		same()
 		time.Sleep(time.Second)
-		if !p.ShouldResync() {
-			t.Error("no resync after a second")
-		}
+		assert.True(t, p.ShouldResync(), "no resync after a second")
 		same()
 		want(t, second, "~a@1>1", "~a@1>1")
 		want(t, minute, "~a@1>1")
@@ -551,12 +508,8 @@ func TestResyncCheckPeriodChangedFitsAllListeners(t *testing.T) {
 		add(t, p, &recorder{}, ListenerOptions{RequestedResyncPeriod: 5 * time.Second}) // no resync was checked so far
 		p.ResyncCheckPeriodChanged(2 * time.Second)
 		time.Sleep(5 * time.Second)
-		if !p.ShouldResync() {
-			t.Error("no resync after five seconds")
-		}
-		if p.ShouldResync() {
-			t.Error("another one at once")
-		}
+		assert.True(t, p.ShouldResync(), "no resync after five seconds")
+		assert.False(t, p.ShouldResync(), "another one at once")
 	})
 }
 
@@ -589,9 +542,7 @@ func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 		}
 		for _, id := range []string{"l1", "fast"} {
 			for _, point := range []probe.Point{probe.AddReceived, probe.HandlerCalled, probe.HandlerReturned} {
-				if diff := cmp.Diff(events, hops[id][point]); diff != "" {
-					t.Errorf("%s of %s (-want +got):\n%s", point, id, diff)
-				}
+				assert.NoDiff(t, hops[id][point], events, "%s of %s", point, id)
 			}
 			if len(hops[id][probe.ListenerAdded]) != 1 || len(hops[id][probe.ListenerRemoved]) != 1 {
 				t.Errorf("%s: %v", id, hops[id])
@@ -599,16 +550,11 @@ func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 		}
 		// While the slow handler has a second with a, the update is in the hand of pop and only the deletion waits.
 		for _, point := range []probe.Point{probe.PendingPushed, probe.PendingPopped} {
-			if diff := cmp.Diff(events[2:], hops["l1"][point]); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", point, diff)
-			}
+			assert.NoDiff(t, hops["l1"][point], events[2:], point)
 		}
-		if diff := cmp.Diff(events, hops["informer"][probe.Distributed]); diff != "" {
-			t.Errorf("Distributed (-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, hops["informer"][probe.Distributed], events, "Distributed")
 		last := records[len(records)-1]
-		if last.Point != probe.ListenerRemoved {
-			t.Errorf("the last moment is %s: something was reported of a listener that had gone", last.Point)
-		}
+		assert.Equal(t, last.Point, probe.ListenerRemoved,
+			"the last moment is %s: something was reported of a listener that had gone", last.Point)
 	})
 }

@@ -18,7 +18,9 @@ import (
 
 	reflector "listwatch/chapters/03-reflector"
 	processor "listwatch/chapters/12-processor"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 // fakeClient serves pods from a fakeServer and nothing of anything else.
@@ -68,18 +70,14 @@ func newFactory(change ...func(*FactoryConfig)) (*SharedInformerFactory, *fakeCl
 
 func TestOneInformerPerType(t *testing.T) {
 	f, client := newFactory(func(cfg *FactoryConfig) { cfg.Namespace = "default" })
-	if f.Pods().Informer() != f.Pods().Informer() {
-		t.Error("two informers of pods")
-	}
+	assert.Equal(t, f.Pods().Informer(), f.Pods().Informer(), "two informers of pods")
 	f.Nodes()
 	f.Nodes()
 	f.Namespaces()
 	f.ConfigMaps()
 	f.Events()
 	want := []string{"pods in default", "nodes in ", "namespaces in ", "configmaps in default", "events in default"}
-	if diff := cmp.Diff(want, client.asked); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, client.asked, want)
 }
 
 func TestTweakAndCustomResync(t *testing.T) {
@@ -88,15 +86,9 @@ func TestTweakAndCustomResync(t *testing.T) {
 		cfg.DefaultResync = time.Hour
 		cfg.CustomResync = map[string]time.Duration{"nodes": time.Minute}
 	})
-	if got := f.Pods().Informer().resyncCheckPeriod; got != time.Hour {
-		t.Errorf("pods resync every %v", got)
-	}
-	if got := f.Nodes().Informer().resyncCheckPeriod; got != time.Minute {
-		t.Errorf("nodes resync every %v", got)
-	}
-	if diff := cmp.Diff([]string{"pods in ", "with app=x", "nodes in ", "with app=x"}, client.asked); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, f.Pods().Informer().resyncCheckPeriod, time.Hour, "pods resync every")
+	assert.Equal(t, f.Nodes().Informer().resyncCheckPeriod, time.Minute, "nodes resync every")
+	assert.Equal(t, cmp.Diff([]string{"pods in ", "with app=x", "nodes in ", "with app=x"}, client.asked), "")
 }
 
 type podNames struct {
@@ -112,9 +104,7 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		handler := &podNames{}
 		registration, err := f.Pods().AddTypedEventHandler(handler, HandlerOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f.Start(ctx)
 		f.Start(ctx) // starts nothing new
 		f.Nodes()    // asked for too late for these starts
@@ -127,9 +117,7 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 			t.Errorf("told of %v", handler.names)
 		}
 		pods, err := f.Pods().Lister().Namespace("default").List(labels.Everything())
-		if err != nil || len(pods) != 2 {
-			t.Errorf("listed %v, %v", pods, err)
-		}
+		assert.True(t, err == nil && len(pods) == 2, "listed %v, %v", pods, err)
 		f.Start(ctx)
 		if result := f.WaitForCacheSync(ctx); len(result.Synced) != 2 || result.AsError() != nil {
 			t.Errorf("after the second start: %v", result)

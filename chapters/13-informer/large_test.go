@@ -9,6 +9,7 @@ import (
 	"time"
 
 	indexer "listwatch/chapters/11-indexer"
+	"listwatch/internal/check/assert"
 )
 
 const many = 100_000
@@ -53,9 +54,8 @@ func large(t *testing.T, b *bench) {
 	}
 	time.Sleep(time.Minute)
 	synctest.Wait()
-	if n := len(b.GetStore().ListKeys()); n != many-many/100 {
-		t.Errorf("the store holds %d, want %d", n, many-many/100)
-	}
+	n := len(b.GetStore().ListKeys())
+	assert.Equal(t, n, many-many/100, "the store holds %d, want %d", n, many-many/100)
 	b.sameEverywhere("after a relist", early, late)
 }
 
@@ -64,13 +64,10 @@ func large(t *testing.T, b *bench) {
 func (b *bench) sameEverywhere(when string, views ...*view) {
 	b.t.Helper()
 	want := b.server.state()
-	if !maps.Equal(b.stored(), want) {
-		b.t.Errorf("%s: the store is not the server's state", when)
-	}
-	if inNamespace, err := b.GetIndexer().IndexKeys(indexer.NamespaceIndex, "default"); err != nil ||
-		len(inNamespace) != len(want) {
-		b.t.Errorf("%s: the index has %d of %d, %v", when, len(inNamespace), len(want), err)
-	}
+	assert.True(b.t, maps.Equal(b.stored(), want), "%s: the store is not the server's state", when)
+	inNamespace, err := b.GetIndexer().IndexKeys(indexer.NamespaceIndex, "default")
+	assert.True(b.t, err == nil && len(inNamespace) == len(want),
+		"%s: the index has %d of %d, %v", when, len(inNamespace), len(want), err)
 	for i, v := range views {
 		if !maps.Equal(v.state, want) || len(v.strange) > 0 {
 			b.t.Errorf("%s: handler %d knows %d, want the server's %d; strange is %.10q", when, i, len(v.state),

@@ -18,6 +18,7 @@ import (
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 // view is a handler that keeps a copy of the state it is told of, and notes what cannot be.
@@ -192,9 +193,7 @@ func TestEveryHandlerEndsUpKnowingTheServersState(t *testing.T) {
 	for _, fifo := range []string{FIFOReal, FIFODelta} {
 		t.Run(fifo, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				if wrong := play(t, fifo, rapid.Bool().Draw(rt, "watch-list"), steps.Draw(rt, "steps")); wrong != "" {
-					rt.Fatal(wrong)
-				}
+				require.Equal(rt, play(t, fifo, rapid.Bool().Draw(rt, "watch-list"), steps.Draw(rt, "steps")), "")
 			})
 		})
 	}

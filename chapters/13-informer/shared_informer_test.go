@@ -23,8 +23,10 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
@@ -118,9 +120,7 @@ func (b *bench) end() {
 func (b *bench) add(h processor.ResourceEventHandler, opts HandlerOptions) processor.Registration {
 	b.t.Helper()
 	registration, err := b.AddEventHandlerWithOptions(h, opts)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	require.NoError(b.t, err)
 	return registration
 }
 
@@ -135,9 +135,8 @@ func (b *bench) stored() map[string]string {
 func wantCalls(t *testing.T, r *recorder, want ...string) {
 	t.Helper()
 	synctest.Wait()
-	if diff := cmp.Diff(want, r.take(), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("handler calls (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, r.take(), cmpopts.EquateEmpty())
+	assert.Equal(t, diff, "", "handler calls (-want +got):\n")
 }
 
 // variants runs test in a bubble for both queues and both ways to a first list.
@@ -181,27 +180,18 @@ func TestHandlerIsToldInitialStateThenEveryChange(t *testing.T) {
 	variants(t, twoPods, func(t *testing.T, b *bench) {
 		r := &recorder{}
 		registration := b.add(r, HandlerOptions{})
-		if b.HasSynced() || registration.HasSynced() {
-			t.Fatal("synced before Run")
-		}
+		require.True(t, !b.HasSynced() && !registration.HasSynced(), "synced before Run")
 		b.run()
 		defer b.end()
-		if diff := cmp.Diff([]string{"+a@1*", "+b@2*"}, r.sorted()); diff != "" {
-			t.Fatal(diff)
-		}
-		if !b.HasSynced() || !registration.HasSynced() {
-			t.Error("not synced after the initial list")
-		}
+		require.Equal(t, cmp.Diff([]string{"+a@1*", "+b@2*"}, r.sorted()), "")
+		assert.True(t, b.HasSynced() && registration.HasSynced(), "not synced after the initial list")
 		b.server.set("a")
 		b.server.set("c")
 		b.server.delete("b")
 		wantCalls(t, r, "~a@1>3", "+c@4", "-b@5")
-		if diff := cmp.Diff(b.server.state(), b.stored()); diff != "" {
-			t.Error(diff)
-		}
-		if got := b.LastSyncResourceVersion(); got != "5" {
-			t.Errorf("LastSyncResourceVersion %q, want 5", got)
-		}
+		assert.Equal(t, cmp.Diff(b.server.state(), b.stored()), "")
+		got := b.LastSyncResourceVersion()
+		assert.Equal(t, got, "5", "LastSyncResourceVersion %q, want 5", got)
 	})
 }
 
@@ -230,17 +220,12 @@ func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
 		synctest.Wait()
 		got := r.take()
 		if b.config.FIFO == FIFOReal {
-			if diff := cmp.Diff("-a@1?", got[0]); diff != "" {
-				t.Errorf("deletions are told first: %v", got)
-			}
-			if diff := cmp.Diff(map[string]string{"default/b": "2", "default/c": "4"}, atDeletion); diff != "" {
-				t.Errorf("the store during OnDelete (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, cmp.Diff("-a@1?", got[0]), "", "deletions are told first: %v", got)
+			assert.NoDiff(t, atDeletion, map[string]string{"default/b": "2", "default/c": "4"},
+				"the store during OnDelete")
 		}
 		slices.Sort(got)
-		if diff := cmp.Diff([]string{"+c@4", "-a@1?", "~b@2>2"}, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, got, []string{"+c@4", "-a@1?", "~b@2>2"})
 	})
 }
 
@@ -252,18 +237,12 @@ func TestLateHandlerIsToldTheStoreAndThenEverythingElse(t *testing.T) {
 		registration := b.add(r, HandlerOptions{})
 		b.server.set("a")
 		synctest.Wait()
-		if registration.HasSynced() {
-			t.Error("synced before its own replay is over")
-		}
+		assert.False(t, registration.HasSynced(), "synced before its own replay is over")
 		time.Sleep(time.Minute)
-		if !registration.HasSynced() {
-			t.Error("not synced after its replay")
-		}
+		assert.True(t, registration.HasSynced(), "not synced after its replay")
 		got := r.take()
 		slices.Sort(got[:2])
-		if diff := cmp.Diff([]string{"+a@1*", "+b@2*", "~a@1>3"}, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, got, []string{"+a@1*", "+b@2*", "~a@1>3"})
 	})
 }
 
@@ -289,9 +268,7 @@ func TestTheStoreComesFirst(t *testing.T) {
 	}}
 	for rv, typ := range []deltafifo.DeltaType{deltafifo.Added, deltafifo.Updated, deltafifo.Deleted} {
 		delta := deltafifo.Delta{Type: typ, Key: "default/a", Object: pod("a", fmt.Sprint(rv+1))}
-		if err := processed.processDeltas(deltafifo.Deltas{delta}, false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, processed.processDeltas(deltafifo.Deltas{delta}, false))
 	}
 }
 
@@ -315,9 +292,8 @@ func TestResyncShowsEverythingAgainToThoseWhoAskedAndNeverAsksTheServer(t *testi
 			r     *recorder
 			times int
 		}{{"every minute", asked, 1}, {"every 15 s", quarter, 4}, {"never", never, 0}} {
-			if got := len(tc.r.take()); got != 2*tc.times {
-				t.Errorf("%s: %d calls for two pods, want %d", tc.who, got, 2*tc.times)
-			}
+			got := len(tc.r.take())
+			assert.Equal(t, got, 2*tc.times, "%s: %d calls for two pods, want %d", tc.who, got, 2*tc.times)
 		}
 		if l, w := b.server.counts(); l != lists || w != watches {
 			t.Errorf("the server was asked: %d lists, %d watches more", l-lists, w-watches)
@@ -368,16 +344,14 @@ func TestBookmarksMoveTheStore(t *testing.T) {
 		defer b.end()
 		b.server.bookmark(38)
 		synctest.Wait()
-		if got := b.LastSyncResourceVersion(); got != "40" {
-			t.Errorf("reflector at %s, want 40", got)
-		}
+		got := b.LastSyncResourceVersion()
+		assert.Equal(t, got, "40", "reflector at %s, want 40", got)
 		want := "40"
 		if b.config.FIFO == FIFODelta {
 			want = "" // cannot tell
 		}
-		if got := b.GetStore().LastStoreSyncResourceVersion(); got != want {
-			t.Errorf("store at %q, want %q", got, want)
-		}
+		got = b.GetStore().LastStoreSyncResourceVersion()
+		assert.Equal(t, got, want, "store at %q, want %q", got, want)
 	})
 }
 
@@ -388,9 +362,7 @@ func TestTransformIsAppliedBeforeAnyoneSees(t *testing.T) {
 		return p, nil
 	}
 	variants(t, twoPods, func(t *testing.T, b *bench) {
-		if err := b.SetTransform(strip); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.SetTransform(strip))
 		check := func(obj any) {
 			if obj.(*corev1.Pod).Spec.NodeName != "transformed" {
 				t.Errorf("%s@%d came through", name(obj), rvOf(obj))
@@ -406,9 +378,7 @@ func TestTransformIsAppliedBeforeAnyoneSees(t *testing.T) {
 		for _, obj := range b.GetStore().List() {
 			check(obj)
 		}
-		if err := b.SetTransform(strip); err == nil {
-			t.Error("set after the start")
-		}
+		assert.True(t, b.SetTransform(strip) != nil, "set after the start")
 	})
 }
 
@@ -424,17 +394,11 @@ func TestWatchErrorHandlerIsToldOfFailedRequests(t *testing.T) {
 			told = append(told,
 				err.Error())
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b.run()
 		b.end()
-		if len(told) == 0 || !strings.Contains(told[0], "broken") {
-			t.Errorf("told %v", told)
-		}
-		if err := b.SetWatchErrorHandler(nil); err == nil {
-			t.Error("set after the start")
-		}
+		assert.True(t, len(told) != 0 && strings.Contains(told[0], "broken"), "told %v", told)
+		assert.True(t, b.SetWatchErrorHandler(nil) != nil, "set after the start")
 	})
 }
 
@@ -456,9 +420,7 @@ func TestHandlersMayComeAndGoWhileEventsFlow(t *testing.T) {
 						return
 					}
 					b.Snapshot()
-					if err := ShutDownEventHandler(b.SharedIndexInformer, registration); err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, ShutDownEventHandler(b.SharedIndexInformer, registration))
 				}
 			})
 		}
@@ -510,9 +472,8 @@ func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T
 		b.end()
 		told := late.take()
 		for _, pod := range []string{"a", "b"} {
-			if n := strings.Count(strings.Join(told, " "), "+"+pod); n != 1 {
-				t.Errorf("the late handler was told OnAdd %d times for %s, want once: %q", n, pod, told)
-			}
+			n := strings.Count(strings.Join(told, " "), "+"+pod)
+			assert.Equal(t, n, 1, "the late handler was told OnAdd %d times for %s, want once: %q", n, pod, told)
 		}
 	})
 }
@@ -538,9 +499,8 @@ func TestLateHandlersKnowWhatTheStoreHolds(t *testing.T) {
 		synctest.Wait()
 		for i, v := range views {
 			state, strange := v.read()
-			if diff := cmp.Diff(b.stored(), state); diff != "" || len(strange) > 0 {
-				t.Errorf("handler %d: %v (-store +handler):\n%s", i, strange, diff)
-			}
+			diff := cmp.Diff(b.stored(), state)
+			assert.True(t, diff == "" && len(strange) == 0, "handler %d: %v (-store +handler):\n%s", i, strange, diff)
 		}
 		b.end()
 	})
@@ -560,25 +520,17 @@ func TestAfterTheEnd(t *testing.T) {
 		}
 		<-b.ended
 		<-registration.ShutdownChan()
-		if got := len(r.take()); got != 1 {
-			t.Errorf("%d calls, want only the one that was running", got)
-		}
-		if !b.IsStopped() {
-			t.Error("not stopped")
-		}
-		if _, err := b.AddEventHandler(r); err == nil {
-			t.Error("a handler was added")
-		}
-		if err := b.AddIndexers(indexer.Indexers{"x": indexer.MetaNamespaceIndexFunc}); err == nil {
-			t.Error("an indexer was added")
-		}
-		if err := b.RemoveEventHandler(registration); err != nil {
-			t.Error(err)
-		}
+		got := len(r.take())
+		assert.Equal(t, got, 1, "%d calls, want only the one that was running", got)
+		assert.True(t, b.IsStopped(), "not stopped")
+		_, err := b.AddEventHandler(r)
+		assert.True(t, err != nil, "a handler was added")
+		assert.True(t, b.AddIndexers(indexer.Indexers{"x": indexer.MetaNamespaceIndexFunc}) != nil,
+			"an indexer was added")
+		assert.NoError(t, b.RemoveEventHandler(registration))
 		b.Run(context.Background()) // returns at once
-		if got := len(b.stored()); got != 2 {
-			t.Errorf("the store holds %d objects, want the last state", got)
-		}
+		got = len(b.stored())
+		assert.Equal(t, got, 2, "the store holds %d objects, want the last state", got)
 	})
 }
 
@@ -591,12 +543,8 @@ func TestAnInformerThatNeverSyncsEnds(t *testing.T) {
 		b.run()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
-		if WaitFor(ctx, b.HasSyncedChecker()) {
-			t.Error("WaitFor says it has synced")
-		}
-		if WaitForCacheSync(ctx, clock.RealClock{}, b.HasSynced) {
-			t.Error("WaitForCacheSync says it has synced")
-		}
+		assert.False(t, WaitFor(ctx, b.HasSyncedChecker()), "WaitFor says it has synced")
+		assert.False(t, WaitForCacheSync(ctx, clock.RealClock{}, b.HasSynced), "WaitForCacheSync says it has synced")
 		b.end()
 	})
 }
@@ -611,20 +559,16 @@ func TestWaiting(t *testing.T) {
 			close(b.ended)
 		})
 		began := time.Now()
-		if !WaitFor(ctx, b.HasSyncedChecker()) || time.Since(began) != 0 {
-			t.Errorf("the store after %v", time.Since(began))
-		}
-		if !WaitFor(ctx, registration.HasSyncedChecker()) || time.Since(began) != 2*time.Second {
-			t.Errorf("the handler after %v, want the two seconds it takes", time.Since(began))
-		}
-		if !WaitForCacheSync(ctx, clock.RealClock{}, b.HasSynced, registration.HasSynced) {
-			t.Error("WaitForCacheSync")
-		}
+		assert.True(t, WaitFor(ctx, b.HasSyncedChecker()) && time.Since(began) == 0,
+			"the store after %v", time.Since(began))
+		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && time.Since(began) == 2*time.Second,
+			"the handler after %v, want the two seconds it takes", time.Since(began))
+		assert.True(t, WaitForCacheSync(ctx, clock.RealClock{}, b.HasSynced, registration.HasSynced),
+			"WaitForCacheSync")
 		cancel()
 		<-b.ended
-		if !WaitFor(ctx, b.HasSyncedChecker(), registration.HasSyncedChecker()) {
-			t.Error("what is done stays done, even if ctx is")
-		}
+		assert.True(t, WaitFor(ctx, b.HasSyncedChecker(), registration.HasSyncedChecker()),
+			"what is done stays done, even if ctx is")
 	})
 }
 
@@ -655,13 +599,10 @@ func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
 		b.deltas.handler = processor.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-gate }}
 		b.server.set("a")
 		synctest.Wait()
-		if b.deltasMu.TryLock() {
-			t.Fatal("the informer distributes nothing")
-		}
+		require.False(t, b.deltasMu.TryLock(), "the informer distributes nothing")
 		b.server.set("a")
-		if got := b.Snapshot(); got.Indexer.Objects != 2 || got.Indexer.ResourceVersion == "2" {
-			t.Errorf("%+v", got)
-		}
+		got := b.Snapshot()
+		assert.True(t, got.Indexer.Objects == 2 && got.Indexer.ResourceVersion != "2", "%+v", got)
 		close(gate)
 		b.end()
 	})
@@ -674,9 +615,7 @@ func TestNothingIsKeptAliveByTheLastBatch(t *testing.T) {
 		synctest.Wait()
 		b.end()
 		for i, txn := range b.deltas.txns[:cap(b.deltas.txns)] {
-			if txn.Object != nil || txn.Old != nil {
-				t.Errorf("slot %d: %v", i, txn)
-			}
+			assert.True(t, txn.Object == nil && txn.Old == nil, "slot %d: %v", i, txn)
 		}
 	})
 }
@@ -694,9 +633,8 @@ func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 				errBroken
 		}})
 		b.run()
-		if got := b.Snapshot().ProcessErrors; got != 1 {
-			t.Errorf("%d errors, want the list that has no keys", got)
-		}
+		got := b.Snapshot().ProcessErrors
+		assert.Equal(t, got, 1, "%d errors, want the list that has no keys", got)
 		b.end()
 	})
 }
@@ -710,23 +648,18 @@ func TestMutationDetectorCatchesAWriter(t *testing.T) {
 		h.OnAdd(p, false)
 		h.OnUpdate(p, q)
 		h.OnDelete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: p})
-		if err := d.compareObjects(); err != nil {
-			t.Errorf("no client wrote: %v", err)
-		}
+		assert.NoError(t, d.compareObjects(), "no client wrote")
 		time.Sleep(3 * time.Minute)
 		if err := d.compareObjects(); err != nil || len(d.retained) != 2 {
 			t.Errorf("retained %d, %v", len(d.retained), err)
 		}
 		q.Labels = map[string]string{"written": "to"}
-		if err := d.compareObjects(); err == nil || !strings.Contains(err.Error(), "pods") {
-			t.Errorf("q was written to: %v", err)
-		}
+		err := d.compareObjects()
+		assert.True(t, err != nil && strings.Contains(err.Error(), "pods"), "q was written to: %v", err)
 		q.Labels = nil
 		time.Sleep(3 * time.Minute)
 		d.compareObjects()
-		if len(d.retained) != 0 {
-			t.Errorf("%d are watched for ever", len(d.retained))
-		}
+		assert.Equal(t, len(d.retained), 0, "%d are watched for ever", len(d.retained))
 		wantCalls(t, inner, "+a@1", "~a@1>2", "-a@1?")
 	})
 }
@@ -736,9 +669,8 @@ func TestMutationDetectorRuns(t *testing.T) {
 		b.run()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if got := len(b.detector.watched); got != 2 {
-			t.Errorf("%d watched, want 2", got)
-		}
+		got := len(b.detector.watched)
+		assert.Equal(t, got, 2, "%d watched, want 2", got)
 		b.end()
 	}, func(cfg *Config) { cfg.DetectMutations = true })
 }

@@ -24,8 +24,10 @@ import (
 	handlers "listwatch/chapters/08-handlers"
 	listwatch "listwatch/chapters/09-listwatch"
 	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -65,9 +67,7 @@ func inCluster(t *testing.T, body func(t *testing.T, c *cluster)) {
 
 func (c *cluster) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 }
 
 func (c *cluster) serverHalf() http.Handler {
@@ -200,9 +200,7 @@ func (o *observer) expect(t *testing.T, who string, want ...string) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !slices.Equal(o.seen, want) {
-		t.Errorf("%s saw\n%q, want\n%q", who, o.seen, want)
-	}
+	assert.EqualSlices(t, o.seen, want, "%s saw\n%q, want\n%q", who, o.seen, want)
 }
 
 func onNode(name string) func(*metav1.ListOptions) {
@@ -235,9 +233,8 @@ func TestTheLifeOfOnePodIsKnownInAdvance(t *testing.T) {
 		// r1 created, r2 bound, r3 arrived, r4 running, r5 succeeded
 		rv := func(typ string, n int) string { return fmt.Sprintf("%s a %d", typ, first+n-1) }
 		pod := c.get("a")
-		if pod.Status.Phase != corev1.PodSucceeded || pod.ResourceVersion != fmt.Sprint(first+4) {
-			t.Fatalf("a is %s at %s, want Succeeded at %d", pod.Status.Phase, pod.ResourceVersion, first+4)
-		}
+		require.True(t, pod.Status.Phase == corev1.PodSucceeded && pod.ResourceVersion == fmt.Sprint(first+4),
+			"a is %s at %s, want Succeeded at %d", pod.Status.Phase, pod.ResourceVersion, first+4)
 		// Nothing runs any more, so there is nothing to wait for. Still a deletion is two writes: r6 sets
 		// deletionTimestamp, with a grace period of 0, and r7 is the end.
 		c.delete("a", metav1.NewDeleteOptions(30))
@@ -271,9 +268,8 @@ func TestAPodThatIsDeletedIsGivenTimeToStop(t *testing.T) {
 		}
 		c.delete("a", &metav1.DeleteOptions{})
 		settle(5*time.Second - 1)
-		if pod := c.get("a"); pod.DeletionTimestamp == nil {
-			t.Error("a has no deletionTimestamp while it stops")
-		}
+		pod := c.get("a")
+		assert.True(t, pod.DeletionTimestamp != nil, "a has no deletionTimestamp while it stops")
 		settle(1)
 		first := 0
 		_, err := fmt.Sscan(created.ResourceVersion, &first)
@@ -312,9 +308,8 @@ func TestAPodForAnotherSchedulerIsLeftAlone(t *testing.T) {
 		synctest.Wait()
 		c.create("a", func(p *corev1.Pod) { p.Spec.SchedulerName = "none" })
 		settle(time.Minute)
-		if pod := c.get("a"); pod.Spec.NodeName != "" {
-			t.Errorf("a was bound to %q", pod.Spec.NodeName)
-		}
+		pod := c.get("a")
+		assert.Equal(t, pod.Spec.NodeName, "", "a was bound to")
 	})
 }
 
@@ -340,9 +335,8 @@ func TestTwoSchedulersBindAPodOnce(t *testing.T) {
 		}
 		// However the races went, both know where every pod is.
 		got, same := one.Snapshot().Nodes, two.Snapshot().Nodes
-		if got["node1"]+got["node2"] != n || got["node1"] != same["node1"] || got["node2"] != same["node2"] {
-			t.Errorf("one counts %v, the other %v, want the same %d pods", got, same, n)
-		}
+		assert.True(t, got["node1"]+got["node2"] == n && got["node1"] == same["node1"] && got["node2"] == same["node2"],
+			"one counts %v, the other %v, want the same %d pods", got, same, n)
 	})
 }
 
@@ -360,9 +354,7 @@ func TestAKubeletThatLooksAtAnOldStateIsRefused(t *testing.T) {
 		stale.Labels = map[string]string{"new": "label"}
 		c.must(c.client.Put().Namespace("default").Resource("pods").Name("a").Body(stale).Do(c.ctx).Error())
 		setRunning(&old.Status, old, "10.9.9.9", time.Now())
-		if err := kubelet.updateStatus(c.ctx, old); err == nil {
-			t.Error("a status decided about an old state was accepted")
-		}
+		assert.True(t, kubelet.updateStatus(c.ctx, old) != nil, "a status decided about an old state was accepted")
 		settle(2 * time.Second)
 		pod := c.get("a")
 		if pod.Status.Phase != corev1.PodRunning || pod.Labels["new"] != "label" || pod.Status.PodIP == "10.9.9.9" {
@@ -407,9 +399,7 @@ func TestProbesTellWhatAControllerDid(t *testing.T) {
 			"kubelet-node1: it will start then", "kubelet-node1: default/a: start is done",
 			"kubelet-node1: default/a is Running: nothing to do",
 		} {
-			if !slices.Contains(told, want) {
-				t.Errorf("not said: %q; said was %q", want, told)
-			}
+			assert.True(t, slices.Contains(told, want), "not said: %q; said was %q", want, told)
 		}
 	})
 }

@@ -10,7 +10,9 @@ import (
 	"k8s.io/utils/clock"
 
 	indexer "listwatch/chapters/11-indexer"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 func testPod(name string, change func(*corev1.Pod)) *corev1.Pod {
@@ -53,9 +55,8 @@ func TestTheNextStepFollowsFromWhatThePodSays(t *testing.T) {
 		}, stop},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := nextStep(testPod("a", c.change)); got != c.want {
-				t.Errorf("next step %q, want %q", got, c.want)
-			}
+			got := nextStep(testPod("a", c.change))
+			assert.Equal(t, got, c.want, "next step %q, want %q", got, c.want)
 		})
 	}
 }
@@ -67,9 +68,8 @@ func TestAPodStopsWithinItsGracePeriod(t *testing.T) {
 		want  time.Duration
 	}{{30, 5 * time.Second}, {2, 2 * time.Second}, {0, 0}} {
 		pod := testPod("a", func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = &c.grace })
-		if got := k.takes(stop, pod); got != c.want {
-			t.Errorf("with %d s of grace stopping takes %v, want %v", c.grace, got, c.want)
-		}
+		got := k.takes(stop, pod)
+		assert.Equal(t, got, c.want, "with %d s of grace stopping takes %v, want %v", c.grace, got, c.want)
 	}
 }
 
@@ -119,15 +119,13 @@ func TestStatusTellsTheLifeOfAPod(t *testing.T) {
 		second(2)) {
 		t.Errorf("after the end: %+v", status)
 	}
-	if got := condition(status, corev1.PodReady); got.Status != corev1.ConditionFalse || got.Reason != "PodCompleted" {
-		t.Errorf("Ready is %+v, want False", got)
-	}
+	got := condition(status, corev1.PodReady)
+	assert.True(t, got.Status == corev1.ConditionFalse && got.Reason == "PodCompleted", "Ready is %+v, want False", got)
 	if got := condition(status, corev1.PodInitialized); !got.LastTransitionTime.Equal(&metav1.Time{Time: second(1)}) {
 		t.Errorf("Initialized changed at %v, want 1 s: it did not change since", got.LastTransitionTime)
 	}
-	if got := condition(status, corev1.PodScheduled); got.Status != corev1.ConditionTrue {
-		t.Error("the scheduler's condition is gone")
-	}
+	got = condition(status, corev1.PodScheduled)
+	assert.Equal(t, got.Status, corev1.ConditionTrue, "the scheduler's condition is gone")
 }
 
 func condition(status *corev1.PodStatus, typ corev1.PodConditionType) corev1.PodCondition {
@@ -148,15 +146,12 @@ func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
 	}}
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	looks := func(want ...string) {
 		t.Helper()
-		if got := q.Len(); got != len(want) {
-			t.Fatalf("%d keys queued, want %v", got, want)
-		}
+		got := q.Len()
+		require.Equal(t, got, len(want), "%d keys queued, want %v", got, want)
 		for _, key := range want {
 			mustGet(t, q, key)
 			q.Done(key)
@@ -173,10 +168,9 @@ func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
 	must(u.Replace([]any{testPod("d", func(p *corev1.Pod) { p.ManagedFields = make([]metav1.ManagedFieldsEntry, 1) })},
 		"2"))
 	looks("default/a", "default/c", "default/d") // a and c are gone, and that is news
-	if obj, _, _ := u.GetByKey("default/d"); transformed != 6 || obj.(*corev1.Pod).ManagedFields != nil {
-		t.Errorf("%d objects were transformed, and %v is stored; want the 6 that came, without managed fields",
-			transformed, obj)
-	}
+	obj, _, _ := u.GetByKey("default/d")
+	assert.True(t, transformed == 6 && obj.(*corev1.Pod).ManagedFields == nil,
+		"%d objects were transformed, and %v is stored; want the 6 that came, without managed fields", transformed, obj)
 }
 
 func TestNodesGiveOutDifferentAddresses(t *testing.T) {
@@ -188,10 +182,8 @@ func TestNodesGiveOutDifferentAddresses(t *testing.T) {
 	} {
 		config := KubeletConfig{NodeName: c.node}
 		setKubeletDefaults(&config)
-		if config.HostIP != c.hostIP || config.PodCIDR.String() != c.podCIDR {
-			t.Errorf("%s is %s with pods in %s, want %s and %s", c.node, config.HostIP, config.PodCIDR, c.hostIP,
-				c.podCIDR)
-		}
+		assert.True(t, config.HostIP == c.hostIP && config.PodCIDR.String() == c.podCIDR,
+			"%s is %s with pods in %s, want %s and %s", c.node, config.HostIP, config.PodCIDR, c.hostIP, c.podCIDR)
 	}
 }
 
@@ -203,9 +195,7 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 	}
 	taken := map[string]bool{"10.1.0.2": true, "10.1.0.4": true}
 	for ip := range taken {
-		if err := k.store.Cache.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, k.store.Cache.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })))
 	}
 	for range 5 {
 		ip := k.allocateIP()
@@ -214,15 +204,11 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 		}
 		taken[ip] = true
 	}
-	if ip := k.allocateIP(); ip != "10.1.0.1" {
-		t.Errorf("after the range went around comes %s, want 10.1.0.1", ip)
-	}
+	ip := k.allocateIP()
+	assert.Equal(t, ip, "10.1.0.1", "after the range went around comes %s, want 10.1.0.1", ip)
 	for ip := range taken {
-		if err := k.store.Cache.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, k.store.Cache.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })))
 	}
-	if ip := k.allocateIP(); ip != "10.1.0.2" {
-		t.Errorf("from a range that is full comes %s, want the next one, 10.1.0.2", ip)
-	}
+	ip = k.allocateIP()
+	assert.Equal(t, ip, "10.1.0.2", "from a range that is full comes %s, want the next one, 10.1.0.2", ip)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 )
 
@@ -97,17 +98,14 @@ func wantAnswers(t *testing.T, o *overtaking, want ...int) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !slices.Equal(o.answers, want) {
-		t.Errorf("its requests were answered by %v, want %v", o.answers, want)
-	}
+	assert.EqualSlices(t, o.answers, want, "its requests were answered by %v, want %v", o.answers, want)
 }
 
 func wantAtRest(t *testing.T, scheduler *Scheduler, nodes map[string]int) {
 	t.Helper()
 	got := scheduler.Snapshot()
-	if !maps.Equal(got.Nodes, nodes) || got.Queue.Len+got.Queue.Waiting+len(got.Queue.Processing) != 0 {
-		t.Errorf("in the end the scheduler holds %+v, want %v and an empty queue", got, nodes)
-	}
+	assert.True(t, maps.Equal(got.Nodes, nodes) && got.Queue.Len+got.Queue.Waiting+len(got.Queue.Processing) == 0,
+		"in the end the scheduler holds %+v, want %v and an empty queue", got, nodes)
 }
 
 // TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone: its binding arrives a moment after another one. It does not
@@ -124,9 +122,8 @@ func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
 		_, err := fmt.Sscan(created.ResourceVersion, &first)
 		c.must(err)
 		all.expect(t, "who watches all pods", fmt.Sprint("ADDED a ", first), fmt.Sprint("MODIFIED a ", first+1))
-		if pod := c.get("a"); pod.Spec.NodeName != "node2" {
-			t.Errorf("a is on %q, want the rival's node2", pod.Spec.NodeName)
-		}
+		pod := c.get("a")
+		assert.Equal(t, pod.Spec.NodeName, "node2", "a is on %q, want the rival's node2", pod.Spec.NodeName)
 		wantAnswers(t, late, http.StatusConflict)
 		wantAtRest(t, scheduler, map[string]int{"node1": 0, "node2": 1})
 		var delays, looks []string
@@ -139,12 +136,10 @@ func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
 				looks = append(looks, r.Text)
 			}
 		}
-		if want := []string{"5 ms"}; !slices.Equal(delays, want) {
-			t.Errorf("looked again after %v, want %v", delays, want)
-		}
-		if len(looks) == 0 || looks[0] != "default/a is on node2: nothing to do" {
-			t.Errorf("its looks found %q, want first that a is on node2", looks)
-		}
+		want := []string{"5 ms"}
+		assert.EqualSlices(t, delays, want, "looked again after %v, want %v", delays, want)
+		assert.True(t, len(looks) != 0 && looks[0] == "default/a is on node2: nothing to do",
+			"its looks found %q, want first that a is on node2", looks)
 	})
 }
 
@@ -216,9 +211,8 @@ func TestASchedulerCountsBeforeItDecides(t *testing.T) {
 		}
 		c.schedule(nil)
 		settle(time.Minute)
-		if pod := c.get("a"); pod.Spec.NodeName != "node2" {
-			t.Errorf("a is on %q, want node2, which is empty", pod.Spec.NodeName)
-		}
+		pod := c.get("a")
+		assert.Equal(t, pod.Spec.NodeName, "node2", "a is on %q, want node2, which is empty", pod.Spec.NodeName)
 	})
 }
 
@@ -228,9 +222,7 @@ func TestAStepForAPodThatIsGoneIsDone(t *testing.T) {
 		kubelet := c.node("node1", nil)
 		synctest.Wait()
 		for _, step := range []podStep{admit, stop} {
-			if err := kubelet.do(context.Background(), step, testPod("gone", nil)); err != nil {
-				t.Errorf("%s: %v", step, err)
-			}
+			assert.NoError(t, kubelet.do(context.Background(), step, testPod("gone", nil)), step)
 		}
 	})
 }

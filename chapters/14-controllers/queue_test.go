@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,8 +12,10 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -38,12 +39,9 @@ func inBubble(t *testing.T, body func(t *testing.T, q *RateLimitingQueue)) {
 
 func mustGet(t *testing.T, q *RateLimitingQueue, want string) {
 	t.Helper()
-	if q.Len() == 0 {
-		t.Fatalf("queue is empty, want %q in it", want)
-	}
-	if got, shutdown := q.Get(); got != want || shutdown {
-		t.Fatalf("Get() = %q, %v; want %q, false", got, shutdown, want)
-	}
+	require.True(t, q.Len() != 0, "queue is empty, want %q in it", want)
+	got, shutdown := q.Get()
+	require.True(t, got == want && !shutdown, "Get() = %q, %v; want %q, false", got, shutdown, want)
 }
 
 func TestManyAddsBeforeAGetAreOneGet(t *testing.T) {
@@ -53,9 +51,8 @@ func TestManyAddsBeforeAGetAreOneGet(t *testing.T) {
 		}
 		mustGet(t, q, "default/a")
 		q.Done("default/a")
-		if got := q.Len(); got != 0 {
-			t.Errorf("%d keys left, want 0", got)
-		}
+		got := q.Len()
+		assert.Equal(t, got, 0, "%d keys left, want 0", got)
 	})
 }
 
@@ -75,12 +72,9 @@ func TestTheArrayLetsGoOfAKeyThatWasTaken(t *testing.T) {
 	q.Add("a")
 	q.Add("b")
 	slots := q.queue
-	if key, _ := q.Get(); key != "a" {
-		t.Fatalf("Get() = %q, want a", key)
-	}
-	if slots[0] != "" || slots[1] != "b" {
-		t.Errorf("the slots hold %q, want only b", slots)
-	}
+	key, _ := q.Get()
+	require.Equal(t, key, "a", "Get() = %q, want a", key)
+	assert.True(t, slots[0] == "" && slots[1] == "b", "the slots hold %q, want only b", slots)
 }
 
 func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
@@ -95,9 +89,8 @@ func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
 		q.Done("a")
 		mustGet(t, q, "a")
 		q.Done("a")
-		if got := q.Len(); got != 0 {
-			t.Errorf("%d keys left, want 0", got)
-		}
+		got := q.Len()
+		assert.Equal(t, got, 0, "%d keys left, want 0", got)
 	})
 }
 
@@ -162,12 +155,8 @@ func TestABurstOfUpdatesIsAHandfulOfReconciles(t *testing.T) {
 		}
 		q.ShutDown()
 		g.Wait()
-		if seen != 1000 {
-			t.Errorf("the last reconcile saw state %d, want 1000", seen)
-		}
-		if reconciles < 2 || reconciles > 5 {
-			t.Errorf("%d reconciles, want a handful", reconciles)
-		}
+		assert.Equal(t, seen, 1000, "the last reconcile saw state %d, want 1000", seen)
+		assert.True(t, reconciles >= 2 && reconciles <= 5, "%d reconciles, want a handful", reconciles)
 	})
 }
 
@@ -176,12 +165,9 @@ func TestAddAfterAddsWhenTheDelayHasRunOut(t *testing.T) {
 		q.AddAfter("a", 5*time.Second)
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()
-		if got := q.Len(); got != 0 {
-			t.Fatalf("added before its time")
-		}
-		if got := q.Snapshot().Waiting; got != 1 {
-			t.Errorf("%d keys wait, want 1", got)
-		}
+		require.Equal(t, q.Len(), 0, "added before its time")
+		got := q.Snapshot().Waiting
+		assert.Equal(t, got, 1, "%d keys wait, want 1", got)
 		time.Sleep(1)
 		synctest.Wait()
 		mustGet(t, q, "a")
@@ -200,9 +186,8 @@ func TestTheEarlierOfTwoDelaysCountsAndFiresOnce(t *testing.T) {
 				q.Done("a")
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
-				if got := q.Len(); got != 0 {
-					t.Errorf("fired %d more times, want 0", got)
-				}
+				got := q.Len()
+				assert.Equal(t, got, 0, "fired %d more times, want 0", got)
 			})
 		})
 	}
@@ -240,14 +225,12 @@ func TestAddAfterBlocksAtAThousandUntilTheLoopTakesThem(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		if sent != waitingForAddSize {
-			t.Errorf("%d AddAfter returned without a waiting loop, want %d", sent, waitingForAddSize)
-		}
+		assert.Equal(t, sent, waitingForAddSize,
+			"%d AddAfter returned without a waiting loop, want %d", sent, waitingForAddSize)
 		q.ShutDown()
 		g.Wait() // ShutDown lets the blocked one go
-		if sent != waitingForAddSize+1 {
-			t.Errorf("%d AddAfter returned after ShutDown, want %d", sent, waitingForAddSize+1)
-		}
+		assert.Equal(t, sent, waitingForAddSize+1,
+			"%d AddAfter returned after ShutDown, want %d", sent, waitingForAddSize+1)
 	})
 }
 
@@ -259,16 +242,14 @@ func TestFailuresDoubleTheDelayUntilForgotten(t *testing.T) {
 			q.AddRateLimited("a")
 			key, _ := q.Get()
 			q.Done(key)
-			if got := time.Since(start); got != want {
-				t.Errorf("came back after %v, want %v", got, want)
-			}
+			got := time.Since(start)
+			assert.Equal(t, got, want, "came back after %v, want %v", got, want)
 		}
 		for _, want := range []time.Duration{5, 10, 20, 40, 80} {
 			fail(want * time.Millisecond)
 		}
-		if got := q.NumRequeues("a"); got != 5 {
-			t.Errorf("NumRequeues = %d, want 5", got)
-		}
+		got := q.NumRequeues("a")
+		assert.Equal(t, got, 5, "NumRequeues = %d, want 5", got)
 		q.Forget("a")
 		fail(5 * time.Millisecond)
 	})
@@ -280,9 +261,7 @@ func TestTheDelayOfAKeyNeverExceedsAThousandSeconds(t *testing.T) {
 	for range 200 {
 		got = r.When("a")
 	}
-	if got != maxDelay {
-		t.Errorf("the 200th delay is %v, want %v", got, maxDelay)
-	}
+	assert.Equal(t, got, maxDelay, "the 200th delay is %v, want %v", got, maxDelay)
 }
 
 func TestTheBucketSlowsDownWhatNoKeyAloneWould(t *testing.T) {
@@ -292,14 +271,12 @@ func TestTheBucketSlowsDownWhatNoKeyAloneWould(t *testing.T) {
 			delays = append(delays, q.AddRateLimited(string(rune('A'+i))))
 		}
 		for i, delay := range delays[:bucketBurst] {
-			if delay != 5*time.Millisecond {
-				t.Errorf("failure %d waits %v, want 5ms: the burst is not spent", i, delay)
-			}
+			assert.Equal(t, delay, 5*time.Millisecond,
+				"failure %d waits %v, want 5ms: the burst is not spent", i, delay)
 		}
 		want := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond}
-		if got := delays[bucketBurst:]; !slices.Equal(got, want) {
-			t.Errorf("beyond the burst failures wait %v, want %v", got, want)
-		}
+		got := delays[bucketBurst:]
+		assert.EqualSlices(t, got, want, "beyond the burst failures wait %v, want %v", got, want)
 	})
 }
 
@@ -311,9 +288,8 @@ func TestShutDownLetsWorkersFinishWhatIsQueued(t *testing.T) {
 		q.Add("c")
 		mustGet(t, q, "a")
 		mustGet(t, q, "b")
-		if key, shutdown := q.Get(); !shutdown {
-			t.Errorf("Get() = %q after the last key, want shutdown", key)
-		}
+		key, shutdown := q.Get()
+		assert.True(t, shutdown, "Get() = %q after the last key, want shutdown", key)
 	})
 }
 
@@ -366,9 +342,8 @@ func TestAKeyWantedAgainIsWorkedOnceMoreAfterShutDown(t *testing.T) {
 		q.Done("a")
 		mustGet(t, q, "a")
 		q.Done("a")
-		if _, shutdown := q.Get(); !shutdown {
-			t.Error("want shutdown")
-		}
+		_, shutdown := q.Get()
+		assert.True(t, shutdown, "want shutdown")
 	})
 }
 
@@ -401,9 +376,8 @@ func TestSuccessEndsTheMemoryOfFailures(t *testing.T) {
 		for _, want := range []time.Duration{0, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond} {
 			process(want)
 		}
-		if got := q.NumRequeues("a"); got != 0 {
-			t.Errorf("%d failures are remembered after a success", got)
-		}
+		got := q.NumRequeues("a")
+		assert.Equal(t, got, 0, "%d failures are remembered after a success", got)
 		m.failures = 1
 		q.Add("a")
 		process(0)
@@ -427,12 +401,8 @@ func TestProbesTellTheLifeOfAKey(t *testing.T) {
 		{probe.WorkAdded, 1}}
 	var got []moment
 	for _, r := range records {
-		if r.Key != "a" || r.Subject != "scheduler" {
-			t.Errorf("%v is about %q of %q", r.Point, r.Key, r.Subject)
-		}
+		assert.True(t, r.Key == "a" && r.Subject == "scheduler", "%v is about %q of %q", r.Point, r.Key, r.Subject)
 		got = append(got, moment{r.Point, r.Args[0]})
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	assert.EqualSlices(t, got, want)
 }

@@ -9,20 +9,19 @@ import (
 
 	deltafifo "listwatch/chapters/10-deltafifo"
 	processor "listwatch/chapters/12-processor"
+	"listwatch/internal/check/assert"
 )
 
 func assume(t *testing.T, c *schedulerCache, key, want string) {
 	t.Helper()
-	if got, err := c.assume(key); got != want || err != nil {
-		t.Errorf("%s goes to %q, %v; want %q", key, got, err, want)
-	}
+	got, err := c.assume(key)
+	assert.True(t, got == want && err == nil, "%s goes to %q, %v; want %q", key, got, err, want)
 }
 
 func wantCounts(t *testing.T, c *schedulerCache, want map[string]int) {
 	t.Helper()
-	if got := c.counts(); !maps.Equal(got, want) {
-		t.Errorf("nodes hold %v, want %v", got, want)
-	}
+	got := c.counts()
+	assert.True(t, maps.Equal(got, want), "nodes hold %v, want %v", got, want)
 }
 
 func TestLeastPodsSpreadsABurstThatTheInformerHasNotSeen(t *testing.T) {
@@ -73,9 +72,8 @@ func TestAPodBoundByAnotherCountsWhereItIs(t *testing.T) {
 func TestADecisionThatComesTooLateIsNotMade(t *testing.T) {
 	c := newSchedulerCache([]string{"node1", "node2"}, LeastPods)
 	c.update("a", "node2")
-	if node, err := c.assume("a"); !errors.Is(err, errPlaced) {
-		t.Errorf("assumed %q, %v, want that it has a node", node, err)
-	}
+	node, err := c.assume("a")
+	assert.True(t, errors.Is(err, errPlaced), "assumed %q, %v, want that it has a node", node, err)
 	c.forget("a")
 	wantCounts(t, c, map[string]int{"node1": 0, "node2": 1})
 	c.update("a", "") // another pod of that name
@@ -83,9 +81,8 @@ func TestADecisionThatComesTooLateIsNotMade(t *testing.T) {
 }
 
 func TestWithoutNodesThereIsNoDecision(t *testing.T) {
-	if _, err := newSchedulerCache(nil, LeastPods).assume("a"); err == nil {
-		t.Error("assumed a node of none")
-	}
+	_, err := newSchedulerCache(nil, LeastPods).assume("a")
+	assert.True(t, err != nil, "assumed a node of none")
 }
 
 // TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed: a tombstone has a key, and perhaps an old state of the pod or

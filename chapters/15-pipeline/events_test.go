@@ -1,13 +1,15 @@
 package pipeline
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // Events are forgotten an hour after they were reported last; nothing else is.
@@ -23,9 +25,7 @@ func TestEventsExpire(t *testing.T) {
 		}
 		names := func() (names []string) {
 			list := &corev1.EventList{}
-			if err := w.client.Get().Namespace("default").Resource("events").Do(t.Context()).Into(list); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.client.Get().Namespace("default").Resource("events").Do(t.Context()).Into(list))
 			for _, event := range list.Items {
 				names = append(names, event.Name)
 			}
@@ -39,25 +39,18 @@ func TestEventsExpire(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		again := &corev1.Event{}
 		request := w.client.Get().Namespace("default").Resource("events").Name("b")
-		if err := request.Do(t.Context()).Into(again); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, request.Do(t.Context()).Into(again))
 		again.Count = 2
 		if err := w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(t.Context()).
 			Error(); err != nil {
 			t.Fatal(err)
 		}
-		if got := names(); !slices.Equal(got, []string{"a", "b"}) {
-			t.Errorf("after half an hour: got %v", got)
-		}
+		assert.EqualSlices(t, names(), []string{"a", "b"}, "after half an hour")
 		time.Sleep(35 * time.Minute)
-		if got := names(); !slices.Equal(got, []string{"b"}) {
-			t.Errorf("after an hour: got %v, want b, which was reported again", got)
-		}
+		assert.EqualSlices(t, names(), []string{"b"}, "after an hour")
 		time.Sleep(30 * time.Minute)
-		if got := names(); len(got) != 0 {
-			t.Errorf("in the end: got %v", got)
-		}
+		got := names()
+		assert.Equal(t, len(got), 0, "in the end: got %v", got)
 		if err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).
 			Error(); err != nil {
 			t.Errorf("what has no time to live: %v", err)
@@ -75,9 +68,7 @@ func TestAWatchWithoutACacheGetsOneBookmark(t *testing.T) {
 		}
 		for resource, want := range map[string]bool{"configmaps": true, "events": false} {
 			stream, err := w.client.ListWatch(resource, "default", nil).Watch(t.Context(), opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "beside-" + resource}}
 			if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).
 				Error(); err != nil {
@@ -89,9 +80,7 @@ func TestAWatchWithoutACacheGetsOneBookmark(t *testing.T) {
 					bookmarks++
 				}
 			}
-			if bookmarks == 0 || bookmarks > 1 != want {
-				t.Errorf("%s: %d bookmarks", resource, bookmarks)
-			}
+			assert.True(t, bookmarks != 0 && bookmarks > 1 == want, "%s: %d bookmarks", resource, bookmarks)
 		}
 	})
 }

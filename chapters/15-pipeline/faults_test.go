@@ -27,7 +27,9 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
@@ -61,9 +63,8 @@ func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t
 			ListerWatcher: listwatch.NewListWatch(s.rest(s.wire), "pods", metav1.NamespaceAll,
 				func(opts *metav1.ListOptions) { opts.LabelSelector = "app=x" }),
 		})
-		if _, err := s.informer.AddEventHandler(s.handler); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.informer.AddEventHandler(s.handler)
+		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{}) // closed when the informer has ended
 		new(routine.Group).Go(context.Background(), "informer.Run", func(context.Context) {
@@ -97,9 +98,7 @@ func (s *site) startServer(t *testing.T) {
 	t.Helper()
 	server, err := NewServer(ServerConfig{Client: s.store, Clock: clock.RealClock{}, UseWatchList: true,
 		RingCapacity: s.capacity})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	listener := pipenet.Listen()
 	s.listener.Store(listener)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -116,9 +115,7 @@ func (s *site) startServer(t *testing.T) {
 		cancel()
 		serverRuns.Wait()
 	}
-	if err := server.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.WaitReady(t.Context()))
 	// The clients have noticed by now which of their connections broke: none will send a write over such a one, which
 	// cannot be tried again.
 	synctest.Wait()
@@ -173,9 +170,7 @@ func (s *site) set(t *testing.T, name string, visible bool) {
 	}
 	pod := podNamed(name, corev1.RestartPolicyAlways)
 	pod.Labels["app"] = app
-	if err := s.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error())
 }
 
 // remove deletes a pod, if it is there.
@@ -192,9 +187,7 @@ func (s *site) check(t *testing.T, when string) {
 	var list corev1.PodList
 	err := s.client.Get().Resource("pods").VersionedParams(&metav1.ListOptions{LabelSelector: "app=x"}).
 		Do(t.Context()).Into(&list)
-	if err != nil {
-		t.Fatalf("%s: %v", when, err)
-	}
+	require.NoError(t, err, when)
 	want := map[string]string{}
 	for i := range list.Items {
 		want["default/"+list.Items[i].Name] = list.Items[i].ResourceVersion
@@ -203,15 +196,10 @@ func (s *site) check(t *testing.T, when string) {
 	for _, obj := range s.informer.GetStore().List() {
 		stored["default/"+obj.(*corev1.Pod).Name] = obj.(*corev1.Pod).ResourceVersion
 	}
-	if diff := cmp.Diff(want, stored); diff != "" {
-		t.Fatalf("%s: store (-server +store):\n%s", when, diff)
-	}
-	if diff := cmp.Diff(want, s.handler.known()); diff != "" {
-		t.Fatalf("%s: handler (-server +handler):\n%s", when, diff)
-	}
-	if strange := s.handler.strange(); len(strange) > 0 {
-		t.Fatalf("%s: the handler was told %q", when, strange)
-	}
+	require.Equal(t, cmp.Diff(want, stored), "", "%s: store (-server +store):\n", when)
+	require.Equal(t, cmp.Diff(want, s.handler.known()), "", "%s: handler (-server +handler):\n", when)
+	strange := s.handler.strange()
+	require.True(t, len(strange) == 0, "%s: the handler was told %q", when, strange)
 }
 
 // follower is a handler that believes what it is told, and notes what cannot be: the same news twice, a step that is
@@ -408,9 +396,7 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				after, _, _ := s.wire.counts()
 				frame := after - before
-				if frame < 100 {
-					t.Fatalf("the frame of an event has %d bytes", frame)
-				}
+				require.True(t, frame >= 100, "the frame of an event has %d bytes", frame)
 				_, _, initial := s.wire.counts()
 				for n := range frame + 1 {
 					time.Sleep(2 * time.Second) // a watch that ends within a second is another story
@@ -425,12 +411,8 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 					s.check(t, fmt.Sprintf("cut after %d bytes", n))
 				}
 				_, cuts, initialNow := s.wire.counts()
-				if cuts < frame {
-					t.Errorf("got %d cuts, want one at each of %d bytes", cuts, frame)
-				}
-				if initialNow != initial {
-					t.Errorf("the state was asked for %d times more", initialNow-initial)
-				}
+				assert.True(t, cuts >= frame, "got %d cuts, want one at each of %d bytes", cuts, frame)
+				assert.Equal(t, initialNow, initial, "the state was asked for %d times more", initialNow-initial)
 			})
 		})
 	}
@@ -464,9 +446,8 @@ func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 					time.Sleep(5 * time.Minute)
 					s.check(t, "after")
 					_, _, initialNow := s.wire.counts()
-					if relisted := initialNow > initial; relisted != (capacity == 10) {
-						t.Errorf("ring of %d: the state was asked for %d times more", capacity, initialNow-initial)
-					}
+					assert.Equal(t, initialNow > initial, capacity == 10,
+						"ring of %d: the state was asked for %d times more", capacity, initialNow-initial)
 				})
 			})
 		}

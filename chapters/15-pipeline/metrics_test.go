@@ -4,6 +4,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
 )
 
 func TestWhatTheClientsCountIsServedToo(t *testing.T) {
@@ -16,9 +18,8 @@ func TestWhatTheClientsCountIsServedToo(t *testing.T) {
 			`rest_client_request_size_bytes_count{host="pipe",verb="POST"} `,
 			`apiserver_current_inflight_requests{request_kind="readOnly"} `,
 		} {
-			if !strings.Contains(answer.Body.String(), line) {
-				t.Errorf("no line begins with %s in\n%s", line, answer.Body)
-			}
+			assert.True(t, strings.Contains(answer.Body.String(), line),
+				"no line begins with %s in\n%s", line, answer.Body)
 		}
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/mvcc"
 )
 
@@ -26,9 +28,7 @@ func (w *world) createLease(t *testing.T, namespace string) {
 	t.Helper()
 	if namespace != metav1.NamespaceDefault {
 		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-		if err := w.client.Post().Resource("namespaces").Body(object).Do(t.Context()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.client.Post().Resource("namespaces").Body(object).Do(t.Context()).Error())
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	if err := w.leases().Post().Namespace(namespace).Resource("leases").Body(lease).Do(t.Context()).
@@ -48,35 +48,27 @@ func TestACacheOnDemandBeginsWithItsFirstWatch(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		w.createLease(t, "default")
 		w.createLease(t, "n")
-		if err := w.client.Delete().Resource("namespaces").Name("n").Do(t.Context()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.client.Delete().Resource("namespaces").Name("n").Do(t.Context()).Error())
 		time.Sleep(time.Minute)
 		list := &coordinationv1.LeaseList{}
 		if err := w.leases().Get().Resource("leases").Do(t.Context()).Into(list); err != nil || len(list.Items) != 1 {
 			t.Fatalf("got %v, %v, want the lease in default", list.Items, err)
 		}
-		if got := w.cached(); len(got) != 4 {
-			t.Errorf("before anyone watches: got caches of %v", got)
-		}
+		got := w.cached()
+		assert.Equal(t, len(got), 4, "before anyone watches: got caches of %v", got)
 		var watches []watch.Interface
 		for range 3 {
 			stream, err := w.leases().Get().Resource("leases").Param("watch", "true").Watch(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			watches = append(watches, stream)
 		}
 		for _, each := range watches {
 			event := <-each.ResultChan()
-			if lease, ok := event.Object.(*coordinationv1.Lease); !ok || event.Type != watch.Added ||
-				lease.Name != "a" {
-				t.Errorf("got %+v", event)
-			}
+			lease, ok := event.Object.(*coordinationv1.Lease)
+			assert.True(t, ok && event.Type == watch.Added && lease.Name == "a", "got %+v", event)
 		}
-		if got := w.cached(); len(got) != 5 || got[4] != "leases" {
-			t.Errorf("while leases are watched: got caches of %v", got)
-		}
+		got = w.cached()
+		assert.True(t, len(got) == 5 && got[4] == "leases", "while leases are watched: got caches of %v", got)
 		lists := w.leases().Get().Resource("leases").Param("resourceVersion", "0")
 		if err := lists.Do(t.Context()).Into(list); err != nil || len(list.Items) != 1 {
 			t.Errorf("from the cache: got %v, %v", list.Items, err)

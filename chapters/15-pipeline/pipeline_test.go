@@ -6,14 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +21,9 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -46,9 +46,7 @@ func inWorld(t *testing.T, change func(*ServerConfig, *ClientConfig), body func(
 	bubble.Test(t, func(t *testing.T) {
 		w := newWorld(t, change)
 		defer w.stop()
-		if err := w.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WaitReady(t.Context()))
 		synctest.Wait()
 		body(t, w)
 	})
@@ -68,14 +66,10 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 		change(&serverConfig, &clientConfig)
 	}
 	server, err := NewServer(serverConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	clientConfig.Registry = server.Registry()
 	client, err := NewClient(clientConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := &world{Pipeline: &Pipeline{Server: server, Client: client}, log: log}
 	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
 		UserAgent: "test"})
@@ -105,9 +99,7 @@ func serveOn(listener net.Listener, handler http.Handler) func(context.Context) 
 
 func (w *world) create(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	if err := w.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error())
 }
 
 // get returns a pod, or nil if there is none.
@@ -118,9 +110,7 @@ func (w *world) get(t *testing.T, name string) *corev1.Pod {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return pod
 }
 
@@ -146,9 +136,7 @@ func TestNoClientIsSentAwayAtTheStart(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(s *ServerConfig, _ *ClientConfig) { s.Client = slowEtcd{mvcc.New(s.Clock)} })
 		defer w.stop()
-		if err := w.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WaitReady(t.Context()))
 		answered := 0
 		records, _ := w.log.Since(nil, 1, int(w.log.Last()))
 		for _, r := range records {
@@ -156,13 +144,9 @@ func TestNoClientIsSentAwayAtTheStart(t *testing.T) {
 				continue
 			}
 			answered++
-			if r.Args[0] == http.StatusTooManyRequests {
-				t.Errorf("429 for %s", r.Text)
-			}
+			assert.True(t, r.Args[0] != http.StatusTooManyRequests, "429 for %s", r.Text)
 		}
-		if answered == 0 {
-			t.Error("no request was answered")
-		}
+		assert.True(t, answered != 0, "no request was answered")
 	})
 }
 
@@ -179,17 +163,13 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 			t.Fatalf("the informer has no such pod, %v, or the server notes no managers: %v", err, pod.ManagedFields)
 		}
 		pod.ManagedFields = nil // which no informer keeps
-		if !equality.Semantic.DeepEqual(held, pod) {
-			t.Errorf("the informer holds %+v, the server %+v", held, pod)
-		}
+		assert.True(t, equality.Semantic.DeepEqual(held, pod), "the informer holds %+v, the server %+v", held, pod)
 		if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).
 			Error(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if pod := w.get(t, "a"); pod != nil {
-			t.Errorf("a minute after its deletion: got %+v", pod)
-		}
+		assert.Equal(t, w.get(t, "a"), nil, "a minute after its deletion")
 	})
 }
 
@@ -199,9 +179,7 @@ func (w *world) follow(t *testing.T, fieldSelector string) func() []string {
 	t.Helper()
 	options := metav1.ListOptions{FieldSelector: fieldSelector, ResourceVersion: "0"}
 	stream, err := listwatch.NewListWatch(w.client, "pods", "", nil).Watch(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var notes []string
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -247,9 +225,7 @@ func TestTheLifeOfOnePodIsSeenByEachWatcherInItsOwnWay(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		for i, watcher := range watchers {
-			if got := stops[i](); !slices.Equal(got, watcher.want) {
-				t.Errorf("%s: got %q, want %q", watcher.who, got, watcher.want)
-			}
+			assert.EqualSlices(t, stops[i](), watcher.want, watcher.who)
 		}
 	})
 }
@@ -271,9 +247,7 @@ func TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun(t *testing.T) {
 				w.create(t, podNamed("a", corev1.RestartPolicyNever))
 				time.Sleep(time.Minute)
 				first, err := strconv.ParseUint(w.get(t, "a").ResourceVersion, 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				first -= 4 // it stands at r5
 				if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).
 					Error(); err != nil {
@@ -281,9 +255,7 @@ func TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				if diff := cmp.Diff(want, w.receivedSince(t, first)); diff != "" {
-					t.Errorf("who received what (-want +got):\n%s", diff)
-				}
+				assert.NoDiff(t, w.receivedSince(t, first), want, "who received what")
 			})
 		})
 	}
@@ -293,9 +265,7 @@ func TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun(t *testing.T) {
 func (w *world) receivedSince(t *testing.T, first uint64) map[string][]string {
 	t.Helper()
 	records, ok := w.log.Since(nil, 0, 1<<16)
-	if !ok {
-		t.Fatal("the log has moved on")
-	}
+	require.True(t, ok, "the log has moved on")
 	received := map[string][]string{}
 	for _, r := range records {
 		if r.Point == probe.ReflectorReceived && r.Resource == "pods" && r.Subject != "cacher" && r.Type != "BOOKMARK" {
@@ -315,17 +285,13 @@ func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 		for n := 2; n < 40; n++ {
 			deletion := w.client.Delete().Namespace("default").Resource("pods").Name(fmt.Sprintf("p%02d", n)).
 				VersionedParams(&metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
-			if err := deletion.Do(t.Context()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, deletion.Do(t.Context()).Error())
 		}
 		state := fold.New()
 		look := func() (store, indexer *fold.Shelf) {
 			synctest.Wait()
 			records, ok := w.log.Since(nil, state.Seq, 1<<16)
-			if !ok {
-				t.Fatal("the log has moved on")
-			}
+			require.True(t, ok, "the log has moved on")
 			state.Apply(records)
 			pods := state.Resources["pods"]
 			return pods.Shelves[fold.ShelfName(probe.Store, "cacher")], pods.Shelves[fold.ShelfName(probe.Indexer,
@@ -348,9 +314,7 @@ func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 			for _, row := range shelf.Rows {
 				keys = append(keys, probe.ObjectKey(row.Key))
 			}
-			if got := fmt.Sprint(shelf.N, keys); got != "2 [default/p00 default/p01]" {
-				t.Errorf("%s: got %s, want both", name, got)
-			}
+			assert.Equal(t, fmt.Sprint(shelf.N, keys), "2 [default/p00 default/p01]", name)
 		}
 	})
 }

@@ -10,12 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/mvcc"
@@ -36,9 +37,7 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 		}
 		change(&config)
 		client, err := NewClient(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{}) // closed when the client half has ended
 		new(routine.Group).Go(context.Background(), "pipeline.Run", func(context.Context) {
@@ -50,9 +49,7 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 			<-ended
 			s.stop()
 		}()
-		if err := client.WaitReady(ctx); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.WaitReady(ctx))
 		time.Sleep(time.Minute) // every client is there, and has had a bookmark
 		synctest.Wait()
 		body(t, s, &world{client: s.client, log: log})
@@ -103,9 +100,7 @@ func TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer(t *testing.T) {
 						t.Fatal(err)
 					}
 					first, err := strconv.ParseUint(created.ResourceVersion, 10, 64)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					crash := func(after time.Duration) func() {
 						return func() { time.Sleep(after); s.stop(); s.startServer(t) }
 					}
@@ -130,17 +125,13 @@ func TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer(t *testing.T) {
 					}
 					time.Sleep(2 * time.Minute)
 					synctest.Wait()
-					if pod := w.get(t, "a"); pod != nil {
-						t.Errorf("in the end: got %+v, want none", pod)
-					}
+					assert.Equal(t, w.get(t, "a"), nil, "in the end")
 					got := w.receivedSince(t, first)
 					// What node-2 has seen may be older than the new cache: it is told so, if no bookmark came in time.
 					if strings.HasPrefix(strings.Join(got["kubelet-node-2"], ""), "ERROR") {
 						delete(got, "kubelet-node-2")
 					}
-					if diff := cmp.Diff(tc.want, got); diff != "" {
-						t.Errorf("who received what (-want +got):\n%s", diff)
-					}
+					assert.NoDiff(t, got, tc.want, "who received what")
 				})
 			})
 		}
@@ -167,8 +158,6 @@ func TestNoClientListsAgainWhenItsServerEnds(t *testing.T) {
 				resumed[r.Subject] = true
 			}
 		}
-		if len(resumed) < 2 {
-			t.Errorf("only %v have come back", resumed)
-		}
+		assert.True(t, len(resumed) >= 2, "only %v have come back", resumed)
 	})
 }

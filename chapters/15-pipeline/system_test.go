@@ -7,28 +7,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestTheSystemsNamespacesAndTheNodesAreThere(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		time.Sleep(time.Second)
 		var namespaces corev1.NamespaceList
-		if err := w.client.Get().Resource("namespaces").Do(t.Context()).Into(&namespaces); err != nil ||
-			len(namespaces.Items) != 4 {
-			t.Errorf("namespaces: got %d, %v", len(namespaces.Items), err)
-		}
+		err := w.client.Get().Resource("namespaces").Do(t.Context()).Into(&namespaces)
+		assert.True(t, err == nil && len(namespaces.Items) == 4, "namespaces: got %d, %v", len(namespaces.Items), err)
 		var nodes corev1.NodeList
-		if err := w.client.Get().Resource("nodes").Do(t.Context()).Into(&nodes); err != nil || len(nodes.Items) != 2 {
-			t.Fatalf("nodes: got %+v, %v", nodes.Items, err)
-		}
+		err = w.client.Get().Resource("nodes").Do(t.Context()).Into(&nodes)
+		require.True(t, err == nil && len(nodes.Items) == 2, "nodes: got %+v, %v", nodes.Items, err)
 		for _, node := range nodes.Items {
 			ready := false
 			for _, condition := range node.Status.Conditions {
 				ready = ready || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
 			}
-			if !ready {
-				t.Errorf("%s: got %+v, want Ready", node.Name, node.Status.Conditions)
-			}
+			assert.True(t, ready, "%s: got %+v, want Ready", node.Name, node.Status.Conditions)
 		}
 	})
 }
@@ -41,22 +39,16 @@ func TestADeletedNamespaceTakesItsContentAlong(t *testing.T) {
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return namespace
 		}
 		must := func(err error) {
 			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		pod := podNamed("a", corev1.RestartPolicyAlways)
 		err := w.client.Post().Namespace("n").Resource("pods").Body(pod).Do(t.Context()).Error()
-		if !apierrors.IsNotFound(err) {
-			t.Fatalf("before the namespace is there: got %v, want 404", err)
-		}
+		require.Fails(t, err, apierrors.IsNotFound, "before the namespace is there")
 		must(w.client.Post().Resource("namespaces").Body(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}).
 			Do(t.Context()).Error())
 		must(w.client.Post().Namespace("n").Resource("pods").Body(pod).Do(t.Context()).Error())
@@ -68,13 +60,9 @@ func TestADeletedNamespaceTakesItsContentAlong(t *testing.T) {
 			t.Errorf("just deleted: got %+v, want Terminating", namespace)
 		}
 		time.Sleep(time.Minute)
-		if namespace := namespaces(); namespace != nil {
-			t.Errorf("a minute later: got %+v, want none", namespace)
-		}
+		assert.Equal(t, namespaces(), nil, "a minute later")
 		var pods corev1.PodList
 		must(w.client.Get().Resource("pods").Do(t.Context()).Into(&pods))
-		if len(pods.Items) != 0 {
-			t.Errorf("pods: got %d, want none", len(pods.Items))
-		}
+		assert.Equal(t, len(pods.Items), 0, "pods")
 	})
 }

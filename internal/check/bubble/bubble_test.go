@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 )
 
@@ -25,9 +26,8 @@ func TestGoroutinesReadExpiredTimersAtOnce(t *testing.T) {
 			readers.Wait()
 		})
 	}
-	if after := runtime.GOMAXPROCS(0); after != before {
-		t.Errorf("got %d processors after the bubbles, want %d as before", after, before)
-	}
+	after := runtime.GOMAXPROCS(0)
+	assert.Equal(t, after, before, "got %d processors after the bubbles, want %d as before", after, before)
 }
 
 func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
@@ -40,7 +40,6 @@ func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
 			})
 		}
 	})
-	if after := runtime.GOMAXPROCS(0); after != before {
-		t.Errorf("got %d processors after the bubbles, want %d as before", after, before)
-	}
+	after := runtime.GOMAXPROCS(0)
+	assert.Equal(t, after, before, "got %d processors after the bubbles, want %d as before", after, before)
 }

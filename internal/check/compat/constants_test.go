@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 const (
@@ -128,26 +131,19 @@ func TestEveryNumberIsUpstreams(t *testing.T) {
 	real := realSources(t)
 	for _, n := range numbers {
 		t.Run(n.our, func(t *testing.T) {
-			if got := valueOf(t, n.ourDir, n.our); got != n.want {
-				t.Errorf("ours is %s, want %s", got, n.want)
-			}
+			got := valueOf(t, n.ourDir, n.our)
+			assert.Equal(t, got, n.want, "ours is %s, want %s", got, n.want)
 			dir, err := real.locate(n.realPkg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if n.real != "" {
-				if got := valueOf(t, dir, n.real); got != n.want {
-					t.Errorf("upstream's %s is %s, want %s", n.real, got, n.want)
-				}
+				got := valueOf(t, dir, n.real)
+				assert.Equal(t, got, n.want, "upstream's %s is %s, want %s", n.real, got, n.want)
 				return
 			}
 			text, err := os.ReadFile(filepath.Join(dir, n.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(string(text), n.realPiece) {
-				t.Errorf("upstream's %s says %q no more", n.file, n.realPiece)
-			}
+			require.NoError(t, err)
+			assert.True(t, strings.Contains(string(text), n.realPiece),
+				"upstream's %s says %q no more", n.file, n.realPiece)
 		})
 	}
 }
@@ -178,18 +174,12 @@ func valueOf(t *testing.T, dir, name string) string {
 	write(name)
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "p.go", program.String(), 0)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	require.NoError(t, err, name)
 	config := types.Config{Importer: timeImporter}
 	pkg, err := config.Check("p", files, []*ast.File{file}, nil)
-	if err != nil {
-		t.Fatalf("%s in %s: %v", name, dir, err)
-	}
+	require.NoError(t, err, "%s in %s", name, dir)
 	value, ok := pkg.Scope().Lookup(name).(*types.Const)
-	if !ok {
-		t.Fatalf("%s is not declared in %s", name, dir)
-	}
+	require.True(t, ok, "%s is not declared in %s", name, dir)
 	if n, exact := constant.Int64Val(constant.ToInt(value.Val())); exact && value.Type().String() == "time.Duration" {
 		return time.Duration(n).String()
 	}
@@ -203,18 +193,14 @@ var timeImporter = importer.ForCompiler(token.NewFileSet(), "source", nil)
 func declaredValues(t *testing.T, dir string) map[string]ast.Expr {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no Go files in %s: %v", dir, err)
-	}
+	require.True(t, err == nil && len(names) != 0, "no Go files in %s: %v", dir, err)
 	declared := map[string]ast.Expr{}
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, decl := range file.Decls {
 			general, ok := decl.(*ast.GenDecl)
 			if !ok {

@@ -23,6 +23,8 @@ import (
 	_ "k8s.io/client-go/tools/cache"
 	_ "k8s.io/utils/buffer"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/text/source"
 )
 
@@ -30,9 +32,7 @@ import (
 // modules that go.mod pins.
 func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
 	tree, err := source.Parse(os.DirFS("../../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	real := realSources(t)
 	lines := 0
 	for _, pkg := range tree.Packages {
@@ -50,9 +50,7 @@ func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
 			}
 		}
 	}
-	if lines < 50 {
-		t.Errorf("only %d Upstream lines found: the test looks in the wrong place", lines)
-	}
+	assert.True(t, lines >= 50, "only %d Upstream lines found: the test looks in the wrong place", lines)
 }
 
 func TestAnUpstreamLineThatLeadsNowhereIsFound(t *testing.T) {
@@ -101,9 +99,7 @@ type sources struct {
 func realSources(t *testing.T) *sources {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-json=Path,Dir", "all").Output()
-	if err != nil {
-		t.Fatalf("list modules: %v", err)
-	}
+	require.NoError(t, err, "list modules")
 	s := &sources{modules: map[string]string{}, files: map[string]map[string]bool{}}
 	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var module struct{ Path, Dir string }

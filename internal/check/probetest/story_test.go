@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -15,9 +16,7 @@ func TestAStoryHasABeginningAndAnEnd(t *testing.T) {
 		probe.New(log).Subject("w1").Event(probe.InputSent, "ADDED", "default/a", rv, 1, 10)
 	}
 	lines := strings.Split(strings.TrimSpace(tell(log)), "\n")
-	if len(lines) != beginning+1+end {
-		t.Fatalf("got %d lines, want %d", len(lines), beginning+1+end)
-	}
+	require.Equal(t, len(lines), beginning+1+end, "got %d lines, want %d", len(lines), beginning+1+end)
 	for i, want := range map[int]string{0: "ADDED default/a enters", beginning: "… 40 more …", beginning +
 		end: "ADDED default/a at 99 enters"} {
 		if !strings.Contains(lines[i], want) {

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -15,16 +18,11 @@ func TestAServerThatIsStartedAgainIsReadyWhenEtcdHasAnswered(t *testing.T) {
 		first := w.Pipeline.Server
 		w.StopServer()
 		w.SlowEtcd(time.Second)
-		if err := w.StartServer(); err != nil {
-			t.Fatal(err)
-		}
-		if w.Pipeline.Server == first || w.Pipeline.Server.Ready() == nil {
-			t.Error("it is ready before etcd has answered")
-		}
+		require.NoError(t, w.StartServer())
+		assert.True(t, w.Pipeline.Server != first && w.Pipeline.Server.Ready() != nil,
+			"it is ready before etcd has answered")
 		began := time.Now()
-		if err := w.Pipeline.Server.WaitReady(context.WithoutCancel(t.Context())); err != nil ||
-			time.Since(began) < time.Second {
-			t.Errorf("ready after %v: %v", time.Since(began), err)
-		}
+		err := w.Pipeline.Server.WaitReady(context.WithoutCancel(t.Context()))
+		assert.True(t, err == nil && time.Since(began) >= time.Second, "ready after %v: %v", time.Since(began), err)
 	})
 }

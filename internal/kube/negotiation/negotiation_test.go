@@ -17,6 +17,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func get(url, header, value string) *http.Request {
@@ -32,9 +35,8 @@ func TestAcceptLikeUpstream(t *testing.T) {
 	} {
 		got, err := Output(get("/", "Accept", header))
 		want := goautoneg.Negotiate(header, []string{JSON, YAML})
-		if err != nil || got.Name != want {
-			t.Errorf("Accept: %s: got %s, %v, upstream's parser %s", header, got.Name, err, want)
-		}
+		assert.True(t, err == nil && got.Name == want,
+			"Accept: %s: got %s, %v, upstream's parser %s", header, got.Name, err, want)
 	}
 }
 
@@ -69,23 +71,17 @@ func TestTheBestClauseThatCanBeSatisfiedDecides(t *testing.T) {
 		if got.Convert != nil {
 			kind = got.Convert.Kind
 		}
-		if got.Name != want.name || kind != want.kind {
-			t.Errorf("Accept: %s: got %q as %q, want %q as %q", accept, got.Name, kind, want.name, want.kind)
-		}
-		if refused := want.name == ""; refused != apierrors.IsNotAcceptable(err) {
-			t.Errorf("Accept: %s: got %v", accept, err)
-		}
+		assert.True(t, got.Name == want.name && kind == want.kind,
+			"Accept: %s: got %q as %q, want %q as %q", accept, got.Name, kind, want.name, want.kind)
+		assert.Equal(t, want.name == "", apierrors.IsNotAcceptable(err), "Accept: %s: got %v", accept, err)
 	}
 }
 
 func TestYAMLIsNotStreamed(t *testing.T) {
 	output, err := Output(get("/", "Accept", YAML))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = Stream(output); !apierrors.IsNotAcceptable(err) {
-		t.Errorf("got %v, want 406", err)
-	}
+	require.NoError(t, err)
+	_, err = Stream(output)
+	assert.Fails(t, err, apierrors.IsNotAcceptable)
 }
 
 func TestPeopleGetIndentedJSON(t *testing.T) {
@@ -100,12 +96,9 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 		r := get(c.url, "Accept", c.accept)
 		r.Header.Set("User-Agent", c.agent)
 		media, err := Output(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := media.Encoder == EncoderFor(JSON, true); got != c.want {
-			t.Errorf("%s of %s, %q: got indented %v", c.url, c.agent, c.accept, got)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, media.Encoder == EncoderFor(JSON, true), c.want,
+			"%s of %s, %q: got indented", c.url, c.agent, c.accept)
 	}
 }
 
@@ -157,9 +150,7 @@ func TestWarningsAreBoundedAndSaidOnce(t *testing.T) {
 		w.Header()["Warning"][0] != `299 - "a"` {
 		t.Errorf("got %d bytes: %q", size, w.Header()["Warning"])
 	}
-	if strings.Contains(w.Header()["Warning"][1], `"a"`) {
-		t.Error("said twice")
-	}
+	assert.False(t, strings.Contains(w.Header()["Warning"][1], `"a"`), "said twice")
 }
 
 // answer returns what a Writer sends of some writes of 16 KiB.
@@ -174,9 +165,7 @@ func answer(t *testing.T, writes int, compressed bool) (w *httptest.ResponseReco
 		}
 		plain = append(plain, p...)
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, out.Close())
 	return recorder, plain
 }
 
@@ -193,9 +182,8 @@ func TestOnlyLargeAnswersAreCompressed(t *testing.T) {
 		var body io.Reader = got.Body
 		if c.encoding != "" {
 			var err error
-			if body, err = gzip.NewReader(body); err != nil {
-				t.Fatal(err)
-			}
+			body, err = gzip.NewReader(body)
+			require.NoError(t, err)
 		}
 		if read, err := io.ReadAll(body); err != nil || !bytes.Equal(read, want) {
 			t.Errorf("%d writes: read %d bytes, %v, want %d", c.writes, len(read), err, len(want))
@@ -222,9 +210,7 @@ func TestACompressorForgetsItsAnswer(t *testing.T) {
 		use(response)
 		response = nil
 		runtime.GC() // the pool keeps the compressor over one collection
-		if answered.Value() != nil {
-			t.Errorf("the compressor of %s keeps it alive", name)
-		}
+		assert.Equal(t, answered.Value(), nil, "the compressor of %s keeps it alive", name)
 	}
 }
 
@@ -234,21 +220,16 @@ func TestEachFlushEndsAGzipMember(t *testing.T) {
 	for _, text := range []string{"a", "", "b"} { // a flush without a write sends nothing
 		before := sent.Len()
 		if text != "" {
-			if _, err := io.WriteString(out, text); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(out, text)
+			require.NoError(t, err)
 		}
-		if err := out.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, out.Flush())
 		if (sent.Len() > before) != (text != "") {
 			t.Errorf("%q: sent %d bytes", text, sent.Len()-before)
 		}
 	}
 	reader, err := gzip.NewReader(&sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, err := io.ReadAll(reader); string(got) != "ab" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -259,8 +240,6 @@ func TestGzipIsUsedForThoseWhoTakeIt(t *testing.T) {
 		"gzip": true, "deflate, gzip;q=0.5": true, "br,gzip ; q=1": true, "": false, "gzip;q=0": false,
 		"gzip; q = 0": false, "xgzip": false,
 	} {
-		if got := AcceptsGzip(get("/", "Accept-Encoding", header)); got != want {
-			t.Errorf("%q: got %v", header, got)
-		}
+		assert.Equal(t, AcceptsGzip(get("/", "Accept-Encoding", header)), want, "%q", header)
 	}
 }

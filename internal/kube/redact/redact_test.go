@@ -8,6 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 const password = "hunter2 }\" :{"
@@ -19,16 +22,12 @@ func secret(t *testing.T) string {
 		Data: map[string][]byte{"p": []byte(password)}, StringData: map[string]string{"q": password},
 	}
 	applied, err := json.Marshal(&object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	object.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": string(applied),
 		"kept": "yes"}
 	object.Type = "Opaque"
 	written, err := json.Marshal(&object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(written)
 }
 
@@ -52,22 +51,17 @@ func TestNothingThatOpensADoorIsLeft(t *testing.T) {
 		"in a string": mustQuote(event),
 		"protobuf":    "k8s\x00\n\f\n\x02v1\x12\x06Secret\x12s3cret",
 	} {
-		if got := Text(text); leaks(got) || !strings.Contains(got, Hidden) {
-			t.Errorf("%s: got %s", name, got)
-		}
-		if got := string(JSON([]byte(`{"a":[` + mustQuote(text) + `],"n":9007199254740993}`))); leaks(got) ||
-			!strings.HasSuffix(got, `"n":9007199254740993}`) {
-			t.Errorf("%s in JSON: got %s", name, got)
-		}
+		got := Text(text)
+		assert.True(t, !leaks(got) && strings.Contains(got, Hidden), "%s: got %s", name, got)
+		got = string(JSON([]byte(`{"a":[` + mustQuote(text) + `],"n":9007199254740993}`)))
+		assert.True(t, !leaks(got) && strings.HasSuffix(got, `"n":9007199254740993}`), "%s in JSON: got %s", name, got)
 	}
 	for cut := range len(event) {
-		if got := Text(event[:cut]); leaks(got) {
-			t.Fatalf("cut after %d bytes: got %s", cut, got)
-		}
+		got := Text(event[:cut])
+		require.False(t, leaks(got), "cut after %d bytes: got %s", cut, got)
 	}
-	if got := Text(object); !strings.Contains(got, `"name":"a"`) {
-		t.Errorf("its name is gone, too: %s", got)
-	}
+	got := Text(object)
+	assert.True(t, strings.Contains(got, `"name":"a"`), "its name is gone, too: %s", got)
 }
 
 func TestWhatOpensNoDoorStays(t *testing.T) {
@@ -75,9 +69,7 @@ func TestWhatOpensNoDoorStays(t *testing.T) {
 		"", "a", "kubectl/v1.37 /api/v1/pods?watch=1&resourceVersion=7", `{"kind":"ConfigMap","data":{"a":"b"}}`,
 		"default/a: scheduled: it is on node-1", "the author: nobody",
 	} {
-		if got := Text(text); got != text {
-			t.Errorf("%q became %q", text, got)
-		}
+		assert.Equal(t, Text(text), text, "%q became", text)
 	}
 }
 
@@ -89,24 +81,20 @@ func TestOnlyTheParametersOfTheAPIKeepTheirValues(t *testing.T) {
 		"x=https://u:s3cret@h", "to%6ben=s3cret",
 		"TOKEN=s3cret", "%zz=s3cret", "s3cret", "command=s3cret", "a;b=s3cret",
 	} {
-		if got := Query(kept + "&" + secret); leaks(got) || !strings.HasPrefix(got, kept+"&") ||
-			!strings.HasSuffix(got, Hidden) {
-			t.Errorf("%s: got %s", secret, got)
-		}
+		got := Query(kept + "&" + secret)
+		assert.True(t, !leaks(got) && strings.HasPrefix(got, kept+"&") && strings.HasSuffix(got, Hidden),
+			"%s: got %s", secret, got)
 		for _, text := range []string{
 			"GET /api/v1/pods?" + kept + "&" + secret + " HTTP/1.1\r\nHost: a\r\n\r\n", "kubectl/1 /api/v1/pods?" +
 				secret + "&" + kept,
 			"Request GET /api/v1/pods?" + kept + "&" + secret + " by me.", "http://u:s3cret@h/x?" + secret,
 		} {
-			if got := Text(text); leaks(got) {
-				t.Errorf("%s: got %s", text, got)
-			}
+			got := Text(text)
+			assert.False(t, leaks(got), "%s: got %s", text, got)
 		}
 	}
 	for _, whole := range []string{"", kept, "pretty&dryRun=All"} {
-		if got := Query(whole); got != whole {
-			t.Errorf("%q became %q", whole, got)
-		}
+		assert.Equal(t, Query(whole), whole, "%q became", whole)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"listwatch/internal/check/assert"
 )
 
 func TestPullPolicyFollowsFromTheTag(t *testing.T) {
@@ -11,8 +13,6 @@ func TestPullPolicyFollowsFromTheTag(t *testing.T) {
 		"i": "Always", "i:latest": "Always", "i:1": "IfNotPresent", "r:5000/i": "Always", "r:5000/i:1": "IfNotPresent",
 		"i@sha256:abc": "IfNotPresent",
 	} {
-		if got := defaultPullPolicy(image); got != want {
-			t.Errorf("%s: got %s, want %s", image, got, want)
-		}
+		assert.Equal(t, defaultPullPolicy(image), want, image)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // served are the kinds the program stores, with something in each that only its own type can hold.
@@ -51,9 +54,8 @@ func TestWhatIsWrittenIsReadBackWhateverTheForm(t *testing.T) {
 				t.Errorf("%s: write %T: %v", mediaType, obj, err)
 				continue
 			}
-			if !bytes.HasPrefix(written, []byte(beginning)) {
-				t.Errorf("%s: %T begins with %.20q, want %q", mediaType, obj, written, beginning)
-			}
+			assert.True(t, bytes.HasPrefix(written, []byte(beginning)),
+				"%s: %T begins with %.20q, want %q", mediaType, obj, written, beginning)
 			// The reader is not told the form: it has to recognise it.
 			read, kind, err := Codecs.UniversalDeserializer().Decode(written, nil, nil)
 			if err != nil {
@@ -64,9 +66,7 @@ func TestWhatIsWrittenIsReadBackWhateverTheForm(t *testing.T) {
 				t.Errorf("%s: %T is read as %v, want v1 %s", mediaType, obj, kind, want)
 			}
 			read.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
-			if diff := cmp.Diff(obj, read); diff != "" {
-				t.Errorf("%s: %T (-written +read):\n%s", mediaType, obj, diff)
-			}
+			assert.Equal(t, cmp.Diff(obj, read), "", "%s: %T (-written +read):\n", mediaType, obj)
 		}
 	}
 }
@@ -74,9 +74,8 @@ func TestWhatIsWrittenIsReadBackWhateverTheForm(t *testing.T) {
 func kindOf(t *testing.T, obj runtime.Object) string {
 	t.Helper()
 	kinds, unversioned, err := Scheme.ObjectKinds(obj)
-	if err != nil || unversioned || len(kinds) != 1 {
-		t.Fatalf("kinds of %T: got %v, unversioned %v, %v", obj, kinds, unversioned, err)
-	}
+	require.True(t, err == nil && !unversioned && len(kinds) == 1,
+		"kinds of %T: got %v, unversioned %v, %v", obj, kinds, unversioned, err)
 	return kinds[0].Kind
 }
 
@@ -103,16 +102,10 @@ func TestAListWrittenItemByItemIsTheSameJSON(t *testing.T) {
 		list.Items = items
 		info, _ := runtime.SerializerInfoForMediaType(Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 		streamed, err := runtime.Encode(info.Serializer, list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		plain, err := runtime.Encode(plainJSON(t), list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(plain), string(streamed)); diff != "" {
-			t.Errorf("%d items (-whole +item by item):\n%s", len(items), diff)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, cmp.Diff(string(plain), string(streamed)), "", "%d items (-whole +item by item):\n", len(items))
 	}
 }
 
@@ -121,9 +114,7 @@ func plainJSON(t *testing.T) runtime.Encoder {
 	t.Helper()
 	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(Scheme).SupportedMediaTypes(),
 		runtime.ContentTypeJSON)
-	if !ok {
-		t.Fatal("JSON is not known")
-	}
+	require.True(t, ok, "JSON is not known")
 	return info.Serializer
 }
 
@@ -136,21 +127,11 @@ func TestOptionsAreReadFromAQueryAsTheyWereWrittenIntoIt(t *testing.T) {
 		TimeoutSeconds:    &seconds, Limit: 500, Continue: "c",
 	}
 	query, err := ParameterCodec.EncodeParameters(&options, corev1.SchemeGroupVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed, err := url.ParseQuery(query.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var read metav1.ListOptions
-	if err := ParameterCodec.DecodeParameters(parsed, corev1.SchemeGroupVersion, &read); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(options, read); diff != "" {
-		t.Errorf("options (-written +read):\n%s", diff)
-	}
-	if got := query.Get("sendInitialEvents"); got != "true" {
-		t.Errorf("sendInitialEvents is written as %q", got)
-	}
+	require.NoError(t, ParameterCodec.DecodeParameters(parsed, corev1.SchemeGroupVersion, &read))
+	assert.Equal(t, cmp.Diff(options, read), "", "options (-written +read):\n")
+	assert.Equal(t, query.Get("sendInitialEvents"), "true", "sendInitialEvents is written as")
 }

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 const applyType = "application/apply-patch+yaml"
@@ -30,9 +32,7 @@ func (a *api) apply(manager, query, wishes string) *httptest.ResponseRecorder {
 func (a *api) applied(code int, manager, query, wishes string) corev1.Pod {
 	a.t.Helper()
 	w := a.apply(manager, query, wishes)
-	if w.Code != code {
-		a.t.Fatalf("apply by %s: got %d %s, want %d", manager, w.Code, w.Body, code)
-	}
+	require.Equal(a.t, w.Code, code, "apply by %s: got %d %s, want %d", manager, w.Code, w.Body, code)
 	return into[corev1.Pod](a.t, w.Body)
 }
 
@@ -57,13 +57,10 @@ func TestApplyCreatesWhatIsNotThere(t *testing.T) {
 	if pod.Spec.Containers[0].Image != "i:1" || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways || pod.UID == "" {
 		t.Errorf("got %+v", pod)
 	}
-	if got := managers(pod); !slices.Equal(got, []string{"one Apply"}) {
-		t.Errorf("managers: got %v", got)
-	}
+	assert.EqualSlices(t, managers(pod), []string{"one Apply"}, "managers")
 	again := a.applied(200, "one", "", oneContainer)
-	if again.ResourceVersion != pod.ResourceVersion {
-		t.Errorf("the same wishes again: got version %s, want %s", again.ResourceVersion, pod.ResourceVersion)
-	}
+	assert.Equal(t, again.ResourceVersion, pod.ResourceVersion,
+		"the same wishes again: got version %s, want %s", again.ResourceVersion, pod.ResourceVersion)
 }
 
 func TestADryApplyChangesNothing(t *testing.T) {
@@ -82,9 +79,8 @@ func TestTwoManagersOfOneFieldConflictUnlessForced(t *testing.T) {
 		`"one"`) {
 		t.Errorf("causes: got %+v", status.Details.Causes)
 	}
-	if pod := a.applied(200, "two", "&force=true", other); pod.Labels["app"] != "db" {
-		t.Errorf("forced: got labels %v", pod.Labels)
-	}
+	pod := a.applied(200, "two", "&force=true", other)
+	assert.Equal(t, pod.Labels["app"], "db", "forced: got labels %v", pod.Labels)
 	wantStatus(t, a.apply("one", "", oneContainer), 409, metav1.StatusReasonConflict)
 	// To agree is no conflict.
 	a.applied(200, "three", "", other)
@@ -107,9 +103,7 @@ func TestListsWithKeysAreMergedByThem(t *testing.T) {
 	// keyed.
 	pod := a.applied(200, "two", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u1}]}\n")
 	pod = a.applied(200, "three", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: z, uid: u2}]}\n")
-	if len(pod.OwnerReferences) != 2 {
-		t.Errorf("got owners %+v, want both", pod.OwnerReferences)
-	}
+	assert.Equal(t, len(pod.OwnerReferences), 2, "got owners %+v, want both", pod.OwnerReferences)
 }
 
 func TestEveryWriteIsNoted(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/assert"
 )
 
 const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
@@ -19,9 +21,7 @@ const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 func TestDiscoveryInOnePieceNamesEveryResource(t *testing.T) {
 	a := newAPI(t)
 	w := a.do("GET", "/api", "", "Accept", aggregatedAccept)
-	if got := w.Header().Get("Content-Type"); got != aggregatedType {
-		t.Errorf("content type: got %s", got)
-	}
+	assert.Equal(t, w.Header().Get("Content-Type"), aggregatedType, "content type")
 	list := into[apidiscoveryv2.APIGroupDiscoveryList](t, w.Body)
 	var names []string
 	for _, r := range list.Items[0].Versions[0].Resources {
@@ -36,9 +36,7 @@ func TestDiscoveryInOnePieceNamesEveryResource(t *testing.T) {
 	}
 	want := []string{"configmaps", "events", "namespaces", "namespaces/finalize", "namespaces/status", "nodes",
 		"nodes/status", "pods", "pods/binding", "pods/status"}
-	if !slices.Equal(names, want) {
-		t.Errorf("got %v, want %v", names, want)
-	}
+	assert.EqualSlices(t, names, want)
 	groups := into[apidiscoveryv2.APIGroupDiscoveryList](t, a.do("GET", "/apis", "", "Accept", aggregatedAccept).Body)
 	var named []string
 	for _, group := range groups.Items {
@@ -59,20 +57,15 @@ func TestDiscoveryInOnePieceNamesEveryResource(t *testing.T) {
 
 func TestDiscoveryForOlderClientsSaysTheSame(t *testing.T) {
 	a := newAPI(t)
-	if versions := into[metav1.APIVersions](t, a.do("GET", "/api", "").Body); !slices.Equal(versions.Versions,
-		[]string{"v1"}) {
-		t.Errorf("versions: got %+v", versions)
-	}
+	versions := into[metav1.APIVersions](t, a.do("GET", "/api", "").Body)
+	assert.EqualSlices(t, versions.Versions, []string{"v1"}, "versions: got %+v", versions)
 	groups := into[metav1.APIGroupList](t, a.do("GET", "/apis", "").Body)
-	if len(groups.Groups) != 3 || groups.Kind != "APIGroupList" {
-		t.Errorf("groups: got %+v", groups)
-	}
+	assert.True(t, len(groups.Groups) == 3 && groups.Kind == "APIGroupList", "groups: got %+v", groups)
 	for _, group := range groups.Groups {
 		alone := into[metav1.APIGroup](t, a.do("GET", "/apis/"+group.Name, "").Body)
 		list := into[metav1.APIResourceList](t, a.do("GET", "/apis/"+group.PreferredVersion.GroupVersion, "").Body)
-		if alone.Name != group.Name || list.GroupVersion != group.Name+"/v1" || len(list.APIResources) == 0 {
-			t.Errorf("%s: got %+v, %+v", group.Name, alone, list)
-		}
+		assert.True(t, alone.Name == group.Name && list.GroupVersion == group.Name+"/v1" && len(list.APIResources) != 0,
+			"%s: got %+v, %+v", group.Name, alone, list)
 	}
 	var lines []string
 	for _, r := range into[metav1.APIResourceList](t, a.do("GET", "/api/v1", "").Body).APIResources {
@@ -81,16 +74,13 @@ func TestDiscoveryForOlderClientsSaysTheSame(t *testing.T) {
 	want := []string{"configmaps ConfigMap", "events Event", "namespaces Namespace", "namespaces/finalize Namespace",
 		"namespaces/status Namespace", "nodes Node", "nodes/status Node", "pods Pod", "pods/binding Binding",
 		"pods/status Pod"}
-	if !slices.Equal(lines, want) {
-		t.Errorf("resources: got %v, want %v", lines, want)
-	}
+	assert.EqualSlices(t, lines, want, "resources")
 }
 
 func TestVersionIsThatOfTheMachinery(t *testing.T) {
 	info := into[version.Info](t, newAPI(t).do("GET", "/version?timeout=5s", "").Body)
-	if info.Major != "1" || info.Minor != "37" || !strings.HasPrefix(info.GitVersion, "v1.37.2") {
-		t.Errorf("got %+v", info)
-	}
+	assert.True(t, info.Major == "1" && info.Minor == "37" && strings.HasPrefix(info.GitVersion, "v1.37.2"),
+		"got %+v", info)
 }
 
 func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
@@ -107,13 +97,10 @@ func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
 		t.Errorf("headers: got %v", w.Header())
 	}
 	for _, kind := range []string{"Pod", "Node", "ConfigMap", "Namespace", "Event", "Binding"} {
-		if document.Components.Schemas["io.k8s.api.core.v1."+kind] == nil {
-			t.Errorf("no schema for %s", kind)
-		}
+		assert.True(t, document.Components.Schemas["io.k8s.api.core.v1."+kind] != nil, "no schema for %s", kind)
 	}
-	if document.Paths[podsPathPattern]["patch"] == nil {
-		t.Error("no PATCH of pods, by which kubectl knows that we validate fields")
-	}
+	assert.True(t, document.Paths[podsPathPattern]["patch"] != nil,
+		"no PATCH of pods, by which kubectl knows that we validate fields")
 	if again := a.do("GET", "/openapi/v3/api/v1", "", "If-None-Match",
 		w.Header().Get("Etag")); again.Code != http.StatusNotModified {
 		t.Errorf("again: got %d", again.Code)
@@ -154,9 +141,8 @@ func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {
 		Clock: clock.RealClock{}, Ready: func() error { return problem }, EtcdReady: func() error { return full },
 	})}
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
-		if w := a.do("GET", path, ""); w.Code != 200 || w.Body.String() != "ok" {
-			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
-		}
+		w := a.do("GET", path, "")
+		assert.True(t, w.Code == 200 && w.Body.String() == "ok", "%s: got %d %s", path, w.Code, w.Body)
 		if w := a.do("GET", path+"?verbose", ""); w.Code != 200 || !strings.Contains(w.Body.String(),
 			"[+]ping ok\n") || !strings.HasSuffix(w.Body.String(), path[1:]+" check passed\n") {
 			t.Errorf("%s?verbose: got %d %s", path, w.Code, w.Body)
@@ -171,9 +157,8 @@ func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {
 		"full\n[+]watch-cache ok\nreadyz check failed\n" {
 		t.Errorf("etcd is full: got %d %s", w.Code, w.Body)
 	}
-	if w := a.do("GET", "/livez", ""); w.Code != 200 {
-		t.Errorf("not ready, but alive: got %d", w.Code)
-	}
+	w := a.do("GET", "/livez", "")
+	assert.Equal(t, w.Code, 200, "not ready, but alive")
 }
 
 func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
@@ -197,8 +182,6 @@ func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
 		`apiserver_current_inflight_requests{request_kind="readOnly"} 0`,
 		`apiserver_current_inflight_requests{request_kind="mutating"} 0`,
 	} {
-		if !strings.Contains(body, want) {
-			t.Errorf("no line %s in\n%s", want, body)
-		}
+		assert.True(t, strings.Contains(body, want), "no line %s in\n%s", want, body)
 	}
 }

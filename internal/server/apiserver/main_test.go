@@ -16,6 +16,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/server/mvcc"
 )
@@ -34,16 +35,12 @@ func newAPI(t testing.TB) *api {
 	storages := map[string]handlers.Storage{}
 	for _, r := range registry.Resources() {
 		codec, err := etcd3.NewCodec(scheme.Codecs, r.GroupVersion, etcd3.MediaTypeProtobuf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		store, err := etcd3.New(etcd3.Config{
 			Client: etcd, Codec: codec, NewFunc: r.NewFunc, ResourcePrefix: r.Prefix, Resource: r.GroupResource(),
 			Clock: clock.RealClock{},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		maps.Copy(storages, handlers.Storages(registry.Config{Resource: r, Storage: store, Clock: clock.RealClock{}}))
 	}
 	return &api{t: t, handler: New(Config{Storage: storages, Clock: clock.RealClock{}})}
@@ -68,18 +65,15 @@ const podA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"
 // create posts a pod and fails the test unless it is created.
 func (a *api) create(pod string) {
 	a.t.Helper()
-	if w := a.do("POST", podsPath, pod); w.Code != http.StatusCreated {
-		a.t.Fatalf("create: got %d %s", w.Code, w.Body)
-	}
+	w := a.do("POST", podsPath, pod)
+	require.Equal(a.t, w.Code, http.StatusCreated, "create: got %d %s", w.Code, w.Body)
 }
 
 // into decodes the answer's JSON.
 func into[T any](t testing.TB, body io.Reader) T {
 	t.Helper()
 	var value T
-	if err := json.NewDecoder(body).Decode(&value); err != nil {
-		t.Fatalf("decode %T: %v", value, err)
-	}
+	require.NoError(t, json.NewDecoder(body).Decode(&value), "decode %T", value)
 	return value
 }
 

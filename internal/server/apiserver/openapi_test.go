@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/negotiation"
 )
 
@@ -92,9 +94,7 @@ func checkType(t *testing.T, schemas map[string]schemaDoc, goType reflect.Type, 
 	}
 	walk(goType)
 	for key := range schema.Properties {
-		if !fields[key] {
-			t.Errorf("%s has a field %s that the type does not have", name, key)
-		}
+		assert.True(t, fields[key], "%s has a field %s that the type does not have", name, key)
 	}
 }
 
@@ -119,14 +119,11 @@ func TestTheDocumentsSayWhatTheTypesWeAreBuiltWithSay(t *testing.T) {
 			} {
 				name := "io.k8s.api.core.v1." + kind
 				checkType(t, schemas, reflect.TypeOf(obj), name, seen)
-				if kinds := schemas[name].Kinds; len(kinds) != 1 || kinds[0]["kind"] != kind ||
-					kinds[0]["version"] != "v1" {
-					t.Errorf("%s is known as %v", name, kinds)
-				}
+				kinds := schemas[name].Kinds
+				assert.True(t, len(kinds) == 1 && kinds[0]["kind"] == kind && kinds[0]["version"] == "v1",
+					"%s is known as %v", name, kinds)
 			}
-			if len(seen) < 100 {
-				t.Errorf("only %d types were compared", len(seen))
-			}
+			assert.True(t, len(seen) >= 100, "only %d types were compared", len(seen))
 		})
 	}
 }
@@ -144,9 +141,8 @@ func TestTheOlderDocumentIsToBeHadAsClientsAskForIt(t *testing.T) {
 	}
 	wantStatus(t, a.do("GET", "/openapi/v2", "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
 	first := a.do("GET", "/openapi/v2", "")
-	if again := a.do("GET", "/openapi/v2", "", "If-None-Match", first.Header().Get("Etag")); again.Code != 304 {
-		t.Errorf("again: got %d", again.Code)
-	}
+	again := a.do("GET", "/openapi/v2", "", "If-None-Match", first.Header().Get("Etag"))
+	assert.Equal(t, again.Code, 304, "again")
 }
 
 // The two documents are of the same paths, each in the words of its version.
@@ -158,21 +154,15 @@ func TestTheOlderDocumentHasTheSameOperations(t *testing.T) {
 		Paths   map[string]map[string]any
 	}
 	body := a.do("GET", "/openapi/v2", "").Body.String()
-	if err := json.Unmarshal([]byte(body), &v2); err != nil {
-		t.Fatal(err)
-	}
-	if v2.Swagger != "2.0" || len(v2.Paths) != len(v3) || strings.Contains(body, "#/components/") {
-		t.Errorf("swagger %s, %d paths, want %d", v2.Swagger, len(v2.Paths), len(v3))
-	}
+	require.NoError(t, json.Unmarshal([]byte(body), &v2))
+	assert.True(t, v2.Swagger == "2.0" && len(v2.Paths) == len(v3) && !strings.Contains(body, "#/components/"),
+		"swagger %s, %d paths, want %d", v2.Swagger, len(v2.Paths), len(v3))
 	for path, operations := range v3 {
 		for method := range operations {
-			if v2.Paths[path][method] == nil {
-				t.Errorf("no %s %s", method, path)
-			}
+			assert.True(t, v2.Paths[path][method] != nil, "no %s %s", method, path)
 		}
 	}
 	patch, _ := v2.Paths[podsPathPattern]["patch"].(map[string]any)
-	if consumes, _ := patch["consumes"].([]any); len(consumes) != len(patchTypes) {
-		t.Errorf("a patch consumes %v", consumes)
-	}
+	consumes, _ := patch["consumes"].([]any)
+	assert.Equal(t, len(consumes), len(patchTypes), "a patch consumes %v", consumes)
 }

@@ -15,6 +15,7 @@ import (
 
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/check/assert"
 )
 
 // doubling is a patch of some 2 KB that copies an object into itself, n times.
@@ -83,9 +84,8 @@ func TestALongPatchEndsWithItsRequest(t *testing.T) {
 	p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.JSONPatchType, patch: []byte(patch)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.UpdatedObject(ctx, old); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the end of the request", err)
-	}
+	_, err := p.UpdatedObject(ctx, old)
+	assert.True(t, errors.Is(err, context.Canceled), "got %v, want the end of the request", err)
 }
 
 // A refusal is read by a person. Its length must not grow with what was sent, nor the work of putting it together.
@@ -124,16 +124,13 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	} {
 		p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.ApplyYAMLPatchType,
 			patch: []byte(patch)}
-		if _, err := p.UpdatedObject(t.Context(), &corev1.Pod{}); !apierrors.IsRequestEntityTooLargeError(err) {
-			t.Errorf("%s: got %v, want 413", name, err)
-		}
+		_, err := p.UpdatedObject(t.Context(), &corev1.Pod{})
+		assert.Fails(t, err, apierrors.IsRequestEntityTooLargeError, name)
 	}
 	a := newAPI(t)
 	many := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{` +
 		strings.ReplaceAll(strings.Join(keys[:1000], `","`), ": ", `":"`)
 	w := a.do("PATCH", strings.Replace(podsPath, "pods", "configmaps", 1)+"/c?fieldManager=x", strings.Replace(many,
 		`{k0`, `{"k0`, 1)+`"}}`, "Content-Type", "application/apply-patch+yaml")
-	if w.Code != http.StatusCreated {
-		t.Errorf("a thousand keys: got %d %.200s", w.Code, w.Body)
-	}
+	assert.Equal(t, w.Code, http.StatusCreated, "a thousand keys: got %d %.200s", w.Code, w.Body)
 }

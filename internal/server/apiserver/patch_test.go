@@ -6,6 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // Whatever a client sends, it is told what is wrong with it: nothing here may become a 500.
@@ -63,14 +66,10 @@ func TestPatches(t *testing.T) {
 				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 			a.create(podA)
 			w := a.do("PATCH", podsPath+"/a", c.body, "Content-Type", c.contentType)
-			if w.Code != c.code {
-				t.Fatalf("got %d %s, want %d", w.Code, w.Body, c.code)
-			}
+			require.Equal(t, w.Code, c.code, "got %d %s, want %d", w.Code, w.Body, c.code)
 			if c.check == nil {
 				status := into[metav1.Status](t, w.Body)
-				if int(status.Code) != c.code {
-					t.Errorf("got %+v", status)
-				}
+				assert.Equal(t, int(status.Code), c.code, "got %+v", status)
 				field := "patch"
 				if name == "merge, invalid" {
 					field = "spec"
@@ -80,9 +79,8 @@ func TestPatches(t *testing.T) {
 				}
 				return
 			}
-			if pod := into[corev1.Pod](t, w.Body); !c.check(&pod) {
-				t.Errorf("got %+v", pod)
-			}
+			pod := into[corev1.Pod](t, w.Body)
+			assert.True(t, c.check(&pod), "got %+v", pod)
 		})
 	}
 	wantStatus(t, newAPI(t).do("PATCH", podsPath+"/a", `{}`, "Content-Type", mergePatch), 404,

@@ -6,6 +6,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/assert"
 )
 
 func TestAClientThatAsksForItsRightsIsToldThatItHasAll(t *testing.T) {
@@ -20,9 +22,8 @@ func TestAClientThatAsksForItsRightsIsToldThatItHasAll(t *testing.T) {
 	} {
 		w := a.do("POST", root+"selfsubjectaccessreviews", ask(spec))
 		review := into[authorizationv1.SelfSubjectAccessReview](t, w.Body)
-		if w.Code != 201 || !review.Status.Allowed || review.Status.Reason != openToAll {
-			t.Errorf("%s: got %d %+v", spec, w.Code, review.Status)
-		}
+		assert.True(t, w.Code == 201 && review.Status.Allowed && review.Status.Reason == openToAll,
+			"%s: got %d %+v", spec, w.Code, review.Status)
 	}
 	for _, spec := range []string{`{}`, `{"resourceAttributes":{},"nonResourceAttributes":{}}`} {
 		wantStatus(t, a.do("POST", root+"selfsubjectaccessreviews", ask(spec)), 400, metav1.StatusReasonBadRequest)

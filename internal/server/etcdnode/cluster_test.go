@@ -12,7 +12,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 func startCluster(t *testing.T, dir string) *Etcd {
@@ -20,13 +22,9 @@ func startCluster(t *testing.T, dir string) *Etcd {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	c, err := Start(ctx, Options{Dir: dir, Nodes: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, c.Close())
 	})
 	return c
 }
@@ -49,18 +47,14 @@ func leader(t *testing.T, c *Etcd) string {
 func dial(t *testing.T, c *Etcd, endpoints ...string) *clientv3.Client {
 	t.Helper()
 	client, err := Dial(t.Context(), endpoints, c.Files())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
 
 func (c *Etcd) run(t *testing.T, name string, up bool) {
 	t.Helper()
-	if err := c.Run(t.Context(), name, up); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Run(t.Context(), name, up))
 }
 
 // TestAClusterOutlivesItsLeader writes all the time, kills the leader, and counts what a watcher sees.
@@ -88,17 +82,14 @@ func TestAClusterOutlivesItsLeader(t *testing.T) {
 		}
 	}
 	t.Logf("the first write after the leader was gone took %v", time.Since(began))
-	if now := leader(t, c); now == dead {
-		t.Errorf("%s leads although it is stopped", now)
-	}
+	now := leader(t, c)
+	assert.True(t, now != dead, "%s leads although it is stopped", now)
 	c.run(t, dead, true)
 	last := put(t, c.Client(), "a/last", "1")
 	seen, at := map[int64]bool{}, int64(0)
 	for at < last {
 		response, ok := <-watched
-		if ctx.Err() != nil {
-			t.Fatalf("the watch stands at %d of %d", at, last)
-		}
+		require.Equal(t, ctx.Err(), nil, "the watch stands at %d of %d", at, last)
 		if !ok || response.Err() != nil { // no leader for a while: its client watches again from where it was
 			watched = c.Client().Watch(ctx, "a/", clientv3.WithPrefix(), clientv3.WithRev(at+1))
 			continue
@@ -124,9 +115,7 @@ func TestWithoutAMajorityNothingIsWritten(t *testing.T) {
 	c := startCluster(t, t.TempDir())
 	put(t, c.Client(), "a", "1")
 	k := NewKeeper(c.Client(), true, clock.RealClock{}, c.Names()...)
-	if err := k.Look(t.Context()).Ready(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, k.Look(t.Context()).Ready())
 	c.run(t, "etcd-1", false)
 	c.run(t, "etcd-3", false)
 	var err error
@@ -134,9 +123,7 @@ func TestWithoutAMajorityNothingIsWritten(t *testing.T) {
 		err = k.Look(t.Context()).Ready()
 		return err != nil && err.Error() == "etcd has no leader: a majority of its members cannot be reached"
 	}
-	if !eventually.Did(20*time.Second, told) {
-		t.Fatalf("without a majority: got %v", err)
-	}
+	require.True(t, eventually.Did(20*time.Second, told), "without a majority: got %v", err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := c.Client().Put(ctx, "a", "2"); err == nil {
@@ -152,9 +139,7 @@ func TestAClusterKeepsItsDataAndItsAddresses(t *testing.T) {
 	first := startCluster(t, dir)
 	put(t, first.Client(), "a", "1")
 	endpoints := first.Endpoints()
-	if err := errors.Join(first.Close(), first.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(first.Close(), first.Close()))
 	if err := first.Run(t.Context(), "etcd-1", true); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: got %v", err)
 	}
@@ -164,9 +149,7 @@ func TestAClusterKeepsItsDataAndItsAddresses(t *testing.T) {
 	}
 	second.run(t, "etcd-1", false)
 	response, err := dial(t, second, endpoints...).Get(t.Context(), "a") // the first endpoint takes no connection
-	if err != nil || len(response.Kvs) != 1 {
-		t.Errorf("got %v, %v, want a=1", response, err)
-	}
+	assert.True(t, err == nil && len(response.Kvs) == 1, "got %v, %v, want a=1", response, err)
 	if _, err := Dial(t.Context(), endpoints[:1], TLSFiles{CACert: second.Files().CACert}); err == nil {
 		t.Error("a client without a certificate is let in")
 	}

@@ -9,7 +9,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // keep runs a keeper for as long as the test runs, and returns it.
@@ -42,9 +44,7 @@ func until(t *testing.T, k *Keeper, what string, fact func(State) bool) {
 
 func small(t *testing.T) *Etcd {
 	node, err := Start(t.Context(), Options{Dir: t.TempDir(), Quota: 4 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { node.Close() })
 	return node
 }
@@ -60,9 +60,7 @@ func TestWhatIsFullCanBeWrittenAgainAfterDeletions(t *testing.T) {
 	for i := 0; err == nil; i++ {
 		_, err = node.Client().Put(t.Context(), fmt.Sprintf("a/%d", i), bigValue)
 	}
-	if !strings.Contains(err.Error(), "etcdserver: mvcc: database space exceeded") {
-		t.Fatalf("got %v", err)
-	}
+	require.True(t, strings.Contains(err.Error(), "etcdserver: mvcc: database space exceeded"), "got %v", err)
 	until(t, k, "not ready", func(s State) bool { return s.Ready() != nil })
 	if _, err := node.Client().Delete(t.Context(), "a/", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
@@ -96,7 +94,6 @@ func TestNothingIsForgottenAsLongAsThereIsRoom(t *testing.T) {
 	}
 	seen := k.state.Load()
 	until(t, k, "another look", func(State) bool { return k.state.Load() != seen })
-	if _, err := node.Client().Get(t.Context(), "a", clientv3.WithRev(first)); err != nil {
-		t.Error(err)
-	}
+	_, err := node.Client().Get(t.Context(), "a", clientv3.WithRev(first))
+	assert.NoError(t, err)
 }

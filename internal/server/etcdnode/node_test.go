@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 	"go.uber.org/goleak"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,13 +24,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func start(t *testing.T, dir string) *Etcd {
 	t.Helper()
 	node, err := Start(context.Background(), Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, node.Close())
 	})
 	return node
 }
@@ -38,9 +36,7 @@ func put(t *testing.T, c *clientv3.Client, key, value string) int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	response, err := c.Put(ctx, key, value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response.Header.Revision
 }
 
@@ -49,17 +45,12 @@ func TestDataSurvivesClose(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		dir := t.TempDir()
 		first, err := Start(context.Background(), Options{Dir: dir, Durable: durable})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		put(t, first.Client(), "a", "1")
-		if err := errors.Join(first.Close(), first.Close()); err != nil {
-			t.Fatalf("close twice: %v", err)
-		}
+		require.NoError(t, errors.Join(first.Close(), first.Close()), "close twice")
 		response, err := start(t, dir).Client().Get(context.Background(), "a")
-		if err != nil || len(response.Kvs) != 1 || string(response.Kvs[0].Value) != "1" {
-			t.Errorf("durable %v: got %v, %v, want a=1", durable, response, err)
-		}
+		assert.True(t, err == nil && len(response.Kvs) == 1 && string(response.Kvs[0].Value) == "1",
+			"durable %v: got %v, %v, want a=1", durable, response, err)
 	}
 }
 
@@ -68,13 +59,10 @@ func TestWatchLosesNothingOverARestart(t *testing.T) {
 	node := start(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	watched := node.Client().Watch(ctx, "a", clientv3.WithCreatedNotify())
-	if created := <-watched; !created.Created {
-		t.Fatalf("got %v, want the news that the watch exists", created)
-	}
+	created := <-watched
+	require.True(t, created.Created, "got %v, want the news that the watch exists", created)
 	put(t, node.Client(), "a", "1")
-	if err := node.Restart(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, node.Restart(ctx))
 	put(t, node.Client(), "a", "2")
 	var values []string
 	for len(values) < 2 {
@@ -82,9 +70,7 @@ func TestWatchLosesNothingOverARestart(t *testing.T) {
 			values = append(values, string(e.Kv.Value))
 		}
 	}
-	if got := strings.Join(values, " "); got != "1 2" {
-		t.Errorf("got %q, want 1 2", got)
-	}
+	assert.Equal(t, strings.Join(values, " "), "1 2")
 	cancel()
 	for range watched {
 	}
@@ -103,9 +89,7 @@ func (e *Etcd) restarting(ctx context.Context, t *testing.T) <-chan error {
 		if len(restarted) == 0 {
 			return restarted
 		}
-		if err := <-restarted; err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, <-restarted)
 	}
 }
 
@@ -115,13 +99,10 @@ func TestACallerWhoGoesAwayDoesNotLeaveEtcdDown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	restarted := node.restarting(ctx, t)
 	cancel()
-	if err := <-restarted; err != nil {
-		t.Errorf("the restart: %v", err)
-	}
+	assert.NoError(t, <-restarted, "the restart")
 	put(t, node.Client(), "a", "1")
-	if err := node.Restart(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("a restart whose caller has gone before it began: got %v", err)
-	}
+	err := node.Restart(ctx)
+	assert.True(t, errors.Is(err, context.Canceled), "a restart whose caller has gone before it began: got %v", err)
 	put(t, node.Client(), "a", "2")
 }
 
@@ -129,9 +110,8 @@ func TestOneRestartAtATime(t *testing.T) {
 	t.Parallel()
 	node := start(t, t.TempDir())
 	node.lifeMu.Lock() // as a restart does
-	if err := node.Restart(t.Context()); !errors.Is(err, ErrRestarting) {
-		t.Errorf("a second restart meanwhile: got %v, want ErrRestarting", err)
-	}
+	err := node.Restart(t.Context())
+	assert.True(t, errors.Is(err, ErrRestarting), "a second restart meanwhile: got %v, want ErrRestarting", err)
 	node.lifeMu.Unlock()
 	put(t, node.Client(), "a", "1")
 }
@@ -139,13 +119,9 @@ func TestOneRestartAtATime(t *testing.T) {
 func TestCloseWaitsForARestart(t *testing.T) {
 	t.Parallel()
 	node, err := Start(t.Context(), Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	restarted := node.restarting(t.Context(), t)
-	if err := errors.Join(node.Close(), <-restarted); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(node.Close(), <-restarted))
 	if err := node.Restart(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: got %v, want ErrClosed", err)
 	}
@@ -153,16 +129,14 @@ func TestCloseWaitsForARestart(t *testing.T) {
 
 func TestARequestMayTakeTwoMinutes(t *testing.T) {
 	t.Parallel()
-	if got, want := start(t, t.TempDir()).nodes[0].member.Load().server.Cfg.ReqTimeout(), 125*time.Second; got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	got, want := start(t, t.TempDir()).nodes[0].member.Load().server.Cfg.ReqTimeout(), 125*time.Second
+	assert.Equal(t, got, want)
 }
 
 func TestStartWithoutAFolderIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := Start(context.Background(), Options{}); err == nil {
-		t.Error("got no error")
-	}
+	_, err := Start(context.Background(), Options{})
+	assert.True(t, err != nil, "got no error")
 }
 
 func wantInUse(t *testing.T, dir string) {
@@ -171,9 +145,8 @@ func wantInUse(t *testing.T, dir string) {
 	if err == nil {
 		node.Close()
 	}
-	if err == nil || !strings.Contains(err.Error(), dir+" is in use") {
-		t.Fatalf("got %v, want an error that names %s", err, dir)
-	}
+	require.True(t, err != nil && strings.Contains(err.Error(), dir+" is in use"),
+		"got %v, want an error that names %s", err, dir)
 }
 
 func TestFolderInUseByThisProcessIsRefused(t *testing.T) {
@@ -191,9 +164,7 @@ func TestAFolderOfAnotherNumberOfNodesIsRefused(t *testing.T) {
 		if err == nil {
 			err = e.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	closeNow(Start(t.Context(), Options{Dir: lone}))
 	closeNow(Start(t.Context(), Options{Dir: several, Nodes: 3}))
@@ -209,34 +180,25 @@ func TestAFolderOfAnotherNumberOfNodesIsRefused(t *testing.T) {
 		if err == nil {
 			e.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), dir+" "+test.want) {
-			t.Errorf("got %v", err)
-		}
-		if after, _ := filepath.Glob(dir + "/*"); !slices.Equal(after, before) {
-			t.Errorf("got files %v, want %v as before", after, before)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), dir+" "+test.want), "got %v", err)
+		after, _ := filepath.Glob(dir + "/*")
+		assert.EqualSlices(t, after, before, "got files %v, want %v as before", after, before)
 	}
 	// Earlier programs started the other number beside what was there. Both are let in.
 	made := os.Mkdir(filepath.Join(several, "member"), 0o700)
-	if err := errors.Join(made, checkNodes(several, 1), checkNodes(several, 3)); err != nil {
-		t.Errorf("a folder with both: %v", err)
-	}
+	assert.NoError(t, errors.Join(made, checkNodes(several, 1), checkNodes(several, 3)), "a folder with both")
 }
 
 func TestDialReachesAnEtcdElsewhere(t *testing.T) {
 	t.Parallel()
 	node := start(t, t.TempDir())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server := v3rpc.Server(node.nodes[0].member.Load().server, nil, nil)
 	served := make(chan error, 1) // sent once by the goroutine below
 	go func() { served <- server.Serve(listener) }()
 	client, err := Dial(context.Background(), []string{"http://" + listener.Addr().String()}, TLSFiles{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	put(t, client, "a", "1")
 	client.Close()
 	server.Stop()
@@ -246,9 +208,7 @@ func TestDialReachesAnEtcdElsewhere(t *testing.T) {
 func TestDialSaysWhatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address := listener.Addr().String()
 	listener.Close() // now no program listens there
 	if _, err := Dial(context.Background(), []string{address}, TLSFiles{}); err == nil ||

@@ -18,7 +18,9 @@ import (
 	"k8s.io/utils/clock"
 
 	etcd3 "listwatch/chapters/02-etcd3"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/etcdnode"
 	"listwatch/internal/server/mvcc"
 )
@@ -115,9 +117,7 @@ func (s *session) progress(key string) {
 			cancel()
 			continue
 		}
-		if err := s.client.RequestProgress(ctx); err != nil {
-			s.t.Error(err)
-		}
+		assert.NoError(s.t, s.client.RequestProgress(ctx))
 	}
 }
 
@@ -130,9 +130,7 @@ func (s *session) progressBeside(key string, next int64) {
 	quiet := s.client.Watch(ctx, "/quiet", clientv3.WithRev(next), created)
 	responses := s.client.Watch(ctx, key, clientv3.WithRev(next-1), clientv3.WithFilterPut(), created)
 	ask := func() {
-		if err := s.client.RequestProgress(ctx); err != nil {
-			s.t.Error(err)
-		}
+		assert.NoError(s.t, s.client.RequestProgress(ctx))
 	}
 	ask()
 	s.put("/elsewhere", "x", 0)
@@ -154,17 +152,13 @@ func (s *session) progressBeside(key string, next int64) {
 func sameAnswers(t *testing.T, script func(*session)) {
 	t.Helper()
 	node, err := etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer node.Close()
 	etcd := &session{t: t, client: etcd3.NewClient(node.Client()), ctx: t.Context()}
 	script(etcd)
 	memory := &session{t: t, client: mvcc.New(clock.RealClock{}), ctx: t.Context()}
 	script(memory)
-	if diff := cmp.Diff(etcd.lines, memory.lines); diff != "" {
-		t.Errorf("answers (-etcd +memory):\n%s", diff)
-	}
+	assert.Equal(t, cmp.Diff(etcd.lines, memory.lines), "", "answers (-etcd +memory):\n")
 }
 
 func TestWritesAndReadsAnswerAsEtcd(t *testing.T) {
@@ -307,22 +301,17 @@ func TestFailedWatchesEndWithEtcdsError(t *testing.T) {
 	responses := store.Watch(t.Context(), "/p/", clientv3.WithPrefix())
 	store.Put("/p/a", []byte("1"))
 	store.FailWatches(rpctypes.ErrorDesc(rpctypes.ErrNoLeader))
-	if first := <-responses; len(first.Events) != 1 {
-		t.Errorf("got %v, want what happened before", first)
-	}
+	first := <-responses
+	assert.Equal(t, len(first.Events), 1, "got %v, want what happened before", first)
 	if last := <-responses; !errors.Is(last.Err(), rpctypes.ErrNoLeader) {
 		t.Errorf("got %v, want no leader", last.Err())
 	}
-	if _, open := <-responses; open {
-		t.Error("the channel is still open")
-	}
-	if revision := store.Put("/p/a", []byte("2")); revision != 3 {
-		t.Errorf("got revision %d, want 3", revision)
-	}
-	if revision := store.Delete("/p/b"); revision != 3 {
-		t.Errorf("delete of nothing: got revision %d, want 3", revision)
-	}
-	if revision := store.Delete("/p/a"); revision != 4 || store.Revision() != 4 {
-		t.Errorf("got revision %d, want 4", revision)
-	}
+	_, open := <-responses
+	assert.False(t, open, "the channel is still open")
+	revision := store.Put("/p/a", []byte("2"))
+	assert.Equal(t, revision, 3, "got revision %d, want 3", revision)
+	revision = store.Delete("/p/b")
+	assert.Equal(t, revision, 3, "delete of nothing: got revision %d, want 3", revision)
+	revision = store.Delete("/p/a")
+	assert.True(t, revision == 4 && store.Revision() == 4, "got revision %d, want 4", revision)
 }

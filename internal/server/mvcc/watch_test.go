@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/mvcc"
 )
@@ -23,12 +24,10 @@ func TestIdleWatchThatAskedIsToldTheRevision(t *testing.T) {
 		store.Put("/q", nil)
 		begin := time.Now()
 		response := <-asked
-		if !response.IsProgressNotify() || response.Header.Revision != 2 {
-			t.Errorf("got %+v, want progress at 2", response)
-		}
-		if elapsed := time.Since(begin); elapsed != 10*time.Minute {
-			t.Errorf("after %v, want 10m", elapsed)
-		}
+		assert.True(t, response.IsProgressNotify() && response.Header.Revision == 2,
+			"got %+v, want progress at 2", response)
+		elapsed := time.Since(begin)
+		assert.Equal(t, elapsed, 10*time.Minute, "after %v, want 10m", elapsed)
 		synctest.Wait()
 		select {
 		case response := <-silent:

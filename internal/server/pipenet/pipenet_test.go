@@ -13,7 +13,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,16 +34,10 @@ func TestHTTPStreamsInABubble(t *testing.T) {
 		client := listener.Client()
 		start := time.Now()
 		response, err := client.Get("http://anywhere/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		body, err := io.ReadAll(response.Body)
-		if err != nil || string(body) != "012" {
-			t.Errorf("body: got %q, %v, want 012", body, err)
-		}
-		if elapsed := time.Since(start); elapsed != 3*time.Minute {
-			t.Errorf("elapsed on the bubble's clock: got %v, want 3m", elapsed)
-		}
+		assert.True(t, err == nil && string(body) == "012", "body: got %q, %v, want 012", body, err)
+		assert.Equal(t, time.Since(start), 3*time.Minute, "elapsed on the bubble's clock")
 		client.CloseIdleConnections()
 		server.Close()
 	})
@@ -50,18 +46,15 @@ func TestHTTPStreamsInABubble(t *testing.T) {
 func TestDialAfterCloseIsRefused(t *testing.T) {
 	listener := Listen()
 	listener.Close()
-	if _, err := listener.Dial(context.Background(), "", ""); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("Dial: got %v, want connection refused", err)
-	}
-	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Accept: got %v, want net.ErrClosed", err)
-	}
+	_, err := listener.Dial(context.Background(), "", "")
+	assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "Dial: got %v, want connection refused", err)
+	_, err = listener.Accept()
+	assert.True(t, errors.Is(err, net.ErrClosed), "Accept: got %v, want net.ErrClosed", err)
 }
 
 func TestDialGivesUpWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Listen().Dial(ctx, "", ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("Dial: got %v, want context.Canceled", err)
-	}
+	_, err := Listen().Dial(ctx, "", "")
+	assert.True(t, errors.Is(err, context.Canceled), "Dial: got %v, want context.Canceled", err)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -119,9 +120,8 @@ func BenchmarkReplay(b *testing.B) {
 		for b.Loop() {
 			w := must(cache.watch(b.Context(), query{rv: from}))
 			for range ringEvents {
-				if event := <-w.ResultChan(); event.Type != watch.Modified {
-					b.Fatalf("got %v", event)
-				}
+				event := <-w.ResultChan()
+				require.Equal(b, event.Type, watch.Modified, "got %v", event)
 			}
 			w.Stop()
 		}
@@ -182,23 +182,17 @@ func copyPods(b *testing.B) {
 		for _, p := range pods {
 			list.Items = append(list.Items, *p)
 		}
-		if len(list.Items) != f.pods {
-			b.Fatal("some are missing")
-		}
+		require.Equal(b, len(list.Items), f.pods, "some are missing")
 	}
 }
 
 func listPages(b *testing.B, cache side, page query) {
 	for found := 0; ; {
 		list := &corev1.PodList{}
-		if err := cache.list(b.Context(), page, list); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, cache.list(b.Context(), page, list))
 		found += len(list.Items)
 		if page.token = list.Continue; page.token == "" {
-			if found == 0 {
-				b.Fatal("an empty list")
-			}
+			require.True(b, found != 0, "an empty list")
 			return
 		}
 	}

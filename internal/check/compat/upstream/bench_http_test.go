@@ -26,7 +26,9 @@ import (
 
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 )
 
@@ -249,9 +251,7 @@ func (c *cached) CacheEncode(id runtime.Identifier, encode func(runtime.Object, 
 func TestBothHandlersSayTheSame(t *testing.T) {
 	t.Parallel()
 	ours, theirs := overheard(t, ourHandler), overheard(t, theirHandler)
-	if diff := cmp.Diff(theirs, ours); diff != "" {
-		t.Errorf("-theirs +ours\n%s", diff)
-	}
+	assert.Equal(t, cmp.Diff(theirs, ours), "", "-theirs +ours\n")
 }
 
 // overheard returns a list, and two frames of a watch.
@@ -261,15 +261,11 @@ func overheard(t *testing.T, build func(*shelf) http.Handler) []string {
 	server := httptest.NewServer(build(s))
 	defer eventually.Closes(server)
 	list, err := server.Client().Get(server.URL + "/api/v1/pods")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer list.Body.Close()
 	text := must(io.ReadAll(list.Body))
 	following, err := server.Client().Get(server.URL + "/api/v1/pods?watch=1&resourceVersion=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer following.Body.Close()
 	s.send(watch.Event{Type: watch.Modified, Object: newCached(1)})
 	s.send(watch.Event{Type: watch.Deleted, Object: somePod(2)})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 )
 
@@ -26,9 +27,8 @@ func TestTheTypedClientDoesAllThereIs(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "generated-", Labels: map[string]string{"app": "a"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.test/main:1"}}},
 	}, metav1.CreateOptions{}))
-	if request := asked.read()[0]; !strings.HasSuffix(request, " protobuf") {
-		t.Errorf("the body was not protobuf: %s", request)
-	}
+	request := asked.read()[0]
+	assert.True(t, strings.HasSuffix(request, " protobuf"), "the body was not protobuf: %s", request)
 	if !strings.HasPrefix(pod.Name, "generated-") || pod.UID == "" || pod.Status.Phase != corev1.PodPending ||
 		pod.Spec.RestartPolicy != corev1.RestartPolicyAlways {
 		t.Errorf("created: got %+v", pod)
@@ -36,37 +36,28 @@ func TestTheTypedClientDoesAllThereIs(t *testing.T) {
 	must(core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{}))
 	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{
 		Kind: "Node", Name: "n1"}}
-	if err := pods.Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
-		t.Errorf("bind: %v", err)
-	}
+	assert.NoError(t, pods.Bind(ctx, binding, metav1.CreateOptions{}), "bind")
 	bound := must(pods.Get(ctx, pod.Name, metav1.GetOptions{}))
-	if bound.Spec.NodeName != "n1" {
-		t.Errorf("bound: got node %q", bound.Spec.NodeName)
-	}
+	assert.Equal(t, bound.Spec.NodeName, "n1", "bound: got node")
 
 	bound.Status.Phase = corev1.PodRunning
 	running := must(pods.UpdateStatus(ctx, bound, metav1.UpdateOptions{}))
-	if running.Status.Phase != corev1.PodRunning || running.Generation != bound.Generation {
-		t.Errorf("status: got %v at generation %d", running.Status.Phase, running.Generation)
-	}
+	assert.True(t, running.Status.Phase == corev1.PodRunning && running.Generation == bound.Generation,
+		"status: got %v at generation %d", running.Status.Phase, running.Generation)
 	running.Labels = map[string]string{"app": "b"}
 	running.Status.Phase = corev1.PodFailed
 	updated := must(pods.Update(ctx, running, metav1.UpdateOptions{}))
-	if updated.Labels["app"] != "b" || updated.Status.Phase != corev1.PodRunning {
-		t.Errorf("update: got %v, %v", updated.Labels, updated.Status.Phase)
-	}
-	if _, err := pods.Update(ctx, running, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("update of an old version: got %v", err)
-	}
+	assert.True(t, updated.Labels["app"] == "b" && updated.Status.Phase == corev1.PodRunning,
+		"update: got %v, %v", updated.Labels, updated.Status.Phase)
+	_, err := pods.Update(ctx, running, metav1.UpdateOptions{})
+	assert.Fails(t, err, apierrors.IsConflict, "update of an old version")
 	patched := must(pods.Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		[]byte(`{"spec":{"containers":[{"name":"main","image":"example.test/main:2"}]}}`), metav1.PatchOptions{}))
-	if len(patched.Spec.Containers) != 1 || patched.Spec.Containers[0].Image != "example.test/main:2" {
-		t.Errorf("patch: got %v", patched.Spec.Containers)
-	}
+	assert.True(t, len(patched.Spec.Containers) == 1 && patched.Spec.Containers[0].Image == "example.test/main:2",
+		"patch: got %v", patched.Spec.Containers)
 	list := must(pods.List(ctx, metav1.ListOptions{LabelSelector: "app=b", FieldSelector: "spec.nodeName=n1"}))
-	if len(list.Items) != 1 || list.ResourceVersion == "" {
-		t.Errorf("list: got %d at %q", len(list.Items), list.ResourceVersion)
-	}
+	assert.True(t, len(list.Items) == 1 && list.ResourceVersion != "",
+		"list: got %d at %q", len(list.Items), list.ResourceVersion)
 
 	following := must(pods.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion}))
 	defer following.Stop()
@@ -75,17 +66,14 @@ func TestTheTypedClientDoesAllThereIs(t *testing.T) {
 		Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
 		t.Errorf("delete of another uid: got %v", err)
 	}
-	if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
-		t.Errorf("delete: %v", err)
-	}
+	assert.NoError(t, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero}), "delete")
 	for event := range following.ResultChan() {
 		if event.Type == watch.Deleted {
 			break
 		}
 	}
-	if _, err := pods.Get(ctx, pod.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("get of what is gone: got %v", err)
-	}
+	_, err = pods.Get(ctx, pod.Name, metav1.GetOptions{})
+	assert.Fails(t, err, apierrors.IsNotFound, "get of what is gone")
 
 	for _, name := range []string{"x", "y"} {
 		must(core.ConfigMaps("default").Create(ctx, configMap(name, "k", "v"), metav1.CreateOptions{}))
@@ -102,9 +90,8 @@ func TestTheTypedClientDoesAllThereIs(t *testing.T) {
 		metav1.ListOptions{FieldSelector: "metadata.name=x"}); err != nil {
 		t.Errorf("delete a collection: %v", err)
 	}
-	if left := stored(t, v); len(left) != 1 || !strings.HasPrefix(left[0], "default/y@") {
-		t.Errorf("after the deletion of x: got %v", left)
-	}
+	left := stored(t, v)
+	assert.True(t, len(left) == 1 && strings.HasPrefix(left[0], "default/y@"), "after the deletion of x: got %v", left)
 	must(core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
 		metav1.CreateOptions{}))
 }

@@ -12,18 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	realstorage "k8s.io/apiserver/pkg/storage"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // same reports a pair of answers that differ, or that are not what both should say.
 func same(t *testing.T, what, ours, theirs, want string) {
 	t.Helper()
-	if ours != theirs {
-		t.Errorf("%s:\n   ours %s\n theirs %s", what, ours, theirs)
-	}
-	if !strings.Contains(theirs, want) {
-		t.Errorf("%s: the real one says %s, want %s", what, theirs, want)
-	}
+	assert.Equal(t, ours, theirs, "%s:\n   ours %s\n theirs %s", what, ours, theirs)
+	assert.True(t, strings.Contains(theirs, want), "%s: the real one says %s, want %s", what, theirs, want)
 }
 
 func TestEveryGetIsWhatTheRealOneGives(t *testing.T) {
@@ -60,15 +58,11 @@ func TestATokenOfOneSideIsGoodForTheOther(t *testing.T) {
 		for to, next := range sides {
 			for _, namespace := range []string{"", "default"} {
 				q, whole := query{namespace: namespace, limit: 2}, &corev1.PodList{}
-				if err := first.list(t.Context(), query{namespace: namespace}, whole); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, first.list(t.Context(), query{namespace: namespace}, whole))
 				var names []string
 				for s := first; ; s = next {
 					page := &corev1.PodList{}
-					if err := s.list(t.Context(), q, page); err != nil {
-						t.Fatalf("from %s to %s: %v", from, to, err)
-					}
+					require.NoError(t, s.list(t.Context(), q, page), "from %s to %s", from, to)
 					for _, pod := range page.Items {
 						names = append(names, pod.Namespace+"/"+pod.Name)
 					}
@@ -150,9 +144,8 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	}
 	a, b := readToTheEnd(one), readToTheEnd(other)
 	same(t, "a slow watcher", strings.Join(a, "\n        "), strings.Join(b, "\n        "), "slow/pod-09")
-	if len(b) != 11 || b[10] != "closed" {
-		t.Errorf("got %d events, want the 10 that result holds and then the end", len(b))
-	}
+	assert.True(t, len(b) == 11 && b[10] == "closed",
+		"got %d events, want the 10 that result holds and then the end", len(b))
 }
 
 // readToTheEnd returns all that is left in a watch. One that has no end is stopped after a while.

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 const (
@@ -35,13 +37,10 @@ type failure struct {
 // check compares a Status, and the header that came with it, with what is expected.
 func (f failure) check(t *testing.T, status *metav1.Status, retryAfter string) {
 	t.Helper()
-	if status.Kind != "Status" || status.APIVersion != "v1" || status.Status != metav1.StatusFailure {
-		t.Errorf("not a failure: %+v", status)
-	}
-	if status.Code != f.code || status.Reason != f.reason || !strings.Contains(status.Message, f.message) {
-		t.Errorf("got %d %q %q, want %d %q …%s…", status.Code, status.Reason, status.Message, f.code, f.reason,
-			f.message)
-	}
+	assert.True(t, status.Kind == "Status" && status.APIVersion == "v1" && status.Status == metav1.StatusFailure,
+		"not a failure: %+v", status)
+	assert.True(t, status.Code == f.code && status.Reason == f.reason && strings.Contains(status.Message, f.message),
+		"got %d %q %q, want %d %q …%s…", status.Code, status.Reason, status.Message, f.code, f.reason, f.message)
 	var cause metav1.StatusCause
 	if status.Details != nil && len(status.Details.Causes) > 0 {
 		cause = status.Details.Causes[0]
@@ -52,9 +51,7 @@ func (f failure) check(t *testing.T, status *metav1.Status, retryAfter string) {
 	if f.retryAfter == "some" && retryAfter != "" {
 		return
 	}
-	if retryAfter != f.retryAfter {
-		t.Errorf("got Retry-After %q, want %q", retryAfter, f.retryAfter)
-	}
+	assert.Equal(t, retryAfter, f.retryAfter, "got Retry-After %q, want %q", retryAfter, f.retryAfter)
 }
 
 // answer is a response to the end.
@@ -68,21 +65,15 @@ type answer struct {
 func ask(t *testing.T, v *program.Viz, method, path, body string, headers ...string) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, v.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatalf("%s %s: %v after %q", method, path, err, text)
-	}
+	require.Equal(t, err, nil, "%s %s: %v after %q", method, path, err, text)
 	return answer{response.StatusCode, response.Header, text}
 }
 
@@ -90,26 +81,19 @@ func ask(t *testing.T, v *program.Viz, method, path, body string, headers ...str
 func (a answer) status(t *testing.T) *metav1.Status {
 	t.Helper()
 	status := &metav1.Status{}
-	if err := json.Unmarshal(a.body, status); err != nil {
-		t.Fatalf("not a Status: %d %q", a.code, a.body)
-	}
-	if int(status.Code) != a.code {
-		t.Errorf("code %d in the response, %d in the Status", a.code, status.Code)
-	}
+	require.Equal(t, json.Unmarshal(a.body, status), nil, "not a Status: %d %q", a.code, a.body)
+	assert.Equal(t, int(status.Code), a.code, "code %d in the response, %d in the Status", a.code, status.Code)
 	return status
 }
 
 // lastEvent returns the last event of a watch that has ended.
 func (a answer) lastEvent(t *testing.T) (event metav1.WatchEvent) {
 	t.Helper()
-	if a.code != http.StatusOK {
-		t.Fatalf("got %d %s, want a stream", a.code, a.body)
-	}
+	require.Equal(t, a.code, http.StatusOK, "got %d %s, want a stream", a.code, a.body)
 	for decoder := json.NewDecoder(strings.NewReader(string(a.body))); decoder.More(); {
 		event = metav1.WatchEvent{}
-		if err := decoder.Decode(&event); err != nil {
-			t.Fatalf("%v in %q", err, a.body)
-		}
+		err := decoder.Decode(&event)
+		require.Equal(t, err, nil, "%v in %q", err, a.body)
 	}
 	return event
 }
@@ -265,17 +249,14 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 func checkGoesOn(t *testing.T, h *history, token string) {
 	t.Helper()
 	text, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || !strings.Contains(string(text), `"rv":-1`) {
-		t.Errorf("got token %q, %v", text, err)
-	}
+	assert.True(t, err == nil && strings.Contains(string(text), `"rv":-1`), "got token %q, %v", text, err)
 	list := &metav1.PartialObjectMetadataList{}
 	if err := json.Unmarshal(ask(t, h.viz, "GET", mapsPath+"?limit=9&continue="+url.QueryEscape(token), "").body,
 		list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Items) != 2 || list.Items[0].Name != "b" || list.Items[1].Name != "c" {
-		t.Errorf("the rest: got %+v", list.Items)
-	}
+	assert.True(t, len(list.Items) == 2 && list.Items[0].Name == "b" && list.Items[1].Name == "c",
+		"the rest: got %+v", list.Items)
 }
 
 // TestErrorsInAStream is the vocabulary of errors that come too late for a response of their own.
@@ -305,21 +286,16 @@ func TestErrorsInAStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			last := ask(t, h.viz, "GET", c.path+"&timeoutSeconds=20", "").lastEvent(t)
-			if last.Type != "ERROR" {
-				t.Fatalf("ended with %s %s", last.Type, last.Object.Raw)
-			}
+			require.Equal(t, last.Type, "ERROR", "ended with %s %s", last.Type, last.Object.Raw)
 			status := &metav1.Status{}
-			if err := json.Unmarshal(last.Object.Raw, status); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(last.Object.Raw, status))
 			c.want.check(t, status, "")
 		})
 	}
 	t.Run("the time is over, which is none", func(t *testing.T) {
 		t.Parallel()
-		if last := ask(t, h.viz, "GET", mapsPath+"?watch=1&timeoutSeconds=5", "").lastEvent(t); last.Type != "ADDED" {
-			t.Errorf("ended with %s %s", last.Type, last.Object.Raw)
-		}
+		last := ask(t, h.viz, "GET", mapsPath+"?watch=1&timeoutSeconds=5", "").lastEvent(t)
+		assert.Equal(t, last.Type, "ADDED", "ended with %s %s", last.Type, last.Object.Raw)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	realstorage "k8s.io/apiserver/pkg/storage"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 )
 
 // keysOf returns every key of up to n segments.
@@ -51,7 +52,6 @@ func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 			}
 		}
 	}
-	if declared == 0 || accepted < 300 {
-		t.Errorf("%d keys accepted, %d refused by us alone: too few to compare anything", accepted, declared)
-	}
+	assert.True(t, declared != 0 && accepted >= 300,
+		"%d keys accepted, %d refused by us alone: too few to compare anything", accepted, declared)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
@@ -41,14 +42,12 @@ func TestTheElectorOfClientGoLeadsAndHandsOver(t *testing.T) {
 	defer cancel()
 	first, endFirst := context.WithCancel(ctx)
 	group.Go(first, "test.first", func(ctx context.Context) { run(ctx, "first") })
-	if who := <-leads; who != "first" {
-		t.Fatalf("%s leads", who)
-	}
+	who := <-leads
+	require.Equal(t, who, "first", "%s leads", who)
 	group.Go(ctx, "test.second", func(ctx context.Context) { run(ctx, "second") })
 	endFirst()
-	if who := <-leads; who != "second" {
-		t.Fatalf("%s leads after the first has ended", who)
-	}
+	who = <-leads
+	require.Equal(t, who, "second", "%s leads after the first has ended", who)
 	lease := must(client.CoordinationV1().Leases("default").Get(t.Context(), "elected", metav1.GetOptions{}))
 	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != "second" || *lease.Spec.LeaseTransitions != 1 {
 		t.Errorf("got %+v", lease.Spec)

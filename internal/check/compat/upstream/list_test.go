@@ -11,6 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	realstorage "k8s.io/apiserver/pkg/storage"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // lists returns every combination of options, by a name that says which.
@@ -105,12 +108,9 @@ func askBoth(t *testing.T, queries map[string]query, one, other side) {
 		})
 	}
 	asked.Wait()
-	if wrong > 0 {
-		t.Errorf("%d of %d lists differ", wrong, len(queries))
-	}
-	if pages < len(queries)/2 {
-		t.Errorf("%d lists gave only %d pages: too few to compare anything", len(queries), pages)
-	}
+	assert.True(t, wrong == 0, "%d of %d lists differ", wrong, len(queries))
+	assert.True(t, pages >= len(queries)/2,
+		"%d lists gave only %d pages: too few to compare anything", len(queries), pages)
 }
 
 func TestEveryListOfTheCacheIsWhatTheRealOneGives(t *testing.T) {
@@ -135,7 +135,6 @@ func (p *pair) compact(rv string) {
 	p.tb.Helper()
 	var rev int64
 	fmt.Sscan(rv, &rev)
-	if _, err := p.client.Compact(context.Background(), rev, clientv3.WithCompactPhysical()); err != nil {
-		p.tb.Fatal(err)
-	}
+	_, err := p.client.Compact(context.Background(), rev, clientv3.WithCompactPhysical())
+	require.NoError(p.tb, err)
 }

@@ -14,7 +14,9 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/restclient" // registers its metrics
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 var (
@@ -36,9 +38,7 @@ func theirMetrics(t *testing.T) map[string]string {
 	labels := map[string]string{}
 	for description := range descriptions {
 		parts := described.FindStringSubmatch(description.String())
-		if parts == nil {
-			t.Fatalf("not understood: %s", description)
-		}
+		require.True(t, parts != nil, "not understood: %s", description)
 		names := strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' || r == ' ' })
 		slices.Sort(names)
 		labels[parts[1]] = strings.Join(names, ",")
@@ -54,9 +54,8 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	must(clientset(t, v).CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "k", "v"),
 		metav1.CreateOptions{DryRun: []string{"All"}}))
 	shown := string(ask(t, v, "GET", "/metrics", "").body)
-	if want := `dry_run="All",group="",resource="configmaps"`; !strings.Contains(shown, want) {
-		t.Errorf("a dry run is not told from others: no %s", want)
-	}
+	want := `dry_run="All",group="",resource="configmaps"`
+	assert.True(t, strings.Contains(shown, want), "a dry run is not told from others: no %s", want)
 	ours := map[string]string{}
 	for _, line := range sample.FindAllStringSubmatch(shown, -1) {
 		name := line[1]
@@ -74,12 +73,9 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 		ours[name] = strings.Join(slices.Sorted(maps.Keys(names)), ",")
 	}
 	theirs := theirMetrics(t)
-	if len(ours) < 20 {
-		t.Errorf("only %d metrics were found: %v", len(ours), ours)
-	}
+	assert.True(t, len(ours) >= 20, "only %d metrics were found: %v", len(ours), ours)
 	for name, labels := range ours {
-		if want, ok := theirs[name]; !ok || labels != want {
-			t.Errorf("%s: got labels %q, want %q, known %v", name, labels, want, ok)
-		}
+		want, ok := theirs[name]
+		assert.True(t, ok && labels == want, "%s: got labels %q, want %q, known %v", name, labels, want, ok)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
 )
 
@@ -245,17 +246,14 @@ func TestARelistForgetsAsTheRealOneDoes(t *testing.T) {
 			return cache.list(t.Context(), query{rv: "0"}, list) == nil && list.ResourceVersion == "140"
 		})
 	}
-	if oldest := s.compareStarts("after a relist"); oldest != 140 {
-		t.Errorf("watches may begin at %d, want 140", oldest)
-	}
+	oldest := s.compareStarts("after a relist")
+	assert.Equal(t, oldest, 140, "watches may begin at %d, want 140", oldest)
 	s.play(20, time.Second)
-	if oldest := s.compareStarts("some time after a relist"); oldest != 140 {
-		t.Errorf("watches may begin at %d, want 140", oldest)
-	}
+	oldest = s.compareStarts("some time after a relist")
+	assert.Equal(t, oldest, 140, "watches may begin at %d, want 140", oldest)
 	s.play(100, time.Second)
-	if oldest := s.compareStarts("a ring that has gone round after a relist"); oldest != 160 {
-		t.Errorf("watches may begin at %d, want 160", oldest)
-	}
+	oldest = s.compareStarts("a ring that has gone round after a relist")
+	assert.Equal(t, oldest, 160, "watches may begin at %d, want 160", oldest)
 	for name, q := range map[string]query{"all": {rv: "0"}, "selected": {rv: "0", label: "app=a1"},
 		"at an old version": {rv: "135", match: metav1.ResourceVersionMatchNotOlderThan}} {
 		same(t, "list, "+name, listAll(t.Context(), s.caches[0], q), listAll(t.Context(), s.caches[1], q),

@@ -33,6 +33,7 @@ import (
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/etcdnode"
@@ -178,9 +179,7 @@ func newEtcd(tb testing.TB) *clientv3.Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	tb.Cleanup(cancel)
 	node, err := etcdnode.Start(ctx, etcdnode.Options{Dir: tb.TempDir()})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	tb.Cleanup(func() { node.Close() })
 	return node.Client()
 }
@@ -194,9 +193,7 @@ func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.
 		Client: etcd3.NewClient(client), Codec: codec, NewFunc: newPod,
 		ResourcePrefix: prefix, Resource: podsResource, Clock: clock.RealClock{}, Probe: p,
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	return store
 }
 
@@ -223,9 +220,7 @@ func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe,
 		Indexers: map[string]func(runtime.Object) string{"spec.nodeName": nodeName},
 		Clock:    clk, UseWatchList: true, Probe: p,
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -252,9 +247,7 @@ func newTheirStore(tb testing.TB, client *clientv3.Client) realstorage.Interface
 	store, err := realetcd3.New(k, neverCompacts{}, codec, newPod, newPodList, "/", prefix, podsResource,
 		identity.NewEncryptCheckTransformer(), realetcd3.NewDefaultLeaseManagerConfig(),
 		realetcd3.NewDefaultDecoder(codec, versioner), versioner)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	tb.Cleanup(store.Close)
 	eventually.Holds(tb, "etcd is known to report progress", func() bool {
 		return realfeature.DefaultFeatureSupportChecker.Supports(realstorage.RequestWatchProgress)
@@ -286,9 +279,7 @@ func startTheirCacheAt(tb testing.TB, store realstorage.Interface, clk clock.Wit
 		}},
 		Codec: codec, Clock: clk,
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	delegator := realcacher.NewCacheDelegator(c, store)
 	tb.Cleanup(func() {
 		delegator.Stop()
@@ -345,9 +336,7 @@ func (p *pair) write(line string) string {
 	default:
 		err = fmt.Errorf("unknown verb")
 	}
-	if err != nil {
-		p.tb.Fatalf("%s: %v", line, err)
-	}
+	require.NoError(p.tb, err, line)
 	return out.ResourceVersion
 }
 
@@ -370,8 +359,6 @@ func (p *pair) bothReach(rv string) {
 			// 504 asks for that, on a busy machine more than once
 			err = s.list(context.Background(), q, &corev1.PodList{})
 		}
-		if err != nil {
-			p.tb.Fatalf("%s does not reach %s: %v", name, rv, err)
-		}
+		require.NoError(p.tb, err, "%s does not reach %s", name, rv)
 	}
 }

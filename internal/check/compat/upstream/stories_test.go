@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 // A story is what happens, one step a line. After each step everything comes to rest, and both sides are looked at.
@@ -198,9 +199,8 @@ func compareStories(t *testing.T, m mode, story []string) {
 	mine := play(t, newOurFollower, m, story)
 	theirs := play(t, newTheirFollower, m, story)
 	for i := range mine {
-		if diff := cmp.Diff(theirs[i], mine[i]); diff != "" {
-			t.Fatalf("story %q, step %d (-theirFollower +ourFollower):\n%s", story, i, diff)
-		}
+		require.Equal(t, cmp.Diff(theirs[i], mine[i]), "",
+			"story %q, step %d (-theirFollower +ourFollower):\n", story, i)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"listwatch/internal/check/assert"
 )
 
 // The history of these tests, in three parts: what is there before the caches begin, what happens before the watches
@@ -118,12 +120,9 @@ func compare(t *testing.T, dialogues []*dialogue) {
 			t.Errorf("%s:\n   ours %s\n theirs %s", d.name, a, b)
 		}
 	}
-	if wrong > 0 {
-		t.Errorf("%d of %d watches differ", wrong, len(dialogues))
-	}
-	if events < 4*len(dialogues) {
-		t.Errorf("%d watches saw only %d events: too few to compare anything", len(dialogues), events)
-	}
+	assert.True(t, wrong == 0, "%d of %d watches differ", wrong, len(dialogues))
+	assert.True(t, events >= 4*len(dialogues),
+		"%d watches saw only %d events: too few to compare anything", len(dialogues), events)
 }
 
 func TestEveryWatchOfTheCacheSaysWhatTheRealOneSays(t *testing.T) {

@@ -1,0 +1,66 @@
+// Package require has the functions of package assert, and ends the test at a fault. As with testing.T.FailNow, only
+// the goroutine that runs the test may call them.
+package require
+
+import "listwatch/internal/check/assert"
+
+// TB is what a fault is reported to, and what can end.
+type TB interface {
+	assert.TB
+	FailNow()
+}
+
+// Equal is [assert.Equal].
+func Equal[T comparable](t TB, got, want T, what ...any) {
+	t.Helper()
+	end(t, assert.Equal(t, got, want, what...))
+}
+
+// EqualSlices is [assert.EqualSlices].
+func EqualSlices[T comparable](t TB, got, want []T, what ...any) {
+	t.Helper()
+	end(t, assert.EqualSlices(t, got, want, what...))
+}
+
+// DeepEqual is [assert.DeepEqual].
+func DeepEqual(t TB, got, want any, what ...any) {
+	t.Helper()
+	end(t, assert.DeepEqual(t, got, want, what...))
+}
+
+// NoDiff is [assert.NoDiff].
+func NoDiff(t TB, got, want any, what ...any) {
+	t.Helper()
+	end(t, assert.NoDiff(t, got, want, what...))
+}
+
+// NoError is [assert.NoError].
+func NoError(t TB, err error, what ...any) {
+	t.Helper()
+	end(t, assert.NoError(t, err, what...))
+}
+
+// Fails is [assert.Fails].
+func Fails(t TB, err error, is func(error) bool, what ...any) {
+	t.Helper()
+	end(t, assert.Fails(t, err, is, what...))
+}
+
+// True is [assert.True].
+func True(t TB, ok bool, what ...any) {
+	t.Helper()
+	end(t, assert.True(t, ok, what...))
+}
+
+// False is [assert.False].
+func False(t TB, bad bool, what ...any) {
+	t.Helper()
+	end(t, assert.False(t, bad, what...))
+}
+
+func end(t TB, ok bool) {
+	t.Helper()
+	if !ok {
+		t.FailNow()
+	}
+}
