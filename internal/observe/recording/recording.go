@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -24,6 +25,7 @@ import (
 	"listwatch/internal/kube/redact"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // Version is the version of the format. [Read] takes a recording of another version if it understands every line.
@@ -102,16 +104,50 @@ func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches m
 	if err := writeHeader(zipped, NewHeader(clk.Now(), switches)); err != nil {
 		return err
 	}
-	w := &writer{log: log, out: zipped, seq: log.Oldest() - 1}
-	err := w.follow(ctx, clk)
+	writing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	seq := log.Oldest() - 1 // the last one written
+	var err error
+	routine.Every(writing, clk, interval, func(context.Context) {
+		if seq, err = drain(log, seq, zipped); err != nil {
+			cancel()
+		}
+	})
+	if err == nil {
+		_, err = drain(log, seq, zipped)
+	}
 	return errors.Join(err, zipped.Close())
 }
 
-// appendLine appends a record as a line, with secrets in its text redacted.
-func appendLine(dst []byte, r *probe.Record) []byte {
-	masked := *r
-	masked.Text = redact.Text(r.Text)
-	return append(fold.AppendRecord(dst, &masked), '\n')
+// drain writes everything the log holds beyond seq, and returns the last record it has written.
+func drain(log *probe.Log, seq uint64, out io.Writer) (uint64, error) {
+	var records []probe.Record
+	for {
+		var ok bool
+		if records, ok = log.Since(records[:0], seq, batch); !ok {
+			return seq, fmt.Errorf("write recording after record %d: %w", seq, ErrGap)
+		}
+		if len(records) == 0 {
+			return seq, nil
+		}
+		if err := writeRecords(out, records); err != nil {
+			return seq, err
+		}
+		seq = records[len(records)-1].Seq
+	}
+}
+
+// writeRecords writes records a line each, with secrets in their texts redacted.
+func writeRecords(out io.Writer, records []probe.Record) error {
+	var lines []byte
+	for _, r := range records {
+		r.Text = redact.Text(r.Text)
+		lines = append(fold.AppendRecord(lines, &r), '\n')
+	}
+	if _, err := out.Write(lines); err != nil {
+		return fmt.Errorf("write recording: %w", err)
+	}
+	return nil
 }
 
 func writeHeader(out io.Writer, header Header) error {
@@ -135,58 +171,10 @@ func WriteAll(out io.Writer, header Header, records []probe.Record) error {
 	if err := writeHeader(zipped, header); err != nil {
 		return err
 	}
-	var line []byte
-	for i := range records {
-		line = appendLine(line[:0], &records[i])
-		if _, err := zipped.Write(line); err != nil {
-			return fmt.Errorf("write recording: %w", err)
+	for some := range slices.Chunk(records, batch) {
+		if err := writeRecords(zipped, some); err != nil {
+			return err
 		}
 	}
 	return zipped.Close()
-}
-
-// writer is the state of one Write.
-type writer struct {
-	log     *probe.Log
-	out     io.Writer
-	seq     uint64 // last one written
-	records []probe.Record
-	bytes   []byte
-}
-
-func (w *writer) follow(ctx context.Context, clk clock.WithTicker) error {
-	ticker := clk.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return w.drain()
-		case <-ticker.C():
-			if err := w.drain(); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// drain writes everything the log holds beyond seq.
-func (w *writer) drain() error {
-	for {
-		var ok bool
-		w.records, ok = w.log.Since(w.records[:0], w.seq, batch)
-		if !ok {
-			return fmt.Errorf("write recording after record %d: %w", w.seq, ErrGap)
-		}
-		if len(w.records) == 0 {
-			return nil
-		}
-		w.bytes = w.bytes[:0]
-		for i := range w.records {
-			w.bytes = appendLine(w.bytes, &w.records[i])
-		}
-		if _, err := w.out.Write(w.bytes); err != nil {
-			return fmt.Errorf("write recording: %w", err)
-		}
-		w.seq = w.records[len(w.records)-1].Seq
-	}
 }

@@ -60,17 +60,6 @@ func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
 	})
 }
 
-func TestALogThatMovedOnIsReported(t *testing.T) {
-	log := probe.NewLog(clock.RealClock{}, 4)
-	w := &writer{log: log, out: &bytes.Buffer{}}
-	for rv := range uint64(9) {
-		probe.New(log).At(probe.RingAppend, "default/a", rv)
-	}
-	if err := w.drain(); !errors.Is(err, ErrGap) {
-		t.Errorf("got %v, want ErrGap", err)
-	}
-}
-
 func TestARecordingThatFellBehindCanBeReadUpToThere(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 4)

@@ -26,23 +26,25 @@ var All = []Rule{
 	{1, "One writer: the ring and the store change together, and the dispatcher hears of it afterwards.", false,
 		func(bool) checking { return &oneWriter{} }},
 	{2, "Choosing a watcher's starting point and registering it are atomic: no event falls in between.", true,
-		func(bool) checking { return &noGap{} }},
+		func(bool) checking { return &noGap{watchers: map[string]*recipient{}} }},
 	{3, "A bookmark carries only a version whose events the watcher has been handed.", false,
-		func(bool) checking { return &honestBookmarks{} }},
+		func(bool) checking {
+			return &honestBookmarks{promised: map[string]uint64{}, sent: map[string]uint64{}}
+		}},
 	{4, "An input is closed only when no dispatch can be sending.", false,
 		func(bool) checking { return &closedInputs{} }},
 	{5, "The type of an event follows from whether the object matched before and matches now.", true,
-		func(bool) checking { return &eventTypes{} }},
+		func(bool) checking { return &eventTypes{present: map[string]*presence{}} }},
 	{6, "A deleted object carries the version of its deletion.", true,
-		func(bool) checking { return &deletedVersions{} }},
+		func(bool) checking { return &deletedVersions{watchers: map[string]*wire{}} }},
 	{7, "Versions are opaque to clients: they ask only for versions that they were given.", false,
-		func(bool) checking { return &opaqueVersions{} }},
+		func(bool) checking { return &opaqueVersions{reflectors: map[string]*asker{}} }},
 	{8, "The store first, the handler second; and the order of each key is kept.", false,
 		func(fromStart bool) checking { return newStoreFirst(fromStart) }},
 	{9, "What a watcher is sent is in order, and nothing comes twice.", false,
-		func(bool) checking { return &inOrder{} }},
+		func(bool) checking { return &inOrder{watchers: map[string]*probe.Record{}} }},
 	{10, "Every channel makes its sender wait when it is full: none holds more than its capacity.", false,
-		func(bool) checking { return &backpressure{} }},
+		func(bool) checking { return &backpressure{capacities: map[channel]int{}} }},
 }
 
 // Breach is a rule that was broken.

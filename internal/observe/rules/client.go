@@ -42,9 +42,6 @@ func (a *asker) give(rv uint64) {
 }
 
 func (o *opaqueVersions) asks(r *probe.Record) string {
-	if o.reflectors == nil {
-		o.reflectors = map[string]*asker{}
-	}
 	asks := o.reflectors[r.Subject]
 	o.reflectors[r.Subject] = &asker{given: map[uint64]bool{r.RV: true}}
 	// asks nil: nothing is known of it yet
@@ -176,9 +173,6 @@ func (b *backpressure) check(r *probe.Record) string {
 	}
 	if info.Queue == "" || unbounded[info.Queue] {
 		return ""
-	}
-	if b.capacities == nil {
-		b.capacities = map[channel]int{}
 	}
 	length, capacity := r.Args[0], r.Args[1] // "len cap", as every point of a queue declares
 	which := channel{r.Subject, info.Queue}

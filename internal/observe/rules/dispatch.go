@@ -74,9 +74,6 @@ type recipient struct {
 func (n *noGap) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.WatcherAdded:
-		if n.watchers == nil {
-			n.watchers = map[string]*recipient{}
-		}
 		if r.Text == r.Key { // otherwise the text names selectors
 			// A dispatch that is under way has picked its recipients: what it carries is in this watcher's interval.
 			n.watchers[r.Subject] = &recipient{key: r.Key, served: r.Seq}

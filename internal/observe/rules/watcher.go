@@ -18,9 +18,6 @@ func (h *honestBookmarks) check(r *probe.Record) string {
 		delete(h.promised, r.Subject)
 		delete(h.sent, r.Subject)
 	case probe.ResultSent:
-		if h.promised == nil {
-			h.promised, h.sent = map[string]uint64{}, map[string]uint64{}
-		}
 		if r.Type == bookmark {
 			return h.promise(r)
 		}
@@ -56,9 +53,6 @@ type presence struct {
 func (e *eventTypes) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.WatcherAdded:
-		if e.present == nil {
-			e.present = map[string]*presence{}
-		}
 		e.present[r.Subject] = &presence{present: map[string]bool{}}
 	case probe.WatcherRemoved, probe.WatcherSummed:
 		delete(e.present, r.Subject)
@@ -115,9 +109,6 @@ func (d *deletedVersions) check(r *probe.Record) string {
 	w := d.watchers[r.Subject]
 	switch r.Point {
 	case probe.WatcherAdded:
-		if d.watchers == nil {
-			d.watchers = map[string]*wire{}
-		}
 		d.watchers[r.Subject] = &wire{}
 	case probe.WatcherRemoved, probe.WatcherSummed:
 		delete(d.watchers, r.Subject)
@@ -164,9 +155,6 @@ func (o *inOrder) check(r *probe.Record) string {
 	case probe.ResultSent:
 		if r.Type == bookmark {
 			return ""
-		}
-		if o.watchers == nil {
-			o.watchers = map[string]*probe.Record{}
 		}
 		last := o.watchers[r.Subject]
 		if last == nil {

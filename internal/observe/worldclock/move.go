@@ -4,7 +4,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,10 +87,8 @@ func (c *Clock) Upcoming(n int) []Due {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.nowLocked()
-	all := slices.Clone(c.timers)
-	slices.SortStableFunc(all, func(a, b *timer) int { return a.when.Compare(b.when) })
 	due := []Due{}
-	for _, t := range all[:min(n, len(all))] {
+	for _, t := range c.timers[:min(n, len(c.timers))] {
 		who, line := describe(t.maker)
 		due = append(due, Due{At: t.when, In: t.when.Sub(now), Who: who, Line: line})
 	}

@@ -1,8 +1,8 @@
 package worldclock
 
 import (
-	"container/heap"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +19,8 @@ type timer struct {
 	maker  uintptr        // where it was made
 
 	// Guarded by clock.mu.
-	when  time.Time
-	index int // in the heap; idle: not in it
+	when time.Time
 }
-
-const idle = -1
 
 var (
 	_ clock.Timer  = (*timer)(nil)
@@ -64,7 +61,7 @@ func (c *Clock) start(d, period time.Duration) *timer {
 	if strings.HasPrefix(runtime.FuncForPC(maker).Name(), "listwatch/internal/observe/routine.") {
 		maker = makers[1] // who waits, and not the helper that it waits with
 	}
-	t := &timer{clock: c, ch: make(chan time.Time, 1), period: period, maker: maker, index: idle}
+	t := &timer{clock: c, ch: make(chan time.Time, 1), period: period, maker: maker}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.setLocked(d)
@@ -91,10 +88,7 @@ func (t *timer) Reset(d time.Duration) bool {
 }
 
 func (t *timer) stopLocked() (pending bool) {
-	if t.index != idle {
-		heap.Remove(&t.clock.timers, t.index)
-		pending = true
-	}
+	pending = t.clock.timers.remove(t)
 	select {
 	case <-t.ch: // no send can be under way: sends are done under the lock
 		pending = true
@@ -112,20 +106,19 @@ func (t *timer) setLocked(d time.Duration) {
 		t.sendLocked(now)
 		return
 	}
-	heap.Push(&t.clock.timers, t)
-	if t.index == 0 {
+	t.clock.timers.add(t)
+	if t.clock.timers.next() == t {
 		t.clock.rouseLocked()
 	}
 }
 
 // fireLocked expects clock.mu, and that the timer is the next. A ticker that is late skips the ticks it has missed.
 func (t *timer) fireLocked(now time.Time) {
+	t.clock.timers.remove(t)
 	if t.period > 0 {
 		missed := now.Sub(t.when) / t.period
 		t.when = t.when.Add((missed + 1) * t.period)
-		heap.Fix(&t.clock.timers, t.index)
-	} else {
-		heap.Remove(&t.clock.timers, t.index)
+		t.clock.timers.add(t)
 	}
 	t.sendLocked(now)
 }
@@ -137,7 +130,8 @@ func (t *timer) sendLocked(now time.Time) {
 	}
 }
 
-// timers is a heap, the next one first.
+// timers are in the order of their times; of equal ones, the one that was set first comes first. There are some
+// thousands at most, and they are set far less often than events flow: a list is fast enough.
 type timers []*timer
 
 func (ts timers) next() *timer {
@@ -147,26 +141,22 @@ func (ts timers) next() *timer {
 	return ts[0]
 }
 
-func (ts timers) Len() int           { return len(ts) }
-func (ts timers) Less(i, j int) bool { return ts[i].when.Before(ts[j].when) }
-func (ts timers) Swap(i, j int) {
-	ts[i], ts[j] = ts[j], ts[i]
-	ts[i].index, ts[j].index = i, j
+func (ts *timers) add(t *timer) {
+	at, _ := slices.BinarySearchFunc(*ts, t.when, func(each *timer, when time.Time) int {
+		if each.when.After(when) {
+			return 1
+		}
+		return -1
+	})
+	*ts = slices.Insert(*ts, at, t)
 }
 
-// Push is for package heap.
-func (ts *timers) Push(x any) {
-	t := x.(*timer)
-	t.index = len(*ts)
-	*ts = append(*ts, t)
-}
-
-// Pop is for package heap.
-func (ts *timers) Pop() any {
-	last := len(*ts) - 1
-	t := (*ts)[last]
-	(*ts)[last] = nil
-	*ts = (*ts)[:last]
-	t.index = idle
-	return t
+// remove reports whether the timer was there.
+func (ts *timers) remove(t *timer) bool {
+	i := slices.Index(*ts, t)
+	if i < 0 {
+		return false
+	}
+	*ts = slices.Delete(*ts, i, i+1)
+	return true
 }

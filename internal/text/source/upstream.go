@@ -89,7 +89,8 @@ func (u Upstream) URL() string {
 	}
 	for _, forge := range forges {
 		if rest, ok := strings.CutPrefix(u.Path, forge.prefix); ok {
-			return strings.Join([]string{"https://github.com", forge.repository, view, forge.version, forge.folder + rest}, "/")
+			tree := "https://github.com/" + forge.repository + "/" + view + "/" + forge.version + "/"
+			return tree + forge.folder + rest
 		}
 	}
 	return ""
