@@ -97,7 +97,8 @@ func playSelection(t *testing.T, s *set) {
 	time.Sleep(time.Second)
 }
 
-// playLaptop changes a pod that two clients watch, of which one reads a kilobyte at a time, and then does something else.
+// playLaptop changes a pod that two clients watch, of which one reads a kilobyte at a time, and then does something
+// else.
 func playLaptop(t *testing.T, s *set) {
 	s.create(t, "a")
 	s.roll()

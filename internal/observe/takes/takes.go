@@ -78,7 +78,8 @@ var Broken = []Take{
 	{LabPrefix + "hole-in-history", "A watch resumes from what the ring no longer holds, and is not told", "default/a"},
 	{LabPrefix + "build-the-table", "A watcher that filters by the verb is told MODIFIED of a pod it has never seen",
 		"default/a"},
-	{LabPrefix + "one-slow-all-slow", "The laptop reads too slowly, and the desk waits for it at every event", "default/a"},
+	{LabPrefix + "one-slow-all-slow", "The laptop reads too slowly, and the desk waits for it at every event",
+		"default/a"},
 	{LabPrefix + "build-pop", "A handler that takes a second holds up the handler beside it", "default/a"},
 	{LabPrefix + "lost-wish", "A pod changes while a worker has its key, and the worker never comes back", "default/a"},
 }

@@ -19,7 +19,8 @@ var signatures = map[string][]probe.Point{
 	"life": {probe.RequestReceived, probe.TxnCommitted, probe.Etcd3IncomingSent, probe.RingAppend, probe.StoreUpdate,
 		probe.IncomingReceived, probe.DispatchStarted, probe.InputSent, probe.FrameWritten, probe.FrameDecoded,
 		probe.HandlerCalled, probe.HandlerReturned},
-	"busy":                  {probe.RingAppend, probe.DispatchStarted, probe.ResultBlocked, probe.WorkDone, probe.HandlerReturned},
+	"busy": {probe.RingAppend, probe.DispatchStarted, probe.ResultBlocked, probe.WorkDone,
+		probe.HandlerReturned},
 	"ring":                  {probe.RingAppend, probe.TxnCommitted},
 	"slow":                  {probe.DispatchBlocked, probe.WatcherForced, probe.InputBlocked},
 	"lab-hole-in-history":   {probe.RingAppend, probe.WatcherAdded},
@@ -27,7 +28,8 @@ var signatures = map[string][]probe.Point{
 	"lab-one-slow-all-slow": {probe.DispatchBlocked, probe.ResultSent},
 	"lab-build-pop":         {probe.HandlerCalled, probe.HandlerReturned},
 	"lab-lost-wish":         {probe.WorkAdded, probe.WorkGot, probe.WorkDone},
-	"tour":                  {probe.WireOpened, probe.KnobTurned, probe.ResultBlocked, probe.FIFOAdded, probe.HandlerCalled},
+	"tour": {probe.WireOpened, probe.KnobTurned, probe.ResultBlocked, probe.FIFOAdded,
+		probe.HandlerCalled},
 }
 
 // check holds what every take must be: small, without a gap, folded alike however it is cut, and true to its title.
