@@ -126,7 +126,6 @@ const telling = newTelling(infos, scene);
 const controls = newControls(scene, { wrote: follow.wrote });
 const timeline = newTimeline(player, {
   seek: (seq) => player.seek(seq),
-  loop: (range) => stage.pace.setLoop(range),
   flag: (r) => isFlag(r) && { seq: r.seq, t: r.t, point: r.point, says: sentence(infos.get(r.point), r) },
 });
 

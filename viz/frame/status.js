@@ -46,9 +46,8 @@ export function newStatus(stage) {
     const { events, records } = rates(now);
     say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s`);
     put($("#rate"), "title", `${records} records/s`);
-    const { level, every, forced } = motion.detail;
-    const drawn = `${levels[level].name} ${level === 2 ? `● = ${every}` : levels[level].words}`;
-    say($("#level"), forced === null ? drawn : `${drawn}, fixed`);
+    const { level, every } = motion.detail;
+    say($("#level"), level === 2 ? `1 of ${every} leaves a trail` : levels[level].words);
     put($("#level"), "data-level", level);
     const late = lateness();
     const travels = motion.travelling().length > 0;
@@ -58,13 +57,6 @@ export function newStatus(stage) {
     stage.scene.text("behind", words.filter(Boolean).join(" · "));
   }
 
-  // turn goes through the levels, and then leaves the choice to the rate again.
-  function turn() {
-    const { forced } = motion.detail;
-    motion.detail.force(forced === null ? 0 : forced === levels.length - 1 ? null : forced + 1);
-    [rated, counted] = [0, true];
-  }
-
   function showTime() {
     const mode = player.recording || player.mode === "playing" ? "replay" : player.mode === "live" && stage.hold.held
       ? "held" : player.mode;
@@ -72,7 +64,7 @@ export function newStatus(stage) {
     put(document.body, "data-head", player.head);
     const frozen = player.mode === "frozen";
     const button = $("#freeze");
-    const word = frozen ? (player.moved || player.recording || player.speed !== 1 ? "Play" : "Resume") : "Freeze";
+    const word = frozen ? "Play" : "Freeze";
     if (button.getAttribute("aria-label") !== word) {
       put(button, "aria-label", word);
       put(button, "title", `${word === "Freeze" ? "Freeze the picture; the program runs on" : word} (Space)`);
@@ -80,7 +72,6 @@ export function newStatus(stage) {
       put(button.querySelector("path"), "d", frozen ? "M4 2L14 8L4 14Z" : "M4 3H7V13H4ZM10 3H13V13H10Z");
     }
     put($("#live"), "data-live", String(player.mode === "live"));
-    say($("#live"), player.recording ? "End" : "Live");
     say($("#cursor"), `${player.target()}`);
     say($("#behind"), player.recording ? ` of ${player.head}` : ` · ${whereText()}`);
     showMode(mode, frozen);
@@ -116,13 +107,11 @@ export function newStatus(stage) {
     put($("#open-records"), "aria-expanded", String(open));
   }
 
-  $("#level").addEventListener("click", turn);
   $("#open-records").addEventListener("click", turnLog);
   return {
     count, rates, draw,
     jumped: () => (player.mode === "live" ? count(performance.now()) : (history = [])),
     keys: [
-      [["l"], "how much is drawn: by the rate, or L0 to L3", turn],
       [["u"], "the log: everything that was reported, in words", turnLog],
     ],
   };

@@ -514,3 +514,12 @@ export function objectKey(key) {
   const parts = key.slice(1).split("/");
   return parts.slice(Math.min(2, parts.length - 1)).join("/");
 }
+
+// clientNames returns how the client of a watcher may be called: as it calls itself on the wire, or as its informer.
+export const clientNames = (res, watcher) => namesOf(res?.subjects[watcher]);
+
+// namesOf is clientNames for a watcher that is at hand.
+export function namesOf(subject) {
+  const name = (subject?.texts.WireOpened ?? "").split(" ")[0].split("/")[0].replace(/^listwatch-/, "");
+  return name ? [name, `${name}-informer`] : [];
+}

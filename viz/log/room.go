@@ -1,5 +1,5 @@
 // Package log is what the page knows, without a place on the screen: the feed from the server, recordings from files,
-// and the fold that makes a picture of both. fold.js and why.js are package fold once more.
+// and the fold that makes a picture of both. fold.js is package fold once more.
 package log
 
 import "embed"

@@ -10,7 +10,7 @@
 // informer stored. That is a passage.
 
 import { objectKey } from "../log/fold.js";
-import { clientNames } from "../log/why.js";
+import { clientNames } from "../log/fold.js";
 import { compareLines, newLines } from "./lines.js";
 
 const most = 1024; // objects that one record can bring into a queue, or take out of it

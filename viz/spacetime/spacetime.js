@@ -29,7 +29,6 @@ export function newSpacetime(stage) {
     root.toggleAttribute("hidden", !open);
     again();
     showView();
-    if (open) stage.zoom.go("");
   }
 
   function showView() {

@@ -59,7 +59,7 @@ func clientHalf(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = roleGlyph("reflect", 1118, 385, 110).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = roleGlyph("reflect", 1118, 385).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -111,7 +111,7 @@ func clientHalf(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = roleGlyph("process", 966, 385, 110).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = roleGlyph("process", 966, 385).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

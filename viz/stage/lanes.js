@@ -1,7 +1,7 @@
 // Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
 
 import { cut, mark, put, say, squeeze } from "../lib/dom.js";
-import { namesOf } from "../log/why.js";
+import { namesOf } from "../log/fold.js";
 import { showPipe } from "./pipe.js";
 
 // lanes keeps one group per subject in a container, in the order of the list unless an entry says its place. What does
@@ -135,7 +135,6 @@ export function showWatchers(scene, res) {
     say(el.querySelector(".name"), member?.name ?? name);
     const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
-    say(el.querySelector(".wants"), cut(`from ${subject.began}: ${subject.texts.WatcherAdded ?? ""}`, 62));
   }
 }
 

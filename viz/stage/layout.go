@@ -49,7 +49,7 @@ var boxes = map[string]box{
 	"http":      {52, 62, 96, 184, "HTTP"},
 	"etcd":      {168, 62, 82, 184, "etcd"},
 	"etcd3":     {268, 62, 156, 184, "watchChan"},
-	"ring":      {434, 62, 192, 184, "watchCache ring"},
+	"ring":      {434, 62, 192, 184, "history ring"},
 	"store":     {636, 62, 130, 184, "store"},
 	"incoming":  {782, 62, 84, 184, "incoming"},
 	"dispatch":  {870, 62, 80, 184, "dispatch"},

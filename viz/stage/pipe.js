@@ -6,9 +6,7 @@ import { shapeOf } from "./tokens.js";
 
 export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
 
-const remembered = 10e9; // ns of the log that a gauge's line is of
 const unknown = { type: "", key: "", rv: "0" };
-const past = new WeakMap(); // by gauge: [time, length] of what it showed
 
 // twin is the double outline of what is followed.
 export function twin() {
@@ -139,28 +137,10 @@ export function showPipe(scene, el, queue, expected, drawn = true) {
   showHeld(scene, el, g, tokens, step, leftward.has(name));
   const called = (token) => (token.type.endsWith("All") ? "all" : names.get(token.rv)) ?? "";
   if (cap === 0) showNames(el, g, tokens.map((token) => (names ? called(token) : "")), step);
-  showMost(scene, el, g, queue, cap, leftward.has(name));
   const fill = el.querySelector(".fill");
   const width = slotted || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
   put(fill, "width", Math.min(g.W - 4, width).toFixed(1));
   put(fill, "x", leftward.has(name) ? g.X + 2 : g.X + g.W - 2 - width);
-}
-
-// showMost marks how full the queue has been at most, and draws how full it was in the last ten seconds.
-function showMost(scene, el, g, queue, cap, left) {
-  const along = cap > 0 && queue ? Math.min(1, queue.high / cap) : 0;
-  const x = left ? g.X + along * g.W : g.X + g.W - along * g.W;
-  put(el.querySelector(".most"), "d", along > 0 && along < 1 ? `M${x.toFixed(1)} ${g.Y + g.H + 1}v-5` : "");
-  if (cap <= scene.geometry.maxSlots) return;
-  let samples = past.get(el) ?? [];
-  if (samples.length > 0 && samples.at(-1)[0] > scene.now) samples = []; // another moment is on stage
-  samples.push([scene.now, queue?.len ?? 0]);
-  samples = samples.filter(([t]) => t > scene.now - remembered);
-  past.set(el, samples);
-  const highest = Math.max(...samples.map(([, n]) => n));
-  const spot = ([t, n]) => `${(g.X + g.W * (1 - (scene.now - t) / remembered)).toFixed(1)} ` +
-    `${(g.Y + g.H - 2 - ((g.H - 4) * n) / highest).toFixed(1)}`;
-  put(el.querySelector(".spark"), "d", highest > 0 ? `M${samples.map(spot).join("L")}` : "");
 }
 
 function showSlots(el, g, n) {

@@ -1,4 +1,4 @@
-// The ring: the history of the watchCache, with its two hands, the range that is served, and where each watcher began.
+// The ring: the history of the watchCache, with its two hands, and the range that is served.
 
 import { mark, pool, put, say, svg } from "../lib/dom.js";
 import { laterRV } from "../log/fold.js";
@@ -7,7 +7,6 @@ import { shapeOf } from "./tokens.js";
 
 const fresh = 75e9; // ns: the history the ring tries to keep
 const drawn = 128; // cells at most; of a larger ring each is several places
-const named = 6; // of the newest cells, as many have their resource version beside them when one looks closer
 const few = 32; // of so few cells each has its version in it
 const wide = 44; // the inner radius of such a ring
 
@@ -53,7 +52,6 @@ export function showRing(scene, res, now) {
   const rings = pool(scene.root.querySelector("#ring-followed"), followed.length, twin);
   followed.forEach((cell, i) => place(rings[i], ringSpot(scene, ring, cell.pos)));
   showHands(scene, ring);
-  showStarts(scene, res);
   showPins(scene, ring);
 }
 
@@ -82,12 +80,6 @@ function showCells(scene, ring, now) {
     put(cells[i], "data-pos", cell?.pos ?? "");
   });
   showVersions(scene, ring);
-  const last = ring.capacity > few && ring.capacity <= drawn ? ring.cells.slice(-named) : [];
-  const names = pool(scene.root.querySelector("#ring-names"), last.length, () => svg("text", { class: "fine mid" }));
-  last.forEach((cell, i) => {
-    place(names[i], seat(scene, turnOf(ring, cell.pos) + 0.5 / ring.capacity, 1.3 + (i % 2) * 0.42));
-    say(names[i], cell.rv);
-  });
 }
 
 // showVersions writes each version into its cell, along the radius where cells are narrow.
@@ -142,53 +134,19 @@ function holds(ring, from, to) {
 }
 
 function showHands(scene, ring) {
-  const words = (pos) => `${pos} % ${ring.capacity} = ${pos % ring.capacity}`;
   for (const id of ["start", "end"]) {
     const turn = turnOf(ring, ring[id]);
     const [x, y] = seat(scene, turn, 1.03).map((v) => v.toFixed(1));
     put(
       scene.root.querySelector(`#hand-${id}`), "transform", `translate(${x} ${y}) rotate(${(turn * 360).toFixed(1)})`
     );
-    scene.text(`ring.${id}`, `${id} ${words(ring[id])}`);
   }
-  scene.text("ring.serves", `serves a watch from ${ring.oldest} on`);
   const from = turnOf(ring, ring.start);
   const span = Math.min(0.9999, (ring.end - ring.start) / ring.capacity);
   const g = scene.geometry.ring;
   const r = g.in - 4;
   const arc = `M${spot(g, r, from)}A${r} ${r} 0 ${span > 0.5 ? 1 : 0} 1 ${spot(g, r, from + span)}`;
   put(scene.root.querySelector("#ring-served"), "d", span > 0 ? arc : "");
-}
-
-// showStarts marks on the served range where each watcher began: at the first event that is newer than its version.
-function showStarts(scene, res) {
-  const { ring } = res;
-  const watchers = Object.entries(res.subjects).filter(([, s]) => s.kind === "watcher");
-  const list = watchers.map(([id, s]) => [id, startOf(ring, s)]).filter(([, pos]) => pos !== null);
-  const layer = (id, make) => pool(scene.root.querySelector(id), list.length, make);
-  const ticks = layer("#ring-starts", () => svg("path", { class: "start-tick" }));
-  const names = layer("#ring-start-names", () => svg("text", { class: "fine mid" }));
-  const taken = new Map(); // several may have begun at the same place
-  list.forEach(([id, pos], i) => {
-    const turn = turnOf(ring, pos);
-    const n = taken.get(pos) ?? 0;
-    taken.set(pos, n + 1);
-    const [from, to] = [-0.42, -0.06].map((depth) => seat(scene, turn, depth).map((v) => v.toFixed(1)).join(" "));
-    put(ticks[i], "d", `M${from}L${to}`);
-    place(names[i], seat(scene, turn, -0.72 - n * 0.4));
-    say(names[i], id);
-  });
-}
-
-// startOf returns the position at which a watcher began, null if the ring does not tell: what is not drawn cell by
-// cell, and what has left it.
-function startOf(ring, subject) {
-  const rv = subject.began ?? "";
-  if (!rv || rv === "0" || ring.cells.length === 0) return null;
-  const later = ring.cells.find((cell) => laterRV(cell.rv, rv));
-  if (!later) return ring.end;
-  const missed = BigInt(rv) + 1n < BigInt(ring.oldest); // what came next has left the ring
-  return missed || (later === ring.cells[0] && later.pos > ring.start) ? null : later.pos;
 }
 
 const spot = (g, r, turn) => at(g, r, turn).map((v) => v.toFixed(2)).join(" ");

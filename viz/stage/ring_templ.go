@@ -96,7 +96,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "\" tabindex=\"0\" role=\"group\" aria-label=\"watchCache ring\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "\" tabindex=\"0\" role=\"group\" aria-label=\"history ring\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -160,7 +160,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\"></circle> <g id=\"ring-cells\"></g> <g id=\"ring-versions\" aria-hidden=\"true\"></g> <g id=\"ring-starts\" class=\"machinery\" aria-hidden=\"true\"></g> <g id=\"ring-followed\" aria-hidden=\"true\"></g> <path id=\"ring-served\" class=\"served machinery\"></path> <path id=\"hand-start\" class=\"hand start machinery\" d=\"M0 0L-5 -9H5Z\"></path> <path id=\"hand-end\" class=\"hand end machinery\" d=\"M0 0L-5 -9H5Z\"></path> <g id=\"ring-words\"><text class=\"note mid unit\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\"></circle> <g id=\"ring-cells\"></g> <g id=\"ring-versions\" aria-hidden=\"true\"></g> <g id=\"ring-followed\" aria-hidden=\"true\"></g> <path id=\"ring-served\" class=\"served machinery\"></path> <path id=\"hand-start\" class=\"hand start machinery\" d=\"M0 0L-5 -9H5Z\"></path> <path id=\"hand-end\" class=\"hand end machinery\" d=\"M0 0L-5 -9H5Z\"></path> <g id=\"ring-words\"><text class=\"note mid unit\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -192,23 +192,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "></text></g> <g class=\"detail\" aria-hidden=\"true\"><g id=\"ring-names\"></g> <g id=\"ring-start-names\"></g> <text class=\"fine mid\" data-text=\"ring.start\"")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(ringX, ringY+44))
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "></text> <text class=\"fine mid\" data-text=\"ring.end\"")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(ringX, ringY+52))
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "></text></g> <g id=\"ring-tray\" visibility=\"hidden\"><rect")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "></text></g> <g id=\"ring-tray\" visibility=\"hidden\"><rect")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -216,7 +200,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "></rect> <text class=\"mid\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "></rect> <text class=\"mid\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -224,7 +208,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, ">410</text></g> <g id=\"ring-pins\"></g> <text id=\"ring-note\" class=\"right\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, ">410</text></g> <g id=\"ring-pins\"></g> <text id=\"ring-note\" class=\"right\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -232,7 +216,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "></text></g>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "></text></g>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -307,7 +307,7 @@ func serverHalf(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = roleGlyph("caching", boxes["store"].CX(), 236, 114).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = roleGlyph("caching", boxes["store"].CX(), 236).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -508,7 +508,7 @@ func cacherStations(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = roleGlyph("dispatch", 866, 186, 150).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = roleGlyph("dispatch", 866, 186).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,6 +1,5 @@
-// The zoom: the whole path, or one station. Coming closer, the station fills the stage, its neighbours are what is left
-// and right of it, and what was too small to be written is written. The glyphs are the same. A story frames the
-// stations that a beat is about: the others are dimmed, and the camera goes there.
+// The zoom: the whole path, or the stations that a beat of a story is about. The others are dimmed then, and the camera
+// goes there. The glyphs are the same.
 
 import { put, toMiddle } from "../lib/dom.js";
 
@@ -11,13 +10,11 @@ const nearest = 0.55; // of the stage's width that is framed, at least: what sur
 export function newZoom(stage) {
   const { scene } = stage;
   const frame = document.querySelector("#stage");
-  const out = document.querySelector("#zoom-out");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const all = () => ({ x: 0, y: 0, w: scene.width, h: scene.height });
   let whole = all();
-  let [from, to, base] = [whole, whole, whole]; // base is in sight when no station is zoomed to
+  let [from, to] = [whole, whole];
   let began = 0;
-  let station = "";
   let framed = ""; // the stations of a story's beat
 
   // viewOf is a box with its surroundings, in the proportions of the stage.
@@ -56,21 +53,7 @@ export function newZoom(stage) {
     if (scrolls && names.length > 0) requestAnimationFrame(() => toMiddle(ground, ...bright));
     const view = names.length > 0 && !scrolls ? viewOf(boxAround(names), nearest) : whole;
     const next = view.w < 0.95 * whole.w ? view : whole;
-    if (base.x === next.x && base.y === next.y && base.w === next.w) return;
-    base = next;
-    if (station) go("");
-    else fly(base);
-  }
-
-  function go(name) {
-    if (name === station) return;
-    station = name;
-    fly(name ? viewOf(scene.boxOf(name)) : base);
-    put(frame, "data-zoom", name ? "station" : "overview");
-    put(frame, "data-station-shown", name);
-    for (const [other, el] of scene.stations) el.classList.toggle("shown", other === name);
-    out.hidden = !name;
-    if (name) scene.stations.get(name)?.focus?.({ preventScroll: true });
+    if (to.x !== next.x || to.y !== next.y || to.w !== next.w) fly(next);
   }
 
   function draw(now) {
@@ -94,30 +77,13 @@ export function newZoom(stage) {
   function cuts(name) {
     const { X, Y, W, H } = scene.boxOf(name);
     const within = X >= to.x && X + W <= to.x + to.w && Y - 26 >= to.y && Y + H <= to.y + to.h;
-    return !within && name !== station && !framed.split(",").includes(name);
-  }
-
-  function turn() {
-    if (document.body.dataset.view === "space-time") return stage.tell("come closer on the stage: V changes the view");
-    const near = document.activeElement?.closest?.("[data-station]") ?? document.querySelector(".station.told");
-    if (!station && !near) return stage.tell("choose a station first: Tab walks through them");
-    go(station ? "" : near.dataset.station);
+    return !within && !framed.split(",").includes(name);
   }
 
   scene.relaid(() => {
-    whole = base = from = to = all();
+    whole = from = to = all();
     stage.motion.clear();
     scene.stale = true;
   });
-  scene.root.addEventListener("dblclick", (event) => {
-    const name = event.target.closest("[data-station]")?.dataset.station ?? "";
-    if (name) stage.inspector.close();
-    go(name === station ? "" : name);
-  });
-  out.addEventListener("click", () => go(""));
-  return {
-    frameOn, go, draw,
-    escape: () => station !== "" && (go(""), true),
-    keys: [[["z"], "come closer to the station that has the focus, or back", turn]],
-  };
+  return { frameOn, draw };
 }

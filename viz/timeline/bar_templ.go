@@ -80,15 +80,15 @@ func Bar() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</button> <button type=\"button\" id=\"live\" title=\"To the end, and stay there (End)\">Live</button></div><div id=\"timeline\" role=\"slider\" tabindex=\"0\" aria-label=\"Cursor in the log\" aria-valuemin=\"0\" aria-valuemax=\"0\" aria-valuenow=\"0\"><canvas aria-hidden=\"true\"></canvas></div><div class=\"where\"><p><output id=\"cursor\">0</output><span id=\"behind\"></span></p><div class=\"pace\"><input type=\"range\" id=\"speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" aria-label=\"Speed of the replay\" title=\"Speed of the replay (+ and -)\"> <output id=\"speed-text\" for=\"speed\">1×</output></div></div><div class=\"where\"><select id=\"span\" aria-label=\"How much time the timeline shows\" title=\"How much time the timeline shows\"><option value=\"30\">30 s</option> <option value=\"120\" selected>2 min</option> <option value=\"600\">10 min</option> <option value=\"all\">all</option></select><div class=\"buttons\"><button type=\"button\" id=\"loop\" class=\"quiet\" aria-pressed=\"false\" aria-label=\"Loop\" title=\"Loop: mark its start, then its end, then end it (O). Or drag over the timeline with Shift.\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</button> <button type=\"button\" id=\"live\" class=\"icon\" aria-label=\"To the end\" title=\"To the end, and stay there (End)\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stage.Icon("M4 9A4.5 4.5 0 0 1 12 5.5M12 2V6H8M12 8A4.5 4.5 0 0 1 4 10.5M4 14V10H8").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stage.Icon("M12 3V13M4 3L10 8L4 13Z").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</button> <button type=\"button\" id=\"link\" class=\"quiet\" aria-label=\"Copy a link to this moment\" title=\"Copy a link to this moment (S)\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</button></div><div id=\"timeline\" role=\"slider\" tabindex=\"0\" aria-label=\"Cursor in the log\" aria-valuemin=\"0\" aria-valuemax=\"0\" aria-valuenow=\"0\"><canvas aria-hidden=\"true\"></canvas></div><div class=\"where\"><p><output id=\"cursor\">0</output><span id=\"behind\"></span></p><div class=\"pace\"><input type=\"range\" id=\"speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" aria-label=\"Speed of the replay\" title=\"Speed of the replay (+ and -)\"> <output id=\"speed-text\" for=\"speed\">1×</output></div></div><div class=\"where\"><select id=\"span\" aria-label=\"How much time the timeline shows\" title=\"How much time the timeline shows\"><option value=\"30\">30 s</option> <option value=\"120\" selected>2 min</option> <option value=\"600\">10 min</option> <option value=\"all\">all</option></select><div class=\"buttons\"><button type=\"button\" id=\"link\" class=\"quiet\" aria-label=\"Copy a link to this moment\" title=\"Copy a link to this moment (S)\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

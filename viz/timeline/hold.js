@@ -15,6 +15,9 @@ const settle = 80; // ms between two settings of the speed
 const rounds = 24; // goroutines that are let go on for one hop of what is followed
 const looks = 8; // for what came of it, 25 ms apart
 const recent = 4000; // records in which what is followed is looked for
+const holdsAll = "Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)";
+const resumesAll = "Resume: the program runs, and the page shows what is live (Shift+Space)";
+const guided = () => document.body.dataset.story ?? document.body.dataset.tour; // which have their own way out
 const nothingAtAGate = "No goroutine is paused at a gate: each waits for another one, or for the clock.";
 
 export function newHold(stage) {
@@ -50,7 +53,16 @@ export function newHold(stage) {
     return gate({ do: "hold", ...where, unattended });
   }
 
-  const toggle = () => (closed() ? gate({ do: "release" }) : close());
+  // away reports whether the viewer has left what is live: the one button then leads back there.
+  const away = () => player.mode !== "live" && !player.recording && !guided();
+
+  // toggle holds the world. If it is held, or the page shows another moment than the newest, it resumes both.
+  function toggle() {
+    const elsewhere = away();
+    if (elsewhere) player.live();
+    if (closed()) return gate({ do: "release" });
+    return elsewhere ? null : close();
+  }
 
   // hop lets goroutines pass one point: those that are meant, or all.
   async function hop(where) {
@@ -111,7 +123,6 @@ export function newHold(stage) {
     put(document.body, "data-clock", status.clock.paused ? "paused" : String(status.clock.speed));
     if (!closed()) folded = false;
     showPanel();
-    showBar();
     showClock();
     showGates();
     showHeld();
@@ -122,21 +133,22 @@ export function newHold(stage) {
     put($("#world-clock"), "aria-expanded", String(!panel.hidden));
   }
 
+  // showBar writes what the one button does. It has the same place whatever is to be left.
   function showBar() {
-    const word = status.held || !closed() ? (closed() ? "Resume" : "Hold") : "Open gates";
-    say($("#hold"), word);
-    say($("#let-go"), closed() ? word : "Resume");
+    const resumes = closed() || away();
+    say($("#hold"), resumes ? "Resume" : "Hold");
+    put($("#hold"), "title", resumes ? resumesAll : holdsAll);
     put($("#hold"), "aria-pressed", String(closed()));
+    mark($("#hold"), "main", resumes);
+  }
+
+  function showClock() {
     const { paused, speed } = status.clock;
     say($("#world-clock"), paused ? "❄ 0×" : times(speed));
     put(
       $("#world-clock"), "aria-label",
       paused ? "The world's clock is stopped" : `The world's clock runs at ${times(speed)}`
     );
-  }
-
-  function showClock() {
-    const { paused, speed } = status.clock;
     const words = paused ? "clock stopped" : "running";
     say($("#world-state"), status.held ? "held" : status.gates.length > 0 ? "gates closed" : words);
     put($("#clock-run"), "aria-pressed", String(!paused));
@@ -233,6 +245,7 @@ export function newHold(stage) {
 
   // draw lets the times go by between two words of the program.
   function draw(now) {
+    showBar();
     if (!status || panel.hidden) return;
     const passed = (now - heard) / 1000;
     const next = status.clock.next[0];
@@ -249,7 +262,6 @@ export function newHold(stage) {
   const on = (el, type, act) => el.addEventListener(type, act);
   const click = (selector, act) => on($(selector), "click", act);
   click("#hold", toggle);
-  click("#let-go", () => gate({ do: "release" }));
   click("#hop", () => hop());
   click("#hop-followed", hopFollowed);
   click("#clock-run", () => clock({ paused: !status?.clock.paused }));

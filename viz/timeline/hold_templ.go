@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "listwatch/internal/observe/hold"
 
-// HoldButton holds the world. It is always at hand: a viewer who opens the page while the world is held has to be able to
-// resume it.
+// HoldButton holds the world, and resumes whatever stands. It is always at hand: a viewer who opens the page while the world
+// is held has to be able to resume it.
 func HoldButton(world bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -43,7 +43,7 @@ func HoldButton(world bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " data-acts aria-pressed=\"false\" title=\"Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)\">Hold</button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " data-acts aria-pressed=\"false\">Hold</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -113,7 +113,7 @@ func HoldPanel() templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<aside id=\"world\" aria-label=\"The held world\" hidden><div class=\"deed\"><p class=\"state\"><strong id=\"world-state\">running</strong> <span id=\"world-since\"></span></p><div class=\"buttons\" role=\"group\" aria-label=\"Resume\"><button type=\"button\" id=\"hop\" title=\"Each held goroutine passes exactly one point (H)\">One hop</button> <button type=\"button\" id=\"hop-followed\" title=\"Only the goroutines that hold the followed object pass one point\">Its hop</button> <button type=\"button\" id=\"let-go\" class=\"main\" title=\"All goroutines continue, and so does the clock (Shift+Space)\">Resume</button></div><div class=\"buttons clock\" role=\"group\" aria-label=\"The world's clock\"><button type=\"button\" id=\"clock-run\" aria-pressed=\"true\" title=\"Stop or start the world's clock, also while goroutines are held\">Clock</button> <button type=\"button\" id=\"clock-second\" title=\"Move the world's clock by one second\">+1 s</button> <button type=\"button\" id=\"clock-next\" title=\"Move the world's clock to the next timer\">Next timer</button> <label class=\"pace\"><span class=\"unseen\">Speed of the world's clock</span> <input type=\"range\" id=\"clock-speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" title=\"Speed of the world's clock\"> <output id=\"clock-speed-text\" for=\"clock-speed\">1×</output></label></div><p class=\"next\" id=\"world-next\"></p></div><div class=\"gates\" role=\"group\" aria-label=\"Gates: a closed one stops that station alone\" id=\"gates\"><span class=\"unseen\">Close the gate at</span> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<aside id=\"world\" aria-label=\"The held world\" hidden><div class=\"deed\"><p class=\"state\"><strong id=\"world-state\">running</strong> <span id=\"world-since\"></span></p><div class=\"buttons\" role=\"group\" aria-label=\"Hop\"><button type=\"button\" id=\"hop\" title=\"Each held goroutine passes exactly one point (H)\">One hop</button> <button type=\"button\" id=\"hop-followed\" title=\"Only the goroutines that hold the followed object pass one point\">Its hop</button></div><div class=\"buttons clock\" role=\"group\" aria-label=\"The world's clock\"><button type=\"button\" id=\"clock-run\" aria-pressed=\"true\" title=\"Stop or start the world's clock, also while goroutines are held\">Clock</button> <button type=\"button\" id=\"clock-second\" title=\"Move the world's clock by one second\">+1 s</button> <button type=\"button\" id=\"clock-next\" title=\"Move the world's clock to the next timer\">Next timer</button> <label class=\"pace\"><span class=\"unseen\">Speed of the world's clock</span> <input type=\"range\" id=\"clock-speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" title=\"Speed of the world's clock\"> <output id=\"clock-speed-text\" for=\"clock-speed\">1×</output></label></div><p class=\"next\" id=\"world-next\"></p></div><div class=\"gates\" role=\"group\" aria-label=\"Gates: a closed one stops that station alone\" id=\"gates\"><span class=\"unseen\">Close the gate at</span> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -125,7 +125,7 @@ func HoldPanel() templ.Component {
 			var templ_7745c5c3_Var4 string
 			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 40, Col: 53}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 39, Col: 53}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -138,7 +138,7 @@ func HoldPanel() templ.Component {
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("Close or open the gate at " + string(station))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 40, Col: 131}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 39, Col: 131}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -151,7 +151,7 @@ func HoldPanel() templ.Component {
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 40, Col: 151}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 39, Col: 151}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {

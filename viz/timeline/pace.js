@@ -1,32 +1,11 @@
-// The pace: how fast a replay runs, and which piece of it again and again.
+// The pace: how fast a replay runs.
 
-import { put, say } from "../lib/dom.js";
+import { say } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
 
 export function newPace(stage) {
   const { player } = stage;
   const $ = (selector) => document.querySelector(selector);
-  let loopFrom = 0;
-
-  function setLoop(range) {
-    player.loop = range;
-    put($("#loop"), "aria-pressed", String(Boolean(range)));
-    if (range) player.seek(range.from, "playing");
-  }
-
-  function markLoop() {
-    if (player.loop) {
-      loopFrom = 0;
-      return setLoop(null);
-    }
-    if (!loopFrom) {
-      loopFrom = Math.max(1, player.cursor);
-      return stage.tell(`loop from record ${loopFrom}: go to its end and press again`);
-    }
-    const range = { from: Math.min(loopFrom, player.cursor), to: Math.max(loopFrom, player.cursor) };
-    loopFrom = 0;
-    setLoop(range.to > range.from ? range : null);
-  }
 
   // setSpeed slows a replay down or lets it run. What is live has no other pace than the program's: slowed down, it
   // becomes a replay that begins here.
@@ -50,14 +29,12 @@ export function newPace(stage) {
   }
 
   $("#speed").addEventListener("input", (event) => setSpeed(Number(event.target.value)));
-  $("#loop").addEventListener("click", markLoop);
   return {
-    setLoop, draw,
+    draw,
     skipped: (ns) => stage.tell(`${milliseconds(ns)} without a record skipped`),
     keys: [
       [["+", "="], "faster", () => setSpeed(Number($("#speed").value) + 0.3)],
       [["-"], "slower", () => setSpeed(Number($("#speed").value) - 0.3)],
-      [["o"], "loop: start, end, off", markLoop],
     ],
   };
 }

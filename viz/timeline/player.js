@@ -55,7 +55,6 @@ export function newPlayer(fold, on) {
     head: 0, // the newest one there is
     oldest: 0, // the first picture that can be had
     speed: 1,
-    loop: null, // {from, to}
     recording: false, // nothing comes any more
     tape: null,
     moved: false, // the viewer went to another moment since the freeze
@@ -90,7 +89,7 @@ export function newPlayer(fold, on) {
     ground();
     forget();
     arrivals = [];
-    Object.assign(p, { tape, state, cursor: state.seq, head: state.seq, recording, loop: null, moved: false });
+    Object.assign(p, { tape, state, cursor: state.seq, head: state.seq, recording, moved: false });
     p.mode = recording ? "frozen" : "live";
     tape.keep(state, true);
     lent = false;
@@ -300,7 +299,6 @@ export function newPlayer(fold, on) {
   p.live = async () => {
     if (p.recording) return p.seek(p.head);
     ground();
-    p.loop = null;
     p.speed = 1;
     if (!wanted && p.tape.holds(p.cursor + 1, p.head + 1)) {
       own();
@@ -330,7 +328,7 @@ export function newPlayer(fold, on) {
   };
 
   p.play = async () => {
-    if (p.cursor >= p.head && p.recording) await p.seek(p.loop?.from ?? p.oldest);
+    if (p.cursor >= p.head && p.recording) await p.seek(p.oldest);
     ground();
     time = p.state.t;
     ready = p.cursor;
@@ -525,10 +523,9 @@ export function newPlayer(fold, on) {
 
   // advance lets the log's own time pass, and reports whether there is something to be shown.
   function advance(ms) {
-    const last = Math.min(p.head, p.loop?.to ?? p.head);
+    const last = p.head;
     if (!flight && p.cursor >= last) {
-      if (p.loop) p.seek(p.loop.from, "playing");
-      else if (p.recording) p.freeze();
+      if (p.recording) p.freeze();
       else if (p.speed >= 1) p.live(); // in slow motion there will be more
       return false;
     }

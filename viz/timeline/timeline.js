@@ -1,5 +1,5 @@
 // The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move
-// it by keys; with Shift a drag chooses a range to be looped.
+// it by keys.
 
 import { put } from "../lib/dom.js";
 import { newLetters } from "../lib/letters.js";
@@ -13,7 +13,7 @@ const legend = `Records in each ${width / 1e9} s, and above them, darker, the ch
   "is an anomaly. Click or drag to go there.";
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
-// newTimeline calls on.seek(seq) while the viewer drags, on.loop(range) when a range was chosen, on.live() at the end.
+// newTimeline calls on.seek(seq) while the viewer drags, on.live() at the end.
 export function newTimeline(player, on) {
   const slider = document.querySelector("#timeline");
   const canvas = slider.querySelector("canvas");
@@ -30,7 +30,6 @@ export function newTimeline(player, on) {
   let span = spans[select.value];
   let end = 0; // right edge, ns
   let colours = {};
-  let chosen = null; // range being chosen, in ns
   let drawnAt = 0;
   const letters = newLetters(
     () => ({ font: "12px system-ui, sans-serif", height: 14, ink: colours.soft, scale: window.devicePixelRatio || 1 })
@@ -119,7 +118,7 @@ export function newTimeline(player, on) {
     const whole = Math.max(1e9, newest - first);
     const shown = Math.min(span, whole);
     if (player.mode === "live" || end === 0 || shown === whole) end = newest;
-    else if (!chosen && !dragging) {
+    else if (!dragging) {
       const t = player.state?.t ?? newest;
       if (t > end) end = Math.min(newest, t + shown * 0.25);
       if (t < end - shown) end = Math.max(first + shown, t + shown * 0.75);
@@ -176,7 +175,6 @@ export function newTimeline(player, on) {
     const x = (t) => ((t - from) / (to - from)) * w;
     ctx.setTransform(scale, 0, 0, scale, 0, 0);
     ctx.clearRect(0, 0, w, h);
-    drawRange(x, h);
     drawBars(x, w, h, from, to);
     drawTicks(x, h, from, to);
     for (const f of flags) if (f.t >= from && f.t <= to) drawFlag(x(f.t));
@@ -188,18 +186,6 @@ export function newTimeline(player, on) {
       w
     );
     tell();
-  }
-
-  function drawRange(x, h) {
-    const range = chosen ?? (player.loop && { from: timeOf(player.loop.from), to: timeOf(player.loop.to) });
-    if (!range) return;
-    const [a, b] = [Math.min(range.from, range.to), Math.max(range.from, range.to)];
-    ctx.globalAlpha = 0.22;
-    ctx.fillStyle = colours.followed;
-    ctx.fillRect(x(a), 0, Math.max(2, x(b) - x(a)), h);
-    ctx.globalAlpha = 1;
-    ctx.fillRect(x(a) - 1, 0, 2, h);
-    ctx.fillRect(x(b) - 1, 0, 2, h);
   }
 
   function drawBars(x, w, h, from, to) {
@@ -272,26 +258,15 @@ export function newTimeline(player, on) {
     if (event.button !== 0) return;
     slider.setPointerCapture(event.pointerId);
     slider.focus({ preventScroll: true });
-    const t = timeAt(event);
-    edges(performance.now());
     dragging = true;
-    if (event.shiftKey) chosen = { from: t, to: t };
-    else on.seek(flagAt(event)?.seq ?? seqAt(t));
+    on.seek(flagAt(event)?.seq ?? seqAt(timeAt(event)));
   });
   slider.addEventListener("pointermove", (event) => {
     const flag = flagAt(event);
     put(slider, "title", flag ? flag.says : legend);
-    if (!dragging) return;
-    if (chosen) chosen.to = timeAt(event);
-    else on.seek(seqAt(timeAt(event)));
+    if (dragging) on.seek(seqAt(timeAt(event)));
   });
-  const drop = () => {
-    dragging = false;
-    if (!chosen) return;
-    const [a, b] = [chosen.from, chosen.to].sort((m, n) => m - n);
-    chosen = null;
-    on.loop(b - a < 1e6 ? null : { from: seqAt(a), to: seqAt(b) });
-  };
+  const drop = () => (dragging = false);
   slider.addEventListener("pointerup", drop);
   slider.addEventListener("pointercancel", drop);
   slider.addEventListener("wheel", (event) => {

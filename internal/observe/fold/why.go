@@ -69,22 +69,6 @@ func (r *Resource) next(w *Wait) (queue, subject string) {
 	return w.On, w.Subject
 }
 
-// Causes returns the last links of all chains of waits, each once, the oldest wait first.
-func (r *Resource) Causes() []Link {
-	var causes []Link
-	for _, w := range r.waitsAtQueues() {
-		chain := r.Why(w.On, w.Subject)
-		last := chain[len(chain)-1]
-		if !slices.ContainsFunc(causes, func(l Link) bool {
-			return l.Queue == last.Queue &&
-				l.Subject == last.Subject
-		}) {
-			causes = append(causes, last)
-		}
-	}
-	return causes
-}
-
 // waitsAtQueues returns the waits of goroutines that cannot put something into a queue, the oldest first.
 func (r *Resource) waitsAtQueues() []Wait {
 	var all []Wait

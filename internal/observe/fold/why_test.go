@@ -94,21 +94,6 @@ func TestWhyIsThisBlocked(t *testing.T) {
 	}
 }
 
-func TestOneCauseIsToldOnceHoweverManyWait(t *testing.T) {
-	pods := folded(in(stalled()...)).Resources["pods"]
-	if got, want := told(pods.Causes()), "w3/result (client)"; got != want {
-		t.Errorf("causes: got %s, want %s", got, want)
-	}
-	slow := folded(in(
-		rec(probe.ListenerAdded, "observer", "", "", 0),
-		rec(probe.HandlerCalled, "observer", "ADDED", "a", 1),
-		rec(probe.FIFOWaited, "informer", "", "", 0),
-	)).Resources["pods"]
-	if got := slow.Causes(); len(got) != 0 {
-		t.Errorf("causes while a handler is slow and no goroutine waits for it: got %s, want none", told(got))
-	}
-}
-
 func TestTheChainBeginsWithWhoWaitsLongest(t *testing.T) {
 	pods := folded(in(stalled()...)).Resources["pods"]
 	link := pods.Why("incoming", "cacher")[0]

@@ -222,7 +222,7 @@ func (p *page) walksByKeyboard(t *testing.T) {
 	p.run(t, `document.activeElement?.blur(); window.walked = new Set()`)
 	p.tabs(t, 120)
 	p.none(t, "Tab never comes to", `$$("button, select, input, a[href], [tabindex='0']")
-		.filter((el) => !el.disabled && !el.closest("dialog, [hidden], #cause, #banner") && !walked.has(el))
+		.filter((el) => !el.disabled && !el.closest("dialog, [hidden], #banner") && !walked.has(el))
 		.filter((el) => el.checkVisibility({ checkVisibilityCSS: true }))
 		.map((el) => el.outerHTML.slice(0, 100))`) // what comes by itself may have come since
 	order := evaluate[string](t, p, `[...walked].map((el) => el.dataset.station).filter(Boolean).join(" ")`)

@@ -49,7 +49,6 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	t.Run("from anomaly to anomaly", s.stepsByAnomaly)
 	t.Run("the timeline is scrubbed", s.scrubs)
 	t.Run("speed", s.keepsItsPace)
-	t.Run("loop", s.loops)
 }
 
 func (s *shown) last() uint64 { return s.records[len(s.records)-1].Seq }
@@ -322,54 +321,6 @@ func (s *shown) keepsItsPace(t *testing.T) {
 func setSpeed(exponent string) string {
 	return fmt.Sprintf(
 		`(() => { const el = $("#speed"); el.value = %q; return el.dispatchEvent(new Event("input", { bubbles: true })); })()`, exponent)
-}
-
-// loops notes where the cursor is in every frame until it has gone back to the beginning of the loop twice.
-func (s *shown) loops(t *testing.T) {
-	a := s.axis(t)
-	evaluate[bool](t, s.page, setSpeed("1"))
-	from, to := math.Round(a.Left+0.3*a.Width), math.Round(a.Left+0.5*a.Width)
-	const shift = 8
-	s.mouse(t, from, a.Top+a.Height-6, shift, to-20, to)
-	type loop struct{ From, To uint64 }
-	readLoop := func() (l loop) {
-		return evaluate[loop](t, s.page,
-			`listwatch.player.loop ? { From: listwatch.player.loop.from, To: listwatch.player.loop.to } : { From: 0, To: 0 }`)
-	}
-	if got, want := readLoop(), (loop{s.reached(a.time(from)), s.reached(a.time(to))}); got != want {
-		t.Fatalf("the loop is %+v, want %+v", got, want)
-	}
-	seen := evaluate[[]uint64](t, s.page, `new Promise((done) => {
-		let [before, lowest, highest, rounds, frames] = [0, Infinity, 0, 0, 0];
-		const look = () => {
-			const at = listwatch.player.cursor;
-			if (listwatch.player.mode === "playing" && listwatch.player.target() === at && at >= listwatch.player.loop.from) {
-				if (at < before) rounds++;
-				[before, lowest, highest] = [at, Math.min(lowest, at), Math.max(highest, at)];
-			}
-			if (rounds === 2 || frames++ > 1200) done([lowest, highest, rounds]);
-			else requestAnimationFrame(look);
-		};
-		look();
-	})`)
-	l := readLoop()
-	if seen[0] < l.From || seen[1] > l.To || seen[2] != 2 {
-		t.Errorf("the replay was between %d and %d and came round %d times, want within %+v and twice", seen[0],
-			seen[1], seen[2], l)
-	}
-	s.strike(t, "o")
-	if got := readLoop(); got != (loop{}) {
-		t.Errorf("the loop is %+v still", got)
-	}
-	begin := s.at(t, s.before.Seq+20)
-	s.strike(t, "o")
-	end := s.at(t, s.before.Seq+60)
-	s.strike(t, "o")
-	if got, want := readLoop(), (loop{begin, end}); got != want {
-		t.Errorf("marked by keys: %+v, want %+v", got, want)
-	}
-	s.strike(t, "o")
-	evaluate[bool](t, s.page, setSpeed("0"))
 }
 
 // TestLiveCanBeSlowedDown: what is live has the program's pace. Slowed down it becomes a replay from where it is, that

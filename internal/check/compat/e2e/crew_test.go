@@ -42,8 +42,6 @@ type drawing struct {
 	Slots map[string]int    // by lane and queue
 	Posts []string          // who stands by name beside a queue
 	Locks map[string]string
-	Share map[string]string // by handler: how much of the time it is at work
-	Wants string            // of w2
 }
 
 const readDrawing = `(() => {
@@ -55,8 +53,6 @@ const readDrawing = `(() => {
 		Slots: of(all("[data-queue]").map((el) => [(lane(el) + " " + el.dataset.queue).trim(), el.querySelectorAll(".slot").length])),
 		Posts: all(".post.here").map((el) => el.querySelector("text").textContent),
 		Locks: of(all("[data-lock]").map((el) => [el.dataset.lock, el.dataset.state])),
-		Share: of(all("[data-handler-of] .time-share").map((el) => [lane(el), el.dataset.busy])),
-		Wants: $('[data-watcher=w2] .wants')?.textContent ?? "",
 	};
 })()`
 
@@ -94,12 +90,6 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 	}
 	if seen.Locks["dispatch"] != "waited" || seen.Locks["fifo"] != "free" {
 		t.Errorf("locks: %v, want the Cacher's waited for and the queue's free", seen.Locks)
-	}
-	if seen.Wants != "⇥ processInterval: result is full  ⇥ WatchServer: its client does…" {
-		t.Errorf("w2 says %q", seen.Wants)
-	}
-	if seen.Share["slow"] == "0.000" || seen.Share["idle"] != "0.000" {
-		t.Errorf("at work: %v, want the slow handler alone", seen.Share)
 	}
 	p.seek(t, len(crowded())-1)
 	program.Eventually(t, patience, func() (bool, string) { // one step back no goroutine held it

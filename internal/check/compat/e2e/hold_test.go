@@ -474,7 +474,7 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	}
 	p.run(t, `listwatch.player.toggle()`)
 	p.becomes(t, "held", mode)
-	p.click(t, "#let-go")
+	p.click(t, "#hold")
 	p.becomes(t, "live", mode)
 	v.becomes(t, func(w world) bool { return !w.Held && len(w.Waiting) == 0 && !w.Clock.Paused })
 	p.sameAsServer(t, v)
