@@ -3,6 +3,7 @@ package viz
 import (
 	"net/http"
 
+	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
 	"listwatch/docs"
@@ -21,8 +22,6 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
 	v := frame.View{
 		Stage: stage.NewView(state, stage.FirstResource),
 		Mode:  "live", World: u.config.Hold != nil,
@@ -42,16 +41,19 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 	if v.Figure = r.URL.Query().Has("figure"); v.Figure {
 		framed(w.Header())
 	}
-	// It fails only if the client has disconnected.
-	_ = frame.Page(v).Render(r.Context(), w)
+	writePage(w, r, frame.Page(v))
+}
+
+// writePage answers with HTML.
+func writePage(w http.ResponseWriter, r *http.Request, page templ.Component) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = page.Render(r.Context(), w) // it fails only if the client has disconnected
 }
 
 // serveNotes answers GET /viz/notes with the speaker's notes.
 func serveNotes(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	// It fails only if the client has disconnected.
-	_ = stories.NotesPage(docs.Plan()).Render(r.Context(), w)
+	writePage(w, r, stories.NotesPage(docs.Plan()))
 }
 
 // servePart answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML.
@@ -72,9 +74,7 @@ func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	_ = leaf.Render(r.Context(), w) // it fails only if the client has disconnected
+	writePage(w, r, leaf)
 }
 
 // serveTake answers GET /viz/takes/NAME with a recording.

@@ -25,22 +25,6 @@ type Sandbox interface {
 	Watchers() []sandbox.WatcherInfo
 }
 
-// routesOfSandbox are the commands below /viz/ that act on the pipeline.
-func (u *UI) routesOfSandbox(router chi.Router) {
-	router.Get("/viz/watchers", answering(u.watchers))
-	router.Get("/viz/scenarios", answering(u.scenarios))
-	router.Get("/viz/scenario/{id}", answering(u.tellScenario))
-	const nothing = "nothing is running that could be acted on"
-	router.With(needs(u.config.Play != nil, http.StatusServiceUnavailable, nothing)).
-		Post("/viz/scenario/{id}", answering(u.playScenario))
-	acts := router.With(needs(u.config.Sandbox != nil, http.StatusServiceUnavailable, nothing))
-	acts.Get("/viz/knobs", answering(u.knobs))
-	acts.Post("/viz/knobs", answering(u.turnKnob))
-	acts.Post("/viz/reset", answering(u.resetSandbox))
-	acts.Post("/viz/watchers", answering(u.addWatcher))
-	acts.Delete("/viz/watchers/{id}", answering(u.removeWatcher))
-}
-
 func (u *UI) knobs(*http.Request) (any, error) { return u.config.Sandbox.Knobs(), nil }
 
 func (u *UI) turnKnob(r *http.Request) (any, error) {

@@ -132,37 +132,57 @@ func (u *UI) routes() http.Handler {
 	router := chi.NewRouter()
 	router.Use(middleware.GetHead)
 	router.Get("/", u.serveStage)
-	router.Get("/viz/snapshot", answering(u.snapshot))
 	router.Get("/viz/events", u.serveEvents)
-	router.Get("/viz/keyframe", answering(u.keyframe))
-	router.Get("/viz/records", answering(u.records))
 	router.Get("/viz/told", u.serveTold)
-	router.Get("/viz/timeline", answering(u.timeline))
-	router.Get("/viz/points", answering(points))
 	router.Get("/viz/part/{station}/{tab}", u.servePart)
 	router.Get("/viz/notes", serveNotes)
-	c := &u.config
-	router.With(needs(c.Snapshot != nil, http.StatusNotFound, "no component to ask: this page shows a log only")).
-		Get("/viz/state", answering(u.state))
-	router.With(needs(c.Rules != nil, http.StatusNotFound, "this log is not checked")).Get("/viz/rules",
-		answering(u.rules))
-	router.With(needs(c.LabState != nil, http.StatusNotFound, "this program runs in no lab's working copy")).
-		Get("/viz/lab", answering(u.lab))
-	router.With(needs(c.Wire != nil, http.StatusNotFound, "there is no wire: this page shows a log only")).
-		Get("/viz/wire", answering(u.wire))
-	router.With(needs(c.Lens != nil, http.StatusNotFound, "there is no lens: this server is our own")).
-		Get("/viz/lens", answering(u.lens))
-	guests := router.With(needs(c.Guest != nil, http.StatusNotFound, "this server is our own"))
-	guests.Get("/viz/guest", answering(u.guestState))
-	guests.Post("/viz/guest", answering(u.choose))
-	guests.Get("/viz/guest/resources", answering(u.offered))
-	world := router.With(needs(c.Hold != nil, http.StatusConflict, "nothing runs here that could be held"))
-	world.Get("/viz/hold", answering(u.held))
-	world.Post("/viz/hold", answering(u.hold))
-	world.Post("/viz/clock", answering(u.moveClock))
-	u.routesOfSandbox(router)
 	router.Get("/viz/assets/*", u.assets.serve)
 	router.Get("/viz/takes/{name}", serveTake)
+	c := &u.config
+	all := needs{there: true}
+	component := needs{c.Snapshot != nil, http.StatusNotFound, "no component to ask: this page shows a log only"}
+	rules := needs{c.Rules != nil, http.StatusNotFound, "this log is not checked"}
+	lab := needs{c.LabState != nil, http.StatusNotFound, "this program runs in no lab's working copy"}
+	wire := needs{c.Wire != nil, http.StatusNotFound, "there is no wire: this page shows a log only"}
+	lens := needs{c.Lens != nil, http.StatusNotFound, "there is no lens: this server is our own"}
+	guest := needs{c.Guest != nil, http.StatusNotFound, "this server is our own"}
+	world := needs{c.Hold != nil, http.StatusConflict, "nothing runs here that could be held"}
+	const nothing = "nothing is running that could be acted on"
+	player := needs{c.Play != nil, http.StatusServiceUnavailable, nothing}
+	acts := needs{c.Sandbox != nil, http.StatusServiceUnavailable, nothing}
+	for _, each := range []struct {
+		route  string
+		needs  needs
+		answer func(*http.Request) (any, error)
+	}{
+		{"GET /viz/snapshot", all, u.snapshot},
+		{"GET /viz/keyframe", all, u.keyframe},
+		{"GET /viz/records", all, u.records},
+		{"GET /viz/timeline", all, u.timeline},
+		{"GET /viz/points", all, points},
+		{"GET /viz/state", component, u.state},
+		{"GET /viz/rules", rules, u.rules},
+		{"GET /viz/lab", lab, u.lab},
+		{"GET /viz/wire", wire, u.wire},
+		{"GET /viz/lens", lens, u.lens},
+		{"GET /viz/guest", guest, u.guestState},
+		{"POST /viz/guest", guest, u.choose},
+		{"GET /viz/guest/resources", guest, u.offered},
+		{"GET /viz/hold", world, u.held},
+		{"POST /viz/hold", world, u.hold},
+		{"POST /viz/clock", world, u.moveClock},
+		{"GET /viz/watchers", all, u.watchers},
+		{"POST /viz/watchers", acts, u.addWatcher},
+		{"DELETE /viz/watchers/{id}", acts, u.removeWatcher},
+		{"GET /viz/scenarios", all, u.scenarios},
+		{"GET /viz/scenario/{id}", all, u.tellScenario},
+		{"POST /viz/scenario/{id}", player, u.playScenario},
+		{"GET /viz/knobs", acts, u.knobs},
+		{"POST /viz/knobs", acts, u.turnKnob},
+		{"POST /viz/reset", acts, u.resetSandbox},
+	} {
+		router.HandleFunc(each.route, answering(each.needs.of(each.answer)))
+	}
 	if pages := u.config.Book; pages != nil {
 		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))
 		router.Handle("/book/*", pages)
@@ -172,14 +192,18 @@ func (u *UI) routes() http.Handler {
 	return router
 }
 
-// needs is in front of handlers that work on something: where it is not there, they refuse every request.
-func needs(there bool, code int, otherwise string) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		if there {
-			return next
-		}
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeStatus(w, code, otherwise) })
+// needs is what an answer works on: where it is not there, every request is refused with a code and a sentence.
+type needs struct {
+	there     bool
+	code      int
+	otherwise string
+}
+
+func (n needs) of(answer func(*http.Request) (any, error)) func(*http.Request) (any, error) {
+	if n.there {
+		return answer
 	}
+	return func(*http.Request) (any, error) { return nil, refuse(n.code, "%s", n.otherwise) }
 }
 
 // serveElse leaves every other path to the API. What is below our own paths stays here also if the API is another
@@ -249,6 +273,8 @@ type pointInfo struct {
 	Until   []string `json:"until,omitempty"`
 	Fact    string   `json:"fact"`
 	Says    string   `json:"says"`
+
+	Texts [][2]string `json:"texts,omitempty"`
 }
 
 func points(*http.Request) (any, error) {
@@ -260,7 +286,7 @@ func points(*http.Request) (any, error) {
 			Name: info.Name, Station: string(info.Station), Op: string(info.Op), Opens: info.Opens, Queue: info.Queue,
 			Args: args, Lane: info.Lane, Locked: info.Locked, Anomaly: info.Anomaly, Fact: info.Fact, Says: info.Says,
 			Waits: string(info.Waits), On: info.On, Holds: strings.Fields(info.Holds),
-			Until: strings.Fields(info.Until),
+			Until: strings.Fields(info.Until), Texts: info.Texts,
 		})
 	}
 	return table, nil

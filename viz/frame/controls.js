@@ -1,11 +1,9 @@
-// Controls: what the page does to the cluster, it does as any client would, by requests to the Kubernetes API.
+// Controls: the buttons and the dialog by which a viewer acts on the cluster.
 
-import { ask, get } from "../lib/api.js";
+import { closeWatcher, createPod, deletePod, getPod, openWatcher, patchPod, watchers } from "../lib/cluster.js";
 import { cut, make, say } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 
-const pods = "/api/v1/namespaces/default/pods";
-const mergePatch = "application/merge-patch+json";
 const colours = ["blue", "green", "amber", "rose"];
 const apps = ["web", "db", "cache"];
 
@@ -35,28 +33,22 @@ export function newControls(scene, on) {
     }
   }
 
-  async function createPod() {
-    for (;;) {
-      const name = letters(turn++);
-      const labels = { app: apps[turn % apps.length], colour: colours[0] };
-      const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
-      try {
-        await ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name, labels }, spec });
-        choose(`default/${name}`);
-        return wrote(name, `created ${name}`);
-      } catch (problem) {
-        if (problem.status !== 409) throw problem;
-      }
-    }
+  async function create() {
+    const from = turn;
+    const labels = { app: apps[from % apps.length], colour: colours[0] };
+    const key = await createPod((n) => letters((turn = from + n)), labels);
+    turn++;
+    choose(key);
+    wrote(key, `created ${nameOf(key)}`);
   }
 
-  function wrote(name, words) {
-    on.wrote(`default/${name}`);
+  function wrote(key, words) {
+    on.wrote(key);
     tell(words);
   }
 
   const inDefault = "default/";
-  const name = () => scene.marked.slice(inDefault.length);
+  const nameOf = (key) => key.slice(inDefault.length);
 
   // marked names the marked pod on the buttons, which work while it is there.
   function shown() {
@@ -68,19 +60,18 @@ export function newControls(scene, on) {
     }
   }
 
-  async function changePod() {
-    const pod = name();
-    const url = `${pods}/${encodeURIComponent(pod)}`;
-    const { labels } = (await get(url)).metadata;
+  async function change() {
+    const key = scene.marked;
+    const { labels } = (await getPod(key)).metadata;
     const colour = colours[(colours.indexOf(labels?.colour) + 1) % colours.length];
-    await ask("PATCH", url, { metadata: { labels: { colour } } }, { type: mergePatch });
-    wrote(pod, `${pod}: colour=${colour}`);
+    await patchPod(key, { metadata: { labels: { colour } } });
+    wrote(key, `${nameOf(key)}: colour=${colour}`);
   }
 
-  async function deletePod() {
-    const pod = name();
-    await ask("DELETE", `${pods}/${encodeURIComponent(pod)}?gracePeriodSeconds=0`);
-    wrote(pod, `deleted ${pod}`);
+  async function remove() {
+    const key = scene.marked;
+    await deletePod(key);
+    wrote(key, `deleted ${nameOf(key)}`);
   }
 
   function choose(key) {
@@ -88,7 +79,7 @@ export function newControls(scene, on) {
     scene.stale = true;
   }
 
-  const listWatchers = async () => $("#watcher-list").replaceChildren(...(await get("/viz/watchers")).map(watcherItem));
+  const listWatchers = async () => $("#watcher-list").replaceChildren(...(await watchers()).map(watcherItem));
 
   function watcherItem({ id, userAgent, error, options: o }) {
     const wants = [
@@ -97,7 +88,7 @@ export function newControls(scene, on) {
     const words = cut(`${userAgent}: ${wants || "everything"}${error ? ` (${error})` : ""}`, 120);
     const remove = make("button", { type: "button" }, "Remove");
     const act = async () => {
-      await ask("DELETE", `/viz/watchers/${encodeURIComponent(id)}`);
+      await closeWatcher(id);
       await listWatchers();
     };
     remove.addEventListener("click", () => attempt(remove, act));
@@ -112,7 +103,7 @@ export function newControls(scene, on) {
     }
     $("#watcher-refused").textContent = "";
     try {
-      await ask("POST", "/viz/watchers", options);
+      await openWatcher(options);
       dialog.close();
       tell("added a watcher");
     } catch (problem) {
@@ -121,7 +112,7 @@ export function newControls(scene, on) {
   }
 
   const when = (selector, event, act) => $(selector).addEventListener(event, act);
-  for (const [id, act] of [["create", createPod], ["change", changePod], ["delete", deletePod]]) {
+  for (const [id, act] of [["create", create], ["change", change], ["delete", remove]]) {
     when(`#${id}-pod`, "click", (event) => attempt(event.currentTarget, act));
   }
   when("#add-watcher", "click", () => {

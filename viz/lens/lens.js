@@ -1,8 +1,8 @@
 // Lens: who asks a server that is not ours through our port, and what is wrong with it. The program judges; the page
 // asks how it stands once a second, and less often while the panel is closed.
 
-import { ask, get, shelf } from "../lib/api.js";
-import { below, mark, say } from "../lib/dom.js";
+import { ask, asking, get, shelf } from "../lib/api.js";
+import { below, make, mark, say } from "../lib/dom.js";
 
 const period = { open: 1000, closed: 3000 }; // ms between two questions
 const maxRows = 40;
@@ -12,7 +12,7 @@ export function newLens(stage) {
   const button = $("#open-lens");
   const panel = $("#lens");
   if (button.hidden) return {};
-  let asked = -Infinity;
+  const frame = asking(look);
   let told = 0;
   let trouble = "";
   say($("#lens-point"), `Point one at ${location.origin}: kubectl --server, --master, or a kubeconfig.`);
@@ -38,7 +38,7 @@ export function newLens(stage) {
     if (newest !== trouble) stage.banner.notice(newest); // "" takes away what is healed
     trouble = newest;
     if (guest.trouble) troubles.push(sentence(guest.trouble));
-    $("#guest-troubles").replaceChildren(...troubles.map((text) => element("li", "", text)));
+    $("#guest-troubles").replaceChildren(...troubles.map((text) => make("li", {}, text)));
     const shown = { ...guest.metrics[""], ...guest.metrics[resource] };
     for (const el of document.querySelectorAll("[data-theirs]")) say(el, shown[el.dataset.theirs] ?? "–");
     if (filled) return;
@@ -50,8 +50,7 @@ export function newLens(stage) {
   async function offer() {
     offered = true;
     const names = await get("/viz/guest/resources");
-    const options = names.map((name) => Object.assign(document.createElement("option"), { value: name }));
-    $("#guest-resources").replaceChildren(...options);
+    $("#guest-resources").replaceChildren(...names.map((value) => make("option", { value })));
   }
 
   async function choose() {
@@ -93,9 +92,7 @@ export function newLens(stage) {
       button.setAttribute("aria-expanded", String(open));
       if (!open) offered = false; // a group that did not answer is asked for again
       else if (!offered) offer().catch(() => (offered = false));
-      if (now - asked < (open ? period.open : period.closed) || document.hidden) return;
-      asked = now;
-      look().catch(() => {}); // the banner says already that the server does not answer
+      frame(now, open ? period.open : period.closed);
     },
     resource: (name) => (resource = name),
     keys: [[["j"], "through the lens: clients of the server, and findings", () => button.click()]],
@@ -104,34 +101,19 @@ export function newLens(stage) {
 
 const sentence = (text) => (text.endsWith("?") ? text : `${text}.`);
 
-function element(name, className, text) {
-  const made = document.createElement(name);
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
-
 function item(finding) {
-  const made = document.createElement("li");
-  made.dataset.finding = finding.id;
-  const chapter = element("a", "", `Chapter ${finding.chapter.slice(0, 2)}`);
-  chapter.href = shelf.page(`/book/${finding.chapter}`);
-  const rest = element("span", "advice", ` ${finding.advice} `);
-  rest.append(chapter);
+  const chapter = make("a", { href: shelf.page(`/book/${finding.chapter}`) }, `Chapter ${finding.chapter.slice(0, 2)}`);
+  const rest = make("span", { className: "advice" }, ` ${finding.advice} `, chapter);
   if (finding.incident) {
-    const [name, number] = finding.incident.split("#");
-    const incident = element("a", "", finding.incident);
-    incident.href = `https://github.com/${name}/issues/${number}`;
-    incident.rel = "noreferrer";
-    rest.append(", as in ", incident);
+    const href = `https://github.com/${finding.incident.replace("#", "/issues/")}`;
+    rest.append(", as in ", make("a", { href, rel: "noreferrer" }, finding.incident));
   }
-  made.append(element("span", "finding", finding.sentence), rest);
-  return made;
+  return make("li", { data: { finding: finding.id } }, make("span", { className: "finding" }, finding.sentence), rest);
 }
 
 function row(r) {
   const { ask } = r;
-  const made = document.createElement("tr");
+  const bookmarks = r.bookmarks ? `, ${count(r.bookmarks, "bookmark")}` : "";
   const cells = [
     [ask.client.split(" ")[0] || "–"],
     [wanted(ask)],
@@ -139,18 +121,14 @@ function row(r) {
     [r.status || "…", r.status >= 400 ? "wrong" : ""],
     [bytes(r.bytes)],
     [r.bytes > 0 ? `${r.firstByte} ms` : ""],
-    [
-      ask.watch ? `${r.frames}${r.bookmarks ? `, ${count(r.bookmarks, "bookmark")}` : ""}` : r.pages > 1
-        ? `${r.pages} pages` : "",
-    ],
+    [ask.watch ? `${r.frames}${bookmarks}` : r.pages > 1 ? `${r.pages} pages` : ""],
     [r.newest],
     [time(r.took)],
     [r.end || "open", r.end ? "" : "open"],
     [r.next >= 0 ? `after ${time(r.next)}` : ""],
   ];
-  for (const [text, className = ""] of cells) made.append(element("td", className, text));
-  made.title = (r.last ?? []).map((f) => `${f.type} ${f.key} at ${f.rv}, ${bytes(f.size)}`).join("\n");
-  return made;
+  const title = (r.last ?? []).map((f) => `${f.type} ${f.key} at ${f.rv}, ${bytes(f.size)}`).join("\n");
+  return make("tr", { title }, ...cells.map(([text, className = ""]) => make("td", { className }, text ?? "")));
 }
 
 function wanted(ask) {

@@ -50,6 +50,17 @@ const elementOf = (text) => new DOMParser().parseFromString(text, "text/html").b
 // watch opens a stream of events. A broken one is resumed by itself, with Last-Event-ID.
 export const watch = (url) => wire.events(url);
 
+// asking returns a function for each frame, which calls act when so many ms have passed, if the page is seen. What fails
+// is no news: the banner says already that the program does not answer.
+export function asking(act) {
+  let asked = -Infinity;
+  return (now, period) => {
+    if (now - asked < period || document.hidden) return;
+    asked = now;
+    act().catch(() => {});
+  };
+}
+
 // leave sends a last word that arrives also when the page goes away.
 export const leave = (url, body) =>
   wire.word(url, new Blob([JSON.stringify(body)], { type: "application/json" }));

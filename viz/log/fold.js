@@ -500,6 +500,12 @@ export function sentence(info, r) {
   };
   info.args.forEach((name, i) => (words[name] = String(r.args?.[i] ?? 0)));
   let says = info.says;
+  for (const [form, other] of info.texts ?? []) {
+    const [before, after] = form.split("*");
+    if (!words.text.startsWith(before) || !words.text.endsWith(after)) continue;
+    says = other;
+    words.it = words.text.slice(before.length, words.text.length - after.length);
+  }
   if (!r.key) says = says.replace(/ (?:of |for )?\{key\}/g, ""); // a bookmark is about no object
   if (!Number(r.rv)) says = says.replace(/ at \{rv\}/g, "");
   return says.replace(/\{(\w+)(?: ([\w ]+))?\}/g, (whole, name, noun) => {

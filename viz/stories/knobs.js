@@ -2,7 +2,8 @@
 // else. Any button of the page with data-knob (and data-target, data-value) turns one: those on this panel and those on
 // the leaves of the inspector.
 
-import { ask, get } from "../lib/api.js";
+import { ask, asking, get } from "../lib/api.js";
+import { openWatcher, turnKnob } from "../lib/cluster.js";
 import { below, make, put, say } from "../lib/dom.js";
 
 const rates = [0, 5, 10, 20, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10000];
@@ -14,12 +15,12 @@ export function newKnobs(stage) {
   const panel = $("#knobs");
   const button = $("#open-knobs");
   if (button.hidden) return { escape };
-  let asked = -Infinity;
+  const look = asking(async () => show(await get("/viz/knobs")));
   let shown = "";
 
   async function turn(name, target = "", value = "") {
     try {
-      const state = await ask("POST", "/viz/knobs", { name, target, value });
+      const state = await turnKnob(name, target, value);
       show(state, true);
       stage.tell([name, target, value].filter(Boolean).join(" ") + standing(state));
     } catch (problem) {
@@ -41,8 +42,8 @@ export function newKnobs(stage) {
   // fill opens a client, stops it from reading, and lets five changes a second come: slow enough to see it fill.
   async function fill() {
     try {
-      const { id } = await ask("POST", "/viz/watchers", { resource: document.body.dataset.resource });
-      await turn("line.stall", (await get("/viz/watchers")).find((each) => each.id === id).userAgent, "true");
+      const { agent } = await openWatcher({ resource: document.body.dataset.resource });
+      await turn("line.stall", agent, "true");
       await turn("traffic.rate", "", "5");
     } catch (problem) {
       stage.banner.notice(problem.message);
@@ -119,7 +120,7 @@ export function newKnobs(stage) {
 
   function open() {
     below(panel.hidden ? panel : null);
-    asked = -Infinity;
+    if (!panel.hidden) look(performance.now(), 0);
   }
 
   function escape() {
@@ -154,11 +155,7 @@ export function newKnobs(stage) {
 
   return {
     escape,
-    draw(now) {
-      if (panel.hidden || now - asked < period || document.hidden) return;
-      asked = now;
-      get("/viz/knobs").then(show).catch(() => {}); // the banner says already that the server does not answer
-    },
+    draw: (now) => panel.hidden || look(now, period),
     keys: [[["x"], "knobs: slow it, stall it, cut it, load it", open], [["r"], "reset the sandbox", reset]],
   };
 }

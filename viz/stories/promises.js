@@ -1,7 +1,7 @@
 // Promises: how the ten of them stand. The server checks every record; the page asks how it went, and a click on a
 // breach goes to the record that broke a promise.
 
-import { get } from "../lib/api.js";
+import { asking, get } from "../lib/api.js";
 import { below, make, mark, say } from "../lib/dom.js";
 
 const period = 2000; // ms between two questions
@@ -12,7 +12,7 @@ export function newPromises(stage) {
   const panel = $("#promises");
   const lab = $("#lab-state"); // only in a lab's working copy, and if the lab is about one of the ten
   if (button.hidden) return {};
-  let asked = -Infinity;
+  const ask = asking(async () => show(await get("/viz/rules")));
   let broken = 0;
 
   function show(report) {
@@ -53,11 +53,7 @@ export function newPromises(stage) {
   $("#promises-close").addEventListener("click", () => below(null));
 
   return {
-    draw(now) {
-      if (now - asked < period || document.hidden || !stage.source) return;
-      asked = now;
-      get("/viz/rules").then(show).catch(() => {}); // the banner says already that the server does not answer
-    },
+    draw: (now) => stage.source && ask(now, period),
     keys: [[["g"], "what is guaranteed: the ten promises", () => button.click()]],
   };
 }

@@ -1,9 +1,10 @@
 // What the tour does to the program: one pod, and one client that is opened for it. In a recording it was done already.
 
-import { ask } from "../lib/api.js";
+import { closeWatcher, createPod, deletePod, isOpen, listPods } from "../lib/cluster.js";
+import { openWatcher, patchPod, postPod, turnKnob } from "../lib/cluster.js";
 import { objectKey } from "../log/fold.js";
 
-const pods = "/api/v1/namespaces/default/pods";
+const labels = { app: "my-app" };
 const most = 60; // changes of the pod, at most
 const overflow = 2; // of them after the client's result is full
 const patience = 8000; // ms for the effect of a request
@@ -21,56 +22,34 @@ export async function until(fact) {
 // openClient opens the client that may be stopped, and returns its id and what it calls itself. It watches from now on,
 // and so has a version from its beginning.
 async function openClient() {
-  const { resourceVersion } = (await ask("GET", `${pods}?limit=1`)).metadata;
-  const { id } = await ask("POST", "/viz/watchers", { resource: "pods", tour: true, resourceVersion });
-  return { id, agent: (await ask("GET", "/viz/watchers")).find((each) => each.id === id).userAgent };
-}
-
-function post(name) {
-  const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
-  return ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name, labels: { app: "my-app" } }, spec });
-}
-
-async function createPod(taken) {
-  for (let n = 1; ; n++) {
-    const name = n === 1 ? "my-pod" : `my-pod-${n}`;
-    if (taken(`default/${name}`)) continue;
-    try {
-      await post(name);
-      return `default/${name}`;
-    } catch (problem) {
-      if (problem.status !== 409) throw problem;
-    }
-  }
+  const { resourceVersion } = (await listPods("limit=1")).metadata;
+  return openWatcher({ resource: "pods", tour: true, resourceVersion });
 }
 
 // running acts on the running program. seen(fact) waits until fact(records since the tour began) is true of what
-// arrived; taken(key) says whether there is such a pod.
+// arrived.
 export const running = {
-  async begin(seen, taken) {
+  async begin(seen) {
     const { id, agent } = await openClient();
     await seen((list) => list.some((r) => r.point === "WireOpened" && r.text.startsWith(`${agent} `)));
-    return { key: await createPod(taken), id, agent };
+    return { key: await createPod((n) => (n ? `my-pod-${n + 1}` : "my-pod"), labels), id, agent };
   },
 
   // stop stops the client from reading, and changes the pod until the client can take no more, and once again.
   async stop({ key, id, agent }, seen) {
-    const open = (await ask("GET", "/viz/watchers")).some((each) => each.id === id);
-    if (!open) { // the tour was left, and took its client and its pod along
+    if (!(await isOpen(id))) { // the tour was left, and took its client and its pod along
       const name = key.split("/")[1];
-      const { items } = await ask("GET", `${pods}?fieldSelector=metadata.name%3D${name}`);
-      if (items.length === 0) await post(name);
+      const { items } = await listPods(`fieldSelector=metadata.name%3D${name}`);
+      if (items.length === 0) await postPod(name, labels);
       ({ id, agent } = await openClient());
     }
     const opened = (list) => list.findLast((r) => r.point === "WireOpened" && r.text.startsWith(`${agent} `));
     const client = (await seen(opened)).subject;
-    await ask("POST", "/viz/knobs", { name: "line.stall", target: agent, value: "true" });
+    await turnKnob("line.stall", agent, "true");
     let last = "";
     const change = async (n) => {
       const patch = { metadata: { annotations: { tour: `${n} ${"·".repeat(2000)}` } } };
-      last = (await ask(
-        "PATCH", `/api/v1/namespaces/${key.replace("/", "/pods/")}`, patch, { type: "application/merge-patch+json" }
-      )).metadata.resourceVersion;
+      last = (await patchPod(key, patch)).metadata.resourceVersion;
       await seen((list) => list.some((r) => r.rv === last && r.point === "HandlerCalled"));
     };
     for (let n = 1, left = Infinity; n <= most && left > 0; n++) {
@@ -79,8 +58,8 @@ export const running = {
       left = left < Infinity ? left - 1 : full[0] ? overflow : left;
     }
     // It comes back, and reads.
-    await ask("POST", "/viz/knobs", { name: "line.drop", target: agent });
-    await ask("POST", "/viz/knobs", { name: "line.stall", target: agent, value: "false" });
+    await turnKnob("line.drop", agent);
+    await turnKnob("line.stall", agent, "false");
     await seen((list) => {
       const again = opened(list);
       return again.subject !== client && list.some((r) => r.point === "WatcherInterval" && r.subject === again.subject);
@@ -91,9 +70,8 @@ export const running = {
 
   // leave removes the pod and the client, as far as they are still there.
   async leave({ key, id }) {
-    const open = (await ask("GET", "/viz/watchers")).some((each) => each.id === id);
-    if (open) await ask("DELETE", `/viz/watchers/${id}`);
-    await ask("DELETE", `/api/v1/namespaces/${key.replace("/", "/pods/")}?gracePeriodSeconds=0`);
+    if (await isOpen(id)) await closeWatcher(id);
+    await deletePod(key);
   },
 };
 

@@ -6,7 +6,6 @@
 // long as the program has not forgotten.
 
 import { mark, put, say, toMiddle } from "../lib/dom.js";
-import { objectKey } from "../log/fold.js";
 import { serves } from "../stage/lanes.js";
 import { recorded, running, until } from "./play.js";
 import { half, plotOf, restsOf, steps, stopped } from "./steps.js";
@@ -176,7 +175,7 @@ export function newTour(stage) {
     player.freeze();
     if (player.recording) await player.seek(player.oldest);
     try {
-      Object.assign(run, await doer().begin(seen, (key) => scene.store.some((row) => objectKey(row.key) === key)));
+      Object.assign(run, await doer().begin(seen));
       follow.set(run.key, "", "tour");
       await until(() => (replot(), rests.slice(0, half).every(Boolean)));
       busy = false;

@@ -109,6 +109,8 @@ type Info struct {
 	// the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in; {n object}
 	// counts: 1 object, 2 objects
 	Says string
+	// sentences for texts of a form, in which * stands for what {it} is: they come before Says
+	Texts [][2]string
 }
 
 // Lanes returns the names in Lane.
@@ -163,6 +165,12 @@ func (r *Record) Sentence() string {
 	}
 	for i, name := range info.ArgNames() {
 		words[name] = strconv.Itoa(r.Args[i])
+	}
+	for _, each := range info.Texts {
+		before, after, _ := strings.Cut(each[0], "*")
+		if strings.HasPrefix(r.Text, before) && strings.HasSuffix(r.Text, after) {
+			says, words["it"] = each[1], strings.TrimSuffix(strings.TrimPrefix(r.Text, before), after)
+		}
 	}
 	return blanks.ReplaceAllStringFunc(says, func(blank string) string {
 		name, noun, counts := strings.Cut(strings.Trim(blank, "{}"), " ")

@@ -183,6 +183,19 @@ func TestASentenceCountsAsPeopleDo(t *testing.T) {
 	}
 }
 
+func TestASentenceSaysWhatAKnobDoes(t *testing.T) {
+	for text, want := range map[string]string{
+		"line.stall of listwatch-page-1 to true": "One client stops reading: listwatch-page-1.",
+		"line.drop of a":                         "The connection of a breaks.",
+		"traffic.rate to 200":                    "A knob is turned: traffic.rate to 200.",
+	} {
+		r := Record{Point: KnobTurned, Text: text}
+		if got := r.Sentence(); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestASentenceAboutNoObjectLeavesNoGap(t *testing.T) {
 	for point, want := range map[Point]string{
 		Etcd3IncomingSent: "Revision 7 enters incomingEventChan.",

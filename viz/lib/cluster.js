@@ -1,0 +1,49 @@
+// What the page does to the cluster, it does as any client would, by requests to the Kubernetes API; what it does to the
+// machine, by commands of the page.
+
+import { ask, get } from "./api.js";
+
+const pods = "/api/v1/namespaces/default/pods";
+
+const pathOf = (key) => `/api/v1/namespaces/${key.split("/").map(encodeURIComponent).join("/pods/")}`;
+
+// postPod creates the pod of a name. The error's status is 409 if there is one.
+export function postPod(name, labels) {
+  const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
+  return ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name, labels }, spec });
+}
+
+// createPod creates a pod of the first name that is free, and returns its key. names(n) is the n-th, from 0.
+export async function createPod(names, labels) {
+  for (let n = 0; ; n++) {
+    try {
+      await postPod(names(n), labels);
+      return `default/${names(n)}`;
+    } catch (problem) {
+      if (problem.status !== 409) throw problem;
+    }
+  }
+}
+
+// listPods returns the answer to a list with parameters.
+export const listPods = (query) => get(`${pods}?${query}`);
+
+export const getPod = (key) => get(pathOf(key));
+export const patchPod = (key, patch) => ask("PATCH", pathOf(key), patch, { type: "application/merge-patch+json" });
+export const deletePod = (key) => ask("DELETE", `${pathOf(key)}?gracePeriodSeconds=0`);
+
+// watchers are those that pages have opened.
+export const watchers = () => get("/viz/watchers");
+
+// openWatcher opens one more, and returns its id and what it calls itself.
+export async function openWatcher(options) {
+  const { id } = await ask("POST", "/viz/watchers", options);
+  return { id, agent: (await watchers()).find((each) => each.id === id)?.userAgent ?? "" };
+}
+
+export const isOpen = async (id) => (await watchers()).some((each) => each.id === id);
+
+export const closeWatcher = (id) => ask("DELETE", `/viz/watchers/${encodeURIComponent(id)}`);
+
+// turnKnob returns how all knobs stand then; with an id if the command waits with the held world.
+export const turnKnob = (name, target = "", value = "") => ask("POST", "/viz/knobs", { name, target, value });
