@@ -2,10 +2,14 @@ package etcd3
 
 import (
 	"fmt"
+	"io"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"listwatch/internal/kube/scheme"
 )
 
 // The two forms in which an object can be stored. Protobuf is what an apiserver uses; JSON can be read with etcdctl.
@@ -31,10 +35,18 @@ func NewCodec(
 	return storageCodec{encoder, codecs.UniversalDeserializer()}, nil
 }
 
-// storageCodec is a pair of an encoder and a decoder. Upstream's pair is runtime.NewCodec, without the change below.
+// storageCodec is a pair of an encoder and a decoder. Upstream's pair is runtime.NewCodec, without the changes below.
 type storageCodec struct {
 	runtime.Encoder
 	decoder runtime.Decoder
+}
+
+// Encode writes what has no Go type as JSON, whatever the others are written as.
+func (c storageCodec) Encode(obj runtime.Object, w io.Writer) error {
+	if _, untyped := obj.(runtime.Unstructured); untyped {
+		return unstructured.UnstructuredJSONScheme.Encode(obj, w)
+	}
+	return c.Encoder.Encode(obj, w)
 }
 
 // Decode leaves apiVersion and kind empty, as they are in every Go object of a known type: a caller that writes the
@@ -45,6 +57,6 @@ func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind,
 	if err != nil {
 		return obj, kind, err
 	}
-	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	scheme.ClearKind(obj)
 	return obj, kind, nil
 }

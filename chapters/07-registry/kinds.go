@@ -2,7 +2,6 @@ package registry
 
 import (
 	"cmp"
-	"reflect"
 	"strings"
 	"time"
 
@@ -19,10 +18,10 @@ import (
 // Resources returns every resource of the program, by name: those that something here acts on, and those that are only
 // kept.
 func Resources() []*Resource {
-	return []*Resource{ConfigMaps(), Events(), Leases(), Namespaces(), Nodes(), Pods()}
+	return append([]*Resource{ConfigMaps(), Events(), Leases(), Namespaces(), Nodes(), Pods()}, keptResources()...)
 }
 
-// complete fills in what follows from the Go types of a kind and its list, and what most kinds have in common.
+// complete fills in what follows from an empty object and an empty list of a kind, and what most kinds have in common.
 func complete(r Resource, obj, list runtime.Object) *Resource {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
@@ -31,7 +30,7 @@ func complete(r Resource, obj, list runtime.Object) *Resource {
 	r.GroupVersion, r.Kind = kinds[0].GroupVersion(), kinds[0].Kind
 	r.Singular = strings.ToLower(r.Kind)
 	r.Prefix = cmp.Or(r.Prefix, "/registry/"+r.Name)
-	r.NewFunc, r.NewListFunc = emptyLike(obj), emptyLike(list)
+	r.NewFunc, r.NewListFunc = obj.DeepCopyObject, list.DeepCopyObject
 	if r.GetAttrs == nil {
 		r.GetAttrs, r.Fields = storage.DefaultNamespaceScopedAttr, []string{"metadata.name", "metadata.namespace"}
 	}
@@ -42,12 +41,6 @@ func complete(r Resource, obj, list runtime.Object) *Resource {
 		r.ValidateName = validation.NameIsDNSSubdomain
 	}
 	return &r
-}
-
-// emptyLike returns what makes empty objects of the type of obj.
-func emptyLike(obj runtime.Object) func() runtime.Object {
-	of := reflect.TypeOf(obj).Elem()
-	return func() runtime.Object { return reflect.New(of).Interface().(runtime.Object) }
 }
 
 // ConfigMaps describes configmaps.

@@ -67,6 +67,9 @@ type Resource struct {
 	// server.
 	OnDemand bool
 
+	// Idle is the warning to writers of a kind on which nothing acts.
+	Idle string
+
 	// TTL is how long after its last write an object is deleted by itself. 0: never.
 	TTL time.Duration
 

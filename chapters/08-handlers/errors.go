@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,18 +69,13 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	writeObject(w, r, int(status.Code), output, status)
 }
 
-// notFound answers a request for an unknown path. It names the resources that there are.
+// notFound answers a request for an unknown path. It says where to read what there is.
 //
 // Upstream: k8s.io/apiserver/pkg/server/handler.go: director.ServeHTTP
 // Differs: upstream says "404 page not found", from which clients make the first half of our message.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	var known []string
-	for _, scope := range s.scopes {
-		if _, ok := scope.Storage.(Lister); ok && scope.Subresource == "" {
-			known = append(known, scope.Resource.Name)
-		}
-	}
-	message := "the server could not find the requested resource; it has " + strings.Join(known, ", ")
+	const message = "the server could not find the requested resource; kubectl api-resources and docs/KINDS.md list " +
+		"those it has"
 	err := negotiation.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, message)
 	// clients look into it to learn that it is no object that is missing
 	err.ErrStatus.Details = &metav1.StatusDetails{}

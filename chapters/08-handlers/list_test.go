@@ -215,7 +215,8 @@ func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes", "/api/v1/pods/a",
 		"/apis/apps/v1/deployments", "/api/v1/foo", podsPath + "/a/log"} {
 		status := wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
-		assert.True(t, strings.HasPrefix(status.Message, "the server could not find the requested resource; it has "),
+		assert.True(t, strings.HasPrefix(status.Message, "the server could not find the requested resource; ") &&
+			strings.Contains(status.Message, "docs/KINDS.md"),
 			"%s: got %q", path, status.Message)
 		assert.True(t, status.Details != nil && status.Details.Name == "",
 			"%s: got details %v, want some, of no object", path, status.Details)

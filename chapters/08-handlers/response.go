@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,9 @@ func (s *Scope) Answer(w http.ResponseWriter, r *http.Request, serve func(http.R
 	if err != nil {
 		WriteError(w, r, err)
 		return
+	}
+	if s.Resource.Idle != "" && s.Subresource == "" && r.Method != http.MethodGet && r.Method != http.MethodDelete {
+		negotiation.AddWarnings(w, []error{errors.New(s.Resource.Name + " are only kept: " + s.Resource.Idle)})
 	}
 	transformResponseObject(w, r, s, code, output, obj)
 }

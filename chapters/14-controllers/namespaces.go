@@ -2,14 +2,14 @@ package controllers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
@@ -33,7 +33,9 @@ const contentPeriod = time.Second
 // NamespaceController removes what is in namespaces that are being deleted, and then lets them go. The server only
 // marks such a namespace, refuses new content, and waits until the finalizer is taken off the list in its spec.
 //
-// Differs: k8s.io/kubernetes/pkg/controller/namespace asks discovery which resources to empty; here is a list.
+// It asks discovery which kinds there are, each time: what is served may have grown.
+//
+// Differs: k8s.io/kubernetes/pkg/controller/namespace reads the metadata of what is left only, and orders the deletion.
 type NamespaceController struct {
 	// Set by NewNamespaceController, never changed.
 	config    NamespaceControllerConfig
@@ -85,56 +87,65 @@ func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcom
 	if namespace.DeletionTimestamp == nil || len(namespace.Spec.Finalizers) == 0 {
 		return outcome{did: key + " stays: nothing to do"}, nil
 	}
-	left, err := c.removeContent(ctx, namespace.Name)
+	left, kinds, err := c.removeContent(ctx, namespace.Name)
 	if err != nil {
 		return outcome{}, err
 	}
 	if left > 0 {
-		return outcome{did: fmt.Sprintf("%s still has %d objects", key, left), wrote: len(content),
+		return outcome{did: fmt.Sprintf("%s still has %d objects", key, left), wrote: kinds,
 			again: contentPeriod, why: "its pods have time to stop"}, nil
 	}
 	if err := c.finalize(ctx, namespace); err != nil {
 		return outcome{}, err
 	}
-	return outcome{did: key + " is empty: it can go", wrote: len(content) + 1}, nil
+	return outcome{did: key + " is empty: it can go", wrote: kinds + 1}, nil
 }
 
-const coreV1 = "/api/v1"
-
-// content is what can be in a namespace.
-var content = []struct {
-	apiPath, resource string
-	newList           func() runtime.Object
-	items             func(runtime.Object) int
-}{
-	{coreV1, "pods", func() runtime.Object { return &corev1.PodList{} }, func(l runtime.Object) int {
-		return len(l.(*corev1.PodList).Items)
-	}},
-	{coreV1, "configmaps", func() runtime.Object { return &corev1.ConfigMapList{} }, func(l runtime.Object) int {
-		return len(l.(*corev1.ConfigMapList).Items)
-	}},
-	{coreV1, "events", func() runtime.Object { return &corev1.EventList{} }, func(l runtime.Object) int {
-		return len(l.(*corev1.EventList).Items)
-	}},
-	{"/apis/coordination.k8s.io/v1", "leases", func() runtime.Object { return &coordinationv1.LeaseList{} },
-		func(l runtime.Object) int { return len(l.(*coordinationv1.LeaseList).Items) }},
-}
-
-// removeContent deletes everything in a namespace and returns how much of it is still there: pods are given time, and
-// what has finalizers waits for those.
-func (c *NamespaceController) removeContent(ctx context.Context, namespace string) (left int, err error) {
-	for _, kind := range content {
-		client := c.config.Client.WithAPIPath(kind.apiPath)
-		if err := client.Delete().Namespace(namespace).Resource(kind.resource).Do(ctx).Error(); err != nil {
-			return 0, fmt.Errorf("delete %s in %s: %w", kind.resource, namespace, err)
-		}
-		list := kind.newList()
-		if err := client.Get().Namespace(namespace).Resource(kind.resource).Do(ctx).Into(list); err != nil {
-			return 0, fmt.Errorf("list %s in %s: %w", kind.resource, namespace, err)
-		}
-		left += kind.items(list)
+// removeContent deletes everything in a namespace, and returns how much of it is still there and how many kinds it
+// looked at: pods are given time, and what has finalizers waits for those.
+func (c *NamespaceController) removeContent(ctx context.Context, namespace string) (left, kinds int, err error) {
+	groups := &metav1.APIGroupList{}
+	if err := c.config.Client.WithAPIPath("/apis").Get().Do(ctx).Into(groups); err != nil {
+		return 0, 0, fmt.Errorf("discover groups: %w", err)
 	}
-	return left, nil
+	paths := []string{"/api/v1"}
+	for _, group := range groups.Groups {
+		paths = append(paths, "/apis/"+group.PreferredVersion.GroupVersion)
+	}
+	for _, path := range paths {
+		client := c.config.Client.WithAPIPath(path)
+		known := &metav1.APIResourceList{}
+		if err := client.Get().Do(ctx).Into(known); err != nil {
+			return 0, 0, fmt.Errorf("discover %s: %w", path, err)
+		}
+		for _, kind := range known.APIResources {
+			if !kind.Namespaced || !slices.Contains(kind.Verbs, "deletecollection") {
+				continue
+			}
+			n, err := removeAll(ctx, client, namespace, kind.Name)
+			if err != nil {
+				return 0, 0, err
+			}
+			left, kinds = left+n, kinds+1
+		}
+	}
+	return left, kinds, nil
+}
+
+// removeAll deletes the objects of one resource in a namespace, and returns how many of them are still there.
+func removeAll(ctx context.Context, client *listwatch.RESTClient, namespace, resource string) (left int, err error) {
+	if err := client.Delete().Namespace(namespace).Resource(resource).Do(ctx).Error(); err != nil {
+		return 0, fmt.Errorf("delete %s in %s: %w", resource, namespace, err)
+	}
+	list := struct{ Items []json.RawMessage }{} // whatever they are: only their number counts
+	body, err := client.Get().Namespace(namespace).Resource(resource).Do(ctx).Raw()
+	if err == nil {
+		err = json.Unmarshal(body, &list)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("list %s in %s: %w", resource, namespace, err)
+	}
+	return len(list.Items), nil
 }
 
 // finalize takes our finalizer off the list, which erases the namespace unless another finalizer is on it.

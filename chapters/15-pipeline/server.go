@@ -85,7 +85,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("wire %s: %w", resource.Name, err)
 		}
-		s.storages[resource.Name] = stored
+		s.storages[resource.GroupResource().String()] = stored
 		c := registry.Config{Resource: resource, Storage: stored, Clock: config.Clock,
 			Probe: config.Probe.Resource(resource.Name)}
 		configs = append(configs, c)

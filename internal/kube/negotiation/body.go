@@ -67,6 +67,9 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 		AddWarnings(w, strict.Errors())
 		err = nil
 	}
+	if err == nil {
+		err = scheme.CheckMetadata(obj)
+	}
 	if err != nil {
 		return nil, explainDecodeError(err, actual, gvk, b.bytes)
 	}
@@ -74,8 +77,11 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the "+
 			"expected API version (%s)", actual.GroupVersion(), gvk.GroupVersion()))
 	}
-	// What it is, is said by its Go type from here on.
-	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if actual.Kind != gvk.Kind { // only an object without a Go type gets here
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind "+
+			"(%s)", actual.Kind, gvk.Kind))
+	}
+	scheme.ClearKind(obj)
 	return obj, nil
 }
 

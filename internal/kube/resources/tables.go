@@ -93,7 +93,7 @@ func (r *Row) field(path string) any {
 }
 
 // show returns the cell of a field; of what has none, otherwise.
-func show(path, otherwise string) func(*Row) any {
+func show(path string, otherwise any) func(*Row) any {
 	return func(r *Row) any {
 		if value := r.field(path); value != nil && value != "" {
 			return value

@@ -2,6 +2,7 @@
 package scheme
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -10,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -32,6 +34,31 @@ func init() {
 		utilruntime.Must(add(Scheme))
 	}
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
+}
+
+// ClearKind takes kind and apiVersion out of obj, whose Go type says them from here on. An object without a Go type of
+// its own, which is JSON, keeps them.
+func ClearKind(obj runtime.Object) {
+	if _, untyped := obj.(runtime.Unstructured); !untyped {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+}
+
+// CheckMetadata returns what is wrong with the metadata of an object without a Go type. The rest of the program reads
+// them as it reads those of any other, and would take what has a wrong type for missing.
+func CheckMetadata(obj runtime.Object) error {
+	untyped, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	fields, ok := untyped.Object["metadata"].(map[string]any)
+	if !ok {
+		return errors.New("metadata: want an object")
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &metav1.ObjectMeta{}); err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	return nil
 }
 
 // WithKind returns obj with kind and apiVersion filled in, without changing obj, which may be shared with every other

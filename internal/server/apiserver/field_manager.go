@@ -39,8 +39,9 @@ type fieldManager struct{ manager *managedfields.FieldManager }
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
 func newFieldManager(s *handlers.Scope) handlers.FieldManager {
+	objects := objectConverter{scheme.Scheme, s.Kind}
 	manager, err := managedfields.NewDefaultFieldManager(
-		typeConverter(), scheme.Scheme, resourceDefaulter{s.Resource}, scheme.Scheme,
+		typeConverter(), objects, resourceDefaulter{s.Resource}, objects,
 		s.Kind, s.Kind.GroupVersion(), s.Subresource, resetFields(s.Resource, s.Subresource))
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: field manager of %s: %v", s.Resource.Name, err))
@@ -90,8 +91,34 @@ func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructu
 
 // withoutKind: here, what an object is, is said by its Go type.
 func (f *fieldManager) withoutKind(obj runtime.Object) runtime.Object {
-	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	scheme.ClearKind(obj)
 	return obj
+}
+
+// objectConverter is the scheme as the library wants it, for objects of one kind. One without a Go type has one version
+// and always says its kind.
+type objectConverter struct {
+	*runtime.Scheme
+	kind schema.GroupVersionKind
+}
+
+// ConvertToVersion implements [runtime.ObjectConvertor].
+func (c objectConverter) ConvertToVersion(in runtime.Object, version runtime.GroupVersioner) (runtime.Object, error) {
+	if c.Recognizes(c.kind) {
+		return c.Scheme.ConvertToVersion(in, version)
+	}
+	in.GetObjectKind().SetGroupVersionKind(c.kind)
+	return in, nil
+}
+
+// New implements [runtime.ObjectCreater].
+func (c objectConverter) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	if c.Recognizes(kind) {
+		return c.Scheme.New(kind)
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind)
+	return obj, nil
 }
 
 // resourceDefaulter is a resource's defaults as the library wants them.
@@ -112,7 +139,7 @@ var fieldTypes []byte
 // Differs: upstream reads the same from the OpenAPI document that it serves; ours is too old to know every field.
 var typeConverter = sync.OnceValue(newTypeConverter)
 
-func newTypeConverter() managedfields.TypeConverter {
+func newTypeConverter() fieldTypeConverter {
 	plain, err := gunzip(fieldTypes)
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: embedded field types: %v", err))
@@ -121,7 +148,29 @@ func newTypeConverter() managedfields.TypeConverter {
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: embedded field types: %v", err))
 	}
-	return managedfields.NewSchemeTypeConverter(scheme.Scheme, parser)
+	return fieldTypeConverter{managedfields.NewSchemeTypeConverter(scheme.Scheme, parser), parser}
+}
+
+// fieldTypeConverter also knows the kinds that have no Go type, from which the library would read the type's name.
+type fieldTypeConverter struct {
+	managedfields.TypeConverter
+	parser *typed.Parser
+}
+
+// ObjectToTyped implements [managedfields.TypeConverter].
+func (c fieldTypeConverter) ObjectToTyped(obj runtime.Object,
+	options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	kind := obj.GetObjectKind().GroupVersionKind()
+	if kept, ok := obj.(*unstructured.Unstructured); ok && !scheme.Scheme.Recognizes(kind) {
+		return c.parser.Type(typeName(kind)).FromUnstructured(kept.Object, options...)
+	}
+	return c.TypeConverter.ObjectToTyped(obj, options...)
+}
+
+// typeName returns how a kind of k8s.io/api is called in field types: "io.k8s.api.storage.v1.StorageClass".
+func typeName(kind schema.GroupVersionKind) string {
+	group, _, _ := strings.Cut(kind.Group, ".")
+	return "io.k8s.api." + group + "." + kind.Version + "." + kind.Kind
 }
 
 // managerName returns under which name a write is noted: the one it says, or the first word of the client's name.

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"sigs.k8s.io/yaml"
@@ -244,7 +243,7 @@ func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
 		}
 		return patched, nil
 	default:
-		patched, err := strategicpatch.StrategicMergePatch(original, p.patch, p.scope.Storage.New())
+		patched, err := strategicMergePatch(original, p.patch, p.scope.Storage.New())
 		return patched, p.interpretStrategicMergePatchError(err)
 	}
 }
@@ -352,10 +351,16 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 		p.warnings = strict.Errors()
 		err = nil
 	}
+	if err == nil {
+		err = scheme.CheckMetadata(obj)
+	}
 	if err != nil {
 		return nil, newInvalidPatch(p.patch, err)
 	}
-	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if obj.GetObjectKind().GroupVersionKind() != gvk { // only an object without a Go type says another
+		return nil, newInvalidPatch(p.patch, errors.New("the kind of an object cannot change"))
+	}
+	scheme.ClearKind(obj)
 	return obj, nil
 }
 

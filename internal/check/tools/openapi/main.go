@@ -36,6 +36,16 @@ var served = regexp.MustCompile(`^/api/v1/(watch/)?(namespaces/\{namespace\}/)?`
 // kinds that people may want explained although no body refers to them.
 var kinds = []string{"Pod", "Node", "ConfigMap", "Namespace", "Event"}
 
+// kept are the kinds that no document describes and that can be applied all the same.
+var kept = []string{
+	"coordination.v1.Lease", "events.v1.Event",
+	"Secret", "ServiceAccount", "Service", "ReplicationController", "PersistentVolume", "PersistentVolumeClaim",
+	"apps.v1.ReplicaSet", "apps.v1.StatefulSet", "policy.v1.PodDisruptionBudget",
+	"storage.v1.StorageClass", "storage.v1.CSINode", "storage.v1.CSIDriver", "storage.v1.CSIStorageCapacity",
+	"storage.v1.VolumeAttachment",
+	"resource.v1.ResourceClaim", "resource.v1.ResourceSlice", "resource.v1.DeviceClass", "resource.v1.DeviceTaintRule",
+}
+
 // refused are content types that the real server takes or gives and ours does not.
 var refused = []string{"application/apply-patch+cbor", "application/cbor", "application/cbor-seq",
 	"application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
@@ -138,9 +148,12 @@ func writeFieldTypes(clientGo string) error {
 		name, _, _ := strings.Cut(entry, "\n")
 		entries[name] = strings.TrimRight(entry, "\n")
 	}
-	wanted := []string{"io.k8s.api.coordination.v1.Lease"}
-	for _, kind := range kinds {
-		wanted = append(wanted, "io.k8s.api.core.v1."+kind)
+	var wanted []string
+	for _, kind := range slices.Concat(kinds, kept) {
+		if !strings.Contains(kind, ".") {
+			kind = "core.v1." + kind
+		}
+		wanted = append(wanted, "io.k8s.api."+kind)
 	}
 	for i := 0; i < len(wanted); i++ { // it grows by what each entry refers to
 		for _, match := range namedType.FindAllStringSubmatch(entries[wanted[i]], -1) {

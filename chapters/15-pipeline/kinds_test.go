@@ -1,0 +1,203 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/server/mvcc"
+)
+
+// kindTest is what a client does with the objects of one kind.
+type kindTest struct {
+	t        *testing.T
+	w        *world
+	resource *registry.Resource
+	path     string // of the collection
+	first    string // the version of the first object
+}
+
+// serve runs body with a server on etcd.
+func (k *kindTest) serve(etcd *mvcc.Store, body func()) {
+	k.w = newWorld(k.t, func(s *ServerConfig, c *ClientConfig) { s.Client, c.Controllers = etcd, false })
+	defer k.w.stop()
+	if err := k.w.WaitReady(k.t.Context()); err != nil {
+		k.t.Fatal(err)
+	}
+	body()
+}
+
+// send sends a request and fails the test unless it is answered with code.
+func (k *kindTest) send(method, path, contentType, body string, code int) *httptest.ResponseRecorder {
+	k.t.Helper()
+	request := httptest.NewRequestWithContext(k.t.Context(), method, k.path+path, strings.NewReader(body))
+	request.Header.Set("Content-Type", contentType)
+	if accept, ok := strings.CutPrefix(contentType, "accept "); ok {
+		request.Header.Set("Accept", accept)
+	}
+	answer := httptest.NewRecorder()
+	k.w.Server.Handler().ServeHTTP(answer, request)
+	if answer.Code != code {
+		k.t.Fatalf("%s %s %s: got %d %s, want %d", method, path, body, answer.Code, answer.Body, code)
+	}
+	return answer
+}
+
+// object sends a request whose answer is an object or a list.
+func (k *kindTest) object(method, path, contentType, body string, code int) *unstructured.Unstructured {
+	k.t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := json.Unmarshal(k.send(method, path, contentType, body, code).Body.Bytes(), &obj.Object); err != nil {
+		k.t.Fatal(err)
+	}
+	return obj
+}
+
+func (k *kindTest) create(name string) *unstructured.Unstructured {
+	k.t.Helper()
+	return k.object("POST", "", "application/json", k.body(name, `"labels":{"l":"`+name+`"},"finalizers":["x/a"],
+		"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"1"}]`), 201)
+}
+
+func (k *kindTest) body(name, rest string) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,%s}}`, k.resource.GroupVersion.String(),
+		k.resource.Kind, name, rest)
+}
+
+// watch returns the types and names of the events from a version on.
+func (k *kindTest) watch(version string) string {
+	k.t.Helper()
+	body := k.send("GET", "?watch=1&timeoutSeconds=1&resourceVersion="+version, "", "", 200).Body
+	var seen []string
+	for decoder := json.NewDecoder(body); decoder.More(); {
+		var event struct {
+			Type   string
+			Object struct {
+				metav1.PartialObjectMetadata
+				Reason metav1.StatusReason
+			}
+		}
+		if err := decoder.Decode(&event); err != nil {
+			k.t.Fatal(err)
+		}
+		seen = append(seen, event.Type+" "+event.Object.Kind+" "+event.Object.Name+string(event.Object.Reason))
+	}
+	return strings.ReplaceAll(strings.Join(seen, ", "), k.resource.Kind+" ", "")
+}
+
+// names returns the names in a list.
+func (k *kindTest) names(query string) string {
+	k.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	if err := list.UnmarshalJSON(k.send("GET", query, "", "", 200).Body.Bytes()); err != nil {
+		k.t.Fatal(err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].GetName())
+	}
+	return strings.Join(names, " ")
+}
+
+// patches sends every kind of patch for the object a. Lists are merged by all but the merge patch.
+func (k *kindTest) patches() {
+	k.t.Helper()
+	const owner2 = `{"metadata":{"finalizers":["x/b"],"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n",` +
+		`"uid":"2"}]}}`
+	for _, patch := range []struct {
+		contentType, query, body, label string
+		nFinalizers, nOwners            int
+	}{
+		{"application/strategic-merge-patch+json", "", owner2, "a", 2, 2},
+		{"application/json-patch+json", "", `[{"op":"replace","path":"/metadata/labels/l","value":"j"}]`, "j", 2, 2},
+		{"application/apply-patch+yaml", "?fieldManager=m&force=true", k.body("a", `"labels":{"l":"y"}`), "y", 2, 2},
+		{"application/merge-patch+json", "", `{"metadata":{"labels":{"l":"m"},"finalizers":null}}`, "m", 0, 2},
+	} {
+		obj := k.object("PATCH", "/a"+patch.query, patch.contentType, patch.body, 200)
+		if label, nf, no := obj.GetLabels()["l"], len(obj.GetFinalizers()), len(obj.GetOwnerReferences()); label !=
+			patch.label || nf != patch.nFinalizers || no != patch.nOwners {
+			k.t.Errorf("%s: got %s, %d finalizers, %d owners, want %+v", patch.contentType, label, nf, no, patch)
+		}
+		if len(obj.GetManagedFields()) == 0 || obj.GetKind() != k.resource.Kind {
+			k.t.Errorf("%s: got %v", patch.contentType, obj)
+		}
+	}
+}
+
+func (k *kindTest) run() {
+	k.names("?resourceVersion=0") // a cache on demand begins, and remembers from here on
+	first := k.create("a")
+	k.create("b")
+	k.create("c")
+	if warned := k.send("POST", "?dryRun=All", "application/json", k.body("d", `"labels":{}`), 201).
+		Header().Get("Warning"); (warned != "") != (k.resource.Idle != "") {
+		k.t.Errorf("warning: got %q, the kind is idle because %q", warned, k.resource.Idle)
+	}
+	k.send("POST", "", "application/json", strings.Replace(k.body("d", `"labels":{}`), k.resource.Kind, "Deployment", 1),
+		400)
+	k.send("POST", "", "application/json", k.body("d", `"labels":{"l":5}`), http.StatusBadRequest) // labels are text
+	k.patches()
+	k.object("DELETE", "/a", "", "", 200)
+	if got := k.watch(first.GetResourceVersion()); got != "ADDED b, ADDED c, "+
+		"MODIFIED a, MODIFIED a, MODIFIED a, MODIFIED a, DELETED a" {
+		k.t.Errorf("watch: got %s", got)
+	}
+	for query, want := range map[string]string{
+		"": "b c", "?labelSelector=l%3Db": "b", "?fieldSelector=metadata.name%3Dc": "c", "?resourceVersion=0": "b c",
+		"?limit=1": "b",
+	} {
+		if got := k.names(query); got != want {
+			k.t.Errorf("list %s: got %q, want %q", query, got, want)
+		}
+	}
+	page := k.object("GET", "?limit=1", "", "", 200)
+	token, _, _ := unstructured.NestedString(page.Object, "metadata", "continue")
+	if got := k.names("?limit=1&continue=" + token); got != "c" {
+		k.t.Errorf("second page: got %s", got)
+	}
+	table := k.object("GET", "", "accept application/json;as=Table;v=v1;g=meta.k8s.io", "", 200)
+	if rows, _, _ := unstructured.NestedSlice(table.Object, "rows"); table.GetKind() != "Table" || len(rows) != 2 {
+		k.t.Errorf("table: got %v", table)
+	}
+	if _, err := k.w.Server.Compact(k.t.Context()); err != nil {
+		k.t.Fatal(err)
+	}
+	k.first = first.GetResourceVersion()
+}
+
+// TestEveryKindIsServedAlike does with every kind what clients do with configmaps. Pods and namespaces, which have a
+// life, have tests of their own.
+func TestEveryKindIsServedAlike(t *testing.T) {
+	for _, resource := range registry.Resources() {
+		if resource.Name == "pods" || resource.Name == "namespaces" {
+			continue
+		}
+		t.Run(resource.GroupResource().String(), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				etcd := mvcc.New(clock.RealClock{})
+				k := &kindTest{t: t, resource: resource, path: resource.Root() + "/" + resource.Name}
+				if resource.Namespaced {
+					k.path = resource.Root() + "/namespaces/default/" + resource.Name
+				}
+				k.serve(etcd, k.run)
+				k.serve(etcd, func() {
+					if got := k.names("") + ", " + k.watch("0"); got != "b c, ADDED b, ADDED c" {
+						t.Errorf("after a restart: got %s", got)
+					}
+					if got := k.watch(k.first); got != "ERROR Status Expired" {
+						t.Errorf("from a version of before: got %s", got)
+					}
+				})
+			})
+		})
+	}
+}
