@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/text/book"
 )
@@ -45,9 +46,8 @@ func TestEveryLinkOfTheBookLeadsSomewhere(t *testing.T) {
 			}
 		}
 	}
-	if len(w.places) < 100 || links < 2000 {
-		t.Errorf("walked over %d pages and %d links: that is not the book", len(w.places), links)
-	}
+	assert.True(t, len(w.places) >= 100 && links >= 2000,
+		"walked over %d pages and %d links: that is not the book", len(w.places), links)
 }
 
 // walk is on its way through the book.

@@ -14,7 +14,9 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/pipenet"
@@ -60,16 +62,12 @@ func (s *stand) append(n int) {
 func (s *stand) get(t *testing.T, path, lastEventID string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if lastEventID != "" {
 		request.Header.Set("Last-Event-ID", lastEventID)
 	}
 	response, err := s.client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { response.Body.Close() })
 	return response
 }
@@ -85,9 +83,7 @@ func next(t *testing.T, in *bufio.Reader) (m message, ok bool) {
 		if err == io.EOF {
 			return m, false
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		switch name {
 		case "":
@@ -106,14 +102,10 @@ func next(t *testing.T, in *bufio.Reader) (m message, ok bool) {
 func (m message) seqs(t *testing.T) (seqs []uint64) {
 	t.Helper()
 	var records []json.RawMessage
-	if err := json.Unmarshal([]byte(m.data), &records); err != nil {
-		t.Fatalf("frame %q: %v", m.data, err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(m.data), &records), "frame %q", m.data)
 	for _, written := range records {
 		r, err := fold.ReadRecord(written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		seqs = append(seqs, r.Seq)
 	}
 	return seqs
@@ -121,9 +113,8 @@ func (m message) seqs(t *testing.T) (seqs []uint64) {
 
 func want(t *testing.T, got message, event, id string) {
 	t.Helper()
-	if got.event != event || got.id != id {
-		t.Fatalf("message: got %s with id %s (%.80s), want %s with id %s", got.event, got.id, got.data, event, id)
-	}
+	require.True(t, got.event == event && got.id == id,
+		"message: got %s with id %s (%.80s), want %s with id %s", got.event, got.id, got.data, event, id)
 }
 
 func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
@@ -131,17 +122,14 @@ func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		s.append(3)
 		response := s.get(t, "/viz/events?since=1", "")
-		if got := response.Header.Get("Content-Type"); got != "text/event-stream" {
-			t.Errorf("Content-Type: got %q", got)
-		}
+		assert.Equal(t, response.Header.Get("Content-Type"), "text/event-stream", "Content-Type")
 		in := bufio.NewReader(response.Body)
 		m, _ := next(t, in)
 		want(t, m, "bookmark", "1") // connected
 		m, _ = next(t, in)
 		want(t, m, "frame", "3")
-		if got := fmt.Sprint(m.seqs(t)); got != "[2 3]" {
-			t.Errorf("first frame: got records %s, want [2 3]", got)
-		}
+		got := fmt.Sprint(m.seqs(t))
+		assert.Equal(t, got, "[2 3]", "first frame: got records %s, want [2 3]", got)
 		start := time.Now()
 		m, _ = next(t, in)
 		want(t, m, "bookmark", "3")
@@ -152,9 +140,8 @@ func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
 		start = time.Now()
 		m, _ = next(t, in)
 		want(t, m, "frame", "8")
-		if late := time.Since(start); late > framePeriod {
-			t.Errorf("frame after %v, want within %v", late, framePeriod)
-		}
+		late := time.Since(start)
+		assert.True(t, late <= framePeriod, "frame after %v, want within %v", late, framePeriod)
 	})
 }
 
@@ -175,9 +162,7 @@ func TestAFeedResumesAfterTheLastEventIDWhateverItsURLSays(t *testing.T) {
 		m, _ := next(t, in)
 		want(t, m, "bookmark", "6")
 		m, _ = next(t, in)
-		if got := fmt.Sprint(m.seqs(t)); got != "[7 8 9]" {
-			t.Errorf("records: got %s, want [7 8 9]", got)
-		}
+		assert.Equal(t, fmt.Sprint(m.seqs(t)), "[7 8 9]", "records")
 	})
 }
 
@@ -188,9 +173,7 @@ func TestAFeedThatTheLogHasOverrunIsGone(t *testing.T) {
 		in := bufio.NewReader(s.get(t, "/viz/events?since=3", "").Body)
 		m, _ := next(t, in)
 		want(t, m, "gone", "3")
-		if m.data != `{"oldest":13,"last":20}` {
-			t.Errorf("gone: got %s", m.data)
-		}
+		assert.Equal(t, m.data, `{"oldest":13,"last":20}`, "gone")
 		if m, ok := next(t, in); ok {
 			t.Errorf("after gone: got %v, want the end", m)
 		}
@@ -226,9 +209,7 @@ func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		for _, path := range []string{"/viz/events?since=-1", "/viz/events?since=x",
 			"/viz/events?since=99999999999999999999"} {
-			if got := s.get(t, path, "").StatusCode; got != http.StatusBadRequest {
-				t.Errorf("%s: got %d, want 400", path, got)
-			}
+			assert.Equal(t, s.get(t, path, "").StatusCode, http.StatusBadRequest, path)
 		}
 	})
 }
@@ -245,16 +226,13 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 			time.Sleep(framePeriod)
 		}
 		synctest.Wait()
-		if seq, _, _ := s.ui.folder.snapshot(t.Context()); seq != 1001 {
-			t.Errorf("folded up to %d, want 1001", seq)
-		}
+		seq, _, _ := s.ui.folder.snapshot(t.Context())
+		assert.Equal(t, seq, 1001, "folded up to %d, want 1001", seq)
 		last := message{}
 		for m, ok := next(t, slow); ok; m, ok = next(t, slow) {
 			last = m
 		}
-		if last.event != "gone" {
-			t.Errorf("last message to the slow page: got %v, want gone", last)
-		}
+		assert.Equal(t, last.event, "gone", "last message to the slow page: got %v, want gone", last)
 	})
 }
 
@@ -267,18 +245,14 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		records, skipped, anomalies := uint64(0), uint64(0), 0
 		take := func() (event string) {
 			m, ok := next(t, in)
-			if !ok {
-				t.Fatal("the stream ended")
-			}
+			require.True(t, ok, "the stream ended")
 			switch m.event {
 			case "frame":
 				var list []json.RawMessage
 				json.Unmarshal([]byte(m.data), &list)
 				for _, written := range list {
 					r, err := fold.ReadRecord(written)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					state.Apply([]probe.Record{r})
 					if r.Point == probe.WatcherForced {
 						anomalies++
@@ -291,13 +265,9 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 					Flags              []flag
 					State              json.RawMessage
 				}
-				if err := json.Unmarshal([]byte(m.data), &c); err != nil {
-					t.Fatal(err)
-				}
-				if c.From != state.Seq || fmt.Sprint(c.Seq) != m.id {
-					t.Errorf("coalesced from %d to %d under id %s, and the page is at %d", c.From, c.Seq, m.id,
-						state.Seq)
-				}
+				require.NoError(t, json.Unmarshal([]byte(m.data), &c))
+				assert.True(t, c.From == state.Seq && fmt.Sprint(c.Seq) == m.id,
+					"coalesced from %d to %d under id %s, and the page is at %d", c.From, c.Seq, m.id, state.Seq)
 				skipped += c.Records
 				anomalies += len(c.Flags)
 				state, _ = fold.Read(c.State)
@@ -317,19 +287,13 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 				coalesced++
 			}
 		}
-		if coalesced != 1 {
-			t.Errorf("got %d coalesced messages, want 1", coalesced)
-		}
-		if records+skipped != 18_001 || skipped < coalesceAt {
-			t.Errorf("got %d records and %d skipped, want 18001 together and most of them skipped", records, skipped)
-		}
-		if anomalies != 30 {
-			t.Errorf("got %d anomalies, one by one and with what was skipped, want none missing of 30 and none twice",
-				anomalies)
-		}
-		if got := state.Resources["pods"].Points["TxnCommitted"]; got != 1+30*599 {
-			t.Errorf("counted %d commits, want %d", got, 1+30*599)
-		}
+		assert.Equal(t, coalesced, 1, "got %d coalesced messages, want 1", coalesced)
+		assert.True(t, records+skipped == 18_001 && skipped >= coalesceAt,
+			"got %d records and %d skipped, want 18001 together and most of them skipped", records, skipped)
+		assert.Equal(t, anomalies, 30,
+			"got %d anomalies, one by one and with what was skipped, want none missing of 30 and none twice", anomalies)
+		got := state.Resources["pods"].Points["TxnCommitted"]
+		assert.Equal(t, got, 1+30*599, "counted %d commits, want %d", got, 1+30*599)
 		s.append(5) // and from there on it is sent every record again
 		for take() != "frame" {
 		}
@@ -346,9 +310,8 @@ func TestAFeedEndsWithTheServer(t *testing.T) {
 		in := bufio.NewReader(s.get(t, "/viz/events", "").Body)
 		next(t, in)
 		s.stop()
-		if m, ok := next(t, in); ok {
-			t.Errorf("after the end: got %v", m)
-		}
+		m, ok := next(t, in)
+		assert.False(t, ok, "after the end: got %v", m)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
 )
@@ -24,9 +25,8 @@ func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
 	if got := get("/viz/takes/life"); got.Code != http.StatusOK || got.Body.String() != string(life.File()) {
 		t.Errorf("/viz/takes/life: %d with %d bytes", got.Code, got.Body.Len())
 	}
-	if got := get("/viz/takes/none"); got.Code != http.StatusNotFound {
-		t.Errorf("/viz/takes/none: %d", got.Code)
-	}
+	got := get("/viz/takes/none")
+	assert.Equal(t, got.Code, http.StatusNotFound, "/viz/takes/none")
 	tests := []struct {
 		path, take, frame string
 		figure            bool
@@ -38,9 +38,8 @@ func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
 	}
 	for _, test := range tests {
 		w := get(test.path)
-		if got := w.Header().Get("X-Frame-Options"); got != test.frame {
-			t.Errorf("%s: X-Frame-Options %q, want %q", test.path, got, test.frame)
-		}
+		got := w.Header().Get("X-Frame-Options")
+		assert.Equal(t, got, test.frame, "%s: X-Frame-Options %q, want %q", test.path, got, test.frame)
 		if own := strings.Contains(w.Header().Get("Content-Security-Policy"),
 			"frame-ancestors 'self'"); own != test.figure {
 			t.Errorf("%s: %s", test.path, w.Header().Get("Content-Security-Policy"))

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
 )
 
 func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
@@ -55,9 +57,7 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 			}
 			recorder := httptest.NewRecorder()
 			Guard(test.hosts...)(ok).ServeHTTP(recorder, request)
-			if recorder.Code != test.code {
-				t.Errorf("got %d %s, want %d", recorder.Code, recorder.Body, test.code)
-			}
+			assert.Equal(t, recorder.Code, test.code, "got %d %s, want %d", recorder.Code, recorder.Body, test.code)
 		})
 	}
 }
@@ -72,8 +72,7 @@ func TestEveryAnswerForbidsScriptsFramesAndGuesses(t *testing.T) {
 			!strings.Contains(policy, "frame-ancestors 'none'") {
 			t.Errorf("%s: Content-Security-Policy %q", path, policy)
 		}
-		if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("X-Frame-Options") != "DENY" {
-			t.Errorf("%s: nosniff or frame denial is missing: %v", path, header)
-		}
+		assert.True(t, header.Get("X-Content-Type-Options") == "nosniff" && header.Get("X-Frame-Options") == "DENY",
+			"%s: nosniff or frame denial is missing: %v", path, header)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/guest"
 )
@@ -42,7 +43,5 @@ func TestAChoiceIsReadAsEveryBody(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", name, w.Code, strings.TrimSpace(w.Body.String()), c.want)
 		}
 	}
-	if len(g.chosen) > 0 {
-		t.Errorf("%v was chosen", g.chosen)
-	}
+	assert.True(t, len(g.chosen) == 0, "%v was chosen", g.chosen)
 }

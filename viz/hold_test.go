@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/worldclock"
@@ -67,9 +69,8 @@ func TestTheWorldIsHeldAndMovedByPosts(t *testing.T) {
 		t.Run(test.path+" "+test.body, func(t *testing.T) {
 			u, _ := holdable(t)
 			answer := command(u, test.path, test.body)
-			if answer.Code != test.status || !strings.Contains(answer.Body.String(), test.want) {
-				t.Errorf("got %d %s, want %d and %s", answer.Code, answer.Body, test.status, test.want)
-			}
+			assert.True(t, answer.Code == test.status && strings.Contains(answer.Body.String(), test.want),
+				"got %d %s, want %d and %s", answer.Code, answer.Body, test.status, test.want)
 		})
 	}
 }
@@ -87,13 +88,11 @@ func TestARecordingCannotBeHeld(t *testing.T) {
 
 func TestAHeldPageIsHeldFromTheFirst(t *testing.T) {
 	u, _ := holdable(t)
-	if page := ask(u, http.MethodGet, "/", "").Body.String(); !strings.Contains(page, `data-mode="live"`) {
-		t.Error("nothing is held, and the body does not say live")
-	}
+	page := ask(u, http.MethodGet, "/", "").Body.String()
+	assert.True(t, strings.Contains(page, `data-mode="live"`), "nothing is held, and the body does not say live")
 	command(u, "/viz/hold", `{"do":"hold"}`)
-	if page := ask(u, http.MethodGet, "/", "").Body.String(); !strings.Contains(page, `data-mode="held"`) {
-		t.Error("the world is held, and the body does not say so")
-	}
+	page = ask(u, http.MethodGet, "/", "").Body.String()
+	assert.True(t, strings.Contains(page, `data-mode="held"`), "the world is held, and the body does not say so")
 }
 
 // worldEvents opens the feed and returns what it says of the world.
@@ -101,13 +100,9 @@ func worldEvents(t *testing.T, u *UI) <-chan hold.Status {
 	server := httptest.NewServer(u)
 	ctx, cancel := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/viz/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := server.Client().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	told := make(chan hold.Status, 100) // sent by the reader, closed by it
 	go func() {
 		defer close(told)

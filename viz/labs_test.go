@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/play/lab"
 )
 
@@ -13,13 +15,10 @@ func TestTheShelfListsEveryLab(t *testing.T) {
 	log, _ := newLog()
 	page := ask(New(Config{Log: log}), "GET", "/", "").Body.String()
 	for _, each := range lab.All() {
-		if !strings.Contains(page, "go run ./cmd/lab start "+each.ID+"<") {
-			t.Errorf("%s is not on the shelf", each.ID)
-		}
+		assert.True(t, strings.Contains(page, "go run ./cmd/lab start "+each.ID+"<"), "%s is not on the shelf", each.ID)
 	}
-	if strings.Contains(page, `id="lab"`) {
-		t.Error("the page names a lab though the program runs in no working copy")
-	}
+	assert.False(t, strings.Contains(page, `id="lab"`),
+		"the page names a lab though the program runs in no working copy")
 }
 
 func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
@@ -27,9 +26,7 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 		"neighbours": "", "wrong-type": `data-rule="5"`, "build-pop": "<code>pop</code> always takes what comes in",
 	} {
 		here, err := lab.ByID(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		log, _ := newLog()
 		state := errors.New("no file")
 		ui := New(Config{Log: log, Lab: &here, LabState: func() (string, bool, error) {
@@ -52,15 +49,11 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 		}
 		for _, want := range []string{"Lab " + id, here.Goal[strings.LastIndex(here.Goal, "`")+1:],
 			"go run ./cmd/lab check " + id, promise} {
-			if !strings.Contains(page, want) {
-				t.Errorf("%s: the page does not say %s", id, want)
-			}
+			assert.True(t, strings.Contains(page, want), "%s: the page does not say %s", id, want)
 		}
-		if strings.Contains(page, `id="lab-state"`) != (here.Rule > 0) {
-			t.Errorf("%s is about promise %d; the page says otherwise", id, here.Rule)
-		}
-		if figure := ask(ui, "GET", "/?figure", "").Body.String(); strings.Contains(figure, `id="lab"`) {
-			t.Errorf("%s: a chapter's figure names the lab", id)
-		}
+		assert.Equal(t, strings.Contains(page, `id="lab-state"`), here.Rule > 0,
+			"%s is about promise %d; the page says otherwise", id, here.Rule)
+		figure := ask(ui, "GET", "/?figure", "").Body.String()
+		assert.False(t, strings.Contains(figure, `id="lab"`), "%s: a chapter's figure names the lab", id)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -14,12 +16,8 @@ import (
 func leaf(t *testing.T, ui *UI, path string) string {
 	t.Helper()
 	answer := ask(ui, "GET", "/viz/part/"+path, "")
-	if answer.Code != http.StatusOK {
-		t.Fatalf("%s: got %d: %s", path, answer.Code, answer.Body)
-	}
-	if got := answer.Header().Get("Content-Type"); got != "text/html; charset=utf-8" {
-		t.Errorf("%s: Content-Type %q", path, got)
-	}
+	require.Equal(t, answer.Code, http.StatusOK, "%s: got %d: %s", path, answer.Code, answer.Body)
+	assert.Equal(t, answer.Header().Get("Content-Type"), "text/html; charset=utf-8", "%s: Content-Type", path)
 	return answer.Body.String()
 }
 
@@ -55,21 +53,17 @@ func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 		}
 		info := point.Info()
 		page := leaf(t, ui, fmt.Sprintf("%s/code?point=%s", info.Station, info.Name))
-		if n := strings.Count(page, " lit\""); n != 1 {
-			t.Errorf("%s: %d lines are lit, want 1", point, n)
-		}
+		n := strings.Count(page, " lit\"")
+		assert.Equal(t, n, 1, "%s: %d lines are lit, want 1", point, n)
 		match := lit.FindStringSubmatch(page)
 		if match == nil || match[2] != "" && (match[2] != info.Name || !strings.Contains(match[4], info.Name)) {
 			t.Errorf("%s: lit is %.200q", point, match)
 		}
-		if !strings.Contains(page, "break chapters/") {
-			t.Errorf("%s: no command for the debugger", point)
-		}
+		assert.True(t, strings.Contains(page, "break chapters/"), "%s: no command for the debugger", point)
 	}
 	page := leaf(t, ui, "ring/code")
-	if !strings.Contains(page, `data-hits="RingAppend">1<`) {
-		t.Errorf("the gutter does not count the one append: %s", page)
-	}
+	assert.True(t, strings.Contains(page, `data-hits="RingAppend">1<`),
+		"the gutter does not count the one append: %s", page)
 }
 
 func TestALeafIsOfTheRecordItIsAskedFor(t *testing.T) {
@@ -80,9 +74,7 @@ func TestALeafIsOfTheRecordItIsAskedFor(t *testing.T) {
 		if want == "" && field != nil || want != "" && (field == nil || field[1] != want) {
 			t.Errorf("at %d: len is %q, want %s", at, field, want)
 		}
-		if !strings.Contains(page, fmt.Sprintf(`data-seq="%d"`, at)) {
-			t.Errorf("at %d: %.200s", at, page)
-		}
+		assert.True(t, strings.Contains(page, fmt.Sprintf(`data-seq="%d"`, at)), "at %d: %.200s", at, page)
 	}
 	if page := leaf(t, ui, "watcher/history?at=4"); !strings.Contains(page, `data-seq="4"`) || strings.Contains(page,
 		`data-seq="5"`) {
@@ -117,13 +109,11 @@ func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
 		"cacher.dispatchEvents takes nothing: for ", "it has waited for room at the next one",
 		`data-place="watcher" data-queue-name="result" data-subject="w1"`,
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("behind a client that does not read, %q is not told: %s", want, page)
-		}
+		assert.True(t, strings.Contains(page, want),
+			"behind a client that does not read, %q is not told: %s", want, page)
 	}
-	if n := strings.Count(page, `class="place"`); n != 3 {
-		t.Errorf("the chain has %d links, want incoming, input and result: %s", n, page)
-	}
+	n := strings.Count(page, `class="place"`)
+	assert.Equal(t, n, 3, "the chain has %d links, want incoming, input and result: %s", n, page)
 }
 
 func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {
@@ -132,15 +122,12 @@ func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {
 		"nowhere/what": 404, "ring/nothing": 404, "ring/state?queue=input": 404, "ring/state?at=x": 400,
 		"ring/state?log=other": 410,
 	} {
-		if got := ask(ui, "GET", "/viz/part/"+path, "").Code; got != want {
-			t.Errorf("%s: got %d, want %d", path, got, want)
-		}
+		assert.Equal(t, ask(ui, "GET", "/viz/part/"+path, "").Code, want, path)
 	}
 	small, log := busy(64, 400)
 	_ = log
-	if got := ask(small, "GET", "/viz/part/watcher/state?at=5", "").Code; got != http.StatusGone {
-		t.Errorf("a record that has left the log: got %d, want 410", got)
-	}
+	assert.Equal(t, ask(small, "GET", "/viz/part/watcher/state?at=5", "").Code, http.StatusGone,
+		"a record that has left the log")
 }
 
 func TestWhatOthersWroteIsTextInTheInspector(t *testing.T) {
@@ -150,9 +137,7 @@ func TestWhatOthersWroteIsTextInTheInspector(t *testing.T) {
 			page := leaf(t, ui, fmt.Sprintf("%s/%s?q=&subject=%%22%%3E%%3Cimg%%3E", station, tab)) + leaf(t, ui,
 				fmt.Sprintf("%s/%s", station, tab))
 			for _, bad := range []string{"<script", "<img"} {
-				if strings.Contains(page, bad) {
-					t.Errorf("%s %s: contains %s", station, tab, bad)
-				}
+				assert.False(t, strings.Contains(page, bad), "%s %s: contains %s", station, tab, bad)
 			}
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
@@ -53,9 +55,7 @@ func read(t *testing.T, ui *UI, path string, into any) int {
 	t.Helper()
 	answer := ask(ui, "GET", path, "")
 	if answer.Code == http.StatusOK {
-		if err := json.Unmarshal(answer.Body.Bytes(), into); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), into), path)
 	}
 	return answer.Code
 }
@@ -72,13 +72,10 @@ func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
 		Seq   uint64
 		State json.RawMessage
 	}
-	if code := read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame); code != http.StatusOK {
-		t.Fatalf("keyframe at %d: got %d", cursor, code)
-	}
+	require.Equal(t, read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame), http.StatusOK,
+		"keyframe at %d", cursor)
 	state, err := fold.Read(frame.State)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for from := frame.Seq + 1; from <= cursor; {
 		var tail recordsAnswer
 		if code := read(t, ui, fmt.Sprintf("/viz/records?from=%d&to=%d&limit=37", from, cursor+1),
@@ -87,9 +84,7 @@ func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
 		}
 		for _, written := range tail.Records {
 			r, err := fold.ReadRecord(written)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			state.Apply([]probe.Record{r})
 		}
 		from = tail.Next
@@ -116,23 +111,17 @@ func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
 	ui, _ := busy(512, 3000)
 	var line span
 	read(t, ui, "/viz/timeline", &line)
-	if line.Oldest < 3000-512 || line.Oldest > 3000-512+512/4 {
-		t.Errorf("oldest picture: got %d, want one shortly after %d", line.Oldest, 3000-512)
-	}
-	if got := pictureAt(t, ui, line.Oldest); got.Seq != line.Oldest {
-		t.Errorf("picture at %d: got that at %d", line.Oldest, got.Seq)
-	}
+	assert.True(t, line.Oldest >= 3000-512 && line.Oldest <= 3000-512+512/4,
+		"oldest picture: got %d, want one shortly after %d", line.Oldest, 3000-512)
+	got := pictureAt(t, ui, line.Oldest)
+	assert.Equal(t, got.Seq, line.Oldest, "picture at %d: got that at", line.Oldest)
 	for _, path := range []string{fmt.Sprint("/viz/keyframe?at=", line.Oldest-1), "/viz/records?from=7",
 		"/viz/keyframe?at=3000&log=ANOTHER", "/viz/records?log=ANOTHER"} {
-		if code := read(t, ui, path, nil); code != http.StatusGone {
-			t.Errorf("%s: got %d, want 410", path, code)
-		}
+		assert.Equal(t, read(t, ui, path, nil), http.StatusGone, path)
 	}
 	for _, path := range []string{"/viz/keyframe?at=x", "/viz/records?from=0", "/viz/records?from=9&to=8",
 		"/viz/records?limit=-1", "/viz/records?rv=a"} {
-		if code := read(t, ui, path, nil); code != http.StatusBadRequest {
-			t.Errorf("%s: got %d, want 400", path, code)
-		}
+		assert.Equal(t, read(t, ui, path, nil), http.StatusBadRequest, path)
 	}
 	var none recordsAnswer
 	if code := read(t, ui, "/viz/records?from=4000&to=5000", &none); code != http.StatusOK || len(none.Records) != 0 {
@@ -172,9 +161,7 @@ func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
 			r, _ := fold.ReadRecord(written)
 			seqs = append(seqs, r.Seq)
 		}
-		if got := fmt.Sprint(seqs); got != test.want {
-			t.Errorf("%q: got %s, want %s", test.query, got, test.want)
-		}
+		assert.Equal(t, fmt.Sprint(seqs), test.want, "%q", test.query)
 	}
 }
 
@@ -190,22 +177,17 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 		"?point=RingAppend":                   "",
 		"?point=WireOpened,TxnCommitted&rv=8": "etcd commits ADDED default/b as revision 8.\n",
 	} {
-		if answer := ask(ui, "GET", "/viz/told"+query, ""); answer.Code != http.StatusOK ||
-			answer.Body.String() != want {
-			t.Errorf("%q: got %d %q, want %q", query, answer.Code, answer.Body, want)
-		}
+		answer := ask(ui, "GET", "/viz/told"+query, "")
+		assert.True(t, answer.Code == http.StatusOK && answer.Body.String() == want,
+			"%q: got %d %q, want %q", query, answer.Code, answer.Body, want)
 	}
-	if code := ask(ui, "GET", "/viz/told?rv=none", "").Code; code != http.StatusBadRequest {
-		t.Errorf("a version that is no number: got %d, want 400", code)
-	}
+	assert.Equal(t, ask(ui, "GET", "/viz/told?rv=none", "").Code, http.StatusBadRequest, "a version that is no number")
 }
 
 func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 	ui, log := busy(4096, 3000)
 	var line span
-	if code := read(t, ui, "/viz/timeline", &line); code != http.StatusOK {
-		t.Fatal(code)
-	}
+	require.Equal(t, read(t, ui, "/viz/timeline", &line), http.StatusOK)
 	var records, events uint64
 	for _, b := range line.Buckets {
 		records += b[2]
@@ -226,7 +208,5 @@ func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 		t.Errorf("got %d records with %d events, %d in all, up to %d; want 3000 with %d", records, events, line.Events,
 			line.Last, wantEvents)
 	}
-	if len(line.Flags) != flags || flags == 0 {
-		t.Errorf("got %d flags, want %d, and some", len(line.Flags), flags)
-	}
+	assert.True(t, len(line.Flags) == flags && flags != 0, "got %d flags, want %d, and some", len(line.Flags), flags)
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
@@ -17,9 +18,8 @@ func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
 	p.At(probe.RingAppend, "default/a", 1)
 	ui := New(Config{Log: log, Replay: true, Keyframe: &fold.State{Seq: 1_000_000,
 		Resources: map[string]*fold.Resource{}}})
-	if seq, _ := snapshotOf(t, ui); seq != 1_000_000 {
-		t.Errorf("the picture stands at %d", seq)
-	}
+	seq, _ := snapshotOf(t, ui)
+	assert.Equal(t, seq, 1_000_000, "the picture stands at")
 }
 
 // TestOneStateIsWrittenForAllPages: pages that are sent sums share them.
@@ -29,12 +29,10 @@ func TestOneStateIsWrittenForAllPages(t *testing.T) {
 	p.At(probe.RingAppend, "default/a", 1)
 	_, first, _ := f.shared(t.Context(), 0)
 	p.At(probe.RingAppend, "default/b", 2)
-	if _, second, _ := f.shared(t.Context(), 0); &first[0] != &second[0] {
-		t.Error("a second page had the state written again")
-	}
-	if seq, _, _ := f.shared(t.Context(), 1); seq != 2 {
-		t.Errorf("a page that knows record 1 was sent %d", seq)
-	}
+	_, second, _ := f.shared(t.Context(), 0)
+	assert.Equal(t, &first[0], &second[0], "a second page had the state written again")
+	seq, _, _ := f.shared(t.Context(), 1)
+	assert.Equal(t, seq, 2, "a page that knows record 1 was sent")
 }
 
 // TestFoldingALongLogEndsWithItsCaller folds one batch for a caller who has gone, and releases the lock; the rest is

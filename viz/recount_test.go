@@ -6,7 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
@@ -18,9 +20,8 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 		log, p := newLog()
 		cache := p.Resource("pods").Subject("cacher")
 		ui := New(Config{Log: log, Recount: func(resource, subject string, limit int) {
-			if resource != "pods" || subject != "cacher" || limit != fold.MaxRows {
-				t.Errorf("asked for %s of %s, %d", subject, resource, limit)
-			}
+			assert.True(t, resource == "pods" && subject == "cacher" && limit == fold.MaxRows,
+				"asked for %s of %s, %d", subject, resource, limit)
 			cache.At(probe.StoreHolds, "/registry/pods/default/a", 1, 2)
 			cache.At(probe.StoreHolds, "/registry/pods/default/b", 2, 2)
 		}})
@@ -32,9 +33,8 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 		go ui.Run(ctx)
 		cache.At(probe.CacheReplaced, "", 5, 0, 0, 100, 1000)
 		time.Sleep(time.Minute)
-		if last := log.Last(); last != 1 {
-			t.Fatalf("of a thousand objects there are names: %d records", last)
-		}
+		last := log.Last()
+		require.Equal(t, last, 1, "of a thousand objects there are names: %d records", last)
 		cache.Event(probe.StoreUpdate, "DELETED", "/registry/pods/default/c", 6, 2)
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // floors are the rooms of the page's scripts from the ground up. A script imports from its own room and from rooms
@@ -41,34 +44,25 @@ func TestScriptsImportFromRoomsBelowTheirOwn(t *testing.T) {
 	n := 0
 	for name, source := range scripts() {
 		room := slices.Index(floors, path.Dir(name))
-		if room < 0 {
-			t.Errorf("%s: its room has no floor", name)
-		}
+		assert.True(t, room >= 0, "%s: its room has no floor", name)
 		for _, match := range imports.FindAllStringSubmatch(source, -1) {
 			n++
 			target := path.Join(path.Dir(name), match[1])
-			if below := slices.Index(floors, path.Dir(target)); below < 0 || below > room {
-				t.Errorf("%s imports %s, which is on a floor above", name, target)
-			}
+			below := slices.Index(floors, path.Dir(target))
+			assert.True(t, below >= 0 && below <= room, "%s imports %s, which is on a floor above", name, target)
 		}
 	}
-	if n < 100 {
-		t.Errorf("found only %d imports", n)
-	}
+	assert.True(t, n >= 100, "found only %d imports", n)
 }
 
 // TestOneModuleReachesTheProgram: where the program is not behind a port, one module changes. What stands in for the
 // program in an export is no room, and asks through that module, too.
 func TestOneModuleReachesTheProgram(t *testing.T) {
 	all, err := filepath.Glob("*/*.js")
-	if err != nil || len(all) < len(scripts()) {
-		t.Fatalf("%d files: %v", len(all), err)
-	}
+	require.True(t, err == nil && len(all) >= len(scripts()), "%d files: %v", len(all), err)
 	for _, name := range all {
 		source, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		code := comments.ReplaceAllString(string(source), "")
 		if found := reaching.FindString(code); found != "" && filepath.ToSlash(name) != "lib/api.js" {
 			t.Errorf("%s calls %s: only lib/api.js asks the program", name, strings.TrimSuffix(found, "("))
@@ -82,9 +76,7 @@ func TestPartsUseWhatTheStageOffers(t *testing.T) {
 	page := all["frame/page.js"]
 	offers := map[string]bool{}
 	literal := offered.FindStringSubmatch(page)
-	if literal == nil {
-		t.Fatal("page.js has no stage")
-	}
+	require.True(t, literal != nil, "page.js has no stage")
 	for _, match := range names.FindAllStringSubmatch(literal[1], -1) {
 		offers[match[1]] = true
 	}
@@ -106,9 +98,7 @@ func TestPartsUseWhatTheStageOffers(t *testing.T) {
 			}
 		}
 		for _, each := range uses {
-			if !offers[each] {
-				t.Errorf("%s uses stage.%s, which page.js does not offer", name, each)
-			}
+			assert.True(t, offers[each], "%s uses stage.%s, which page.js does not offer", name, each)
 		}
 	}
 }

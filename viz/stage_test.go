@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -35,9 +37,8 @@ func lively(texts string) *UI {
 func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 	page := ask(lively("default/a"), "GET", "/", "").Body.String()
 	for _, station := range probe.Stations {
-		if n := strings.Count(page, fmt.Sprintf(`data-station="%s"`, station)); n != 1 {
-			t.Errorf("station %s: found %d times, want once", station, n)
-		}
+		n := strings.Count(page, fmt.Sprintf(`data-station="%s"`, station))
+		assert.Equal(t, n, 1, "station %s: found %d times, want once", station, n)
 	}
 	queues := map[string]string{
 		"etcd3-incoming": `data-len="0" data-cap="0"`, "etcd3-result": `data-len="0" data-cap="0"`,
@@ -49,32 +50,25 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 		"workqueue": `data-len="1" data-cap="0"`,
 	}
 	for queue, numbers := range queues {
-		if want := fmt.Sprintf(`data-queue="%s" %s`, queue, numbers); !strings.Contains(page, want) {
-			t.Errorf("queue %s: no %s", queue, want)
-		}
+		want := fmt.Sprintf(`data-queue="%s" %s`, queue, numbers)
+		assert.True(t, strings.Contains(page, want), "queue %s: no %s", queue, want)
 	}
 	for _, want := range []string{
 		`data-watcher="w1"`, `data-listener="l1"`, `data-start="3"`, `data-end="7"`, `data-capacity="100"`,
 		`data-oldest-rv="4"`,
 		`data-newest-rv="6"`, `data-seq="8"`, `data-mode="live"`,
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %s", want)
-		}
+		assert.True(t, strings.Contains(page, want), "no %s", want)
 	}
-	if n := strings.Count(page, `class="slot"`); n != 20 {
-		t.Errorf("slots: got %d, want 10 for each of the two pipes of w1", n)
-	}
+	assert.Equal(t, strings.Count(page, `class="slot"`), 20, "slots")
 	watchers, rest, _ := strings.Cut(page[strings.Index(page, `data-watcher="w1"`):], `data-listener="l1"`)
 	for _, queue := range []string{"input", "result"} {
-		if !strings.Contains(watchers, `data-queue="`+queue+`"`) {
-			t.Errorf("queue %s does not stand inside its watcher", queue)
-		}
+		assert.True(t, strings.Contains(watchers, `data-queue="`+queue+`"`),
+			"queue %s does not stand inside its watcher", queue)
 	}
 	for _, queue := range []string{"add", "pending", "next"} {
-		if !strings.Contains(rest, `data-queue="`+queue+`"`) {
-			t.Errorf("queue %s does not stand inside its listener", queue)
-		}
+		assert.True(t, strings.Contains(rest, `data-queue="`+queue+`"`),
+			"queue %s does not stand inside its listener", queue)
 	}
 }
 
@@ -82,35 +76,28 @@ func TestWhatOthersWroteIsTextOnThePage(t *testing.T) {
 	hostile := `"><script>alert(1)</script><img src=x onerror=alert(2)>'`
 	page := ask(lively(hostile), "GET", "/", "").Body.String()
 	for _, bad := range []string{"<script>alert", "<img", `"><script>`} {
-		if strings.Contains(page, bad) {
-			t.Errorf("the page contains %q unescaped", bad)
-		}
+		assert.False(t, strings.Contains(page, bad), "the page contains %q unescaped", bad)
 	}
-	if !strings.Contains(page, "&lt;script&gt;") {
-		t.Errorf("the hostile text is not on the page at all: this test sees nothing")
-	}
+	assert.True(t, strings.Contains(page, "&lt;script&gt;"),
+		"the hostile text is not on the page at all: this test sees nothing")
 }
 
 func TestThePageHoldsNoScriptAndNoStyleOfItsOwn(t *testing.T) {
 	page := ask(lively("default/a"), "GET", "/", "").Body.String()
-	if found := regexp.MustCompile(`<script[^>]*>[^<]+`).FindString(page); found != "" {
-		t.Errorf("inline script: %.60s", found)
-	}
-	if found := regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|javascript:`).FindString(page); found != "" {
-		t.Errorf("inline style or handler: %s", found)
-	}
-	if found := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).FindString(page); found != "" {
-		t.Errorf("something is fetched from elsewhere: %s", found)
-	}
+	found := regexp.MustCompile(`<script[^>]*>[^<]+`).FindString(page)
+	assert.Equal(t, found, "", "inline script: %.60s", found)
+	assert.Equal(t, regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|javascript:`).FindString(page), "",
+		"inline style or handler")
+	assert.Equal(t, regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).FindString(page), "",
+		"something is fetched from elsewhere")
 }
 
 func TestEveryAssetThePageAsksForIsThere(t *testing.T) {
 	ui := lively("default/a")
 	page := ask(ui, "GET", "/", "").Body.String()
 	asked := regexp.MustCompile(`"(/viz/assets/[^"]+)"`).FindAllStringSubmatch(page, -1)
-	if len(asked) < 4 {
-		t.Fatalf("the page asks for %d assets, want its style, its scripts and its icon", len(asked))
-	}
+	require.True(t, len(asked) >= 4,
+		"the page asks for %d assets, want its style, its scripts and its icon", len(asked))
 	for _, match := range asked {
 		if got := ask(ui, "GET", match[1], "").Code; got != 200 {
 			t.Errorf("%s: got %d", match[1], got)

@@ -3,6 +3,8 @@ package viz
 import (
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
 )
@@ -13,16 +15,12 @@ func TestWhatIsMarkedAsTheNextHopIsTaken(t *testing.T) {
 	t.Parallel()
 	after := run[map[string]string](t, newEngine(t, map[string]string{"targets": "stage/targets.js"}),
 		"page.targets.after")
-	if len(after) < 8 {
-		t.Fatalf("the page foretells %v", after)
-	}
+	require.True(t, len(after) >= 8, "the page foretells %v", after)
 	taken := map[string]int{}
 	for _, name := range []string{"life", "tour", "busy"} {
 		take, _ := takes.Find(name)
 		_, records, err := take.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, r := range records {
 			if next := after[r.Point.String()]; next != "" && nextOf(r, records[i+1:]).String() == next {
 				taken[r.Point.String()]++
@@ -30,9 +28,7 @@ func TestWhatIsMarkedAsTheNextHopIsTaken(t *testing.T) {
 		}
 	}
 	for point, next := range after {
-		if taken[point] == 0 {
-			t.Errorf("after %s the page marks %s, and no recording shows it", point, next)
-		}
+		assert.True(t, taken[point] != 0, "after %s the page marks %s, and no recording shows it", point, next)
 	}
 }
 

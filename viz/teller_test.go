@@ -3,6 +3,9 @@ package viz
 import (
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // theatre is a teller of three beats, the second of which asks, before a stage whose cursor the test moves.
@@ -82,9 +85,8 @@ func TestAStoryIsToldAsTheViewerGoesOn(t *testing.T) {
 			run[bool](t, e, theatre)
 			for _, s := range steps {
 				run[any](t, e, s.act)
-				if got := run[string](t, e, "at()"); got != s.want {
-					t.Fatalf("after %s: %s, want %s", s.act, got, s.want)
-				}
+				got := run[string](t, e, "at()")
+				require.Equal(t, got, s.want, "after %s: %s, want %s", s.act, got, s.want)
 			}
 		})
 	}
@@ -98,17 +100,14 @@ func TestAGuessIsAnsweredByWhatIsSeen(t *testing.T) {
 		run[bool](t, e, theatre)
 		run[any](t, e, "teller.open(1)")
 		run[any](t, e, guess)
-		if early := run[string](t, e, "teller.verdict()"); early != "" {
-			t.Errorf("%s: %q before it is seen", guess, early)
-		}
+		early := run[string](t, e, "teller.verdict()")
+		assert.Equal(t, early, "", "%s: %q before it is seen", guess, early)
 		run[any](t, e, "arrive(true)")
 		run[any](t, e, "teller.guess(1)") // too late
-		if got := run[string](t, e, "teller.verdict()"); got != want {
-			t.Errorf("%s: %q, want %q", guess, got, want)
-		}
-		if shown := run[string](t, e, "[...teller.shown].join()"); shown != "1" {
-			t.Errorf("shown were %q, want the second beat alone", shown)
-		}
+		got := run[string](t, e, "teller.verdict()")
+		assert.Equal(t, got, want, "%s: %q, want %q", guess, got, want)
+		shown := run[string](t, e, "[...teller.shown].join()")
+		assert.Equal(t, shown, "1", "shown were %q, want the second beat alone", shown)
 	}
 }
 

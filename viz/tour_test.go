@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/foldtest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
 	"listwatch/viz/tour"
@@ -27,9 +29,7 @@ func tellTour(t *testing.T, records []probe.Record) (answer toldTour) {
 	t.Helper()
 	take, _ := takes.Find(tour.Take)
 	start, _, err := take.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e := newEngine(t, map[string]string{"fold": "log/fold.js", "tour": "tour/steps.js"})
 	log, _ := newLog()
 	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
@@ -49,9 +49,7 @@ func tellTour(t *testing.T, records []probe.Record) (answer toldTour) {
 				happened: step.happened(plot, state.resources.pods, step.rest(plot)) };
 		});
 		JSON.stringify({ rests, steps })`)
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(text), &answer))
 	return answer
 }
 
@@ -59,21 +57,14 @@ func tellTour(t *testing.T, records []probe.Record) (answer toldTour) {
 func TestTheTourIsToldFromARecording(t *testing.T) {
 	t.Parallel()
 	take, ok := takes.Find(tour.Take)
-	if !ok {
-		t.Fatalf("there is no take %s", tour.Take)
-	}
+	require.True(t, ok, "there is no take %s", tour.Take)
 	_, records, err := take.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := func(seq uint64) probe.Record { return records[seq-records[0].Seq] }
 	all := tellTour(t, records)
-	if n := len(all.Steps); n < 8 || n > 10 {
-		t.Errorf("%d steps, want eight to ten", n)
-	}
-	if !slices.IsSorted(all.Rests) || all.Rests[0] == 0 {
-		t.Fatalf("the steps rest at %v", all.Rests)
-	}
+	n := len(all.Steps)
+	assert.True(t, n >= 8 && n <= 10, "%d steps, want eight to ten", n)
+	require.True(t, slices.IsSorted(all.Rests) && all.Rests[0] != 0, "the steps rest at %v", all.Rests)
 	for i, step := range all.Steps {
 		t.Logf("%d %s: %s %s", all.Rests[i], step.Title, step.Purpose, step.Happened)
 		if strings.ContainsAny(step.Happened, "{}") || strings.Contains(step.Happened, "undefined") ||
@@ -109,17 +100,13 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 		}
 	}
 	t.Logf("the tour has %d words", words)
-	if words > 480 {
-		t.Errorf("the tour has %d words, want 480 at most", words)
-	}
+	assert.True(t, words <= 480, "the tour has %d words, want 480 at most", words)
 	if want := fmt.Sprintf("my-pod was changed %d times", changes); changes != handled || changes == 0 ||
 		!strings.Contains(act, want) || !strings.Contains(act,
 		fmt.Sprintf("The informer has all %d: nothing held it up.", handled)) {
 		t.Errorf("%d changes and %d in the indexer, and the page says: %s", changes, handled, act)
 	}
-	if !strings.Contains(act, "Its result holds 10 of 10") {
-		t.Errorf("the result is not full: %s", act)
-	}
+	assert.True(t, strings.Contains(act, "Its result holds 10 of 10"), "the result is not full: %s", act)
 }
 
 // What is not in the records yet is not told.
@@ -127,13 +114,9 @@ func TestATourIsToldAsFarAsItsRecordsGo(t *testing.T) {
 	t.Parallel()
 	take, _ := takes.Find(tour.Take)
 	_, records, err := take.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dispatched := slices.IndexFunc(records, func(r probe.Record) bool { return r.Point == probe.DispatchStarted })
 	for i, seq := range tellTour(t, records[:dispatched+1]).Rests {
-		if there := i < 4; there != (seq > 0) {
-			t.Errorf("step %d rests at %d", i+1, seq)
-		}
+		assert.Equal(t, i < 4, seq > 0, "step %d rests at %d", i+1, seq)
 	}
 }

@@ -17,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/sandbox"
@@ -45,13 +47,9 @@ func snapshotOf(t *testing.T, ui *UI) (seq uint64, state *fold.State) {
 		Seq   uint64
 		State json.RawMessage
 	}
-	if err := json.Unmarshal(ask(ui, "GET", "/viz/snapshot", "").Body.Bytes(), &answer); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(ask(ui, "GET", "/viz/snapshot", "").Body.Bytes(), &answer))
 	state, err := fold.Read(answer.State)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return answer.Seq, state
 }
 
@@ -104,9 +102,7 @@ func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
 func TestThePointsAreTheTable(t *testing.T) {
 	log, _ := newLog()
 	var table []pointInfo
-	if err := json.Unmarshal(ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes(), &table); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes(), &table))
 	if len(table) != len(probe.Points()) {
 		t.Fatalf("got %d points, want %d", len(table), len(probe.Points()))
 	}
@@ -120,12 +116,8 @@ func TestThePointsAreTheTable(t *testing.T) {
 func TestStateIsPulledFromTheComponents(t *testing.T) {
 	log, _ := newLog()
 	ui := New(Config{Log: log, Snapshot: func() any { return map[string]int{"fifo": 3} }})
-	if got := ask(ui, "GET", "/viz/state", "").Body.String(); got != `{"fifo":3}` {
-		t.Errorf("state: got %s", got)
-	}
-	if got := ask(New(Config{Log: log}), "GET", "/viz/state", "").Code; got != http.StatusNotFound {
-		t.Errorf("without components: got %d, want 404", got)
-	}
+	assert.Equal(t, ask(ui, "GET", "/viz/state", "").Body.String(), `{"fifo":3}`, "state")
+	assert.Equal(t, ask(New(Config{Log: log}), "GET", "/viz/state", "").Code, http.StatusNotFound, "without components")
 }
 
 func TestEveryOtherPathIsTheAPIs(t *testing.T) {
@@ -137,19 +129,12 @@ func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 	ui := New(Config{Log: log, API: api, Book: http.NotFoundHandler()})
 	for _, path := range []string{"/api", "/api/v1/pods", "/apis", "/version", "/openapi/v3", "/healthz", "/metrics",
 		"/no/such"} {
-		if got := ask(ui, "DELETE", path, "").Body.String(); got != "DELETE "+path {
-			t.Errorf("%s: got %q, want it answered by the API", path, got)
-		}
+		assert.Equal(t, ask(ui, "DELETE", path, "").Body.String(), "DELETE "+path, path)
 	}
-	if got := ask(ui, "GET", "/book/06-cacher", "").Code; got != http.StatusNotFound {
-		t.Errorf("the book: got %d from the API, want the book's own answer", got)
-	}
-	if got := ask(ui, "POST", "/viz/snapshot", "").Code; got != http.StatusMethodNotAllowed {
-		t.Errorf("POST /viz/snapshot: got %d, want 405", got)
-	}
-	if got := ask(ui, "HEAD", "/", "").Code; got != http.StatusOK {
-		t.Errorf("HEAD /: got %d, want 200", got)
-	}
+	got := ask(ui, "GET", "/book/06-cacher", "").Code
+	assert.Equal(t, got, http.StatusNotFound, "the book: got %d from the API, want the book's own answer", got)
+	assert.Equal(t, ask(ui, "POST", "/viz/snapshot", "").Code, http.StatusMethodNotAllowed, "POST /viz/snapshot")
+	assert.Equal(t, ask(ui, "HEAD", "/", "").Code, http.StatusOK, "HEAD /")
 }
 
 func TestAssetsHaveATypeAndAnETag(t *testing.T) {
@@ -167,9 +152,7 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"none.js", "../viz.go", ""} {
-		if got := ask(ui, "GET", "/viz/assets/"+name, "").Code; got != http.StatusNotFound {
-			t.Errorf("%q: got %d, want 404", name, got)
-		}
+		assert.Equal(t, ask(ui, "GET", "/viz/assets/"+name, "").Code, http.StatusNotFound, "%q", name)
 	}
 }
 
@@ -236,9 +219,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := ask(ui, test.method, test.path, test.body, "Content-Type", test.mediaType)
-			if got.Code != test.code {
-				t.Errorf("got %d %s, want %d", got.Code, got.Body, test.code)
-			}
+			assert.Equal(t, got.Code, test.code, "got %d %s, want %d", got.Code, got.Body, test.code)
 			if got.Code < 400 {
 				return
 			}
@@ -251,13 +232,10 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	}
 	want := sandbox.WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=",
 		Bookmarks: true}
-	if len(world.added) != 4 || world.added[0] != want {
-		t.Errorf("added: got %+v, want %+v first of four", world.added, want)
-	}
+	assert.True(t, len(world.added) == 4 && world.added[0] == want,
+		"added: got %+v, want %+v first of four", world.added, want)
 	held := ask(ui, "POST", "/viz/knobs", `{"name":"etcd.restart"}`, "Content-Type", "application/json").Body.String()
-	if !strings.Contains(held, `"id":7`) {
-		t.Errorf("a knob that waits with the world: got %s, want its id", held)
-	}
+	assert.True(t, strings.Contains(held, `"id":7`), "a knob that waits with the world: got %s, want its id", held)
 	if got := ask(ui, "GET", "/viz/watchers", "").Body.String(); !strings.Contains(got,
 		`"userAgent":"listwatch-page-1"`) {
 		t.Errorf("watchers: got %s", got)
@@ -274,7 +252,5 @@ func TestABodyThatDoesNotComeInTimeIs408(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	u.ServeHTTP(w, r)
-	if w.Code != http.StatusRequestTimeout {
-		t.Errorf("got %d %s", w.Code, w.Body)
-	}
+	assert.Equal(t, w.Code, http.StatusRequestTimeout, "got %d %s", w.Code, w.Body)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
 	"listwatch/viz/inspector"
@@ -35,13 +36,9 @@ func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
 		for _, each := range streams {
 			got += fmt.Sprintln(each.Resource, each.Watcher, each.OpenedBy, each.Wire.ID)
 		}
-		if got != want || err != nil {
-			t.Errorf("%q: %v\ngot  %s\nwant %s", query, err, got, want)
-		}
+		assert.True(t, got == want && err == nil, "%q: %v\ngot  %s\nwant %s", query, err, got, want)
 	}
-	if got := ask(New(Config{Log: log}), "GET", "/viz/wire", "").Code; got != http.StatusNotFound {
-		t.Errorf("without a wire: got %d", got)
-	}
+	assert.Equal(t, ask(New(Config{Log: log}), "GET", "/viz/wire", "").Code, http.StatusNotFound, "without a wire")
 }
 
 func requestOf(agent, path string) string {

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func testMaker(t *testing.T, root string) *maker {
@@ -19,18 +22,12 @@ func testMaker(t *testing.T, root string) *maker {
 func TestEveryModuleThatIsHandedOutBringsItsLicence(t *testing.T) {
 	m := testMaker(t, "../..")
 	text, err := m.licences(t.Context(), m.targets[0], viz)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, want := range []string{"go.etcd.io/etcd/server/v3@", "k8s.io/apimachinery@", "go1.", "Apache License",
 		"Redistribution and use"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %q", want)
-		}
+		assert.True(t, strings.Contains(text, want), "there is no %q", want)
 	}
-	if strings.Contains(text, "listwatch@") {
-		t.Error("our own licence is listed as another's")
-	}
+	assert.False(t, strings.Contains(text, "listwatch@"), "our own licence is listed as another's")
 }
 
 // TestAnArchiveDependsOnItsFilesAlone makes one twice, from files of other times.
@@ -40,35 +37,24 @@ func TestAnArchiveDependsOnItsFilesAlone(t *testing.T) {
 		dir := t.TempDir()
 		for _, name := range []string{"b", "a/c"} {
 			file := filepath.Join(dir, "in", name)
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(name), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chtimes(file, time.Time{}, time.Unix(int64(i)*1e9, 0)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			require.NoError(t, os.WriteFile(file, []byte(name), 0o755))
+			require.NoError(t, os.Chtimes(file, time.Time{}, time.Unix(int64(i)*1e9, 0)))
 		}
 		if _, err := zipFolder(filepath.Join(dir, "in"), filepath.Join(dir, "out", "x.zip")); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "out", "x.zip"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		archives = append(archives, text)
 	}
-	if !bytes.Equal(archives[0], archives[1]) {
-		t.Error("two archives of the same files differ")
-	}
+	assert.True(t, bytes.Equal(archives[0], archives[1]), "two archives of the same files differ")
 }
 
 func TestAWrongCommandLineIsRefused(t *testing.T) {
 	for _, args := range [][]string{nil, {"dist"}, {"burn", "x"}, {"-targets", "linux", "dist", t.TempDir()},
 		{"-x", "dist", "y"}} {
-		if err := run(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), "usage: bag") {
-			t.Errorf("%q: got %v", args, err)
-		}
+		err := run(t.Context(), args, io.Discard)
+		assert.True(t, err != nil && strings.Contains(err.Error(), "usage: bag"), "%q: got %v", args, err)
 	}
 }

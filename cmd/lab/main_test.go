@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/play/lab"
 )
 
@@ -34,15 +36,12 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 		t.Errorf("start into a folder that is not empty: %v", err)
 	}
 	out, err = call(t, repository, "check", "neighbours", dir)
-	if !errors.Is(err, errNotSolved) || !strings.Contains(out, "Not yet.") {
-		t.Errorf("check of the broken copy: %v\n%s", err, out)
-	}
+	assert.True(t, errors.Is(err, errNotSolved) && strings.Contains(out, "Not yet."),
+		"check of the broken copy: %v\n%s", err, out)
 	stands := func(started time.Time) string {
 		t.Helper()
 		checked, err := lab.LastCheck(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return checked.Sentence(started)
 	}
 	if says := stands(time.Now()); !strings.HasPrefix(says, "▲ Checked at ") || !strings.Contains(says,
@@ -52,23 +51,17 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 	started := time.Now()
 	for n := range 4 {
 		out, err = call(t, dir, "hint", "neighbours")
-		if err != nil || strings.Count(out, "\n") != min(n+1, 3) {
-			t.Errorf("hint %d: %v\n%s", n+1, err, out)
-		}
+		assert.True(t, err == nil && strings.Count(out, "\n") == min(n+1, 3), "hint %d: %v\n%s", n+1, err, out)
 	}
 	diff, err := call(t, dir, "solution", "neighbours")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	apply := exec.Command("git", "apply", "--unsafe-paths", "-")
 	apply.Dir, apply.Stdin = dir, strings.NewReader(diff)
 	if out, err := apply.CombinedOutput(); err != nil {
 		t.Fatalf("apply the solution: %v\n%s\n%s", err, out, diff)
 	}
 	out, err = call(t, dir, "check", "neighbours")
-	if err != nil || !strings.Contains(out, "Solved.") {
-		t.Errorf("check of the solution: %v\n%s", err, out)
-	}
+	assert.True(t, err == nil && strings.Contains(out, "Solved."), "check of the solution: %v\n%s", err, out)
 	if says := stands(started); !strings.HasPrefix(says, "✓ ") || !strings.Contains(says, "start it again") {
 		t.Errorf("a program that was started before the repair would say %q", says)
 	}
@@ -76,9 +69,7 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 		t.Errorf("a program that was started after the check would say %q", says)
 	}
 	source := filepath.Join(dir, "chapters", "02-etcd3", "store.go")
-	if err := os.Chtimes(source, time.Time{}, time.Now().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(source, time.Time{}, time.Now().Add(time.Second)))
 	if says := stands(time.Now()); strings.HasPrefix(says, "✓ ") || !strings.Contains(says,
 		"The sources have changed since") {
 		t.Errorf("after a change of the sources it would say %q", says)
@@ -87,35 +78,28 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 
 func TestTheListNamesEveryLab(t *testing.T) {
 	out, err := call(t, repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, each := range lab.All() {
-		if !strings.Contains(out, each.ID) {
-			t.Errorf("%s is not listed", each.ID)
-		}
+		assert.True(t, strings.Contains(out, each.ID), "%s is not listed", each.ID)
 	}
 }
 
 func TestWrongCommandLinesAreRefused(t *testing.T) {
 	for _, args := range [][]string{{"start"}, {"dance", "neighbours"}, {"hint", "neighbours", "x"}, {"start", "a",
 		"b", "c"}} {
-		if _, err := call(t, repository, args...); !errors.Is(err, errUsage) {
-			t.Errorf("%q: got %v, want the usage", args, err)
-		}
+		_, err := call(t, repository, args...)
+		assert.True(t, errors.Is(err, errUsage), "%q: got %v, want the usage", args, err)
 	}
 	if _, err := call(t, repository, "start", "no-such-lab"); err == nil || !strings.Contains(err.Error(),
 		"no-such-lab") {
 		t.Errorf("an unknown lab: %v", err)
 	}
-	if _, err := call(t, t.TempDir()); err == nil || !strings.Contains(err.Error(), "checkout") {
-		t.Errorf("outside of a checkout: %v", err)
-	}
+	_, err := call(t, t.TempDir())
+	assert.True(t, err != nil && strings.Contains(err.Error(), "checkout"), "outside of a checkout: %v", err)
 	if _, err := call(t, repository, "check", "neighbours", t.TempDir()); err == nil || !strings.Contains(err.Error(),
 		"working copy") {
 		t.Errorf("check of a folder that is no copy: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(repository, ".lab", "no-such-lab")); err == nil {
-		t.Error("a folder was made for an unknown lab")
-	}
+	_, err = os.Stat(filepath.Join(repository, ".lab", "no-such-lab"))
+	assert.True(t, err != nil, "a folder was made for an unknown lab")
 }

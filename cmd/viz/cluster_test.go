@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/server/etcdnode"
 )
@@ -24,9 +26,7 @@ func (p *program) nodes(t *testing.T) (nodes []sandbox.NodeInfo, leader string) 
 		Nodes []sandbox.NodeInfo
 		Etcd  etcdnode.State
 	}
-	if err := json.Unmarshal([]byte(body), &knobs); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(body), &knobs))
 	for _, m := range knobs.Etcd.Members {
 		if m.Leader {
 			leader = m.Name
@@ -77,10 +77,9 @@ func askWithoutMajority(t *testing.T, p *program, known, newest string) {
 	} {
 		t.Run(each.method+each.query, func(t *testing.T) {
 			t.Parallel() // it takes seconds until a request is given up
-			if code, body := p.send(t, each.method, podsPath+each.query, each.body); code != each.code ||
-				!strings.Contains(body, each.says) {
-				t.Errorf("got %d %.300s, want %d with %s", code, body, each.code, each.says)
-			}
+			code, body := p.send(t, each.method, podsPath+each.query, each.body)
+			assert.True(t, code == each.code && strings.Contains(body, each.says),
+				"got %d %.300s, want %d with %s", code, body, each.code, each.says)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // A page that goes away while etcd restarts must not leave etcd down.
@@ -18,9 +19,7 @@ func TestEtcdIsUpAgainWhenThePageHasGone(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/viz/knobs",
 			strings.NewReader(`{"name":"etcd.restart"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/json")
 		if answer, err := http.DefaultClient.Do(request); err == nil {
 			answer.Body.Close()

@@ -16,7 +16,9 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/play/sandbox"
 )
 
@@ -30,9 +32,8 @@ func (p *program) endSoon(t *testing.T) {
 	if status := p.end(t); status != exitOK {
 		t.Errorf("status: got %d, want 0; stderr %q", status, p.stderr)
 	}
-	if took := time.Since(began); took > soon {
-		t.Errorf("took %v to end", took)
-	}
+	took := time.Since(began)
+	assert.True(t, took <= soon, "took %v to end", took)
 }
 
 // watchOver opens a watch of all pods over a websocket. If narrow, neither end of the network holds more than a few
@@ -45,9 +46,7 @@ func (p *program) watchOver(t *testing.T, narrow bool) *websocket.Conn {
 	}
 	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(p.url, "http")+"/api/v1/pods?watch=true",
 		http.Header{"User-Agent": {agent}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -87,14 +86,10 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 	began := p.how(t)
 	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`)
 	p.startedAgain(t, began)
-	if writing() {
-		t.Error("both halves were started again, and the old one still writes")
-	}
+	assert.False(t, writing(), "both halves were started again, and the old one still writes")
 	stick()
 	p.endSoon(t)
-	if err := goleak.Find(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, goleak.Find())
 }
 
 // TestTheProgramEndsWhateverItDoes stops it in a held world, with writes that wait, a story that plays, streams that
@@ -126,9 +121,8 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 			if !held {
 				ask("POST", "/viz/scenario/slow-watcher", "")
 			}
-			if code, body := p.post(t, "/viz/knobs", `{"name":"traffic.rate","value":"500"}`); code != http.StatusOK {
-				t.Errorf("traffic: %d %s", code, body)
-			}
+			code, body := p.post(t, "/viz/knobs", `{"name":"traffic.rate","value":"500"}`)
+			assert.Equal(t, code, http.StatusOK, "traffic: %d %s", code, body)
 			if held {
 				p.post(t, "/viz/hold", `{"do":"hold"}`)
 				ask("POST", "/viz/scenario/slow-watcher", "")
@@ -139,13 +133,9 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 			}
 			ask("GET", "/api/v1/pods", "")
 			target, err := url.Parse(p.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			silent, err := net.Dial("tcp", target.Host)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer silent.Close()
 			fmt.Fprintf(silent,
 				"POST /viz/knobs HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: "+

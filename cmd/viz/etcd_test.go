@@ -15,20 +15,17 @@ import (
 	"time"
 
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // send returns the status and body of one request.
 func (p *program) send(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	answer, _ := io.ReadAll(response.Body)
 	return response.StatusCode, string(answer)
@@ -100,9 +97,7 @@ func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	var stderr strings.Builder
 	child.Stderr = &stderr
 	stdout, err := child.StdoutPipe()
-	if err := errors.Join(err, child.Start()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, child.Start()))
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	url, listens := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if err := errors.Join(err, os.RemoveAll(dir)); err != nil || !listens {

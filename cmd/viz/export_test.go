@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
 )
@@ -41,9 +43,7 @@ func exported(t *testing.T) map[string]string {
 		files[name] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return files
 }
 
@@ -66,9 +66,8 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 	}
 	here, _ := os.Getwd()
 	for name, text := range files {
-		if strings.Contains(text, here) || strings.Contains(text, "vscode:") {
-			t.Errorf("%s names a folder of this machine", name)
-		}
+		assert.True(t, !strings.Contains(text, here) && !strings.Contains(text, "vscode:"),
+			"%s names a folder of this machine", name)
 		if path.Ext(name) != ".html" {
 			continue
 		}
@@ -100,16 +99,12 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 		}
 	}
 	t.Logf("%d files, %d pages, %d bytes", len(files), pages, size)
-	if size > maxExport || pages < 250 {
-		t.Errorf("%d pages, %d bytes; want at most %d", pages, size, maxExport)
-	}
+	assert.True(t, size <= maxExport && pages >= 250, "%d pages, %d bytes; want at most %d", pages, size, maxExport)
 	if os.Getenv("FULL") == "" {
 		return
 	}
 	for name, text := range exported(t) {
-		if files[name] != text {
-			t.Errorf("%s is another one the second time", name)
-		}
+		assert.Equal(t, files[name], text, "%s is another one the second time", name)
 	}
 }
 
@@ -121,9 +116,7 @@ func TestAPageOfOneRecordingHoldsNoSecret(t *testing.T) {
 	var plain bytes.Buffer // what an older program wrote
 	records := []probe.Record{{Seq: 1, Time: time.Millisecond, Point: probe.KnobTurned,
 		Text: "hidden-here-and-only-here"}}
-	if err := recording.WriteAll(&plain, recording.NewHeader(time.Unix(0, 0), nil), records); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, recording.WriteAll(&plain, recording.NewHeader(time.Unix(0, 0), nil), records))
 	written := strings.Replace(unpack(t, plain.Bytes()), "hidden-here-and-only-here", "Authorization: Bearer s3cret", 1)
 	plain.Reset()
 	zip := gzip.NewWriter(&plain)
@@ -134,45 +127,31 @@ func TestAPageOfOneRecordingHoldsNoSecret(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(from, plain.Bytes(), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var stdout, stderr strings.Builder
 	if status := run(context.Background(), []string{"-export", to, "-replay", from}, &stdout,
 		&stderr); status != exitOK {
 		t.Fatalf("exit status %d: %s", status, stderr.String())
 	}
 	page, err := os.ReadFile(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	match := regexp.MustCompile(`listwatchFile\("takes/recording", "([^"]*)"\)`).FindSubmatch(page)
-	if match == nil {
-		t.Fatal("the page holds no recording")
-	}
+	require.True(t, match != nil, "the page holds no recording")
 	packed, err := base64.StdEncoding.DecodeString(string(match[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if text := unpack(t, packed); strings.Contains(text, "s3cret") || !strings.Contains(text, "Authorization: ***") {
 		t.Errorf("the recording in the page says\n%s", text)
 	}
 	for _, elsewhere := range []string{` src="`, `<link`, `href="book/`} {
-		if strings.Contains(string(page), elsewhere) {
-			t.Errorf("the page needs another file: %s", elsewhere)
-		}
+		assert.False(t, strings.Contains(string(page), elsewhere), "the page needs another file: %s", elsewhere)
 	}
 }
 
 func unpack(t *testing.T, packed []byte) string {
 	t.Helper()
 	zip, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := io.ReadAll(zip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }

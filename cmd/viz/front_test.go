@@ -14,7 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/pipenet"
 )
@@ -41,9 +43,7 @@ func serveIn(t *testing.T, handler http.HandlerFunc) *served {
 func (s *served) say(t *testing.T, text string) net.Conn {
 	t.Helper()
 	conn, err := s.listener.Dial(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
@@ -56,9 +56,7 @@ func closedWithin(t *testing.T, conn net.Conn, limit time.Duration) string {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(limit))
 	said, err := io.ReadAll(conn)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("open after %v", limit)
-	}
+	assert.False(t, errors.Is(err, os.ErrDeadlineExceeded), "open after %v", limit)
 	return string(said)
 }
 
@@ -99,9 +97,8 @@ func TestALongHeaderIsRefused(t *testing.T) {
 		conn := s.say(t, "")
 		// fails when the server has read enough
 		go fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", 2*maxHeaderBytes))
-		if said := closedWithin(t, conn, headerTimeout); !strings.HasPrefix(said, "HTTP/1.1 431 ") {
-			t.Errorf("got %q", said)
-		}
+		said := closedWithin(t, conn, headerTimeout)
+		assert.True(t, strings.HasPrefix(said, "HTTP/1.1 431 "), "got %q", said)
 	})
 }
 
@@ -122,9 +119,7 @@ func TestAnAnswerLastsAsLongAsItLikes(t *testing.T) {
 					_, _ = io.WriteString(w, "ends\n")
 				})
 				response, err := http.ReadResponse(bufio.NewReader(s.say(t, text)), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if said, err := io.ReadAll(response.Body); err != nil || string(said) != "begins\nends\n" {
 					t.Errorf("got %q, %v", said, err)
 				}
@@ -173,9 +168,8 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 				began := time.Now()
 				s.stop()
 				<-s.ended
-				if took := time.Since(began); running || took > 3*closeGrace {
-					t.Errorf("after %v: the handler runs: %v", took, running)
-				}
+				took := time.Since(began)
+				assert.True(t, !running && took <= 3*closeGrace, "after %v: the handler runs: %v", took, running)
 			})
 		})
 	}
@@ -187,17 +181,15 @@ func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answered") })
 		used := s.say(t, get) // it stays open for its next request, and must not keep the front
-		if _, err := http.ReadResponse(bufio.NewReader(used), nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := http.ReadResponse(bufio.NewReader(used), nil)
+		require.NoError(t, err)
 		late := s.say(t, "")
 		synctest.Wait()
 		s.stop()
 		time.Sleep(closeGrace / 2)
 		go func() { _, _ = io.WriteString(late, get) }()
-		if said, err := io.ReadAll(late); !strings.HasSuffix(string(said), "answered") {
-			t.Errorf("got %q, %v", said, err)
-		}
+		said, err := io.ReadAll(late)
+		assert.True(t, strings.HasSuffix(string(said), "answered"), "got %q, %v", said, err)
 		began := time.Now()
 		if <-s.ended; time.Since(began) > closeGrace/2 {
 			t.Errorf("the front ended %v after the answer", time.Since(began))

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"listwatch/internal/check/assert"
 )
 
 // smallTemp names the environment variable by which this test binary, run again, becomes [onSmallTemp].
@@ -90,9 +92,7 @@ func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 			child.Stderr = &stderr
 			err := child.Run()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != exitError {
-				t.Errorf("got %v, want exit status 1", err)
-			}
+			assert.True(t, errors.As(err, &exit) && exit.ExitCode() == exitError, "got %v, want exit status 1", err)
 			said := stderr.String()
 			if strings.Count(said, "\n") != 1 || !strings.Contains(said, "The disk is full: make room there") {
 				t.Errorf("got %q", said)

@@ -14,7 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -47,36 +49,25 @@ func TestTheServerHalfIsElsewhere(t *testing.T) {
 		{"/api/v1/pods?watch=true", host, "", "discovery: /api/v1 is not understood", 403},
 	} {
 		request, err := http.NewRequest(http.MethodGet, p.url+c.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request.Host = c.host
 		if c.status == http.StatusForbidden {
 			request.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}
 		}
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		body, _ := io.ReadAll(response.Body)
 		response.Body.Close()
-		if response.StatusCode != c.status || !strings.Contains(string(body), c.want) {
-			t.Errorf("%s at %s: got %s %.200s", c.path, c.host, response.Status, body)
-		}
+		assert.True(t, response.StatusCode == c.status && strings.Contains(string(body), c.want),
+			"%s at %s: got %s %.200s", c.path, c.host, response.Status, body)
 	}
 	cross, err := http.NewRequest(http.MethodPost, p.url+"/api/v1/pods", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cross.Header.Set("Origin", "http://evil.example")
 	response, err := http.DefaultClient.Do(cross)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response.Body.Close()
-	if response.StatusCode != http.StatusForbidden {
-		t.Errorf("a write from elsewhere: got %s", response.Status)
-	}
+	assert.Equal(t, response.StatusCode, http.StatusForbidden, "a write from elsewhere: got %s", response.Status)
 	if status := p.end(t); status != exitOK {
 		t.Errorf("got status %d, %s", status, p.stderr)
 	}
@@ -90,9 +81,7 @@ func TestHTTP2WithoutTLSPassesTheLens(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	response, err := client.Get(p.url + "/api/v1/pods?watch=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	want := "theirs HTTP/1.1 /api/v1/pods"
 	got := make([]byte, len(want))
@@ -121,14 +110,10 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lens.gz")
 	p := start(t, "-server", server.URL, "-record", file)
 	request, err := http.NewRequest(http.MethodGet, p.url+"/api/v1/secrets?watch=true&token=s3cret", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request.Header = http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}, "User-Agent": {"watcher"}}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	if got, err := bufio.NewReader(response.Body).ReadString('\n'); got != secret || err != nil {
 		t.Fatalf("the client was sent %q, %v", got, err)
@@ -150,9 +135,8 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 			ends[r.Subject] = r.Text
 		}
 	}
-	if ends["c1"] != "the lens ended" || slices.Contains(slices.Collect(maps.Values(ends)), "open") {
-		t.Errorf("got the ends %q", ends)
-	}
+	assert.True(t, ends["c1"] == "the lens ended" && !slices.Contains(slices.Collect(maps.Values(ends)), "open"),
+		"got the ends %q", ends)
 	if all := fmt.Sprint(records); strings.Contains(all, "s3cret") || !strings.Contains(all, "token=") {
 		t.Errorf("what is recorded names a secret, or no request: %s", all)
 	}
@@ -177,15 +161,11 @@ func TestWhatDoesNotGoWithAServerElsewhereIsRefusedInOneLine(t *testing.T) {
 
 func TestAServerThatIsGoneIsToldInAStatus(t *testing.T) {
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	gone.Close()
 	p := start(t, "-server", "http://"+gone.Addr().String())
 	response, err := http.Get(p.url + "/api/v1/pods")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	body, _ := io.ReadAll(response.Body)
 	response.Body.Close()
 	if response.StatusCode != http.StatusBadGateway || !strings.Contains(string(body),

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // TestTheClientHalfKeepsUp writes as fast as eight clients can. Nothing of the client half may be evicted or begin
@@ -73,9 +75,8 @@ func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
 				t.Errorf("got %d evictions, and %d reflectors whose watch ended; want 1 and 0", got["WatcherForced"],
 					got["ReflectorWatchEnded"])
 			}
-			if code, _ := p.get(t, "/api/v1/namespaces/default/pods/big"); code != http.StatusNotFound {
-				t.Errorf("the pod is left behind: %d", code)
-			}
+			code, _ := p.get(t, "/api/v1/namespaces/default/pods/big")
+			assert.Equal(t, code, http.StatusNotFound, "the pod is left behind")
 			p.end(t)
 		})
 	}
@@ -85,9 +86,8 @@ func TestAStreamThatBreaksIsNoEndOfAStream(t *testing.T) {
 	const change = `{"object":{"metadata":{"annotations":{"n":"3"}}}}`
 	for stream, want := range map[string]error{"": nil, change: nil, change + "\n": nil, change +
 		`{"obj`: io.ErrUnexpectedEOF} {
-		if seen, err := readChanges(strings.NewReader(stream)); !errors.Is(err, want) || seen.last {
-			t.Errorf("%q: got %+v, %v, want %v", stream, seen, err, want)
-		}
+		seen, err := readChanges(strings.NewReader(stream))
+		assert.True(t, errors.Is(err, want) && !seen.last, "%q: got %+v, %v, want %v", stream, seen, err, want)
 	}
 }
 
@@ -95,9 +95,7 @@ func TestAWatchThatIsRefusedIsNotRead(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	at, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if stream, err := open(t.Context(), server.Client(), at, "sleeper"); err == nil || !strings.Contains(err.Error(),
 		"404") {
 		t.Errorf("got %v, %v", stream, err)
@@ -107,9 +105,7 @@ func TestAWatchThatIsRefusedIsNotRead(t *testing.T) {
 // TestTheSleeperWritesToNoOtherServer: its pod would be one too many in a cluster at work.
 func TestTheSleeperWritesToNoOtherServer(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			t.Errorf("got %s %s", r.Method, r.URL)
-		}
+		assert.Equal(t, r.Method, http.MethodGet, "got %s %s", r.Method, r.URL)
 		http.NotFound(w, r)
 	}))
 	defer other.Close()
@@ -125,14 +121,10 @@ func (p *program) patchPod(t *testing.T, name, patch string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, p.url+"/api/v1/namespaces/default/pods/"+
 		name, strings.NewReader(patch))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/merge-patch+json")
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	var pod struct {
 		Metadata struct{ ResourceVersion string }
@@ -152,9 +144,7 @@ func (p *program) pods(t *testing.T) map[string]int {
 			Resources map[string]struct{ Points map[string]int }
 		}
 	}
-	if err := json.Unmarshal([]byte(body), &snapshot); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(body), &snapshot))
 	return snapshot.State.Resources["pods"].Points
 }
 
@@ -171,9 +161,7 @@ type informerOf struct {
 func (p *program) informer(t *testing.T) (now informerOf) {
 	t.Helper()
 	_, body := p.get(t, "/viz/state")
-	if err := json.Unmarshal([]byte(body), &now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(body), &now))
 	return now
 }
 

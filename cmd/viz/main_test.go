@@ -17,7 +17,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,14 +73,10 @@ func (p *program) end(t *testing.T) int {
 func (p *program) get(t *testing.T, path string) (int, string) {
 	t.Helper()
 	response, err := http.Get(p.url + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response.StatusCode, string(body)
 }
 
@@ -106,15 +104,13 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 			t.Errorf("GET %s: got %d without %q", path, code, want)
 		}
 	}
-	if entries, _ := os.ReadDir(temp); len(entries) != 1 {
-		t.Errorf("while running: got %d temporary folders, want 1", len(entries))
-	}
+	entries, _ := os.ReadDir(temp)
+	assert.Equal(t, len(entries), 1, "while running: got %d temporary folders, want 1", len(entries))
 	if status := p.end(t); status != exitOK {
 		t.Errorf("status: got %d, want 0; stderr %q", status, p.stderr)
 	}
-	if entries, _ := os.ReadDir(temp); len(entries) != 0 {
-		t.Errorf("left behind: %v", entries)
-	}
+	entries, _ = os.ReadDir(temp)
+	assert.Equal(t, len(entries), 0, "left behind: %v", entries)
 }
 
 // TestEverythingIsReadyWhenItListens counts looks and refusals: a client of our own that is answered 429 waits a
@@ -126,12 +122,9 @@ func TestEverythingIsReadyWhenItListens(t *testing.T) {
 		t.Errorf("readyz: %d %s", code, body)
 	}
 	_, body := p.get(t, "/viz/records")
-	if !strings.Contains(body, `"EtcdLookedAt"`) {
-		t.Error("the log does not say how etcd is")
-	}
-	if n := strings.Count(body, `"args":[429]`); n > 0 {
-		t.Errorf("%d requests of our own clients were answered 429", n)
-	}
+	assert.True(t, strings.Contains(body, `"EtcdLookedAt"`), "the log does not say how etcd is")
+	n := strings.Count(body, `"args":[429]`)
+	assert.True(t, n == 0, "%d requests of our own clients were answered 429", n)
 	p.end(t)
 }
 
@@ -149,16 +142,13 @@ func TestEverySwitchRuns(t *testing.T) {
 			value := strings.SplitN(switches[0], "=", 2)[1]
 			_, body := p.get(t, "/viz/snapshot")
 			var snapshot struct{ Switches map[string]string }
-			if err := json.Unmarshal([]byte(body), &snapshot); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(body), &snapshot))
 			if got, shown := snapshot.Switches[name]; shown && got != value {
 				t.Errorf("the page says %s=%s, want %s", name, got, value)
 			}
 			p.createPod(t, "a")
-			if code, _ := p.get(t, "/api/v1/namespaces/default/pods/a"); code != http.StatusOK {
-				t.Errorf("get the pod: %d", code)
-			}
+			code, _ := p.get(t, "/api/v1/namespaces/default/pods/a")
+			assert.Equal(t, code, http.StatusOK, "get the pod")
 			if status := p.end(t); status != exitOK {
 				t.Errorf("status: got %d; stderr %q", status, p.stderr)
 			}
@@ -172,13 +162,10 @@ func (p *program) createPod(t *testing.T, name string) {
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`,
 		name)
 	response, err := http.Post(p.url+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(pod))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
-	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusCreated {
-		t.Fatalf("create %s: %d %s", name, response.StatusCode, body)
-	}
+	body, _ := io.ReadAll(response.Body)
+	require.Equal(t, response.StatusCode, http.StatusCreated, "create %s: %d %s", name, response.StatusCode, body)
 }
 
 func TestDataInAFolderSurvives(t *testing.T) {
@@ -189,9 +176,8 @@ func TestDataInAFolderSurvives(t *testing.T) {
 		t.Fatalf("status: got %d; stderr %q", status, p.stderr)
 	}
 	p = start(t, "-data-dir", dir, "-demo=false", "-controllers=false")
-	if code, _ := p.get(t, "/api/v1/namespaces/default/pods/a"); code != http.StatusOK {
-		t.Errorf("after a restart: %d", code)
-	}
+	code, _ := p.get(t, "/api/v1/namespaces/default/pods/a")
+	assert.Equal(t, code, http.StatusOK, "after a restart")
 	// The folder is in use now, and a second program has to say so.
 	var stderr strings.Builder
 	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-data-dir", dir}, io.Discard, &stderr)
@@ -217,15 +203,11 @@ func TestARecordingIsReplayed(t *testing.T) {
 		_, body = p.get(t, "/viz/snapshot")
 		return strings.Contains(body, "default/recorded") && strings.Contains(body, `"fifo":"delta"`)
 	}
-	if !eventually.Did(patience, appears) {
-		t.Fatalf("the pod does not appear in the replay: %s", body)
-	}
-	if _, body = p.get(t, "/"); !strings.Contains(body, `data-mode="replay"`) {
-		t.Error("the page does not say that this is a replay")
-	}
-	if code, _ := p.get(t, "/api/v1/pods"); code != http.StatusNotFound {
-		t.Errorf("the API of a replay: got %d, want 404", code)
-	}
+	require.True(t, eventually.Did(patience, appears), "the pod does not appear in the replay: %s", body)
+	_, body = p.get(t, "/")
+	assert.True(t, strings.Contains(body, `data-mode="replay"`), "the page does not say that this is a replay")
+	code, _ := p.get(t, "/api/v1/pods")
+	assert.Equal(t, code, http.StatusNotFound, "the API of a replay")
 	if status := p.end(t); status != exitOK {
 		t.Errorf("status: got %d; stderr %q", status, p.stderr)
 	}
@@ -234,21 +216,15 @@ func TestARecordingIsReplayed(t *testing.T) {
 func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { taken.Close() }) // the cases run on after this function
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("hello"), 0o600))
 	free := []string{"-listen", "127.0.0.1:0"}
 	one, three := t.TempDir(), t.TempDir() // data of so many etcd nodes
 	addresses := []byte(`["127.0.0.1:1","127.0.0.1:2","127.0.0.1:3","127.0.0.1:4","127.0.0.1:5","127.0.0.1:6"]`)
 	err = os.WriteFile(filepath.Join(three, "addresses.json"), addresses, 0o600)
-	if err := errors.Join(err, os.Mkdir(filepath.Join(one, "member"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, os.Mkdir(filepath.Join(one, "member"), 0o700)))
 	tests := []struct {
 		name   string
 		args   []string
@@ -307,23 +283,17 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 
 func TestHelpListsEveryFlag(t *testing.T) {
 	var stderr strings.Builder
-	if status := run(t.Context(), []string{"-h"}, io.Discard, &stderr); status != exitOK {
-		t.Errorf("status: got %d, want 0", status)
-	}
+	assert.Equal(t, run(t.Context(), []string{"-h"}, io.Discard, &stderr), exitOK, "status")
 	for _, name := range []string{"listen", "data-dir", "etcd-endpoints", "demo", "controllers", "fifo", "initial",
 		"dispatch", "etcd-watcher",
 		"storage-media-type", "ring-capacity", "record", "replay", "flight", "log-size", "clock", "open"} {
-		if !strings.Contains(stderr.String(), "  -"+name) {
-			t.Errorf("-%s is not listed", name)
-		}
+		assert.True(t, strings.Contains(stderr.String(), "  -"+name), "-%s is not listed", name)
 	}
 }
 
 func TestListeningToTheWorldIsWarnedOf(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer listener.Close()
 	var stderr strings.Builder
 	warnIfOpen(listener, &stderr)
@@ -340,13 +310,10 @@ func TestTheAddressThatIsPrintedIsOfTheFamilyThatWasAskedFor(t *testing.T) {
 	for asked, want := range map[string]string{
 		"0.0.0.0:80": "http://127.0.0.1:80", ":80": "http://127.0.0.1:80", "[::]:80": "http://[::1]:80",
 	} {
-		if got := baseURL(asked, &net.TCPAddr{IP: net.IPv6unspecified, Port: 80}).String(); got != want {
-			t.Errorf("%s: got %s, want %s", asked, got, want)
-		}
+		assert.Equal(t, baseURL(asked, &net.TCPAddr{IP: net.IPv6unspecified, Port: 80}).String(), want, asked)
 	}
-	if got := baseURL("localhost:0", &net.TCPAddr{IP: net.IPv6loopback, Port: 80}).String(); got != "http://[::1]:80" {
-		t.Errorf("localhost: got %s", got)
-	}
+	assert.Equal(t, baseURL("localhost:0", &net.TCPAddr{IP: net.IPv6loopback, Port: 80}).String(), "http://[::1]:80",
+		"localhost")
 }
 
 // openListener pretends to listen beyond loopback, which a test must not do.

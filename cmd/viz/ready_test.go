@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // fakeMachine is a computer that has everything, but for what a test takes away.
@@ -72,9 +75,7 @@ ready
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer taken.Close()
 	everything := "go kubectl chromium"
 	for name, each := range map[string]struct {
@@ -121,19 +122,15 @@ func TestTheDebuggerIsTheOneThatKnowsThisGo(t *testing.T) {
 		"Version: 1.20.2\n": "dlv 1.27.2, the pinned one"} {
 		f := healthy()
 		f.on, f.says["dlv version"] = append(f.on, "dlv"), dlv
-		if got, err := (computer{f.lookPath, f.run}).debugger(t.Context(), "/src"); got != "debugger "+want ||
-			err != nil {
-			t.Errorf("%q: got %q, %v", dlv, got, err)
-		}
+		got, err := (computer{f.lookPath, f.run}).debugger(t.Context(), "/src")
+		assert.True(t, got == "debugger "+want && err == nil, "%q: got %q, %v", dlv, got, err)
 	}
 }
 
 func TestAReleaseNeedsNoGo(t *testing.T) {
 	f := healthy()
 	f.on, f.says = []string{"kubectl", "rundll32"}, map[string]string{"kubectl version": "v1.37.2"}
-	if status := ready(t.Context(), computer{f.lookPath, f.run}, "127.0.0.1:0", io.Discard); status != exitOK {
-		t.Errorf("got status %d", status)
-	}
+	assert.Equal(t, ready(t.Context(), computer{f.lookPath, f.run}, "127.0.0.1:0", io.Discard), exitOK, "got status")
 }
 
 // TestReadyAsksThisMachine looks at the real look-ups where their answer is known.
@@ -142,9 +139,8 @@ func TestReadyAsksThisMachine(t *testing.T) {
 	if root, err := filepath.Abs("../.."); err != nil || m.checkout(t.Context()) != root {
 		t.Errorf("checkout: got %q, want %q, %v", m.checkout(t.Context()), root, err)
 	}
-	if got, err := m.version(t.Context(), "..", oldestGo, "go", "env", "GOVERSION"); err != nil {
-		t.Errorf("go: got %v, %v", got, err)
-	}
+	got, err := m.version(t.Context(), "..", oldestGo, "go", "env", "GOVERSION")
+	assert.NoError(t, err, "go: got %v", got)
 	if _, err := runCommand(t.Context(), "", "go", "no-such-command"); err == nil || !strings.Contains(err.Error(),
 		"no-such-command") {
 		t.Errorf("a command that fails: got %v", err)
@@ -153,9 +149,8 @@ func TestReadyAsksThisMachine(t *testing.T) {
 
 func TestTheOldestGoIsThatOfTheModule(t *testing.T) {
 	text, err := os.ReadFile("../../go.mod")
-	if err != nil || !strings.Contains(string(text), "\n"+"go "+oldestGo+".0\n") {
-		t.Errorf("go.mod does not say %s, %v", oldestGo, err)
-	}
+	assert.True(t, err == nil && strings.Contains(string(text), "\n"+"go "+oldestGo+".0\n"),
+		"go.mod does not say %s, %v", oldestGo, err)
 }
 
 func TestTheVersionIsSaid(t *testing.T) {

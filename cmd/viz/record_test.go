@@ -15,9 +15,11 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/recordingtest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
@@ -46,21 +48,13 @@ func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
 func TestARecordingIsItsOwnersAlone(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "old.gz")
-	if err := os.WriteFile(old, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(old, nil, 0o644))
 	for _, name := range []string{old, filepath.Join(dir, "new.gz")} {
 		stop, err := startRecording(name, nil, probe.NewLog(clock.RealClock{}, 4), io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, stop())
 		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if mode := info.Mode().Perm(); mode != 0o600 && runtime.GOOS != "windows" {
 			t.Errorf("%s: mode %o, want 600", name, mode)
 		}
@@ -78,9 +72,7 @@ func TestWhatTheProgramRecordsAtItsLimitsIsReplayedAndExported(t *testing.T) {
 	}
 	p.createPod(t, "a")
 	p.endSoon(t)
-	if added < 200 {
-		t.Fatalf("%d watchers", added)
-	}
+	require.True(t, added >= 200, "%d watchers", added)
 	replayed := start(t, "-replay", name)
 	if code, body := replayed.get(t, "/viz/snapshot"); code != http.StatusOK || replayed.stderr.Len() > 0 {
 		t.Errorf("snapshot: %d, %.200s; stderr %q", code, body, replayed.stderr)
@@ -98,9 +90,7 @@ func TestAGreedyRecordingIsRefusedWithASentence(t *testing.T) {
 	dir := t.TempDir()
 	name, page := filepath.Join(dir, "log.gz"), filepath.Join(dir, "one.html")
 	greedy := recordingtest.All[0]
-	if err := os.WriteFile(name, greedy.File(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, greedy.File(), 0o600))
 	for _, args := range [][]string{{"-replay", name, "-listen", "127.0.0.1:0"}, {"-replay", name, "-export", page}} {
 		var stdout, stderr strings.Builder
 		if status := run(t.Context(), args, &stdout, &stderr); status != exitError ||
@@ -116,9 +106,7 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 		var stderr strings.Builder
 		log := probe.NewLog(clock.RealClock{}, 4)
 		stop, err := startRecording(name, nil, log, &stderr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		synctest.Wait()
 		for rv := range uint64(9) {
 			probe.New(log).At(probe.RingAppend, "default/a", rv)
@@ -149,38 +137,28 @@ func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 	}
 	tells("ReflectorSynced")
 	request, err := http.NewRequest(http.MethodGet, p.url+podsPath+"?watch=true&resourceVersion=0&token=s3cret", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request.Header.Set("User-Agent", "controller/v1")
 	request.Header.Set("Authorization", "Bearer s3cret")
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	server.createPod(t, "a")
 	tells("FrameWritten")
 	p.endSoon(t)
 	server.endSoon(t)
 	header, records := readRecording(t, name)
-	if header.Switches["server"] == "" {
-		t.Fatalf("got switches %v", header.Switches)
-	}
+	require.True(t, header.Switches["server"] != "", "got switches %v", header.Switches)
 	state, told := fold.New(), map[string]bool{}
 	for _, r := range records {
 		told[fmt.Sprintf("%v %s %s %s", r.Point, r.Subject, r.Type, r.Key)] = true
-		if strings.Contains(r.Text, "s3cret") {
-			t.Errorf("told: %s", r.Text)
-		}
+		assert.False(t, strings.Contains(r.Text, "s3cret"), "told: %s", r.Text)
 		if r.Point == probe.FrameWritten {
 			state.Apply(records[:r.Seq-records[0].Seq+1])
 			break
 		}
 	}
-	if !told["FrameWritten c1 ADDED default/a"] || !told["ReflectorSynced informer  "] {
-		t.Errorf("got %v", told)
-	}
+	assert.True(t, told["FrameWritten c1 ADDED default/a"] && told["ReflectorSynced informer  "], "got %v", told)
 	if watcher := state.Resources["pods"].Subjects["c1"]; watcher == nil || watcher.Kind != "watcher" ||
 		!strings.HasPrefix(watcher.Texts["WireOpened"], "controller/v1 /api/v1/") {
 		t.Errorf("got %+v", watcher)
@@ -191,8 +169,6 @@ func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
 	t.Helper()
 	rec, err := recording.Open(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return rec.Header, rec.Records
 }

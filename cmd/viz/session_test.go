@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
@@ -35,14 +37,12 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 
 	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`)
 	now := p.startedAgain(t, began)
-	if now.Switches["fifo"] != "delta" || now.Switches["initial"] != "list" {
-		t.Errorf("started again with %v", now.Switches)
-	}
+	assert.True(t, now.Switches["fifo"] == "delta" && now.Switches["initial"] == "list",
+		"started again with %v", now.Switches)
 	for path, want := range map[string]string{"/viz/state": `"kind":"delta"`,
 		"/api/v1/namespaces/default/pods/a": `"name":"a"`} {
-		if _, body := p.get(t, path); !strings.Contains(body, want) {
-			t.Errorf("GET %s: no %s in %s", path, want, body)
-		}
+		_, body := p.get(t, path)
+		assert.True(t, strings.Contains(body, want), "GET %s: no %s in %s", path, want, body)
 	}
 	p.post(t, "/viz/reset", "")
 	if now := p.startedAgain(t, now); now.Switches["fifo"] != "real" {
@@ -55,13 +55,10 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 
 func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 	p := start(t, "-demo=false", "-flight=off", "-record", filepath.Join(t.TempDir(), "a.lw.gz"))
-	if code, body := p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`); code !=
-		http.StatusConflict {
-		t.Errorf("got %d, %s", code, body)
-	}
-	if now := p.how(t); now.Switches["fifo"] != "real" {
-		t.Errorf("runs with %v", now.Switches)
-	}
+	code, body := p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`)
+	assert.Equal(t, code, http.StatusConflict, "got %d, %s", code, body)
+	now := p.how(t)
+	assert.Equal(t, now.Switches["fifo"], "real", "runs with %v", now.Switches)
 	p.end(t)
 }
 
@@ -74,9 +71,7 @@ type how struct {
 func (p *program) how(t *testing.T) (now how) {
 	t.Helper()
 	_, body := p.get(t, "/viz/snapshot")
-	if err := json.Unmarshal([]byte(body), &now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(body), &now))
 	return now
 }
 
@@ -97,13 +92,9 @@ func (p *program) startedAgain(t *testing.T, before how) how {
 func (p *program) post(t *testing.T, path, body string) (int, string) {
 	t.Helper()
 	response, err := http.Post(p.url+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response.StatusCode, string(answer)
 }

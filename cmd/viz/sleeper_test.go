@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 const bigPod = "/api/v1/namespaces/default/pods/big"
@@ -18,18 +21,14 @@ func TestASleeperThatIsInterruptedTakesItsPodAway(t *testing.T) {
 	out, in := io.Pipe()
 	status := make(chan int, 1)
 	go func() { status <- run(ctx, []string{"-sleeper", p.url}, in, io.Discard) }()
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "changes 100 times") {
-		t.Fatalf("it says %q, %v", line, err)
-	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.True(t, err == nil && strings.Contains(line, "changes 100 times"), "it says %q, %v", line, err)
 	for p.waits(t, bigPod) {
 	}
 	interrupt()
-	if got := <-status; got != exitOK {
-		t.Errorf("status %d", got)
-	}
-	if code, body := p.get(t, bigPod); code != http.StatusNotFound {
-		t.Errorf("the pod is left behind: %d %.200s", code, body)
-	}
+	assert.Equal(t, <-status, exitOK, "status")
+	code, body := p.get(t, bigPod)
+	assert.Equal(t, code, http.StatusNotFound, "the pod is left behind: %d %.200s", code, body)
 	p.end(t)
 }
 
@@ -44,16 +43,14 @@ func (p *program) waits(t *testing.T, path string) bool {
 func TestASleeperLeavesAPodOfItsNameAlone(t *testing.T) {
 	p := start(t, "-demo=false", "-flight=off")
 	pod := `{"metadata":{"name":"big"},"spec":{"containers":[{"name":"c","image":"i"}]}}`
-	if code, body := p.send(t, http.MethodPost, "/api/v1/namespaces/default/pods", pod); code != http.StatusCreated {
-		t.Fatalf("%d %s", code, body)
-	}
+	code, body := p.send(t, http.MethodPost, "/api/v1/namespaces/default/pods", pod)
+	require.Equal(t, code, http.StatusCreated, "%d %s", code, body)
 	var stderr strings.Builder
 	if status := run(t.Context(), []string{"-sleeper", p.url}, io.Discard, &stderr); status != exitError ||
 		!strings.HasSuffix(stderr.String(), "kubectl -s "+p.url+" delete pod big\n") {
 		t.Errorf("status %d, %q", status, &stderr)
 	}
-	if code, _ := p.get(t, bigPod); code != http.StatusOK {
-		t.Errorf("the other's pod is gone: %d", code)
-	}
+	code, _ = p.get(t, bigPod)
+	assert.Equal(t, code, http.StatusOK, "the other's pod is gone")
 	p.end(t)
 }

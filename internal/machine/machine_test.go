@@ -5,6 +5,9 @@ import (
 
 	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -13,19 +16,11 @@ func TestASecondWishIsRefusedWhileTheFirstIsGranted(t *testing.T) {
 	asIs := Options{Modes: Today()}
 	r := &Run{Options: asIs, host: &Host{}, first: asIs, next: make(chan Options, 1)}
 	first, err := r.Switch("fifo", "delta")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	second, err := r.Switch("dispatch", "sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first(); err != nil {
-		t.Fatal(err)
-	}
-	if err := second(); !apierrors.IsConflict(err) {
-		t.Errorf("the second: got %v, want a conflict", err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, first())
+	assert.Fails(t, second(), apierrors.IsConflict, "the second")
 	if next := <-r.next; next.Modes["fifo"] != "delta" || next.Modes["dispatch"] != "two-phase" {
 		t.Errorf("starts again with %+v", next)
 	}

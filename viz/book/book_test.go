@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func bookCourse() fstest.MapFS {
@@ -41,9 +44,7 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	course := &countingFS{FS: bookCourse()}
 	handler := onFirstRequest(course, nil)
-	if course.opened != 0 {
-		t.Errorf("before the first request: %d files opened, want 0", course.opened)
-	}
+	assert.Equal(t, course.opened, 0, "before the first request: %d files opened, want 0", course.opened)
 	if w := bookGet(handler, "GET", "/book/04-ring"); w.Code != http.StatusOK || course.opened == 0 {
 		t.Fatalf("the first request: got %d and %d files opened", w.Code, course.opened)
 	}
@@ -62,9 +63,7 @@ var inlineCode = regexp.MustCompile(
 
 func TestTheBookAnswersItsPages(t *testing.T) {
 	handler, err := newBook(bookCourse(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tests := []struct {
 		method, path string
 		status       int
@@ -91,9 +90,7 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 				t.Errorf("got %d %q, want %d %q", w.Code, w.Header().Get("Location"), test.status, test.location)
 			}
 			for _, part := range test.parts {
-				if !strings.Contains(w.Body.String(), part) {
-					t.Errorf("%s is missing in\n%s", part, w.Body)
-				}
+				assert.True(t, strings.Contains(w.Body.String(), part), "%s is missing in\n%s", part, w.Body)
 			}
 		})
 	}
@@ -101,9 +98,7 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 
 func TestABookPageIsNotSentTwice(t *testing.T) {
 	handler, err := newBook(bookCourse(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	first := bookGet(handler, "GET", "/book/06-cacher")
 	r := httptest.NewRequest("GET", "/book/06-cacher", nil)
 	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
@@ -116,13 +111,9 @@ func TestABookPageIsNotSentTwice(t *testing.T) {
 
 func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
 	handler, err := newBook(bookCourse(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, path := range []string{"/book/", "/book/04-ring", "/book/04-ring/ring.go", "/book/none"} {
 		body := strings.Replace(bookGet(handler, "GET", path).Body.String(), themeScript, "", 1)
-		if found := inlineCode.FindString(body); found != "" {
-			t.Errorf("%s: %s", path, found)
-		}
+		assert.Equal(t, inlineCode.FindString(body), "", path)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"listwatch/chapters"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	text "listwatch/internal/text/book"
 	"listwatch/viz/stage"
@@ -16,21 +18,15 @@ import (
 // TestWordsMeanPartsOfTheStage holds the table of words against the drawing and against the prose.
 func TestWordsMeanPartsOfTheStage(t *testing.T) {
 	var drawn struct{ Pipes, Boxes map[string]json.RawMessage }
-	if err := json.Unmarshal([]byte(stage.Geometry()), &drawn); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(stage.Geometry()), &drawn))
 	b, err := text.New(chapters.FS(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, part := range text.Parts {
 		at := drawn.Boxes
 		if part.Kind == "queue" {
 			at = drawn.Pipes
 		}
-		if at[part.Name] == nil {
-			t.Errorf("the stage draws no %s %q", part.Kind, part.Name)
-		}
+		assert.True(t, at[part.Name] != nil, "the stage draws no %s %q", part.Kind, part.Name)
 		said := 0
 		for _, chapter := range b.Chapters {
 			said += strings.Count(chapter.HTML, `<span data-part="`+part.Name+`"`)
@@ -45,22 +41,16 @@ func TestWordsMeanPartsOfTheStage(t *testing.T) {
 // are enough of them to scroll through.
 func TestEveryChapterHasItsMiniStage(t *testing.T) {
 	b, err := text.New(chapters.FS(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, chapter := range b.Chapters {
 		f, err := newFigure(chapter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if f == nil || len(f.Steps) < 3 {
 			t.Errorf("%s has no figure, or one that hardly moves: %+v", chapter.Folder, f)
 			continue
 		}
 		_, records, err := f.Take.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		first := records[0].Seq
 		for _, s := range f.Steps {
 			r := records[s.Seq-first]
@@ -69,9 +59,7 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 			}
 		}
 		var out strings.Builder
-		if err := momentFigure(f).Render(t.Context(), &out); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, momentFigure(f).Render(t.Context(), &out))
 		if n := strings.Count(out.String(), `class="wall`); n < 2 {
 			t.Errorf("%s: the key moment shows %d queues", chapter.Folder, n)
 		}
@@ -81,21 +69,14 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 // TestAFirstTryIsToldInOrder holds that the five chapters whose labs break what the text repairs show that first, from
 // the lab's recording, and in the recording's order.
 func TestAFirstTryIsToldInOrder(t *testing.T) {
-	if len(chapterTries) != 5 {
-		t.Errorf("%d first tries", len(chapterTries))
-	}
+	assert.Equal(t, len(chapterTries), 5, "%d first tries", len(chapterTries))
 	for chapter := range chapterTries {
 		try, err := newTry(chapter)
-		if err != nil || try == nil || try.Take.Lab() == "" {
-			t.Fatalf("chapter %d: %+v, %v", chapter, try, err)
-		}
-		if !slices.IsSortedFunc(try.Steps, func(a, b step) int { return cmp.Compare(a.Seq, b.Seq) }) {
-			t.Errorf("chapter %d: %+v", chapter, try.Steps)
-		}
+		require.True(t, err == nil && try != nil && try.Take.Lab() != "", "chapter %d: %+v, %v", chapter, try, err)
+		assert.True(t, slices.IsSortedFunc(try.Steps, func(a, b step) int { return cmp.Compare(a.Seq, b.Seq) }),
+			"chapter %d: %+v", chapter, try.Steps)
 		var out strings.Builder
-		if err := miniStage(&figure{act: *try, Try: try, picture: &fold.Resource{}}).Render(t.Context(), &out); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, miniStage(&figure{act: *try, Try: try, picture: &fold.Resource{}}).Render(t.Context(), &out))
 		if want := `data-lab="` + try.Take.Lab() + `"`; strings.Count(out.String(), want) != 2*len(try.Steps) {
 			t.Errorf("chapter %d does not say of each step that it is of the lab %s", chapter, try.Take.Lab())
 		}
@@ -104,13 +85,9 @@ func TestAFirstTryIsToldInOrder(t *testing.T) {
 
 func TestTheKeyMomentIsATruePicture(t *testing.T) {
 	b, err := text.New(chapters.FS(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := newFigure(b.Chapter("06-cacher"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	full := 0
 	for _, q := range f.queues() {
 		if q.Cap > 0 && q.Len == q.Cap {
@@ -126,15 +103,11 @@ func TestTheKeyMomentIsATruePicture(t *testing.T) {
 // chapters about waiting show a moment at which several things wait.
 func TestFiguresTellInOrder(t *testing.T) {
 	b, err := text.New(chapters.FS(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	waiting := map[int]string{10: "fifo", 12: "pending"}
 	for _, chapter := range b.Chapters {
 		f, err := newFigure(chapter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i := 1; i < len(f.Steps); i++ {
 			if f.Steps[i].Seq <= f.Steps[i-1].Seq {
 				t.Errorf("%s: step %+v comes before %+v", chapter.Folder, f.Steps[i-1], f.Steps[i])

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/play/lab"
 )
 
@@ -17,13 +19,9 @@ var update = flag.Bool("update", false, "write what is generated from the source
 
 func TestAppendicesAreFresh(t *testing.T) {
 	repo, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	handout, err := handout()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, want := range map[string][]byte{
 		"HANDOUT.md":     handout,
 		"DIFFERENCES.md": differencesPage(repo.Tree),
@@ -31,19 +29,14 @@ func TestAppendicesAreFresh(t *testing.T) {
 	} {
 		file := filepath.Join(root, "docs", name)
 		if *update {
-			if err := os.WriteFile(file, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, want, 0o644))
 			continue
 		}
 		got, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		// A checkout on Windows may have changed the ends of lines.
-		if !bytes.Equal(bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")), want) {
-			t.Errorf("docs/%s is stale: run make generate and commit the result", name)
-		}
+		assert.True(t, bytes.Equal(bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")), want),
+			"docs/%s is stale: run make generate and commit the result", name)
 	}
 }
 

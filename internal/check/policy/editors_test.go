@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // debugged is what a recipe of docs/recipes debugs: a chapter's test, or the program.
@@ -19,9 +22,7 @@ type debugged struct{ folder, args string }
 func recipes(t *testing.T) map[string]debugged {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "recipes", "*.dlv"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recipes, %v", err)
-	}
+	require.True(t, err == nil && len(files) != 0, "no recipes, %v", err)
 	all := make(map[string]debugged)
 	for _, file := range files {
 		_, rest, _ := strings.Cut(read(t, file), "# debug ./")
@@ -35,9 +36,7 @@ func recipes(t *testing.T) map[string]debugged {
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -54,14 +53,11 @@ func mustExist(t *testing.T, of debugged) {
 		return
 	}
 	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(of.folder), "*_test.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s has no tests, %v", of.folder, err)
-	}
+	require.True(t, err == nil && len(files) != 0, "%s has no tests, %v", of.folder, err)
 	name, _, _ := strings.Cut(of.pattern(), "/")
 	declares := func(file string) bool { return strings.Contains(read(t, file), "\nfunc "+name) }
-	if !strings.HasPrefix(name, "Test") || !slices.ContainsFunc(files, declares) {
-		t.Errorf("no test in %s begins with %q", of.folder, name)
-	}
+	assert.True(t, strings.HasPrefix(name, "Test") && slices.ContainsFunc(files, declares),
+		"no test in %s begins with %q", of.folder, name)
 }
 
 func TestVSCodeDebugsEveryRecipe(t *testing.T) {
@@ -78,9 +74,7 @@ func TestVSCodeDebugsEveryRecipe(t *testing.T) {
 		}
 	}
 	for file, into := range map[string]any{"launch.json": &launch, "tasks.json": &tasks} {
-		if err := json.Unmarshal([]byte(read(t, filepath.Join(root, ".vscode", file))), into); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(read(t, filepath.Join(root, ".vscode", file))), into), file)
 	}
 	launched, run := map[string]debugged{}, map[string]string{}
 	for _, each := range launch.Configurations {
@@ -89,10 +83,9 @@ func TestVSCodeDebugsEveryRecipe(t *testing.T) {
 			t.Errorf("%s: %v", each.Name, err)
 		}
 		if name, ok := strings.CutPrefix(each.Name, "recipe: "); ok {
-			if mode := map[bool]string{true: "debug", false: "test"}[folder == "cmd/viz"]; each.Type != "go" ||
-				each.Request != "launch" || each.Mode != mode {
-				t.Fatalf("%s does not launch what the recipe debugs: %+v", each.Name, each)
-			}
+			mode := map[bool]string{true: "debug", false: "test"}[folder == "cmd/viz"]
+			require.True(t, each.Type == "go" && each.Request == "launch" && each.Mode == mode,
+				"%s does not launch what the recipe debugs: %+v", each.Name, each)
 			launched[name] = debugged{folder, strings.Join(each.Args, " ")}
 		}
 	}
@@ -111,9 +104,8 @@ func TestVSCodeDebugsEveryRecipe(t *testing.T) {
 			t.Errorf("tasks.json, %s: got %q, want %q", name, run[name], command)
 		}
 	}
-	if len(launched) != len(all) || len(run) != len(all) {
-		t.Errorf("%d launch configurations and %d tasks for %d recipes", len(launched), len(run), len(all))
-	}
+	assert.True(t, len(launched) == len(all) && len(run) == len(all),
+		"%d launch configurations and %d tasks for %d recipes", len(launched), len(run), len(all))
 }
 
 func TestGoLandDebugsEveryRecipe(t *testing.T) {
@@ -130,19 +122,14 @@ func TestGoLandDebugsEveryRecipe(t *testing.T) {
 		} `xml:"configuration"`
 	}
 	files, err := filepath.Glob(filepath.Join(root, ".run", "*.run.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := map[string]debugged{}
 	for _, file := range files {
 		var parsed component
-		if err := xml.Unmarshal([]byte(read(t, file)), &parsed); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		require.NoError(t, xml.Unmarshal([]byte(read(t, file)), &parsed), file)
 		folder := strings.TrimPrefix(parsed.Configuration.Package.Value, Module+"/")
-		if _, err := os.Stat(filepath.Join(root, folder)); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
+		_, err := os.Stat(filepath.Join(root, folder))
+		assert.NoError(t, err, file)
 		if name, ok := strings.CutPrefix(parsed.Configuration.Name, "recipe: "); ok {
 			found[name] = debugged{folder, parsed.Configuration.Args.Value}
 			if parsed.Configuration.Type == "GoTestRunConfiguration" {
@@ -156,9 +143,7 @@ func TestGoLandDebugsEveryRecipe(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, found[name], want)
 		}
 	}
-	if len(found) != len(all) {
-		t.Errorf("%d configurations for %d recipes", len(found), len(all))
-	}
+	assert.Equal(t, len(found), len(all), "%d configurations for %d recipes", len(found), len(all))
 }
 
 // TestEveryRecipeHasABinaryOfItsOwn: two that run at once in one checkout do not overwrite each other.
@@ -170,27 +155,19 @@ func TestEveryRecipeHasABinaryOfItsOwn(t *testing.T) {
 		dry.Dir = root
 		out, err := dry.CombinedOutput()
 		found := binary.FindSubmatch(out)
-		if err != nil || found == nil {
-			t.Fatalf("%s: %v\n%s", name, err, out)
-		}
+		require.True(t, err == nil && found != nil, "%s: %v\n%s", name, err, out)
 		file := string(found[1])
-		if other := built[file]; other != "" {
-			t.Errorf("%s and %s are both built as %s", name, other, file)
-		}
+		other := built[file]
+		assert.Equal(t, other, "", "%s and %s are both built as %s", name, other, file)
 		built[file] = name
-		if !strings.Contains(string(out), "exec "+file+" ") {
-			t.Errorf("%s: the debugger is not given %s:\n%s", name, file, out)
-		}
+		assert.True(t, strings.Contains(string(out), "exec "+file+" "),
+			"%s: the debugger is not given %s:\n%s", name, file, out)
 	}
 }
 
 // TestVSCodeIsToldOfItsExtension: without it no launch configuration of ours starts.
 func TestVSCodeIsToldOfItsExtension(t *testing.T) {
 	var file struct{ Recommendations []string }
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, ".vscode", "extensions.json"))), &file); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(file.Recommendations, []string{"golang.go"}) {
-		t.Errorf("it recommends %v", file.Recommendations)
-	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, filepath.Join(root, ".vscode", "extensions.json"))), &file))
+	assert.EqualSlices(t, file.Recommendations, []string{"golang.go"}, "it recommends")
 }

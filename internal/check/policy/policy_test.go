@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -26,9 +28,7 @@ var all = append(slices.Clone(Rules), Rule{"links lead to headings", deadAnchors
 
 func TestTheHouseRulesAreKept(t *testing.T) {
 	repo, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, rule := range all {
 		t.Run(rule.Name, func(t *testing.T) {
 			for _, fault := range rule.Check(repo) {
@@ -87,9 +87,7 @@ func seeded(t *testing.T, change map[string]string) *Repo {
 		}
 	}
 	repo, err := Open(fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return repo
 }
 
@@ -189,9 +187,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 				t.Errorf("the sound repository has a fault: %s", fault)
 			}
 			faults := rule.Check(seeded(t, test.change))
-			if len(faults) != 1 || faults[0].String() != test.want {
-				t.Errorf("got %v\nwant %s", faults, test.want)
-			}
+			assert.True(t, len(faults) == 1 && faults[0].String() == test.want, "got %v\nwant %s", faults, test.want)
 			found[test.rule] = true
 		})
 	}
@@ -205,9 +201,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 func ruleNamed(t *testing.T, name string) Rule {
 	t.Helper()
 	i := slices.IndexFunc(all, func(rule Rule) bool { return rule.Name == name })
-	if i < 0 {
-		t.Fatalf("there is no rule %q", name)
-	}
+	require.True(t, i >= 0, "there is no rule %q", name)
 	return all[i]
 }
 
@@ -260,9 +254,7 @@ func TestAMomentThatIsNotOneLineIsFound(t *testing.T) {
 			for _, fault := range momentFaults(seeded(t, test.change), test.infos) {
 				got = append(got, fault.String())
 			}
-			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
-				t.Errorf("got %q\nwant %q", got, test.want)
-			}
+			assert.Equal(t, strings.Join(got, "\n"), strings.Join(test.want, "\n"), "got %q\nwant %q", got, test.want)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/takes"
 )
@@ -14,11 +16,8 @@ import (
 func TestRecordingsAreFresh(t *testing.T) {
 	for _, take := range slices.Concat(takes.All, takes.Stories) {
 		rec, err := recording.Read(t.Context(), bytes.NewReader(take.File()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rec.Header.Points != recording.PointsHash() {
-			t.Errorf("%s: written with another table of points: run make recordings and commit the result", take.Name)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, rec.Header.Points, recording.PointsHash(),
+			"%s: written with another table of points: run make recordings and commit the result", take.Name)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // symbolLink is a link from a document to a symbol of a chapter:
@@ -42,9 +45,7 @@ func relink(repo *Repo, name, text string) (string, []Fault) {
 
 func TestLinksToSymbolsAreFresh(t *testing.T) {
 	repo, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	texts, _ := repo.texts("docs/*.md")
 	for name, text := range texts {
 		now := strings.ReplaceAll(text, "\r\n", "\n")
@@ -59,9 +60,7 @@ func TestLinksToSymbolsAreFresh(t *testing.T) {
 			t.Errorf("%s links to a symbol where it was declared before: run make generate and commit the result", name)
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(root, name), []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(want), 0o644))
 	}
 }
 
@@ -69,10 +68,7 @@ func TestALinkFollowsItsSymbol(t *testing.T) {
 	repo := seeded(t, nil)
 	got, faults := relink(repo, "docs/WHERE.md", "Who? [Store](../chapters/01-storage/old.go), "+
 		"[Gone](../chapters/01-storage/store.go)\n")
-	if want := "Who? [Store](../chapters/01-storage/store.go), [Gone](../chapters/01-storage/store.go)\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if len(faults) != 1 || !strings.Contains(faults[0].String(), "Gone is not declared") {
-		t.Errorf("faults: got %v, want one, of Gone", faults)
-	}
+	assert.Equal(t, got, "Who? [Store](../chapters/01-storage/store.go), [Gone](../chapters/01-storage/store.go)\n")
+	assert.True(t, len(faults) == 1 && strings.Contains(faults[0].String(), "Gone is not declared"),
+		"faults: got %v, want one, of Gone", faults)
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
 )
 
 var (
@@ -78,14 +80,12 @@ func TestEveryReadersShellUnderstandsTheCommands(t *testing.T) {
 		"kubectl get pods\n> -w | head":                            1,
 	} {
 		page := "```console\n$ " + command + "\nprints | grep\n```\n\n```console linux\n$ seq 2\n```\n"
-		if got := typedFaults("READS.md", page); len(got) != want {
-			t.Errorf("%s: got %v, want %d", command, got, want)
-		}
+		got := typedFaults("READS.md", page)
+		assert.Equal(t, len(got), want, "%s: got %v, want %d", command, got, want)
 	}
 	for command, says := range map[string]string{"make debug-viz": "Without `make`, type what it runs.",
 		"curl -s http://127.0.0.1:8080": "(In PowerShell, `curl` is `curl.exe`.)"} {
-		if got := typedFaults("README.md", says+"\n\n```console\n$ "+command+"\n```\n"); len(got) != 0 {
-			t.Errorf("%s, and the page says so: got %v", command, got)
-		}
+		got := typedFaults("README.md", says+"\n\n```console\n$ "+command+"\n```\n")
+		assert.Equal(t, len(got), 0, "%s, and the page says so: got %v", command, got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
 )
 
 var (
@@ -24,9 +26,7 @@ func TestSymptomsNameMetricsThatExist(t *testing.T) {
 	page := read(t, filepath.Join(root, "docs", "SYMPTOMS.md"))
 	has := func(name string) bool { return strings.Contains(sources.String(), `"`+name+`"`) }
 	named := ourMetric.FindAllStringSubmatch(page, -1)
-	if len(named) < 10 {
-		t.Errorf("only %d metrics are named", len(named))
-	}
+	assert.True(t, len(named) >= 10, "only %d metrics are named", len(named))
 	for _, each := range named {
 		if !has(each[1]) {
 			t.Errorf("%s is not at /metrics", each[1])

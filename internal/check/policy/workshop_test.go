@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/lab"
 	"listwatch/internal/play/scenario"
@@ -141,9 +143,8 @@ func nameFaults(page string) (faults []string) {
 func TestTheHalfDayHoldsTogether(t *testing.T) {
 	workshop, answers := read(t, filepath.Join(root, "docs", "WORKSHOP.md")), read(t, filepath.Join(root, "docs",
 		"ANSWERS.md"))
-	if got := len(blockHeading.FindAllString(workshop, -1)); got < 8 {
-		t.Fatalf("got %d blocks", got)
-	}
+	got := len(blockHeading.FindAllString(workshop, -1))
+	require.True(t, got >= 8, "got %d blocks", got)
 	faults := slices.Concat(clockFaults(workshop), answerFaults(workshop, answers), nameFaults(workshop))
 	for _, each := range faults {
 		t.Error(each)
@@ -167,16 +168,12 @@ func TestTheHalfDayHoldsTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seeded := strings.Replace(workshop, seed.old, seed.new, 1)
 			got := slices.Concat(clockFaults(seeded), answerFaults(seeded, answers), nameFaults(seeded))
-			if !slices.Contains(got, seed.want) {
-				t.Errorf("got %q, want %q among them", got, seed.want)
-			}
+			assert.True(t, slices.Contains(got, seed.want), "got %q, want %q among them", got, seed.want)
 		})
 	}
 	t.Run("a record that is not", func(t *testing.T) {
 		seeded := strings.Replace(answers, "`StoreUpdate`", "`StoreUpdated`", 1)
-		if got := answerFaults(workshop, seeded); !slices.Equal(got, []string{"3d: there is no record StoreUpdated"}) {
-			t.Errorf("got %q", got)
-		}
+		assert.EqualSlices(t, answerFaults(workshop, seeded), []string{"3d: there is no record StoreUpdated"})
 	})
 }
 

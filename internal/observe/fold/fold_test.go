@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -42,24 +44,18 @@ func TestOpenMakesASubjectAppearAndCloseMakesItVanish(t *testing.T) {
 	)
 	pods := folded(opened).Resources["pods"]
 	w1 := pods.Subjects["w1"]
-	if w1 == nil || w1.Kind != "watcher" || w1.Vars["capacity"] != 10 {
-		t.Fatalf("w1 after it opened: got %+v, want a watcher of capacity 10", w1)
-	}
+	require.True(t, w1 != nil && w1.Kind == "watcher" && w1.Vars["capacity"] == 10,
+		"w1 after it opened: got %+v, want a watcher of capacity 10", w1)
 	want := &Queue{Len: 1, Cap: 10, Sent: 1, High: 1, Tokens: []Token{{Type: "ADDED", Key: "/registry/pods/default/a",
 		RV: 8}}}
-	if diff := cmp.Diff(want, w1.Queues["input"]); diff != "" {
-		t.Errorf("input (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, w1.Queues["input"], want, "input")
 	closed := in(append(opened, rec(probe.WatcherRemoved, "w1", "", "", 0),
 		rec(probe.ResultReceived, "w1", "ADDED", "/registry/pods/default/a", 8, 0, 10),
 		rec(probe.WireClosed, "w1", "", "", 0))...)
 	pods = folded(closed).Resources["pods"]
-	if len(pods.Subjects) != 0 {
-		t.Errorf("subjects after w1 closed and was still spoken of: got %v, want none", pods.Subjects)
-	}
-	if got := pods.Stations["wire"].Count; got != 2 {
-		t.Errorf("moments at the wire: got %d, want 2: late words still count for the station", got)
-	}
+	assert.Equal(t, len(pods.Subjects), 0,
+		"subjects after w1 closed and was still spoken of: got %v, want none", pods.Subjects)
+	assert.Equal(t, pods.Stations["wire"].Count, 2, "moments at the wire")
 }
 
 func TestAReceiveWrittenDownBeforeItsSendTakesThatSend(t *testing.T) {
@@ -69,9 +65,7 @@ func TestAReceiveWrittenDownBeforeItsSendTakesThatSend(t *testing.T) {
 		rec(probe.IncomingSent, "cacher", "ADDED", "b", 2, 1, 100),
 	))
 	want := &Queue{Len: 1, Cap: 100, Sent: 2, Received: 1, High: 1, Tokens: []Token{{Type: "ADDED", Key: "b", RV: 2}}}
-	if diff := cmp.Diff(want, s.Resources["pods"].Subjects["cacher"].Queues["incoming"]); diff != "" {
-		t.Errorf("incoming (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, s.Resources["pods"].Subjects["cacher"].Queues["incoming"], want, "incoming")
 }
 
 // TestAChannelNeverHoldsMoreThanItsCapacity: the send of one more proves that one was taken, in whichever order sender
@@ -92,9 +86,8 @@ func TestAChannelNeverHoldsMoreThanItsCapacity(t *testing.T) {
 		t.Errorf("after the receive was reported, too: got %+v, want ten from b on", q)
 	}
 	records = append(records, rec(probe.InputReceived, "w1", "ADDED", "b", 2, 9, 10))
-	if q := input(); q.Len != 9 || q.Tokens[0].Key != "c" {
-		t.Errorf("after another receive: got %+v, want nine from c on", q)
-	}
+	q := input()
+	assert.True(t, q.Len == 9 && q.Tokens[0].Key == "c", "after another receive: got %+v, want nine from c on", q)
 }
 
 func TestAShelfThatIsRecountedKnowsItsObjectsAgain(t *testing.T) {
@@ -109,9 +102,7 @@ func TestAShelfThatIsRecountedKnowsItsObjectsAgain(t *testing.T) {
 		{Key: "/registry/pods/default/a", RV: 2, Seq: 3}, {Key: "/registry/pods/default/b", Type: "MODIFIED", RV: 6,
 			Seq: 2}, {Key: "/registry/pods/default/c", RV: 7, Seq: 5},
 	}}
-	if diff := cmp.Diff(want, folded(in(records...)).Resources["pods"].Shelves["store/cacher"]); diff != "" {
-		t.Errorf("the store's shelf (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, folded(in(records...)).Resources["pods"].Shelves["store/cacher"], want, "the store's shelf")
 }
 
 func TestAQueueUnderALockHasTheLengthItSays(t *testing.T) {
@@ -123,9 +114,7 @@ func TestAQueueUnderALockHasTheLengthItSays(t *testing.T) {
 		rec(probe.FIFOPopped, "informer", "Added", "default/a", 1, 1, 0), // a batch of two
 	))
 	want := &Queue{Len: 1, Sent: 3, Received: 2, High: 3, Tokens: []Token{{Type: "Added", Key: "default/c", RV: 4}}}
-	if diff := cmp.Diff(want, s.Resources["pods"].Subjects["informer"].Queues["fifo"]); diff != "" {
-		t.Errorf("fifo (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, s.Resources["pods"].Subjects["informer"].Queues["fifo"], want, "fifo")
 }
 
 func TestTheCachersReflectorTakesFromTheYoungestWatchChan(t *testing.T) {
@@ -138,12 +127,9 @@ func TestTheCachersReflectorTakesFromTheYoungestWatchChan(t *testing.T) {
 		rec(probe.ReflectorReceived, "cacher", "ADDED", "a", 2),
 	))
 	pods := s.Resources["pods"]
-	if got := pods.Subjects["etcd3-10"].Queues["etcd3-result"]; got.Len != 1 || got.Tokens[0].Key != "b" {
-		t.Errorf("result of the youngest: got %+v, want b alone", got)
-	}
-	if got := pods.Subjects["etcd3-9"].Queues["etcd3-result"]; got != nil {
-		t.Errorf("result of the older: got %+v, want it untouched", got)
-	}
+	got := pods.Subjects["etcd3-10"].Queues["etcd3-result"]
+	assert.True(t, got.Len == 1 && got.Tokens[0].Key == "b", "result of the youngest: got %+v, want b alone", got)
+	assert.Equal(t, pods.Subjects["etcd3-9"].Queues["etcd3-result"], nil, "result of the older")
 }
 
 func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
@@ -159,9 +145,7 @@ func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
 		{Pos: 1, T: 2 * ms, Type: "ADDED", Key: "b", RV: 7},
 		{Pos: 2, T: 3 * ms, Type: "DELETED", Key: "a", RV: 8},
 	}}
-	if diff := cmp.Diff(want, s.Resources["pods"].Ring); diff != "" {
-		t.Errorf("ring (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, s.Resources["pods"].Ring, want, "ring")
 }
 
 func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
@@ -175,9 +159,7 @@ func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
 		rec(probe.IndexerUpdated, "informer", "BOOKMARK", "", 9, 1),
 	))
 	want := &Shelf{N: 1, Rows: []Row{{Key: "default/a", Type: "Updated", RV: 3, Seq: 5}}}
-	if diff := cmp.Diff(want, s.Resources["pods"].Shelves["indexer/informer"]); diff != "" {
-		t.Errorf("indexer (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, s.Resources["pods"].Shelves["indexer/informer"], want, "indexer")
 }
 
 func TestAGapIsCountedAndWhatItHidIsForgotten(t *testing.T) {
@@ -192,28 +174,19 @@ func TestAGapIsCountedAndWhatItHidIsForgotten(t *testing.T) {
 		records[2+i].Seq += 40
 	}
 	s := folded(records)
-	if s.Lost != 40 {
-		t.Errorf("lost: got %d, want 40", s.Lost)
-	}
+	assert.Equal(t, s.Lost, 40, "lost")
 	pods := s.Resources["pods"]
-	if got := pods.Subjects["w1"].Queues["input"]; got.Len != 1 || got.Tokens[0].Key != "b" {
-		t.Errorf("input of w1: got %+v, want what came after the gap", got)
-	}
-	if pods.Subjects["w2"] == nil {
-		t.Errorf("w2, whose opening was lost and which is sent events, does not appear")
-	}
-	if pods.Subjects["w3"] != nil {
-		t.Errorf("w3, from which only a receive is known, appears")
-	}
+	got := pods.Subjects["w1"].Queues["input"]
+	assert.True(t, got.Len == 1 && got.Tokens[0].Key == "b", "input of w1: got %+v, want what came after the gap", got)
+	assert.True(t, pods.Subjects["w2"] != nil, "w2, whose opening was lost and which is sent events, does not appear")
+	assert.Equal(t, pods.Subjects["w3"], nil, "w3, from which only a receive is known, appears")
 }
 
 func TestTextsOfOthersAreCutAndValid(t *testing.T) {
 	r := rec(probe.ReflectorWatchEnded, "informer", "", "", 0)
 	r.Text = strings.Repeat("ä", 500) + "\xff"
 	got := folded(in(r)).Resources["pods"].Stations["reflector"].Last.Text
-	if got != strings.Repeat("ä", maxText) {
-		t.Errorf("got %d bytes, want %d times ä", len(got), maxText)
-	}
+	assert.Equal(t, got, strings.Repeat("ä", maxText), "got %d bytes, want %d times ä", len(got), maxText)
 }
 
 // history draws a random, legal history of a machine with several watchers, a FIFO, a ring and a workqueue.
@@ -244,9 +217,7 @@ func TestAnySplitIntoBatchesGivesTheSameState(t *testing.T) {
 			got.Apply(rest[:n]) // a batch that comes twice changes nothing
 			rest = rest[n:]
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("state (-whole +batches):\n%s", diff)
-		}
+		require.Equal(t, cmp.Diff(want, got), "", "state (-whole +batches):\n")
 	})
 }
 
@@ -269,13 +240,9 @@ func TestARecordThatWasWrittenFoldsTheSame(t *testing.T) {
 		got := New()
 		for i := range records {
 			written := AppendRecord(nil, &records[i])
-			if !json.Valid(written) {
-				t.Fatalf("not JSON: %s", written)
-			}
+			require.True(t, json.Valid(written), "not JSON: %s", written)
 			r, err := ReadRecord(written)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got.Apply([]probe.Record{r})
 		}
 		if want := folded(records); got.Hash() != want.Hash() {
@@ -318,24 +285,18 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 		}
 		one := shuffled(rapid.Uint64().Draw(t, "one order"))
 		other := shuffled(rapid.Uint64().Draw(t, "other order"))
-		if diff := cmp.Diff(one, other); diff != "" {
-			t.Fatalf("queue (-one order +other order):\n%s", diff)
-		}
-		if one.Len != int64(n-taken) {
-			t.Fatalf("len: got %d, want %d", one.Len, n-taken)
-		}
+		require.Equal(t, cmp.Diff(one, other), "", "queue (-one order +other order):\n")
+		require.Equal(t, one.Len, int64(n-taken), "len: got %d, want %d", one.Len, n-taken)
 		for i, token := range one.Tokens {
-			if want := uint64(n - len(one.Tokens) + i + 1); token.RV != want {
-				t.Fatalf("token %d: got rv %d, want %d", i, token.RV, want)
-			}
+			want := uint64(n - len(one.Tokens) + i + 1)
+			require.Equal(t, token.RV, want, "token %d: got rv %d, want %d", i, token.RV, want)
 		}
 	})
 }
 
 func TestUnknownPointsInARecordingAreAnError(t *testing.T) {
-	if _, err := ReadRecord([]byte(`{"seq":1,"point":"NoSuchPoint"}`)); err == nil {
-		t.Error("got nil, want an error that names the point")
-	}
+	_, err := ReadRecord([]byte(`{"seq":1,"point":"NoSuchPoint"}`))
+	assert.True(t, err != nil, "got nil, want an error that names the point")
 }
 
 // TestAPictureThatSaysLittleIsFoldedOn: a keyframe may have been written by an earlier version, or by hand.
@@ -346,9 +307,7 @@ func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 		`{"resources":{"pods":{"subjects":{"w1":{"kind":"watcher","queues":{"input":null,"result":{}}}}}}}`,
 	} {
 		s, err := Read([]byte(written))
-		if err != nil {
-			t.Fatalf("%s: %v", written, err)
-		}
+		require.NoError(t, err, written)
 		var all []probe.Record
 		for _, point := range probe.Points() {
 			for _, subject := range []string{"w1", "w2", "cacher", ""} {
@@ -363,7 +322,6 @@ func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 			t.Errorf("%s: something is missing: %s", written, s.Canonical())
 		}
 	}
-	if _, err := Read([]byte(`{"seq":9007199254740993}`)); err == nil {
-		t.Error("a record beyond 2^53 is not a number that the page can have")
-	}
+	_, err := Read([]byte(`{"seq":9007199254740993}`))
+	assert.True(t, err != nil, "a record beyond 2^53 is not a number that the page can have")
 }

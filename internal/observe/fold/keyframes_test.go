@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -19,12 +21,8 @@ func at(t *rapid.T, k *Keyframes, records []probe.Record, seq uint64) *State {
 		t.Fatalf("no keyframe at %d; the oldest is %d", seq, k.Oldest())
 	}
 	state, err := Read(frame.State)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if state.Seq != frame.Seq {
-		t.Fatalf("keyframe %d holds the state %d", frame.Seq, state.Seq)
-	}
+	require.NoError(t, err)
+	require.Equal(t, state.Seq, frame.Seq, "keyframe %d holds the state", frame.Seq)
 	for i := range records {
 		if r := records[i : i+1]; r[0].Seq > frame.Seq && r[0].Seq <= seq {
 			state.Apply(r)
@@ -48,9 +46,7 @@ func TestAKeyframeAndItsTailAreTheWholeFoldAtAnyCursor(t *testing.T) {
 			k.Fold(state, rest[:n]) // a batch that comes twice changes nothing
 			rest = rest[n:]
 		}
-		if diff := cmp.Diff(folded(records), state); diff != "" {
-			t.Fatalf("state (-whole +with keyframes):\n%s", diff)
-		}
+		require.Equal(t, cmp.Diff(folded(records), state), "", "state (-whole +with keyframes):\n")
 		for range 5 {
 			cursor := rapid.IntRange(0, len(records)).Draw(t, "cursor")
 			if cursor == 0 && len(records) == 0 {
@@ -82,9 +78,8 @@ func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
 				r.Seq, r.Time = uint64(i+1), time.Duration(i)*test.pace
 				k.Fold(s, []probe.Record{r})
 			}
-			if n := len(k.frames); n < test.want-1 || n > test.want+1 {
-				t.Errorf("got %d keyframes, want about %d", n, test.want)
-			}
+			n := len(k.frames)
+			assert.True(t, n >= test.want-1 && n <= test.want+1, "got %d keyframes, want about %d", n, test.want)
 		})
 	}
 }
@@ -108,9 +103,8 @@ func TestKeyframesAreBoundedInBytes(t *testing.T) {
 	for _, frame := range k.frames {
 		bytes += len(frame.State)
 	}
-	if bytes != k.bytes || bytes > maxKeyframes || bytes < maxKeyframes/3 {
-		t.Errorf("%d bytes, counted as %d; want at most %d", bytes, k.bytes, maxKeyframes)
-	}
+	assert.True(t, bytes == k.bytes && bytes <= maxKeyframes && bytes >= maxKeyframes/3,
+		"%d bytes, counted as %d; want at most %d", bytes, k.bytes, maxKeyframes)
 	if k.frames[0].Seq != 0 || k.newest().Seq != 1000 {
 		t.Errorf("the pictures are of %d to %d, want 0 to 1000", k.frames[0].Seq, k.newest().Seq)
 	}
@@ -126,12 +120,9 @@ func TestWhatTheLogHasLostCannotBeHadAgain(t *testing.T) {
 	s := New()
 	k.Fold(s, records)
 	k.Forget(35)
-	if _, ok := k.At(39); ok {
-		t.Errorf("there is a keyframe at 39, and the oldest record is 35: the one after 40 is the first of use")
-	}
-	if got := k.Oldest(); got != 40 {
-		t.Errorf("oldest: got %d, want 40", got)
-	}
+	_, ok := k.At(39)
+	assert.False(t, ok, "there is a keyframe at 39, and the oldest record is 35: the one after 40 is the first of use")
+	assert.Equal(t, k.Oldest(), 40, "oldest")
 	gap := rec(probe.TxnCommitted, "", "ADDED", "a", 7)
 	gap.Seq = 500
 	k.Fold(s, []probe.Record{gap})

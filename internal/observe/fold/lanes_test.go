@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"pgregory.net/rapid"
 )
@@ -18,9 +19,8 @@ func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		loud, quiet := happened(seed, 0), happened(seed, 1)
 		for _, point := range []string{"InputSent", "InputReceived", "ResultSent", "ResultReceived"} {
-			if got, want := quiet.Points[point], loud.Points[point]; got != want {
-				t.Fatalf("%s: got %d, want %d", point, got, want)
-			}
+			got, want := quiet.Points[point], loud.Points[point]
+			require.Equal(t, got, want, point)
 		}
 		for id, want := range loud.Subjects {
 			for name, queue := range want.Queues {
@@ -32,9 +32,8 @@ func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
 			}
 		}
 		for _, key := range []string{"ResultBlocked w1", "ResultBlocked w2", "ResultBlocked w3"} {
-			if got, want := len(quiet.Waits[key]), len(loud.Waits[key]); got != want {
-				t.Fatalf("%s: got %d waits, want %d", key, got, want)
-			}
+			got, want := len(quiet.Waits[key]), len(loud.Waits[key])
+			require.Equal(t, got, want, "%s: got %d waits, want %d", key, got, want)
 		}
 	})
 }

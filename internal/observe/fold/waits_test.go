@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 )
 
@@ -28,9 +27,7 @@ func TestAWaitSaysWhoWaitsSinceWhenAndWhere(t *testing.T) {
 		Lane: "cacher.dispatchEvents",
 		On:   "input", Type: "ADDED", Key: "a", RV: 7,
 	}}}
-	if diff := cmp.Diff(want, s.Resources["pods"].Waits); diff != "" {
-		t.Errorf("waits (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, s.Resources["pods"].Waits, want, "waits")
 }
 
 func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
@@ -77,9 +74,7 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 			if want == nil {
 				want = map[string]int{}
 			}
-			if diff := cmp.Diff(want, waitsNow(test.records)); diff != "" {
-				t.Errorf("waits (-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, waitsNow(test.records), want, "waits")
 		})
 	}
 }
@@ -90,7 +85,6 @@ func TestAGapEndsWhatIsKnownOfWaits(t *testing.T) {
 		rec(probe.RVAdvanced, "cacher", "", "", 8),
 	)
 	records[1].Seq += 10
-	if got := waitsNow(records); len(got) != 0 {
-		t.Errorf("waits after a gap: got %v, want none", got)
-	}
+	got := waitsNow(records)
+	assert.Equal(t, len(got), 0, "waits after a gap: got %v, want none", got)
 }

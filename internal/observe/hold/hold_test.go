@@ -10,7 +10,9 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/observe/worldclock"
@@ -86,9 +88,8 @@ func TestAHeldWorldLosesNoTime(t *testing.T) {
 		if f.log.Last() != 3 {
 			t.Errorf("half a second later: %d records, want the third, which was half a second away", f.log.Last())
 		}
-		if s := f.Status(); !s.Usual() {
-			t.Errorf("status: %+v", s)
-		}
+		s := f.Status()
+		assert.True(t, s.Usual(), "status: %+v", s)
 	})
 }
 
@@ -111,24 +112,18 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 			got.Says != "w1 takes ADDED default/a at 1 from its input." {
 			t.Errorf("waiting: %+v", got)
 		}
-		if n := f.Step(probe.Hop{Key: "default/b"}); n != 0 {
-			t.Errorf("%d passed with an object that does not exist", n)
-		}
-		if n := f.Step(probe.Hop{Key: "default/a"}); n != 1 {
-			t.Errorf("%d passed, want 1", n)
-		}
+		n := f.Step(probe.Hop{Key: "default/b"})
+		assert.Equal(t, n, 0, "%d passed with an object that does not exist", n)
+		n = f.Step(probe.Hop{Key: "default/a"})
+		assert.Equal(t, n, 1, "%d passed, want 1", n)
 		synctest.Wait()
 		if f.log.Last() != 2 {
 			t.Errorf("after the hop %d records, want 2: it missed ticks, as anybody who is slow", f.log.Last())
 		}
 		f.SetPaused(true)
-		if !f.Status().Clock.Paused {
-			t.Error("the clock of the held world does not stop")
-		}
+		assert.True(t, f.Status().Clock.Paused, "the clock of the held world does not stop")
 		f.Release()
-		if f.Status().Clock.Paused {
-			t.Error("released, the clock stands: it had only been stopped by the hold")
-		}
+		assert.False(t, f.Status().Clock.Paused, "released, the clock stands: it had only been stopped by the hold")
 	})
 }
 
@@ -138,17 +133,14 @@ func TestAClockThatWasStoppedBeforeStaysSo(t *testing.T) {
 		f.SetPaused(true)
 		f.Hold(0)
 		f.Release()
-		if !f.Status().Clock.Paused {
-			t.Error("released, the clock runs")
-		}
+		assert.True(t, f.Status().Clock.Paused, "released, the clock runs")
 		f.Advance(3 * time.Second)
 		synctest.Wait()
 		if f.log.Last() != 3 {
 			t.Errorf("three seconds moved by hand gave %d records", f.log.Last())
 		}
-		if due, ok := f.AdvanceToNext(); !ok || !strings.Contains(due.Who, "work") {
-			t.Errorf("the next timer: %+v, %v", due, ok)
-		}
+		due, ok := f.AdvanceToNext()
+		assert.True(t, ok && strings.Contains(due.Who, "work"), "the next timer: %+v, %v", due, ok)
 		synctest.Wait()
 		if f.log.Last() != 4 {
 			t.Errorf("the next timer gave %d records, want 4", f.log.Last())
@@ -159,18 +151,13 @@ func TestAClockThatWasStoppedBeforeStaysSo(t *testing.T) {
 func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
-		if err := f.SetSpeed(0.001); err != nil {
-			t.Fatal(err)
-		}
-		if f.SetSpeed(11) == nil {
-			t.Error("speed 11 is accepted")
-		}
+		require.NoError(t, f.SetSpeed(0.001))
+		assert.True(t, f.SetSpeed(11) != nil, "speed 11 is accepted")
 		f.Hold(0)
 		began := f.patience.Now()
 		time.Sleep(3 * time.Second)
-		if got := f.patience.Since(began); got != 3*time.Second {
-			t.Errorf("beside a held world the patience is %v on after 3s", got)
-		}
+		got := f.patience.Since(began)
+		assert.Equal(t, got, 3*time.Second, "beside a held world the patience is %v on after 3s", got)
 		f.Advance(10 * time.Second)
 		if got := f.patience.Since(began); got < 13*time.Second || got > 14*time.Second {
 			t.Errorf("moved by ten seconds it is %v on, want 13s", got)
@@ -178,9 +165,8 @@ func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
 		_ = f.SetSpeed(10)
 		began = f.patience.Now()
 		time.Sleep(time.Second)
-		if got := f.patience.Since(began); got != 10*time.Second {
-			t.Errorf("at speed 10 it is %v on after a second", got)
-		}
+		got = f.patience.Since(began)
+		assert.Equal(t, got, 10*time.Second, "at speed 10 it is %v on after a second", got)
 	})
 }
 
@@ -190,37 +176,26 @@ func TestTheWatchdogLetsGoWhenNobodyIsThere(t *testing.T) {
 		leave := f.Attend()
 		f.Hold(15 * time.Second)
 		time.Sleep(time.Hour)
-		if !f.Status().Held {
-			t.Fatal("it was let go although a page was open")
-		}
+		require.True(t, f.Status().Held, "it was let go although a page was open")
 		leave()
 		time.Sleep(14 * time.Second)
-		if !f.Status().Held {
-			t.Error("it was let go too early")
-		}
+		assert.True(t, f.Status().Held, "it was let go too early")
 		back := f.Attend() // a page that is reloaded
 		time.Sleep(time.Minute)
-		if !f.Status().Held {
-			t.Error("it was let go although the page came back")
-		}
+		assert.True(t, f.Status().Held, "it was let go although the page came back")
 		back()
 		time.Sleep(17 * time.Second)
 		s := f.Status()
-		if s.Held || s.Clock.Paused || !strings.Contains(s.LetGo, "no page was open for 1") || s.Usual() {
-			t.Errorf("status: %+v", s)
-		}
-		if len(f.said) != 1 || f.said[0] != s.LetGo {
-			t.Errorf("said: %q", f.said)
-		}
+		assert.True(t, !s.Held && !s.Clock.Paused && strings.Contains(s.LetGo, "no page was open for 1") && !s.Usual(),
+			"status: %+v", s)
+		assert.True(t, len(f.said) == 1 && f.said[0] == s.LetGo, "said: %q", f.said)
 		f.Hold(0)
 		if s := f.Status(); s.LetGo != "" || s.Unattended != Unattended.String() {
 			t.Errorf("held again: %+v", s)
 		}
 		f.Leave(2 * time.Second)
 		time.Sleep(4 * time.Second)
-		if f.Status().Held {
-			t.Error("the page that held has left, and it is held still")
-		}
+		assert.False(t, f.Status().Held, "the page that held has left, and it is held still")
 	})
 }
 
@@ -229,13 +204,11 @@ func TestTheWatchdogOpensForgottenGates(t *testing.T) {
 		f := start(t)
 		f.HoldAt(probe.Selector{Station: probe.Watcher, Subject: "w1"}, time.Minute)
 		time.Sleep(2 * time.Second)
-		if s := f.Status(); s.Held || len(s.Gates) != 1 || len(s.Waiting) != 1 || s.Clock.Paused {
-			t.Errorf("status: %+v", s)
-		}
+		s := f.Status()
+		assert.True(t, !s.Held && len(s.Gates) == 1 && len(s.Waiting) == 1 && !s.Clock.Paused, "status: %+v", s)
 		time.Sleep(2 * time.Minute)
-		if s := f.Status(); len(s.Gates) != 0 || len(s.Waiting) != 0 || s.LetGo == "" {
-			t.Errorf("two minutes later: %+v", s)
-		}
+		s = f.Status()
+		assert.True(t, len(s.Gates) == 0 && len(s.Waiting) == 0 && s.LetGo != "", "two minutes later: %+v", s)
 	})
 }
 
@@ -247,14 +220,12 @@ func TestAGateOfItsOwnOutlastsTheHold(t *testing.T) {
 		f.Release()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if s := f.Status(); s.Held || len(s.Gates) != 1 || len(s.Waiting) != 1 {
-			t.Errorf("the world was let go: %+v", s)
-		}
+		s := f.Status()
+		assert.True(t, !s.Held && len(s.Gates) == 1 && len(s.Waiting) == 1, "the world was let go: %+v", s)
 		f.Release()
 		synctest.Wait()
-		if s := f.Status(); !s.Usual() || len(s.Waiting) != 0 {
-			t.Errorf("the gates were opened: %+v", s)
-		}
+		s = f.Status()
+		assert.True(t, s.Usual() && len(s.Waiting) == 0, "the gates were opened: %+v", s)
 	})
 }
 
@@ -265,14 +236,10 @@ func TestTheEndLetsEverybodyGoForGood(t *testing.T) {
 		f.SetPaused(false)
 		time.Sleep(2 * time.Second)
 		f.SetPaused(true)
-		if len(f.Status().Waiting) != 1 {
-			t.Fatal("no goroutine is held")
-		}
+		require.Equal(t, len(f.Status().Waiting), 1, "no goroutine is held")
 		f.end() // does not return if the worker stays at the gate
 		f.Hold(0)
-		if f.clock.State().Paused {
-			t.Error("after the end the clock can still be stopped")
-		}
+		assert.False(t, f.clock.State().Paused, "after the end the clock can still be stopped")
 	})
 }
 
@@ -284,13 +251,10 @@ func TestGatesCanBeClosedWhereSomebodyCanBeHeld(t *testing.T) {
 		for _, each := range got {
 			found = found || each == want
 		}
-		if !found {
-			t.Errorf("no gate at %s: %v", want, got)
-		}
+		assert.True(t, found, "no gate at %s: %v", want, got)
 	}
 	for _, each := range got {
-		if each == probe.Ring || each == probe.Store || each == probe.Indexer {
-			t.Errorf("a gate at %s, where everything is told under a lock", each)
-		}
+		assert.True(t, each != probe.Ring && each != probe.Store && each != probe.Indexer,
+			"a gate at %s, where everything is told under a lock", each)
 	}
 }

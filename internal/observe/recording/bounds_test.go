@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/recordingtest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -21,14 +23,12 @@ func TestAGreedyRecordingIsRefusedBeforeItTakesMemory(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			rec, err := Read(t.Context(), bytes.NewReader(file))
-			if err == nil || !strings.Contains(err.Error(), greedy.Refusal) {
-				t.Errorf("a file of %d bytes: got %v, want %q", len(file), err, greedy.Refusal)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), greedy.Refusal),
+				"a file of %d bytes: got %v, want %q", len(file), err, greedy.Refusal)
 			runtime.ReadMemStats(&after)
 			runtime.KeepAlive(rec)
-			if grown := int64(after.Sys - before.Sys); grown > 250<<20 {
-				t.Errorf("it took %d MB more from the system", grown>>20)
-			}
+			grown := int64(after.Sys - before.Sys)
+			assert.True(t, grown <= 250<<20, "it took %d MB more from the system", grown>>20)
 		})
 	}
 }
@@ -40,16 +40,12 @@ func TestTextsAreCutAsThePageCutsThem(t *testing.T) {
 		`{"seq":1,"point":"RingAppend","resource":"`+long+`","subject":"`+long+`","type":"`+long+`","key":"`+long+
 		`","text":"`+long+`"}`)
 	rec, err := Read(t.Context(), bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := strings.Repeat("é", probe.MaxText)
 	r := rec.Records[0]
 	for name, text := range map[string]string{"resource": r.Resource, "subject": r.Subject, "type": r.Type,
 		"key": r.Key, "text": r.Text} {
-		if text != want {
-			t.Errorf("%s: got %d bytes, want %d", name, len(text), len(want))
-		}
+		assert.Equal(t, text, want, "%s: got %d bytes, want %d", name, len(text), len(want))
 	}
 }
 

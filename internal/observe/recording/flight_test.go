@@ -14,7 +14,9 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/rules"
@@ -88,9 +90,7 @@ func (f *flown) live(d time.Duration) {
 
 func (f *flown) files(t *testing.T) []string {
 	files, err := filepath.Glob(filepath.Join(f.dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return files
 }
 
@@ -108,13 +108,9 @@ func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 			t.Fatalf("files %v, told %q, want one file and a line that names it", files, f.lines)
 		}
 		rec, err := Open(t.Context(), files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		header, records, got := rec.Header, rec.Records, rec.Start
-		if !strings.Contains(header.Reason, "w1 does not keep up") {
-			t.Errorf("reason: got %q", header.Reason)
-		}
+		assert.True(t, strings.Contains(header.Reason, "w1 does not keep up"), "reason: got %q", header.Reason)
 		first, last := records[0].Time, records[len(records)-1].Time
 		if first > 30*time.Second || first < 25*time.Second || last < 61*time.Second || last > 63*time.Second {
 			t.Errorf("the recording is of %v to %v, want about 30s before 1m0s and 2s after", first, last)
@@ -140,15 +136,13 @@ func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
 			f.live(40 * time.Second)
 			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 200)
 			f.live(3 * time.Second)
-			if n := len(f.files(t)); n != 1 {
-				t.Errorf("after one fault and an answer 200: %d files, want 1", n)
-			}
+			n := len(f.files(t))
+			assert.Equal(t, n, 1, "after one fault and an answer 200: %d files, want 1", n)
 			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 410)
 			f.live(3 * time.Second)
 		})
-		if n := len(f.files(t)); n != 2 {
-			t.Errorf("after a 410: %d files, want 2", n)
-		}
+		n := len(f.files(t))
+		assert.Equal(t, n, 2, "after a 410: %d files, want 2", n)
 	})
 }
 
@@ -176,9 +170,8 @@ func TestAFileThatCannotBeWrittenIsTold(t *testing.T) {
 			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
 			f.live(4 * time.Second)
 		})
-		if len(f.lines) != 1 || !strings.Contains(f.lines[0], "could not be saved") {
-			t.Errorf("told %q, want that it could not be saved", f.lines)
-		}
+		assert.True(t, len(f.lines) == 1 && strings.Contains(f.lines[0], "could not be saved"),
+			"told %q, want that it could not be saved", f.lines)
 	})
 }
 
@@ -207,15 +200,13 @@ func TestTheBoundsAreThoseOfAllRunsOfAProcess(t *testing.T) {
 		}
 		f.run(t, evict)
 		f.run(t, evict)
-		if n := len(f.files(t)); n != 1 {
-			t.Errorf("two faults within %v, in two runs: %d files, want 1", flightRest, n)
-		}
+		n := len(f.files(t))
+		assert.Equal(t, n, 1, "two faults within %v, in two runs: %d files, want 1", flightRest, n)
 		for range 2 * maxFlights {
 			f.live(flightRest)
 			f.run(t, evict)
 		}
-		if n := len(f.files(t)); n != maxFlights {
-			t.Errorf("got %d files, want %d", n, maxFlights)
-		}
+		n = len(f.files(t))
+		assert.Equal(t, n, maxFlights, "got %d files, want %d", n, maxFlights)
 	})
 }

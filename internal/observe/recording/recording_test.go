@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,9 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
@@ -35,28 +36,19 @@ func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		p.Text(probe.WatchChanError, "<b>\"boom\"</b>\n", "", 0)
 		cancel()
-		if err := <-written; err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, <-written)
 
 		rec, err := Read(t.Context(), &file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		header, records := rec.Header, rec.Records
-		if header.Switches["fifo"] != "real" || header.Version != Version {
-			t.Errorf("header: got %+v", header)
-		}
+		assert.True(t, header.Switches["fifo"] == "real" && header.Version == Version, "header: got %+v", header)
 		want, _ := log.Since(nil, 0, 64)
-		if !slices.Equal(records, want) {
-			t.Fatalf("records: got %+v, want %+v", records, want)
-		}
+		require.EqualSlices(t, records, want, "records")
 
 		replayed := probe.NewLog(clock.RealClock{}, 64)
 		Load(replayed, records)
-		if got, _ := replayed.Since(nil, 0, 64); !slices.Equal(got, want) {
-			t.Errorf("replayed: got %+v, want %+v", got, want)
-		}
+		got, _ := replayed.Since(nil, 0, 64)
+		assert.EqualSlices(t, got, want, "replayed")
 	})
 }
 
@@ -72,12 +64,10 @@ func TestARecordingThatFellBehindCanBeReadUpToThere(t *testing.T) {
 		for rv := range uint64(9) {
 			p.At(probe.RingAppend, "default/a", 2+rv)
 		}
-		if err := <-written; !errors.Is(err, ErrGap) {
-			t.Errorf("got %v, want ErrGap", err)
-		}
-		if rec, err := Read(t.Context(), &file); err != nil || len(rec.Records) != 1 {
-			t.Errorf("read %+v, %v; want the one before the gap", rec, err)
-		}
+		err := <-written
+		assert.True(t, errors.Is(err, ErrGap), "got %v, want ErrGap", err)
+		rec, err := Read(t.Context(), &file)
+		assert.True(t, err == nil && len(rec.Records) == 1, "read %+v, %v; want the one before the gap", rec, err)
 	})
 }
 
@@ -87,9 +77,7 @@ func packed(t *testing.T, text string) []byte {
 	var file bytes.Buffer
 	w := gzip.NewWriter(&file)
 	_, err := w.Write([]byte(text))
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, w.Close()))
 	return file.Bytes()
 }
 
@@ -133,9 +121,7 @@ func TestARecordingOfAnotherVersionIsShownIfItCanBe(t *testing.T) {
 		`{"seq":1,"point":"RingAppend","newer":true}`)
 	zipped.Close()
 	rec, err := Read(t.Context(), &file)
-	if err != nil || rec.Header.Version != 7 || len(rec.Records) != 1 {
-		t.Errorf("got %+v, %v", rec, err)
-	}
+	assert.True(t, err == nil && rec.Header.Version == 7 && len(rec.Records) == 1, "got %+v, %v", rec, err)
 }
 
 func TestARecordingIsBounded(t *testing.T) {
@@ -146,9 +132,7 @@ func TestARecordingIsBounded(t *testing.T) {
 	records, _ := log.Since(nil, 0, 16)
 	write := func() *bytes.Buffer {
 		var file bytes.Buffer
-		if err := WriteAll(&file, NewHeader(time.Now(), nil), records); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteAll(&file, NewHeader(time.Now(), nil), records))
 		return &file
 	}
 	if _, err := (limits{1 << 20, 8}).read(t.Context(), write()); err == nil || !strings.Contains(err.Error(),
@@ -159,9 +143,8 @@ func TestARecordingIsBounded(t *testing.T) {
 		"longer than") {
 		t.Errorf("more bytes than there may be: %v", err)
 	}
-	if _, err := (limits{1 << 20, 9}).read(t.Context(), write()); err != nil {
-		t.Error(err)
-	}
+	_, err := (limits{1 << 20, 9}).read(t.Context(), write())
+	assert.NoError(t, err)
 }
 
 func TestAPictureOfAnotherMomentIsRefused(t *testing.T) {
@@ -170,9 +153,7 @@ func TestAPictureOfAnotherMomentIsRefused(t *testing.T) {
 		header := NewHeader(time.Now(), nil)
 		header.Keyframe = fmt.Appendf(nil, `{"seq":%d}`, seq)
 		var file bytes.Buffer
-		if err := WriteAll(&file, header, records); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteAll(&file, header, records))
 		if rec, err := Read(t.Context(), &file); (err == nil) != good || good && rec.Start.Seq != 7 {
 			t.Errorf("a picture at %d before record 8: %v", seq, err)
 		}
@@ -192,22 +173,15 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 	header := NewHeader(time.Now(), nil)
 	header.Keyframe = state.Canonical()
 	flown, written := &bytes.Buffer{}, &bytes.Buffer{}
-	if err := WriteAll(flown, header, records); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteAll(flown, header, records))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Write(ctx, log, clock.RealClock{}, nil, written); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(ctx, log, clock.RealClock{}, nil, written))
 	for name, file := range map[string]*bytes.Buffer{"flight": flown, "recording": written} {
 		rec, err := Read(t.Context(), file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe)); strings.Contains(all, "s3cret") ||
-			!strings.Contains(all, "access_token=***") {
-			t.Errorf("%s: %s", name, all)
-		}
+		require.NoError(t, err)
+		all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe))
+		assert.True(t, !strings.Contains(all, "s3cret") && strings.Contains(all, "access_token=***"),
+			"%s: %s", name, all)
 	}
 }

@@ -3,14 +3,15 @@ package routine
 import (
 	"context"
 	"runtime/pprof"
-	"slices"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,13 +29,9 @@ func TestWaitReturnsWhenEveryBodyHasEnded(t *testing.T) {
 	g.Go(ctx, "test.two", body)
 	cancel()
 	g.Wait()
-	if len(ended) != 2 {
-		t.Fatalf("got %d bodies ended after Wait, want 2", len(ended))
-	}
+	require.Equal(t, len(ended), 2, "got %d bodies ended after Wait, want 2", len(ended))
 	names := map[string]bool{<-ended: true, <-ended: true}
-	if !names["test.one"] || !names["test.two"] {
-		t.Errorf("labels: got %v, want test.one and test.two", names)
-	}
+	assert.True(t, names["test.one"] && names["test.two"], "labels: got %v, want test.one and test.two", names)
 }
 
 func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
@@ -49,8 +46,6 @@ func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
 		time.Sleep(2*time.Minute + time.Second)
 		cancel()
 		g.Wait()
-		if !slices.Equal(at, []time.Duration{time.Minute, 2 * time.Minute}) {
-			t.Errorf("got %v, want one call a minute", at)
-		}
+		assert.EqualSlices(t, at, []time.Duration{time.Minute, 2 * time.Minute})
 	})
 }

@@ -1,6 +1,10 @@
 package rules
 
-import "testing"
+import (
+	"testing"
+
+	"listwatch/internal/check/assert"
+)
 
 func TestAViewIsAPrefixOfItsHistory(t *testing.T) {
 	web, db := "web", "db"
@@ -34,9 +38,8 @@ func TestAViewIsAPrefixOfItsHistory(t *testing.T) {
 		"wrong type":      {onlyWeb, []Seen{a2, a3, b4}, true, false},
 		"of the storage":  {onlyWeb, []Seen{a2, gone3, b4, a5}, false, false},
 	} {
-		if fault := h.Check(c.view, c.seen, c.ended); (fault == "") != c.right {
-			t.Errorf("%s: got %q", name, fault)
-		}
+		fault := h.Check(c.view, c.seen, c.ended)
+		assert.Equal(t, fault == "", c.right, "%s: got %q", name, fault)
 	}
 }
 
@@ -52,11 +55,7 @@ func TestTheStateAtAVersionIsWhatMatchesThen(t *testing.T) {
 		"", "", "ADDED default/b 2", "ADDED default/a 3, ADDED default/b 2", "ADDED default/a 3, ADDED default/b 4",
 		"ADDED default/b 4",
 	} {
-		if got := lines(h.StateAt(View[string]{}, uint64(rv))); got != want {
-			t.Errorf("everything at %d: got %q, want %q", rv, got, want)
-		}
+		assert.Equal(t, lines(h.StateAt(View[string]{}, uint64(rv))), want, "everything at %d", rv)
 	}
-	if got := lines(h.StateAt(onlyDB, 3)); got != "ADDED default/a 3" {
-		t.Errorf("selected: got %q", got)
-	}
+	assert.Equal(t, lines(h.StateAt(onlyDB, 3)), "ADDED default/a 3", "selected")
 }

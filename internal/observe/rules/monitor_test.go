@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/observe/probe"
 )
@@ -41,24 +42,19 @@ func TestTheMonitorNamesTheRecordThatBrokeARule(t *testing.T) {
 
 		seq := uint64(at + 1)
 		report := monitor.Report()
-		if report.Seq != uint64(len(records)) || report.Checked != report.Seq || report.Missed != 0 {
-			t.Errorf("got %+v, want all of %d records checked", report, len(records))
-		}
+		assert.True(t, report.Seq == uint64(len(records)) && report.Checked == report.Seq && report.Missed == 0,
+			"got %+v, want all of %d records checked", report, len(records))
 		for _, rule := range report.Rules {
 			broken := rule.Number == 9
 			if (rule.Count == 1) != broken || broken && (len(rule.Breaches) != 1 || rule.Breaches[0].Seq != seq) {
 				t.Errorf("got %+v, want rule 9 broken at %d and no other", rule, seq)
 			}
 		}
-		if len(told) != 1 || told[0].Record.Seq != seq {
-			t.Errorf("told %v, want one breach at %d", told, seq)
-		}
-		if got := monitor.Breaches(seq - 1); len(got) != 1 || got[0].Rule != 9 {
-			t.Errorf("breaches after %d: %v", seq-1, got)
-		}
-		if got := monitor.Breaches(seq); len(got) != 0 {
-			t.Errorf("breaches after %d: %v", seq, got)
-		}
+		assert.True(t, len(told) == 1 && told[0].Record.Seq == seq, "told %v, want one breach at %d", told, seq)
+		got := monitor.Breaches(seq - 1)
+		assert.True(t, len(got) == 1 && got[0].Rule == 9, "breaches after %d: %v", seq-1, got)
+		got = monitor.Breaches(seq)
+		assert.Equal(t, len(got), 0, "breaches after %d: %v", seq, got)
 	})
 }
 
@@ -108,15 +104,12 @@ func TestACheckerForgetsWhatIsSettled(t *testing.T) {
 		"present": len(types.present["w1"].present),
 		"given":   len(asked.given), "given before": len(asked.before),
 	} {
-		if n > maxSettled+1 {
-			t.Errorf("%s: %d are remembered, want at most %d", what, n, maxSettled+1)
-		}
+		assert.True(t, n <= maxSettled+1, "%s: %d are remembered, want at most %d", what, n, maxSettled+1)
 	}
 	// What is remembered still counts.
 	twice := slices.Clone(records[len(records)-5:])
-	if got := checker.Apply(numbered(twice, uint64(len(records)+1))); len(got) == 0 {
-		t.Error("a deletion that is sent twice is not noticed any more")
-	}
+	got := checker.Apply(numbered(twice, uint64(len(records)+1)))
+	assert.True(t, len(got) != 0, "a deletion that is sent twice is not noticed any more")
 }
 
 func BenchmarkChecker(b *testing.B) {

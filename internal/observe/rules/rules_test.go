@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -86,9 +88,7 @@ func where(t *testing.T, records []probe.Record, p probe.Point, subject string, 
 		return r.Point == p && r.Subject == subject &&
 			r.RV == rv
 	})
-	if i < 0 {
-		t.Fatalf("the story has no %s of %s at %d", p, subject, rv)
-	}
+	require.True(t, i >= 0, "the story has no %s of %s at %d", p, subject, rv)
 	return i
 }
 
@@ -188,16 +188,12 @@ func TestEveryRuleNoticesWhenItIsBroken(t *testing.T) {
 			records = numbered(fault.change(records, where(t, records, fault.point, fault.subject, fault.rv)), 1)
 			breaches := New().Apply(records)
 			others := slices.ContainsFunc(breaches, func(b Breach) bool { return b.Rule != fault.want })
-			if len(breaches) == 0 || others {
-				t.Errorf("got %v, want rule %d to be broken", breaches, fault.want)
-			}
+			assert.True(t, len(breaches) != 0 && !others, "got %v, want rule %d to be broken", breaches, fault.want)
 		})
 		noticed[fault.want] = true
 	}
 	for _, rule := range All {
-		if !noticed[rule.Number] {
-			t.Errorf("no fault was seeded for rule %d: %s", rule.Number, rule.Text)
-		}
+		assert.True(t, noticed[rule.Number], "no fault was seeded for rule %d: %s", rule.Number, rule.Text)
 	}
 }
 
@@ -207,24 +203,18 @@ func TestAWatcherThatIsRegisteredDuringADispatchIsNotPartOfIt(t *testing.T) {
 	records = slices.Insert(records, began+1, added("w3", 6))
 	next := where(t, records, probe.InputSent, "w2", 7)
 	records = slices.Insert(records, next, at(probe.InputSent, "w3", "MODIFIED", a, 7, 1, 10))
-	if got := broken(numbered(records, 1)); got != "[]" {
-		t.Errorf("broken: %s", got)
-	}
+	assert.Equal(t, broken(numbered(records, 1)), "[]", "broken")
 }
 
 func TestNobodyIsAccusedOfWhatWasNotSeen(t *testing.T) {
 	for from := range story() {
-		if got := broken(numbered(story()[from:], uint64(from+10))); got != "[]" {
-			t.Errorf("beginning at record %d: %s", from, got)
-		}
+		assert.Equal(t, broken(numbered(story()[from:], uint64(from+10))), "[]", "beginning at record %d", from)
 	}
 	whole := numbered(story(), 1)
 	for hole := 1; hole < len(whole)-3; hole++ {
 		checker := New()
 		breaches := append(checker.Apply(whole[:hole]), checker.Apply(whole[hole+3:])...)
-		if len(breaches) > 0 {
-			t.Errorf("without records %d to %d: %v", hole, hole+2, breaches)
-		}
+		assert.True(t, len(breaches) == 0, "without records %d to %d: %v", hole, hole+2, breaches)
 	}
 }
 
@@ -243,9 +233,7 @@ func TestAQuietWatcherIsNotAccused(t *testing.T) {
 					records = append(records, r)
 				}
 			}
-			if got := broken(numbered(records, 1)); got != "[]" {
-				t.Errorf("quiet from %d to %d: broken: %s", quietFrom, loudFrom, got)
-			}
+			assert.Equal(t, broken(numbered(records, 1)), "[]", "quiet from %d to %d: broken", quietFrom, loudFrom)
 		}
 	}
 }
@@ -254,9 +242,8 @@ func TestBatchesMayOverlap(t *testing.T) {
 	whole := numbered(story(), 1)
 	checker := New()
 	for i := range whole {
-		if breaches := checker.Apply(whole[max(0, i-5) : i+1]); len(breaches) > 0 {
-			t.Error(breaches)
-		}
+		breaches := checker.Apply(whole[max(0, i-5) : i+1])
+		assert.True(t, len(breaches) == 0, breaches)
 	}
 }
 
@@ -266,7 +253,5 @@ func TestResourcesAreCheckedApart(t *testing.T) {
 	for i := range nodes {
 		nodes[i].Resource = "nodes"
 	}
-	if got := broken(numbered(append(records, nodes...), 1)); got != "[]" {
-		t.Errorf("broken: %s", got)
-	}
+	assert.Equal(t, broken(numbered(append(records, nodes...), 1)), "[]", "broken")
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/lab"
 )
@@ -17,20 +18,14 @@ import (
 // records that version and keeps the take, in the heavy form it only records it: each needs a build of its own.
 func TestMakeBroken(t *testing.T) {
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	update := flag.Lookup("update").Value.String() == "true"
 	for _, take := range takes.Broken {
 		t.Run(take.Name, func(t *testing.T) {
 			each, err := lab.ByID(take.Lab())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			name, _, broken, err := each.Break(os.DirFS(root))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			out := filepath.Join(t.TempDir(), "out")
 			switch {
 			case update:
@@ -48,9 +43,7 @@ func record(t *testing.T, file string, text []byte, asBuilt string) {
 	source, overlay := filepath.Join(t.TempDir(), "file.go"), filepath.Join(t.TempDir(), "overlay.json")
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: source}})
 	err = errors.Join(err, os.WriteFile(source, text, 0o644), os.WriteFile(overlay, replace, 0o644))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	run := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay", overlay, ".",
 		"-run", "^TestMake$", "-as-built", asBuilt)
 	if said, err := run.CombinedOutput(); err != nil {

@@ -25,6 +25,7 @@ import (
 	controllers "listwatch/chapters/14-controllers"
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
@@ -117,9 +118,8 @@ func playLaptop(t *testing.T, s *set) {
 func playSlowHandler(t *testing.T, s *set) {
 	for name, takes := range map[string]time.Duration{"slow": time.Second, "quick": 0} {
 		handler := processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { time.Sleep(takes) }}
-		if _, err := s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: name}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: name})
+		require.NoError(t, err)
 	}
 	s.create(t, "a")
 	time.Sleep(time.Second)
@@ -136,9 +136,8 @@ func playWishes(t *testing.T, s *set) {
 	p := probe.New(s.log).Resource("pods").Subject("job")
 	queue := controllers.NewQueue(p)
 	handler := processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { queue.Add("default/a") }}
-	if _, err := s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: "job-handler"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: "job-handler"})
+	require.NoError(t, err)
 	go func() {
 		for key, shutdown := queue.Get(); !shutdown; key, shutdown = queue.Get() {
 			p.Text(probe.Reconciled, "has read "+key+", and writes for a second", key, 0, 1)
@@ -169,9 +168,7 @@ func (b busy) Write(p []byte) (int, error) {
 func (s *set) watch(t *testing.T, agent, more string, to io.Writer) (stop func()) {
 	t.Helper()
 	response, err := s.getAs(t, agent, "/api/v1/pods?watch=true"+more, t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	copied := make(chan struct{}) // closed when all is copied
 	go func() {
 		defer close(copied)
@@ -203,9 +200,7 @@ func playBusy(t *testing.T, s *set) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // the client does not read what comes
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	for i, name := range []string{"d", "e"} {
 		s.create(t, name)
@@ -239,9 +234,7 @@ func playSlow(t *testing.T, s *set) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // the client does not read what comes
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	time.Sleep(time.Second)
 	for i := range 40 {
@@ -266,9 +259,7 @@ func playTour(t *testing.T, s *set) {
 	s.roll()
 	const agent = sandbox.WatcherAgent + "1"
 	response, err := s.getAs(t, agent, "/api/v1/pods?watch=true", t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	time.Sleep(time.Second)
 	reading := make(chan struct{}) // closed by reader when it stops
@@ -295,9 +286,7 @@ func playTour(t *testing.T, s *set) {
 	turned("line.stall of " + agent + " to false")
 	time.Sleep(time.Second)
 	again, err := s.getAs(t, agent, "/api/v1/pods?watch=true&resourceVersion="+read, t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer again.Body.Close()
 	go func() { _, _ = io.Copy(io.Discard, again.Body) }() // until its body is closed
 	time.Sleep(time.Second)
@@ -347,9 +336,7 @@ func (s *set) get(t *testing.T, path string, ctx ...context.Context) (*http.Resp
 func (s *set) getAs(t *testing.T, agent, path string, ctx context.Context) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pipe"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request.Header.Set("User-Agent", agent)
 	return s.http.Do(request)
 }
@@ -360,9 +347,7 @@ func (s *set) create(t *testing.T, name string) {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
 	}
-	if err := s.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error())
 }
 
 func (s *set) label(t *testing.T, name, colour string) {
@@ -378,17 +363,13 @@ func (s *set) label(t *testing.T, name, colour string) {
 func (s *set) version(t *testing.T, name string) string {
 	t.Helper()
 	var pod corev1.Pod
-	if err := s.client.Get().Namespace("default").Resource("pods").Name(name).Do(t.Context()).Into(&pod); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.client.Get().Namespace("default").Resource("pods").Name(name).Do(t.Context()).Into(&pod))
 	return pod.ResourceVersion
 }
 
 func (s *set) remove(t *testing.T, name string) {
 	t.Helper()
-	if err := s.client.Delete().Namespace("default").Resource("pods").Name(name).Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.client.Delete().Namespace("default").Resource("pods").Name(name).Do(t.Context()).Error())
 }
 
 // shoot runs a script in a bubble and returns the recording.
@@ -402,14 +383,10 @@ func shoot(t *testing.T, sc script) (file []byte) {
 			UserAgent: "kubectl"})
 		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk,
 			Probe: probe.New(s.log), UseWatchList: true, RingCapacity: sc.capacity})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		client, err := pipeline.NewClient(pipeline.ClientConfig{Base: base, HTTP: listener.Client(), Clock: clk,
 			Probe: probe.New(s.log), UseWatchList: true, Controllers: sc.controllers})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s.pods = client.Pods().Informer()
 		whole := &pipeline.Pipeline{Server: server, Client: client}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -423,9 +400,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 				front.Close()
 			})
 		}()
-		if err := whole.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, whole.WaitReady(t.Context()))
 		if !sc.whole {
 			time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
 		}
@@ -452,24 +427,18 @@ func (s *set) develop(t *testing.T, to uint64) []byte {
 	header.Revision = ""
 	if s.from > 0 {
 		keyframe, err := json.Marshal(s.before)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		header.Keyframe = keyframe
 	}
 	var out bytes.Buffer
-	if err := recording.WriteAll(&out, header, records); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, recording.WriteAll(&out, header, records))
 	return out.Bytes()
 }
 
 // TestMake makes every take but those of stories; with -update it keeps them.
 func TestMake(t *testing.T) {
 	if name, out, ok := strings.Cut(*asBuilt, "="); ok {
-		if err := os.WriteFile(out, shoot(t, scripts[name]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(out, shoot(t, scripts[name]), 0o644))
 		return
 	}
 	for _, take := range All {
@@ -479,9 +448,7 @@ func TestMake(t *testing.T) {
 			if !*update {
 				return
 			}
-			if err := os.WriteFile(take.Name+Suffix, file, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(take.Name+Suffix, file, 0o644))
 		})
 	}
 }

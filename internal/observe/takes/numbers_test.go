@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/check/sandboxtest"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/sandbox"
@@ -51,9 +53,7 @@ func playNumbers(t *testing.T) (n numbers) {
 		}
 		patch := func(name string, body []byte) {
 			pods := client.Patch(types.MergePatchType).Namespace("default").Resource("pods")
-			if err := pods.Name(name).Body(body).Do(t.Context()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, pods.Name(name).Body(body).Do(t.Context()).Error())
 		}
 		label := func(name, key, value string) {
 			patch(name, fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value))
@@ -69,9 +69,8 @@ func playNumbers(t *testing.T) (n numbers) {
 		open := func(name, version string, options sandbox.WatcherOptions) {
 			before := w.Log.Last()
 			options.ResourceVersion = version
-			if _, _, err := w.Sandbox.AddWatcher(t.Context(), options); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := w.Sandbox.AddWatcher(t.Context(), options)
+			require.NoError(t, err)
 			synctest.Wait()
 			records, _ := w.Log.Since(nil, before, 1<<16)
 			for i := range records {
@@ -277,17 +276,14 @@ func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
 	for again := 0; *update && again < 5; again++ { // what is written must be the same each time
 		other := playNumbers(t)
 		for _, s := range scenes {
-			if was, is := n.table(s), other.table(s); was != is {
-				t.Errorf("%s: one time\n%sthe other\n%s", s.chapter, was, is)
-			}
+			was, is := n.table(s), other.table(s)
+			assert.Equal(t, was, is, "%s: one time\n%sthe other\n%s", s.chapter, was, is)
 		}
 	}
 	for _, s := range scenes {
 		file := filepath.Join("..", "..", "..", "chapters", s.chapter, "README.md")
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		part := heading + "\n" + s.lead
 		if s.chapter != "15-pipeline" {
 			part += " [One story](../15-pipeline/README.md#the-story-in-numbers) runs through all chapters: three " +
@@ -304,9 +300,7 @@ func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
 		switch {
 		case want == string(text):
 		case *update:
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 		default:
 			t.Errorf("%s is stale: go test ./internal/observe/takes -run Numbers -update\n%s", file, part)
 		}

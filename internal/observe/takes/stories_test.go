@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/check/sandboxtest"
 	"listwatch/internal/play/scenario"
 )
@@ -20,12 +22,8 @@ func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
 			world.Machine = w
 		}
 		seen, err := world.Play(t.Context(), story.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if seen.Untold != "" {
-			t.Fatal(seen.Untold)
-		}
+		require.NoError(t, err)
+		require.Equal(t, seen.Untold, "")
 		synctest.Wait()
 		s := &set{log: w.Log}
 		s.rollFrom(seen.From)
@@ -41,18 +39,14 @@ func TestMakeStories(t *testing.T) {
 	for _, each := range scenario.All {
 		t.Run(each.ID, func(t *testing.T) {
 			take, ok := Find(StoryPrefix + each.ID)
-			if !ok || take.Title != each.Title {
-				t.Fatalf("the take of the story %q: got %+v", each.Title, take)
-			}
+			require.True(t, ok && take.Title == each.Title, "the take of the story %q: got %+v", each.Title, take)
 			if !*update && os.Getenv("FULL") == "" {
 				return
 			}
 			file := shootStory(t, &each)
 			check(t, take, file)
 			if *update {
-				if err := os.WriteFile(take.Name+Suffix, file, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(take.Name+Suffix, file, 0o644))
 			}
 		})
 	}
@@ -69,14 +63,10 @@ func TestEveryBeatStandsInItsTake(t *testing.T) {
 		}
 		story := scenario.Find(id)
 		_, records, err := take.Load()
-		if story == nil || err != nil {
-			t.Fatalf("the story of the take %s: %v, %v", id, story, err)
-		}
+		require.True(t, story != nil && err == nil, "the story of the take %s: %v, %v", id, story, err)
 		if _, err := story.Locate(records); err != nil {
 			t.Error(err)
 		}
 	}
-	if size > 600_000 {
-		t.Errorf("all takes together: %d bytes, want at most 600 kB", size)
-	}
+	assert.True(t, size <= 600_000, "all takes together: %d bytes, want at most 600 kB", size)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
@@ -35,13 +37,9 @@ var signatures = map[string][]probe.Point{
 // check holds what every take must be: small, without a gap, folded alike however it is cut, and true to its title.
 func check(t *testing.T, take Take, file []byte) {
 	t.Helper()
-	if len(file) >= 130_000 {
-		t.Errorf("%d bytes, want less than 130 kB", len(file))
-	}
+	assert.True(t, len(file) < 130_000, "%d bytes, want less than 130 kB", len(file))
 	rec, err := recording.Read(t.Context(), bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	checkFold(t, rec)
 	records := rec.Records
 	seen := map[probe.Point]bool{}
@@ -55,9 +53,7 @@ func check(t *testing.T, take Take, file []byte) {
 	}
 	isStory := strings.HasPrefix(take.Name, StoryPrefix)
 	for _, point := range signatures[take.Name] {
-		if !seen[point] {
-			t.Errorf("%s does not happen in it", point)
-		}
+		assert.True(t, seen[point], "%s does not happen in it", point)
 	}
 	wantAnomaly := slices.Contains([]string{"ring", "slow", LabPrefix + "one-slow-all-slow"}, take.Name)
 	if !isStory && wantAnomaly != (anomalies > 0) {
@@ -95,13 +91,9 @@ func checkFold(t *testing.T, rec *recording.Recording) {
 	first := records[0].Seq - 1
 	for cursor, want := range hashes {
 		frame, ok := frames.At(first + uint64(cursor))
-		if !ok {
-			t.Fatalf("no picture at %d", cursor)
-		}
+		require.True(t, ok, "no picture at %d", cursor)
 		state, err := fold.Read(frame.State)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		state.Apply(records[frame.Seq-first : cursor])
 		if state.Hash() != want {
 			t.Fatalf("at %d: %s from the keyframe at %d, %s from the beginning", cursor, state.Hash(), frame.Seq, want)
@@ -114,32 +106,25 @@ func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 		t.Run(take.Name, func(t *testing.T) { check(t, take, take.File()) })
 	}
 	entries, err := files.ReadDir(".")
-	if err != nil || len(entries) != len(All)+len(Stories)+len(Broken) {
-		t.Errorf("%d files for %d takes: %v", len(entries), len(All)+len(Stories)+len(Broken), err)
-	}
+	assert.True(t, err == nil && len(entries) == len(All)+len(Stories)+len(Broken),
+		"%d files for %d takes: %v", len(entries), len(All)+len(Stories)+len(Broken), err)
 }
 
 // TestAnOldRecordingStillReplays reads a file that an earlier version of the program wrote, with another table of
 // points, all of whose points are still reported. It is never made again.
 func TestAnOldRecordingStillReplays(t *testing.T) {
 	rec, err := recording.Open(t.Context(), "testdata/old.lw.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rec.Header.Points == recording.PointsHash() {
-		t.Error("it was written with today's table of points: it is not old")
-	}
+	require.NoError(t, err)
+	assert.True(t, rec.Header.Points != recording.PointsHash(),
+		"it was written with today's table of points: it is not old")
 	checkFold(t, rec)
 	state := fold.New()
 	state.Apply(rec.Records)
 	pods := state.Resources["pods"]
-	if pods == nil {
-		t.Fatal("there are no pods in it")
-	}
+	require.True(t, pods != nil, "there are no pods in it")
 	got := [3]uint64{pods.Ring.Newest, pods.Points["WatcherAdded"], pods.Points["FrameDecoded"]}
-	if want := [3]uint64{7, 4, 4}; got != want {
-		t.Errorf("newest version, watchers, frames: got %v at its end, want %v", got, want)
-	}
+	want := [3]uint64{7, 4, 4}
+	assert.Equal(t, got, want, "newest version, watchers, frames: got %v at its end, want %v", got, want)
 }
 
 // TestAnOlderRecordingIsRefused reads one that holds moments which are not reported any more.
@@ -152,9 +137,8 @@ func TestAnOlderRecordingIsRefused(t *testing.T) {
 
 func TestATakeIsFoundByItsName(t *testing.T) {
 	for _, take := range slices.Concat(All, Stories) {
-		if found, ok := Find(take.Name); !ok || found != take {
-			t.Errorf("%s: got %v", take.Name, found)
-		}
+		found, ok := Find(take.Name)
+		assert.True(t, ok && found == take, "%s: got %v", take.Name, found)
 		if _, ok := scripts[take.Name]; !ok && !strings.HasPrefix(take.Name, StoryPrefix) {
 			t.Errorf("%s has no script", take.Name)
 		}

@@ -3,7 +3,6 @@ package worldclock
 import (
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,7 +10,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
@@ -52,12 +53,10 @@ func TestAClockOfSpeedOneIsTheWalls(t *testing.T) {
 		timer := c.NewTimer(5 * time.Second)
 		wall := time.Now()
 		at := <-timer.C()
-		if got := time.Since(wall); got != 5*time.Second {
-			t.Errorf("the timer took %v on the wall, want 5s", got)
-		}
-		if got := at.Sub(began); got != 5*time.Second {
-			t.Errorf("the timer fired at %v, want 5s", got)
-		}
+		got := time.Since(wall)
+		assert.Equal(t, got, 5*time.Second, "the timer took %v on the wall, want 5s", got)
+		got = at.Sub(began)
+		assert.Equal(t, got, 5*time.Second, "the timer fired at %v, want 5s", got)
 	})
 }
 
@@ -69,9 +68,7 @@ func TestSpeedScalesWhatOneWaitsFor(t *testing.T) {
 		{MaxSpeed, 300 * time.Millisecond}} {
 		bubble.Test(t, func(t *testing.T) {
 			c := start(t)
-			if err := c.SetSpeed(test.speed); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.SetSpeed(test.speed))
 			wall, world := time.Now(), c.Now()
 			c.Sleep(3 * time.Second)
 			if got := time.Since(wall); (got - test.wall).Abs() > time.Millisecond {
@@ -87,13 +84,9 @@ func TestSpeedScalesWhatOneWaitsFor(t *testing.T) {
 func TestASpeedOutOfBoundsIsRefused(t *testing.T) {
 	c := New(time.Now())
 	for _, speed := range []float64{0, -1, MinSpeed / 2, MaxSpeed * 2, math.NaN(), math.Inf(1)} {
-		if c.SetSpeed(speed) == nil {
-			t.Errorf("speed %v: accepted", speed)
-		}
+		assert.True(t, c.SetSpeed(speed) != nil, "speed %v: accepted", speed)
 	}
-	if got := c.State().Speed; got != 1 {
-		t.Errorf("speed: got %v, want 1 as before", got)
-	}
+	assert.Equal(t, c.State().Speed, 1, "speed")
 }
 
 func TestWhileItIsPausedNothingIsDue(t *testing.T) {
@@ -110,9 +103,8 @@ func TestWhileItIsPausedNothingIsDue(t *testing.T) {
 		c.SetPaused(false)
 		resumed := time.Now()
 		<-timer.C()
-		if got := time.Since(resumed); got != 6*time.Second {
-			t.Errorf("it fired %v after the pause, want the 6s that were left", got)
-		}
+		got := time.Since(resumed)
+		assert.Equal(t, got, 6*time.Second, "it fired %v after the pause, want the 6s that were left", got)
 	})
 }
 
@@ -124,9 +116,8 @@ func TestAChangeOfPaceConcernsThoseWhoWaitAlready(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		_ = c.SetSpeed(10)
 		<-timer.C()
-		if got := time.Since(wall); got != 5500*time.Millisecond {
-			t.Errorf("fired after %v, want 5.5s: half at speed 1, half at 10", got)
-		}
+		got := time.Since(wall)
+		assert.Equal(t, got, 5500*time.Millisecond, "fired after %v, want 5.5s: half at speed 1, half at 10", got)
 	})
 }
 
@@ -155,12 +146,10 @@ func TestAdvancingByAMinuteTicksSixtyTimes(t *testing.T) {
 		synctest.Wait()
 		close(stop)
 		<-stopped
-		if len(seen) != 60 || seen[0] != time.Second || seen[59] != time.Minute {
-			t.Errorf("got %d ticks: %v", len(seen), seen)
-		}
-		if got := c.Since(began); got != time.Minute {
-			t.Errorf("the world is %v on, want 1m", got)
-		}
+		assert.True(t, len(seen) == 60 && seen[0] == time.Second && seen[59] == time.Minute,
+			"got %d ticks: %v", len(seen), seen)
+		got := c.Since(began)
+		assert.Equal(t, got, time.Minute, "the world is %v on, want 1m", got)
 	})
 }
 
@@ -180,9 +169,7 @@ func TestATimerSetOnTheWayFiresOnTheWay(t *testing.T) {
 		synctest.Wait()
 		c.Advance(time.Minute)
 		<-done
-		if second < 5*time.Second || second >= time.Minute {
-			t.Errorf("the second sleep ended at %v, want 5s", second)
-		}
+		assert.True(t, second >= 5*time.Second && second < time.Minute, "the second sleep ended at %v, want 5s", second)
 	})
 }
 
@@ -191,13 +178,11 @@ func TestARunningClockCanBeMovedAndRunsOn(t *testing.T) {
 		c := start(t)
 		began := c.Now()
 		c.Advance(10 * time.Second)
-		if got := c.Since(began); got != 10*time.Second {
-			t.Errorf("moved by %v, want 10s", got)
-		}
+		got := c.Since(began)
+		assert.Equal(t, got, 10*time.Second, "moved by %v, want 10s", got)
 		time.Sleep(time.Second)
-		if got := c.Since(began); got != 11*time.Second {
-			t.Errorf("a second later: %v, want 11s", got)
-		}
+		got = c.Since(began)
+		assert.Equal(t, got, 11*time.Second, "a second later: %v, want 11s", got)
 	})
 }
 
@@ -218,9 +203,8 @@ func TestAdvanceToNextFiresExactlyThat(t *testing.T) {
 			"clock_test.go:") {
 			t.Errorf("it was set by %q at %q", due.Who, due.Line)
 		}
-		if next := c.Upcoming(5); len(next) != 1 || next[0].In != 2*time.Second {
-			t.Errorf("upcoming: %+v, want the late one in 2s", next)
-		}
+		next := c.Upcoming(5)
+		assert.True(t, len(next) == 1 && next[0].In == 2*time.Second, "upcoming: %+v, want the late one in 2s", next)
 	})
 }
 
@@ -231,9 +215,8 @@ func TestATimerIsItsUsers(t *testing.T) {
 		c.SetPaused(true)
 		go waitASecond(t.Context(), c)
 		synctest.Wait()
-		if due, ok := c.AdvanceToNext(); !ok || due.Who != "worldclock.waitASecond" {
-			t.Errorf("it was set by %q", due.Who)
-		}
+		due, ok := c.AdvanceToNext()
+		assert.True(t, ok && due.Who == "worldclock.waitASecond", "it was set by %q", due.Who)
 	})
 }
 
@@ -248,27 +231,16 @@ func TestAStoppedTimerHasNothingToSay(t *testing.T) {
 		c := start(t)
 		timer := c.NewTimer(time.Second)
 		time.Sleep(2 * time.Second) // it has fired, and the test has not looked
-		if !timer.Stop() || drained(timer.C()) != 0 {
-			t.Error("after Stop the timer still fires")
-		}
-		if timer.Stop() {
-			t.Error("a stopped timer was stopped again")
-		}
-		if timer.Reset(time.Second) {
-			t.Error("Reset of a stopped timer reports that it was set")
-		}
-		if !timer.Reset(3 * time.Second) {
-			t.Error("Reset of a set timer reports that it was not")
-		}
+		assert.True(t, timer.Stop() && drained(timer.C()) == 0, "after Stop the timer still fires")
+		assert.False(t, timer.Stop(), "a stopped timer was stopped again")
+		assert.False(t, timer.Reset(time.Second), "Reset of a stopped timer reports that it was set")
+		assert.True(t, timer.Reset(3*time.Second), "Reset of a set timer reports that it was not")
 		began := time.Now()
 		<-timer.C()
-		if got := time.Since(began); got != 3*time.Second {
-			t.Errorf("fired after %v, want 3s", got)
-		}
+		got := time.Since(began)
+		assert.Equal(t, got, 3*time.Second, "fired after %v, want 3s", got)
 		timer.Reset(0)
-		if drained(timer.C()) != 1 {
-			t.Error("Reset(0) did not fire")
-		}
+		assert.Equal(t, drained(timer.C()), 1, "Reset(0) did not fire")
 	})
 }
 
@@ -298,9 +270,7 @@ func TestTimersFireInTheOrderOfTheirTimes(t *testing.T) {
 				}
 			}
 		}
-		if !slices.Equal(fired, []int{1, 3, 5, 7, 9}) {
-			t.Errorf("fired in the order %v", fired)
-		}
+		assert.EqualSlices(t, fired, []int{1, 3, 5, 7, 9}, "fired in the order")
 	})
 }
 
@@ -310,9 +280,8 @@ func TestALateTickerSkipsWhatItMissed(t *testing.T) {
 		ticker := c.NewTicker(time.Second)
 		defer ticker.Stop()
 		time.Sleep(10 * time.Second) // the test does not look
-		if got := drained(ticker.C()); got != 1 {
-			t.Errorf("%d ticks waited, want 1", got)
-		}
+		got := drained(ticker.C())
+		assert.Equal(t, got, 1, "%d ticks waited, want 1", got)
 	})
 }
 
@@ -373,23 +342,19 @@ func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
 	for _, speed := range []float64{0.5, 1, MaxSpeed} {
 		bubble.Test(t, func(t *testing.T) {
 			c := New(time.Now())
-			if err := c.SetSpeed(speed); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.SetSpeed(speed))
 			c.setBeating(true)
 			began := c.Now()
 			timer := c.NewTimer(10 * time.Second)
 			time.Sleep(61 * time.Second)
 			ran := time.Duration(float64(reach) * speed)
-			if got := c.Since(began); got != ran {
-				t.Errorf("at %v: the first who asks is told that %v have passed, want %v", speed, got, ran)
-			}
+			got := c.Since(began)
+			assert.Equal(t, got, ran, "at %v: the first who asks is told that %v have passed, want %v", speed, got, ran)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			go c.Run(ctx)
-			if got := <-c.Stops(); got != 61*time.Second {
-				t.Errorf("at %v: stopped for %v, want 61s", speed, got)
-			}
+			got = <-c.Stops()
+			assert.Equal(t, got, 61*time.Second, "at %v: stopped for %v, want 61s", speed, got)
 			wall := time.Now()
 			<-timer.C()
 			left := time.Duration(float64(10*time.Second-ran) / speed)

@@ -18,6 +18,8 @@ import (
 
 	"listwatch/chapters"
 	"listwatch/docs"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/text/source"
 )
 
@@ -100,9 +102,7 @@ func course() fstest.MapFS {
 func open(t *testing.T, fsys fstest.MapFS) *Book {
 	t.Helper()
 	book, err := New(fsys, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return book
 }
 
@@ -111,17 +111,12 @@ func TestAChapterBecomesAPage(t *testing.T) {
 	fsys["04-ring/README.md"].Data = []byte(strings.NewReplacer("<b>history</b>", "history",
 		"<script>alert(1)</script>", "x").Replace(ringReadme))
 	book := open(t, fsys)
-	if err := book.Check(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, book.Check())
 	chapter := book.Chapter("04-ring")
-	if chapter.Title != "The ring" || chapter.Question != "How long does history last, and who says so?" {
-		t.Errorf("got title %q, question %q", chapter.Title, chapter.Question)
-	}
+	assert.True(t, chapter.Title == "The ring" && chapter.Question == "How long does history last, and who says so?",
+		"got title %q, question %q", chapter.Title, chapter.Question)
 	want := []Heading{{2, "the-question", "The question"}, {2, "the-walk", "The walk"}}
-	if diff := gocmp.Diff(want, chapter.Contents); diff != "" {
-		t.Errorf("contents (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, gocmp.Diff(want, chapter.Contents), "", "contents (-want +got):\n")
 	for _, part := range []string{
 		`<figure class="decl" id="Ring.add">`,
 		`href="/book/04-ring/ring.go#L15">ring.go:15</a>`,
@@ -145,14 +140,10 @@ func TestAChapterBecomesAPage(t *testing.T) {
 		` a -&gt; b</pre>`,
 		"A footnote.",
 	} {
-		if !strings.Contains(chapter.HTML, part) {
-			t.Errorf("%s is missing", part)
-		}
+		assert.True(t, strings.Contains(chapter.HTML, part), "%s is missing", part)
 	}
 	for _, part := range []string{"<h1", "style=", "<script", "[!WARNING]", "README.md"} {
-		if strings.Contains(chapter.HTML, part) {
-			t.Errorf("%s is there", part)
-		}
+		assert.False(t, strings.Contains(chapter.HTML, part), "%s is there", part)
 	}
 	if t.Failed() {
 		t.Log(chapter.HTML)
@@ -162,19 +153,15 @@ func TestAChapterBecomesAPage(t *testing.T) {
 func TestChaptersKnowTheirNeighboursAndFiles(t *testing.T) {
 	book := open(t, course())
 	ring, cacher := book.Chapters[0], book.Chapters[1]
-	if ring.Previous != nil || ring.Next != cacher || cacher.Previous != ring || cacher.Next != nil {
-		t.Error("previous and next are wrong")
-	}
-	if len(ring.Files) != 2 || ring.Files[0].Name != "ring.go" || !ring.Files[1].Test {
-		t.Errorf("got files %+v", ring.Files)
-	}
+	assert.True(t, ring.Previous == nil && ring.Next == cacher && cacher.Previous == ring && cacher.Next == nil,
+		"previous and next are wrong")
+	assert.True(t, len(ring.Files) == 2 && ring.Files[0].Name == "ring.go" && ring.Files[1].Test,
+		"got files %+v", ring.Files)
 	if len(ring.Moments) != 1 || ring.Moments[0].Name != "RingAppend" ||
 		ring.Moments[0].Path != "/book/04-ring/ring.go#L18" {
 		t.Errorf("got moments %+v", ring.Moments)
 	}
-	if book.Chapter("07-none") != nil || ring.File("none.go") != nil {
-		t.Error("got something that is not there")
-	}
+	assert.True(t, book.Chapter("07-none") == nil && ring.File("none.go") == nil, "got something that is not there")
 }
 
 func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
@@ -202,14 +189,10 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 			fsys["04-ring/README.md"].Data = []byte("# 04 · R\n\nfine\n\n" + test.prose + "\n")
 			fsys["04-ring/y.svg"] = &fstest.MapFile{Data: []byte(`<svg><g onclick="x()"/></svg>`)}
 			err := open(t, fsys).Check()
-			if err == nil {
-				t.Fatal("got no problem")
-			}
+			require.True(t, err != nil, "got no problem")
 			want := strings.Replace(test.want, "line", "chapters/04-ring/README.md:5", 1)
 			first, _, _ := strings.Cut(err.Error(), "\n")
-			if first != want {
-				t.Errorf("got %s\nwant %s", first, want)
-			}
+			assert.Equal(t, first, want, "got %s\nwant %s", first, want)
 		})
 	}
 	t.Run("no prose", func(t *testing.T) {
@@ -234,20 +217,15 @@ func FuzzHighlightingLosesNothing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src string) {
 		lines := highlight(src)
 		got := html.UnescapeString(tags.ReplaceAllString(strings.Join(lines, "\n"), ""))
-		if want := html.UnescapeString(html.EscapeString(src)); got != want {
-			t.Errorf("got %q\nwant %q", got, want)
-		}
+		want := html.UnescapeString(html.EscapeString(src))
+		assert.Equal(t, got, want, "got %q\nwant %q", got, want)
 	})
 }
 
 func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
 	book, err := New(chapters.FS(), docs.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := book.Check(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	assert.NoError(t, book.Check())
 }
 
 // chapterMinutes is the longest that a chapter may take, with its exercises.
@@ -261,9 +239,7 @@ const bookWords = 40_200
 
 func TestChaptersAreReadInAnHour(t *testing.T) {
 	book, err := New(chapters.FS(), docs.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	words := 0
 	for _, chapter := range book.Chapters {
 		r := chapter.Reading
@@ -275,9 +251,7 @@ func TestChaptersAreReadInAnHour(t *testing.T) {
 		t.Logf("%s takes %v: %+v", chapter.Folder, r.Time().Round(time.Second), r)
 	}
 	t.Logf("the chapters have %d words", words)
-	if words > bookWords {
-		t.Errorf("the chapters have %d words together, want at most %d", words, bookWords)
-	}
+	assert.True(t, words <= bookWords, "the chapters have %d words together, want at most %d", words, bookWords)
 }
 
 // columns is how wide a line of an excerpt may be. Exempt are lines that have to be one: those that report a moment,
@@ -286,23 +260,17 @@ const columns = 96
 
 func TestExcerptsFitTheirBox(t *testing.T) {
 	tree, err := source.Parse(chapters.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e := newEditor(chapters.FS(), tree)
 	quoted := regexp.MustCompile(`(?m)^(?:> )?\[([\w.]+)\]\((\S+) "(code|whole)[^"]*"\)`)
 	list, err := chapters.List(chapters.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lines := 0
 	for _, chapter := range list {
 		for _, match := range quoted.FindAllStringSubmatch(read(t, chapter.Folder+"/README.md"), -1) {
 			file := path.Join(chapter.Folder, match[2])
 			decl, err := tree.Holding(file).Find(match[1], path.Base(file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i, line := range strings.Split(decl.Src, "\n") {
 				lines++
 				at := fmt.Sprintf("%s:%d", file, decl.From+i)
@@ -313,24 +281,18 @@ func TestExcerptsFitTheirBox(t *testing.T) {
 			}
 		}
 	}
-	if lines < 1000 {
-		t.Errorf("looked at %d lines only", lines)
-	}
+	assert.True(t, lines >= 1000, "looked at %d lines only", lines)
 }
 
 // A first try is what a reader can take in before the question. Comments, and the bubble around it, do not count.
 func TestAFirstTryIsShort(t *testing.T) {
 	tries, err := fs.Glob(chapters.FS(), "*/first_try_test.go")
-	if err != nil || len(tries) < 13 {
-		t.Fatalf("found %d files of first tries, %v", len(tries), err)
-	}
+	require.True(t, err == nil && len(tries) >= 13, "found %d files of first tries, %v", len(tries), err)
 	example := regexp.MustCompile(`(?sm)^func (Example_\w+)\(\) \{\n(.*?)^\t+// (?:Unordered o|O)utput:`)
 	passed := regexp.MustCompile(`^\t+//|^\tbubble\.Example|^\t}\)$`)
 	for _, file := range tries {
 		found := example.FindAllStringSubmatch(read(t, file), -1)
-		if len(found) == 0 {
-			t.Errorf("%s has no example", file)
-		}
+		assert.True(t, len(found) != 0, "%s has no example", file)
 		for _, try := range found {
 			lines := strings.Split(strings.TrimRight(try[2], "\n"), "\n")
 			lines = slices.DeleteFunc(lines, passed.MatchString)
@@ -344,9 +306,7 @@ func TestAFirstTryIsShort(t *testing.T) {
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := fs.ReadFile(chapters.FS(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -355,13 +315,9 @@ func TestReadingTimeIsCounted(t *testing.T) {
 	fsys["04-ring/README.md"].Data = []byte("# Title\n\n## Two words\n\nThree *more* `words`.\n\n> **Answer** one\n\n" +
 		"```console\n$ ls\n```\n\n```go\nx := 1 // two words\n\n```\n")
 	want := Reading{Words: 6, Comments: 2, Code: 1, Exercises: 2}
-	if got := open(t, fsys).Chapter("04-ring").Reading; got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	assert.Equal(t, open(t, fsys).Chapter("04-ring").Reading, want)
 	hour := Reading{Words: 220 * 20, Comments: 180 * 10, Code: 12 * 10, Exercises: 10}
-	if got := hour.Time(); got != time.Hour {
-		t.Errorf("got %v, want an hour", got)
-	}
+	assert.Equal(t, hour.Time(), time.Hour)
 }
 
 const tries = `package ring_test
@@ -411,14 +367,10 @@ func TestTriesAndPartsAreQuoted(t *testing.T) {
 				got = strings.Replace(err.Error(), "chapters/04-ring/README.md:5", "line", 1)
 			}
 			for _, part := range test.want {
-				if !strings.Contains(got, part) {
-					t.Errorf("%q is missing in\n%s", part, got)
-				}
+				assert.True(t, strings.Contains(got, part), "%q is missing in\n%s", part, got)
 			}
 			for _, part := range test.not {
-				if strings.Contains(got, part) {
-					t.Errorf("%q is there, in\n%s", part, got)
-				}
+				assert.False(t, strings.Contains(got, part), "%q is there, in\n%s", part, got)
 			}
 		})
 	}

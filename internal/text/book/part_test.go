@@ -2,10 +2,12 @@ package book
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // TestWordsAreMarkedOnceInASection: in prose, as code and as a link, but in no heading, no sample and no chapter where
@@ -17,9 +19,7 @@ func TestWordsAreMarkedOnceInASection(t *testing.T) {
 			"\n```\nring\n```\n\n## More\n\n**[ring](../06-cacher/README.md#more)**, in two rings\nof words. An indexer; earrings.\n"
 	b, err := New(fstest.MapFS{"06-cacher/README.md": {Data: []byte(readme)},
 		"06-cacher/doc.go": {Data: []byte("package cacher\n")}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	html := b.Chapters[0].HTML
 	got := regexp.MustCompile(`<span data-part="[^>]*>.*?</span>`).FindAllString(html, -1)
 	want := []string{
@@ -28,9 +28,7 @@ func TestWordsAreMarkedOnceInASection(t *testing.T) {
 		`<span data-part="incoming" data-kind="queue" tabindex="0"><code>incoming</code></span>`,
 		`<span data-part="ring" data-kind="kept"><a href="/book/06-cacher#more">ring</a></span>`,
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q\nwant %q\nin %s", got, want, html)
-	}
+	assert.EqualSlices(t, got, want, "got %q\nwant %q\nin %s", got, want, html)
 	plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, "")
 	if !strings.Contains(plain, "The ring feeds input, and the Ring and input again.\n") || !strings.Contains(plain,
 		"in two rings\nof words.") {

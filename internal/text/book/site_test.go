@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"listwatch/chapters"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -16,9 +18,7 @@ var ofTheProgram = map[probe.Point]bool{
 
 func TestEveryPointIsALineOfADeclaration(t *testing.T) {
 	sites, err := Sites(chapters.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, point := range probe.Points() {
 		site := sites[point.String()]
 		if ofTheProgram[point] {
@@ -40,8 +40,7 @@ func TestEveryPointIsALineOfADeclaration(t *testing.T) {
 		if text := site.Lines[line-site.From]; !strings.Contains(text, point.String()) {
 			t.Errorf("%s: line %d of %s is %q", point, line, site.File, text)
 		}
-		if site.Line < site.From || site.Line > line {
-			t.Errorf("%s: %s is declared at %d, reported at %d", point, site.Symbol, site.Line, line)
-		}
+		assert.True(t, site.Line >= site.From && site.Line <= line,
+			"%s: %s is declared at %d, reported at %d", point, site.Symbol, site.Line, line)
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/text/source"
 )
 
 func TestSymbolsStandBesideUpstreams(t *testing.T) {
 	tree, err := source.Parse(course())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const want = `
 ## [04-ring](../chapters/04-ring/README.md)
 
@@ -21,7 +21,6 @@ func TestSymbolsStandBesideUpstreams(t *testing.T) {
 |---|---|
 | [~Ring.add~](../chapters/04-ring/ring.go) | ~(*watchCache).updateCache~ |
 `
-	if got := strings.ReplaceAll(string(symbolsPage(tree)), "`", "~"); !strings.HasSuffix(got, want) {
-		t.Errorf("got %s\nwant at its end %s", got, want)
-	}
+	got := strings.ReplaceAll(string(symbolsPage(tree)), "`", "~")
+	assert.True(t, strings.HasSuffix(got, want), "got %s\nwant at its end %s", got, want)
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 const cacherSource = `// Package cacher hands events out.
@@ -73,9 +74,7 @@ func tree(t *testing.T, files map[string]string) *Tree {
 		fsys[name] = &fstest.MapFile{Data: []byte(src)}
 	}
 	tree, err := Parse(fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return tree
 }
 
@@ -98,13 +97,10 @@ func TestADeclarationIsFoundBySymbolWithItsRealLines(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.symbol, func(t *testing.T) {
 			decl, err := pkg.Find(test.symbol, "cacher.go")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			lines := strings.Split(decl.Src, "\n")
-			if decl.From != test.from || decl.To != test.to || len(lines) != test.to-test.from+1 {
-				t.Errorf("got lines %d to %d (%d), want %d to %d", decl.From, decl.To, len(lines), test.from, test.to)
-			}
+			assert.True(t, decl.From == test.from && decl.To == test.to && len(lines) == test.to-test.from+1,
+				"got lines %d to %d (%d), want %d to %d", decl.From, decl.To, len(lines), test.from, test.to)
 			if lines[0] != test.first {
 				t.Errorf("got first line %q, want %q", lines[0], test.first)
 			}
@@ -125,9 +121,7 @@ func TestASymbolThatIsNotThereIsAnError(t *testing.T) {
 		"wait":        "wait is declared in 06-cacher/ready.go, not in 06-cacher/cacher.go",
 	} {
 		_, err := pkg.Find(symbol, "cacher.go")
-		if err == nil || err.Error() != want {
-			t.Errorf("%s: got error %v, want %s", symbol, err, want)
-		}
+		assert.True(t, err != nil && err.Error() == want, "%s: got error %v, want %s", symbol, err, want)
 	}
 }
 
@@ -148,9 +142,7 @@ func TestNotesKnowWhomTheyAreAbout(t *testing.T) {
 		"Source.Next | k8s.io/apimachinery/pkg/watch/watch.go: Interface.ResultChan",
 		"Cacher.dispatchEvents | k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvents",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, got, want, "notes")
 }
 
 func TestUpstreamLinesHaveOneForm(t *testing.T) {
@@ -190,9 +182,7 @@ func TestUpstreamLinksLeadToThePinnedSource(t *testing.T) {
 		"go.etcd.io/etcd/server/v3/embed/etcd.go":             "https://github.com/etcd-io/etcd/blob/v3.7.3/server/embed/etcd.go",
 		"example.com/x/y":                                     "",
 	} {
-		if got := (Upstream{Path: path}).URL(); got != want {
-			t.Errorf("%s: got %s, want %s", path, got, want)
-		}
+		assert.Equal(t, (Upstream{Path: path}).URL(), want, path)
 	}
 }
 
@@ -251,10 +241,6 @@ func TestMomentsAreFoundWithWhatMatters(t *testing.T) {
 		{Point: "Queued", Method: "Event", Function: "Station.Add", Args: 1, Line: 15, OwnLine: true, Locked: true},
 		{Point: "Told", Method: "Text", Function: "Station.Add", Args: 1, Line: 17, Spread: true, OwnLine: true},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("moments (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"station.loop", "station.pool"}, tree.Routines()); diff != "" {
-		t.Errorf("routines (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, got, want, "moments")
+	assert.NoDiff(t, tree.Routines(), []string{"station.loop", "station.pool"}, "routines")
 }

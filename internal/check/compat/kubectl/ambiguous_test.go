@@ -18,7 +18,9 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
@@ -38,17 +40,13 @@ func (l lateEtcd) OptimisticPut(ctx context.Context, key string, value []byte, e
 
 func TestACreateWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, etcd := registry.ConfigMaps(), mvcc.New(clock.RealClock{})
 	store, err := etcd3.New(etcd3.Config{
 		Client: lateEtcd{etcd}, Codec: codec, NewFunc: r.NewFunc,
 		ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	api := apiserver.New(apiserver.Config{
 		Storage: handlers.Storages(registry.Config{Resource: r, Storage: store, Clock: clock.RealClock{}}),
 		Clock:   clock.RealClock{},
@@ -80,7 +78,6 @@ func TestACreateWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
 func TestUpstreamDoesNotAskForALostCreateAgain(t *testing.T) {
 	status := responsewriters.ErrorToAPIStatus(storeerr.InterpretCreateError(rpctypes.ErrTimeout,
 		corev1.Resource("configmaps"), "a"))
-	if status.Code != 500 || status.Details != nil || status.Message != rpctypes.ErrTimeout.Error() {
-		t.Errorf("got %+v", status)
-	}
+	assert.True(t, status.Code == 500 && status.Details == nil && status.Message == rpctypes.ErrTimeout.Error(),
+		"got %+v", status)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 // TestAServerElsewhere is what docs/BEYOND.md shows: kubectl proxy, the lens on it, a kubectl through the lens, and our
@@ -53,9 +54,7 @@ func TestAServerElsewhere(t *testing.T) {
 	for _, value := range []string{"1", "2"} {
 		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app: web}}\ndata: {x: \"" + value +
 			"\"}\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		kubectl.Run(t, "apply", "--server-side", "-f", file)
 	}
 	kubectl.Run(t, "delete", "-f", file)

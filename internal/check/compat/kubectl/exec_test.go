@@ -16,17 +16,17 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // container answers exec with a command that says what it is told, in both ways of Kubernetes, and forwards everything
 // else. ways takes the protocol of each.
 func container(t *testing.T, v *program.Viz, ways chan<- string) *httptest.Server {
 	target, err := url.Parse(v.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rest := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -83,9 +83,8 @@ func overSPDY(t *testing.T, w http.ResponseWriter, r *http.Request) {
 		stream := <-opened
 		streams[stream.Headers().Get(corev1.StreamType)] = stream
 	}
-	if _, err := io.Copy(streams[corev1.StreamTypeStdout], streams[corev1.StreamTypeStdin]); err != nil {
-		t.Error(err)
-	}
+	_, err := io.Copy(streams[corev1.StreamTypeStdout], streams[corev1.StreamTypeStdin])
+	assert.NoError(t, err)
 	fmt.Fprint(streams[corev1.StreamTypeError], success)
 }
 
@@ -111,8 +110,7 @@ func TestExecPassesTheLens(t *testing.T) {
 		}
 	}
 	guest := program.StartViz(t, "-flight=off", "-server", v.URL)
-	if out, err := program.KubectlFor(t, guest).Command("exec", "a", "--", "id").CombinedOutput(); err == nil ||
-		!strings.Contains(string(out), "-server-writes") {
-		t.Errorf("without -server-writes: got %s, %v", out, err)
-	}
+	out, err := program.KubectlFor(t, guest).Command("exec", "a", "--", "id").CombinedOutput()
+	assert.True(t, err != nil && strings.Contains(string(out), "-server-writes"),
+		"without -server-writes: got %s, %v", out, err)
 }

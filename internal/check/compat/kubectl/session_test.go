@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 var (
@@ -32,13 +33,9 @@ const patience = 30 * time.Second
 // of them, in the heavy form all, once more through the lens of another program.
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no sessions: %v", err)
-	}
+	require.True(t, err == nil && len(files) != 0, "no sessions: %v", err)
 	// Before any session: a compiler beside them leaves them no processor.
-	if err := program.Build(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, program.Build())
 	old := program.OldKubectl(t)
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
@@ -66,15 +63,11 @@ func TestSessions(t *testing.T) {
 // kubectl; "" is the one that is built from its module. With lens it talks to another program, which forwards.
 func playFile(t *testing.T, file, binary string, lens bool) {
 	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	written := parseScript(string(archive.Comment))
 	s := &session{t: t, binary: binary, lens: lens, dir: t.TempDir(), watches: map[string]*watch{}}
 	for _, f := range archive.Files {
-		if err := os.WriteFile(filepath.Join(s.dir, f.Name), f.Data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, f.Name), f.Data, 0o600))
 	}
 	old := binary != "" && !knowsOpenAPIv3(t, binary)
 	for i, b := range written.blocks {
@@ -86,9 +79,7 @@ func playFile(t *testing.T, file, binary string, lens bool) {
 			continue
 		}
 		said, err := s.play(command)
-		if err != nil {
-			t.Fatalf("$ %s\n%v", b.command, err)
-		}
+		require.NoError(t, err, "$ %s\n", b.command)
 		if *update {
 			written.blocks[i].output = said
 			continue
@@ -104,9 +95,7 @@ func playFile(t *testing.T, file, binary string, lens bool) {
 	}
 	if *update {
 		archive.Comment = []byte(written.String())
-		if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, txtar.Format(archive), 0o644))
 	}
 }
 

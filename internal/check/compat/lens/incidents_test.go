@@ -21,8 +21,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/play/lens"
 )
 
@@ -38,9 +40,7 @@ func start(t *testing.T) *world {
 	t.Helper()
 	w := &world{server: program.StartViz(t, "-flight=off", "-demo=false", "-controllers=false", "-ring-capacity=10")}
 	target, err := url.Parse(w.server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.FlushInterval = -1
 	busy := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -79,17 +79,13 @@ func newClient(t *testing.T, base, name string) *client {
 func (c *client) open(t *testing.T, method, path, body string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request.Header.Set("User-Agent", c.name)
 	if method == http.MethodPatch {
 		request.Header.Set("Content-Type", "application/merge-patch+json")
 	}
 	response, err := c.http.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response
 }
 
@@ -98,9 +94,7 @@ func (c *client) do(t *testing.T, method, path, body string) string {
 	response := c.open(t, method, path, body)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(answer)
 }
 
@@ -108,9 +102,7 @@ func (c *client) do(t *testing.T, method, path, body string) string {
 func (c *client) list(t *testing.T, path string) string {
 	t.Helper()
 	var list metav1.PartialObjectMetadataList
-	if err := json.Unmarshal([]byte(c.do(t, http.MethodGet, path, "")), &list); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(c.do(t, http.MethodGet, path, "")), &list))
 	return list.ResourceVersion
 }
 
@@ -253,9 +245,8 @@ func TestEveryIncidentIsTold(t *testing.T) {
 			events := bufio.NewReader(watch.Body)
 			for n := range 15 {
 				c.do(t, http.MethodPatch, configmaps+"/echo", fmt.Sprintf(`{"data":{"n":"%d"}}`, n))
-				if _, err := events.ReadString('\n'); err != nil {
-					t.Error(err)
-				}
+				_, err := events.ReadString('\n')
+				assert.NoError(t, err)
 			}
 		},
 		"changes-nothing": func(t *testing.T, c *client) {
@@ -309,9 +300,8 @@ func TestEveryIncidentIsTold(t *testing.T) {
 			c.do(t, http.MethodPatch, pods+"/back", `{"metadata":{"labels":{"a":"b"}}}`)
 			for range 3 {
 				stream := c.open(t, http.MethodGet, pods+"?watch=true&timeoutSeconds=2&resourceVersion="+watch, "")
-				if _, err := bufio.NewReader(stream.Body).ReadString('\n'); err != nil {
-					t.Error(err)
-				}
+				_, err := bufio.NewReader(stream.Body).ReadString('\n')
+				assert.NoError(t, err)
 				io.Copy(io.Discard, stream.Body)
 				stream.Body.Close()
 			}
@@ -339,9 +329,7 @@ func TestAClientThatDoesNothingWrongIsLeftAlone(t *testing.T) {
 	program.Eventually(t, time.Minute, func() (bool, string) {
 		var report lens.Report
 		w.lens.Get(t, "/viz/lens", &report)
-		if len(report.Findings) > 0 {
-			t.Fatalf("got %+v", report.Findings)
-		}
+		require.True(t, len(report.Findings) == 0, "got %+v", report.Findings)
 		states, watches := 0, 0
 		for _, row := range report.Rows {
 			if row.Ask.InitialEvents {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 const patience = 5 * time.Minute // building and debugging a program without optimizations, on a busy machine
@@ -28,9 +29,7 @@ var everywhere = os.Getenv("FULL") != ""
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return dir
 }
 
@@ -49,9 +48,7 @@ func debug(t *testing.T, command string) *session {
 	cmd.Dir = root(t)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir())
 	typed, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &session{Process: program.Start(t, cmd), t: t, typed: typed}
 	t.Cleanup(s.end) // before Process.Kill, which does not reach what delve debugs
 	return s

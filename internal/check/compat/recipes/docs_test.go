@@ -10,15 +10,15 @@ import (
 	"syscall"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 func debuggingPage(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), "docs", "DEBUGGING.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -37,9 +37,8 @@ func TestThePageListsWhatTheRecipesDo(t *testing.T) {
 			continue
 		}
 		for _, b := range r.breaks {
-			if row := fmt.Sprintf("| `%s` | `%s` |", b.function, b.condition); !strings.Contains(page, row) {
-				t.Errorf("no row %s", row)
-			}
+			row := fmt.Sprintf("| `%s` | `%s` |", b.function, b.condition)
+			assert.True(t, strings.Contains(page, row), "no row %s", row)
 		}
 	}
 }
@@ -53,9 +52,7 @@ func TestADumpNamesTheGoroutines(t *testing.T) {
 	program.Eventually(t, program.ReadyWithin, func() (bool, string) {
 		return strings.Contains(p.Stdout.String(), "listening on "), p.Stderr.String()
 	})
-	if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGQUIT))
 	p.ExitCode(t, patience)
 	for _, name := range []string{"cacher.dispatchEvents", "processorListener.run", "watchChan.startWatching"} {
 		if !strings.Contains(p.Stderr.String(), name) {

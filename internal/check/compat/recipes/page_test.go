@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // page is a document whose blocks of the language `console` are run.
@@ -49,18 +52,12 @@ func pages(t *testing.T) []*page {
 	var all []*page
 	for _, pattern := range []string{"README.md", "docs/*.md", "chapters/*/README.md"} {
 		files, err := filepath.Glob(filepath.Join(root(t), pattern))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
-		}
+		require.True(t, err == nil && len(files) != 0, "%s: %d files, %v", pattern, len(files), err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			name, err := filepath.Rel(root(t), file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			all = append(all, parsePage(t, name, string(text)))
 		}
 	}
@@ -164,9 +161,8 @@ func TestAnOutputMatchesUpToWhatIsLeftOpen(t *testing.T) {
 		{"…", "", true},
 		{"a.c", "abc", false},
 	} {
-		if got := matches(outputLines(c.want), outputLines(c.got)); got != c.matches {
-			t.Errorf("%q for %q: %v, want %v", c.got, c.want, got, c.matches)
-		}
+		got := matches(outputLines(c.want), outputLines(c.got))
+		assert.Equal(t, got, c.matches, "%q for %q: %v, want %v", c.got, c.want, got, c.matches)
 	}
 }
 

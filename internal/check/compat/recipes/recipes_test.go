@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
@@ -35,15 +36,11 @@ const running = "./cmd/viz" // of the recipes that debug the whole program
 func recipes(t *testing.T) []recipe {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root(t), "docs", "recipes", "*.dlv"))
-	if err != nil || len(files) < 9 {
-		t.Fatalf("%d recipes, %v", len(files), err)
-	}
+	require.True(t, err == nil && len(files) >= 9, "%d recipes, %v", len(files), err)
 	var all []recipe
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := recipe{name: strings.TrimSuffix(filepath.Base(file), ".dlv")}
 		for line := range strings.Lines(string(text)) {
 			r.read(strings.TrimSpace(line))
@@ -163,16 +160,12 @@ func stopped(t *testing.T, v *program.Viz) time.Duration {
 	var sum time.Duration
 	for _, written := range log.Records {
 		r, err := fold.ReadRecord(written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if r.Point != probe.ProgramStopped {
 			continue
 		}
 		d, err := time.ParseDuration(strings.ReplaceAll(r.Text, " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sum += d
 	}
 	return sum

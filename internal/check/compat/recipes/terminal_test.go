@@ -13,8 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 const (
@@ -57,24 +59,18 @@ func newTerminal(t *testing.T) *terminal {
 	t.Helper()
 	x := &terminal{t: t, dir: t.TempDir(), real: map[string]string{}}
 	kubectl := program.KubectlFor(t, &program.Viz{})
-	if err := os.Symlink(kubectl.Binary, filepath.Join(x.dir, "kubectl")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(kubectl.Binary, filepath.Join(x.dir, "kubectl")))
 	cmd := exec.Command("bash")
 	cmd.Dir = root(t)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir(), "HOME="+kubectl.Home, "KUBECONFIG="+os.DevNull,
 		"PATH="+x.dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // found from HOME otherwise
 		value, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(value)))
 	}
 	typed, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x.shell, x.typed = program.Start(t, cmd), typed
 	return x
 }
@@ -120,9 +116,8 @@ func (x *terminal) startViz(s *step, command string) {
 func (x *terminal) knowsFlags(flags []string) {
 	x.t.Helper()
 	cmd, _ := program.VizCommand(x.t, append(flags, "-h")...)
-	if said, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(said), "not defined") {
-		x.t.Errorf("viz %v: %v\n%s", flags, err, said)
-	}
+	said, err := cmd.CombinedOutput()
+	assert.True(x.t, err == nil && !strings.Contains(string(said), "not defined"), "viz %v: %v\n%s", flags, err, said)
 }
 
 // startProxy starts a program that stands for the reader's cluster, and kubectl's proxy to it.
@@ -152,9 +147,7 @@ func (x *terminal) addressed(command string) string {
 // said returns what a command has printed into a file.
 func (x *terminal) said(file string) []string {
 	text, err := os.ReadFile(file)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	require.NoError(x.t, err)
 	return x.written(string(text))
 }
 
@@ -172,9 +165,7 @@ func (x *terminal) enter(command, after string) (int, string) {
 	x.t.Helper()
 	x.n++
 	file := filepath.Join(x.dir, fmt.Sprintf("output-%d", x.n))
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		x.t.Fatal(err)
-	}
+	require.NoError(x.t, os.WriteFile(file, nil, 0o600))
 	prompt := fmt.Sprintf("prompt %d ", x.n)
 	if _, err := fmt.Fprintf(x.typed, "{ %s\n} >%s 2>&1 </dev/null %s\necho \"%s$?\"\n", x.addressed(command), file,
 		after, prompt); err != nil {

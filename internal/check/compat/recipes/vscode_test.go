@@ -18,7 +18,9 @@ import (
 
 	"github.com/google/go-dap"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 // TestVSCodeStopsWhereTheRecipesSay does with each configuration of .vscode/launch.json what the editor does: it talks
@@ -77,13 +79,9 @@ func TestVSCodeStopsWhereTheRecipesSay(t *testing.T) {
 func configurations(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), ".vscode", "launch.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var file struct{ Configurations []map[string]any }
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &file))
 	all := map[string]map[string]any{}
 	for _, each := range file.Configurations {
 		all[each["name"].(string)] = each
@@ -112,17 +110,13 @@ func newEditor(t *testing.T, variables map[string]string) *editor {
 	e := &editor{t: t, delve: program.Start(t, cmd), variables: variables, created: make(chan int, 1)}
 	address := e.said(regexp.MustCompile(`DAP server listening at: (\S+)`))
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { // whatever happens: delve ends what it has launched when its client goes
 		_ = conn.Close()
 		<-e.delve.Done
 	})
 	// the first build has everything to compile
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Minute)))
 	e.conn, e.in = conn, bufio.NewReader(conn)
 	return e
 }
@@ -147,9 +141,7 @@ func (e *editor) request(command string) dap.Request {
 
 func (e *editor) send(message dap.Message) {
 	e.t.Helper()
-	if err := dap.WriteProtocolMessage(e.conn, message); err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, dap.WriteProtocolMessage(e.conn, message))
 }
 
 // receive reads messages up to the first of the wanted type. A refusal, or an end of the program, ends the test.
@@ -204,25 +196,20 @@ func (e *editor) start(config map[string]any, breaks []breakpoint) {
 func (e *editor) arguments(config map[string]any) json.RawMessage {
 	e.t.Helper()
 	text, err := json.Marshal(config)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, err)
 	for name, value := range e.variables {
 		text = []byte(strings.ReplaceAll(string(text), "${"+name+"}", value))
 	}
 	arguments := map[string]any{}
-	if err := json.Unmarshal(text, &arguments); err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, json.Unmarshal(text, &arguments))
 	if folder, ok := arguments["program"].(string); ok {
 		arguments["dlvCwd"], arguments["output"] = folder, filepath.Join(e.t.TempDir(), "debugged")
 	}
 	if arguments["mode"] == "debug" {
 		arguments["args"] = append(slices.Clone(arguments["args"].([]any)), "-listen", "127.0.0.1:0")
 	}
-	if text, err = json.Marshal(arguments); err != nil {
-		e.t.Fatal(err)
-	}
+	text, err = json.Marshal(arguments)
+	require.NoError(e.t, err)
 	return text
 }
 
@@ -266,9 +253,8 @@ func (e *editor) disconnect(config map[string]any) {
 	}
 	select {
 	case status := <-e.created:
-		if status != http.StatusCreated {
-			e.t.Errorf("the pod's creation was answered with %d after delve had gone", status)
-		}
+		assert.Equal(e.t, status, http.StatusCreated,
+			"the pod's creation was answered with %d after delve had gone", status)
 	case <-time.After(patience):
 		e.t.Error("the program does not go on after delve has gone")
 	}
