@@ -23,7 +23,7 @@ RACED    := ./chapters/... ./internal/observe/probe/... ./internal/observe/hold/
 BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help
-.PHONY: help run ready test race plain browser lint size generate recordings screenshots site cross dist bag bag-check bench debug debug-viz scale storm full
+.PHONY: help run ready test race plain browser lint size generate recordings screenshots tab site cross dist bag bag-check bench debug debug-viz scale storm full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -53,7 +53,7 @@ scale: ## measure what an object, a watch and an event cost, and check the predi
 storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
 	cd internal/check/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
 
-full: test storm scale cross ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
+full: test storm scale cross tab ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
 	$(GO) test -race -vet=off -timeout 30m ./...
 	$(GO) test -count=1 ./internal/check/policy/reach
 	$(MAKE) storm RACE=1
@@ -62,6 +62,8 @@ full: test storm scale cross ## what CI runs, and what is too long for it: storm
 	FULL=1 $(GO) test -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
 	$(GO) test -tags full ./cmd/bag -count=1 -timeout 3h -v
+	GOOS=js GOARCH=wasm $(GO) vet -modfile=bin/tab/go.mod -tags grpcnotrace ./cmd/tab
+	$(GO) test -tags full ./cmd/tab -count=1
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestTheStageIsForEverybody|TestEveryStoryIsToldBeatByBeat|TestAGuestToldOnThePage"
 	cd internal/check/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
 	cd internal/check/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
@@ -89,9 +91,14 @@ recordings: ## make the recordings of chapters and stories: internal/observe/tak
 screenshots: ## take the README's pictures and films from recordings, and pictures of all key moments, in every look, into ./.screenshots
 	cd internal/check/compat && $(GO) test -tags full ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/.screenshots
 
-site: ## write the book, the stories and the stage as static pages into ./site; SITE_URL=https://… is where they will be, for previews
+tab: ## build the program for a browser's tab into bin/tab: WebAssembly, from the module cache
+	GO="$(GO)" sh cmd/tab/build.sh
+
+site: tab ## write the book, the stories, the stage and the program for a tab as static pages into ./site; SITE_URL=https://… is where they will be, for previews
 	rm -rf site
 	$(GO) run ./cmd/viz -export site
+	cp -R bin/tab/site site/machine
+	sed -i.bak "s#<body #<body data-machine=\"$$(cat bin/tab/machine)\" #" site/index.html && rm site/index.html.bak
 	$(if $(SITE_URL),sed -i.bak 's#property="og:image" content="#&$(SITE_URL)/#' site/index.html && rm site/index.html.bak)
 
 cross: ## vet everything and build cmd/viz for the systems that attendees bring, as releases are built

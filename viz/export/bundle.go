@@ -26,7 +26,8 @@ type bundler struct {
 // bundle returns the module at a path, with those that it imports, as a classic script.
 func bundle(entry string, read func(path string) ([]byte, error)) (string, error) {
 	b := &bundler{read: read, done: make(map[string]bool)}
-	b.out.WriteString("(async () => {\n\"use strict\";\nconst listwatchModules = {};\n")
+	// A page that is not complete yet says so (static.js).
+	b.out.WriteString("(async () => {\n\"use strict\";\nawait globalThis.listwatchReady;\nconst listwatchModules = {};\n")
 	if err := b.add(entry); err != nil {
 		return "", err
 	}

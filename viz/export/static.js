@@ -76,9 +76,44 @@
   globalThis.listwatchShelf = { program: false, points: () => data("data/points"), story, take, run, leaf, page };
   globalThis.listwatchData = data;
 
+  // runHere runs the program in this tab (cmd/tab) and puts its page in place of this one. page.js waits for that. The
+  // recordings and the book stay those of these files.
+  async function runHere(size, parts) {
+    const panel = document.querySelector("#run");
+    const [bar, said] = panel.children;
+    panel.hidden = false;
+    const say = (loaded, text) => {
+      [bar.value, bar.max] = [loaded, size];
+      said.textContent = text ?? `${(loaded / 1e6).toFixed(1)} of ${(size / 1e6).toFixed(1)} MB`;
+    };
+    try {
+      await file("machine/tab");
+      const html = await globalThis.listwatchRun({ root, bytes, size, parts, say });
+      const made = new DOMParser().parseFromString(html, "text/html");
+      for (const link of made.querySelectorAll('[href^="/book"]')) {
+        link.setAttribute("href", page(link.getAttribute("href")));
+      }
+      for (const link of made.querySelectorAll("a[href]")) link.target = "_blank"; // this tab is the machine
+      made.body.dataset.host = "tab";
+      document.documentElement.dataset.tours = made.documentElement.dataset.tours;
+      document.body.replaceWith(made.body);
+      const told = async (id) => ({ ...(await story(id)), runs: true });
+      globalThis.listwatchShelf = { story: told, take, page };
+    } catch (problem) {
+      say(0, `The machine does not run here: ${problem.message}`);
+      await new Promise(() => {}); // the page stays as it is
+    }
+  }
+
+  const { body } = document;
+  const [size, parts] = (body.dataset.machine ?? "").split(" ").map(Number);
+  for (const el of document.querySelectorAll(".run")) el.hidden = !size;
+  if (size && new URLSearchParams(location.search).has("run")) {
+    globalThis.listwatchReady = runHere(size, parts);
+    return;
+  }
   for (const el of document.querySelectorAll("[data-program]")) el.hidden = true;
   for (const el of document.querySelectorAll("[data-recorded]")) el.hidden = false;
-  const { body } = document;
   const tour = document.querySelector("#open-tour");
   if (!tour) return;
   const query = new URLSearchParams(location.search);

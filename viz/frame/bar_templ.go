@@ -205,7 +205,7 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, " title=\"Keyboard (?)\">Keyboard</button> <button type=\"button\" id=\"theme\" title=\"Theme (T)\">Theme: as the system</button> <a class=\"book\" href=\"/book/\">Book</a></div></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, " title=\"Keyboard (?)\">Keyboard</button> <button type=\"button\" id=\"theme\" title=\"Theme (T)\">Theme: as the system</button> <a class=\"book run\" href=\"?run\" hidden>Run it in this tab</a> <a class=\"book\" href=\"/book/\">Book</a></div></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -95,7 +95,7 @@ const server = {
   page: (path) => path,
 };
 
-export const shelf = globalThis.listwatchShelf ?? server;
+export const shelf = { ...server, ...globalThis.listwatchShelf };
 
 // take returns a recording by its name, as a File; where the shelf has files, by its address, too.
 export const take = (name) => shelf.take(name, fileAt);

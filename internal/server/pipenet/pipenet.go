@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"syscall"
 )
 
 // Listener hands the server's ends of pipes to Accept. Safe for concurrent use.
@@ -55,7 +54,7 @@ func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	case l.conns <- server:
 		return client, nil
 	case <-l.done:
-		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: addr{}, Err: syscall.ECONNREFUSED}
+		return nil, refused()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

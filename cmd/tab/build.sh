@@ -1,0 +1,59 @@
+#!/bin/sh
+# build.sh builds the machine of a tab from the module cache, without a network: run it from the repository's root.
+# Two packages that etcd's client brings along do not compile for js. -overlay cannot replace a file of the module
+# cache, so their modules are copied into bin/tab and mended there, and bin/tab/go.mod replaces them. What the pages have
+# as files is left out of the machine by an overlay.
+set -eu
+go=${GO:-go}
+out=bin/tab
+rm -rf $out
+mkdir -p $out/site
+etcd=go.etcd.io/etcd/client/pkg/v3
+systemd=github.com/coreos/go-systemd/v22
+cp -R "$($go list -m -f '{{.Dir}}' $etcd)" $out/etcd
+cp -R "$($go list -m -f '{{.Dir}}' $systemd)" $out/systemd
+chmod -R u+w $out
+for file in systemd/journal/journal_unix etcd/fileutil/lock_flock etcd/fileutil/lock_unix; do
+  sed 's/^\/\/go:build .*/& \&\& !js/' $out/$file.go > $out/mended && mv $out/mended $out/$file.go
+done
+cp $out/systemd/journal/journal_windows.go $out/systemd/journal/journal_js.go
+sed 's/syscall.DMEXCL|//; /"syscall"/d; s/os.Open(/os.OpenFile(/' $out/etcd/fileutil/lock_plan9.go \
+  > $out/etcd/fileutil/lock_js.go
+cp go.mod go.sum $out
+$go mod edit -replace $etcd=./$out/etcd -replace $systemd=./$out/systemd $out/go.mod
+
+# nothing says what a file is replaced by: the least that those who read it can read.
+nothing() {
+  case $1 in
+    *.go) sed -n '/^package /p;/^package /q' "$1" ;;
+    *.gz) echo '{}' | gzip -n ;;
+  esac
+}
+first='{"Replace":{'
+for file in internal/observe/takes/*.lw.gz internal/server/apiserver/openapi_*.gz docs/*.png docs/*.md \
+  chapters/*/README.md chapters/*/*.svg chapters/*/*_test.go viz/*/*.js viz/*/*.css viz/*/*.svg; do
+  instead=$out/nothing/$(echo "$file" | tr / _)
+  mkdir -p $out/nothing
+  nothing "$file" > "$instead"
+  printf '%s"%s":"%s"' "$first" "$PWD/$file" "$PWD/$instead"
+  first=,
+done > $out/overlay.json
+echo '}}' >> $out/overlay.json
+# grpcnotrace: without it html/template makes the linker keep every exported method.
+GOOS=js GOARCH=wasm $go build -modfile=$out/go.mod -overlay=$out/overlay.json -trimpath -tags grpcnotrace \
+  -ldflags '-s -w' -o $out/machine.wasm ./cmd/tab
+
+gzip -9 -n -c $out/machine.wasm > $out/site/machine.gz
+# part writes standard input as the script by which a page loads it from a folder (viz/export/static.js).
+part() { printf 'listwatchFile("machine/%s", "%s");\n' "$1" "$(base64 | tr -d '\n')" > "$out/site/$1.js"; }
+cat "$($go env GOROOT)/lib/wasm/wasm_exec.js" cmd/tab/worker.js | part worker
+split -b 1048576 $out/site/machine.gz $out/part.
+n=0
+for piece in $out/part.*; do
+  part $n < "$piece"
+  n=$((n + 1))
+done
+{ cat cmd/tab/tab.js; echo 'listwatchFile("machine/tab", "");'; } > $out/site/tab.js
+size=$(wc -c < $out/site/machine.gz | tr -d ' ')
+echo "$size $n" > $out/machine
+echo "the machine has $size bytes"

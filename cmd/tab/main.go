@@ -1,0 +1,88 @@
+//go:build js && wasm
+
+// Command tab is the program in a dedicated Worker of a browser's tab: both halves on the small etcd in memory, over HTTP
+// without sockets, and the page's requests as messages. `make tab` builds it, viz/export/tab.js loads it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"syscall/js"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/machine"
+	"listwatch/internal/server/messages"
+	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
+)
+
+const (
+	gcPercent   = 50       // as cmd/viz
+	memoryLimit = 96 << 20 // of Go's memory, which a tab never gives back
+	logSize     = 1 << 15  // half of what cmd/viz keeps
+)
+
+func main() {
+	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(memoryLimit)
+	var network pipenet.Network
+	ctx := context.Background() // a Worker ends with its page, and asks nothing first
+	page := messages.New(network.Client(), post)
+	js.Global().Set("onmessage", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		page.Receive(ctx, messageOf(args[0].Get("data")))
+		return nil
+	}))
+	err := machine.Serve(ctx, &machine.Host{
+		Etcd:  machine.Etcd{Client: mvcc.New(clock.RealClock{})},
+		Base:  &url.URL{Scheme: "http", Host: "localhost"},
+		Lines: func() (client, watchers *http.Client) { return network.Client(), network.Client() },
+		Serve: network.Serve,
+		Say:   func(line string) { fmt.Println(line) },
+	}, machine.Options{
+		Demo: true, Controllers: true, Modes: machine.Today(), MediaType: "application/vnd.kubernetes.protobuf",
+		LogSize: logSize, Clock: "real",
+	}, func() { post(messages.Message{Kind: "ready"}) })
+	post(messages.Message{Kind: "died", Reason: fmt.Sprint(err)})
+}
+
+// messageOf reads a message of the page.
+func messageOf(data js.Value) messages.Message {
+	m := messages.Message{ID: data.Get("id").Int(), Kind: data.Get("kind").String()}
+	switch m.Kind {
+	case messages.Room:
+		m.Room = data.Get("room").Int()
+	case messages.Request:
+		m.Method, m.URL = data.Get("method").String(), data.Get("url").String()
+		m.Body = []byte(data.Get("body").String())
+		m.Header = map[string]string{}
+		entries := data.Get("headers")
+		for i := range entries.Length() {
+			m.Header[entries.Index(i).Index(0).String()] = entries.Index(i).Index(1).String()
+		}
+	}
+	return m
+}
+
+// post sends a message to the page.
+func post(m messages.Message) {
+	data := map[string]any{"id": m.ID, "kind": m.Kind}
+	switch m.Kind {
+	case messages.Head:
+		header := map[string]any{}
+		for name, value := range m.Header {
+			header[name] = value
+		}
+		data["status"], data["headers"] = m.Status, header
+	case messages.Chunk:
+		body := js.Global().Get("Uint8Array").New(len(m.Body))
+		js.CopyBytesToJS(body, m.Body)
+		data["body"] = body
+	default:
+		data["reason"] = m.Reason
+	}
+	js.Global().Call("postMessage", data)
+}

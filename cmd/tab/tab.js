@@ -1,0 +1,152 @@
+// The page's half of a machine in a tab: it loads the machine into a Worker, carries the page's requests there as
+// messages (internal/server/messages), and then puts the machine's own page in place of the recorded one.
+
+(() => {
+  const room = 16 << 10; // bytes of an answer that may be on their way and unread
+  const bodiless = [204, 205, 304];
+
+  // newWire returns what viz/lib/api.js calls a wire, over a Worker. Each exchange has a number, by which its messages
+  // are known.
+  function newWire(worker) {
+    const open = new Map();
+    let last = 0;
+    worker.addEventListener("message", ({ data }) => open.get(data.id)?.(data));
+
+    function request(url, { method = "GET", headers = {}, body = "", signal } = {}) {
+      const id = ++last;
+      const post = (message) => worker.postMessage({ id, ...message });
+      return new Promise((answer, refuse) => {
+        let reader = null; // of the answer's body
+        let coming = 0; // bytes for which room was granted and which have not arrived
+        const end = (reason) => {
+          open.delete(id);
+          post({ kind: "abort" });
+          refuse(reason);
+        };
+        signal?.addEventListener("abort", () => {
+          end(signal.reason);
+          reader.error(signal.reason);
+        });
+        const stream = new ReadableStream({
+          start: (controller) => (reader = controller),
+          pull() {
+            const more = reader.desiredSize - coming;
+            if (more <= 0) return;
+            coming += more;
+            post({ kind: "room", room: more });
+          },
+          cancel: end,
+        }, new ByteLengthQueuingStrategy({ highWaterMark: room }));
+        open.set(id, ({ kind, status, headers, body, reason }) => {
+          if (kind === "head") answer(new Response(bodiless.includes(status) ? null : stream, { status, headers }));
+          if (kind === "chunk") {
+            coming -= body.length;
+            reader.enqueue(body);
+          }
+          if (kind === "end") reader.close();
+          if (kind === "abort") {
+            const problem = new TypeError(reason);
+            reader.error(problem);
+            refuse(problem);
+          }
+          if (kind === "end" || kind === "abort") open.delete(id);
+        });
+        const entries = Object.entries({ "User-Agent": navigator.userAgent, ...headers });
+        post({ kind: "request", method, url: new URL(url, "http://localhost").href, headers: entries, body });
+      });
+    }
+
+    return {
+      request,
+      events: (url) => new Events(request, url),
+      word: async (url, blob) =>
+        request(url, { method: "POST", body: await blob.text(), headers: { "Content-Type": blob.type } }),
+    };
+  }
+
+  // Events is what an EventSource is, but that it does not resume: the feed begins again.
+  class Events extends EventTarget {
+    OPEN = 1;
+    CLOSED = 2;
+    readyState = 0;
+    #stop = new AbortController();
+
+    constructor(request, url) {
+      super();
+      this.#read(request, url).catch(() => {}).finally(() => {
+        const closed = this.readyState === this.CLOSED;
+        this.readyState = this.CLOSED;
+        if (!closed) this.dispatchEvent(new Event("error"));
+      });
+    }
+
+    close() {
+      this.readyState = this.CLOSED;
+      this.#stop.abort();
+    }
+
+    async #read(request, url) {
+      const response = await request(url, { headers: { Accept: "text/event-stream" }, signal: this.#stop.signal });
+      if (!response.ok) return;
+      this.readyState = this.OPEN;
+      const pieces = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      let lastEventId = "";
+      for (let piece = await pieces.read(); !piece.done; piece = await pieces.read()) {
+        const messages = (text + piece.value).split("\n\n");
+        text = messages.pop();
+        for (const message of messages) {
+          const fields = new Map(message.split("\n").map((line) => line.split(/: ?(.*)/s, 2)));
+          lastEventId = fields.get("id") ?? lastEventId;
+          const type = fields.get("event") ?? "message";
+          if (fields.has("data")) {
+            this.dispatchEvent(new MessageEvent(type, { data: fields.get("data"), lastEventId }));
+          }
+        }
+      }
+    }
+  }
+
+  // load returns the machine as gzip. From a web server it is one file; from a folder a page may load scripts only.
+  async function load({ root, bytes, size, parts }, progress) {
+    const pieces = [];
+    let loaded = 0;
+    const took = (piece) => {
+      pieces.push(piece);
+      progress((loaded += piece.length));
+    };
+    if (location.protocol === "file:") {
+      for (let i = 0; i < parts; i++) took(await bytes(`machine/${i}`));
+    } else {
+      const response = await fetch(`${root}machine/machine.gz`);
+      if (!response.ok) throw new Error(`The machine cannot be loaded: ${response.status}.`);
+      const reader = response.body.getReader();
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) took(piece.value);
+    }
+    if (loaded !== size) throw new Error(`The machine has ${loaded} bytes, and ought to have ${size}.`);
+    return new Blob(pieces).arrayBuffer();
+  }
+
+  // listwatchRun runs the machine and returns when its page is there. site has {root, bytes, size, parts, say}.
+  globalThis.listwatchRun = async (site) => {
+    const code = new TextDecoder().decode(await site.bytes("machine/worker"));
+    const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+    const machine = await load(site, (loaded) => site.say(loaded));
+    site.say(site.size, "The machine is starting.");
+    await new Promise((ready, fail) => {
+      worker.onerror = (event) => fail(new Error(event.message));
+      worker.addEventListener("message", ({ data: { kind, reason } }) => {
+        if (kind === "ready") ready();
+        if (kind === "died") {
+          fail(new Error(reason));
+          site.say(0, `The machine has ended: ${reason} Reload the page to run another one.`);
+        }
+      });
+      worker.postMessage(machine, [machine]);
+    });
+    const wire = newWire(worker);
+    globalThis.listwatchWire = wire;
+    addEventListener("beforeunload", (event) => event.preventDefault()); // what happened here goes with the page
+    return (await wire.request("/")).text();
+  };
+})();

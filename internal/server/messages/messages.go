@@ -1,0 +1,156 @@
+// Package messages carries HTTP over messages, for a page and a program that share a browser's tab: a page has no socket
+// to its own Worker. The program's half is a proxy. It sends each request on over a client of the program's own, so that
+// an answer that the page does not read is, to the program, a connection that is not read.
+//
+//	page      request ─► … room, room …           | abort
+//	program             head ─► chunk, chunk … end | abort
+package messages
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"listwatch/internal/observe/routine"
+)
+
+// Kinds of messages. The page sends the first three, the program the others, and Abort as well.
+const (
+	Request = "request" // begins an exchange
+	Room    = "room"    // the page has room for Message.Room bytes more
+	Abort   = "abort"   // the exchange ends here, for a reason
+	Head    = "head"
+	Chunk   = "chunk"
+	End     = "end"
+)
+
+// maxChunk is the most bytes in one message.
+const maxChunk = 4 << 10
+
+// Message is one message. A field that its kind has no use for is empty.
+type Message struct {
+	ID          int // of the exchange: the page counts them
+	Kind        string
+	Method, URL string
+	Header      map[string]string
+	Status      int
+	Body        []byte // of a request, or a piece of an answer's
+	Room        int
+	Reason      string
+}
+
+// Proxy answers the page's messages. Its methods may be called from any goroutine.
+type Proxy struct {
+	// Set by New, never changed.
+	client *http.Client
+	post   func(Message) // to the page; does not block
+
+	requests routine.Group // Receive adds to it, Wait waits for it
+
+	mu   sync.Mutex // guards the exchanges; innermost
+	open map[int]*exchange
+}
+
+// exchange is one request, and its answer while that is sent.
+type exchange struct {
+	id      int
+	cancel  context.CancelFunc
+	granted chan int // sent by Receive, received by pump, never closed; one sum of bytes: see grant
+}
+
+// New returns a proxy that sends requests on over client.
+func New(client *http.Client, post func(Message)) *Proxy {
+	return &Proxy{client: client, post: post, open: map[int]*exchange{}}
+}
+
+// Receive takes a message of the page and does not block. A request is done by a goroutine of its own, and ends with ctx.
+func (p *Proxy) Receive(ctx context.Context, m Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.open[m.ID]
+	switch {
+	case m.Kind == Request && e == nil:
+		ctx, cancel := context.WithCancel(ctx)
+		e = &exchange{id: m.ID, cancel: cancel, granted: make(chan int, 1)}
+		p.open[m.ID] = e
+		p.requests.Go(ctx, "messages.request", func(ctx context.Context) { p.do(ctx, e, m) })
+	case e == nil: // it has ended already
+	case m.Kind == Room:
+		e.grant(m.Room)
+	case m.Kind == Abort:
+		e.cancel()
+	}
+}
+
+// Wait returns when every request has ended. Receive is not called any more.
+func (p *Proxy) Wait() { p.requests.Wait() }
+
+// grant adds to what pump may send. Only Receive calls it, under the proxy's lock, so the place that it empties is its
+// own to fill: it never blocks.
+func (e *exchange) grant(room int) {
+	select {
+	case before := <-e.granted:
+		room += before
+	default:
+	}
+	e.granted <- room
+}
+
+// do does a request to its end.
+func (p *Proxy) do(ctx context.Context, e *exchange, m Message) {
+	last := Message{ID: e.id, Kind: End}
+	if err := p.pump(ctx, e, m); err != nil {
+		last = Message{ID: e.id, Kind: Abort, Reason: err.Error()}
+	}
+	e.cancel()
+	p.mu.Lock()
+	delete(p.open, e.id)
+	p.mu.Unlock()
+	p.post(last)
+}
+
+// pump sends the answer as far as there is room for it.
+func (p *Proxy) pump(ctx context.Context, e *exchange, m Message) error {
+	request, err := http.NewRequestWithContext(ctx, m.Method, m.URL, bytes.NewReader(m.Body))
+	if err != nil {
+		return err
+	}
+	for name, value := range m.Header {
+		request.Header.Set(name, value)
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	header := map[string]string{}
+	for name, values := range response.Header {
+		header[name] = strings.Join(values, ", ")
+	}
+	p.post(Message{ID: e.id, Kind: Head, Status: response.StatusCode, Header: header})
+	for room := 0; ; {
+		for room == 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case room = <-e.granted:
+			}
+		}
+		// Read into a piece of its own: the message keeps it.
+		piece := make([]byte, min(room, maxChunk))
+		n, err := response.Body.Read(piece)
+		if n > 0 {
+			room -= n
+			p.post(Message{ID: e.id, Kind: Chunk, Body: piece[:n]})
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
