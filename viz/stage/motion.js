@@ -8,7 +8,7 @@
 // drawn here.
 
 import { newBrush } from "./brush.js";
-import { cut } from "../lib/dom.js";
+import { cut, mark } from "../lib/dom.js";
 import { isAnomaly, objectKey } from "../log/fold.js";
 import { flowPeriod, newFlow } from "./flow.js";
 import { newLevel } from "./level.js";
@@ -284,6 +284,10 @@ export function newMotion(canvas, scene, infos, follow) {
     if (pile > 0) brush.pile(pile, scene.place([209, 222]));
     for (const t of standing()) brush.pill(t, [t.x, t.y]);
     if (level === 0) for (const held of named()) brush.beside(held);
+    const hub = scene.place(scene.geometry.anchors.dispatch);
+    const there = (t, [x, y]) => Math.abs(x - hub[0]) < 26 + 5 * t.label.length && Math.abs(y - hub[1]) < 20;
+    const visited = standing().some((t) => there(t, [t.x, t.y])) || flying(now).some((m) => there(m, m.now));
+    mark(scene.stations.get("dispatch"), "visited", visited); // its arrow would be drawn over the token
     for (const m of flying(now)) {
       drawTail(m, air.t0, air.t1, now);
       brush.pill(m, m.now);

@@ -6,6 +6,7 @@ import { shapeOf } from "./tokens.js";
 
 export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
 
+const cellWidth = 20; // units of a cell with a name in it
 const unknown = { type: "", key: "", rv: "0" };
 
 // twin is the double outline of what is followed.
@@ -136,7 +137,7 @@ export function showPipe(scene, el, queue, expected, drawn = true) {
   el.tokens = tokens;
   showHeld(scene, el, g, tokens, step, leftward.has(name));
   const called = (token) => (token.type.endsWith("All") ? "all" : names.get(token.rv)) ?? "";
-  if (cap === 0) showNames(el, g, tokens.map((token) => (names ? called(token) : "")), step);
+  if (cap === 0) showNames(el, g, tokens.map((token) => (names ? called(token) : "")), name === "fifo");
   const fill = el.querySelector(".fill");
   const width = slotted || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
   put(fill, "width", Math.min(g.W - 4, width).toFixed(1));
@@ -155,19 +156,23 @@ function showSlots(el, g, n) {
   }
 }
 
-// showNames writes into the cells of a queue of the client half what a story calls the versions in them.
-function showNames(el, g, names, step) {
+// showNames writes into the cells of a queue of the client half what a story calls the versions in them. The FIFO has
+// room for several rows, of which the newest stands in the pipe.
+function showNames(el, g, names, wraps) {
   let layer = el.querySelector(".names");
   if (!layer && names.every((name) => !name)) return;
   if (!layer) el.append((layer = svg("g", { class: "names" })));
   const cells = pool(layer, names.length, () => {
     const cell = svg("g");
-    cell.append(svg("rect", { height: g.H }), svg("text", { class: "mid", y: g.H / 2 + 3 }));
+    cell.append(svg("rect", { height: g.H }), svg("text", { class: "mid", y: g.H / 2 + 5 }));
     return cell;
   });
+  const columns = wraps ? Math.floor(g.W / cellWidth) : names.length;
+  const step = Math.min(cellWidth, g.W / columns);
   names.forEach((name, i) => {
     const [box, text] = cells[i].children;
-    put(cells[i], "transform", `translate(${g.X + i * step} ${g.Y})`);
+    const up = Math.floor((names.length - 1) / columns) - Math.floor(i / columns);
+    put(cells[i], "transform", `translate(${g.X + (i % columns) * step} ${g.Y - up * g.H})`);
     put(box, "width", step);
     put(text, "x", step / 2);
     say(text, name);

@@ -74,7 +74,7 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
 
   // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
   function slideOff(r) {
-    const tray = [g.boxes.ring.X + 62, 236];
+    const tray = [g.boxes.ring.X + 60, 242];
     go(`gone|${r.seq}`, [scene.slotSpot(scene.ring.start), [...tray, "straight"]], { ...alarm, label: "410" });
   }
 

@@ -2,7 +2,7 @@
 // record at the cursor.
 
 import { put, say } from "../lib/dom.js";
-import { isAlarm, isAnomaly, sentence } from "../log/fold.js";
+import { isAlarm, sentence } from "../log/fold.js";
 import { changeOf } from "./steps.js";
 
 const read = 1000; // ms that a sentence stays at least, if its change does
@@ -28,7 +28,7 @@ export function newTelling(infos, scene) {
   function consider(list, resource) {
     for (const r of list) {
       if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;
-      if (isAnomaly(infos.get(r.point), r)) alarm ??= r;
+      if (isAlarm(infos.get(r.point), r)) alarm ??= r;
       const name = changeOf(r);
       if (!change || name === change) next = r;
       if (!r.rv) continue;
@@ -48,7 +48,7 @@ export function newTelling(infos, scene) {
   }
 
   // passed reports whether the sentence is not about the change that is on its way.
-  const passed = () => !told || (changeOf(told) !== change && !isAnomaly(infos.get(told.point), told));
+  const passed = () => !told || (changeOf(told) !== change && !isAlarm(infos.get(told.point), told));
 
   // draw turns to another record when the sentence has been read, or when its change is not the one in the air any
   // more. moving is whether one is.

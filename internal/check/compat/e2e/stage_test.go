@@ -143,7 +143,7 @@ func codeMoves(t *testing.T, p *page) {
 func gutterCounts(t *testing.T, p *page, v *viz) {
 	p.strike(t, "End")
 	p.click(t, `[data-station=ring] .title`, "#tab-code")
-	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "watchCache ring" && i.Lit != "" })
+	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "history ring" && i.Lit != "" })
 	v.busy(t, 200)
 	program.Eventually(t, patience, func() (bool, string) {
 		seen := evaluate[[]string](t, p,

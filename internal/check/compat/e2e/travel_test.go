@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -116,6 +117,22 @@ func TestOneChangeTravels(t *testing.T) {
 	if len(one.Ways) != 1 || one.Ways[0] < 1500 || one.Ways[0] > 3000 {
 		t.Errorf("one change was on its way for %.0f ms, want 1.5 to 3 s", one.Ways)
 	}
+
+	// Of six a second one travels whole, and the page says of how many.
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "6"})
+	p.until(t, `/1 of \d/.test(document.querySelector("[data-text=behind]").textContent)`)
+	some := watch(8000, "1")
+	some.judge(t, "six a second")
+	if len(some.Ways) < 2 || len(some.Ways) > 8 || slices.Max(some.Ways) < 1000 {
+		t.Errorf("of six changes a second these travelled, for %.0f ms; want a few, each a whole way", some.Ways)
+	}
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "0"})
+	// Of many watchers those that have a lane split the token, and the others are counted.
+	for range 200 {
+		post(t, v.URL+"/viz/watchers", map[string]any{"resource": "pods"})
+	}
+	p.until(t, `document.querySelector("[data-text='watcher.more']").textContent === "+200 more"`)
+	watch(5000, `document.querySelector("#create-pod").click()`).judge(t, "204 watchers")
 
 	replayed := func(address, where, act string) {
 		t.Helper()
