@@ -71,6 +71,10 @@ func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.
 		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is already assigned to node %q",
 			pod.Name, pod.Spec.NodeName))
 	}
+	if len(pod.Spec.SchedulingGates) > 0 {
+		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s has non-empty .spec.schedulingGates",
+			pod.Name))
+	}
 	pod.Spec.NodeName = binding.Target.Name
 	for key, value := range binding.Annotations {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)

@@ -160,7 +160,7 @@ func TestInvalidPodsAreRefusedWithTheirFields(t *testing.T) {
 			c.VolumeMounts = []corev1.VolumeMount{{Name: "v",
 				MountPath: "/"}}
 		}), "spec.containers[0].volumeMounts[0].name", metav1.CauseTypeFieldValueNotFound},
-		"request of limit": {container(tooMuch), "spec.containers[0].resources.requests[cpu]",
+		"request of limit": {container(tooMuch), "spec.containers[0].resources.requests",
 			metav1.CauseTypeFieldValueInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {

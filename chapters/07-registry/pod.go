@@ -101,6 +101,7 @@ func (podStrategy) PrepareForCreate(obj runtime.Object) {
 	pod := obj.(*corev1.Pod)
 	pod.Generation = 1
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: resources.PodQOS(pod)}
+	resources.NoteSchedulingGates(pod)
 }
 
 // Validate checks a new pod.
@@ -160,16 +161,15 @@ func (podStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	}
 }
 
-// ValidateUpdate checks a changed status.
-func (podStatusStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList {
-	return resources.ValidatePodStatus(&obj.(*corev1.Pod).Status, field.NewPath("status"))
-}
+// ValidateUpdate leaves the status to those who write it.
+func (podStatusStrategy) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }
 
 // PodStorage is the storage of pods and of their subresources.
 type PodStorage struct {
-	Pod     *Store
-	Status  *StatusREST
-	Binding *BindingREST
+	Pod      *Store
+	Status   *StatusREST
+	Binding  *BindingREST
+	Eviction *EvictionREST
 }
 
 // NewPodStorage returns the storages of pods. cfg.Resource may be left out.
@@ -178,5 +178,6 @@ func NewPodStorage(cfg Config) PodStorage {
 		cfg.Resource = Pods()
 	}
 	store := New(cfg)
-	return PodStorage{Pod: store, Status: NewStatusREST(store), Binding: &BindingREST{store: store}}
+	return PodStorage{Pod: store, Status: NewStatusREST(store), Binding: &BindingREST{store: store},
+		Eviction: &EvictionREST{store: store}}
 }

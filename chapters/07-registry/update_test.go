@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
@@ -143,6 +146,10 @@ func TestBindingRefuses(t *testing.T) {
 	w.create(pod("going", finalized))
 	_, _, err := w.pods.Pod.Delete(t.Context(), "default", "going", &metav1.DeleteOptions{})
 	require.NoError(t, err)
+	gated := w.create(pod("gated", func(p *corev1.Pod) {
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
+	}))
+	assert.Equal(t, gated.Status.Conditions[0].Reason, corev1.PodReasonSchedulingGated)
 	stranger := binding("a", "n1")
 	stranger.UID = "other"
 	for name, c := range map[string]struct {
@@ -154,6 +161,7 @@ func TestBindingRefuses(t *testing.T) {
 		"another name":        {"a", binding("b", "n1"), 400, metav1.StatusReasonBadRequest},
 		"no node":             {"a", binding("a", ""), 422, metav1.StatusReasonInvalid},
 		"a missing pod":       {"b", binding("b", "n1"), 404, metav1.StatusReasonNotFound},
+		"a gated pod":         {"gated", binding("gated", "n1"), 409, metav1.StatusReasonConflict},
 		"a pod being deleted": {"going", binding("going", "n1"), 409, metav1.StatusReasonConflict},
 		"another uid":         {"a", stranger, 409, metav1.StatusReasonConflict},
 	} {
@@ -162,6 +170,43 @@ func TestBindingRefuses(t *testing.T) {
 			wantStatus(t, err, c.code, c.reason)
 		})
 	}
+}
+
+func TestGatesAndDeadlinesOnlyShrink(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a", func(p *corev1.Pod) {
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
+		p.Spec.ActiveDeadlineSeconds = seconds(5)
+	}))
+	for name, edit := range map[string]func(*corev1.Pod){
+		"another gate": func(p *corev1.Pod) { p.Spec.SchedulingGates[0].Name = "h" },
+		"more time":    func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(6) },
+	} {
+		_, err := w.update(w.pods.Pod, "a", edit)
+		assert.True(t, apierrors.IsInvalid(err), "%s: got %v", name, err)
+	}
+	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) {
+		p.Spec.SchedulingGates, p.Spec.ActiveDeadlineSeconds = nil, seconds(4)
+	})
+	require.NoError(t, err)
+	_, err = w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"), &metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+func TestAnEvictionIsADeletion(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	evict := func(uid types.UID, options *metav1.CreateOptions) error {
+		_, err := w.pods.Eviction.Create(t.Context(), "default", "a", &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Name: "a"},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(uid))},
+		}, options)
+		return err
+	}
+	wantStatus(t, evict("other", &metav1.CreateOptions{}), 409, metav1.StatusReasonConflict)
+	require.NoError(t, evict(w.get("a").UID, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
+	require.NoError(t, evict(w.get("a").UID, &metav1.CreateOptions{}))
+	assert.True(t, w.get("a") == nil, "the pod is still there")
 }
 
 func binding(pod, node string) *corev1.Binding {

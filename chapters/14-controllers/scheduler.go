@@ -129,7 +129,8 @@ func (s *Scheduler) OnDelete(deleted processor.DeletedObject[*corev1.Pod]) {
 // responsible reports whether a pod waits for this scheduler.
 func (s *Scheduler) responsible(pod *corev1.Pod) bool {
 	name := pod.Spec.SchedulerName
-	waits := pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !podIsTerminal(pod)
+	waits := pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !podIsTerminal(pod) &&
+		len(pod.Spec.SchedulingGates) == 0
 	return waits && (name == "" || name == SchedulerName)
 }
 

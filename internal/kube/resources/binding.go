@@ -18,6 +18,17 @@ func ValidateBinding(binding *corev1.Binding) field.ErrorList {
 	return problems
 }
 
+// NoteSchedulingGates says in the conditions of a new pod that it is not to be scheduled yet.
+func NoteSchedulingGates(pod *corev1.Pod) {
+	if len(pod.Spec.SchedulingGates) == 0 {
+		return
+	}
+	SetPodCondition(&pod.Status, corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+		Message: "Scheduling is blocked due to non-empty scheduling gates",
+	})
+}
+
 // SetPodCondition replaces the condition of the same type or adds it.
 func SetPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
 	for i := range status.Conditions {

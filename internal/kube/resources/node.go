@@ -32,7 +32,7 @@ type NodeStrategy struct{ freely }
 func (NodeStrategy) Validate(obj runtime.Object) field.ErrorList {
 	var problems field.ErrorList
 	for i, taint := range obj.(*corev1.Node).Spec.Taints {
-		path := field.NewPath("spec", "taints").Index(i)
+		path := field.NewPath("metadata", "taints").Index(i)
 		if taint.Key == "" {
 			problems = append(problems, field.Required(path.Child("key"), ""))
 		}

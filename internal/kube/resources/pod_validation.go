@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +18,6 @@ var (
 		corev1.DNSNone)
 	pullPolicies = sets.New(corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 	protocols    = sets.New(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
-	podPhases    = sets.New(corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed,
-		corev1.PodUnknown)
 )
 
 // ValidatePodSpec checks what can be wrong with a pod in this program.
@@ -109,7 +109,7 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 		}
 	}
 	for name, request := range resources.Requests {
-		at := path.Child("requests").Key(string(name))
+		at := path.Child("requests")
 		if request.Sign() < 0 {
 			problems = append(problems, field.Invalid(at, request.String(), "must be greater than or equal to 0"))
 		}
@@ -141,9 +141,20 @@ func ValidatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.Er
 	for i := range munged.InitContainers {
 		munged.InitContainers[i].Image = old.InitContainers[i].Image
 	}
-	if munged.ActiveDeadlineSeconds != nil {
+	if seconds := munged.ActiveDeadlineSeconds; seconds != nil {
+		if before := old.ActiveDeadlineSeconds; before != nil && *seconds > *before {
+			return field.ErrorList{field.Invalid(path.Child("activeDeadlineSeconds"), *seconds,
+				"must be less than or equal to previous value")}
+		}
 		munged.ActiveDeadlineSeconds = old.ActiveDeadlineSeconds
 	}
+	for _, gate := range munged.SchedulingGates {
+		if !slices.Contains(old.SchedulingGates, gate) {
+			return field.ErrorList{field.Forbidden(path.Child("schedulingGates"),
+				fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name))}
+		}
+	}
+	munged.SchedulingGates = old.SchedulingGates
 	if isAddition(munged.Tolerations, old.Tolerations) {
 		munged.Tolerations = old.Tolerations
 	}
@@ -164,13 +175,6 @@ func isAddition(tolerations, old []corev1.Toleration) bool {
 		}
 	}
 	return true
-}
-
-func ValidatePodStatus(status *corev1.PodStatus, path *field.Path) field.ErrorList {
-	if status.Phase == "" {
-		return nil
-	}
-	return oneOf(status.Phase, podPhases, path.Child("phase"))
 }
 
 // validateUniqueLabel checks a name that must be a DNS label and not be taken, and takes it.

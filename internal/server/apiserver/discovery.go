@@ -95,6 +95,9 @@ func legacyResource(s *handlers.Scope) metav1.APIResource {
 		resource.Name += "/" + s.Subresource
 		resource.SingularName, resource.ShortNames, resource.Categories = "", nil, nil
 	}
+	if s.Kind.GroupVersion() != s.Resource.GroupVersion {
+		resource.Group, resource.Version = s.Kind.Group, s.Kind.Version
+	}
 	return resource
 }
 

@@ -165,6 +165,10 @@ func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtim
 	if err != nil {
 		return nil, err
 	}
+	if uid := obj.(metav1.Object).GetUID(); uid != "" && uid != accessor.GetUID() {
+		return nil, apierrors.NewInvalid(p.scope.Resource.GroupVersionKind().GroupKind(), p.name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
+	}
 	p.scope.Resource.Default(obj)
 	obj = p.scope.Managed.Update(old, obj, p.option, p.userAgent)
 	return obj, handlers.CheckName(obj, p.name, p.namespace)

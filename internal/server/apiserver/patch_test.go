@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -54,6 +55,7 @@ func TestPatches(t *testing.T) {
 		"merge, type":     {mergePatch, `{"spec":5}`, 422, nil},
 		"merge, null":     {mergePatch, `null`, 400, nil},
 		"merge, name":     {mergePatch, `{"metadata":{"name":"b"}}`, 400, nil},
+		"merge, uid":      {mergePatch, `{"metadata":{"uid":"x"}}`, 422, nil},
 		"merge, version":  {mergePatch, `{"metadata":{"resourceVersion":"1"}}`, 409, nil},
 		"merge, invalid":  {mergePatch, `{"spec":{"restartPolicy":"Never"}}`, 422, nil},
 		"strategic, bad":  {strategicPatch, `[`, 400, nil},
@@ -70,10 +72,7 @@ func TestPatches(t *testing.T) {
 			if c.check == nil {
 				status := into[metav1.Status](t, w.Body)
 				assert.Equal(t, int(status.Code), c.code, "got %+v", status)
-				field := "patch"
-				if name == "merge, invalid" {
-					field = "spec"
-				}
+				field := cmp.Or(map[string]string{"merge, invalid": "spec", "merge, uid": "metadata.uid"}[name], "patch")
 				if c.code == 422 && (len(status.Details.Causes) == 0 || status.Details.Causes[0].Field != field) {
 					t.Errorf("got %+v, want a cause at %s", status.Details, field)
 				}
