@@ -1,7 +1,5 @@
-// Figure: the stage as a chapter's mini-stage. The chapter says which moment is shown; the figure brings the station at
-// which it happened to the middle. It shows a recording, or, when asked to go live, the running program.
-
-import { toMiddle } from "../lib/dom.js";
+// Figure: the stage as a chapter's mini-stage. The chapter says which moment is shown; the figure shows the station at
+// which it happened, whole. It shows a recording, or, when asked to go live, the running program.
 
 const nearby = 200; // records that are played
 const lasts = 2400; // ms
@@ -48,9 +46,10 @@ export function newFigure(stage) {
     }
     if (found.length === 0) return look();
     const [spot, place] = [found[0].getBoundingClientRect(), ground.getBoundingClientRect()];
-    if (spot.left < place.left || spot.right > place.right || spot.top < place.top || spot.bottom > place.bottom) {
-      toMiddle(ground, found[0]);
-    }
+    const seen = spot.left >= place.left && spot.right <= place.right && spot.top >= place.top &&
+      spot.bottom <= place.bottom;
+    const near = found[0].closest("[data-station]")?.dataset.station;
+    if (!seen && near) stage.zoom.around(near);
   }
 
   function look() {
@@ -58,7 +57,7 @@ export function newFigure(stage) {
     if (!el) return;
     document.querySelectorAll(".station.lit").forEach((other) => other.classList.remove("lit"));
     el.classList.add("lit");
-    toMiddle(ground, el);
+    stage.zoom.around(station);
   }
 
   new ResizeObserver(look).observe(ground);

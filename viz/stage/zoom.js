@@ -17,10 +17,10 @@ export function newZoom(stage) {
   let began = 0;
   let framed = ""; // the stations of a story's beat
 
-  // viewOf is a box with its surroundings, in the proportions of the stage.
-  function viewOf(box, least = 0) {
-    const h = Math.max(box.H + margin + 24, ((box.W + 2 * margin) * whole.h) / whole.w, least * whole.h);
-    const w = (h * whole.w) / whole.h;
+  // viewOf is a box with its surroundings, in the proportions of the stage or of another place.
+  function viewOf(box, least = 0, ratio = whole.w / whole.h) {
+    const h = Math.max(box.H + margin + 24, (box.W + 2 * margin) / ratio, least * whole.h);
+    const w = h * ratio;
     const x = Math.min(whole.w - w + 8, Math.max(-8, box.X + box.W / 2 - w / 2));
     const y = Math.min(whole.h - h + 6, Math.max(-6, box.Y - 12 + box.H / 2 - h / 2));
     return { x, y, w, h };
@@ -56,8 +56,16 @@ export function newZoom(stage) {
     if (to.x !== next.x || to.y !== next.y || to.w !== next.w) fly(next);
   }
 
+  // around shows a station whole, in a place that need not have the stage's proportions.
+  function around(name) {
+    const { clientWidth, clientHeight } = frame.parentElement;
+    if (clientWidth === 0 || clientHeight === 0) return; // on paper there is no frame
+    const view = viewOf(scene.boxOf(name), 0, clientWidth / clientHeight);
+    if (to.x !== view.x || to.y !== view.y || to.w !== view.w || to.h !== view.h) fly(view);
+  }
+
   function draw(now) {
-    if (scene.view.x === to.x && scene.view.w === to.w && scene.view.y === to.y) return;
+    if (scene.view.x === to.x && scene.view.w === to.w && scene.view.y === to.y && scene.view.h === to.h) return;
     // a frame may be older than what it draws
     const t = still.matches ? 1 : Math.min(1, Math.max(0, (now - began) / flight));
     const e = 1 - (1 - t) ** 3;
@@ -85,5 +93,5 @@ export function newZoom(stage) {
     stage.motion.clear();
     scene.stale = true;
   });
-  return { frameOn, draw };
+  return { frameOn, around, draw };
 }
