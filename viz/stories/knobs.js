@@ -66,7 +66,7 @@ export function newKnobs(stage) {
     for (const select of panel.querySelectorAll("[data-switch]")) {
       if (document.activeElement !== select) select.value = state.switches[select.dataset.switch];
     }
-    panel.querySelector('[data-knob="etcd.restart"]').disabled = !state.canRestart;
+    panel.querySelector('[data-knob="etcd.restart"]').disabled = "etcd.restart" in (state.whyNot ?? {});
     const nodes = (state.nodes ?? []).map((node, i) => ({ ...node, leader: state.etcd.members?.[i]?.leader ?? false }));
     const text = JSON.stringify([handlers, lines, nodes]);
     if (text === shown || (!always && panel.querySelector("li :focus"))) return;

@@ -120,7 +120,7 @@ func (a *Ask) object() string {
 	return a.Resource + "\x00" + strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
 }
 
-// election reports whether it is about a lease: it is written all the time by whichever client leads, and that is no
+// election reports whether it is about a lease: the client that leads writes it all the time, and that is no
 // controller's work.
 func (a *Ask) election() bool { return a.Resource == "leases.coordination.k8s.io" }
 

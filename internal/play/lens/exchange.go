@@ -90,8 +90,8 @@ func (x *exchange) end(ctx context.Context) {
 	if x.status == http.StatusOK {
 		head = wiretap.ReadHead(x.head, x.mediaType, x.encoding, x.ask.Name == "")
 	}
-	x.lens.findings.end(x.row, end{Status: x.status, Bytes: x.bytes, FirstByte: x.firstByte, Head: head, Cause: x.cause},
-		x.lens.config.Clock.Now())
+	ended := end{Status: x.status, Bytes: x.bytes, FirstByte: x.firstByte, Head: head, Cause: x.cause}
+	x.lens.findings.end(x.row, ended, x.lens.config.Clock.Now())
 	x.close(head)
 }
 

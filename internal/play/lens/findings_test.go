@@ -223,9 +223,12 @@ func TestFindings(t *testing.T) {
 					s.f.end(get, end{Status: 200, Head: wiretap.Head{RV: rv}}, s.now)
 				})
 			}},
-		{id: "fight", sentence: "c and d fight over pods default/a: they have written it by turns, 10 times in 10s.",
-			before: func(s *tale) { byTurns(s, s.as("d/1", "pods"), 5) },
-			after:  func(s *tale) { s.put(200, "300", 0) },
+		{id: "fight", sentence: "d and c fight over pods default/a: they have written it by turns, 10 times in 10s.",
+			before: func(s *tale) {
+				s.as("e/1", "pods").put(200, "50", 0) // has made it, and is no party
+				byTurns(s.as("d/1", "pods"), s, 5)
+			},
+			after: func(s *tale) { s.as("d/1", "pods").put(200, "300", 0) },
 			twin: func(s *tale) {
 				byTurns(s, s.as("d/1", "nodes"), 20)
 				lease := "leases.coordination.k8s.io"
@@ -250,7 +253,8 @@ func TestFindings(t *testing.T) {
 			},
 			after: func(s *tale) { s.gone(Ask{Version: "5"}) }},
 		{id: "no-version", sentence: "c watches pods without a resourceVersion (2 times): each time the server asks " +
-			"etcd how far it is, and sends every object again; a server of 1.27 to 1.29 may open a watch on etcd for it.",
+			"etcd how far it is, and sends every object again; a server of 1.27 to 1.29 may open a watch on etcd " +
+			"for it.",
 			before: func(s *tale) { s.watch(Ask{}, "7") },
 			after:  func(s *tale) { s.watch(Ask{}, "7") },
 			twin: func(s *tale) {

@@ -167,7 +167,8 @@ var verdicts = []verdict{{
 	},
 }, {
 	id: "starts-over", at: asked, chapter: "03-reflector",
-	advice: "See why it ends: a crash, a probe, or a loop around the informer. An informer lives as long as its process.",
+	advice: "See why it ends: a crash, a probe, or a loop around the informer. An informer lives as long as its " +
+		"process.",
 	find: func(c *judged) string {
 		n := 0
 		for i, r := range c.rows {
@@ -179,8 +180,8 @@ var verdicts = []verdict{{
 				n++
 			}
 		}
-		return c.say(n >= minRestarts && c.ask.state() && !c.ask.ofOne(), "starts over again and again: %d times within %v it has left "+
-			"its watch on %s and read the whole state again.", n, restartsWithin, c.ask.what())
+		return c.say(n >= minRestarts && c.ask.state() && !c.ask.ofOne(), "starts over again and again: %d times "+
+			"within %v it has left its watch on %s and read the whole state again.", n, restartsWithin, c.ask.what())
 	},
 }, {
 	id: "hot-loop", at: wrote, chapter: "14-controllers",
@@ -225,13 +226,12 @@ var verdicts = []verdict{{
 			if w.sub != last.sub || !w.changes() || c.now.Sub(w.at) > repeatsWithin {
 				continue
 			}
-			if w.client != c.client {
+			if other == "" && w.client != c.client {
 				other = w.client
 			}
-			if w.client != last.client {
-				turns++
+			if w.client != last.client && (w.client == c.client || w.client == other) {
+				turns, last = turns+1, w
 			}
-			last = w
 		}
 		c.key = c.ask.object()
 		return c.say(turns >= minTurns, "and %s fight over %s: they have written it by turns, %d times in %v.",

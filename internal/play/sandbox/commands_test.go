@@ -55,6 +55,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 		s.RestartEtcd = func(context.Context) error { return nil }
 	}, func(t *testing.T, w *world) {
 		w.createAll(t, letters(3))
+		w.settle()
 		w.log.Gate().Hold()
 		for _, knob := range []Knob{
 			{"ring.capacity", "pods", "8"}, {"handler.add", "x", ""}, {"handler.delay", "x", "1s"},
@@ -70,7 +71,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 				t.Errorf("%v took %v", knob, took)
 			}
 		}
-		if state, _ := w.connections.of(informerAgent); !state.Cut || !state.Stalled {
+		if state := w.connections.of(informerAgent); !state.Cut || !state.Stalled {
 			t.Errorf("cut and stalled in a held world, it stands as %+v", state)
 		}
 		if ring := w.Knobs().Rings[3]; ring.Capacity != 8 {
@@ -130,7 +131,7 @@ func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 			got = err
 		}()
 		<-transport.asked
-		if _, known := connections.of("a"); !known || len(connections.list()) != 0 {
+		if connections.of("a").UserAgent == "" || len(connections.list()) != 0 {
 			t.Errorf("while it opens: %+v", connections.list())
 		}
 		connections.cut("a", true)
@@ -143,7 +144,7 @@ func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 			t.Errorf("afterwards: %+v", list)
 		}
 		connections.forget("a")
-		if _, known := connections.of("a"); known || len(connections.list()) != 0 {
+		if connections.of("a").UserAgent != "" || len(connections.list()) != 0 {
 			t.Error("it is not forgotten")
 		}
 	})
@@ -175,15 +176,14 @@ func TestWhatDoesNotExistIsNotKept(t *testing.T) {
 				t.Errorf("watch %.20q: got %v, want not found", options.Resource, err)
 			}
 		}
-		for _, namespace := range []string{"..", "a/b", "%", long} {
-			_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Namespace: namespace})
-			if !apierrors.IsBadRequest(err) {
-				t.Errorf("watch in %.20q: got %v, want a bad request", namespace, err)
+		for _, options := range []WatcherOptions{
+			{Namespace: ".."}, {Namespace: "a/b"}, {Namespace: "%"}, {Namespace: long}, {ResourceVersion: "new"},
+			{FieldSelector: "spec.colour=blue"},
+		} {
+			options.Resource = "pods"
+			if _, _, err := w.AddWatcher(t.Context(), options); !apierrors.IsBadRequest(err) {
+				t.Errorf("watch %.20v: got %v, want a bad request", options, err)
 			}
-		}
-		_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", ResourceVersion: "new"})
-		if !apierrors.IsBadRequest(err) {
-			t.Errorf("watch from nowhere: got %v, want a bad request", err)
 		}
 		if after := w.knobs(); after != before || len(w.Watchers()) != 0 {
 			t.Errorf("kept:\n%s\nbefore\n%s", after, before)
@@ -202,7 +202,7 @@ func TestWhatAWatcherLeavesIsForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if _, known := w.connections.of(agent); known {
+			if w.connections.of(agent).UserAgent != "" {
 				t.Errorf("%s is still known", agent)
 			}
 		}
@@ -372,7 +372,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 				if test.prepare.Name != "" {
 					w.turn(t, test.prepare.Name, test.prepare.Target, test.prepare.Value)
 				}
-				synctest.Wait()
+				w.settle()
 				if held {
 					w.log.Gate().Hold()
 				}
@@ -503,7 +503,8 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 		before := w.knobs()
 		told := make(chan error, 1)
 		go func() { told <- w.Tell(t.Context(), "everything", w.everything) }()
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(505 * time.Millisecond) // between two beats of the story, and two writes of the traffic
+		synctest.Wait()
 		w.log.Gate().Hold()
 		time.Sleep(time.Second)
 		if err := w.Tell(t.Context(), "another", w.everything); !apierrors.IsConflict(err) {

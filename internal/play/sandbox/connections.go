@@ -67,26 +67,33 @@ func (c *Connections) over(client *http.Client) *http.Client {
 	return &copied
 }
 
-// drop breaks the open streams of a client.
-func (c *Connections) drop(userAgent string) {
+// on calls do with the line of a client and with c.mu held, if the client has sent a request and was not forgotten.
+func (c *Connections) on(userAgent string, do func(l *line)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.lines[userAgent]; l != nil {
-		l.breakLocked(false)
+		do(l)
 	}
+}
+
+// drop breaks the open streams of a client.
+func (c *Connections) drop(userAgent string) {
+	c.on(userAgent, func(l *line) { l.breakLocked(false) })
 }
 
 // cut cuts the connection of a client, or mends it. Cut, the client loses its streams, also those that are being
 // opened.
 func (c *Connections) cut(userAgent string, on bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if l := c.lines[userAgent]; l != nil {
-		l.cut = on
-		if on {
+	c.on(userAgent, func(l *line) {
+		if l.cut = on; on {
 			l.breakLocked(true)
 		}
-	}
+	})
+}
+
+// stall lets a client read nothing any more, or read on.
+func (c *Connections) stall(userAgent string, on bool) {
+	c.on(userAgent, func(l *line) { l.stallLocked(on) })
 }
 
 func (l *line) breakLocked(opening bool) {
@@ -94,15 +101,6 @@ func (l *line) breakLocked(opening bool) {
 		if opening || s.under != nil {
 			s.cancel(errCut)
 		}
-	}
-}
-
-// stall lets a client read nothing any more, or read on.
-func (c *Connections) stall(userAgent string, on bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if l := c.lines[userAgent]; l != nil {
-		l.stallLocked(on)
 	}
 }
 
@@ -141,38 +139,33 @@ type Connection struct {
 	Stalled   bool   `json:"stalled,omitempty"`
 }
 
-// of returns the connection of a client; ok is false if the client has sent no request, or was forgotten.
-func (c *Connections) of(userAgent string) (connection Connection, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.lines[userAgent]
-	if l == nil {
-		return Connection{}, false
-	}
-	connection = Connection{UserAgent: userAgent, Cut: l.cut, Stalled: l.stalled}
+// of returns the connection of a client; the zero one if the client has sent no request, or was forgotten.
+func (c *Connections) of(userAgent string) (connection Connection) {
+	c.on(userAgent, func(l *line) { connection = l.infoLocked(userAgent) })
+	return connection
+}
+
+func (l *line) infoLocked(userAgent string) Connection {
+	info := Connection{UserAgent: userAgent, Cut: l.cut, Stalled: l.stalled}
 	for s := range l.streams {
 		if s.under != nil {
-			connection.Streams++
+			info.Streams++
 		}
 	}
-	return connection, true
+	return info
 }
 
 // list returns the connections, sorted by their clients.
 func (c *Connections) list() []Connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	list := []Connection{}
-	for _, userAgent := range c.clients() {
-		if each, ok := c.of(userAgent); ok && (each.Streams > 0 || each.Cut || each.Stalled) {
+	for _, userAgent := range slices.Sorted(maps.Keys(c.lines)) {
+		if each := c.lines[userAgent].infoLocked(userAgent); each.Streams > 0 || each.Cut || each.Stalled {
 			list = append(list, each)
 		}
 	}
 	return list
-}
-
-func (c *Connections) clients() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Sorted(maps.Keys(c.lines))
 }
 
 // admit notes that a client sends a request, and that s is being opened; nil: the request opens no stream. The error is

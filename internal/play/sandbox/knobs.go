@@ -47,13 +47,31 @@ func (k Knob) String() string {
 type row struct {
 	name, help string
 	kind       string                         // of commands, of which one runs at a time; "": any number
-	can        func(c *Config) bool           // whether it can be turned here; nil: always
-	whyNot     string                         // otherwise: why
+	whyNot     func(c *Config) string         // why it cannot be turned here; "": it can
 	check      func(s *Sandbox, k Knob) error // refuses a target or a value
-	set        func(s *Sandbox, k Knob)       // turns a knob that takes no time
-	// turn turns a knob that takes time. It has the machine to itself until it calls begun, as in [command].
-	turn func(ctx context.Context, s *Sandbox, k Knob, begun func()) error
-	undo func(s *Sandbox, k Knob) Knob // returns the knob that would put this one back as it stands
+	turn       turn
+	undo       func(s *Sandbox, k Knob) Knob // returns the knob that would put this one back as it stands
+}
+
+// turn turns a knob. It has the machine to itself until it calls begun, as in [command].
+type turn func(ctx context.Context, s *Sandbox, k Knob, begun func()) error
+
+// now turns a knob that takes no time.
+func now(set func(s *Sandbox, k Knob)) turn {
+	return func(_ context.Context, s *Sandbox, k Knob, _ func()) error {
+		set(s, k)
+		return nil
+	}
+}
+
+// unless says why a knob cannot be turned, unless it can.
+func unless(can func(c *Config) bool, why string) func(c *Config) string {
+	return func(c *Config) string {
+		if can(c) {
+			return ""
+		}
+		return why
+	}
 }
 
 // knobs are all knobs. They are filled in by init, because one of them ends a story, which turns others back.
@@ -63,60 +81,104 @@ func init() {
 	knobs = []row{{
 		name: "handler.add", help: "adds a handler named Target to the shared informer",
 		check: func(s *Sandbox, k Knob) error { return s.handlers.check(k.Target) },
-		turn:  addHandler,
-		undo:  func(_ *Sandbox, k Knob) Knob { return Knob{Name: "handler.remove", Target: k.Target} },
+		turn: func(_ context.Context, s *Sandbox, k Knob, begun func()) error {
+			added := s.handlers.reserve(k.Target)
+			begun()
+			return added.register()
+		},
+		undo: func(_ *Sandbox, k Knob) Knob { return Knob{Name: "handler.remove", Target: k.Target} },
 	}, {
-		name: "handler.remove", help: "removes it", check: checkHandler, turn: removeHandler,
+		name: "handler.remove", help: "removes it",
+		check: checkHandler,
+		turn: func(_ context.Context, s *Sandbox, k Knob, begun func()) error {
+			taken := s.handlers.find(k.Target)
+			s.handlers.take(taken)
+			begun()
+			return taken.unregister()
+		},
 	}, {
 		name: "handler.delay", help: `makes the handler Target take Value for each call: "2s"; "0" for no delay`,
-		check: checkDelay,
-		set:   func(s *Sandbox, k Knob) { s.handlers.find(k.Target).setDelay(k.duration()) },
-		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.handlers.find(k.Target).delayNow()) },
+		check: func(s *Sandbox, k Knob) error {
+			if delay, err := time.ParseDuration(k.Value); err != nil || delay < 0 || delay > maxDelay {
+				return badRequest("%q: want a duration from 0s to %v", k.Value, maxDelay)
+			}
+			return checkHandler(s, k)
+		},
+		turn: now(func(s *Sandbox, k Knob) { s.handlers.find(k.Target).setDelay(k.duration()) }),
+		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.handlers.find(k.Target).delayNow()) },
 	}, {
 		name: "line.drop", help: "breaks the open watches of the client Target, like a lost connection",
-		check: checkStreams,
-		set:   func(s *Sandbox, k Knob) { s.connections.drop(k.Target) },
+		check: func(s *Sandbox, k Knob) error {
+			if s.connections.of(k.Target).Streams == 0 {
+				return notFound("streams", k.Target)
+			}
+			return nil
+		},
+		turn: now(func(s *Sandbox, k Knob) { s.connections.drop(k.Target) }),
 	}, {
 		name: "line.cut", help: `Value "true": the client Target cannot reach the server, until "false"`,
 		check: checkLine,
-		set:   func(s *Sandbox, k Knob) { s.connections.cut(k.Target, k.isTrue()) },
-		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.line(k).Cut) },
+		turn:  now(func(s *Sandbox, k Knob) { s.connections.cut(k.Target, k.isTrue()) }),
+		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Cut) },
 	}, {
 		name: "line.stall", help: `Value "true": the client Target reads nothing that arrives, until "false"`,
 		check: checkLine,
-		set:   func(s *Sandbox, k Knob) { s.connections.stall(k.Target, k.isTrue()) },
-		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.line(k).Stalled) },
+		turn:  now(func(s *Sandbox, k Knob) { s.connections.stall(k.Target, k.isTrue()) }),
+		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Stalled) },
 	}, {
-		name:  "ring.capacity",
-		help:  `fixes the history ring of the resource Target at Value events; "0": it grows and shrinks again`,
-		check: checkRing,
-		set:   func(s *Sandbox, k Knob) { s.fixRing(s.ring(k), k.number()) },
-		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.fixedRing(s.ring(k).Resource())) },
+		name: "ring.capacity",
+		help: `fixes the history ring of the resource Target at Value events; "0": it grows and shrinks again`,
+		check: func(s *Sandbox, k Knob) error {
+			if s.ring(k.Target) == nil {
+				return notFound("rings", k.Target)
+			}
+			return k.checkNumber(watchcache.MaxRingCapacity)
+		},
+		turn: now(func(s *Sandbox, k Knob) { s.fixRing(s.ring(k.Target), k.number()) }),
+		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.fixedRing(s.ring(k.Target).Resource())) },
 	}, {
 		name: "traffic.rate", help: "writes Value changes a second, 0 to 10000, to pods made for it",
 		check: func(_ *Sandbox, k Knob) error { return k.checkNumber(MaxTraffic) },
-		set:   func(s *Sandbox, k Knob) { s.traffic.setRate(k.number()) },
+		turn:  now(func(s *Sandbox, k Knob) { s.traffic.setRate(k.number()) }),
 		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.traffic.info().Rate) },
 	}, {
 		name: "watchers.remove", help: "removes every watcher that was opened to look",
-		set: func(s *Sandbox, _ Knob) { s.watchers.removeAll() },
+		turn: now(func(s *Sandbox, _ Knob) { s.watchers.removeAll() }),
 	}, {
-		name: "etcd.compact", help: "makes etcd forget all history up to now", kind: etcdKind, turn: compactEtcd,
+		name: "etcd.compact", help: "makes etcd forget all history up to now", kind: etcdKind,
+		turn: func(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
+			begun()
+			ctx, cancel := context.WithTimeout(ctx, compactTime)
+			defer cancel()
+			_, err := s.config.Pipeline.Server.Compact(ctx)
+			return err
+		},
 	}, {
 		name: "etcd.restart", help: "stops etcd and starts it again on its data", kind: etcdKind,
-		can:    func(c *Config) bool { return c.RestartEtcd != nil },
-		whyNot: "this etcd was not started by this program, which cannot restart it",
-		turn:   restartEtcd,
+		whyNot: unless(func(c *Config) bool { return c.RestartEtcd != nil },
+			"this etcd was not started by this program, which cannot restart it"),
+		turn: func(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
+			begun()
+			return s.config.RestartEtcd(ctx)
+		},
 	}, {
 		name: "etcd.node", help: `Value "false": the node Target of etcd dies, until "true"`, kind: etcdKind,
-		can:    func(c *Config) bool { return c.Cluster != nil },
-		whyNot: "this etcd has no nodes that could be stopped; -etcd-nodes 3 has",
-		check:  checkNode, turn: runNode,
+		whyNot: unless(func(c *Config) bool { return c.Cluster != nil },
+			"this etcd has no nodes that could be stopped; -etcd-nodes 3 has"),
+		check: func(s *Sandbox, k Knob) error {
+			if !slices.Contains(s.config.Cluster.Names(), k.Target) {
+				return notFound("nodes", k.Target)
+			}
+			return k.checkBool()
+		},
+		turn: func(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
+			begun()
+			return s.config.Cluster.Run(ctx, k.Target, k.isTrue())
+		},
 		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.config.Cluster.Running(k.Target)) },
 	}, {
 		name: "switch", help: "restarts both halves, on the same etcd, with the flag Target at Value", kind: "switch",
-		can:    func(c *Config) bool { return c.Modes != nil },
-		whyNot: "nothing here can be switched",
+		whyNot: unless(func(c *Config) bool { return c.Modes != nil }, "nothing here can be switched"),
 		check:  func(s *Sandbox, k Knob) error { _, err := s.config.Modes.Switch(k.Target, k.Value); return err },
 		turn:   switchMode,
 	}}
@@ -162,23 +224,27 @@ func (t turning) Do(ctx context.Context, begun func()) error {
 		return err
 	}
 	t.turned(t.knob.String())
-	if found.set != nil {
-		found.set(t.Sandbox, t.knob)
-		return nil
-	}
 	return found.turn(ctx, t.Sandbox, t.knob, begun)
+}
+
+// whyNotHere returns why a knob cannot be turned here; "" if it can, or if there is no such knob.
+func (r *row) whyNotHere(c *Config) string {
+	if r == nil || r.whyNot == nil {
+		return ""
+	}
+	return r.whyNot(c)
 }
 
 // check returns the row of a knob, or why the knob cannot be turned.
 func (s *Sandbox) check(k Knob) (*row, error) {
 	found := rowOf(k.Name)
-	switch {
+	switch why := found.whyNotHere(&s.config); {
 	case max(len(k.Name), len(k.Target), len(k.Value)) > maxKnob:
 		return nil, badRequest("a knob's name, target and value have at most %d bytes each", maxKnob)
 	case found == nil:
 		return nil, notFound("knobs", k.Name)
-	case found.can != nil && !found.can(&s.config):
-		return nil, badRequest("%s", found.whyNot)
+	case why != "":
+		return nil, badRequest("%s", why)
 	case found.check != nil:
 		return found, found.check(s, k)
 	}
@@ -192,60 +258,20 @@ func checkHandler(s *Sandbox, k Knob) error {
 	return nil
 }
 
-func checkDelay(s *Sandbox, k Knob) error {
-	if delay, err := time.ParseDuration(k.Value); err != nil || delay < 0 || delay > maxDelay {
-		return badRequest("%q: want a duration from 0s to %v", k.Value, maxDelay)
-	}
-	return checkHandler(s, k)
-}
-
-func addHandler(_ context.Context, s *Sandbox, k Knob, begun func()) error {
-	added := s.handlers.reserve(k.Target)
-	begun()
-	return added.register()
-}
-
-func removeHandler(_ context.Context, s *Sandbox, k Knob, begun func()) error {
-	taken := s.handlers.find(k.Target)
-	s.handlers.take(taken)
-	begun()
-	return taken.unregister()
-}
-
 func checkLine(s *Sandbox, k Knob) error {
 	switch {
 	case k.Target == "":
 		return badRequest("target: want the name of a client, as it calls itself")
-	case s.line(k).UserAgent == "":
+	case s.connections.of(k.Target).UserAgent == "":
 		return notFound("clients", k.Target)
 	}
 	return k.checkBool()
 }
 
-// line returns the connection that a knob is about; without a name, there is none.
-func (s *Sandbox) line(k Knob) Connection {
-	line, _ := s.connections.of(k.Target)
-	return line
-}
-
-func checkStreams(s *Sandbox, k Knob) error {
-	if s.line(k).Streams == 0 {
-		return notFound("streams", k.Target)
-	}
-	return nil
-}
-
-func checkRing(s *Sandbox, k Knob) error {
-	if s.ring(k) == nil {
-		return notFound("rings", k.Target)
-	}
-	return k.checkNumber(watchcache.MaxRingCapacity)
-}
-
-// ring returns the cacher whose ring a knob is about; nil: there is none.
-func (s *Sandbox) ring(k Knob) *cacher.Cacher {
+// ring returns the cacher of a resource, "" for pods; nil: there is none.
+func (s *Sandbox) ring(resource string) *cacher.Cacher {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
-		if each.Resource() == cmp.Or(k.Target, "pods") {
+		if each.Resource() == cmp.Or(resource, "pods") {
 			return each
 		}
 	}
@@ -267,31 +293,6 @@ func (s *Sandbox) fixedRing(resource string) int {
 		return fixed
 	}
 	return s.config.RingCapacity
-}
-
-func compactEtcd(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
-	begun()
-	ctx, cancel := context.WithTimeout(ctx, compactTime)
-	defer cancel()
-	_, err := s.config.Pipeline.Server.Compact(ctx)
-	return err
-}
-
-func restartEtcd(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
-	begun()
-	return s.config.RestartEtcd(ctx)
-}
-
-func checkNode(s *Sandbox, k Knob) error {
-	if !slices.Contains(s.config.Cluster.Names(), k.Target) {
-		return notFound("nodes", k.Target)
-	}
-	return k.checkBool()
-}
-
-func runNode(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
-	begun()
-	return s.config.Cluster.Run(ctx, k.Target, k.isTrue())
 }
 
 // switchMode ends the session for another in other modes. A story that is told ends first, and has a while for its
@@ -359,10 +360,9 @@ type KnobState struct {
 	Traffic  TrafficInfo       `json:"traffic"`
 	Nodes    []NodeInfo        `json:"nodes,omitempty"`
 	// UnderWay are the commands that run, of those of which one runs at a time.
-	UnderWay   []string          `json:"underWay,omitempty"`
-	Switches   map[string]string `json:"switches"` // the modes
-	CanRestart bool              `json:"canRestart"`
-	Etcd       any               `json:"etcd"`
+	UnderWay []string          `json:"underWay,omitempty"`
+	Switches map[string]string `json:"switches"` // the modes
+	Etcd     any               `json:"etcd"`
 }
 
 // RingInfo is the history ring of one resource.
@@ -382,13 +382,12 @@ type NodeInfo struct {
 func (s *Sandbox) Knobs() KnobState {
 	state := KnobState{
 		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(),
-		Lines:   s.connections.list(),
-		Traffic: s.traffic.info(), UnderWay: s.underWay(), CanRestart: s.config.RestartEtcd != nil,
+		Lines: s.connections.list(), Traffic: s.traffic.info(), UnderWay: s.underWay(),
 	}
 	for _, each := range knobs {
 		state.Names[each.name] = each.help
-		if each.can != nil && !each.can(&s.config) {
-			state.WhyNot[each.name] = each.whyNot
+		if why := each.whyNotHere(&s.config); why != "" {
+			state.WhyNot[each.name] = why
 		}
 	}
 	for _, each := range s.config.Pipeline.Server.Cachers() {

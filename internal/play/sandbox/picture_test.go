@@ -15,26 +15,30 @@ import (
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/rules"
 )
 
 func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
-		before := len(w.pipeline.Server.Snapshot().Cachers[3].Watchers)
-		id, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", LabelSelector: "app=a"})
-		if err != nil {
-			t.Fatal(err)
+		watching := func() []string {
+			synctest.Wait()
+			var texts []string
+			for _, each := range w.pipeline.Server.Snapshot().Cachers[3].Watchers {
+				texts = append(texts, each.Text)
+			}
+			return texts
 		}
-		synctest.Wait()
-		watchers := w.pipeline.Server.Snapshot().Cachers[3].Watchers
-		if len(watchers) != before+1 || watchers[before].Text != "/registry/pods/ labels app=a" {
-			t.Errorf("after Add: got %+v", watchers)
+		before := watching()
+		id := w.addWatcher(t, WatcherOptions{Resource: "pods", LabelSelector: "app=a"})
+		want := append(slices.Clone(before), "/registry/pods/ labels app=a")
+		if got := watching(); !slices.Equal(got, want) {
+			t.Errorf("after Add: got %q, want %q", got, want)
 		}
 		if err := w.RemoveWatcher(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
-		if got := len(w.pipeline.Server.Snapshot().Cachers[3].Watchers); got != before {
-			t.Errorf("after Remove: got %d watchers, want %d", got, before)
+		if got := watching(); !slices.Equal(got, before) {
+			t.Errorf("after Remove: got %q, want %q", got, before)
 		}
 		if err := w.RemoveWatcher(t.Context(), id); !apierrors.IsNotFound(err) {
 			t.Errorf("removing it again: got %v, want NotFound", err)
@@ -42,40 +46,18 @@ func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
 	})
 }
 
-func TestAWatcherThatTheServerRefusesIsNotKept(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
-		_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", FieldSelector: "spec.colour=blue"})
-		if !apierrors.IsBadRequest(err) {
-			t.Errorf("got %v, want BadRequest", err)
-		}
-		if list := w.Watchers(); len(list) != 0 {
-			t.Errorf("kept %+v", list)
-		}
-	})
-}
-
-func TestTheDemoMovesAndStaysSmall(t *testing.T) {
-	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) { s.Demo = true }, func(t *testing.T, w *world) {
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
-		pods := w.pipeline.Snapshot().Client.Informer.Indexer.Objects
-		if pods == 0 || pods > 3*demoPods {
-			t.Errorf("after two minutes of demo: %d pods", pods)
-		}
-		if rv := w.pipeline.Server.Snapshot().Cachers[3].Cache.ResourceVersion; rv < 40 {
-			t.Errorf("after two minutes of demo the cache stands at %d", rv)
-		}
-	})
-}
-
-// TestThePictureNeverLies: whenever nothing happens, the fold of the log is what the stations say of themselves.
+// TestThePictureNeverLies runs the demo and three watchers. Whenever nothing happens, the fold of the log is what the
+// stations say of themselves; no rule is broken on the way; and the demo moves and stays small.
 func TestThePictureNeverLies(t *testing.T) {
 	for _, fifo := range []string{"real", "delta"} {
 		t.Run(fifo, func(t *testing.T) {
-			inWorld(t, func(s *Config, c *pipeline.ClientConfig) { s.Demo, c.FIFO = true, fifo }, func(t *testing.T,
-				w *world) {
-				state, seq := fold.New(), uint64(0)
-				for round := range 8 {
+			change := func(s *Config, c *pipeline.ClientConfig) { s.Demo, c.FIFO = true, fifo }
+			inWorld(t, change, func(t *testing.T, w *world) {
+				for range 3 {
+					w.addWatcher(t, WatcherOptions{Resource: "pods", Bookmarks: true})
+				}
+				state, checker, seq := fold.New(), rules.New(), uint64(0)
+				for round := range 18 {
 					if round == 4 {
 						w.patch(t)
 					}
@@ -85,9 +67,19 @@ func TestThePictureNeverLies(t *testing.T) {
 					if !ok {
 						t.Fatal("the log has moved on")
 					}
-					state.Apply(records)
 					seq += uint64(len(records))
+					state.Apply(records)
+					for _, breach := range checker.Apply(records) {
+						t.Error(breach)
+					}
 					comparePicture(t, state.Resources["pods"], w.pipeline.Snapshot())
+				}
+				s := w.pipeline.Snapshot()
+				if pods := s.Client.Informer.Indexer.Objects; pods == 0 || pods > 3*demoPods {
+					t.Errorf("after two minutes of demo: %d pods", pods)
+				}
+				if rv := s.Server.Cachers[3].Cache.ResourceVersion; rv < 40 {
+					t.Errorf("after two minutes of demo the cache stands at %d", rv)
 				}
 			})
 		})
@@ -110,23 +102,33 @@ func (w *world) patch(t *testing.T) {
 func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	t.Helper()
 	i := slices.IndexFunc(s.Server.Cachers, func(c cacher.Snapshot) bool { return c.Resource == "pods" })
-	cached, informer := s.Server.Cachers[i], s.Client.Informer
-	ring := pods.Ring
-	if got, want := []int64{ring.Start, ring.End, ring.Capacity, int64(ring.Newest)},
-		[]int64{int64(cached.Cache.Start), int64(cached.Cache.End), int64(cached.Cache.Capacity),
-			int64(cached.Cache.ResourceVersion)}; !slices.Equal(got, want) {
-		t.Errorf("ring start, end, capacity, newest: the picture shows %v, the cache says %v", got, want)
+	cached, informer, scheduler := s.Server.Cachers[i], s.Client.Informer, s.Client.Unfinished
+	compare := func(what string, picture int64, truth int) {
+		t.Helper()
+		if picture != int64(truth) {
+			t.Errorf("%s: the picture shows %d, the station says %d", what, picture, truth)
+		}
 	}
-	compareCount(t, "objects on the store shelf", pods.Shelves[fold.ShelfName(probe.Store, "cacher")].N,
-		cached.Cache.Objects)
-	compareCount(t, "objects on the indexer shelf", pods.Shelves[fold.ShelfName(probe.Indexer, "informer")].N,
-		informer.Indexer.Objects)
-	compareCount(t, "objects on the shelf of the scheduler's indexer", pods.Shelves[fold.ShelfName(probe.Indexer,
-		"scheduler-informer")].N, s.Client.Unfinished.Indexer.Objects)
-	compareCount(t, "length of incoming", pods.Subjects["cacher"].Queues["incoming"].Len, cached.IncomingLen)
-	compareCount(t, "length of the fifo", pods.Subjects["informer"].Queues["fifo"].Len, informer.FIFO.Len)
-	compareCount(t, "length of the scheduler's workqueue", pods.Subjects["scheduler"].Queues["workqueue"].Len,
-		s.Client.Scheduler.Queue.Len)
+	shelf := func(station probe.Station, subject string) int64 {
+		return pods.Shelves[fold.ShelfName(station, subject)].N
+	}
+	length := func(subject, queue string) int64 {
+		if queue := pods.Subjects[subject].Queues[queue]; queue != nil {
+			return queue.Len
+		}
+		return 0
+	}
+	compare("the ring's start", pods.Ring.Start, int(cached.Cache.Start))
+	compare("the ring's end", pods.Ring.End, int(cached.Cache.End))
+	compare("the ring's capacity", pods.Ring.Capacity, cached.Cache.Capacity)
+	compare("the ring's newest", int64(pods.Ring.Newest), int(cached.Cache.ResourceVersion))
+	compare("objects on the store shelf", shelf(probe.Store, "cacher"), cached.Cache.Objects)
+	compare("objects on the indexer shelf", shelf(probe.Indexer, "informer"), informer.Indexer.Objects)
+	compare("objects on the shelf of the scheduler's indexer", shelf(probe.Indexer, "scheduler-informer"),
+		scheduler.Indexer.Objects)
+	compare("length of incoming", length("cacher", "incoming"), cached.IncomingLen)
+	compare("length of the fifo", length("informer", "fifo"), informer.FIFO.Len)
+	compare("length of the scheduler's workqueue", length("scheduler", "workqueue"), s.Client.Scheduler.Queue.Len)
 	watchers := 0
 	for id, subject := range pods.Subjects {
 		if subject.Kind != "watcher" {
@@ -134,40 +136,20 @@ func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 		}
 		watchers++
 		for name, queue := range subject.Queues {
-			compareCount(t, "length of "+name+" of "+id, queue.Len, 0)
+			compare("length of "+name+" of "+id, queue.Len, 0)
 		}
 	}
-	compareCount(t, "watchers", int64(watchers), len(cached.Watchers))
-	for _, listener := range append(informer.Listeners, s.Client.Unfinished.Listeners...) {
-		compareCount(t, "pending of "+listener.ID, pendingOf(pods, listener.ID), listener.PendingLen)
+	compare("watchers", int64(watchers), len(cached.Watchers))
+	for _, listener := range append(informer.Listeners, scheduler.Listeners...) {
+		compare("pending of "+listener.ID, length(listener.ID, "pending"), listener.PendingLen)
 	}
-	compareWaits(t, pods)
-}
-
-// compareWaits holds that at a quiet moment no goroutine is held up, and that the goroutines that take from the
-// client's queues say that they have nothing to do.
-func compareWaits(t *testing.T, pods *fold.Resource) {
-	t.Helper()
+	// At a quiet moment no goroutine is held up, and those that take from the client's queues have nothing to do.
 	for key, waits := range pods.Waits {
 		if kind := waits[0].Kind; kind != string(probe.ForWork) {
 			t.Errorf("the picture shows that %s waits for %q, while nothing happens", key, kind)
 		}
 	}
 	for _, key := range []string{"FIFOWaited informer", "WorkWaited scheduler"} {
-		compareCount(t, key, int64(len(pods.Waits[key])), 1)
-	}
-}
-
-func pendingOf(pods *fold.Resource, id string) int64 {
-	if queue := pods.Subjects[id].Queues["pending"]; queue != nil {
-		return queue.Len
-	}
-	return 0
-}
-
-func compareCount(t *testing.T, what string, picture int64, truth int) {
-	t.Helper()
-	if picture != int64(truth) {
-		t.Errorf("%s: the picture shows %d, the station says %d", what, picture, truth)
+		compare(key, int64(len(pods.Waits[key])), 1)
 	}
 }

@@ -33,7 +33,7 @@ func (t touring) Do(context.Context, func()) error {
 		t.demo.rests.Store(open)
 		t.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(open)}.String())
 	}
-	if ring := t.ring(Knob{}); ring != nil && open && t.fixedRing(ring.Resource()) == 0 {
+	if ring := t.ring(""); ring != nil && open && t.fixedRing(ring.Resource()) == 0 {
 		t.fixRing(ring, ring.RingCapacity())
 		t.ringKept = true
 	} else if ring != nil && !open && t.ringKept {

@@ -239,8 +239,8 @@ func TestEveryIncidentIsTold(t *testing.T) {
 		},
 		"answers-itself": func(t *testing.T, c *client) {
 			c.do(t, http.MethodPost, configmaps, configMap("echo", ""))
-			watch := c.open(t, http.MethodGet, configmaps+"?watch=true&fieldSelector=metadata.name%3Decho&resourceVersion="+
-				c.list(t, configmaps), "")
+			echo := configmaps + "?watch=true&fieldSelector=metadata.name%3Decho&resourceVersion="
+			watch := c.open(t, http.MethodGet, echo+c.list(t, configmaps), "")
 			defer watch.Body.Close()
 			events := bufio.NewReader(watch.Body)
 			for n := range 15 {
