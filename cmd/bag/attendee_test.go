@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/play/lab"
 )
 
@@ -37,22 +39,16 @@ func newAttendee(t *testing.T) *attendee {
 		t.Fatal(err)
 	}
 	reader, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer reader.Close()
-	if err := os.CopyFS(filepath.Join(temp, "bag"), reader); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(filepath.Join(temp, "bag"), reader))
 	a := &attendee{dir: filepath.Join(temp, "bag", "listwatch"), env: append(os.Environ(),
 		"GOPROXY=file://"+slashed(filepath.Join(temp, "bag", "modules")), "GOSUMDB=off", "GOTOOLCHAIN=local",
 		"GOENV=off",
 		"GOFLAGS=-modcacherw", "HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1",
 		"NO_PROXY=127.0.0.1,localhost")}
 	for _, name := range []string{"HOME", "TMPDIR", "TMP", "GOPATH", "GOCACHE", "GOMODCACHE"} {
-		if err := os.Mkdir(filepath.Join(temp, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(temp, name), 0o755))
 		a.env = append(a.env, name+"="+filepath.Join(temp, name))
 	}
 	return a
@@ -92,9 +88,8 @@ func TestAnAttendeeWorksFromTheBag(t *testing.T) {
 			enough = each.says
 		}
 		said, err := a.run(t.Context(), each.command, each.input, enough)
-		if (err != nil) != each.fails || !strings.Contains(said, each.says) {
-			t.Fatalf("%s: %v, without %q:\n%s", each.command, err, each.says, said)
-		}
+		require.True(t, (err != nil) == each.fails && strings.Contains(said, each.says),
+			"%s: %v, without %q:\n%s", each.command, err, each.says, said)
 		t.Log(each.command)
 	}
 }
@@ -143,22 +138,14 @@ func TestAReleaseIsTheSameWhereverItIsBuilt(t *testing.T) {
 	here := filepath.Join(t.TempDir(), "here")
 	var sums []string
 	for _, root := range []string{here, elsewhere} {
-		if err := lab.Copy("../..", root); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, lab.Copy("../..", root))
 		dir := t.TempDir()
-		if err := testMaker(t, root).dist(t.Context(), dir); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, testMaker(t, root).dist(t.Context(), dir))
 		text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sums = append(sums, string(text))
 		reader, err := zip.OpenReader(filepath.Join(dir, "listwatch-v0-windows-amd64.zip"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, name := range []string{"viz.exe", "LICENSE", "THIRD-PARTY.txt", "site/index.html"} {
 			if file, err := reader.Open(name); err != nil {
 				t.Errorf("the release has no %s: %v", name, err)
@@ -166,9 +153,7 @@ func TestAReleaseIsTheSameWhereverItIsBuilt(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := reader.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, reader.Close())
 	}
 	if sums[0] != sums[1] || !strings.HasSuffix(sums[0], "  listwatch-v0-windows-amd64.zip\n") {
 		t.Errorf("got %q and %q", sums[0], sums[1])

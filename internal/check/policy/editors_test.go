@@ -97,9 +97,7 @@ func TestVSCodeDebugsEveryRecipe(t *testing.T) {
 	all := recipes(t)
 	for name, want := range all {
 		mustExist(t, want)
-		if launched[name] != want {
-			t.Errorf("launch.json, %s: got %v, want %v", name, launched[name], want)
-		}
+		assert.Equal(t, launched[name], want, "launch.json, %s", name)
 		if command := "make debug RECIPE=" + name; run[name] != command {
 			t.Errorf("tasks.json, %s: got %q, want %q", name, run[name], command)
 		}
@@ -139,9 +137,7 @@ func TestGoLandDebugsEveryRecipe(t *testing.T) {
 	}
 	all := recipes(t)
 	for name, want := range all {
-		if found[name] != want {
-			t.Errorf("%s: got %v, want %v", name, found[name], want)
-		}
+		assert.Equal(t, found[name], want, "%s", name)
 	}
 	assert.Equal(t, len(found), len(all), "%d configurations for %d recipes", len(found), len(all))
 }

@@ -229,17 +229,10 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	if rec.Subject != "cacher" {
 		return
 	}
-	var youngest *Subject
-	for _, subject := range r.Subjects {
-		if subject.Kind == "watchchan" && (youngest == nil || subject.Opened > youngest.Opened) {
-			youngest = subject
-		}
+	if youngest := r.Subjects[r.youngest("watchchan")]; youngest != nil {
+		q := youngest.queue("etcd3-result")
+		q.transfer(false, Token{}, q.Cap)
 	}
-	if youngest == nil {
-		return
-	}
-	q := youngest.queue("etcd3-result")
-	q.transfer(false, Token{}, q.Cap)
 }
 
 // update puts an object on the shelf, or takes it off. A record without a key is about the whole store: either the

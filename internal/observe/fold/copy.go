@@ -67,13 +67,8 @@ func Read(written []byte) (*State, error) {
 		return nil, fmt.Errorf("read state: record %d at %d ns: a number is larger than 2^53, or negative", s.Seq, s.T)
 	}
 	fill(&s.Resources)
-	for name, res := range s.Resources {
-		if res == nil {
-			delete(s.Resources, name)
-			s.resource(name)
-			continue
-		}
-		res.fill()
+	for name := range s.Resources {
+		s.resource(name).fill()
 	}
 	return s, nil
 }
@@ -86,41 +81,25 @@ func (r *Resource) fill() {
 	fill(&r.Shelves)
 	fill(&r.Waits)
 	list(&r.Ring.Cells, maxCells)
-	for name, st := range r.Stations {
-		if st == nil {
-			st = &Station{}
-			r.Stations[name] = st
-		}
-		fill(&st.Vars)
+	for name := range r.Stations {
+		fill(&r.station(name).Vars)
 	}
-	for name, sh := range r.Shelves {
-		if sh == nil {
-			sh = &Shelf{}
-			r.Shelves[name] = sh
-		}
-		list(&sh.Rows, MaxRows)
+	for name := range r.Shelves {
+		list(&r.shelf(name).Rows, MaxRows)
 	}
-	for key, waits := range r.Waits {
-		if len(waits) == 0 {
-			delete(r.Waits, key)
-		}
+	maps.DeleteFunc(r.Waits, func(_ string, waits []Wait) bool { return len(waits) == 0 })
+	for id := range r.Subjects {
+		entry(r.Subjects, id, func() *Subject { return &Subject{} }).fill()
 	}
-	for id, subject := range r.Subjects {
-		if subject == nil {
-			subject = &Subject{}
-			r.Subjects[id] = subject
-		}
-		fill(&subject.Vars)
-		fill(&subject.Texts)
-		fill(&subject.Counts)
-		fill(&subject.Queues)
-		for name, q := range subject.Queues {
-			if q == nil {
-				q = &Queue{}
-				subject.Queues[name] = q
-			}
-			list(&q.Tokens, maxTokens)
-		}
+}
+
+func (s *Subject) fill() {
+	fill(&s.Vars)
+	fill(&s.Texts)
+	fill(&s.Counts)
+	fill(&s.Queues)
+	for name := range s.Queues {
+		list(&s.queue(name).Tokens, maxTokens)
 	}
 }
 

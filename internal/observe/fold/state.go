@@ -136,60 +136,36 @@ type Row struct {
 // New returns an empty picture: the one before the first record.
 func New() *State { return &State{Resources: map[string]*Resource{}} }
 
+// entry returns what m has under a name. If that is nothing, it is made, by blank.
+func entry[V any](m map[string]*V, name string, blank func() *V) *V {
+	if m[name] == nil {
+		m[name] = blank()
+	}
+	return m[name]
+}
+
 func (s *State) resource(name string) *Resource {
-	res, ok := s.Resources[name]
-	if !ok {
-		res = &Resource{
-			Stations: map[string]*Station{},
-			Subjects: map[string]*Subject{},
-			Points:   map[string]uint64{},
-			Ring:     Ring{Cells: []Cell{}},
-			Shelves:  map[string]*Shelf{},
-			Waits:    map[string][]Wait{},
-		}
-		s.Resources[name] = res
-	}
-	return res
+	return entry(s.Resources, name, func() *Resource {
+		res := &Resource{}
+		res.fill()
+		return res
+	})
 }
 
-func (r *Resource) station(name string) *Station {
-	st, ok := r.Stations[name]
-	if !ok {
-		st = &Station{Vars: map[string]int64{}}
-		r.Stations[name] = st
-	}
-	return st
-}
+func (r *Resource) station(name string) *Station { return entry(r.Stations, name, newStation) }
+func (r *Resource) shelf(name string) *Shelf     { return entry(r.Shelves, name, newShelf) }
+func (s *Subject) queue(name string) *Queue      { return entry(s.Queues, name, newQueue) }
 
-func (r *Resource) shelf(name string) *Shelf {
-	sh, ok := r.Shelves[name]
-	if !ok {
-		sh = &Shelf{Rows: []Row{}}
-		r.Shelves[name] = sh
-	}
-	return sh
-}
+func newStation() *Station { return &Station{Vars: map[string]int64{}} }
+func newShelf() *Shelf     { return &Shelf{Rows: []Row{}} }
+func newQueue() *Queue     { return &Queue{Tokens: []Token{}} }
 
 // ShelfName returns the name of a subject's store at a station, such as "indexer/informer": one resource may have
 // several informers.
 func ShelfName(station probe.Station, subject string) string { return string(station) + "/" + subject }
 
 func newSubject(kind string, opened uint64) *Subject {
-	return &Subject{
-		Kind:   kind,
-		Opened: opened,
-		Vars:   map[string]int64{},
-		Texts:  map[string]string{},
-		Counts: map[string]uint64{},
-		Queues: map[string]*Queue{},
-	}
-}
-
-func (s *Subject) queue(name string) *Queue {
-	q, ok := s.Queues[name]
-	if !ok {
-		q = &Queue{Tokens: []Token{}}
-		s.Queues[name] = q
-	}
-	return q
+	subject := &Subject{Kind: kind, Opened: opened}
+	subject.fill()
+	return subject
 }

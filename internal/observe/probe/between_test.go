@@ -1,10 +1,11 @@
 package probe
 
 import (
-	"slices"
 	"testing"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/assert"
 )
 
 // TestBetweenYieldsWhatTheLogHolds has a log of 8 records, of which 20 were written.
@@ -29,9 +30,7 @@ func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
 		for r := range log.Between(test.from, test.to) {
 			got = append(got, r.Seq)
 		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("(%d, %d]: got %v, want %v", test.from, test.to, got, test.want)
-		}
+		assert.EqualSlices(t, got, test.want, "(%d, %d]", test.from, test.to)
 	}
 	for r := range log.Between(12, 20) {
 		p.At(RingAppend, "default/a", r.RV)

@@ -10,7 +10,9 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
@@ -243,13 +245,9 @@ func TestAGateSaysWhoStandsThere(t *testing.T) {
 		gate.Hold()
 		group := l.run(t.Context(), 1)
 		synctest.Wait()
-		if gate.Changes() == before {
-			t.Error("the number of changes has not changed")
-		}
+		assert.True(t, gate.Changes() != before, "the number of changes has not changed")
 		held := gate.State().Held
-		if len(held) != 2 {
-			t.Fatalf("held: %+v", held)
-		}
+		require.True(t, len(held) == 2, "held: %+v", held)
 		for _, each := range held {
 			if each.Record.Subject != "w1" || each.Record.Key != "default/1" || each.Record.Seq == 0 ||
 				each.Since.IsZero() {
@@ -263,9 +261,8 @@ func TestAGateSaysWhoStandsThere(t *testing.T) {
 		// in the order in which they came, which is anybody's
 		goroutines := []string{held[0].Goroutine, held[1].Goroutine}
 		slices.Sort(goroutines)
-		if !slices.Equal(goroutines, []string{"cacheWatcher.processInterval", "cacher.dispatchEvents"}) {
-			t.Errorf("goroutines: %q, want the lanes of their points", goroutines)
-		}
+		assert.True(t, slices.Equal(goroutines, []string{"cacheWatcher.processInterval", "cacher.dispatchEvents"}),
+			"goroutines: %q, want the lanes of their points", goroutines)
 		gate.Release()
 		group.Wait()
 	})

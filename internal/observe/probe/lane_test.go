@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/require"
 )
 
 // quietLog returns a log in which one lane of pods is loud, and a function that returns what was told since its last
@@ -170,9 +172,7 @@ func TestEachMomentIsReportedOrSummed(t *testing.T) {
 	log.SumLanes()
 	got := map[string]int{}
 	records, ok := log.Since(nil, 0, 1<<16)
-	if !ok {
-		t.Fatal("the log does not hold everything")
-	}
+	require.True(t, ok, "the log does not hold everything")
 	for _, r := range records {
 		got[r.Subject+" "+r.Point.String()]++
 		if r.Point == WatcherSummed {

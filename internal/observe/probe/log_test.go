@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // tail reads a log to its end while others write, and returns the records it saw: in order, with gaps where it was
@@ -61,9 +64,8 @@ func TestReadersSeeTheSameLogWhileItIsWritten(t *testing.T) {
 	done.Store(true)
 	reading.Wait()
 	for seq, r := range seen[0] {
-		if r.Args[0] != int(r.RV) || r.Args[1] != int(r.RV) || r.Subject != "w" || r.Point != InputSent {
-			t.Fatalf("record %d is a mixture of two: %+v", seq, r)
-		}
+		require.True(t, r.Args[0] == int(r.RV) && r.Args[1] == int(r.RV) && r.Subject == "w" && r.Point == InputSent,
+			"record %d is a mixture of two: %+v", seq, r)
 		if other, ok := seen[1][seq]; ok && other != r {
 			t.Fatalf("one reader sees %+v, the other %+v", r, other)
 		}
@@ -79,9 +81,7 @@ func TestAWriterThatFallsBehindHoldsUpNoOtherWriter(t *testing.T) {
 	p := New(log)
 	seq, slot := log.claim()
 	p.At(RingAppend, "default/a", 2)
-	if last := log.Last(); last != 0 {
-		t.Errorf("last before the first record is written: got %d, want 0: no reader may see 2 before 1", last)
-	}
+	assert.Equal(t, log.Last(), 0, "last before the first record is written")
 	for range 5 * blockSize {
 		p.At(RingAppend, "default/a", 3)
 	}

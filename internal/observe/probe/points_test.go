@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/require"
 )
 
 var update = flag.Bool("update", false, "write constants.go instead of comparing it")
@@ -24,9 +26,7 @@ func TestConstantsAreFresh(t *testing.T) {
 	}
 	want += ")\n"
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	// A checkout on Windows may have changed the ends of lines.
 	if got, err := os.ReadFile(file); err != nil || strings.ReplaceAll(string(got), "\r\n", "\n") != want {

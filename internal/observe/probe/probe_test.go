@@ -12,6 +12,9 @@ import (
 
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 func TestNilProbeIsOff(t *testing.T) {
@@ -19,15 +22,9 @@ func TestNilProbeIsOff(t *testing.T) {
 	p.At(RingAppend, "default/a", 1)
 	p.Event(RingAppend, "ADDED", "default/a", 1)
 	p.Text(WatchChanError, "boom", "", 0)
-	if got := p.Subject("w1").Resource("pods"); got != nil {
-		t.Errorf("derived from nil: got %v, want nil", got)
-	}
-	if got := New(nil); got != nil {
-		t.Errorf("New(nil): got %v, want nil", got)
-	}
-	if got := Of("no probe in here"); got != nil {
-		t.Errorf("Of: got %v, want nil", got)
-	}
+	assert.Equal(t, p.Subject("w1").Resource("pods"), nil, "derived from nil")
+	assert.Equal(t, New(nil), nil, "New(nil)")
+	assert.Equal(t, Of("no probe in here"), nil, "Of")
 }
 
 func TestRecordsCarryWhatWasReported(t *testing.T) {
@@ -40,12 +37,8 @@ func TestRecordsCarryWhatWasReported(t *testing.T) {
 	records, ok := log.Since(nil, 0, 10)
 	want := Record{Seq: 1, Time: 3 * time.Second, Point: InputSent, Resource: "pods", Subject: "w1", Type: "ADDED",
 		Key: "/registry/pods/default/a", RV: 7, Args: [4]int{1, 10}}
-	if !ok || len(records) != 1 || records[0] != want {
-		t.Fatalf("got %+v, %v, want %+v", records, ok, want)
-	}
-	if got, want := records[0].Sentence(), "ADDED default/a at 7 enters the input of w1."; got != want {
-		t.Errorf("sentence: got %q, want %q", got, want)
-	}
+	require.True(t, ok && len(records) == 1 && records[0] == want, "got %+v, %v, want %+v", records, ok, want)
+	assert.Equal(t, records[0].Sentence(), "ADDED default/a at 7 enters the input of w1.", "sentence")
 }
 
 func TestLogSaysWhenItHasMovedOn(t *testing.T) {
@@ -73,9 +66,8 @@ func TestLogSaysWhenItHasMovedOn(t *testing.T) {
 			for _, r := range records {
 				got = append(got, r.Seq)
 			}
-			if ok != test.ok || !slices.Equal(got, test.want) {
-				t.Errorf("Since(%d, %d): got %v %v, want %v %v", test.since, test.max, got, ok, test.want, test.ok)
-			}
+			assert.True(t, ok == test.ok && slices.Equal(got, test.want),
+				"Since(%d, %d): got %v %v, want %v %v", test.since, test.max, got, ok, test.want, test.ok)
 		})
 	}
 	if oldest, last := log.Oldest(), log.Last(); oldest != 7 || last != 10 {
@@ -151,9 +143,7 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 						info.Args)
 				}
 			case Open:
-				if info.Opens == "" {
-					t.Error("opens nothing")
-				}
+				assert.True(t, info.Opens != "", "opens nothing")
 			}
 			for _, found := range placeholder.FindAllStringSubmatch(info.Says, -1) {
 				name, _, counts := strings.Cut(found[1], " ")
@@ -178,9 +168,7 @@ func TestASentenceCountsAsPeopleDo(t *testing.T) {
 	}
 	// What a client chose is filled in as it is.
 	r := Record{Point: RequestReceived, Text: "GET /{n object}{key}"}
-	if got, want := r.Sentence(), "Request GET /{n object}{key}."; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, r.Sentence(), "Request GET /{n object}{key}.")
 }
 
 func TestASentenceSaysWhatAKnobDoes(t *testing.T) {
@@ -190,9 +178,7 @@ func TestASentenceSaysWhatAKnobDoes(t *testing.T) {
 		"traffic.rate to 200":                    "A knob is turned: traffic.rate to 200.",
 	} {
 		r := Record{Point: KnobTurned, Text: text}
-		if got := r.Sentence(); got != want {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
+		assert.Equal(t, r.Sentence(), want, "%s", text)
 	}
 }
 
@@ -203,14 +189,10 @@ func TestASentenceAboutNoObjectLeavesNoGap(t *testing.T) {
 		FIFOAdded:         "BOOKMARK is queued for w1; 0 in line.",
 	} {
 		r := Record{Point: point, RV: 7, Type: "BOOKMARK", Subject: "w1"}
-		if got := r.Sentence(); got != want {
-			t.Errorf("%v: got %q, want %q", point, got, want)
-		}
+		assert.Equal(t, r.Sentence(), want, "%v", point)
 	}
 	r := Record{Point: FrameDecoded, Type: "ERROR"}
-	if got, want := r.Sentence(), "The client decodes ERROR."; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, r.Sentence(), "The client decodes ERROR.")
 }
 
 func TestObjectKeyIsTheSameInBothHalves(t *testing.T) {
@@ -220,9 +202,7 @@ func TestObjectKeyIsTheSameInBothHalves(t *testing.T) {
 		"default/a":                "default/a",
 		"":                         "",
 	} {
-		if got := ObjectKey(key); got != want {
-			t.Errorf("ObjectKey(%q): got %q, want %q", key, got, want)
-		}
+		assert.Equal(t, ObjectKey(key), want, "ObjectKey(%q)", key)
 	}
 }
 
@@ -294,9 +274,7 @@ func TestAReplayedLogBeginsWhereItsRecordingDoes(t *testing.T) {
 	for range 10 {
 		log.Replay(Record{Point: RingAppend})
 	}
-	if oldest := log.Oldest(); oldest != 48 {
-		t.Errorf("oldest after 15 records in a log of 8: got %d, want 48", oldest)
-	}
+	assert.Equal(t, log.Oldest(), 48, "oldest after 15 records in a log of 8")
 }
 
 func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
@@ -311,8 +289,6 @@ func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
 		{Record{Point: FrameWritten, Type: "ERROR"}, true},
 		{Record{Point: FrameWritten, Type: "ADDED"}, false},
 	} {
-		if got := test.r.Anomaly(); got != test.want {
-			t.Errorf("%s %v: got %v, want %v", test.r.Point, test.r.Args, got, test.want)
-		}
+		assert.Equal(t, test.r.Anomaly(), test.want, "%s %v", test.r.Point, test.r.Args)
 	}
 }

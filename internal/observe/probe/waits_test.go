@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
 )
 
 func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
@@ -17,23 +19,15 @@ func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
 	for _, p := range Points() {
 		info := p.Info()
 		if info.Waits == "" {
-			if info.On+info.Holds+info.Until != "" {
-				t.Errorf("%s does not wait, but has On, Holds or Until", p)
-			}
+			assert.True(t, info.On+info.Holds+info.Until == "", "%s does not wait, but has On, Holds or Until", p)
 			continue
 		}
-		if info.Until == "" {
-			t.Errorf("%s waits for ever", p)
-		}
+		assert.True(t, info.Until != "", "%s waits for ever", p)
 		for _, name := range strings.Fields(info.Until) {
-			if !slices.Contains(names, name) {
-				t.Errorf("%s ends with %s, which is no point", p, name)
-			}
+			assert.True(t, slices.Contains(names, name), "%s ends with %s, which is no point", p, name)
 		}
 		for _, queue := range append(strings.Fields(info.Holds), strings.Fields(info.On)...) {
-			if !slices.Contains(queues, queue) {
-				t.Errorf("%s waits at or holds %s, which is no queue", p, queue)
-			}
+			assert.True(t, slices.Contains(queues, queue), "%s waits at or holds %s, which is no queue", p, queue)
 		}
 	}
 }

@@ -119,9 +119,7 @@ func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 		all, _ := f.log.Since(nil, 0, int(records[len(records)-1].Seq))
 		want := fold.New()
 		want.Apply(all)
-		if got.Hash() != want.Hash() {
-			t.Errorf("the picture at its end: got %s, want %s", got.Hash(), want.Hash())
-		}
+		assert.Equal(t, got.Hash(), want.Hash(), "the picture at its end")
 	})
 }
 

@@ -166,9 +166,8 @@ func TestUpstreamLinesHaveOneForm(t *testing.T) {
 	}
 	for _, test := range tests {
 		got, err := ParseUpstream(test.text)
-		if got != test.want || (err == nil) != test.ok {
-			t.Errorf("%q: got %+v, %v; want %+v, ok %v", test.text, got, err, test.want, test.ok)
-		}
+		assert.True(t, got == test.want && (err == nil) == test.ok,
+			"%q: got %+v, %v; want %+v, ok %v", test.text, got, err, test.want, test.ok)
 	}
 }
 

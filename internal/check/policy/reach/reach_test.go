@@ -4,6 +4,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // excused are what no program calls, by file and function ("" for all of a file), each with its reason.
@@ -23,9 +26,7 @@ func TestEveryFunctionIsReachedByAProgram(t *testing.T) {
 		"./cmd/...")
 	command.Dir = "../../../.."
 	out, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	require.True(t, err == nil, "%v\n%s", err, out)
 	used := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
 		place, function, ok := strings.Cut(strings.TrimSpace(line), ": unreachable func: ")
@@ -38,9 +39,7 @@ func TestEveryFunctionIsReachedByAProgram(t *testing.T) {
 		}
 	}
 	for excuse := range excused {
-		if !used[excuse] {
-			t.Errorf("%s is called: it needs no excuse", excuse)
-		}
+		assert.True(t, used[excuse], "%s is called: it needs no excuse", excuse)
 	}
 }
 
