@@ -229,7 +229,7 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	if rec.Subject != "cacher" {
 		return
 	}
-	if youngest := r.Subjects[r.youngest("watchchan")]; youngest != nil {
+	if youngest := r.Subjects[r.youngest("watchchan")]; youngest != nil && youngest.Kind == "watchchan" {
 		q := youngest.queue("etcd3-result")
 		q.transfer(false, Token{}, q.Cap)
 	}

@@ -127,10 +127,11 @@ func (r *Resource) kindOf(subject string) string {
 // youngest returns the id of the subject of a kind that opened last, "" if there is none. It takes time in proportion
 // to the subjects, of which there are a thousand: it does not sort them.
 func (r *Resource) youngest(kind string) (id string) {
-	var opened uint64
+	var best *Subject
 	for each, sub := range r.Subjects {
-		if sub.Kind == kind && (id == "" || sub.Opened > opened || sub.Opened == opened && each < id) {
-			id, opened = each, sub.Opened
+		later := best == nil || sub.Opened > best.Opened || sub.Opened == best.Opened && each < id
+		if sub.Kind == kind && later {
+			id, best = each, sub
 		}
 	}
 	return id
