@@ -118,13 +118,13 @@ func TestOneChangeTravels(t *testing.T) {
 		t.Errorf("one change was on its way for %.0f ms, want 1.5 to 3 s", one.Ways)
 	}
 
-	// Of six a second one travels whole, and the page says of how many.
-	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "6"})
+	// Of three a second one travels whole, and the page says of how many.
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "3"})
 	p.until(t, `/1 of \d/.test(document.querySelector("[data-text=behind]").textContent)`)
 	some := watch(8000, "1")
-	some.judge(t, "six a second")
+	some.judge(t, "three a second")
 	if len(some.Ways) < 2 || len(some.Ways) > 8 || slices.Max(some.Ways) < 1000 {
-		t.Errorf("of six changes a second these travelled, for %.0f ms; want a few, each a whole way", some.Ways)
+		t.Errorf("of three changes a second these travelled, for %.0f ms; want a few, each a whole way", some.Ways)
 	}
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "0"})
 	// Of many watchers those that have a lane split the token, and the others are counted.
