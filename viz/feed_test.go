@@ -145,73 +145,51 @@ func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
 	})
 }
 
-func TestAFeedBeginsNowIfNobodySaysOtherwise(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 0, Config{})
-		s.append(7)
-		m, _ := next(t, bufio.NewReader(s.get(t, "/viz/events", "").Body))
-		want(t, m, "bookmark", "7")
-	})
-}
-
-func TestAFeedResumesAfterTheLastEventIDWhateverItsURLSays(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 0, Config{})
-		s.append(9)
-		in := bufio.NewReader(s.get(t, "/viz/events?since=2&log="+s.ui.id, "6").Body)
-		m, _ := next(t, in)
-		want(t, m, "bookmark", "6")
-		m, _ = next(t, in)
-		assert.Equal(t, fmt.Sprint(m.seqs(t)), "[7 8 9]", "records")
-	})
-}
-
-func TestAFeedThatTheLogHasOverrunIsGone(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 8, Config{})
-		s.append(20)
-		in := bufio.NewReader(s.get(t, "/viz/events?since=3", "").Body)
-		m, _ := next(t, in)
-		want(t, m, "gone", "3")
-		assert.Equal(t, m.data, `{"oldest":13,"last":20}`, "gone")
-		if m, ok := next(t, in); ok {
-			t.Errorf("after gone: got %v, want the end", m)
-		}
-	})
-}
-
-func TestAnotherProcessesLogIsGone(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 0, Config{})
-		s.append(20)
-		m, _ := next(t, bufio.NewReader(s.get(t, "/viz/events?since=3&log=ANOTHER", "").Body))
-		want(t, m, "gone", "3")
-	})
-}
-
-func TestASequenceNumberOfTheFutureIsGone(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 0, Config{})
-		s.append(2)
-		in := bufio.NewReader(s.get(t, "/viz/events?since=3", "").Body)
-		m, _ := next(t, in)
-		want(t, m, "gone", "3")
-		if m, ok := next(t, in); ok {
-			t.Errorf("after gone: got %v, want the end", m)
-		}
-		m, _ = next(t, bufio.NewReader(s.get(t, "/viz/events?since=2", "").Body))
-		want(t, m, "bookmark", "2") // the newest is not the future
-	})
+// TestWhereAFeedBegins: at the newest record, at the one it asks for, or after the Last-Event-ID of a page that comes
+// back, whatever its URL says. What the log cannot continue is gone, and there the stream ends.
+func TestWhereAFeedBegins(t *testing.T) {
+	for name, test := range map[string]struct {
+		query, lastEventID string
+		event, id, data    string
+		rest               string // the records of the frame after that; "": none comes
+	}{
+		"now":                   {"", "", "bookmark", "20", "", ""},
+		"the newest":            {"?since=20", "", "bookmark", "20", "", ""},
+		"after the last event":  {"?since=14&log=OWN", "17", "bookmark", "17", "", "[18 19 20]"},
+		"overrun":               {"?since=3", "", "gone", "3", `{"oldest":13,"last":20}`, ""},
+		"another process's log": {"?since=14&log=ANOTHER", "", "gone", "14", "", ""},
+		"the future":            {"?since=21", "", "gone", "21", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				s := newStand(t, 8, Config{})
+				s.append(20)
+				path := "/viz/events" + strings.Replace(test.query, "OWN", s.ui.id, 1)
+				in := bufio.NewReader(s.get(t, path, test.lastEventID).Body)
+				m, _ := next(t, in)
+				want(t, m, test.event, test.id)
+				if test.data != "" {
+					assert.Equal(t, m.data, test.data)
+				}
+				if test.rest != "" {
+					m, _ = next(t, in)
+					assert.Equal(t, fmt.Sprint(m.seqs(t)), test.rest, "records")
+				}
+				if test.event == "gone" {
+					m, ok := next(t, in)
+					assert.False(t, ok, "after gone: got %v, want the end", m)
+				}
+			})
+		})
+	}
 }
 
 func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 0, Config{})
-		for _, path := range []string{"/viz/events?since=-1", "/viz/events?since=x",
-			"/viz/events?since=99999999999999999999"} {
-			assert.Equal(t, s.get(t, path, "").StatusCode, http.StatusBadRequest, path)
-		}
-	})
+	log, _ := newLog()
+	for _, since := range []string{"-1", "x", "99999999999999999999"} {
+		code := ask(New(Config{Log: log}), "GET", "/viz/events?since="+since, "").Code
+		assert.Equal(t, code, http.StatusBadRequest, since)
+	}
 }
 
 func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) {

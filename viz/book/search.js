@@ -1,5 +1,7 @@
 // Search, where the book lies as files: all of the index comes at once, and is looked through here.
 
+import { make } from "../lib/dom.js";
+
 const most = 40; // places shown
 const around = 80; // characters before and after the word that was found
 
@@ -17,7 +19,7 @@ async function read() {
 // score says how much a place is about a word: 0, not at all. The beginning of a word in its heading counts most.
 function score([, page, heading, , all], word) {
   if (!all.includes(word)) return 0;
-  const begins = new RegExp(`(?:^|[^a-z0-9])${word.replace(/[^a-z0-9]/g, "\\$&")}`, "i");
+  const begins = new RegExp(`(?:^|[^a-z0-9])${literally(word)}`, "i");
   return 1 + (begins.test(heading) ? 8 : heading.toLowerCase().includes(word) ? 4 : 0) + (begins.test(page) ? 4 : 0)
     + (begins.test(all) ? 1 : 0);
 }
@@ -43,38 +45,21 @@ function show() {
 }
 
 function item([address, page, heading, text], words) {
-  const li = document.createElement("li");
-  const link = document.createElement("a");
-  link.href = address;
-  link.textContent = heading || page;
-  const where = document.createElement("span");
-  where.textContent = heading ? page : "";
-  const piece = document.createElement("p");
   const low = text.toLowerCase();
   const at = low.indexOf(words.find((word) => low.includes(word)) ?? "");
   const from = Math.max(0, at - around);
-  piece.append(...marked((from > 0 ? "…" : "") + text.slice(from, at + 2 * around), words));
-  li.append(link, " ", where, piece);
-  return li;
+  const piece = (from > 0 ? "…" : "") + text.slice(from, at + 2 * around);
+  const link = make("a", { href: address }, heading || page);
+  return make("li", {}, link, " ", make("span", {}, heading ? page : ""), make("p", {}, ...marked(piece, words)));
 }
 
-// marked returns a text as nodes, with the words marked.
+const literally = (word) => word.replace(/[^a-z0-9]/g, "\\$&");
+
+// marked returns a text as nodes, with the words marked, the longest one where several begin.
 function marked(text, words) {
-  const nodes = [];
-  const low = text.toLowerCase();
-  for (let i = 0; i < text.length; ) {
-    const next = words.map((word) => [low.indexOf(word, i), word]).filter(([at]) => at >= 0)
-      .sort((a, b) => a[0] - b[0] || b[1].length - a[1].length)[0];
-    if (!next) {
-      nodes.push(text.slice(i));
-      break;
-    }
-    const mark = document.createElement("mark");
-    mark.textContent = text.slice(next[0], next[0] + next[1].length);
-    nodes.push(text.slice(i, next[0]), mark);
-    i = next[0] + next[1].length;
-  }
-  return nodes;
+  const longest = [...words].sort((a, b) => b.length - a.length).map(literally);
+  const parts = text.split(new RegExp(`(${longest.join("|")})`, "i"));
+  return parts.map((part, i) => (i % 2 ? make("mark", {}, part) : part));
 }
 
 field.addEventListener("input", show);

@@ -7,7 +7,7 @@ import { openWatcher, turnKnob } from "../lib/cluster.js";
 import { below, make, put, say } from "../lib/dom.js";
 
 const rates = [0, 5, 10, 20, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10000];
-const delays = [["0s", "at once"], ["100ms", "100 ms"], ["500ms", "500 ms"], ["2s", "2 s"], ["10s", "10 s"]];
+const delays = [[0, "at once"], [1e8, "100 ms"], [5e8, "500 ms"], [2e9, "2 s"], [1e10, "10 s"]]; // in ns
 const period = 1000; // ms between two questions while the panel is open
 
 export function newKnobs(stage) {
@@ -87,13 +87,10 @@ export function newKnobs(stage) {
   }
 
   function handlerItem(handler) {
-    const select = document.createElement("select");
-    put(select, "aria-label", `How long the handler ${handler.name} takes`);
-    const options = delays.map(([value, words]) => new Option(words, value));
-    const now = delays.findIndex(([value]) => nanoseconds(value) === handler.delay);
-    if (now < 0) options.push(new Option(`${handler.delay / 1e6} ms`, `${handler.delay}ns`));
-    select.append(...options);
-    select.selectedIndex = now < 0 ? options.length - 1 : now;
+    const known = delays.some(([ns]) => ns === handler.delay);
+    const all = known ? delays : [...delays, [handler.delay, `${handler.delay / 1e6} ms`]];
+    const select = make("select", { ariaLabel: `How long the handler ${handler.name} takes` });
+    select.append(...all.map(([ns, words]) => new Option(words, `${ns / 1e6}ms`, false, ns === handler.delay)));
     select.addEventListener("change", () => turn("handler.delay", handler.name, select.value));
     return item(
       handler.name, select, knob("Remove", `Remove the handler ${handler.name}`, "handler.remove", handler.name, "")
@@ -158,9 +155,4 @@ export function newKnobs(stage) {
     draw: (now) => panel.hidden || look(now, period),
     keys: [[["x"], "knobs: slow it, stall it, cut it, load it", open], [["r"], "reset the sandbox", reset]],
   };
-}
-
-// nanoseconds reads the few durations above.
-function nanoseconds(text) {
-  return text.endsWith("ms") ? parseFloat(text) * 1e6 : parseFloat(text) * 1e9;
 }
