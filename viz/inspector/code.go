@@ -54,14 +54,8 @@ func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error
 	if err != nil {
 		return nil, err
 	}
-	view := codeView{Point: cmp.Or(p.Point, p.lastPoint()), First: map[*book.Site]string{}}
-	for _, info := range p.points() {
-		site := sites[info.Name]
-		if site != nil && view.First[site] == "" {
-			view.First[site] = info.Name
-			view.Sites = append(view.Sites, site)
-		}
-	}
+	view := codeView{Point: cmp.Or(p.Point, p.lastPoint())}
+	view.Sites, view.First = p.sitesIn(sites)
 	view.Site = sites[view.Point]
 	if view.Site == nil && p.Point == "" && len(view.Sites) > 0 { // reported last was what no chapter reports
 		view.Site = view.Sites[0]
@@ -78,6 +72,18 @@ func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error
 		}
 	}
 	return partCodeLeaf(p, view, editorLink(view.File, view.At)), nil
+}
+
+// sitesIn returns the declarations that report the part's points, in path order, each with the first of these points.
+func (p *part) sitesIn(sites map[string]*book.Site) (list []*book.Site, first map[*book.Site]string) {
+	first = map[*book.Site]string{}
+	for _, info := range p.points() {
+		if site := sites[info.Name]; site != nil && first[site] == "" {
+			first[site] = info.Name
+			list = append(list, site)
+		}
+	}
+	return list, first
 }
 
 func codeRows(site *book.Site, lit int, hits map[string]uint64) []codeLine {
@@ -150,11 +156,6 @@ func (i *Inspector) partUpstream(_ context.Context, p *part) (templ.Component, e
 	if err != nil {
 		return nil, err
 	}
-	var list []*book.Site
-	for _, info := range p.points() {
-		if site := sites[info.Name]; site != nil && !slices.Contains(list, site) {
-			list = append(list, site)
-		}
-	}
+	list, _ := p.sitesIn(sites)
 	return partUpstreamLeaf(p.text(), list), nil
 }

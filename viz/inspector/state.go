@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -37,14 +36,16 @@ func (p *part) fields() []fieldGroup {
 	var groups []fieldGroup
 	station := p.picture.Stations[string(p.Station)]
 	if station != nil && p.Queue == "" && p.Subject == "" {
-		groups = append(groups, fieldGroup{"station", append(varFields(station.Vars), lastFields(station.Count,
+		groups = append(groups, fieldGroup{"station", append(fieldsOf(station.Vars, ""), lastFields(station.Count,
 			station.Last)...)})
 	}
 	if p.Station == probe.Ring {
 		groups = append(groups, ringFields(p.picture.Ring))
 	}
-	for name, shelf := range p.shelves() {
-		groups = append(groups, shelfFields(name, shelf))
+	for _, name := range slices.Sorted(maps.Keys(p.picture.Shelves)) { // several informers have one each
+		if strings.HasPrefix(name, string(p.Station)+"/") {
+			groups = append(groups, shelfFields(name, p.picture.Shelves[name]))
+		}
 	}
 	for _, each := range p.subjects() {
 		if p.Subject == "" || each.ID == p.Subject {
@@ -64,13 +65,7 @@ func (p *part) subjectFields(l stage.Lane) []fieldGroup {
 	if p.Queue != "" {
 		return groups
 	}
-	about := varFields(l.Vars)
-	for _, point := range slices.Sorted(maps.Keys(l.Texts)) {
-		about = append(about, field{point, l.Texts[point]})
-	}
-	for _, point := range slices.Sorted(maps.Keys(l.Counts)) {
-		about = append(about, field{point + " ×", fmt.Sprint(l.Counts[point])})
-	}
+	about := slices.Concat(fieldsOf(l.Vars, ""), fieldsOf(l.Texts, ""), fieldsOf(l.Counts, " ×"))
 	if l.RV != 0 {
 		about = append(about, field{"rv", fmt.Sprint(l.RV)})
 	}
@@ -111,17 +106,6 @@ func ringFields(r fold.Ring) fieldGroup {
 	}}
 }
 
-// shelves yields the stores of the station, by name: several informers have one each.
-func (p *part) shelves() iter.Seq2[string, *fold.Shelf] {
-	return func(yield func(string, *fold.Shelf) bool) {
-		for _, name := range slices.Sorted(maps.Keys(p.picture.Shelves)) {
-			if strings.HasPrefix(name, string(p.Station)+"/") && !yield(name, p.picture.Shelves[name]) {
-				return
-			}
-		}
-	}
-}
-
 func shelfFields(name string, shelf *fold.Shelf) fieldGroup {
 	group := fieldGroup{name + ": objects, the newest change last", []field{{"in all", fmt.Sprint(shelf.N)}}}
 	for _, row := range shelf.Rows {
@@ -130,10 +114,11 @@ func shelfFields(name string, shelf *fold.Shelf) fieldGroup {
 	return group
 }
 
-func varFields(vars map[string]int64) []field {
+// fieldsOf returns values in the order of their names, each name with a suffix.
+func fieldsOf[V any](values map[string]V, suffix string) []field {
 	fields := []field{}
-	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		fields = append(fields, field{name, fmt.Sprint(vars[name])})
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		fields = append(fields, field{name + suffix, fmt.Sprint(values[name])})
 	}
 	return fields
 }
