@@ -1,7 +1,7 @@
 // The first view: the stage with five names, a question, and three ways on. It is a look of the same page, which ends
 // with Escape and with everything that puts something else on the stage. A later visit says where the viewer was.
 
-import { mark, say } from "../lib/dom.js";
+import { copied, mark, say } from "../lib/dom.js";
 
 const storage = { seen: "first", last: "last-time" };
 const patience = 60000; // ms without a watch, after which the page says what to check
@@ -44,13 +44,9 @@ export function newFirst(stage) {
 
   async function copy(button) {
     const code = button.previousElementSibling;
-    try {
-      await navigator.clipboard.writeText(code.textContent);
-      say(button, "Copied");
-    } catch {
-      getSelection().selectAllChildren(code); // the page is neither local nor encrypted
-      say(button, "Selected");
-    }
+    const done = await copied(code.textContent);
+    if (!done) getSelection().selectAllChildren(code);
+    say(button, done ? "Copied" : "Selected");
   }
 
   // greet looks for a watch of kubectl among the watchers on stage.

@@ -3,6 +3,7 @@
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
 import { shelf, take } from "../lib/api.js";
+import { copied } from "../lib/dom.js";
 
 export function newVisit(stage) {
   const { player, follow, timeline, fold } = stage;
@@ -34,12 +35,7 @@ export function newVisit(stage) {
       );
     }
     window.history.replaceState(null, "", href);
-    try {
-      await navigator.clipboard.writeText(location.href);
-      stage.tell("link copied");
-    } catch {
-      stage.tell("the link is in the address bar");
-    }
+    stage.tell((await copied(location.href)) ? "link copied" : "the link is in the address bar");
   }
 
   // openRecording shows a recording that was dropped here, or one of ours.

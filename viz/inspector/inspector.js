@@ -4,7 +4,7 @@
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it walks with what is followed, or shows what was reported here last.
 
-import { make, mark, put, say } from "../lib/dom.js";
+import { copied, make, mark, put, say } from "../lib/dom.js";
 import { leaf as leafOf, shelf } from "../lib/api.js";
 
 const reload = 700; // ms between two fetches of the same leaf while records come
@@ -251,21 +251,12 @@ export function newInspector(stage) {
       put(pin, "aria-pressed", "true"); // the viewer wants to read this one
       tab === "code" ? load({ point }) : (choose("code"), load({ point }));
     } else if (target.matches("button[data-seq]")) player.seek(Number(seq));
-    else if (copy) copyText(copy);
+    else if (copy) copied(copy).then((done) => stage.tell(done ? "copied" : copy));
     else if (press) document.querySelector(press)?.click();
     else if (station) open({ station, queue: target.dataset.queueName, subject: target.dataset.subject });
   });
   leaf.addEventListener("submit", (event) => event.preventDefault());
   leaf.addEventListener("input", (event) => event.target.matches("input[type=search]") && load());
-
-  async function copyText(text) {
-    try {
-      await navigator.clipboard.writeText(text);
-      stage.tell("copied");
-    } catch {
-      stage.tell(text);
-    }
-  }
 
   for (const each of tabs) each.addEventListener("click", () => choose(each.dataset.tab));
   panel.querySelector(".tabs").addEventListener("keydown", (event) => {

@@ -63,6 +63,16 @@ export function pool(parent, wanted, make) {
   return parent.children;
 }
 
+// copied puts a text on the clipboard and returns whether it could: a page that is neither local nor encrypted may not.
+export const copied = async (text) => {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 // below shows one of the panels below the stage, or none (null).
 export function below(wanted) {
   for (const each of document.querySelectorAll(".below")) each.hidden = each !== wanted;
