@@ -153,6 +153,7 @@ export function newScenarios(stage) {
     showQuestion(question);
     showSaw();
     showButtons();
+    panel.scrollTop = question ? panel.scrollHeight : 0; // a phone shows the end of a long card: the answers
     stage.zoom.frameOn(look);
     address();
   }
