@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +33,9 @@ func NewCodec(
 	if !ok {
 		return nil, fmt.Errorf("storage media type %q is not supported", mediaType)
 	}
+	if version == eventsv1.SchemeGroupVersion {
+		version = corev1.SchemeGroupVersion // see [scheme.Stored]
+	}
 	encoder := codecs.EncoderForVersion(info.Serializer, version)
 	return storageCodec{encoder, codecs.UniversalDeserializer()}, nil
 }
@@ -41,18 +46,30 @@ type storageCodec struct {
 	decoder runtime.Decoder
 }
 
-// Encode writes what has no Go type as JSON, whatever the others are written as.
+// Encode writes an object as the version that is stored, and what has no Go type as JSON.
 func (c storageCodec) Encode(obj runtime.Object, w io.Writer) error {
 	if _, untyped := obj.(runtime.Unstructured); untyped {
 		return unstructured.UnstructuredJSONScheme.Encode(obj, w)
 	}
-	return c.Encoder.Encode(obj, w)
+	stored, err := scheme.Stored(obj)
+	if err != nil {
+		return err
+	}
+	return c.Encoder.Encode(stored, w)
 }
 
 // Decode leaves apiVersion and kind empty, as they are in every Go object of a known type: a caller that writes the
 // object out again says them again.
 func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind,
 	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if event, ok := into.(*eventsv1.Event); ok {
+		stored := &corev1.Event{}
+		_, kind, err := c.Decode(data, defaults, stored)
+		if err == nil {
+			err = scheme.FromStored(stored, event)
+		}
+		return event, kind, err
+	}
 	obj, kind, err := c.decoder.Decode(data, defaults, into)
 	if err != nil {
 		return obj, kind, err

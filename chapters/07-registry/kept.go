@@ -35,7 +35,8 @@ func keptResources() []*Resource {
 	add(Resource{Name: "replicationcontrollers", ShortNames: []string{"rc"}, Categories: all, Namespaced: true,
 		Columns: resources.ReplicaColumns, Prefix: "/registry/controllers", Idle: noPods},
 		&corev1.ReplicationController{}, &corev1.ReplicationControllerList{}, true)
-	add(Resource{Name: "persistentvolumes", ShortNames: []string{"pv"}, Columns: resources.VolumeColumns, Idle: noVolumes},
+	add(Resource{Name: "persistentvolumes", ShortNames: []string{"pv"}, Columns: resources.VolumeColumns,
+		Idle: noVolumes},
 		&corev1.PersistentVolume{}, &corev1.PersistentVolumeList{}, true)
 	add(Resource{Name: "persistentvolumeclaims", ShortNames: []string{"pvc"}, Namespaced: true,
 		Columns: resources.ClaimColumns, Idle: noVolumes},

@@ -7,6 +7,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -18,7 +19,7 @@ import (
 // Resources returns every resource of the program, by name: those that something here acts on, and those that are only
 // kept.
 func Resources() []*Resource {
-	return append([]*Resource{ConfigMaps(), Events(), Leases(), Namespaces(), Nodes(), Pods()}, keptResources()...)
+	return append([]*Resource{ConfigMaps(), Events(), EventsV1(), Leases(), Namespaces(), Nodes(), Pods()}, keptResources()...)
 }
 
 // complete fills in what follows from an empty object and an empty list of a kind, and what most kinds have in common.
@@ -70,6 +71,18 @@ func Events() *Resource {
 		Strategy: resources.EventStrategy{},
 		TTL:      eventTTL,
 	}, &corev1.Event{}, &corev1.EventList{})
+}
+
+// EventsV1 describes the same events as events.k8s.io/v1 has them, in which newer clients report.
+//
+// Differs: fields that upstream requires of it are not.
+func EventsV1() *Resource {
+	return complete(Resource{
+		Name: "events", ShortNames: []string{"ev"}, Namespaced: true,
+		Columns:  resources.EventV1Columns(),
+		Strategy: resources.EventV1Strategy{},
+		TTL:      eventTTL,
+	}, &eventsv1.Event{}, &eventsv1.EventList{})
 }
 
 // Leases describes leases: who of several controllers may act, and until when. Their watch cache begins with the first

@@ -139,7 +139,9 @@ func (s *Server) storageOf(resource *registry.Resource,
 		return nil, err
 	}
 	if uncached[resource.Name] {
-		s.stores = append(s.stores, raw)
+		if resource.GroupVersion.Group == "" { // the other events are the same
+			s.stores = append(s.stores, raw)
+		}
 		return raw, nil
 	}
 	begin := func() (*cacher.Cacher, storage.Interface, error) {

@@ -31,6 +31,7 @@ type options struct {
 	record        string
 	replay        string
 	flight        string // folder, or flightOff
+	kubeconfig    string
 	open          bool
 	ready         bool
 	version       bool
@@ -93,6 +94,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	server := flags.String("server", "", "watch the API server at `URL`, such as kubectl proxy's, instead of running "+
 		"one, and forward our port to it; A,B: if one does not answer, the other is asked")
 	flags.BoolVar(&o.serverWrites, "server-writes", false, "also forward requests that write to -server")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write a kubeconfig for this server to `file`")
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs "+
 		"and the debugger need")

@@ -98,6 +98,11 @@ func newUI(o *options, listener net.Listener, config viz.Config) *viz.UI {
 // announce prints the one line that scripts wait for.
 func announce(o *options, listener net.Listener, stdout, stderr io.Writer) {
 	url := baseURL(o.listen, listener.Addr().(*net.TCPAddr)).String()
+	if o.kubeconfig != "" {
+		if err := writeKubeconfig(o.kubeconfig, url); err != nil {
+			fmt.Fprintf(stderr, "viz: %v\n", err)
+		}
+	}
 	fmt.Fprintf(stdout, "listening on %s\n", url)
 	if o.open {
 		openBrowser(url, stderr)

@@ -3,6 +3,7 @@ package resources
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"listwatch/internal/kube/scheme"
 )
 
 // EventAttrs returns what selectors see of an event.
@@ -53,3 +56,36 @@ func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 
 // ValidateUpdate is Validate.
 func (s EventStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { return s.Validate(obj) }
+
+// EventV1Strategy is [EventStrategy] for events of events.k8s.io/v1.
+type EventV1Strategy struct{ EventStrategy }
+
+// Validate checks the event as it will be stored.
+func (s EventV1Strategy) Validate(obj runtime.Object) field.ErrorList {
+	stored, err := scheme.Stored(obj)
+	if err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath(""), "", err.Error())}
+	}
+	return s.EventStrategy.Validate(stored)
+}
+
+// ValidateUpdate is Validate.
+func (s EventV1Strategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList {
+	return s.Validate(obj)
+}
+
+// EventV1Columns are [EventColumns], read off events of events.k8s.io/v1.
+func EventV1Columns() []Column {
+	columns := slices.Clone(EventColumns)
+	for i := range columns {
+		cell := columns[i].Cell
+		columns[i].Cell = func(r *Row) any {
+			stored, err := scheme.Stored(r.Object)
+			if err != nil {
+				return err.Error()
+			}
+			return cell(&Row{Object: stored, Now: r.Now})
+		}
+	}
+	return columns
+}

@@ -72,7 +72,8 @@ func TestPatches(t *testing.T) {
 			if c.check == nil {
 				status := into[metav1.Status](t, w.Body)
 				assert.Equal(t, int(status.Code), c.code, "got %+v", status)
-				field := cmp.Or(map[string]string{"merge, invalid": "spec", "merge, uid": "metadata.uid"}[name], "patch")
+				fields := map[string]string{"merge, invalid": "spec", "merge, uid": "metadata.uid"}
+				field := cmp.Or(fields[name], "patch")
 				if c.code == 422 && (len(status.Details.Causes) == 0 || status.Details.Causes[0].Field != field) {
 					t.Errorf("got %+v, want a cause at %s", status.Details, field)
 				}
