@@ -1,7 +1,7 @@
 //go:build js && wasm
 
-// Command tab is the program in a dedicated Worker of a browser's tab: both halves on the small etcd in memory, over HTTP
-// without sockets, and the page's requests as messages. `make tab` builds it, viz/export/tab.js loads it.
+// Command tab is the program in a dedicated Worker of a browser's tab: both halves on the small etcd in memory, over
+// HTTP without sockets, and the page's requests as messages. `make tab` builds it, tab.js loads it.
 package main
 
 import (

@@ -79,11 +79,12 @@
   // runHere runs the program in this tab (cmd/tab) and puts its page in place of this one. page.js waits for that. The
   // recordings and the book stay those of these files.
   async function runHere(size, parts) {
-    const panel = document.querySelector("#run");
-    const [bar, said] = panel.children;
-    panel.hidden = false;
+    // The panel is that of the page which is there now: at the end of a machine it is the machine's own.
     const say = (loaded, text) => {
-      [bar.value, bar.max] = [loaded, size];
+      const panel = document.querySelector("#run");
+      const [bar, said] = panel.children;
+      panel.hidden = false;
+      [bar.max, bar.value, bar.hidden] = [size, loaded, loaded === 0];
       said.textContent = text ?? `${(loaded / 1e6).toFixed(1)} of ${(size / 1e6).toFixed(1)} MB`;
     };
     try {
@@ -106,14 +107,14 @@
   }
 
   const { body } = document;
+  for (const el of document.querySelectorAll("[data-program]")) el.hidden = true;
+  for (const el of document.querySelectorAll("[data-recorded]")) el.hidden = false;
   const [size, parts] = (body.dataset.machine ?? "").split(" ").map(Number);
-  for (const el of document.querySelectorAll(".run")) el.hidden = !size;
   if (size && new URLSearchParams(location.search).has("run")) {
     globalThis.listwatchReady = runHere(size, parts);
     return;
   }
-  for (const el of document.querySelectorAll("[data-program]")) el.hidden = true;
-  for (const el of document.querySelectorAll("[data-recorded]")) el.hidden = false;
+  for (const el of document.querySelectorAll(".run")) el.hidden = !size;
   const tour = document.querySelector("#open-tour");
   if (!tour) return;
   const query = new URLSearchParams(location.search);

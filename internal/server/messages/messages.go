@@ -1,6 +1,6 @@
-// Package messages carries HTTP over messages, for a page and a program that share a browser's tab: a page has no socket
-// to its own Worker. The program's half is a proxy. It sends each request on over a client of the program's own, so that
-// an answer that the page does not read is, to the program, a connection that is not read.
+// Package messages carries HTTP over messages, for a page and a program that share a browser's tab: a page has no
+// socket to its own Worker. The program's half is a proxy. It sends each request on over a client of the program's own,
+// so that an answer that the page does not read is, to the program, a connection that is not read.
 //
 //	page      request ─► … room, room …           | abort
 //	program             head ─► chunk, chunk … end | abort
@@ -66,7 +66,7 @@ func New(client *http.Client, post func(Message)) *Proxy {
 	return &Proxy{client: client, post: post, open: map[int]*exchange{}}
 }
 
-// Receive takes a message of the page and does not block. A request is done by a goroutine of its own, and ends with ctx.
+// Receive takes a message of the page and does not block. A request has a goroutine of its own, and ends with ctx.
 func (p *Proxy) Receive(ctx context.Context, m Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

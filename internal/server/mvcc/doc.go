@@ -1,7 +1,7 @@
 // Package mvcc is a small etcd in memory: numbered revisions, reads of the past, optimistic transactions, watches that
 // can begin in the past, and compaction. It fulfils etcd3.Client, so a whole server half can run in a
-// testing/synctest bubble, where a real etcd cannot go. Everywhere else we use the real one; one contract test runs the
-// same script against both.
+// testing/synctest bubble or in a browser's tab, where a real etcd cannot go. Everywhere else we use the real one; one
+// contract test runs the same script against both.
 //
 // A lease ends when its time is over and the store is used again, for reading, writing or asking for progress: nothing
 // ticks in it. What it does not have: transactions of more than one key, and delay. A watch sees a commit as soon as
