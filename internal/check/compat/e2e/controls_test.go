@@ -36,13 +36,10 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	}
 	v := startViz(t, "-replay", "../../../observe/takes/slow"+takes.Suffix)
 	s := &shown{page: openPage(t, v.URL), before: before, records: records}
-	program.Eventually(t, patience, func() (bool, string) {
-		m := s.moment(t)
-		// it plays
-		return m.Mode == "replay" && m.Head == s.last() && m.Seq > before.Seq && m.Seq < s.last(), fmt.Sprintf("%+v", m)
-	})
-	s.page.run(t, `await listwatch.player.tape.load(%d, %d);`,
-		before.Seq+1, s.last()+1)
+	p := s.page
+	p.until(t, `document.body.dataset.mode === "replay" && listwatch.player.head === %d && listwatch.state.seq > %d &&
+		listwatch.state.seq < %[1]d`, s.last(), before.Seq) // it plays
+	p.run(t, `await listwatch.player.tape.load(%d, %d)`, before.Seq+1, s.last()+1)
 	t.Run("record by record", s.stepsByRecord)
 	t.Run("hop by hop", s.stepsByHop)
 	t.Run("at a station", s.stepsAtAStation)
@@ -118,9 +115,7 @@ func (s *shown) stepsByHop(t *testing.T) {
 	const key = "default/a"
 	cursor := s.at(t, s.middle())
 	s.strike(t, "f")
-	if got := evaluate[string](t, s.page, "listwatch.follow.key"); got != key {
-		t.Fatalf("following %q, want %s", got, key)
-	}
+	s.is(t, key, "following", "listwatch.follow.key")
 	hop := func(r *probe.Record) bool {
 		return r.Resource == "pods" && r.Key != "" && probe.ObjectKey(r.Key) == key
 	}
@@ -130,9 +125,7 @@ func (s *shown) stepsByHop(t *testing.T) {
 		s.stands(t, fmt.Sprint("hop ", direction), cursor)
 	}
 	s.strike(t, "f")
-	if evaluate[bool](t, s.page, "listwatch.follow.has()") {
-		t.Error("it is followed still")
-	}
+	s.is(t, "false", "it is followed still", "listwatch.follow.has()")
 }
 
 func (s *shown) stepsAtAStation(t *testing.T) {
@@ -143,11 +136,10 @@ func (s *shown) stepsAtAStation(t *testing.T) {
 		}
 		for _, direction := range []int{1, 1, 1, -1, -1, 1} {
 			cursor = s.next(cursor, direction, there)
-			evaluate[bool](t, s.page, fmt.Sprintf(`(() => {
-				const el = $('.scenery [data-station=%s]');
+			s.run(t, `const el = $('.scenery [data-station=%s]');
 				el.focus();
-				return el.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true })) || true;
-			})()`, station, map[int]string{1: "]", -1: "["}[direction]))
+				el.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true }));`,
+				station, map[int]string{1: "]", -1: "["}[direction])
 			s.stands(t, fmt.Sprint(station, direction), cursor)
 		}
 	}
@@ -166,10 +158,7 @@ func (s *shown) stepsByAnomaly(t *testing.T) {
 		t.Fatalf("%d anomalies in the recording: that proves nothing", n)
 	}
 	s.strike(t, "n")
-	program.Eventually(t, patience, func() (bool, string) {
-		said := evaluate[string](t, s.page, `$("#notice").textContent`)
-		return said == "no other anomaly" && s.moment(t).Seq == cursor, "after the last one: " + said
-	})
+	s.becomes(t, fmt.Sprint("no other anomaly at ", cursor), `$text("#notice") + " at " + listwatch.state.seq`)
 	cursor = s.next(cursor, -1, anomaly)
 	s.click(t, "#prev-anomaly")
 	s.stands(t, "the anomaly before", cursor)
@@ -188,9 +177,9 @@ type axis struct {
 
 func (s *shown) axis(t *testing.T) axis {
 	t.Helper()
-	evaluate[bool](t, s.page, `(() => { `+choose("#span", "all")+`; return true; })()`)
-	a := evaluate[axis](t, s.page,
-		`(() => { const b = $("#timeline").getBoundingClientRect(); return { Left: b.left, Top: b.top, Width: b.width, Height: b.height }; })()`)
+	s.run(t, choose("#span", "all"))
+	a := evaluate[axis](t, s.page, `(({ left, top, width, height }) => ({ Left: left, Top: top, Width: width, Height: height }))(
+		$("#timeline").getBoundingClientRect())`)
 	a.from, a.to = s.records[0].Time.Truncate(bucket), s.records[len(s.records)-1].Time
 	return a
 }
@@ -250,10 +239,7 @@ func (s *shown) scrubs(t *testing.T) {
 	s.mouse(t, math.Round(a.Left+0.9*a.Width), y, 0, math.Round(a.Left+0.6*a.Width), to)
 	cursor := s.reached(a.time(to))
 	s.stands(t, "dragged", cursor)
-	program.Eventually(t, patience, func() (bool, string) {
-		got := evaluate[string](t, s.page, `$("#timeline").getAttribute("aria-valuenow")`)
-		return got == fmt.Sprint(cursor), fmt.Sprintf("the slider says %s, want %d", got, cursor)
-	})
+	s.becomes(t, fmt.Sprint(cursor), `$("#timeline").getAttribute("aria-valuenow")`)
 	flag := s.records[slices.IndexFunc(s.records, func(r probe.Record) bool { return r.Point == probe.WatcherForced })]
 	s.mouse(t, a.x(flag.Time), a.Top+8, 0) // pointing at a flag means it
 	program.Eventually(t, patience, func() (bool, string) {
@@ -265,16 +251,19 @@ func (s *shown) scrubs(t *testing.T) {
 
 // paced is a player of its own, over a record every millisecond for a second, then nothing for ten, then one more. Only
 // the test lets its time pass.
-const paced = `(async () => {
-	const [{ newPlayer }, { newTape }, { newFold, newState }] = await Promise.all(["timeline/player", "log/tape", "log/fold"].map((name) => import("/viz/assets/" + name + ".js")));
+const paced = `await (async () => {
+	const load = (name) => import("/viz/assets/" + name + ".js");
+	const [{ newPlayer }, { newTape }, { newFold, newState }] = await Promise.all(
+		["timeline/player", "log/tape", "log/fold"].map(load));
 	const fold = newFold(await (await fetch("/viz/points")).json());
-	const records = Array.from({ length: 1000 }, (_, i) => ({ seq: i + 1, t: (i + 1) * 1e6, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] }));
-	records.push({ seq: 1001, t: 11e9, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] });
+	const record = (seq, t) => ({ seq, t, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] });
 	const tape = newTape(fold, null);
 	let skipped = 0;
-	const player = newPlayer(fold, { applied: () => {}, jumped: () => {}, froze: () => {}, skipped: (ns) => (skipped += ns), trouble: (e) => { throw e; } });
+	const none = () => {};
+	const trouble = (e) => { throw e; };
+	const player = newPlayer(fold, { applied: none, jumped: none, froze: none, skipped: (ns) => (skipped += ns), trouble });
 	player.reset(tape, newState(), true);
-	tape.put(records);
+	tape.put([...Array.from({ length: 1000 }, (_, i) => record(i + 1, (i + 1) * 1e6)), record(1001, 11e9)]);
 	player.head = 1001;
 	const after = async (speed, ...ms) => {
 		player.speed = speed;
@@ -283,44 +272,35 @@ const paced = `(async () => {
 		for (const each of ms) player.tick(each);
 		return player.cursor;
 	};
-	const slow = await after(0.001, 1000, 1000, 1000), tenth = await after(0.1, 100, 100), usual = await after(1, 16, 17), fast = await after(10, 50);
-	const before = await after(1, 1000, 16); // and then silence: it is cut to 400 ms
-	player.tick(300);
-	const waits = player.cursor;
-	player.tick(200);
-	return [slow, tenth, usual, fast, before, waits, player.cursor, Math.round(skipped / 1e6)];
+	const seen = [];
+	for (const [speed, ...ms] of [[0.001, 1000, 1000, 1000], [0.1, 100, 100], [1, 16, 17], [10, 50], [1, 1000, 16]]) {
+		seen.push(await after(speed, ...ms));
+	}
+	for (const ms of [300, 200]) { // silence is cut to 400 ms
+		player.tick(ms);
+		seen.push(player.cursor);
+	}
+	return [...seen, Math.round(skipped / 1e6)].join(" ");
 })()`
 
 func (s *shown) keepsItsPace(t *testing.T) {
-	if got, want := fmt.Sprint(evaluate[[]int](t, s.page, paced)), fmt.Sprint([]int{3, 20, 33, 500, 1000, 1000, 1001,
-		9584}); got != want {
-		t.Errorf("records played at 1/1000, 1/10, 1, 10; before, during and after silence; ms of it that were "+
-			"skipped: got %s, want %s", got, want)
-	}
+	s.is(t, "3 20 33 500 1000 1000 1001 9584", "records played at 1/1000, 1/10, 1, 10; before, during and after silence; "+
+		"ms of it that were skipped", paced)
 	for value, want := range map[string]string{"-3": "0.001 1/1000×", "-1": "0.1 1/10×", "-0.3": "0.5012 1/2×",
 		"1": "10 10×", "0": "1 1×"} {
-		got := evaluate[string](t, s.page, fmt.Sprintf(`(() => {
-			const el = $("#speed");
-			el.value = %q;
-			el.dispatchEvent(new Event("input", { bubbles: true }));
-			return Number(listwatch.player.speed.toPrecision(4)) + " " + $("#speed-text").textContent;
-		})()`, value))
-		if got != want {
-			t.Errorf("speed at %s: got %s, want %s", value, got, want)
-		}
+		s.run(t, setSpeed(value))
+		s.is(t, want, "speed at "+value, `Number(listwatch.player.speed.toPrecision(4)) + " " + $text("#speed-text")`)
 	}
-	evaluate[bool](t, s.page, setSpeed("0"))
-	s.strike(t, "+")
-	s.strike(t, "+")
-	s.strike(t, "-")
-	if got := evaluate[float64](t, s.page, "Number($('#speed').value)"); got != 0.3 {
-		t.Errorf("+ + -: the slider stands at %v, want 0.3", got)
+	s.run(t, setSpeed("0"))
+	for _, key := range []string{"+", "+", "-"} {
+		s.strike(t, key)
 	}
+	s.is(t, "0.3", "after + + - the slider stands at", `$("#speed").value`)
 }
 
 func setSpeed(exponent string) string {
-	return fmt.Sprintf(
-		`(() => { const el = $("#speed"); el.value = %q; return el.dispatchEvent(new Event("input", { bubbles: true })); })()`, exponent)
+	return fmt.Sprintf(`const el = $("#speed"); el.value = %q; el.dispatchEvent(new Event("input", { bubbles: true }))`,
+		exponent)
 }
 
 // TestLiveCanBeSlowedDown: what is live has the program's pace. Slowed down it becomes a replay from where it is, that
@@ -331,7 +311,7 @@ func TestLiveCanBeSlowedDown(t *testing.T) {
 	p := openPage(t, v.URL)
 	v.busy(t, 100)
 	p.sameAsServer(t, v)
-	evaluate[bool](t, p, setSpeed("-2"))
+	p.run(t, setSpeed("-2"))
 	slow := p.moment(t)
 	v.busy(t, 300)
 	program.Eventually(t, patience, func() (bool, string) {

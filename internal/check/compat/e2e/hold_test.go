@@ -340,7 +340,7 @@ func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
 	program.Eventually(t, patience, func() (bool, string) { return v.seq(t) > before+50, "the world goes on" })
 }
 
-func (v *viz) seq(t *testing.T) uint64 {
+func (v *viz) seq(t testing.TB) uint64 {
 	t.Helper()
 	var snapshot struct{ Seq uint64 }
 	v.Get(t, "/viz/snapshot", &snapshot)

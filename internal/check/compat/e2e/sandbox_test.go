@@ -129,23 +129,24 @@ func (p *page) knobs(t *testing.T, v *viz) {
 // switches goes back to an older age and lets the reset return: the stage shows the new run without being asked to.
 func (p *page) switches(t *testing.T, v *viz) {
 	t.Helper()
-	run := func() string { return evaluate[string](t, p, "listwatch.stage.shown.log") }
+	const run = "listwatch.stage.shown.log"
 	for _, step := range []struct{ act, dispatch string }{
 		{choose(`[data-switch="dispatch"]`, "sequential"), "sequential"},
 		{choose(`[data-switch="etcd-watcher"]`, "etcd2"), "sequential"},
 		{`$("#reset").click()`, "two-phase"},
 	} {
-		before := run()
-		evaluate[bool](t, p, `(() => { `+step.act+`; return true })()`)
+		before := evaluate[string](t, p, run)
+		p.run(t, step.act)
 		p.until(t, `listwatch.stage.shown.log !== %q && document.body.dataset.mode === "live"`, before)
 		var how struct {
 			Log      string
 			Switches map[string]string
 		}
 		v.Get(t, "/viz/snapshot", &how)
-		if how.Switches["dispatch"] != step.dispatch || how.Log != run() {
-			t.Errorf("the page shows the log %s; it runs %+v", run(), how)
+		if how.Switches["dispatch"] != step.dispatch {
+			t.Errorf("the program runs %+v", how)
 		}
+		p.is(t, how.Log, "the page shows the log", run)
 		p.until(t, `$('[data-switch="dispatch"]').value === %q`, step.dispatch)
 		watcher := map[string]string{"etcd3": "watchChan", "etcd2": "etcdWatcher"}[how.Switches["etcd-watcher"]]
 		p.until(t, `$('[data-station="etcd3"] .title').textContent === %q`, watcher)

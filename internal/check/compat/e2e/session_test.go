@@ -59,20 +59,14 @@ func (p *page) sameAsServer(t *testing.T, v *viz) {
 // seek takes the page to a cursor and returns the hash of what it then shows.
 func (p *page) seek(t *testing.T, cursor int) string {
 	t.Helper()
-	return evaluate[string](t, p,
-		fmt.Sprintf(
-			`(async () => { await window.listwatch.player.seek(%d); return window.listwatch.state.seq + " " + listwatch.hash(); })()`, cursor))
+	p.run(t, `await listwatch.player.seek(%d)`, cursor)
+	return evaluate[string](t, p, `listwatch.state.seq + " " + listwatch.hash()`)
 }
 
 // busy makes the log longer by n records at least.
 func (v *viz) busy(t *testing.T, n uint64) {
 	t.Helper()
-	last := func() uint64 {
-		var snapshot struct{ Seq uint64 }
-		v.Get(t, "/viz/snapshot", &snapshot)
-		return snapshot.Seq
-	}
-	for begin, i := last(), 0; last() < begin+n; i++ {
+	for begin, i := v.seq(t), 0; v.seq(t) < begin+n; i++ {
 		v.createPod(t, fmt.Sprintf("busy-%d-%d", begin, i))
 	}
 }
@@ -87,12 +81,12 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`)
 	p.click(t, "#freeze")
 	frozen := p.moment(t)
-	said := `$("#sentence .words").textContent`
-	of :=
-		`(async () => { const { sentence } = await import("/viz/assets/log/fold.js"); const { player, stage } = listwatch; const r = player.tape.get(player.cursor); return sentence(stage.infos.get(r.point), r); })()`
-	if got, want := evaluate[string](t, p, said), evaluate[string](t, p, of); got != want {
-		t.Errorf("frozen at %d the page says %q, want %q", frozen.Seq, got, want)
-	}
+	p.is(t, "true", "the sentence is the record's", `await (async () => {
+		const { sentence } = await import("/viz/assets/log/fold.js");
+		const { player, stage } = listwatch;
+		const r = player.tape.get(player.cursor);
+		return $text("#sentence .words") === sentence(stage.infos.get(r.point), r);
+	})()`)
 	v.busy(t, 500)
 	var m moment
 	program.Eventually(t, patience, func() (bool, string) {
@@ -148,10 +142,7 @@ func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	}
 	// whatever happens: a stopped process ends no other way
 	t.Cleanup(func() { _ = v.Cmd.Process.Signal(syscall.SIGCONT) })
-	program.Eventually(t, patience, func() (bool, string) {
-		m := p.moment(t)
-		return strings.Contains(m.Banner, "process is stopped"), m.Banner
-	})
+	p.until(t, `$("#banner:not([hidden])")?.textContent.includes("process is stopped")`)
 	if err := v.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -160,9 +151,7 @@ func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	if m := p.moment(t); m.Banner != "" && !strings.Contains(m.Banner, "was stopped for") {
 		t.Errorf("the page still says %q", m.Banner)
 	}
-	if lost := evaluate[float64](t, p, "window.listwatch.state.lost"); lost != 0 {
-		t.Errorf("%v records lost", lost)
-	}
+	p.is(t, "0", "records lost", "listwatch.state.lost")
 }
 
 func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
@@ -195,7 +184,8 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 	t.Run("by the program", func(t *testing.T) {
 		p := openPage(t, startViz(t, "-replay", file).URL)
 		// It plays by itself, from the beginning; it may have come to its end already.
-		p.until(t, `document.body.dataset.mode === "replay" && window.listwatch?.player.moved && listwatch.player.cursor > 10 && listwatch.player.head === %d`, len(records))
+		p.until(t, `document.body.dataset.mode === "replay" && window.listwatch?.player.moved &&
+			listwatch.player.cursor > 10 && listwatch.player.head === %d`, len(records))
 		compare(t, p)
 	})
 	t.Run("in the page", func(t *testing.T) {
@@ -214,15 +204,14 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
-	for _, test := range []struct{ hash, want string }{
-		{"#log=OTHER&at=7", "another run of the program"},
-		{"#recording=0123456789abcdef&at=7", "drop its file onto the page"},
+	p := openPage(t, "about:blank")
+	for link, want := range map[string]string{
+		"#log=OTHER&at=7":                  "another run of the program",
+		"#recording=0123456789abcdef&at=7": "drop its file onto the page",
 	} {
-		p := openPage(t, v.URL+"/"+test.hash)
-		program.Eventually(t, patience, func() (bool, string) {
-			m := p.moment(t)
-			return strings.Contains(m.Banner, test.want), m.Banner
-		})
+		p.do(t, chromedp.Navigate("about:blank"))
+		p.navigate(t, v.URL+"/"+link)
+		p.until(t, `$("#banner:not([hidden])")?.textContent.includes(%q)`, want)
 	}
 }
 

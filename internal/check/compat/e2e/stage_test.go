@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -24,10 +22,12 @@ type inspected struct {
 const readInspector = `(() => {
 	const panel = $("#inspector");
 	const figure = panel.querySelector("figure.decl");
+	const { point = "", file = "", line = "" } = figure?.dataset ?? {};
 	return {
-		Open: !panel.hidden, Title: panel.querySelector("h2").textContent, Tab: panel.querySelector("[aria-selected=true]").dataset.tab,
-		Words: panel.querySelector("#leaf").textContent, Point: figure?.dataset.point ?? "", File: figure?.dataset.file ?? "",
-		Line: figure?.dataset.line ?? "", Lit: panel.querySelector(".l.lit")?.dataset.n ?? "", Breaks: [...panel.querySelectorAll("[data-copy]")].map((copy) => copy.dataset.copy),
+		Open: !panel.hidden, Title: panel.querySelector("h2").textContent, Words: panel.querySelector("#leaf").textContent,
+		Tab: panel.querySelector("[aria-selected=true]").dataset.tab, Point: point, File: file, Line: line,
+		Lit: panel.querySelector(".l.lit")?.dataset.n ?? "",
+		Breaks: [...panel.querySelectorAll("[data-copy]")].map((copy) => copy.dataset.copy),
 	};
 })()`
 
@@ -69,74 +69,53 @@ func everyStationOpens(t *testing.T, p *page) {
 		t.Fatalf("stations on stage: %q", stations)
 	}
 	for _, station := range stations {
-		evaluate[bool](t, p, fmt.Sprintf(
-			`$('.scenery [data-station=%s]').focus(), document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true })) || true`, station))
+		p.run(t, `const el = $('.scenery [data-station=%s]');
+			el.focus();
+			el.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));`, station)
 		p.inspect(t, station, func(i inspected) bool {
-			return i.Open && i.Tab == "what" && strings.Contains(i.Words,
-				"Why it exists")
+			return i.Open && i.Tab == "what" && strings.Contains(i.Words, "Why it exists")
 		})
-		if got := evaluate[string](t, p, "document.body.dataset.inspecting"); got != station {
-			t.Errorf("inspecting %q, want %q", got, station)
-		}
+		p.is(t, station, "inspecting", "document.body.dataset.inspecting")
 	}
 	for _, tab := range []string{"state", "code", "blocked", "history", "upstream", "knobs", "what"} {
-		p.do(t, chromedp.Click(chromedp.CSS("#tab-"+tab)))
-		p.inspect(t, tab, func(i inspected) bool {
-			return i.Tab == tab && evaluate[bool](t, p,
-				fmt.Sprintf(`$("#leaf .leaf.%s") !== null`, tab))
-		})
+		p.click(t, "#tab-"+tab)
+		p.until(t, `$("#tab-%s[aria-selected=true]") && $("#leaf .leaf.%[1]s")`, tab)
 	}
 	p.strike(t, "Escape")
-	p.inspect(t, "nothing", func(i inspected) bool { return !i.Open })
+	p.until(t, `$("#inspector").hidden`)
 	p.click(t, `[data-watcher] [data-queue="input"] .wall`)
-	p.inspect(t, "a watcher's input", func(i inspected) bool {
-		return i.Open && strings.HasPrefix(i.Title,
-			"input of w")
-	})
+	p.until(t, `$("#inspector h2").textContent.startsWith("input of w")`)
 }
 
 // codeMoves steps over records of several stations: each lights the line that reported it, in whatever file.
 func codeMoves(t *testing.T, p *page) {
 	p.click(t, "#tab-code")
-	begin := evaluate[int](t, p, `(async () => {
-		const tape = listwatch.player.tape;
-		await tape.load(1, listwatch.player.head + 1);
-		const commit = await tape.find(listwatch.player.head - 80, -1, 1, listwatch.player.head, (r) => r.point === "TxnCommitted" && r.key.includes("busy"));
-		await window.listwatch.player.seek(commit);
-		return commit;
-	})()`)
+	p.run(t, `const { tape, head } = listwatch.player;
+		await tape.load(1, head + 1);
+		const commit = (r) => r.point === "TxnCommitted" && r.key.includes("busy");
+		await listwatch.player.seek(await tape.find(head - 80, -1, 1, head, commit));`)
 	files := map[string]bool{}
 	for range 14 {
 		r := evaluate[struct {
 			Point string
 			Seq   int
-		}](t, p,
-			`({ Point: listwatch.player.tape.get(listwatch.player.cursor).point, Seq: listwatch.player.cursor })`)
-		got := p.inspect(t, r.Point, func(i inspected) bool {
-			return i.Point == r.Point && i.Lit == i.Line &&
-				i.Lit != ""
-		})
-		if at := got.File + ":" + got.Line; !slices.Equal(got.Breaks, []string{"break " + at, at, at}) {
+		}](t, p, `(({ tape, cursor }) => ({ Point: tape.get(cursor).point, Seq: cursor }))(listwatch.player)`)
+		got := p.inspect(t, r.Point, func(i inspected) bool { return i.Point == r.Point && i.Lit == i.Line && i.Lit != "" })
+		at := got.File + ":" + got.Line
+		if !slices.Equal(got.Breaks, []string{"break " + at, at, at}) {
 			t.Errorf("%s: debuggers are told %q, the line is %s", r.Point, got.Breaks, at)
 		}
-		if text := evaluate[string](t, p, `$(".l.lit").textContent`); !strings.Contains(text,
-			"probe."+r.Point) {
-			t.Errorf("%s: the lit line is %q", r.Point, text)
-		}
-		if link := evaluate[string](t, p,
-			`$("#leaf a.button").getAttribute("href")`); !strings.HasPrefix(link,
-			"vscode://file/") || !strings.HasSuffix(link, "/"+got.File+":"+got.Line) {
-			t.Errorf("%s: an editor is sent to %q, the line is %s:%s", r.Point, link, got.File, got.Line)
+		p.is(t, "true", r.Point+" is in the line that is lit", `$text(".l.lit").includes("probe.%s")`, r.Point)
+		link := evaluate[string](t, p, `$("#leaf a.button").getAttribute("href")`)
+		if !strings.HasPrefix(link, "vscode://file/") || !strings.HasSuffix(link, "/"+at) {
+			t.Errorf("%s: an editor is sent to %q, the line is %s", r.Point, link, at)
 		}
 		files[got.File] = true
 		p.strike(t, ".")
-		program.Eventually(t, patience, func() (bool, string) {
-			at := evaluate[int](t, p, "window.listwatch.player.cursor")
-			return at == r.Seq+1, fmt.Sprintf("at %d, want %d", at, r.Seq+1)
-		})
+		p.becomes(t, fmt.Sprint(r.Seq+1), "listwatch.player.cursor")
 	}
 	if len(files) < 4 {
-		t.Errorf("from record %d on the code was in %v only", begin, files)
+		t.Errorf("the code was in %v only", files)
 	}
 }
 
@@ -145,27 +124,19 @@ func gutterCounts(t *testing.T, p *page, v *viz) {
 	p.click(t, `[data-station=ring] .title`, "#tab-code")
 	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "history ring" && i.Lit != "" })
 	v.busy(t, 200)
-	program.Eventually(t, patience, func() (bool, string) {
-		seen := evaluate[[]string](t, p,
-			`$$("#leaf .l [data-hits]").map((el) => el.dataset.hits + " " + el.textContent)`)
-		want := evaluate[[]string](t, p,
-			`$$("#leaf .l [data-hits]").map((el) => el.dataset.hits + " " + (listwatch.state.resources.pods.points[el.dataset.hits] ?? 0))`)
-		return len(seen) > 0 && fmt.Sprint(seen) == fmt.Sprint(want), fmt.Sprintf("the gutter says %q, the log %q",
-			seen, want)
-	})
+	p.until(t, `(() => {
+		const counts = $$("#leaf .l [data-hits]");
+		const { points } = listwatch.state.resources.pods;
+		return counts.length > 0 && counts.every((el) => el.textContent === String(points[el.dataset.hits] ?? 0));
+	})()`)
 }
 
 func pastIsOfItsTime(t *testing.T, p *page) {
 	p.click(t, "#tab-state")
 	for _, fraction := range []string{"0.4", "0.8"} {
-		evaluate[bool](t, p,
-			`(async () => { const { player } = window.listwatch; await player.seek(Math.round(player.head * `+fraction+
-				`)); return true; })()`)
-		p.inspect(t, "the ring as it was", func(inspected) bool {
-			return evaluate[bool](t, p,
-				`$('#leaf [data-field="endIndex"] td')?.textContent.split(",")[0] === String(listwatch.state.resources.pods.ring.end)
-				&& Number($("#leaf .leaf").dataset.seq) === listwatch.player.cursor`)
-		})
+		p.run(t, `await listwatch.player.seek(Math.round(listwatch.player.head * %s))`, fraction)
+		p.until(t, `$('#leaf [data-field="endIndex"] td')?.textContent.split(",")[0] ===
+			String(listwatch.state.resources.pods.ring.end) && Number($("#leaf .leaf").dataset.seq) === listwatch.player.cursor`)
 	}
 }
 
@@ -215,19 +186,15 @@ func slowLeafIsShown(t *testing.T, p *page, v *viz) {
 
 // levelFollowsTheRate asks the page's own module.
 func levelFollowsTheRate(t *testing.T, p *page) {
-	got := evaluate[string](t, p, `(async () => {
+	p.is(t, "0 1 1 1 1 1 0 2/64 3 3 3 2/8 2/2 0", "levels by rate", `await (async () => {
 		const { newLevel } = await import("/viz/assets/stage/level.js");
 		const l = newLevel();
-		const seen = [];
-		for (const [rate, now] of [[5, 0], [21, 1], [15, 100], [18, 5000], [10, 6000], [10, 7000], [10, 8100], [1999, 8200], [2001, 8300], [9000, 8400], [300, 9000], [300, 12000], [0, 12100], [0, 15000]]) {
+		return [[5, 0], [21, 1], [15, 100], [18, 5000], [10, 6000], [10, 7000], [10, 8100], [1999, 8200], [2001, 8300],
+			[9000, 8400], [300, 9000], [300, 12000], [0, 12100], [0, 15000]].map(([rate, now]) => {
 			const { level, every } = l.at(rate, now);
-			seen.push(level + (level === 2 ? "/" + every : ""));
-		}
-		return seen.join(" ");
+			return level + (level === 2 ? "/" + every : "");
+		}).join(" ");
 	})()`)
-	if want := "0 1 1 1 1 1 0 2/64 3 3 3 2/8 2/2 0"; got != want {
-		t.Errorf("levels by rate: got %s, want %s", got, want)
-	}
 }
 
 // anomalyIsNeverMerged lets ten thousand events and three evictions come at once, at every level: each eviction
@@ -240,10 +207,12 @@ func anomalyIsNeverMerged(t *testing.T, p *page) {
 			player.freeze();
 			motion.clear();
 			const list = [];
+			const key = "/registry/pods/default/x";
 			for (let i = 0; i < 10000; i++) {
 				const rv = String(100000 + i);
-				list.push({ point: "RingAppend", resource: "pods", type: "ADDED", key: "/registry/pods/default/x", rv, args: [0, i + 1, 100, 1] });
-				if (i %% 4000 === 1) list.push({ seq: i, point: "WatcherForced", resource: "pods", subject: "w" + i, type: "", rv: "0" });
+				list.push({ point: "RingAppend", resource: "pods", type: "ADDED", key, rv, args: [0, i + 1, 100, 1] });
+				if (i %% 4000 !== 1) continue;
+				list.push({ seq: i, point: "WatcherForced", resource: "pods", subject: "w" + i, type: "", rv: "0" });
 			}
 			motion.records(list, "pods", performance.now(), %d);
 			const counted = motion.flow.sums(performance.now() + 1).get("ring")?.n ?? 0;
@@ -259,23 +228,12 @@ func anomalyIsNeverMerged(t *testing.T, p *page) {
 
 // ringIsReadable compares the ring's cells with what it holds.
 func ringIsReadable(t *testing.T, p *page) {
-	type ring struct {
-		Start, End, Capacity int
-		Cells, Held          int
-	}
-	read := func() ring {
-		return evaluate[ring](t, p, `(() => {
-			const el = $("[data-station=ring]");
-			return {
-				Start: Number(el.dataset.start), End: Number(el.dataset.end), Capacity: Number(el.dataset.capacity), Cells: el.querySelectorAll(".cell").length,
-				Held: el.querySelectorAll(".cell.held").length,
-			};
-		})()`)
-	}
-	r := read()
-	if r.Cells != min(r.Capacity, 128) || r.Held != min(r.End-r.Start, r.Cells) {
-		t.Errorf("%+v: want a cell for each place, and as many held as there are events", r)
-	}
+	p.is(t, "true,true", "there is a cell for each place, and as many are held as there are events", `(() => {
+		const el = $("[data-station=ring]");
+		const [start, end, capacity] = ["start", "end", "capacity"].map((name) => Number(el.dataset[name]));
+		const [cells, held] = [".cell", ".cell.held"].map((css) => el.querySelectorAll(css).length);
+		return [cells === Math.min(capacity, 128), held === Math.min(end - start, cells)].join();
+	})()`)
 }
 
 // everyPointHasItsSentence compares what the page says of a record of each point with what the program says.
