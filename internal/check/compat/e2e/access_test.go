@@ -200,7 +200,8 @@ func (p *page) opensPanels(t *testing.T) {
 		p.none(t, each.panel+": Tab never comes to", missed, each.panel)
 		p.none(t, each.panel+": without a name",
 			`[...$(%q).querySelectorAll("button, select, input, a[href]")]
-				.filter((el) => !(el.getAttribute("aria-label") || el.textContent.trim() || el.labels?.length || el.title))
+				.filter((el) => !(el.getAttribute("aria-label") || el.textContent.trim() || el.labels?.length ||
+					el.title))
 				.map((el) => el.outerHTML.slice(0, 100))`, each.panel)
 		p.run(t, `$(%q + " button").focus()`, each.panel)
 		p.press(t, kb.Escape)
@@ -236,7 +237,8 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	const mode = `document.body.dataset.mode`
 	p.press(t, "?")
 	listed := evaluate[[]string](t, p, `$$("#keys-dialog[open] kbd").map((el) => el.textContent)`)
-	for key := range strings.FieldsSeq("Space . , > < ] [ N P Home End + - 1 Esc F C M D W X R B V E S / A T ? → ←") {
+	const keys = "Space . , > < ] [ N P Home End + - 1 Esc F C M D W X R B V L E S / A T ? → ←"
+	for key := range strings.FieldsSeq(keys) {
 		if !slices.Contains(listed, key) {
 			t.Errorf("the list of keys lacks %s: %q", key, listed)
 		}
@@ -263,7 +265,8 @@ func (p *page) presents(t *testing.T) {
 	p.none(t, "of the whole loop is cut", `(() => {
 		const place = $(".ground").getBoundingClientRect();
 		const low = place.bottom > $("#sentence").getBoundingClientRect().top;
-		const inside = (b) => b.left >= place.left && b.right <= place.right && b.top >= place.top && b.bottom <= place.bottom;
+		const inside = (b) => b.left >= place.left && b.right <= place.right && b.top >= place.top &&
+			b.bottom <= place.bottom;
 		return $$(".station > .hit").filter((el) => low || !inside(el.getBoundingClientRect()))
 			.map((el) => el.parentElement.dataset.station);
 	})()`)
@@ -307,7 +310,8 @@ func (p *page) fits(t *testing.T) {
 func (p *page) speaksSlowly(t *testing.T) {
 	p.run(t, `window.spoken = [];
 		const note = new MutationObserver(() => window.spoken.push(document.timeline.currentTime));
-		for (const el of $$("#spoken, #alarm")) note.observe(el, { childList: true, characterData: true, subtree: true });`)
+		const all = { childList: true, characterData: true, subtree: true };
+		for (const el of $$("#spoken, #alarm")) note.observe(el, all);`)
 	p.until(t, `window.spoken.length >= 3`)
 	for i, gap := range evaluate[[]float64](t, p, `window.spoken.slice(1).map((at, i) => at - window.spoken[i])`) {
 		if gap < 1900 {

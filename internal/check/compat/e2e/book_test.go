@@ -113,8 +113,10 @@ func lights(t *testing.T, p *page, pointed, focused string) {
 			}](t, p, `(() => {
 				const inner = $("#mini iframe").contentDocument;
 				const lit = [...inner.querySelectorAll(".named")];
-				const [spot, place] = [lit[0] ?? inner.body, inner.querySelector(".ground")].map((el) => el.getBoundingClientRect());
-				return { Lit: [...new Set(lit.map((el) => el.dataset.queue))].join(), Seen: lit.length === 0 || spot.left >= place.left && spot.right <= place.right };
+				const [spot, place] = [lit[0] ?? inner.body, inner.querySelector(".ground")]
+					.map((el) => el.getBoundingClientRect());
+				return { Lit: [...new Set(lit.map((el) => el.dataset.queue))].join(), Seen: lit.length === 0 ||
+					spot.left >= place.left && spot.right <= place.right };
 			})()`)
 			return got.Lit == want && got.Seen, fmt.Sprintf("%s: %+v, want %q", where, got, want)
 		})
@@ -151,13 +153,15 @@ func hover(t *testing.T, p *page, selector string) {
 }
 
 // TestEveryChapterIsLegibleBesideItsStage opens all of them, in light and dark by turns, and reads to the end; it
-// measures the contrast in six of them, in all with FULL. That their consoles are empty and that nothing is asked elsewhere is seen to by openPage.
+// measures the contrast in six of them, in all with FULL. openPage sees to it that their consoles are empty and that
+// nothing is asked elsewhere.
 func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 	t.Parallel()
 	v := startBook(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/")
 	chapters := evaluate[[]string](t, p,
-		`[...new Set($$('a[href^="/book/"]').map((a) => a.getAttribute("href")).filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
+		`[...new Set($$('a[href^="/book/"]').map((a) => a.getAttribute("href"))
+			.filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
 	if len(chapters) != 15 {
 		t.Fatalf("the contents lead to %q", chapters)
 	}
@@ -172,7 +176,8 @@ func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 		}
 		settled(func(m mini) bool { return m.Step >= 1 && m.Steps >= 3 })
 		p.becomes(t, fmt.Sprint(i%2 == 1),
-			`getComputedStyle(document.body).backgroundColor.match(/\d+/g).reduce((sum, c) => sum + Number(c), 0) < 3 * 128`)
+			`getComputedStyle(document.body).backgroundColor.match(/\d+/g)
+				.reduce((sum, c) => sum + Number(c), 0) < 3 * 128`)
 		for _, part := range []string{"0", "0.4", "1"} { // the top, a line that is lit, a list of files
 			p.run(t, `window.scrollTo({ top: document.documentElement.scrollHeight * %s, behavior: "instant" })`, part)
 			if full || i%5 < 2 {
@@ -230,7 +235,8 @@ func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 	p.do(t, onPaper)
 	p.standsOut(t, "on paper", "main *, .mini *", 10)
 	pressed := evaluate[[]string](t, p,
-		`$$("button, input, select, iframe, .bar").filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80))`)
+		`$$("button, input, select, iframe, .bar").filter((el) => el.checkVisibility())
+			.map((el) => el.outerHTML.slice(0, 80))`)
 	if len(pressed) > 0 {
 		t.Errorf("on paper no reader can press %q", pressed)
 	}

@@ -30,8 +30,10 @@ var views = []view{
 const collisions = `(async () => {
 	const { scene } = listwatch.stage;
 	const widen = (state) => JSON.parse(JSON.stringify(state)
-		.replace(/"(rv|oldest|newest|began)":"(\d+)"/g, (all, name, rv) => '"' + name + '":"' + (rv === "0" ? rv : 4000000 + Number(rv)) + '"')
-		.replace(/(\/registry\/\w+\/[\w-]+\/|"key":"[\w-]+\/)([\w.-]+)/g, (all, folder, name) => folder + "a-name-as-long-as-a-label-may-be-and-not-one-letter-longer-".padEnd(63 - name.length, "x").slice(0, 63 - name.length) + name));
+		.replace(/"(rv|oldest|newest|began)":"(\d+)"/g,
+			(all, name, rv) => '"' + name + '":"' + (rv === "0" ? rv : 4000000 + Number(rv)) + '"')
+		.replace(/(\/registry\/\w+\/[\w-]+\/|"key":"[\w-]+\/)([\w.-]+)/g,
+			(all, folder, name) => folder + "a-name-as-long-as-a-label-may-be-and-not-one-letter-longer-".padEnd(63 - name.length, "x").slice(0, 63 - name.length) + name));
 	if (!scene.plain) {
 		scene.plain = scene.show;
 		scene.show = (state, resource) => scene.plain(window.wide ? widen(state) : state, resource);
@@ -43,14 +45,17 @@ const collisions = `(async () => {
 	};
 	await drawn(true);
 	const stage = $("#stage").getBoundingClientRect();
-	const inside = (t) => t.x + t.w > stage.left + 1 && t.x < stage.right - 1 && t.y + t.h > stage.top + 1 && t.y < stage.bottom - 1;
+	const inside = (t) => t.x + t.w > stage.left + 1 && t.x < stage.right - 1 && t.y + t.h > stage.top + 1 &&
+		t.y < stage.bottom - 1;
 	const texts = listwatch.picture().texts.filter((t) => !t.moves && inside(t));
 	const found = [];
 	if (texts.length < 10) found.push("there are " + texts.length + " texts");
 	texts.forEach((a, i) => {
-		if (a.x < stage.left - 1 || a.x + a.w > stage.right + 1 || a.y < stage.top - 3 || a.y + a.h > stage.bottom + 3) found.push(a.text + " runs over an edge");
+		if (a.x < stage.left - 1 || a.x + a.w > stage.right + 1 || a.y < stage.top - 3 ||
+			a.y + a.h > stage.bottom + 3) found.push(a.text + " runs over an edge");
 		for (const b of texts.slice(i + 1)) {
-			if (a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1 && a.y < b.y + b.h - 3 && b.y < a.y + a.h - 3) found.push(a.text + " on " + b.text);
+			if (a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1 && a.y < b.y + b.h - 3 &&
+				b.y < a.y + a.h - 3) found.push(a.text + " on " + b.text);
 		}
 	});
 	await drawn(false);

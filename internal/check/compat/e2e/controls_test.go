@@ -178,7 +178,8 @@ type axis struct {
 func (s *shown) axis(t *testing.T) axis {
 	t.Helper()
 	s.run(t, choose("#span", "all"))
-	a := evaluate[axis](t, s.page, `(({ left, top, width, height }) => ({ Left: left, Top: top, Width: width, Height: height }))(
+	a := evaluate[axis](t, s.page, `(({ left, top, width, height }) => ({ Left: left, Top: top, Width: width,
+		Height: height }))(
 		$("#timeline").getBoundingClientRect())`)
 	a.from, a.to = s.records[0].Time.Truncate(bucket), s.records[len(s.records)-1].Time
 	return a
@@ -261,7 +262,8 @@ const paced = `await (async () => {
 	let skipped = 0;
 	const none = () => {};
 	const trouble = (e) => { throw e; };
-	const player = newPlayer(fold, { applied: none, jumped: none, froze: none, skipped: (ns) => (skipped += ns), trouble });
+	const player = newPlayer(fold, { applied: none, jumped: none, froze: none, skipped: (ns) => (skipped += ns),
+		trouble });
 	player.reset(tape, newState(), true);
 	tape.put([...Array.from({ length: 1000 }, (_, i) => record(i + 1, (i + 1) * 1e6)), record(1001, 11e9)]);
 	player.head = 1001;

@@ -46,11 +46,13 @@ type drawing struct {
 
 const readDrawing = `(() => {
 	const of = (list) => Object.fromEntries(list);
-	const lane = (el) => { const d = el.closest(".lane")?.dataset ?? {}; return d.watcher ?? d.listener ?? d.handlerOf ?? ""; };
+	const lane = (el) => { const d = el.closest(".lane")?.dataset ?? {};
+		return d.watcher ?? d.listener ?? d.handlerOf ?? ""; };
 	const all = (selector) => $$(".scenery " + selector);
 	return {
 		Does: of(all("[data-goroutine]").map((el) => [lane(el) + " " + el.dataset.goroutine, el.dataset.does ?? ""])),
-		Slots: of(all("[data-queue]").map((el) => [(lane(el) + " " + el.dataset.queue).trim(), el.querySelectorAll(".slot").length])),
+		Slots: of(all("[data-queue]").map((el) => [(lane(el) + " " + el.dataset.queue).trim(),
+			el.querySelectorAll(".slot").length])),
 		Posts: all(".post.here").map((el) => el.querySelector("text").textContent),
 		Locks: of(all("[data-lock]").map((el) => [el.dataset.lock, el.dataset.state])),
 	};

@@ -129,7 +129,8 @@ func (p *page) exportedPages(t *testing.T, dir, base string) {
 		opened[folder] = strings.HasSuffix(name, ".go.html")
 		p.do(t, chromedp.Navigate(base+"/"+name))
 		if title := evaluate[string](t, p,
-			`document.title && getComputedStyle(document.body).margin === "0px" && globalThis.listwatchShelf ? document.title : ""`); !strings.Contains(title, "listwatch") {
+			`document.title && getComputedStyle(document.body).margin === "0px" &&
+				globalThis.listwatchShelf ? document.title : ""`); !strings.Contains(title, "listwatch") {
 			t.Errorf("%s is called %q, or has no style or script", name, title)
 		}
 		return nil

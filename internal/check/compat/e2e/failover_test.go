@@ -117,8 +117,9 @@ func storedBy(t *testing.T, guest *program.Viz, name string) (versions []string)
 }
 
 // TestAnInformerFailsOverAndResumes kills etcd's leader, and then the server that two informers watch, while a writer
-// counts up in a few objects. One is the real client-go, which is led to the first that answers; the other is
-// ours, which knows both addresses. Both servers have etcd's versions, so both informers go on where they were, and are told the same.
+// counts up in a few objects. One is the real client-go, which is led to the first that answers; the other is ours,
+// which knows both addresses. Both servers have etcd's versions, so both informers go on where they were, and are told
+// the same.
 func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	t.Parallel()
 	cluster, err := etcdnode.Start(t.Context(), etcdnode.Options{Dir: t.TempDir(), Nodes: 3})

@@ -126,7 +126,8 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	p.until(t, `listwatch.state.resources.pods?.stations.reflector.rv === "%d"`, c.pods+7)
 	t.Logf("a change is on the page after %v", time.Since(changed))
 	frames := evaluate[int](t, p,
-		`new Promise((done) => { let n = 0; const end = performance.now() + 1000; (function frame() { n++; performance.now() < end ? requestAnimationFrame(frame) : done(n); })(); })`)
+		`new Promise((done) => { let n = 0; const end = performance.now() + 1000;
+			(function frame() { n++; performance.now() < end ? requestAnimationFrame(frame) : done(n); })(); })`)
 	if t.Logf("%d frames a second", frames); frames < 5 {
 		t.Errorf("the page draws %d frames a second", frames)
 	}

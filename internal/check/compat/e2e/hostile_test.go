@@ -178,5 +178,6 @@ func (p *page) drop(t *testing.T, name string, file []byte) {
 	t.Helper()
 	p.run(t, `const files = new DataTransfer();
 		files.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], %q));
-		document.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));`, base64.StdEncoding.EncodeToString(file), name)
+		document.dispatchEvent(new DragEvent("drop",
+			{ dataTransfer: files, bubbles: true, cancelable: true }));`, base64.StdEncoding.EncodeToString(file), name)
 }

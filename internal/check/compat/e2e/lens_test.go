@@ -86,7 +86,8 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	p.replaysWhatPassed(t, server)
 }
 
-const relisterIsDrawn = `$$("#watchers .name").some((each) => each.checkVisibility({ visibilityProperty: true }) && /^relister/.test(each.textContent))`
+const relisterIsDrawn = `$$("#watchers .name")
+	.some((each) => each.checkVisibility({ visibilityProperty: true }) && /^relister/.test(each.textContent))`
 
 // replaysWhatPassed records with another lens, and sees in the recording, without any server, what passed it.
 func (p *page) replaysWhatPassed(t *testing.T, server *viz) {
@@ -138,7 +139,8 @@ func (p *page) watchesAsAGuest(t *testing.T, lens *viz) {
 	p.shootIfAsked(t, "14-guest.png")
 	p.run(t, `$("#guest").elements.resources.value = "namespaces, pods", $("#guest button").click()`)
 	p.until(t, `[...document.querySelector("#resource").options].some((each) => each.value === "namespaces")`)
-	p.run(t, `$("#resource").value = "namespaces", $("#resource").dispatchEvent(new Event("change", { bubbles: true }))`)
+	p.run(t, `$("#resource").value = "namespaces",
+		$("#resource").dispatchEvent(new Event("change", { bubbles: true }))`)
 	p.until(t, `Number($('[data-text="indexer.n"]').textContent) === 4`)
 	response, err := http.Post(lens.URL+"/viz/guest", "application/json",
 		strings.NewReader(`{"resources":["gadgets.example.com"]}`))

@@ -126,7 +126,8 @@ func (p *page) hurry(t *testing.T, m keyMoment) {
 		const target = %d;
 		await player.seek(target - 30);
 		player.playTo(target + 30);
-		do await new Promise(requestAnimationFrame); while (player.mode === "playing" && (player.cursor < target || listwatch.picture().moving.length === 0));
+		do await new Promise(requestAnimationFrame);
+			while (player.mode === "playing" && (player.cursor < target || listwatch.picture().moving.length === 0));
 		player.freeze();`, m.seq(t))
 }
 

@@ -44,10 +44,12 @@ func TestTheNotesFollowTheStage(t *testing.T) {
 	p.strike(t, " ")
 	p.until(t, `document.body.dataset.mode === "frozen"`)
 	said := evaluate[string](t, p, `$("#sentence .words").textContent`)
-	notes.until(t, `$("#sentence").textContent === %q && $("#moment").textContent === "record %d, frozen"`, said, p.moment(t).Seq)
+	notes.until(t, `$("#sentence").textContent === %q &&
+		$("#moment").textContent === "record %d, frozen"`, said, p.moment(t).Seq)
 	p.click(t, "#open-stories", `[data-play="loses-nothing"]`)
 	notes.until(t,
-		`!$("#story").hidden && $("#story-symptom").textContent.length > 20 && $("#story-said").textContent.length > 20`)
+		`!$("#story").hidden && $("#story-symptom").textContent.length > 20 &&
+			$("#story-said").textContent.length > 20`)
 	notes.standsOut(t, "the notes", "main *, header *", 10)
 	notes.do(t, chromedp.Click("#again"))
 	notes.until(t, `/^0:0[0-4]$/.test($("#elapsed").textContent)`)

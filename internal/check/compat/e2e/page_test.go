@@ -22,7 +22,8 @@ const misnamed = `(() => {
 	const number = (text) => (/^\d+$/.test(text) ? Number(text) : NaN);
 	const owner = (el, name) => el.closest("[data-" + name + "]")?.dataset[name];
 	expect(document.body.dataset.mode === "live", "data-mode is " + document.body.dataset.mode);
-	for (const station of ["http", "etcd", "etcd3", "ring", "store", "incoming", "dispatch", "watcher", "wire", "reflector",
+	for (const station of ["http", "etcd", "etcd3", "ring", "store", "incoming", "dispatch", "watcher", "wire",
+		"reflector",
 		"fifo", "indexer", "processor", "listener", "handler", "workqueue"]) {
 		expect($("[data-station=" + station + "]"), "no station " + station);
 	}

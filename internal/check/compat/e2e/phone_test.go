@@ -18,18 +18,21 @@ const stacked = `(() => {
 	for (const [name, box] of boxes) {
 		if (box.left < 0 || box.right > innerWidth) wrong.push(name + " is cut");
 		for (const [other, theirs] of boxes) {
-			if (name < other && box.left < theirs.right && theirs.left < box.right && box.top < theirs.bottom - 1 && theirs.top < box.bottom - 1) wrong.push(name + " stands on " + other);
+			if (name < other && box.left < theirs.right && theirs.left < box.right && box.top < theirs.bottom - 1 &&
+				theirs.top < box.bottom - 1) wrong.push(name + " stands on " + other);
 		}
 	}
 	const ground = $(".ground");
-	if (ground.scrollWidth > ground.clientWidth || document.documentElement.scrollWidth > innerWidth) wrong.push("it scrolls sideways");
+	if (ground.scrollWidth > ground.clientWidth ||
+		document.documentElement.scrollWidth > innerWidth) wrong.push("it scrolls sideways");
 	const scale = scene.root.getScreenCTM().a;
 	for (const el of scene.root.querySelectorAll("text:not(.fine)")) {
 		const size = parseFloat(getComputedStyle(el).fontSize) * scale;
 		if (el.textContent && size < 12) wrong.push(el.textContent + " is written in " + size + " px");
 	}
 	for (const [name, spot] of Object.entries(scene.geometry.anchors)) {
-		const station = { "etcd3-incoming": "etcd3", decode: "etcd3", "etcd3-result": "etcd3", "etcd3-out": "etcd3", "incoming-out": "incoming", "fifo-out": "fifo" }[name] ?? name;
+		const station = { "etcd3-incoming": "etcd3", decode: "etcd3", "etcd3-result": "etcd3", "etcd3-out": "etcd3",
+			"incoming-out": "incoming", "fifo-out": "fifo" }[name] ?? name;
 		if (["loop", "wire", "wire-client"].includes(station)) continue;
 		const [x, y] = scene.place(spot);
 		const { X, Y, W, H } = scene.boxOf(station);
@@ -40,9 +43,11 @@ const stacked = `(() => {
 
 // untouchable are the controls in sight that a finger misses.
 const untouchable = `$$("button, select, a.button, a.main, .bar a")
-	.filter((el) => el.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !el.closest(".records, dialog"))
+	.filter((el) => el.checkVisibility({ opacityProperty: true, visibilityProperty: true }) &&
+		!el.closest(".records, dialog"))
 	.map((el) => [el, el.getBoundingClientRect()]).filter(([, box]) => box.width < 39.5 || box.height < 39.5)
-	.map(([el, box]) => (el.id || el.className || el.textContent) + " is " + Math.round(box.width) + " by " + Math.round(box.height))`
+	.map(([el, box]) => (el.id || el.className ||
+		el.textContent) + " is " + Math.round(box.width) + " by " + Math.round(box.height))`
 
 // tap touches a control where it stands, which must be in sight, and not below anything else.
 func (p *page) tap(t *testing.T, selector string) {

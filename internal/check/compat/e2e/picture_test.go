@@ -17,7 +17,8 @@ import (
 const contradictions = `(p) => {
 	const found = [];
 	if (p.banner.seq > p.cursor) found.push("the banner is of record " + p.banner.seq);
-	if (p.said.row && !p.said.words.startsWith(p.said.row.replace("…", ""))) found.push("the sentence and the number beside it are two records'");
+	const begins = p.said.words.startsWith(p.said.row.replace("…", ""));
+	if (p.said.row && !begins) found.push("the sentence and the number beside it are two records'");
 	if (p.table.seq !== p.cursor) found.push("the table's top row is record " + p.table.seq);
 	if (p.cursor > p.newest) found.push("the cursor is beyond the newest record, " + p.newest);
 	if (p.mode === "live" && p.behind > (p.level > 0 ? 4 : 12)) found.push("the stage is " + p.behind + " s behind");
@@ -34,7 +35,8 @@ const contradictions = `(p) => {
 			if (m.station !== s.station || (m.owner !== s.owner && s.owner !== "")) continue;
 			const name = (key) => key.replace(/^\/registry\/[^/]+\//, "");
 			const row = s.rows.find((each) => each.key === name(m.key));
-			if (row && BigInt(row.rv) >= BigInt(m.rv || 0)) found.push(s.station + " has " + row.key + " " + row.rv + " while " + m.rv + " is on its way there");
+			if (!row || BigInt(row.rv) < BigInt(m.rv || 0)) continue;
+			found.push(s.station + " has " + row.key + " " + row.rv + " while " + m.rv + " is on its way there");
 		}
 	}
 	return found.map((what) => "at " + p.cursor + " (" + p.mode + "): " + what);
@@ -64,8 +66,8 @@ func (p *page) watchPicture(t *testing.T, n int) (found []string, moving int) {
 	return found, moving
 }
 
-// TestThePictureNeverContradictsItself looks at eight hundred frames, two thousand with FULL: live at four rates, frozen, scrubbed, in a replay,
-// and while the world is held.
+// TestThePictureNeverContradictsItself looks at eight hundred frames, two thousand with FULL: live at four rates,
+// frozen, scrubbed, in a replay, and while the world is held.
 func TestThePictureNeverContradictsItself(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -124,8 +126,10 @@ func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/")
 	const good = `{
-		cursor: 7, newest: 9, mode: "live", behind: 0.5, banner: { seq: 7 }, said: { words: "a", row: "a" }, table: { seq: 7 }, ring: { start: 0, end: 3, capacity: 100 },
-		queues: [{ name: "input", owner: "w1", len: 1, cap: 10, slotted: true, tokens: [{ key: "default/a", rv: "4" }] }],
+		cursor: 7, newest: 9, mode: "live", behind: 0.5, banner: { seq: 7 }, said: { words: "a", row: "a" },
+			table: { seq: 7 }, ring: { start: 0, end: 3, capacity: 100 },
+		queues: [{ name: "input", owner: "w1", len: 1, cap: 10, slotted: true,
+			tokens: [{ key: "default/a", rv: "4" }] }],
 		shelves: [{ station: "store", owner: "cacher", n: 1, rows: [{ key: "default/a", rv: "3" }] }],
 		moving: [{ key: "/registry/pods/default/a", rv: "4", owner: "cacher", station: "store", seq: 8 }],
 	}`
@@ -171,11 +175,13 @@ func TestTheCursorComesToARecordAtAskedPace(t *testing.T) {
 			const began = player.clock; // not the wall's: frames come late on a busy machine
 			const coming = player.playTo(window.there = player.head - 40, { pace: %v });
 			let [tokens, over] = [0, false];
-			const look = () => { tokens += picture({ texts: false }).moving.length; if (!over) requestAnimationFrame(look); };
+			const look = () => { tokens += picture({ texts: false }).moving.length;
+				if (!over) requestAnimationFrame(look); };
 			look();
 			const reached = await coming;
 			over = true;
-			return { Reached: reached, Cursor: player.cursor - window.there, Tokens: tokens, Seconds: (player.clock - began) / 1000 };
+			return { Reached: reached, Cursor: player.cursor - window.there, Tokens: tokens,
+				Seconds: (player.clock - began) / 1000 };
 		})()`, pace))
 	}
 	usual := play(1)
@@ -212,7 +218,8 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 		const el = $("#journey");
 		return [el.hidden ? "hidden" : el.dataset.key, ...$$("#journey li.past b").map((b) => b.textContent)].join(" ");
 	})()`
-	const whole = " etcd etcd3 ring store incoming dispatch watcher wire reflector fifo indexer processor listener handler"
+	const whole = " etcd etcd3 ring store incoming dispatch watcher wire reflector fifo indexer processor listener " +
+		"handler"
 	arrives := func(key string) {
 		t.Helper()
 		p.becomes(t, key+whole, journey)
@@ -241,7 +248,8 @@ func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		slow := cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `{
 			const [ask, come] = [window.fetch, new Promise((done) => (window.come = done))];
-			window.fetch = async (url, ...rest) => (String(url).startsWith("/viz/snapshot") && (await come), ask(url, ...rest));
+			window.fetch = async (url, ...rest) => (String(url).startsWith("/viz/snapshot") && (await come),
+				ask(url, ...rest));
 		}`}
 		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, slow)
 		return chromedp.Void{}, err
@@ -272,7 +280,8 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 			const of = { lock: "[data-lock]", budget: "#battery", goroutine: "[data-role]", hand: "#hand-end" };
 			const seen = (css) => $(css).checkVisibility({ visibilityProperty: true });
 			return {
-				Detail: document.body.dataset.detail, Address: location.search.replace(/tour=0&?/, "").replace(/[?&]$/, ""),
+				Detail: document.body.dataset.detail,
+					Address: location.search.replace(/tour=0&?/, "").replace(/[?&]$/, ""),
 				Seen: Object.keys(of).filter((name) => seen(of[name])),
 				Names: $$("[data-station], [data-queue][data-len][data-cap], [data-role], [data-lock]").length,
 			};
@@ -341,7 +350,8 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 		const row = document.activeElement.closest("tr");
 		const back = $("[data-gate-at].pointed");
 		gate.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
-		return [here(row), back === gate, $$("#held tr").every((tr) => tr.classList.contains("pointed") === here(tr))].join();
+		return [here(row), back === gate, $$("#held tr").every((tr) => tr.classList.contains("pointed") === here(tr))]
+			.join();
 	})()`)
 	p.is(t, "true", "the picture says that it is held", `$picture().held.some((h) => h.key.includes("default/a"))`)
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})

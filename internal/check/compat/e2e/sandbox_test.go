@@ -11,7 +11,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// TestEveryStoryAndKnobOfThePage plays two stories one after the other on the machine, with FULL all of them, and turns every knob by clicks.
+// TestEveryStoryAndKnobOfThePage plays two stories one after the other on the machine, with FULL all of them, and turns
+// every knob by clicks.
 func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -47,10 +48,12 @@ func (p *page) addWatcher(t *testing.T) {
 	p.until(t,
 		`$$("[data-watcher] title").some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
 	p.until(t,
-		`$$("[data-watcher] title").some((el) => el.textContent.includes("metadata.name") && el.textContent.includes("notin"))`)
+		`$$("[data-watcher] title").some((el) => el.textContent.includes("metadata.name") &&
+			el.textContent.includes("notin"))`)
 	p.click(t, "[data-station=wire] .title", "#tab-bytes")
 	p.until(t,
-		`/bytes in \d+ chunks.*GET \/api\/v1\/pods.*200 OK.*chunk of \d+ bytes/s.test($$("#leaf details.stream").find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
+		`/bytes in \d+ chunks.*GET \/api\/v1\/pods.*200 OK.*chunk of \d+ bytes/s.test($$("#leaf details.stream")
+			.find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
 	p.strike(t, "Escape")
 	p.pick(t, "#add-watcher")
 	p.until(t, `$$("#watcher-list button").length === 1`)
@@ -85,24 +88,21 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	t.Helper()
 	p.pick(t, "#open-knobs")
 	p.until(t, `$$("#knob-lines li").length > 2`)
+	pressed := func(knob string) string {
+		return `$('[data-knob="line.` + knob + `"][data-target="listwatch-informer"]').click()`
+	}
 	steps := []struct{ act, effect string }{
 		{`$("#add-handler").click()`, `"ListenerAdded" handler-1`},
 		{choose(`#knob-handlers select[aria-label$=" handler-1 takes"]`, "500ms"),
 			`"KnobTurned" handler.delay of handler-1 to 500ms`},
-		{`$('[data-knob="handler.remove"][data-target="handler-1"]').click()`,
-			`"ListenerRemoved" handler-1`},
+		{`$('[data-knob="handler.remove"][data-target="handler-1"]').click()`, `"ListenerRemoved" handler-1`},
 		{choose("#ring-fixed", "8"), `"RingResize" a knob was turned`},
 		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity of pods to 0`},
-		{`$('[data-knob="line.drop"][data-target="listwatch-informer"]').click()`,
-			`"ReflectorWatchEnded" informer`},
-		{`$('[data-knob="line.stall"][data-target="listwatch-informer"]').click()`,
-			`"KnobTurned" line.stall of listwatch-informer to true`},
-		{
-			`$('[data-knob="line.stall"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.stall of listwatch-informer to false`},
-		{`$('[data-knob="line.cut"][data-target="listwatch-informer"]').click()`,
-			`"ReflectorWatchEnded" informer`},
-		{
-			`$('[data-knob="line.cut"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.cut of listwatch-informer to false`},
+		{pressed("drop"), `"ReflectorWatchEnded" informer`},
+		{pressed("stall"), `"KnobTurned" line.stall of listwatch-informer to true`},
+		{pressed(`stall"][aria-pressed="true`), `"KnobTurned" line.stall of listwatch-informer to false`},
+		{pressed("cut"), `"ReflectorWatchEnded" informer`},
+		{pressed(`cut"][aria-pressed="true`), `"KnobTurned" line.cut of listwatch-informer to false`},
 		{`$('[data-knob="etcd.compact"]').click()`, `"KnobTurned" etcd.compact`},
 		{`$('[data-knob="etcd.restart"]').click()`, `"KnobTurned" etcd.restart`},
 		{choose("#traffic", "6"), `"TxnCommitted" traffic-`},
@@ -113,7 +113,8 @@ func (p *page) knobs(t *testing.T, v *viz) {
 		// the glyph may only just be coming
 		p.until(t, `(() => { try { `+step.act+`; return true } catch { return false } })()`)
 		point, words, _ := strings.Cut(step.effect, " ")
-		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words)
+		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1)
+			.some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words)
 	}
 	p.until(t, `$("#notice").textContent.includes("reset: done")`)
 	var state struct {

@@ -43,7 +43,8 @@ const seeing = `(at, text, r) => {
 		if (!inside) return "it is not on the screen: " + [box.left, box.top, box.right, box.bottom].map(Math.round);
 		const top = document.elementFromPoint(x, y);
 		if (!top?.closest(".scenery")) return "it is covered by " + (top?.id || top?.className);
-		const at = [(box.left - ground.left) * scale, (box.top - ground.top) * scale, box.width * scale, box.height * scale];
+		const at = [(box.left - ground.left) * scale, (box.top - ground.top) * scale, box.width * scale,
+			box.height * scale];
 		const [left, above, wide, high] = at.map(Math.round);
 		const copy = new OffscreenCanvas(wide, high).getContext("2d");
 		copy.drawImage(canvas, -left, -above);

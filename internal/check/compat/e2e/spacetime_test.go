@@ -32,12 +32,15 @@ type spacetime struct {
 
 const readSpacetime = `(() => {
 	const root = $("#spacetime"), d = root.dataset;
-	const arrows = (name) => [...root.querySelectorAll("." + name + " path")].map((el) => ({ Sent: Number(el.dataset.sent), Taken: Number(el.dataset.taken) }));
+	const arrows = (name) => [...root.querySelectorAll("." + name + " path")]
+		.map((el) => ({ Sent: Number(el.dataset.sent), Taken: Number(el.dataset.taken) }));
 	return {
-		View: root.hasAttribute("hidden") ? "" : document.body.dataset.view, Cursor: Number(d.cursor ?? 0), From: Number(d.from ?? 0), To: Number(d.to ?? 0),
+		View: root.hasAttribute("hidden") ? "" : document.body.dataset.view, Cursor: Number(d.cursor ?? 0),
+			From: Number(d.from ?? 0), To: Number(d.to ?? 0),
 		Records: [...root.querySelectorAll(".marks g")].map((el) => Number(el.dataset.seq)),
 		Lines: [...root.querySelectorAll(".names tspan")].map((el) => el.textContent),
-		Transfers: arrows("transfers"), Passages: arrows("passages"), Spans: root.querySelectorAll(".spans rect").length,
+		Transfers: arrows("transfers"), Passages: arrows("passages"),
+			Spans: root.querySelectorAll(".spans rect").length,
 		Told: [Number(d.transfers), Number(d.passages), Number(d.spans)],
 	};
 })()`
@@ -342,7 +345,8 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 	if wrong := evaluate[int](t, p, `(() => {
 		const arrows = $$("#spacetime :is(.transfers, .passages) .arrow");
 		const back = arrows.filter((el) => Number(el.dataset.taken) < Number(el.dataset.sent));
-		return back.length === 0 ? -1 : arrows.filter((el) => el.classList.contains("back") !== back.includes(el)).length;
+		const wrong = (el) => el.classList.contains("back") !== back.includes(el);
+		return back.length === 0 ? -1 : arrows.filter(wrong).length;
 	})()`); wrong != 0 {
 		t.Errorf("%d arrows are not drawn as what they are: pointing back where the receiver wrote first", wrong)
 	}
@@ -361,7 +365,8 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 	}
 	p.run(t, `listwatch.stage.setResource("nodes")`)
 	p.until(t,
-		`$("#spacetime").matches(".blank") && $("#spacetime .about").textContent === "no record of this resource is here"`)
+		`$("#spacetime").matches(".blank") &&
+			$("#spacetime .about").textContent === "no record of this resource is here"`)
 }
 
 // TestTheViewsTakeTurns goes through the views by key and by button, and through the records by a click on a mark.
@@ -378,7 +383,9 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	view("space-time")
 	v.createPod(t, "turn")
 	p.until(t,
-		`$$("#spacetime .transfers path").length >= 8 && $$("#spacetime .passages title").some((el) => el.textContent.includes("default/turn by hand, through nextCh"))`)
+		`$$("#spacetime .transfers path").length >= 8 &&
+			$$("#spacetime .passages title")
+			.some((el) => el.textContent.includes("default/turn by hand, through nextCh"))`)
 	way := []string{"callers", "startWatching", "startCaching", "dispatchEvents", "w1 processInterval",
 		"w1 WatchServer", "informer receive", "informer reflector", "informer", "observer pop", "observer run"}
 	lines := slices.DeleteFunc(evaluate[spacetime](t, p, readSpacetime).Lines, func(line string) bool {
@@ -410,8 +417,8 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	view("space-time")
 }
 
-// reporters says of points who reports them, for a subject s that hands on what an informer "inf" gives it: at least one
-// of each line of the view.
+// reporters says of points who reports them, for a subject s that hands on what an informer "inf" gives it: at least
+// one of each line of the view.
 var reporters = map[string]string{
 	"RequestReceived": "callers *", "TxnCommitted": "callers *", "ListServed": "callers *", "WatcherAdded": "callers *",
 	"WatchChanOpened": "watchChan *", "Etcd3IncomingSent": "startWatching",
@@ -428,14 +435,16 @@ var reporters = map[string]string{
 const elsewhere = `
 	const { newLines } = await import("/viz/assets/spacetime/lines.js");
 	const lines = newLines(listwatch.stage.infos);
-	const informed = (waits) => ({ waits, subjects: { s: { texts: { ListenerAdded: "inf" }, counts: { ReflectorWatching: 1 } } } });
+	const informed = (waits) => ({ waits,
+		subjects: { s: { texts: { ListenerAdded: "inf" }, counts: { ReflectorWatching: 1 } } } });
 	const title = (...args) => lines.at(...args).title + (lines.at(...args).place ? " *" : "");`
 
 func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 	t.Parallel()
 	_, p := still(t)
 	got := evaluate[map[string]string](t, p, `(async () => {`+elsewhere+`
-		return Object.fromEntries([...listwatch.stage.infos.keys()].map((point) => [point, title(point, "s", informed({}))]));
+		return Object.fromEntries([...listwatch.stage.infos.keys()]
+			.map((point) => [point, title(point, "s", informed({}))]));
 	})()`)
 	for point, title := range reporters {
 		if got[point] != title {
@@ -444,8 +453,10 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 	}
 	special := evaluate[[]string](t, p, `(async () => {`+elsewhere+`
 		const list = [
-			title("ReflectorReceived", "cacher", informed({})), // the cacher has a reflector of its own, in the goroutine that writes the cache
-			title("AddBlocked", "s", informed({ "FIFOWaited inf": [{}] })), // the informer sleeps: it is the goroutine that has added the listener
+			// the cacher has a reflector of its own, in the goroutine that writes the cache
+			title("ReflectorReceived", "cacher", informed({})),
+			// the informer sleeps: it is the goroutine that has added the listener
+			title("AddBlocked", "s", informed({ "FIFOWaited inf": [{}] })),
 			title("AddBlocked", "unknown", informed({})),
 			title("FIFOPopped", "unknown", informed({})), // a queue of no informer
 			title("WireOpened", "", informed({})), // watches that ended before they began have no name
@@ -455,7 +466,8 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 		lines.note({ point: "IndexerUpdated", subject: "inf" }, informed({}));
 		list.push(title("AddBlocked", "s", informed({}), "ADDED"));
 		lines.switches({ "etcd-watcher": "etcd2" });
-		list.push(...["WatchChanOpened", "Etcd3IncomingSent", "Etcd3IncomingReceived", "Etcd3ResultSent"].map((point) => title(point, "s", informed({}))));
+		list.push(...["WatchChanOpened", "Etcd3IncomingSent", "Etcd3IncomingReceived", "Etcd3ResultSent"]
+			.map((point) => title(point, "s", informed({}))));
 		return list;
 	})()`)
 	wanted := []string{"startCaching", "others *", "others *", "others *", "WatchServer *", "others *", "inf", "inf",
@@ -500,10 +512,12 @@ func (p *page) handsOver(t *testing.T, records []probe.Record, transfers, passag
 		written = append(written, string(fold.AppendRecord(nil, &records[i])))
 	}
 	got := evaluate[[]string](t, p, `(async () => {
-		const [{ newHandovers }, { newState }] = await Promise.all([import("/viz/assets/spacetime/handovers.js"), import("/viz/assets/log/fold.js")]);
+		const [{ newHandovers }, { newState }] = await Promise.all([import("/viz/assets/spacetime/handovers.js"),
+			import("/viz/assets/log/fold.js")]);
 		const traced = newHandovers(listwatch.stage.fold).trace(newState(), [`+strings.Join(written, ",")+
 		`], () => true);
-		return [traced.transfers, traced.passages].map((list) => list.map((a) => a.sent.r.seq + ">" + a.taken.r.seq).join(" "));
+		return [traced.transfers, traced.passages]
+			.map((list) => list.map((a) => a.sent.r.seq + ">" + a.taken.r.seq).join(" "));
 	})()`)
 	if want := []string{transfers, passages}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

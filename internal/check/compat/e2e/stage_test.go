@@ -24,7 +24,8 @@ const readInspector = `(() => {
 	const figure = panel.querySelector("figure.decl");
 	const { point = "", file = "", line = "" } = figure?.dataset ?? {};
 	return {
-		Open: !panel.hidden, Title: panel.querySelector("h2").textContent, Words: panel.querySelector("#leaf").textContent,
+		Open: !panel.hidden, Title: panel.querySelector("h2").textContent,
+			Words: panel.querySelector("#leaf").textContent,
 		Tab: panel.querySelector("[aria-selected=true]").dataset.tab, Point: point, File: file, Line: line,
 		Lit: panel.querySelector(".l.lit")?.dataset.n ?? "",
 		Breaks: [...panel.querySelectorAll("[data-copy]")].map((copy) => copy.dataset.copy),
@@ -71,7 +72,8 @@ func everyStationOpens(t *testing.T, p *page) {
 	for _, station := range stations {
 		p.run(t, `const el = $('.scenery [data-station=%s]');
 			el.focus();
-			el.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));`, station)
+			el.dispatchEvent(new KeyboardEvent("keydown",
+				{ key: "Enter", bubbles: true, cancelable: true }));`, station)
 		p.inspect(t, station, func(i inspected) bool {
 			return i.Open && i.Tab == "what" && strings.Contains(i.Words, "Why it exists")
 		})
@@ -100,7 +102,9 @@ func codeMoves(t *testing.T, p *page) {
 			Point string
 			Seq   int
 		}](t, p, `(({ tape, cursor }) => ({ Point: tape.get(cursor).point, Seq: cursor }))(listwatch.player)`)
-		got := p.inspect(t, r.Point, func(i inspected) bool { return i.Point == r.Point && i.Lit == i.Line && i.Lit != "" })
+		got := p.inspect(t, r.Point, func(i inspected) bool {
+			return i.Point == r.Point && i.Lit == i.Line && i.Lit != ""
+		})
 		at := got.File + ":" + got.Line
 		if !slices.Equal(got.Breaks, []string{"break " + at, at, at}) {
 			t.Errorf("%s: debuggers are told %q, the line is %s", r.Point, got.Breaks, at)
@@ -136,7 +140,8 @@ func pastIsOfItsTime(t *testing.T, p *page) {
 	for _, fraction := range []string{"0.4", "0.8"} {
 		p.run(t, `await listwatch.player.seek(Math.round(listwatch.player.head * %s))`, fraction)
 		p.until(t, `$('#leaf [data-field="endIndex"] td')?.textContent.split(",")[0] ===
-			String(listwatch.state.resources.pods.ring.end) && Number($("#leaf .leaf").dataset.seq) === listwatch.player.cursor`)
+			String(listwatch.state.resources.pods.ring.end) &&
+				Number($("#leaf .leaf").dataset.seq) === listwatch.player.cursor`)
 	}
 }
 
@@ -270,7 +275,8 @@ func timelineCountsSums(t *testing.T, p *page) {
 		const { newTimeline } = await import("/viz/assets/timeline/timeline.js");
 		const line = newTimeline({ mode: "frozen" }, { flag: () => null });
 		const state = (t, RingAppend) => ({ seq: 10, t, resources: { pods: { points: { RingAppend } } } });
-		const sum = (from, seq, t, n) => ({ from, seq, flags: [{ seq: from + 5 }, { seq: seq - 5 }], state: state(t, n) });
+		const sum = (from, seq, t, n) => ({ from, seq, flags: [{ seq: from + 5 }, { seq: seq - 5 }],
+			state: state(t, n) });
 		line.expect(state(1e8, 2));
 		line.skip(sum(10, 60, 1e9, 12));
 		line.add([{ seq: 61, t: 1.1e9, point: "RingAppend" }]);

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"listwatch/internal/observe/probe"
 )
@@ -35,22 +34,21 @@ type resting struct {
 func (p *page) rests(t *testing.T, beat int, phase string) resting {
 	t.Helper()
 	return evaluate[resting](t, p, fmt.Sprintf(`(async () => {
-		const frame = () => new Promise(requestAnimationFrame);
-		const there = () => document.body.dataset.rest === "true" && document.body.dataset.beat === "%d" && $("#story").dataset.phase === %q;
-		while (!there()) await frame();
-		await frame(), await frame(); // it is drawn
-		const { story, beat, beats } = document.body.dataset;
+		const [{ dataset: at }, { dataset: told }] = [document.body, $("#story")];
+		while (at.rest !== "true" || at.beat !== "%d" || told.phase !== %q) await $frames(1);
+		await $frames(2); // it is drawn
 		const picture = $picture();
+		const bright = $$("[data-station]").filter((el) => getComputedStyle(el).opacity === "1");
 		return {
-			Story: story, Beat: beat, Beats: beats, Phase: $("#story").dataset.phase, Cursor: picture.cursor,
-			Bright: $$("[data-station]").filter((el) => getComputedStyle(el).opacity === "1").map((el) => el.dataset.station),
-			Found: (%s)(picture), Over: !$("#story-saw").hidden, Saw: $$("#story-saw li").length,
+			Story: at.story, Beat: at.beat, Beats: at.beats, Phase: told.phase, Cursor: picture.cursor,
+			Bright: bright.map((el) => el.dataset.station), Found: (%s)(picture),
+			Over: !$("#story-saw").hidden, Saw: $$("#story-saw li").length,
 		};
 	})()`, beat, phase, contradictions))
 }
 
-// TestEveryStoryIsToldBeatByBeat walks through each third story by keyboard, with FULL through all of them, from the recording that the program brings
-// along, as a viewer does who wants no motion: each beat is at its end at once.
+// TestEveryStoryIsToldBeatByBeat walks through each third story by keyboard, with FULL through all of them, from the
+// recording that the program brings along, as a viewer does who wants no motion: each beat is at its end at once.
 func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned,
@@ -59,7 +57,6 @@ func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
 	v.Get(t, "/viz/scenarios", &all)
 	p := openPage(t, "about:blank")
 	p.do(t, looks[2].wear(1)) // without motion, as large as most projectors
-	began := time.Now()
 	for i := range all {
 		if i%3 > 0 && !full {
 			continue
@@ -67,7 +64,6 @@ func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
 		v.Get(t, "/viz/scenario/"+all[i].ID, &all[i])
 		p.walk(t, v, &all[i], i == 0)
 	}
-	t.Logf("%d stories in %v", len(all), time.Since(began))
 }
 
 // walk goes through a story by keyboard, there and one beat back; linked: from a link, and to its last beat by another
@@ -97,12 +93,12 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 	}
 	check(1, "ready", s.Recorded[0].From)
 	if lasts := evaluate[float64](t, p, fmt.Sprintf(`(async () => {
-		const [{ plan }, { beats, recorded }] = await Promise.all([import("/viz/assets/stories/teller.js"), fetch("/viz/scenario/%s").then((answer) => answer.json())]);
-		return plan(beats, recorded.map(({ from, to }) => to - from)).reduce((ms, each) => ms + each.lead + each.play + each.rest, 0) / 1000;
+		const { plan } = await import("/viz/assets/stories/teller.js");
+		const { beats, recorded } = await (await fetch("/viz/scenario/%s")).json();
+		return plan(beats, recorded.map(({ from, to }) => to - from))
+			.reduce((ms, each) => ms + each.lead + each.play + each.rest, 0) / 1000;
 	})()`, s.ID)); lasts < 20 || lasts > 90 {
 		t.Errorf("%s tells itself in %.0f s, want 20 to 90", s.ID, lasts)
-	} else {
-		t.Logf("%s tells itself in %.0f s", s.ID, lasts)
 	}
 	for i, beat := range s.Beats {
 		if i > 0 && beat.Question != nil {
@@ -123,31 +119,24 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 			p.strike(t, "ArrowRight")
 		}
 	}
-	cut := evaluate[int](t, p, `(async () => {
-		const press = () => $("#presenter").click();
-		press();
-		for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame);
+	p.is(t, "true", s.ID+" is shown to its end to the last row", `await (async () => {
+		$("#presenter").click();
+		await $frames(2);
 		const { scrollHeight, clientHeight } = $("#story");
-		press();
-		return scrollHeight - clientHeight;
+		$("#presenter").click();
+		return scrollHeight <= clientHeight;
 	})()`)
-	if cut > 0 {
-		t.Errorf("%s: for the last row its end is cut off by %d px", s.ID, cut)
-	}
 	p.strike(t, "ArrowLeft")
 	check(n-1, "rests", s.Recorded[n-2].To)
-	if link := evaluate[string](t, p,
-		`["story", "beat"].map((name) => new URL(location).searchParams.get(name)).join()`); link != fmt.Sprintf(
-		"%s,%d", s.ID, n-1) {
-		t.Errorf("%s: the address of beat %d is %s", s.ID, n-1, link)
-	}
+	p.is(t, fmt.Sprintf("%s,%d", s.ID, n-1), "the address of a beat",
+		`["story", "beat"].map((name) => new URL(location).searchParams.get(name)).join()`)
 	if linked {
 		p.navigate(t, fmt.Sprintf("%s/?story=%s&beat=%d", v.URL, s.ID, n))
 		check(n, "ready", s.Recorded[n-1].From)
 	}
 	p.strike(t, "Escape")
-	p.until(t,
-		`!("story" in document.body.dataset) && !$(".dimmed") && !/story|beat/.test(location.search) && listwatch.player.head === 1`)
+	p.until(t, `!("story" in document.body.dataset) && !$(".dimmed") && !/story|beat/.test(location.search) &&
+		listwatch.player.head === 1`)
 }
 
 // TestAStoryIsPlayedLiveAndTold plays two stories on the machine: a link commands nothing, the machine plays when the
@@ -170,21 +159,18 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	if knows("TxnCommitted") {
 		t.Error("a link played the story")
 	}
-	const run = `JSON.stringify([listwatch.player.tape.get(listwatch.player.cursor)?.resource, $("#story-state").textContent])`
+	const state = `$text("#story-state")`
 	p.strike(t, "ArrowRight")
 	p.rests(t, 1, "rests")
 	if !knows("TxnCommitted") {
 		t.Error("the machine did not play the story")
 	}
 	p.run(t, `$("#story-auto").click()`)
-	p.until(t, `Number(document.body.dataset.beat) > 1 && document.body.dataset.rest === "true"`) // it goes on by itself
-	if state := evaluate[string](t, p, run); !strings.Contains(state, "the machine's run") {
-		t.Errorf("after the run it says %s", state)
-	}
-	if there := evaluate[string](t, other,
-		`[document.body.dataset.story, document.body.dataset.mode, listwatch.player.mode].join()`); there != ",live,live" {
-		t.Errorf("another page is taken over: %s", there)
-	}
+	p.until(t, `Number(document.body.dataset.beat) > 1 &&
+		document.body.dataset.rest === "true"`) // it goes on by itself
+	p.until(t, state+`.includes("the machine's run")`)
+	other.is(t, ",live,live", "what another page shows",
+		`[document.body.dataset.story, document.body.dataset.mode, listwatch.player.mode].join()`)
 	p.strike(t, "Escape")
 	p.live(t, v)
 
@@ -201,17 +187,12 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	p.rests(t, 1, "rests")
 	p.strike(t, "ArrowRight")
 	p.rests(t, 2, "ready")
-	if state := evaluate[string](t, p, run); !strings.Contains(state,
-		"from a recording. The machine's run does not show beat 2") {
-		t.Errorf("of the beat that the run does not show: %s", state)
-	}
+	p.until(t, state+`.includes("from a recording. The machine's run does not show beat 2")`)
 	p.strike(t, "ArrowRight")
 	p.rests(t, 2, "rests")
 	p.strike(t, "ArrowRight")
 	p.rests(t, 3, "rests")
-	if state := evaluate[string](t, p, run); !strings.Contains(state, "the machine's run") {
-		t.Errorf("the beat after it: %s", state)
-	}
+	p.until(t, state+`.includes("the machine's run")`)
 	p.click(t, "#story-leave")
 	p.live(t, v)
 }

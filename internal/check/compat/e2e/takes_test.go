@@ -72,11 +72,8 @@ func (p *page) showsThatEtcdRefusesWrites(t *testing.T, url string) {
 		}
 		p.seek(t, int(r.Seq))
 		want := fmt.Sprint(r.Args[2] == 1, r.Args[2] == 1)
-		program.Eventually(t, patience, func() (bool, string) {
-			got := evaluate[string](t, p,
-				`$('[data-station="etcd"]').classList.contains("refuses") + " " + ($('[data-text="etcd.full"]').textContent === "no writes")`)
-			return got == want, got + ", want " + want
-		})
+		p.becomes(t, want, `$('[data-station="etcd"]').classList.contains("refuses") + " " +
+			($text('[data-text="etcd.full"]') === "no writes")`)
 		said += want + "\n"
 	}
 	if said != "true true\nfalse false\n" {

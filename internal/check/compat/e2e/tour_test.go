@@ -22,12 +22,14 @@ type tourStop struct {
 }
 
 const readTour = `(() => {
-	const text = (selector) => $(selector).textContent;
 	const shown = (el) => el.checkVisibility({ visibilityProperty: true });
 	const names = (wanted) => $$(".station").filter(wanted).map((el) => el.dataset.station).join(" ");
 	return {
-		Step: document.body.dataset.tour ?? "", Purpose: text("#tour-purpose"), Happened: text("#tour-happened"), Focus: document.activeElement?.id ?? "",
-		Titles: names((el) => shown(el.querySelector(".title"))), Visited: names((el) => el.classList.contains("visited")), Reached: names((el) => el.classList.contains("reached")),
+		Step: document.body.dataset.tour ?? "", Focus: document.activeElement?.id ?? "",
+		Purpose: $text("#tour-purpose"), Happened: $text("#tour-happened"),
+		Titles: names((el) => shown(el.querySelector(".title"))),
+			Visited: names((el) => el.classList.contains("visited")),
+		Reached: names((el) => el.classList.contains("reached")),
 		Cursor: listwatch.player.cursor, Found: (` + contradictions + `)($picture()),
 	};
 })()`
@@ -77,9 +79,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	p.until(t, `!document.body.dataset.tour && listwatch.player.mode === "live"`)
 	p.do(t, chromedp.Navigate(v.URL))
 	p.live(t, v)
-	if step := evaluate[tourStop](t, p, readTour).Step; step != "" {
-		t.Errorf("after it was skipped the tour opens again, at %s", step)
-	}
+	p.is(t, "undefined", "the step of a tour that was skipped", "document.body.dataset.tour")
 	p.pick(t, "#open-tour")
 	if at := p.stop(t, 3); at.Happened == "" {
 		t.Errorf("resumed: %+v", at)
@@ -102,8 +102,12 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 		Input  int
 		Result string
 	}
-	lanes := evaluate[[]lane](t, p, `$$("#watchers > .lane").map((el) => ({
-		Name: el.querySelector(".name").textContent, Input: Number(el.querySelector("[data-queue=input]").dataset.len), Result: el.querySelector("[data-queue=result]").dataset.len + "/" + el.querySelector("[data-queue=result]").dataset.cap }))`)
+	lanes := evaluate[[]lane](t, p, `$$("#watchers > .lane").map((el) => {
+		const [input, result] = ["input", "result"]
+			.map((name) => el.querySelector("[data-queue=" + name + "]").dataset);
+		const Name = el.querySelector(".name").textContent;
+		return { Name, Input: Number(input.len), Result: result.len + "/" + result.cap };
+	})`)
 	for _, each := range lanes {
 		stopped := strings.Contains(each.Name, "page-")
 		if full := each.Result == "10/10" && each.Input > 0; full != stopped {
@@ -131,7 +135,8 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	}
 	p.press(t, kb.ArrowRight)
 	p.until(t,
-		`document.body.dataset.tour === "end" && $("#tour-kubectl").textContent.endsWith("get pods -w") && document.activeElement.dataset.tourStory`)
+		`document.body.dataset.tour === "end" && $("#tour-kubectl").textContent.endsWith("get pods -w") &&
+			document.activeElement.dataset.tourStory`)
 	v.rested(t)
 	p.press(t, kb.Escape)
 	p.until(t, `!document.body.dataset.tour`)
@@ -140,9 +145,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	p.until(t, `document.documentElement.dataset.first === "asks"`)
 	p.navigate(t, v.URL+"/?tour=0")
 	p.live(t, v)
-	if step := evaluate[tourStop](t, p, readTour).Step; step != "" {
-		t.Errorf("?tour=0 opens the tour, at %s", step)
-	}
+	p.is(t, "undefined", "with ?tour=0 the step", "document.body.dataset.tour")
 }
 
 // rested holds the demo to its rest while the tour was open, and waits until it goes on; the client of the tour has

@@ -28,11 +28,13 @@ const travelling = `((lasts) => new Promise((done) => {
 		for (const d of drawn.filter((each, i) => drawn.indexOf(each) !== i)) say("drawn twice: " + d);
 		const change = (r) => (r?.key ?? "").split("/").slice(-2).join("/") + " " + (r?.rv || "0");
 		const of = p.moving[0] && p.moving[0].key + " " + p.moving[0].rv;
-		const known = of && p.moving[0].rv !== "0" && player.mode !== "frozen" && player.tape.between(p.cursor - 40, p.cursor + 1).some((r) => listwatch.stage.here(r) && change(r) === of);
+		const known = of && p.moving[0].rv !== "0" && player.mode !== "frozen" &&
+			player.tape.between(p.cursor - 40, p.cursor + 1).some((r) => listwatch.stage.here(r) && change(r) === of);
 		if (known && change(player.tape.get(p.banner.seq)) !== of) say("the sentence is not of " + of + ": " + p.banner.text);
 		const marked = document.querySelector("#records [aria-current]");
 		if (marked && Number(marked.dataset.seq) !== p.banner.seq) say("the table marks " + marked.dataset.seq + ", the sentence is of " + p.banner.seq);
-		if (p.said.words && !p.said.words.startsWith(p.said.row.replace("…", ""))) say("the number is another record's: " + p.said.words);
+		if (p.said.words && !p.said.words.startsWith(p.said.row.replace("…",
+			""))) say("the number is another record's: " + p.said.words);
 		for (const m of p.moving) {
 			moved++;
 			if (m.departs ? m.seq > p.cursor : m.seq <= p.cursor) say("record " + m.seq + " does not fit its token");
@@ -50,7 +52,8 @@ const travelling = `((lasts) => new Promise((done) => {
 		if (at - began < lasts && !(listwatch.player.mode === "frozen" && frames > 5 && p.moving.length === 0)) {
 			return requestAnimationFrame(look);
 		}
-		done({ Wrong: wrong, Frames: frames, Moved: moved, Hops: hops, Ways: Object.values(ways).map((w) => w.to - w.from) });
+		done({ Wrong: wrong, Frames: frames, Moved: moved, Hops: hops,
+			Ways: Object.values(ways).map((w) => w.to - w.from) });
 	};
 	requestAnimationFrame(look);
 }))`
@@ -96,7 +99,8 @@ func TestOneChangeTravels(t *testing.T) {
 	}
 	const tenAtOnce = `(async () => { for (let i = 0; i < 10; i++) await fetch("/api/v1/namespaces/default/pods", {
 		method: "POST", headers: { "Content-Type": "application/json" },
-		body: JSON.stringify({ metadata: { name: "p" + i }, spec: { containers: [{ name: "c", image: "example.com/c" }] } }),
+		body: JSON.stringify({ metadata: { name: "p" + i },
+			spec: { containers: [{ name: "c", image: "example.com/c" }] } }),
 	}); })()`
 	burst := watch(14000, tenAtOnce)
 	burst.judge(t, "ten at once")
@@ -159,12 +163,14 @@ func TestOneKeyMovesAHeldPodToItsHandler(t *testing.T) {
 	p.until(t, `document.body.dataset.mode === "held"`)
 	p.run(t, `$("#create-pod").click(), listwatch.follow.set("default/a")`)
 	p.until(t, `$picture().held.length > 0`)
-	const ran = `listwatch.player.tape.between(1, listwatch.player.head + 1).some((r) => r.point === "HandlerCalled" && (r.key ?? "").endsWith("default/a"))`
+	const ran = `listwatch.player.tape.between(1, listwatch.player.head + 1)
+		.some((r) => r.point === "HandlerCalled" && (r.key ?? "").endsWith("default/a"))`
 	presses := 0
 	for ; presses < 24 && !evaluate[bool](t, p, ran); presses++ {
 		before := evaluate[int](t, p, `listwatch.player.head`)
 		p.strike(t, "h")
-		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => listwatch.follow.matches(r) || r.point === "RequestAnswered")`, before+1)
+		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1)
+			.some((r) => listwatch.follow.matches(r) || r.point === "RequestAnswered")`, before+1)
 		if ago := evaluate[string](t, p,
 			`$$("#held td.n").map((td) => td.textContent).filter((text) => text.startsWith("-")).join()`); ago != "" {
 			t.Errorf("held since %s", ago)
