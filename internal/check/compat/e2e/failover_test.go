@@ -134,7 +134,7 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	}
 	first, second := program.StartViz(t, flags...), program.StartViz(t, flags...)
 	front := newFront(t, first, second)
-	config := &rest.Config{Host: "http://first.or.second", QPS: -1, Transport: front}
+	config := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1, Transport: front}
 	client := kubernetes.NewForConfigOrDie(config)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().ConfigMaps().Informer()
