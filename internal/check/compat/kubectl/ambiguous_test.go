@@ -39,6 +39,7 @@ func (l lateEtcd) OptimisticPut(ctx context.Context, key string, value []byte, e
 }
 
 func TestACreateWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
+	t.Parallel()
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
 	require.NoError(t, err)
 	r, etcd := registry.ConfigMaps(), mvcc.New(clock.RealClock{})

@@ -15,6 +15,7 @@ import (
 // TestAServerElsewhere is what docs/BEYOND.md shows: kubectl proxy, the lens on it, a kubectl through the lens, and our
 // informers. The server is another program of ours, and in the heavy form the real kube-apiserver on a real etcd.
 func TestAServerElsewhere(t *testing.T) {
+	t.Parallel()
 	var flags []string
 	if os.Getenv("FULL") != "" {
 		flags = program.StartKubeAPIServer(t, program.StartEtcd(t))

@@ -91,6 +91,7 @@ func overSPDY(t *testing.T, w http.ResponseWriter, r *http.Request) {
 // TestExecPassesTheLens sends a megabyte to a container and back, over a websocket as kubectl does today, and over SPDY
 // as it did.
 func TestExecPassesTheLens(t *testing.T) {
+	t.Parallel()
 	v := program.StartViz(t, "-flight=off", "-demo=false", "-controllers=false")
 	program.KubectlFor(t, v).Run(t, "run", "a", "--image=example.test/a")
 	ways := make(chan string, 2)
