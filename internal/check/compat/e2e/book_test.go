@@ -166,7 +166,7 @@ func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 		t.Fatalf("the contents lead to %q", chapters)
 	}
 	for i, chapter := range chapters {
-		p.do(t, colorScheme([]string{"light", "dark"}[i%2]), chromedp.Navigate(v.URL+chapter))
+		p.do(t, prefers("color-scheme", []string{"light", "dark"}[i%2]), chromedp.Navigate(v.URL+chapter))
 		settled := func(holds func(m mini) bool) {
 			t.Helper()
 			program.Eventually(t, patience, func() (bool, string) {

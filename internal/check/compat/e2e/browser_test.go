@@ -319,15 +319,11 @@ func (p *page) strike(t testing.TB, key string) {
 		document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true }))`, key)
 }
 
-// colorScheme makes the browser say that its user prefers "light" or "dark".
-func colorScheme(name string) chromedp.Action[chromedp.Void] { return prefers("color-scheme", name) }
-
 // prefers makes the browser say what its user prefers.
 func prefers(what, value string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		features := []*emulation.MediaFeature{{Name: "prefers-" + what, Value: value}}
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: features})
+			Features: []*emulation.MediaFeature{{Name: "prefers-" + what, Value: value}}})
 		return chromedp.Void{}, err
 	}
 }

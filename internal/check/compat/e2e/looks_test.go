@@ -46,10 +46,6 @@ func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
 		if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, size); err != nil {
 			return chromedp.Void{}, err
 		}
-		if _, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled,
-			emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
-			return chromedp.Void{}, err
-		}
 		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme},
 			{Name: "prefers-reduced-motion", Value: l.motion}}
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-
-	"listwatch/internal/observe/probe"
 )
 
 // stacked says what is wrong with the stage in a narrow window.
@@ -82,8 +80,7 @@ func inSight(stations, over string) string {
 // TestTheStageIsStackedOnAPhone tells a story and gives the tour by touch, where the window is narrow.
 func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned,
-		Text: "nothing"}}))
+	v, _ := quiet(t)
 	p := openPage(t, "about:blank")
 	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/?take=busy"))
 	p.until(t,

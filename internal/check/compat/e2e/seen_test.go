@@ -5,16 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"listwatch/internal/observe/probe"
 )
-
-// pointed is a story with what its pictures must show.
-type pointed struct {
-	ID       string
-	Beats    []struct{ Seen, At, Text string }
-	Recorded []struct{ From, To, Behind uint64 }
-}
 
 // seeing looks for what a beat must show: its answer is "" if it is there, and otherwise what is wrong.
 const seeing = `(at, text, r) => {
@@ -94,16 +85,12 @@ const telling = `async (id, beat, without, to) => {
 // FULL at all, only because of the record behind it.
 func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned,
-		Text: "nothing"}}))
-	var all []pointed
-	v.Get(t, "/viz/scenarios", &all)
+	v, all := quiet(t)
 	p := openPage(t, "about:blank")
 	p.do(t, look{"reduced", 1440, 900, "light", "reduce"}.wear(1)) // without motion
 	p.navigate(t, v.URL)
 	p.until(t, `window.listwatch?.player.head === 1`)
 	for i := range all {
-		v.Get(t, "/viz/scenario/"+all[i].ID, &all[i])
 		t.Run(all[i].ID, func(t *testing.T) {
 			for n := range all[i].Beats {
 				p.shows(t, &all[i], n)
@@ -112,7 +99,7 @@ func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	}
 }
 
-func (p *page) shows(t *testing.T, s *pointed, n int) {
+func (p *page) shows(t *testing.T, s *told, n int) {
 	t.Helper()
 	beat, place := s.Beats[n], s.Recorded[n]
 	text, _ := json.Marshal(beat.Text)

@@ -14,10 +14,23 @@ type told struct {
 	ID    string
 	Alone string // why it is not played on this machine; "": it is
 	Beats []struct {
-		Look     []probe.Station
-		Question *struct{ Answers []string }
+		Look           []probe.Station
+		Question       *struct{ Answers []string }
+		Seen, At, Text string // what its picture must show
 	}
-	Recorded []struct{ From, To uint64 }
+	Recorded []struct{ From, To, Behind uint64 }
+}
+
+// quiet starts a program that replays nothing, so that no record comes beside those of stories, and returns the stories.
+func quiet(t *testing.T) (v *viz, all []told) {
+	t.Helper()
+	nothing := []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Text: "nothing"}}
+	v = startViz(t, "-replay", writeRecording(t, nothing))
+	v.Get(t, "/viz/scenarios", &all)
+	for i := range all {
+		v.Get(t, "/viz/scenario/"+all[i].ID, &all[i])
+	}
+	return v, all
 }
 
 // resting is what the page says of itself while a beat rests.
@@ -51,17 +64,13 @@ func (p *page) rests(t *testing.T, beat int, phase string) resting {
 // recording that the program brings along, as a viewer does who wants no motion: each beat is at its end at once.
 func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned,
-		Text: "nothing"}}))
-	var all []told
-	v.Get(t, "/viz/scenarios", &all)
+	v, all := quiet(t)
 	p := openPage(t, "about:blank")
 	p.do(t, looks[2].wear(1)) // without motion, as large as most projectors
 	for i := range all {
 		if i%3 > 0 && !full {
 			continue
 		}
-		v.Get(t, "/viz/scenario/"+all[i].ID, &all[i])
 		p.walk(t, v, &all[i], i == 0)
 	}
 }
