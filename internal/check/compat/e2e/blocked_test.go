@@ -65,8 +65,7 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 	}
 	p.run(t, `$('[data-station=incoming] [data-queue=incoming]').closest('[tabindex]').focus()`)
 	p.press(t, "b")
-	chain := shown(
-		`$$("#leaf .chain.full button.place").map((el) => el.textContent).join(" → ")`)
+	chain := shown(`$$("#leaf .chain.full button.place").map((el) => el.textContent).join(" → ")`)
 	if want := "incoming of cacher → input of w2 → result of w2"; chain != want {
 		t.Errorf("chain: got %q, want %q", chain, want)
 	}

@@ -155,8 +155,7 @@ func (p *page) exportedTour(t *testing.T, base string) {
 		}
 		return tour === "end";
 	})()`)
-	if shown := evaluate[int](t, p,
-		`$$("[data-program]").filter((el) => el.checkVisibility()).length`); shown > 0 {
+	if shown := evaluate[int](t, p, `$$("[data-program]").filter((el) => el.checkVisibility()).length`); shown > 0 {
 		t.Errorf("%d things that need the program are offered", shown)
 	}
 	p.strike(t, "Escape")

@@ -55,8 +55,7 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	p.until(t, `$("#lens-rows").children.length > 5`)
 	var sentence string
 	program.Eventually(t, patience, func() (bool, string) {
-		sentence = evaluate[string](t, p,
-			`$("[data-finding=no-bookmarks] .finding")?.textContent ?? ""`)
+		sentence = evaluate[string](t, p, `$("[data-finding=no-bookmarks] .finding")?.textContent ?? ""`)
 		return sentence != "", sentence
 	})
 	want :=
@@ -80,7 +79,6 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	} else {
 		response.Body.Close()
 	}
-	p.shootIfAsked(t, "13-lens.png")
 	p.until(t, relisterIsDrawn)
 	p.watchesAsAGuest(t, lens)
 	p.replaysWhatPassed(t, server)
@@ -115,13 +113,11 @@ func (p *page) replaysWhatPassed(t *testing.T, server *viz) {
 	}
 	p.seek(t, int(framed.Seq))
 	p.until(t, relisterIsDrawn)
-	p.shootIfAsked(t, "15-lens-replay.png")
 	p.strike(t, "v")
 	if lines := p.spaceTimeAt(t, framed.Seq).Lines; !slices.Contains(lines, framed.Subject+" WatchServer") ||
 		!slices.Contains(lines, "informer") {
 		t.Errorf("got the lines %q", lines)
 	}
-	p.shootIfAsked(t, "16-lens-spacetime.png")
 	p.do(t, chromedp.Navigate("about:blank")) // the replay ends before the page
 }
 
@@ -132,11 +128,9 @@ func (p *page) watchesAsAGuest(t *testing.T, lens *viz) {
 	p.until(t, `Number($('[data-text="indexer.n"]').textContent) > 0`)
 	p.until(t, `$('[data-theirs="ring capacity"]').textContent === "2"`)
 	p.until(t, `Number($('[data-theirs="dispatch dispatched"]').textContent) > 0`)
-	if evaluate[bool](t, p,
-		`$('[data-text="ring.newest"]').checkVisibility({ visibilityProperty: true })`) {
+	if evaluate[bool](t, p, `$('[data-text="ring.newest"]').checkVisibility({ visibilityProperty: true })`) {
 		t.Error("a ring is drawn that is not ours")
 	}
-	p.shootIfAsked(t, "14-guest.png")
 	p.run(t, `$("#guest").elements.resources.value = "namespaces, pods", $("#guest button").click()`)
 	p.until(t, `[...document.querySelector("#resource").options].some((each) => each.value === "namespaces")`)
 	p.run(t, `$("#resource").value = "namespaces",
@@ -150,12 +144,5 @@ func (p *page) watchesAsAGuest(t *testing.T, lens *viz) {
 	response.Body.Close()
 	if response.StatusCode != http.StatusBadRequest {
 		t.Errorf("a resource that is not there: got %s", response.Status)
-	}
-}
-
-func (p *page) shootIfAsked(t *testing.T, name string) {
-	t.Helper()
-	if *screenshots != "" {
-		p.shoot(t, filepath.Join(*screenshots, name))
 	}
 }

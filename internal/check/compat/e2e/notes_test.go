@@ -31,8 +31,7 @@ func TestTheNotesFollowTheStage(t *testing.T) {
 		closeTab()
 	})
 
-	notes.until(t,
-		`$("#silent").hidden && $("#station").hidden && !$("#told").hidden`)
+	notes.until(t, `$("#silent").hidden && $("#station").hidden && !$("#told").hidden`)
 	for _, next := range []struct{ station, title, then string }{{"http", "HTTP handler", "etcd"}, {"etcd", "etcd",
 		"etcd3 watchChan"}} {
 		p.press(t, "\u0307") // PageDown, which is what a clicker sends

@@ -83,8 +83,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	v, _ := quiet(t)
 	p := openPage(t, "about:blank")
 	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/?take=busy"))
-	p.until(t,
-		`window.listwatch?.player.recording && listwatch.player.head > 0 && $$("#watchers .lane").length > 0`)
+	p.until(t, `window.listwatch?.player.recording && listwatch.player.head > 0 && $$("#watchers .lane").length > 0`)
 	check := func(where string) {
 		t.Helper()
 		p.rest(t)

@@ -156,58 +156,6 @@ func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestTheCursorComesToARecordAtAskedPace plays to a record, steps on by one, and is called away.
-func TestTheCursorComesToARecordAtAskedPace(t *testing.T) {
-	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	v.busy(t, 200)
-	p := openPage(t, v.URL)
-	p.live(t, v)
-	type played struct {
-		Reached        bool
-		Cursor, Tokens int
-		Seconds        float64
-	}
-	play := func(pace float64) played {
-		return evaluate[played](t, p, fmt.Sprintf(`(async () => {
-			const { player, picture } = listwatch;
-			await player.seek(player.head - 70);
-			const began = player.clock; // not the wall's: frames come late on a busy machine
-			const coming = player.playTo(window.there = player.head - 40, { pace: %v });
-			let [tokens, over] = [0, false];
-			const look = () => { tokens += picture({ texts: false }).moving.length;
-				if (!over) requestAnimationFrame(look); };
-			look();
-			const reached = await coming;
-			over = true;
-			return { Reached: reached, Cursor: player.cursor - window.there, Tokens: tokens,
-				Seconds: (player.clock - began) / 1000 };
-		})()`, pace))
-	}
-	usual := play(1)
-	if !usual.Reached || usual.Cursor != 0 || usual.Tokens == 0 {
-		t.Errorf("played to a record: %+v", usual)
-	}
-	if slow := play(0.25); slow.Seconds < 2*usual.Seconds {
-		t.Errorf("at a quarter of the pace it took %v s, at the usual one %v s", slow.Seconds, usual.Seconds)
-	}
-	p.is(t, "false 5", "called away: whether it came, and where it is", `await (async () => {
-		const { player } = listwatch;
-		await player.seek(window.there - 60);
-		const coming = player.playTo(window.there, { pace: 0.25 });
-		await $frames(1);
-		await player.seek(player.oldest + 5);
-		return await coming + " " + (player.cursor - player.oldest);
-	})()`)
-	p.is(t, "3 frozen", "three steps", `await (async () => {
-		const { player } = listwatch;
-		const before = player.cursor;
-		await player.step(1);
-		await Promise.all([player.step(1), player.step(1)]);
-		return player.cursor - before + " " + player.mode;
-	})()`)
-}
-
 // TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself, and
 // the strip fills until it is at the handler; the second is not, as something is followed already.
 func TestWhatIsWrittenIsFollowed(t *testing.T) {

@@ -165,8 +165,7 @@ func (p *page) promises(t *testing.T) {
 	t.Helper()
 	p.click(t, "#open-promises")
 	p.until(t, `$("#promises-checked").textContent.includes("records checked")`)
-	if broken := evaluate[string](t, p,
-		`$$("#promises li.broken").map((el) => el.textContent).join()`); broken != "" {
+	if broken := evaluate[string](t, p, `$$("#promises li.broken").map((el) => el.textContent).join()`); broken != "" {
 		t.Errorf("broken: %s", broken)
 	}
 }

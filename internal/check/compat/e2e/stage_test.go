@@ -64,8 +64,7 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 }
 
 func everyStationOpens(t *testing.T, p *page) {
-	stations := evaluate[[]string](t, p,
-		`$$(".scenery [data-station]").map((el) => el.dataset.station)`)
+	stations := evaluate[[]string](t, p, `$$(".scenery [data-station]").map((el) => el.dataset.station)`)
 	if len(stations) != 16 {
 		t.Fatalf("stations on stage: %q", stations)
 	}
