@@ -43,9 +43,7 @@ func TestTheHarnessNoticesWhatAPageShouldNotDo(t *testing.T) {
 			}
 			return true, seen
 		})
-		if got := evaluate[string](t, p, "document.body.dataset.ok"); got != "1" {
-			t.Errorf("evaluate gives %q, want 1", got)
-		}
+		p.is(t, "1", "evaluate gives", "document.body.dataset.ok")
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		// What was noticed is judged below; the page itself is not to fail for it.

@@ -92,13 +92,9 @@ func TestASliderKeepsItsKeysAndChangesNeedAMark(t *testing.T) {
 	p.press(t, "x")
 	p.run(t, `$("#traffic").focus()`)
 	p.press(t, kb.Home)
-	if mode := evaluate[string](t, p, `document.body.dataset.mode`); mode != "live" {
-		t.Errorf("Home in a slider leads to %s", mode)
-	}
+	p.is(t, "live", "Home in a slider leads to", `document.body.dataset.mode`)
 	const disabled = `["#change-pod", "#delete-pod"].map((each) => $(each).disabled).join()`
-	if got := evaluate[string](t, p, disabled); got != "true,true" {
-		t.Errorf("without a marked pod Change and Delete are disabled: %s", got)
-	}
+	p.is(t, "true,true", "without a marked pod Change and Delete are disabled", disabled)
 	p.pick(t, "#create-pod")
 	p.until(t, disabled+
 		` === "false,false" && $("#change-pod").textContent === "Change default/a"`)

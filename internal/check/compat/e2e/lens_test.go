@@ -64,10 +64,7 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 		!strings.HasSuffix(sentence, want) || strings.Count(sentence, ".") != 1 {
 		t.Errorf("got %q", sentence)
 	}
-	if chapter := evaluate[string](t, p,
-		`$("[data-finding=no-bookmarks] a").getAttribute("href")`); chapter != "/book/06-cacher" {
-		t.Errorf("it is explained at %q", chapter)
-	}
+	p.is(t, "/book/06-cacher", "it is explained at", `$("[data-finding=no-bookmarks] a").getAttribute("href")`)
 	for _, id := range []string{"create-pod", "change-pod", "delete-pod", "open-stories", "open-knobs"} {
 		if evaluate[bool](t, p, `$("#`+id+`").checkVisibility()`) {
 			t.Errorf("a guest is offered #%s", id)

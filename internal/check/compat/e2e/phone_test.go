@@ -116,9 +116,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 
 	p.do(t, chromedp.Navigate(v.URL+"/?take=tour&tour=1"))
 	p.until(t, `$("#first")?.inert === false && window.listwatch?.player.recording`)
-	if wrong := evaluate[[]string](t, p, untouchable); len(wrong) > 0 {
-		t.Errorf("the first view: %s", strings.Join(wrong, "; "))
-	}
+	p.none(t, "the first view", untouchable)
 	p.tap(t, "#tour-start")
 	for step := 1; step <= 10; step++ {
 		p.stop(t, step)

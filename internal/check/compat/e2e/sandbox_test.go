@@ -165,9 +165,7 @@ func (p *page) promises(t *testing.T) {
 	t.Helper()
 	p.click(t, "#open-promises")
 	p.until(t, `$("#promises-checked").textContent.includes("records checked")`)
-	if broken := evaluate[string](t, p, `$$("#promises li.broken").map((el) => el.textContent).join()`); broken != "" {
-		t.Errorf("broken: %s", broken)
-	}
+	p.is(t, "", "broken", `$$("#promises li.broken").map((el) => el.textContent).join()`)
 }
 
 // TestABrokenPromiseLeadsToItsRecord replays a recording into which a fault was written.
