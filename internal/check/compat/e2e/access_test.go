@@ -297,7 +297,8 @@ func (p *page) fits(t *testing.T) {
 				.map(([el, right]) => el.tagName + "." + el.className + " ends at " + right)
 				.concat(document.documentElement.scrollWidth > innerWidth ? ["the page"] : [])`)
 		if size[0] >= 1280 {
-			p.is(t, "true", fmt.Sprint(size, " is high enough"), `document.documentElement.scrollHeight <= innerHeight + 1`)
+			const fits = `document.documentElement.scrollHeight <= innerHeight + 1`
+			p.is(t, "true", fmt.Sprint(size, " is high enough"), fits)
 		}
 	}
 	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
@@ -330,6 +331,7 @@ func (p *page) tableHasTheCursor(t *testing.T) {
 	for range 3 {
 		p.press(t, kb.ArrowDown) // older
 	}
-	p.becomes(t, fmt.Sprintf("%d %[1]d", before-3), `listwatch.state.seq + " " + $("#records tr[aria-current]")?.dataset.seq`)
+	p.becomes(t, fmt.Sprintf("%d %[1]d", before-3),
+		`listwatch.state.seq + " " + $("#records tr[aria-current]")?.dataset.seq`)
 	p.click(t, "#live")
 }

@@ -70,8 +70,8 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 		t.Errorf("chain: got %q, want %q", chain, want)
 	}
 	p.run(t, `$("#leaf .chain li:last-child button.place").click()`)
-	if got := shown(
-		`$('#leaf .leaf.blocked[data-title="result of w2"] .chain p')?.textContent`); !strings.Contains(got, "the client of w2") {
+	got := shown(`$('#leaf .leaf.blocked[data-title="result of w2"] .chain p')?.textContent`)
+	if !strings.Contains(got, "the client of w2") {
 		t.Errorf("after the jump to the end of the chain: %q", got)
 	}
 }

@@ -29,11 +29,12 @@ var views = []view{
 // stand on each other or over an edge. Names of tokens keep off each other where they are written.
 const collisions = `(async () => {
 	const { scene } = listwatch.stage;
+	const begin = "a-name-as-long-as-a-label-may-be-and-not-one-letter-longer-";
+	const long = (name) => begin.padEnd(63 - name.length, "x").slice(0, 63 - name.length) + name;
+	const late = (rv) => (rv === "0" ? rv : 4000000 + Number(rv));
 	const widen = (state) => JSON.parse(JSON.stringify(state)
-		.replace(/"(rv|oldest|newest|began)":"(\d+)"/g,
-			(all, name, rv) => '"' + name + '":"' + (rv === "0" ? rv : 4000000 + Number(rv)) + '"')
-		.replace(/(\/registry\/\w+\/[\w-]+\/|"key":"[\w-]+\/)([\w.-]+)/g,
-			(all, folder, name) => folder + "a-name-as-long-as-a-label-may-be-and-not-one-letter-longer-".padEnd(63 - name.length, "x").slice(0, 63 - name.length) + name));
+		.replace(/"(rv|oldest|newest|began)":"(\d+)"/g, (all, name, rv) => '"' + name + '":"' + late(rv) + '"')
+		.replace(/(\/registry\/\w+\/[\w-]+\/|"key":"[\w-]+\/)([\w.-]+)/g, (all, folder, name) => folder + long(name)));
 	if (!scene.plain) {
 		scene.plain = scene.show;
 		scene.show = (state, resource) => scene.plain(window.wide ? widen(state) : state, resource);

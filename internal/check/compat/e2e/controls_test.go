@@ -286,8 +286,8 @@ const paced = `await (async () => {
 })()`
 
 func (s *shown) keepsItsPace(t *testing.T) {
-	s.is(t, "3 20 33 500 1000 1000 1001 9584", "records played at 1/1000, 1/10, 1, 10; before, during and after silence; "+
-		"ms of it that were skipped", paced)
+	s.is(t, "3 20 33 500 1000 1000 1001 9584",
+		"records played at 1/1000, 1/10, 1, 10; before, during, after silence; ms of it that were skipped", paced)
 	for value, want := range map[string]string{"-3": "0.001 1/1000×", "-1": "0.1 1/10×", "-0.3": "0.5012 1/2×",
 		"1": "10 10×", "0": "1 1×"} {
 		s.run(t, setSpeed(value))

@@ -45,10 +45,10 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
 	out := bufio.NewWriter(w)
 	event := func(kind string, i, rv int, annotations string) {
-		fmt.Fprintf(out,
-			`{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%06d","namespace":"ns-%d","uid":"%032d","resourceVersion":"%d",`, kind, i, i%100, i, rv)
-		fmt.Fprintf(out,
-			`"labels":{"app":"app-%d","pod-template-hash":"%010d"},"annotations":{%s},"managedFields":[{"manager":%q}]}}}`+"\n", i%1000, i, annotations, strings.Repeat("m", 600))
+		fmt.Fprintf(out, `{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",`+
+			`"metadata":{"name":"pod-%06d","namespace":"ns-%d","uid":"%032d","resourceVersion":"%d",`, kind, i, i%100, i, rv)
+		fmt.Fprintf(out, `"labels":{"app":"app-%d","pod-template-hash":"%010d"},"annotations":{%s},`+
+			`"managedFields":[{"manager":%q}]}}}`+"\n", i%1000, i, annotations, strings.Repeat("m", 600))
 	}
 	for i := range c.pods {
 		event("ADDED", i, i+1, "")
@@ -94,8 +94,8 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	p.until(t, `$("#open-lens.broken") !== null && $("#banner").textContent.includes("401")`)
 	troubled("/metrics: 403 Forbidden. To read it takes the right to get the nonResourceURL /metrics")
 	again(http.StatusForbidden)
-	troubled(
-		"you may not list and watch pods in all namespaces. Choose a namespace in which you may, or ask for the right to")
+	troubled("you may not list and watch pods in all namespaces. Choose a namespace in which you may, or ask for the " +
+		"right to")
 	again(http.StatusNotFound)
 	troubled("Has its CustomResourceDefinition been deleted?")
 

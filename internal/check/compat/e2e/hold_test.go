@@ -359,7 +359,7 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 	}
 	become := func(n int) {
 		t.Helper()
-		program.Eventually(t, patience, func() (bool, string) { return pods() == n, fmt.Sprint(pods(), " pods, want ", n) })
+		program.Eventually(t, patience, func() (bool, string) { return pods() == n, fmt.Sprint(pods()) })
 	}
 	start := v.world(t).Clock
 	if !start.Paused || len(start.Next) == 0 {

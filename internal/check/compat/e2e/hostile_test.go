@@ -73,7 +73,9 @@ func hostiles() []hostile {
 			""},
 		{"long texts", everyPoint(1, 1, 1_000_000, strings.Repeat("long ", 4000)), ""},
 		{"an absurd picture", picture(
-			`{"resources":{"pods":{"ring":{"start":0,"end":9007199254740991,"capacity":9007199254740991,"cells":[]},"subjects":{"w1":{"kind":"watcher","opened":1,"queues":{"input":{"len":9007199254740991,"cap":9007199254740991,"tokens":[]}}}}}}}`, good), ""},
+			`{"resources":{"pods":{"ring":{"start":0,"end":9007199254740991,"capacity":9007199254740991,"cells":[]},`+
+				`"subjects":{"w1":{"kind":"watcher","opened":1,"queues":{"input":{"len":9007199254740991,`+
+				`"cap":9007199254740991,"tokens":[]}}}}}}}`, good), ""},
 		{"args beyond counting", append1(`"args":[9007199254740993]`), "args that cannot be counted with"},
 		{"a time beyond counting", append1(`"t":1e300`), "time that can be counted with"},
 		{"a text for a number", append1(`"args":["7"]`), "args that cannot be counted with"},

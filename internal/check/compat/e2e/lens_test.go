@@ -58,8 +58,8 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 		sentence = evaluate[string](t, p, `$("[data-finding=no-bookmarks] .finding")?.textContent ?? ""`)
 		return sentence != "", sentence
 	})
-	want :=
-		"because its watches ask for no bookmarks: while nothing of its own changes, the version it knows grows too old."
+	want := "because its watches ask for no bookmarks: while nothing of its own changes, the version it knows grows " +
+		"too old."
 	if !strings.HasPrefix(sentence, "relister relists pods with app=quiet after every 410 (") ||
 		!strings.HasSuffix(sentence, want) || strings.Count(sentence, ".") != 1 {
 		t.Errorf("got %q", sentence)

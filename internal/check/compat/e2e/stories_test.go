@@ -21,7 +21,8 @@ type told struct {
 	Recorded []struct{ From, To, Behind uint64 }
 }
 
-// quiet starts a program that replays nothing, so that no record comes beside those of stories, and returns the stories.
+// quiet starts a program that replays nothing, so that no record comes beside those of stories, and returns the
+// stories.
 func quiet(t *testing.T) (v *viz, all []told) {
 	t.Helper()
 	nothing := []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Text: "nothing"}}

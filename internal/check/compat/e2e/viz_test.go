@@ -51,8 +51,8 @@ func create(t testing.TB, k *program.Kubectl, manifest string) {
 func (v *viz) createPod(t testing.TB, name string) {
 	t.Helper()
 	client := &http.Client{Timeout: patience}
-	body := fmt.Sprintf(
-		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"example.test/c:1"}]}}`, name)
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[`+
+		`{"name":"c","image":"example.test/c:1"}]}}`, name)
 	response, err := client.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
