@@ -46,7 +46,8 @@ func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
 	out := bufio.NewWriter(w)
 	event := func(kind string, i, rv int, annotations string) {
 		fmt.Fprintf(out, `{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",`+
-			`"metadata":{"name":"pod-%06d","namespace":"ns-%d","uid":"%032d","resourceVersion":"%d",`, kind, i, i%100, i, rv)
+			`"metadata":{"name":"pod-%06d","namespace":"ns-%d","uid":"%032d","resourceVersion":"%d",`,
+			kind, i, i%100, i, rv)
 		fmt.Fprintf(out, `"labels":{"app":"app-%d","pod-template-hash":"%010d"},"annotations":{%s},`+
 			`"managedFields":[{"manager":%q}]}}}`+"\n", i%1000, i, annotations, strings.Repeat("m", 600))
 	}

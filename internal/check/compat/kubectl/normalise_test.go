@@ -17,7 +17,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}`), "TIME"}, // diff -u
 	{
 		regexp.MustCompile(
-			`(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d\d:\d\d:\d\d [+-]\d{4}`), "TIME"},
+			`(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-S][a-z][a-z] \d{4} \d\d:\d\d:\d\d [+-]\d{4}`), "TIME"},
 	{regexp.MustCompile(`("?resourceVersion"?: ?)"\d+"`), `$1"RV"`},
 	{regexp.MustCompile(`\S*[/\\](LIVE|MERGED)-\d+[/\\]`), "$1/"},
 	{regexp.MustCompile(`\bgenerated-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "generated-XXXXX"},

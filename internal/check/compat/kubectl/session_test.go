@@ -120,7 +120,7 @@ type watch struct {
 //
 //	viz FLAGS                    start the program
 //	[EDIT=old/new] kubectl ARGS  run to the end; with "| head N" only the first lines count
-//	set NAME kubectl ARGS        what is printed stands for $NAME from now on, in commands and files; "set NOW" is the time
+//	set NAME kubectl ARGS        what is printed stands for $NAME from now on, in commands and files; NOW is the time
 //	watch W kubectl ARGS         start, and wait until the server has answered a watch
 //	until W TEXT                 what W prints, up to a line with TEXT
 //	stop W                       end it; what it has printed since

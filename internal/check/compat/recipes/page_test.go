@@ -167,7 +167,9 @@ func TestAnOutputMatchesUpToWhatIsLeftOpen(t *testing.T) {
 }
 
 func TestAProgramIsOnlyLookedAtIfNoCommandFollows(t *testing.T) {
-	const text = "```console\n$ go run ./cmd/viz -a\n```\n\n```console\n$ go run ./cmd/viz -b\n$ go run ./cmd/viz -sleeper http://127.0.0.1:8080\n```\n\n```console\n$ go run ./cmd/viz -c\nlistening on …\n```\n\n```console\n$ go run ./cmd/viz -d\n```\n"
+	const text = "```console\n$ go run ./cmd/viz -a\n```\n\n" +
+		"```console\n$ go run ./cmd/viz -b\n$ go run ./cmd/viz -sleeper http://127.0.0.1:8080\n```\n\n" +
+		"```console\n$ go run ./cmd/viz -c\nlistening on …\n```\n\n```console\n$ go run ./cmd/viz -d\n```\n"
 	p := parsePage(t, "x.md", text)
 	p.looksOnly()
 	for i, want := range []bool{true, false, false, true} {

@@ -216,9 +216,9 @@ func (e *editor) arguments(config map[string]any) json.RawMessage {
 // createPod creates the pod a, in a goroutine: the answer comes when the program has been let go.
 func (e *editor) createPod(url string) {
 	go func() {
-		response, err := http.Post(url+"/api/v1/namespaces/default/pods", "application/json",
-			strings.NewReader(
-				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"nginx"}]}}`))
+		const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[` +
+			`{"name":"c","image":"nginx"}]}}`
+		response, err := http.Post(url+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(pod))
 		if err != nil {
 			e.created <- 0
 			return

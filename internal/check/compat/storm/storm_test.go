@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	lasts = flag.Duration("storm", 25*time.Second, "how long the storm lasts, 1s to 1h; what follows takes half a minute")
+	lasts = flag.Duration("storm", 25*time.Second, "how long the storm lasts, 1s to 1h; half a minute follows")
 	seed  = flag.Uint64("seed", 0, "seed of all faults; 0: a new one, which is printed")
 )
 
