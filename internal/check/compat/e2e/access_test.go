@@ -237,7 +237,7 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	const mode = `document.body.dataset.mode`
 	p.press(t, "?")
 	listed := evaluate[[]string](t, p, `$$("#keys-dialog[open] kbd").map((el) => el.textContent)`)
-	const keys = "Space . , > < ] [ N P Home End + - 1 Esc F C M D W X R B V L E S / A T ? → ←"
+	const keys = "Space . , > < ] [ N P Home End + - 1 Esc F C M D W X R B V E S / A T ? → ←"
 	for key := range strings.FieldsSeq(keys) {
 		if !slices.Contains(listed, key) {
 			t.Errorf("the list of keys lacks %s: %q", key, listed)
