@@ -56,7 +56,8 @@ var closeChromium = func() error { return nil }
 // waits for itself.
 var (
 	seats  = make(chan bool, 2)
-	seated sync.Map // by the name of the test
+	seated sync.Map   // by the name of the test
+	frames sync.Mutex // held by who wants all seats, before it sits
 )
 
 // sit waits for a seat, and gives it back when t ends.
@@ -70,6 +71,22 @@ func sit(t testing.TB) {
 	t.Cleanup(func() {
 		seated.Delete(name)
 		<-seats
+	})
+}
+
+// alone waits until no other page is open, and keeps others away until t ends: for what looks at every frame.
+func alone(t testing.TB) {
+	frames.Lock()
+	t.Cleanup(frames.Unlock)
+	for range cap(seats) {
+		seats <- true
+	}
+	seated.Store(t.Name(), true)
+	t.Cleanup(func() {
+		seated.Delete(t.Name())
+		for range cap(seats) {
+			<-seats
+		}
 	})
 }
 

@@ -89,6 +89,7 @@ func (s travel) judge(t *testing.T, where string) {
 // seen.
 func TestOneChangeTravels(t *testing.T) {
 	t.Parallel()
+	alone(t)
 	v, p := still(t)
 	for range 3 {
 		post(t, v.URL+"/viz/watchers", map[string]any{"resource": "pods"})
