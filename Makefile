@@ -62,6 +62,8 @@ full: test storm scale cross tab ## what CI runs, and what is too long for it: s
 	FULL=1 $(GO) test -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
 	$(GO) test -tags full ./cmd/bag -count=1 -timeout 3h -v
+	GOOS=js GOARCH=wasm $(GO) vet -modfile=bin/tab/go.mod -tags grpcnotrace ./cmd/tab
+	$(GO) test -tags full ./cmd/tab -count=1
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h
 	cd internal/check/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
 	cd internal/check/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s

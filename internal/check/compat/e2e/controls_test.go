@@ -37,7 +37,8 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	v := startViz(t, "-replay", "../../../observe/takes/slow"+takes.Suffix)
 	s := &shown{page: openPage(t, v.URL), before: before, records: records}
 	p := s.page
-	p.until(t, `document.body.dataset.mode === "replay" && window.listwatch?.player.head === %d && listwatch.state.seq > %d &&
+	p.until(t, `document.body.dataset.mode === "replay" && window.listwatch?.player.head === %d &&
+		listwatch.state.seq > %d &&
 		listwatch.state.seq < %[1]d`, s.last(), before.Seq) // it plays
 	p.run(t, `await listwatch.player.tape.load(%d, %d)`, before.Seq+1, s.last()+1)
 	t.Run("record by record", s.stepsByRecord)
