@@ -64,7 +64,7 @@ func Write(dir string, program http.Handler) (files, size int, err error) {
 
 // gather fills in every file.
 func (s *site) gather() error {
-	for _, take := range slices.Concat(takes.All, takes.Stories) {
+	for _, take := range slices.Concat(takes.All, takes.Stories, takes.Broken) {
 		s.addPacked("takes/"+take.Name, take.File())
 	}
 	if err := s.addAll(s.points, s.stories, s.leaves); err != nil {
