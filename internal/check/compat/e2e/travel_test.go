@@ -30,13 +30,11 @@ const travelling = `((lasts) => new Promise((done) => {
 		const of = p.moving[0] && p.moving[0].key + " " + p.moving[0].rv;
 		const known = of && p.moving[0].rv !== "0" && player.mode !== "frozen" &&
 			player.tape.between(p.cursor - 40, p.cursor + 1).some((r) => listwatch.stage.here(r) && change(r) === of);
-		const told = change(player.tape.get(p.banner.seq));
-		if (known && told !== of) say("the sentence is not of " + of + ": " + p.banner.text);
+		if (known && change(player.tape.get(p.banner.seq)) !== of) say("the sentence is not of " + of + ": " + p.banner.text);
 		const marked = document.querySelector("#records [aria-current]");
-		const row = Number(marked?.dataset.seq ?? p.banner.seq);
-		if (row !== p.banner.seq) say("the table marks " + row + ", the sentence is of " + p.banner.seq);
-		const begins = p.said.words.startsWith(p.said.row.replace("…", ""));
-		if (p.said.words && !begins) say("the number is another record's: " + p.said.words);
+		if (marked && Number(marked.dataset.seq) !== p.banner.seq) say("the table marks " + marked.dataset.seq + ", the sentence is of " + p.banner.seq);
+		if (p.said.words && !p.said.words.startsWith(p.said.row.replace("…",
+			""))) say("the number is another record's: " + p.said.words);
 		for (const m of p.moving) {
 			moved++;
 			if (m.departs ? m.seq > p.cursor : m.seq <= p.cursor) say("record " + m.seq + " does not fit its token");
