@@ -47,8 +47,7 @@ const untouchable = `$$("button, select, a.button, a.main, .bar a")
 	.map(([el, box]) => (el.id || el.className ||
 		el.textContent) + " is " + Math.round(box.width) + " by " + Math.round(box.height))`
 
-// tap touches a control where it stands. A finger may scroll the card that it lies in; then it must be in sight, and not
-// below anything else.
+// tap touches a control where it stands, which must be in sight, and not below anything else.
 func (p *page) tap(t *testing.T, selector string) {
 	t.Helper()
 	found := evaluate[struct {
@@ -56,7 +55,6 @@ func (p *page) tap(t *testing.T, selector string) {
 		Over string
 	}](t, p, fmt.Sprintf(`(() => {
 		const el = $(%q);
-		el.scrollIntoView({ block: "nearest" });
 		const box = el.getBoundingClientRect();
 		const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
 		const top = document.elementFromPoint(x, y);
