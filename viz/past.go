@@ -153,16 +153,6 @@ func (u *UI) recordsOf(q recordsQuery) (body []byte, next uint64, err error) {
 	return append(body, ']'), next, nil
 }
 
-// recordsWanted returns what the log holds of an object, oldest first.
-func (u *UI) recordsWanted(want wanted) (records []probe.Record) {
-	for r := range u.config.Log.Between(u.config.Log.Oldest()-1, u.config.Log.Last()) {
-		if want.matches(r) {
-			records = append(records, *r)
-		}
-	}
-	return records
-}
-
 // serveTold answers GET /viz/told?resource=&key=&rv=&point=&subject= with what the records say that match, a sentence a
 // line: for a terminal.
 func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
@@ -179,8 +169,11 @@ func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
 		}
 		return r
 	}
-	for _, record := range u.recordsWanted(want) {
-		fmt.Fprintln(w, strings.Map(harmless, record.Sentence())) // the peer may have gone
+	log := u.config.Log
+	for record := range log.Between(log.Oldest()-1, log.Last()) {
+		if want.matches(record) {
+			fmt.Fprintln(w, strings.Map(harmless, record.Sentence())) // the peer may have gone
+		}
 	}
 }
 
