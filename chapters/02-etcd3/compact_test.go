@@ -49,8 +49,7 @@ func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
 			t.Errorf("after two: oldest %d, compacted %d, want 3", got, c.CompactRevision())
 		}
 		time.Sleep(DefaultCompactInterval) // writes 6
-		got := oldest(t, client)
-		assert.Equal(t, got, 5, "after three: oldest %d, want 5", got)
+		assert.Equal(t, oldest(t, client), 5, "after three: oldest")
 		cancel()
 		group.Wait()
 	})

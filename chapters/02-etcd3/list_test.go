@@ -287,15 +287,3 @@ func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
 	}
 	assert.True(t, s.GetList(t.Context(), prefix, everything(), &corev1.Pod{}) != nil, "into a pod: got no error")
 }
-
-func TestCompactionOfARealEtcdExpiresReadsOfThePast(t *testing.T) {
-	client := newEtcd(t)
-	s := newStore(t, client, nil)
-	create(t, s, pod("a", ""))
-	relabel(t, s, "a", "x")
-	require.NoError(t, client.CompactHistory(t.Context(), 3))
-	opts := everything()
-	opts.ResourceVersion, opts.ResourceVersionMatch = "2", metav1.ResourceVersionMatchExact
-	_, err := list(t, s, opts)
-	wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
-}

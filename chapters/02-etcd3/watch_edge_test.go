@@ -310,8 +310,7 @@ func TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce(t *testing.T) 
 			got = append(got, strings.Fields(line(<-w.ResultChan()))[1])
 		}
 		assert.True(t, slices.IsSorted(got), "got %q, want them in order", got)
-		elapsed := time.Since(begin)
-		assert.Equal(t, elapsed, 10*time.Second, "took %v, want the 10s of the slowest alone", elapsed)
+		assert.Equal(t, time.Since(begin), 10*time.Second, "took")
 	})
 }
 

@@ -239,8 +239,7 @@ func TestWatchTimeoutIsBetweenFiveAndTenMinutes(t *testing.T) {
 			c.MinWatchTimeout = row.floor
 			c.Jitter = func() float64 { return row.jitter }
 		})
-		got := *r.watchTimeoutSeconds()
-		assert.Equal(t, got, row.want, "floor %v, jitter %v: got %d s, want %d", row.floor, row.jitter, got, row.want)
+		assert.Equal(t, *r.watchTimeoutSeconds(), row.want, "floor %v, jitter %v s", row.floor, row.jitter)
 	}
 }
 

@@ -19,8 +19,7 @@ func TestBucketsAreEmptiedWhenTheirTimeHasCome(t *testing.T) {
 			buckets.AddLocked(w)
 		}
 		time.Sleep(59 * time.Second)
-		n := len(buckets.PopExpiredLocked())
-		assert.Equal(t, n, 0, "%d watchers are due early", n)
+		assert.Equal(t, len(buckets.PopExpiredLocked()), 0, "watchers are due early")
 		time.Sleep(time.Second)
 		if n := len(buckets.PopExpiredLocked()); n != 50 || len(buckets.buckets) != 0 {
 			t.Errorf("%d watchers are due, and %d buckets are left", n, len(buckets.buckets))

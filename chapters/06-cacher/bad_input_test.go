@@ -72,6 +72,8 @@ func TestBadInputIsAnsweredWithItsStatus(t *testing.T) {
 		"list, a huge key":                     {key: "/" + huge, want: "ok"},
 		"list, a key of another resource":      {key: "more", want: "400 BadRequest"},
 		"list, a key that climbs":              {key: "/../secrets", want: "400 BadRequest"},
+		"list, an unknown match":               {rv: "1", match: "Nearly", want: "400 BadRequest"},
+		"watch, a key of another resource":     {watch: true, key: "ecurity", want: "400 BadRequest"},
 		"watch, a version that is none":        {watch: true, rv: "x", want: "400 BadRequest"},
 		"watch, a negative version":            {watch: true, rv: "-1", want: "400 BadRequest"},
 		"watch, a huge key":                    {watch: true, rv: "0", key: "/" + huge, want: "ok"},

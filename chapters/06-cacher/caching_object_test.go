@@ -69,8 +69,7 @@ func TestAnEventForOneWatcherKeepsItsEncodingsToo(t *testing.T) {
 			synctest.Wait()
 			encodeAll(t, e, []watch.Interface{w}) // fails for an object that keeps no encodings
 		}
-		got := e.n.Load()
-		assert.Equal(t, got, 3, "encoded %d times, want 3", got)
+		assert.Equal(t, e.n.Load(), 3, "encoded times")
 	})
 }
 

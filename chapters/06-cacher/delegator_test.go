@@ -15,7 +15,6 @@ import (
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -93,68 +92,6 @@ func summary(list *corev1.PodList) string {
 	return text
 }
 
-func TestPagesAreOneListWhateverIsWrittenInBetween(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		for i := range 25 {
-			f.create(fmt.Sprintf("default/p%02d", i), fmt.Sprint("odd=", i%2))
-		}
-		for name, opts := range map[string]storage.ListOptions{"all": everything(""), "selected": selecting("",
-			"odd=1", "")} {
-			opts.Predicate.Limit = 5
-			opts.Predicate.Continue = ""
-			var items []string
-			var version string
-			for {
-				page := &corev1.PodList{}
-				require.NoError(t, f.store.GetList(f.ctx, prefix, opts, page))
-				if version == "" {
-					version = page.ResourceVersion
-				}
-				assert.True(t, page.ResourceVersion == version && len(page.Items) <= 5,
-					"%s: a page of %d at %s, want %s", name, len(page.Items), page.ResourceVersion, version)
-				for _, p := range page.Items {
-					items = append(items, p.Name+" "+p.ResourceVersion)
-				}
-				if page.Continue == "" {
-					break
-				}
-				opts.Predicate.Continue = page.Continue
-				f.update("default/p20")
-				f.remove("default/p24")
-				f.create("default/p24")
-			}
-			want := map[string]int{"all": 25, "selected": 12}[name]
-			assert.Equal(t, len(items), want, "%s: %d items, want %d: %v", name, len(items), want, items)
-		}
-	})
-}
-
-func TestAListAtAVersionIsTheStateOfThatVersion(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		then := map[string]string{}
-		for i := range 40 {
-			id := fmt.Sprintf("default/%c", 'a'+i%5)
-			switch {
-			case i < 5:
-				f.create(id)
-			case i%7 == 0:
-				f.remove(id)
-				f.create(id)
-			default:
-				f.update(id)
-			}
-			synctest.Wait()
-			items, rv := f.list("", everything("0"))
-			then[rv] = strings.Join(items, ", ")
-		}
-		for rv, want := range then {
-			items, at := f.list("", exactly(rv))
-			assert.Equal(t, at, rv, "labelled %s, want %s", at, rv)
-			f.is("at "+rv, items, want)
-		}
-	})
-}
-
 func TestAQuietResourceIsReadConsistentlyAfterOneProgressRequest(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		f.create("default/a")
@@ -180,41 +117,6 @@ func TestAConsistentListThatTheCacheCannotServeIsServedByTheStorage(t *testing.T
 		f.is("items", items, "default/a 2")
 		if rv != "3" || f.raw.lists() != before+1 || time.Since(start) != 3*time.Second {
 			t.Errorf("at %s after %v, %d lists", rv, time.Since(start), f.raw.lists()-before)
-		}
-	})
-}
-
-func TestAListOfTheFutureIsTooLarge(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		atLeast := everything("100")
-		atLeast.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
-		for name, opts := range map[string]storage.ListOptions{"at least": everything("100"), "said so": atLeast,
-			"exact": exactly("100")} {
-			err := f.store.GetList(f.ctx, prefix, opts, newPodList())
-			if !apierrors.IsTimeout(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-				t.Errorf("%s: got %v", name, err)
-			}
-		}
-	})
-}
-
-func TestBadListsAreRefused(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		unknown := everything("1")
-		unknown.ResourceVersionMatch = "Nearly"
-		foreign := must(storage.EncodeContinue("/registry/pods/default/a", "/registry/", 3))
-		for name, c := range map[string]struct {
-			key  string
-			opts storage.ListOptions
-		}{
-			"version":           {prefix, everything("x")},
-			"match":             {prefix, unknown},
-			"token":             {prefix, paged(everything(""), 1, "garbage")},
-			"token and version": {prefix, paged(everything("5"), 1, foreign)},
-			"key":               {"/registry/nodes", everything("")},
-		} {
-			err := f.store.GetList(f.ctx, c.key, c.opts, newPodList())
-			assert.Fails(t, err, apierrors.IsBadRequest, name)
 		}
 	})
 }

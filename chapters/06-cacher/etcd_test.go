@@ -203,21 +203,6 @@ func TestACompactionWhileTheCacheLagsEndsEveryWatch(t *testing.T) {
 	}
 }
 
-// A break that etcd remembers costs no client anything.
-func TestABreakWithoutACompactionEndsNoWatch(t *testing.T) {
-	e := startOnEtcd(t, etcd3.WatcherEtcd3, clock.RealClock{})
-	w := e.begin("", everything("1"))
-	a := e.put(pod("default/a"))
-	e.wants(w, fmt.Sprintf("ADDED default/a %d", a))
-	restore := e.line.interrupt()
-	b := e.put(pod("default/b"))
-	c := e.put(pod("default/a", "app=x"))
-	restore()
-	e.wants(w, fmt.Sprintf("ADDED default/b %d", b), fmt.Sprintf("MODIFIED default/a %d", c))
-	assert.Equal(t, e.Snapshot().Generation, 1, "generation")
-	w.Stop()
-}
-
 func TestAnUndecodableValueStopsTheCacheUntilItIsGone(t *testing.T) {
 	clk := worldclock.New(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -50,6 +50,7 @@ type fixture struct {
 	log   *probe.Log
 
 	compaction compacted
+	watches    []watch.Interface // that run stops
 }
 
 // run calls f in a bubble, with a cacher that is ready, and checks that nothing is left of it afterwards.
@@ -67,6 +68,9 @@ func run(t *testing.T, change func(*Config), f func(*fixture)) {
 		require.NoError(t, fix.Wait(ctx))
 		synctest.Wait()
 		f(fix)
+		for _, w := range fix.watches {
+			w.Stop()
+		}
 		cancel()
 		<-ended
 	})
@@ -291,11 +295,12 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// watch begins a watch of key, relative to the prefix.
+// watch begins a watch of key, relative to the prefix. It ends with the test.
 func (f *fixture) watch(key string, opts storage.ListOptions) watch.Interface {
 	f.t.Helper()
 	w, err := f.store.Watch(f.ctx, prefix+key, opts)
 	require.NoError(f.t, err, "watch %s", key)
+	f.watches = append(f.watches, w)
 	return w
 }
 

@@ -62,7 +62,6 @@ func TestLosingTheHistoryEndsEveryWatchAndBeginsAnotherGeneration(t *testing.T) 
 		again := f.watch("", everything("3"))
 		f.create("default/c")
 		f.is("resuming from the list", seen(again), "ADDED default/c 4")
-		again.Stop()
 	})
 }
 
@@ -74,7 +73,6 @@ func TestAShortLossOfTheLeaderEndsNoWatch(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		f.is("watch", seen(w), "ADDED default/b 3")
 		assert.Equal(t, f.Snapshot().Generation, 1, "generation")
-		w.Stop()
 	})
 }
 
@@ -93,8 +91,7 @@ func TestAWatchThatMeetsANewGenerationEndsAtOnce(t *testing.T) {
 				req.watcher = f.newWatcher(f.ctx, req)
 				interrupt(f)
 				f.is("watch", seen(f.startWatch(f.ctx, req)), "closed")
-				n := len(f.Snapshot().Watchers)
-				assert.Equal(t, n, 0, "%d watchers registered", n)
+				assert.Equal(t, len(f.Snapshot().Watchers), 0, "watchers registered")
 			})
 		})
 	}
@@ -153,7 +150,6 @@ func TestTheCacheMayBeFilledByAListInsteadOfAStream(t *testing.T) {
 		w := f.watch("", everything(f.create("default/a")))
 		f.create("default/b")
 		f.is("watch", seen(w), "ADDED default/b 3")
-		w.Stop()
 	})
 }
 

@@ -124,59 +124,6 @@ func TestCreateSaysWhenWhatIsInTheWayIsGoing(t *testing.T) {
 	assert.True(t, strings.HasPrefix(status.Message, "object is being deleted"), "message: got %q", status.Message)
 }
 
-func TestInvalidPodsAreRefusedWithTheirFields(t *testing.T) {
-	container := func(edit func(*corev1.Container)) func(*corev1.Pod) {
-		return func(p *corev1.Pod) { edit(&p.Spec.Containers[0]) }
-	}
-	for name, c := range map[string]struct {
-		edit  func(*corev1.Pod)
-		field string
-		cause metav1.CauseType
-	}{
-		"name": {func(p *corev1.Pod) { p.Name = "A" }, "metadata.name", metav1.CauseTypeFieldValueInvalid},
-		"label": {func(p *corev1.Pod) { p.Labels = map[string]string{"a b": "c"} }, "metadata.labels",
-			metav1.CauseTypeFieldValueInvalid},
-		"no containers": {func(p *corev1.Pod) { p.Spec.Containers = nil }, "spec.containers",
-			metav1.CauseTypeFieldValueRequired},
-		"container name": {container(func(c *corev1.Container) { c.Name = "" }), "spec.containers[0].name",
-			metav1.CauseTypeFieldValueRequired},
-		"same name twice": {func(p *corev1.Pod) {
-			p.Spec.Containers = append(p.Spec.Containers,
-				p.Spec.Containers[0])
-		}, "spec.containers[1].name", metav1.CauseTypeFieldValueDuplicate},
-		"no image": {container(func(c *corev1.Container) { c.Image = "" }), "spec.containers[0].image",
-			metav1.CauseTypeFieldValueRequired},
-		"restart policy": {func(p *corev1.Pod) { p.Spec.RestartPolicy = "Maybe" }, "spec.restartPolicy",
-			metav1.CauseTypeFieldValueNotSupported},
-		"port": {container(func(c *corev1.Container) {
-			c.Ports = []corev1.ContainerPort{
-				{ContainerPort: 70000}}
-		}), "spec.containers[0].ports[0].containerPort", metav1.CauseTypeFieldValueInvalid},
-		"grace period": {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = seconds(-5) },
-			"spec.terminationGracePeriodSeconds", metav1.CauseTypeFieldValueInvalid},
-		"node name": {func(p *corev1.Pod) { p.Spec.NodeName = "N 1" }, "spec.nodeName",
-			metav1.CauseTypeFieldValueInvalid},
-		"unknown volume": {container(func(c *corev1.Container) {
-			c.VolumeMounts = []corev1.VolumeMount{{Name: "v",
-				MountPath: "/"}}
-		}), "spec.containers[0].volumeMounts[0].name", metav1.CauseTypeFieldValueNotFound},
-		"request of limit": {container(tooMuch), "spec.containers[0].resources.requests",
-			metav1.CauseTypeFieldValueInvalid},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			_, err := w.pods.Pod.Create(t.Context(), "default", pod("a", c.edit), &metav1.CreateOptions{})
-			status := wantStatus(t, err, 422, metav1.StatusReasonInvalid)
-			for _, cause := range status.Details.Causes {
-				if cause.Field == c.field && cause.Type == c.cause {
-					return
-				}
-			}
-			t.Errorf("causes: got %+v, want %s at %s", status.Details.Causes, c.cause, c.field)
-		})
-	}
-}
-
 func tooMuch(c *corev1.Container) {
 	c.Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
 	c.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}

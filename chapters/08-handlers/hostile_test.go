@@ -179,8 +179,7 @@ func TestASlowClientIsCutOffAndMissesNothing(t *testing.T) {
 			version = last
 		}
 		for i := range pods {
-			times := seen[fmt.Sprint("p", i)]
-			assert.Equal(t, times, 1, "p%d was seen %d times", i, times)
+			assert.Equal(t, seen[fmt.Sprint("p", i)], 1, "p%d was seen times", i)
 		}
 	})
 }

@@ -194,22 +194,6 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 	}
 }
 
-func TestLargeAnswersAreCompressedForThoseWhoAsk(t *testing.T) {
-	a := newAPI(t)
-	big := strings.Replace(podA, `"labels"`, `"annotations":{"k":"`+strings.Repeat("x", 200<<10)+`"},"labels"`, 1)
-	a.create(big)
-	plain := a.do("GET", podsPath, "")
-	small := a.do("GET", podsPath, "", "Accept-Encoding", "gzip, deflate")
-	if plain.Header().Get("Content-Encoding") != "" || small.Header().Get("Content-Encoding") != "gzip" ||
-		small.Body.Len() > plain.Body.Len()/10 {
-		t.Errorf("got %q %d bytes and %q %d bytes", plain.Header(), plain.Body.Len(), small.Header(), small.Body.Len())
-	}
-	if refused := a.do("GET", podsPath, "", "Accept-Encoding", "gzip;q=0"); refused.Header().
-		Get("Content-Encoding") != "" {
-		t.Error("compressed although refused")
-	}
-}
-
 func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	a := newAPI(t)
 	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes", "/api/v1/pods/a",

@@ -178,8 +178,7 @@ func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
 		}
 		group.Wait()
 		first := <-streams
-		got := strings.Count(first, "\n")
-		assert.Equal(t, got, events, "got %d events, want %d", got, events)
+		assert.Equal(t, strings.Count(first, "\n"), events, "events")
 		for range watchers - 1 {
 			assert.Equal(t, <-streams, first, "two watchers saw different streams")
 		}

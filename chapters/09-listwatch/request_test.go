@@ -319,8 +319,7 @@ func TestRefusedConnectionIsNotRetried(t *testing.T) {
 			err := do(t.Context(), c, verb)
 			assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "%s: got %v, want connection refused", verb, err)
 		}
-		elapsed := time.Since(start)
-		assert.Equal(t, elapsed, 0, "it took %v, want no time", elapsed)
+		assert.Equal(t, time.Since(start), 0, "it took")
 	})
 }
 
@@ -333,8 +332,7 @@ func TestCancelEndsAWaitBetweenAttempts(t *testing.T) {
 			start := time.Now()
 			err := do(ctx, s.rest(nil), verb)
 			assert.True(t, errors.Is(err, context.Canceled), "%s: got %v, want context.Canceled", verb, err)
-			elapsed := time.Since(start)
-			assert.Equal(t, elapsed, time.Second, "%s: it took %v, want 1s", verb, elapsed)
+			assert.Equal(t, time.Since(start), time.Second, "%s: it took", verb)
 		}
 	})
 }
@@ -380,8 +378,7 @@ func TestCancelledWaitGivesItsTokenBack(t *testing.T) {
 		assert.True(t, errors.Is(err, context.Canceled), "got %v, want context.Canceled", err)
 		start := time.Now()
 		require.NoError(t, b.Wait(t.Context()))
-		waited := time.Since(start)
-		assert.Equal(t, waited, 500*time.Millisecond, "the next waited %v, want 500ms", waited)
+		assert.Equal(t, time.Since(start), 500*time.Millisecond, "the next waited")
 	})
 }
 

@@ -118,8 +118,7 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 				}
 				q := s.make(c)
 				tc.script(q)
-				got := q.Snapshot().Len
-				assert.Equal(t, got, len(want), "%d deltas wait, want %d", got, len(want))
+				assert.Equal(t, q.Snapshot().Len, len(want), "deltas wait")
 				drain(q, c, true)
 				assert.NoDiff(t, c.take(), want)
 			})
@@ -210,8 +209,7 @@ func TestSyncedAfterAnEmptyList(t *testing.T) {
 func TestWhatWasTakenBeforeTheFirstListIsNoPartOfIt(t *testing.T) {
 	q := newAtomic()
 	q.Bookmark("1")
-	err := q.Pop(func(Deltas, bool) error { return q.Replace([]any{pod("a", 2)}, "2") })
-	require.NoError(t, err)
+	require.NoError(t, q.Pop(func(Deltas, bool) error { return q.Replace([]any{pod("a", 2)}, "2") }))
 	assert.False(t, q.HasSynced(), "synced while the first list waits")
 	q.Pop(newConsumer().process)
 	assert.True(t, q.HasSynced(), "not synced after the first list was processed")
@@ -272,8 +270,7 @@ func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
 				}
 				q.Add(pod("a", 1))
 				assert.Equal(t, <-popped, boom)
-				got := q.Snapshot().Len
-				assert.Equal(t, got, 0, "%d wait: what failed is not put back", got)
+				assert.Equal(t, q.Snapshot().Len, 0, "wait: what failed is not put back")
 			})
 		})
 	}
@@ -487,8 +484,7 @@ func TestAnObjectWithoutKeyIsRefused(t *testing.T) {
 			if !s.atomic && !errors.As(q.Replace([]any{3}, "1"), &keyError) {
 				t.Error("Replace: want a KeyError")
 			}
-			got := q.Snapshot().Len
-			assert.Equal(t, got, 0, "%d wait", got)
+			assert.Equal(t, q.Snapshot().Len, 0, "wait")
 		})
 	}
 }

@@ -139,8 +139,7 @@ func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
 			p.OnAdd(pod(strconv.Itoa(i), i+1), false)
 		}
 		synctest.Wait()
-		got := len(fast.got())
-		require.Equal(t, got, 100, "the fast handler was told %d times, want 100", got)
+		require.Equal(t, len(fast.got()), 100, "the fast handler was told times")
 		for _, at := range fast.at {
 			if !at.Equal(began) {
 				t.Fatalf("told after %v", at.Sub(began))
@@ -178,8 +177,7 @@ func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
 		pending(1025, 2048)
 		close(r.block)
 		pending(0, 2048)
-		got := len(r.got())
-		assert.Equal(t, got, 1027, "told %d, want 1027", got)
+		assert.Equal(t, len(r.got()), 1027, "told")
 		p.Stop()
 	})
 }
@@ -328,8 +326,7 @@ func TestRemovedListenerIsToldNoMoreAndEnds(t *testing.T) {
 		<-registration.ShutdownChan()
 		want(t, goes, "+a@1")
 		want(t, stays, "+a@1", "+b@2")
-		got := len(p.Snapshot())
-		assert.Equal(t, got, 1, "%d listeners, want 1", got)
+		assert.Equal(t, len(p.Snapshot()), 1, "listeners")
 	})
 }
 
@@ -435,8 +432,7 @@ func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		p.Stop()
-		got := time.Since(began)
-		assert.Equal(t, got, time.Minute, "Stop took %v, want the minute of the running handler", got)
+		assert.Equal(t, time.Since(began), time.Minute, "Stop took")
 		if got := r.got(); len(got) != 1 {
 			t.Errorf("told %v, want only the first", got)
 		}
@@ -449,8 +445,7 @@ func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
 func TestNames(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		for _, tc := range []struct{ name, want string }{{"", "l1"}, {"audit", "audit"}, {"", "l2"}} {
-			got := add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).ID()
-			assert.Equal(t, got, tc.want, "%q became %q, want %q", tc.name, got, tc.want)
+			assert.Equal(t, add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).ID(), tc.want, "%q became", tc.name)
 		}
 		if _, err := p.AddListener(&recorder{}, ListenerOptions{Name: "audit",
 			UpstreamHasSynced: syncedUpstream()}); err == nil {

@@ -135,8 +135,7 @@ func (b *bench) stored() map[string]string {
 func wantCalls(t *testing.T, r *recorder, want ...string) {
 	t.Helper()
 	synctest.Wait()
-	diff := cmp.Diff(want, r.take(), cmpopts.EquateEmpty())
-	assert.Equal(t, diff, "", "handler calls (-want +got):\n")
+	assert.Equal(t, cmp.Diff(want, r.take(), cmpopts.EquateEmpty()), "", "handler calls (-want +got):\n")
 }
 
 // variants runs test in a bubble for both queues and both ways to a first list.
@@ -190,8 +189,7 @@ func TestHandlerIsToldInitialStateThenEveryChange(t *testing.T) {
 		b.server.delete("b")
 		wantCalls(t, r, "~a@1>3", "+c@4", "-b@5")
 		assert.Equal(t, cmp.Diff(b.server.state(), b.stored()), "")
-		got := b.LastSyncResourceVersion()
-		assert.Equal(t, got, "5", "LastSyncResourceVersion %q, want 5", got)
+		assert.Equal(t, b.LastSyncResourceVersion(), "5", "LastSyncResourceVersion")
 	})
 }
 
@@ -292,8 +290,7 @@ func TestResyncShowsEverythingAgainToThoseWhoAskedAndNeverAsksTheServer(t *testi
 			r     *recorder
 			times int
 		}{{"every minute", asked, 1}, {"every 15 s", quarter, 4}, {"never", never, 0}} {
-			got := len(tc.r.take())
-			assert.Equal(t, got, 2*tc.times, "%s: %d calls for two pods, want %d", tc.who, got, 2*tc.times)
+			assert.Equal(t, len(tc.r.take()), 2*tc.times, "%s calls for two pods", tc.who)
 		}
 		if l, w := b.server.counts(); l != lists || w != watches {
 			t.Errorf("the server was asked: %d lists, %d watches more", l-lists, w-watches)
@@ -633,8 +630,7 @@ func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 				errBroken
 		}})
 		b.run()
-		got := b.Snapshot().ProcessErrors
-		assert.Equal(t, got, 1, "%d errors, want the list that has no keys", got)
+		assert.Equal(t, b.Snapshot().ProcessErrors, 1, "errors")
 		b.end()
 	})
 }
@@ -669,8 +665,7 @@ func TestMutationDetectorRuns(t *testing.T) {
 		b.run()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		got := len(b.detector.watched)
-		assert.Equal(t, got, 2, "%d watched, want 2", got)
+		assert.Equal(t, len(b.detector.watched), 2, "watched")
 		b.end()
 	}, func(cfg *Config) { cfg.DetectMutations = true })
 }

@@ -55,8 +55,7 @@ func TestTheNextStepFollowsFromWhatThePodSays(t *testing.T) {
 		}, stop},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := nextStep(testPod("a", c.change))
-			assert.Equal(t, got, c.want, "next step %q, want %q", got, c.want)
+			assert.Equal(t, nextStep(testPod("a", c.change)), c.want, "next step")
 		})
 	}
 }
@@ -68,8 +67,7 @@ func TestAPodStopsWithinItsGracePeriod(t *testing.T) {
 		want  time.Duration
 	}{{30, 5 * time.Second}, {2, 2 * time.Second}, {0, 0}} {
 		pod := testPod("a", func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = &c.grace })
-		got := k.takes(stop, pod)
-		assert.Equal(t, got, c.want, "with %d s of grace stopping takes %v, want %v", c.grace, got, c.want)
+		assert.Equal(t, k.takes(stop, pod), c.want, "with %d s of grace stopping takes", c.grace)
 	}
 }
 

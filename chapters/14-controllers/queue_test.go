@@ -51,8 +51,7 @@ func TestManyAddsBeforeAGetAreOneGet(t *testing.T) {
 		}
 		mustGet(t, q, "default/a")
 		q.Done("default/a")
-		got := q.Len()
-		assert.Equal(t, got, 0, "%d keys left, want 0", got)
+		assert.Equal(t, q.Len(), 0, "keys left")
 	})
 }
 
@@ -89,8 +88,7 @@ func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
 		q.Done("a")
 		mustGet(t, q, "a")
 		q.Done("a")
-		got := q.Len()
-		assert.Equal(t, got, 0, "%d keys left, want 0", got)
+		assert.Equal(t, q.Len(), 0, "keys left")
 	})
 }
 
@@ -166,8 +164,7 @@ func TestAddAfterAddsWhenTheDelayHasRunOut(t *testing.T) {
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()
 		require.Equal(t, q.Len(), 0, "added before its time")
-		got := q.Snapshot().Waiting
-		assert.Equal(t, got, 1, "%d keys wait, want 1", got)
+		assert.Equal(t, q.Snapshot().Waiting, 1, "keys wait")
 		time.Sleep(1)
 		synctest.Wait()
 		mustGet(t, q, "a")
@@ -186,8 +183,7 @@ func TestTheEarlierOfTwoDelaysCountsAndFiresOnce(t *testing.T) {
 				q.Done("a")
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
-				got := q.Len()
-				assert.Equal(t, got, 0, "fired %d more times, want 0", got)
+				assert.Equal(t, q.Len(), 0, "fired more times")
 			})
 		})
 	}
@@ -242,14 +238,12 @@ func TestFailuresDoubleTheDelayUntilForgotten(t *testing.T) {
 			q.AddRateLimited("a")
 			key, _ := q.Get()
 			q.Done(key)
-			got := time.Since(start)
-			assert.Equal(t, got, want, "came back after %v, want %v", got, want)
+			assert.Equal(t, time.Since(start), want, "came back after")
 		}
 		for _, want := range []time.Duration{5, 10, 20, 40, 80} {
 			fail(want * time.Millisecond)
 		}
-		got := q.NumRequeues("a")
-		assert.Equal(t, got, 5, "NumRequeues = %d, want 5", got)
+		assert.Equal(t, q.NumRequeues("a"), 5, "NumRequeues =")
 		q.Forget("a")
 		fail(5 * time.Millisecond)
 	})
@@ -275,8 +269,7 @@ func TestTheBucketSlowsDownWhatNoKeyAloneWould(t *testing.T) {
 				"failure %d waits %v, want 5ms: the burst is not spent", i, delay)
 		}
 		want := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond}
-		got := delays[bucketBurst:]
-		assert.EqualSlices(t, got, want, "beyond the burst failures wait %v, want %v", got, want)
+		assert.EqualSlices(t, delays[bucketBurst:], want, "beyond the burst failures wait")
 	})
 }
 
@@ -376,8 +369,7 @@ func TestSuccessEndsTheMemoryOfFailures(t *testing.T) {
 		for _, want := range []time.Duration{0, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond} {
 			process(want)
 		}
-		got := q.NumRequeues("a")
-		assert.Equal(t, got, 0, "%d failures are remembered after a success", got)
+		assert.Equal(t, q.NumRequeues("a"), 0, "failures are remembered after a success")
 		m.failures = 1
 		q.Add("a")
 		process(0)

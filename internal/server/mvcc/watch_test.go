@@ -26,8 +26,7 @@ func TestIdleWatchThatAskedIsToldTheRevision(t *testing.T) {
 		response := <-asked
 		assert.True(t, response.IsProgressNotify() && response.Header.Revision == 2,
 			"got %+v, want progress at 2", response)
-		elapsed := time.Since(begin)
-		assert.Equal(t, elapsed, 10*time.Minute, "after %v, want 10m", elapsed)
+		assert.Equal(t, time.Since(begin), 10*time.Minute, "after")
 		synctest.Wait()
 		select {
 		case response := <-silent:
