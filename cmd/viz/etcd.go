@@ -90,8 +90,8 @@ func conflict(err error) error {
 	return err
 }
 
-// lookAfterEtcd starts what looks after etcd beside a run: what keeps it within its quota and says in the log how it is,
-// and what ends the program when etcd cannot go on.
+// lookAfterEtcd starts what looks after etcd beside a run: what keeps it within its quota and says in the log how it
+// is, and what ends the program when etcd cannot go on.
 func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *machine.Run) {
 	said := &etcdReport{probe: probe.New(run.Log), percent: -1}
 	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, run.Server.Compact, said.hear) })

@@ -140,7 +140,8 @@ func (g *guests) Choose(ctx context.Context, wanted guest.Choice) error {
 		return err
 	}
 	if g.options.record != "" {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, g.options.record, machine.ErrOneRecording)
+		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, g.options.record,
+			machine.ErrOneRecording)
 	}
 	found, err := g.discovery.Find(ctx, wanted.Resources)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package machine is the program that every host of listwatch runs: both halves on an etcd, what is done to them, and the
-// page that shows them, wired once. It knows no socket, no signal, no file and no other process. Those are its host's:
-// cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
+// Package machine is the program that every host of listwatch runs: both halves on an etcd, what is done to them, and
+// the page that shows them, wired once. It knows no socket, no signal, no file and no other process. Those are its
+// host's: cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
 package machine
 
 import (
@@ -221,7 +221,8 @@ func (r *Run) Switch(name, value string) (again func() error, err error) {
 			continue
 		}
 		if values := []string{mode.Today, mode.Before}; !slices.Contains(values, value) {
-			return nil, apierrors.NewBadRequest("-" + name + " " + value + ": want " + mode.Today + " or " + mode.Before)
+			return nil, apierrors.NewBadRequest("-" + name + " " + value + ": want " + mode.Today + " or " +
+				mode.Before)
 		}
 		other := r.Options
 		other.Modes = maps.Clone(other.Modes)

@@ -26,8 +26,8 @@ var chapterTries = map[int]struct {
 	4: {takes.LabPrefix + "hole-in-history", []string{
 		"RingAppend", "WatcherAdded", "ResultSent", "WatcherInterval", "FrameWritten"}},
 	5: {takes.LabPrefix + "build-the-table", []string{
-		"WatcherAdded", "WatcherFiltered", "WatcherInterval", "RingAppend", "ResultSent", "FrameWritten", "TxnCommitted",
-		"InputReceived", "WatcherFiltered"}},
+		"WatcherAdded", "WatcherFiltered", "WatcherInterval", "RingAppend", "ResultSent", "FrameWritten",
+		"TxnCommitted", "InputReceived", "WatcherFiltered"}},
 	6: {takes.LabPrefix + "one-slow-all-slow", []string{
 		"ResultBlocked", "DispatchBlocked", "InputBlocked", "DispatchFinished", "DispatchBlocked", "InputBlocked",
 		"DispatchFinished", "DispatchBlocked", "InputBlocked", "DispatchFinished"}},

@@ -27,7 +27,8 @@ type bundler struct {
 func bundle(entry string, read func(path string) ([]byte, error)) (string, error) {
 	b := &bundler{read: read, done: make(map[string]bool)}
 	// A page that is not complete yet says so (static.js).
-	b.out.WriteString("(async () => {\n\"use strict\";\nawait globalThis.listwatchReady;\nconst listwatchModules = {};\n")
+	b.out.WriteString("(async () => {\n\"use strict\";\nawait globalThis.listwatchReady;\n" +
+		"const listwatchModules = {};\n")
 	if err := b.add(entry); err != nil {
 		return "", err
 	}

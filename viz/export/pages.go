@@ -18,8 +18,9 @@ const (
 	// policy lets a page load what lies beside it, and run no script and no style that is written into it. For a page
 	// in a folder not every browser takes its neighbours for 'self'; one from a web server can load no file.
 	// The machine of a tab is WebAssembly, in a Worker that the page makes from a text.
-	policy = "default-src 'none'; script-src 'self' file: 'wasm-unsafe-eval'; worker-src blob:; style-src 'self' file:; img-src 'self' file:; frame-src " +
-		"'self' file:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+	policy = "default-src 'none'; script-src 'self' file: 'wasm-unsafe-eval'; worker-src blob:; " +
+		"style-src 'self' file:; img-src 'self' file:; frame-src 'self' file:; " +
+		"connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
 
 var (

@@ -52,8 +52,8 @@ func (w *world) createAll(t *testing.T, names []string) {
 	}
 }
 
-// settle lets happen what is about to happen. If the world is held while an event reaches a mutex whose holder stands at
-// a gate, the bubble's time stands still: a goroutine that waits for a mutex is not blocked durably.
+// settle lets happen what is about to happen. If the world is held while an event reaches a mutex whose holder stands
+// at a gate, the bubble's time stands still: a goroutine that waits for a mutex is not blocked durably.
 func (w *world) settle() {
 	time.Sleep(time.Minute)
 	synctest.Wait()
