@@ -230,11 +230,11 @@ func (a *answers) list(body io.Reader) ([]byte, error) {
 	if err == nil {
 		err = expect(decoder, '}')
 	}
-	if err != nil && err != errTooMany {
-		return nil, a.misread(err)
-	}
-	if err != nil {
+	switch {
+	case err == errTooMany:
 		return nil, err
+	case err != nil:
+		return nil, a.misread(err)
 	}
 	return json.Marshal(fields)
 }
@@ -278,21 +278,14 @@ func expect(decoder *json.Decoder, bracket json.Delim) error {
 func slim(object *metav1.PartialObjectMetadata) {
 	full := object.ObjectMeta
 	object.ObjectMeta = metav1.ObjectMeta{
-		Name: cut(full.Name), Namespace: cut(full.Namespace), UID: types.UID(cut(string(full.UID))),
-		ResourceVersion:   cut(full.ResourceVersion),
+		Name: wiretap.Cut(full.Name, maxName), Namespace: wiretap.Cut(full.Namespace, maxName),
+		UID:               types.UID(wiretap.Cut(string(full.UID), maxName)),
+		ResourceVersion:   wiretap.Cut(full.ResourceVersion, maxName),
 		CreationTimestamp: full.CreationTimestamp, DeletionTimestamp: full.DeletionTimestamp,
 	}
 	if end, ok := full.Annotations[metav1.InitialEventsAnnotationKey]; ok && end == "true" {
 		object.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: end} // the reflector waits for it
 	}
-}
-
-// cut returns a name's beginning without the rest of it in memory.
-func cut(name string) string {
-	if len(name) <= maxName {
-		return name
-	}
-	return strings.Clone(name[:maxName])
 }
 
 // decoder reads metadata and Statuses. It leaves of each object what a guest keeps, before the reflector collects it.

@@ -83,9 +83,9 @@ type watchedResource struct {
 	factory  *informer.SharedInformerFactory
 	answers  *answers
 
+	full chan struct{} // closed by stop, when there are too many objects; nothing is sent
+
 	objects atomic.Int64
-	once    sync.Once     // closes full
-	full    chan struct{} // closed when there are too many objects; nothing is sent
 }
 
 var _ processor.ResourceEventHandler = (*watchedResource)(nil)
@@ -106,7 +106,7 @@ func New(config Config) (*Guest, error) {
 func (g *Guest) add(resource Resource) error {
 	w := &watchedResource{resource: resource, full: make(chan struct{})}
 	w.answers = &answers{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace,
-		maxObjects: g.config.MaxObjects, stop: w.stop}
+		maxObjects: g.config.MaxObjects, stop: sync.OnceFunc(func() { close(w.full) })}
 	p := g.config.Probe.Subject("informer")
 	client := listwatch.NewRESTClient(listwatch.Config{
 		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay},
@@ -130,9 +130,6 @@ func (g *Guest) add(resource Resource) error {
 func (g *Guest) narrow(options *metav1.ListOptions) {
 	options.LabelSelector, options.FieldSelector = g.config.Choice.Labels, g.config.Choice.Fields
 }
-
-// stop lets run end the informer.
-func (w *watchedResource) stop() { w.once.Do(func() { close(w.full) }) }
 
 // OnAdd implements [processor.ResourceEventHandler].
 func (w *watchedResource) OnAdd(any, bool) {

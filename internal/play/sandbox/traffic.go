@@ -132,13 +132,10 @@ func (t *traffic) write(ctx context.Context) {
 	n, due := t.next, t.rate > 0
 	t.next = (n + 1) % trafficPods
 	t.mu.Unlock()
-	if due {
-		t.wrote(ctx, t.change(ctx, n))
+	if !due {
+		return
 	}
-}
-
-// wrote counts a write.
-func (t *traffic) wrote(ctx context.Context, err error) {
+	err := t.change(ctx, n)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil {

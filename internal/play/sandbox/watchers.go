@@ -268,8 +268,7 @@ func (each *watcher) open(ctx context.Context) (watch.Interface, error) {
 		options.TimeoutSeconds = &each.options.TimeoutSeconds
 	}
 	if each.options.WatchList && each.resourceVersion == "" {
-		options.SendInitialEvents = new(bool)
-		*options.SendInitialEvents = true
+		options.SendInitialEvents = new(true)
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 		options.AllowWatchBookmarks = true // the state ends in one
 	}

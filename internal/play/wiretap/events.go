@@ -147,7 +147,7 @@ func (e *Event) readProtobuf(frame []byte) {
 	if object.Kind == "Status" {
 		var status metav1.Status
 		if status.Unmarshal(object.Raw) == nil {
-			e.Type, e.Code = cut(read.Type, maxType), int(status.Code)
+			e.Type, e.Code = Cut(read.Type, maxType), int(status.Code)
 		}
 		return
 	}
@@ -158,13 +158,13 @@ func (e *Event) readProtobuf(frame []byte) {
 }
 
 func (e *Event) set(kind, namespace, name, rv string, annotations map[string]string) {
-	e.Type, e.RV, e.Key = cut(kind, maxType), cut(rv, maxVersion), cut(strings.TrimPrefix(namespace+"/"+name, "/"),
+	e.Type, e.RV, e.Key = Cut(kind, maxType), Cut(rv, maxVersion), Cut(strings.TrimPrefix(namespace+"/"+name, "/"),
 		maxKey)
 	e.InitialEnd = kind == "BOOKMARK" && annotations[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// cut returns the beginning of a text, without the rest of it in memory.
-func cut(text string, n int) string {
+// Cut returns the first n bytes of a text, without the rest of it in memory.
+func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
@@ -189,9 +189,9 @@ func ReadHead(head []byte, mediaType, encoding string, list bool) Head {
 	if raw, ok := bytes.CutPrefix(head, []byte(protobufEnvelope)); ok && strings.Contains(mediaType, "protobuf") {
 		meta := field(field(raw, 2), 1) // of the object within the Unknown
 		if list {
-			return Head{RV: cut(string(field(meta, 2)), maxVersion), Continue: len(field(meta, 3)) > 0}
+			return Head{RV: Cut(string(field(meta, 2)), maxVersion), Continue: len(field(meta, 3)) > 0}
 		}
-		return Head{RV: cut(string(field(meta, 6)), maxVersion)}
+		return Head{RV: Cut(string(field(meta, 6)), maxVersion)}
 	}
 	_, meta, found := bytes.Cut(head, []byte(`"metadata":`))
 	if !found {
@@ -211,7 +211,7 @@ func readMeta(decoder *json.Decoder) (head Head) {
 		}
 		switch text, _ := value.(string); name {
 		case "resourceVersion":
-			head.RV = cut(text, maxVersion)
+			head.RV = Cut(text, maxVersion)
 		case "continue":
 			head.Continue = text != ""
 		}
