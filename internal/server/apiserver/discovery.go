@@ -60,13 +60,28 @@ func (d *discovery) add(gv schema.GroupVersion, scopes []*handlers.Scope) {
 		Version: gv.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
 	}
 	for _, s := range scopes {
-		list.APIResources = append(list.APIResources, legacyResource(s))
-		if s.Subresource == "" {
-			byVersion.Resources = append(byVersion.Resources, aggregatedResource(s))
+		r, kind := s.Resource, metav1.GroupVersionKind(s.Kind)
+		if s.Subresource != "" {
+			legacy := metav1.APIResource{Name: r.Name + "/" + s.Subresource, Namespaced: r.Namespaced, Kind: kind.Kind,
+				Verbs: s.Verbs}
+			if s.Kind.GroupVersion() != gv {
+				legacy.Group, legacy.Version = kind.Group, kind.Version
+			}
+			list.APIResources = append(list.APIResources, legacy)
+			parent := &byVersion.Resources[len(byVersion.Resources)-1]
+			parent.Subresources = append(parent.Subresources, apidiscoveryv2.APISubresourceDiscovery{
+				Subresource: s.Subresource, ResponseKind: &kind, Verbs: s.Verbs})
 			continue
 		}
-		parent := &byVersion.Resources[len(byVersion.Resources)-1]
-		parent.Subresources = append(parent.Subresources, aggregatedSubresource(s))
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: r.Name, SingularName: r.Singular,
+			Namespaced: r.Namespaced, Kind: r.Kind, Verbs: s.Verbs, ShortNames: r.ShortNames, Categories: r.Categories})
+		scope := apidiscoveryv2.ScopeCluster
+		if r.Namespaced {
+			scope = apidiscoveryv2.ScopeNamespace
+		}
+		byVersion.Resources = append(byVersion.Resources, apidiscoveryv2.APIResourceDiscovery{Resource: r.Name,
+			SingularResource: r.Singular, ResponseKind: &kind, Scope: scope, Verbs: s.Verbs, ShortNames: r.ShortNames,
+			Categories: r.Categories})
 	}
 	group := apidiscoveryv2.APIGroupDiscovery{Versions: []apidiscoveryv2.APIVersionDiscovery{byVersion}}
 	if group.Name = gv.Group; gv.Group == "" {
@@ -86,45 +101,6 @@ func newAggregated() *apidiscoveryv2.APIGroupDiscoveryList {
 	return list
 }
 
-func legacyResource(s *handlers.Scope) metav1.APIResource {
-	resource := metav1.APIResource{
-		Name: s.Resource.Name, SingularName: s.Resource.Singular, Namespaced: s.Resource.Namespaced, Kind: s.Kind.Kind,
-		Verbs: s.Verbs, ShortNames: s.Resource.ShortNames, Categories: s.Resource.Categories,
-	}
-	if s.Subresource != "" {
-		resource.Name += "/" + s.Subresource
-		resource.SingularName, resource.ShortNames, resource.Categories = "", nil, nil
-	}
-	if s.Kind.GroupVersion() != s.Resource.GroupVersion {
-		resource.Group, resource.Version = s.Kind.Group, s.Kind.Version
-	}
-	return resource
-}
-
-func responseKind(s *handlers.Scope) *metav1.GroupVersionKind {
-	return &metav1.GroupVersionKind{Group: s.Kind.Group, Version: s.Kind.Version, Kind: s.Kind.Kind}
-}
-
-func scopeName(s *handlers.Scope) apidiscoveryv2.ResourceScope {
-	if s.Resource.Namespaced {
-		return apidiscoveryv2.ScopeNamespace
-	}
-	return apidiscoveryv2.ScopeCluster
-}
-
-func aggregatedResource(s *handlers.Scope) apidiscoveryv2.APIResourceDiscovery {
-	return apidiscoveryv2.APIResourceDiscovery{
-		Resource: s.Resource.Name, ResponseKind: responseKind(s), Scope: scopeName(s),
-		SingularResource: s.Resource.Singular,
-		Verbs:            s.Verbs, ShortNames: s.Resource.ShortNames, Categories: s.Resource.Categories,
-	}
-}
-
-func aggregatedSubresource(s *handlers.Scope) apidiscoveryv2.APISubresourceDiscovery {
-	return apidiscoveryv2.APISubresourceDiscovery{Subresource: s.Subresource, ResponseKind: responseKind(s),
-		Verbs: s.Verbs}
-}
-
 // installDiscovery registers everything that tells clients about the API.
 func (a *apiServer) installDiscovery() {
 	get := func(path string, handler http.HandlerFunc) {
@@ -138,8 +114,7 @@ func (a *apiServer) installDiscovery() {
 	for _, group := range a.discovery.groups {
 		group.Kind, group.APIVersion = "APIGroup", "v1"
 		get("/apis/"+group.Name, func(w http.ResponseWriter, r *http.Request) {
-			writeJSON(w, r, negotiation.JSON,
-				group)
+			writeJSON(w, r, negotiation.JSON, group)
 		})
 	}
 	get("/version", a.version)
