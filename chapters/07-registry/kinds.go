@@ -19,7 +19,8 @@ import (
 // Resources returns every resource of the program, by name: those that something here acts on, and those that are only
 // kept.
 func Resources() []*Resource {
-	return append([]*Resource{ConfigMaps(), Events(), EventsV1(), Leases(), Namespaces(), Nodes(), Pods()}, keptResources()...)
+	own := []*Resource{ConfigMaps(), Events(), EventsV1(), Leases(), Namespaces(), Nodes(), Pods()}
+	return append(own, keptResources()...)
 }
 
 // complete fills in what follows from an empty object and an empty list of a kind, and what most kinds have in common.

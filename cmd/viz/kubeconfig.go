@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// writeKubeconfig writes a kubeconfig for the server at url. The JavaScript client refuses http unless it is told not to
-// look at certificates, which do not exist here.
+// writeKubeconfig writes a kubeconfig for the server at url. The JavaScript client refuses http unless it is told not
+// to look at certificates, which do not exist here.
 func writeKubeconfig(file, url string) error {
 	return os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
 kind: Config

@@ -31,7 +31,8 @@ var (
 
 func init() {
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, coordinationv1.AddToScheme, eventsv1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme,
+		corev1.AddToScheme, coordinationv1.AddToScheme, eventsv1.AddToScheme,
+		authorizationv1.AddToScheme, authenticationv1.AddToScheme,
 	} {
 		utilruntime.Must(add(Scheme))
 	}
