@@ -1,0 +1,39 @@
+//go:build full
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// maxSize is what a reader on a phone may be asked to load, in bytes.
+const maxSize = 10 << 20
+
+// TestTheMachineIsSmall looks at what `make tab` has built.
+func TestTheMachineIsSmall(t *testing.T) {
+	info, err := os.Stat("../../bin/tab/site/machine.gz")
+	if err != nil {
+		t.Fatalf("make tab builds it: %v", err)
+	}
+	if info.Size() > maxSize {
+		t.Errorf("the machine has %d bytes by gzip, more than %d", info.Size(), maxSize)
+	}
+}
+
+// TestWhatIsMendedIsStillBroken: build.sh mends a package only as long as it does not compile for a browser.
+func TestWhatIsMendedIsStillBroken(t *testing.T) {
+	for name, broken := range map[string]bool{
+		"github.com/coreos/go-systemd/v22/journal": true,
+		"go.etcd.io/etcd/client/pkg/v3/fileutil":   true,
+		"go.etcd.io/etcd/client/pkg/v3/types":      false, // so that it is not the toolchain that fails
+	} {
+		build := exec.Command("go", "build", name)
+		build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+		out, err := build.CombinedOutput()
+		if (err != nil) != broken {
+			t.Errorf("%s: broken: %v, want %v: build.sh need not mend what compiles\n%s", name, err, broken, out)
+		}
+	}
+}
