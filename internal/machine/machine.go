@@ -144,7 +144,8 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	if h.Beside != nil {
 		h.Beside(ctx, &group, r)
 	}
-	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, r.serve, owner.Run) })
+	front := func(ctx context.Context) { h.Serve(ctx, r.UI, r.Fail) }
+	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front, owner.Run) })
 
 	err = r.awaitReady(ctx, p)
 	held.SetPaused(r.Options.Clock == ClockManual) // not before: without time nothing would ever become ready
@@ -182,8 +183,6 @@ func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline
 	}
 	return &pipeline.Pipeline{Server: server, Client: client}, nil
 }
-
-func (r *Run) serve(ctx context.Context) { r.host.Serve(ctx, r.UI, r.Fail) }
 
 // awaitReady returns when both halves hold their first state and the host knows how etcd is.
 func (r *Run) awaitReady(ctx context.Context, p *pipeline.Pipeline) error {
