@@ -134,13 +134,11 @@ func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
 			f.live(40 * time.Second)
 			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 200)
 			f.live(3 * time.Second)
-			n := len(f.files(t))
-			assert.Equal(t, n, 1, "after one fault and an answer 200: %d files, want 1", n)
+			assert.Equal(t, len(f.files(t)), 1, "after one fault and an answer 200 files")
 			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 410)
 			f.live(3 * time.Second)
 		})
-		n := len(f.files(t))
-		assert.Equal(t, n, 2, "after a 410: %d files, want 2", n)
+		assert.Equal(t, len(f.files(t)), 2, "after a 410 files")
 	})
 }
 

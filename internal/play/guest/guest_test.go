@@ -17,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // cluster is a server of the test's own: gadgets of a group that only a CustomResourceDefinition knows.
@@ -80,25 +82,18 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 	for _, c := range addresses {
 		c.Server = httptest.NewServer(c)
 		base, err := url.Parse(c.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		servers = append(servers, base)
 	}
 	discovery := NewDiscovery(servers)
 	all, _, err := discovery.All(t.Context())
-	if err != nil || len(all) != 2 || all[0].Name != "gadgets.example.com" || all[1] != Pods {
-		t.Fatalf("got %+v, %v", all, err)
-	}
+	require.True(t, err == nil && len(all) == 2 && all[0].Name == "gadgets.example.com" && all[1] == Pods,
+		"got %+v, %v", all, err)
 	choice := Choice{Resources: []string{"gadgets.example.com"}, Namespace: "x", Labels: "app=web"}
 	found, err := discovery.Find(t.Context(), choice.Resources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	guest, err := New(Config{Servers: servers, Choice: choice, Resources: found, Clock: clock.RealClock{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{}) // closed when Run has returned
 	go func() { defer close(ended); guest.Run(ctx) }()
@@ -124,19 +119,16 @@ func TestAGuestWatchesTheMetadataOfAnyResourceAndWritesNothing(t *testing.T) {
 	guest := visit(t, c)
 	guest.until(t, func(s WatchedState) bool { return s.Objects == 2 && s.Synced && s.Trouble == "" })
 	for _, object := range guest.watched[0].informer.GetStore().List() {
-		if partial := object.(*metav1.PartialObjectMetadata); partial.Annotations != nil {
-			t.Errorf("%s: its annotations are kept", partial.Name)
-		}
+		partial := object.(*metav1.PartialObjectMetadata)
+		assert.True(t, partial.Annotations == nil, "%s: its annotations are kept", partial.Name)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i := slices.IndexFunc(c.requests, func(r string) bool { return !strings.HasPrefix(r, "GET ") }); i >= 0 {
 		t.Errorf("a guest sent %s", c.requests[i])
 	}
-	if want := []string{gadgets + "0 " + listOfMetadata, gadgets + "7 " + metadataOnly}; !slices.Equal(
-		c.requests[len(c.requests)-2:], want) {
-		t.Errorf("got %q, want %q", c.requests, want)
-	}
+	want := []string{gadgets + "0 " + listOfMetadata, gadgets + "7 " + metadataOnly}
+	assert.EqualSlices(t, c.requests[len(c.requests)-2:], want, "got %q, want %q", c.requests, want)
 }
 
 const gadgets = "GET /apis/example.com/v2/namespaces/x/gadgets app=web "
@@ -177,9 +169,7 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	base, err := url.Parse(server.URL)
 	server.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := &answers{next: &http.Transport{}, resource: "pods"}
 	request := httptest.NewRequest(http.MethodGet, base.String()+"/api/v1/pods?token=s3cret", nil)
 	if _, err := w.RoundTrip(request); err == nil || !strings.Contains(w.said(), "is kubectl proxy still running?") ||
@@ -197,14 +187,11 @@ func TestWhatCannotBeChosenIsRefused(t *testing.T) {
 	discovery := NewDiscovery(guest.config.Servers)
 	defer discovery.Close()
 	for _, names := range [][]string{{"bindings"}, {"pods/status"}, {"gadgets"}} {
-		if _, err := discovery.Find(t.Context(), names); err == nil {
-			t.Errorf("%v can be chosen", names)
-		}
+		_, err := discovery.Find(t.Context(), names)
+		assert.True(t, err != nil, "%v can be chosen", names)
 	}
 	for _, choice := range []Choice{{}, {Resources: strings.Split("a b c d e f g h i", " ")}} {
-		if choice.Check() == nil {
-			t.Errorf("%+v can be chosen", choice)
-		}
+		assert.True(t, choice.Check() != nil, "%+v can be chosen", choice)
 	}
 }
 
@@ -221,9 +208,7 @@ etcd_request_duration_seconds_count{operation="get",type="/registry/pods"} 100
 go_goroutines 12
 apiserver_watch_cache_capacity{resource="pods" broken
 `), maxMetrics))
-	if trouble != "" {
-		t.Error(trouble)
-	}
+	assert.Equal(t, trouble, "")
 	m := &Metrics{values: got}
 	_, texts := m.State()
 	want := map[string]string{"dispatch dispatched": "31", "ring capacity": "200", "watcher open": "6",

@@ -16,7 +16,9 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // serve starts a server, and returns its address.
@@ -25,9 +27,7 @@ func serve(t *testing.T, handler http.HandlerFunc) []*url.URL {
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() { eventually.Closes(server) })
 	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return []*url.URL{base}
 }
 
@@ -70,9 +70,8 @@ func TestADiscoveryHasHolesWhereAGroupDoesNotAnswer(t *testing.T) {
 	defer discovery.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if all, _, err := discovery.All(ctx); err == nil {
-		t.Errorf("a discovery that was cut off returned %d resources", len(all))
-	}
+	all, _, err := discovery.All(ctx)
+	assert.True(t, err != nil, "a discovery that was cut off returned %d resources", len(all))
 	close(blocked)
 	if all, _, err := discovery.All(t.Context()); err != nil || len(all) != 8 {
 		t.Errorf("got %d resources, %v, want all but those of the group that was refused", len(all), err)
@@ -82,9 +81,8 @@ func TestADiscoveryHasHolesWhereAGroupDoesNotAnswer(t *testing.T) {
 		t.Errorf("a resource of a group that was refused: got %v", err)
 	}
 	refuse.Store(false)
-	if all, _, err := discovery.All(t.Context()); err != nil || len(all) != 9 {
-		t.Errorf("got %d resources, %v, want all", len(all), err)
-	}
+	all, _, err = discovery.All(t.Context())
+	assert.True(t, err == nil && len(all) == 9, "got %d resources, %v, want all", len(all), err)
 }
 
 func TestDiscoveryAsksAFewGroupsAtOnce(t *testing.T) {
@@ -111,9 +109,8 @@ func TestDiscoveryIsBounded(t *testing.T) {
 	asked := 0
 	for _, n := range []int{maxGroups + 1, 30_000} {
 		discovery := NewDiscovery(crowded(t, n, func(*http.Request) bool { asked++; return true }))
-		if _, _, err := discovery.All(t.Context()); err == nil || asked > 0 {
-			t.Errorf("%d groups: got %v after %d requests", n, err, asked)
-		}
+		_, _, err := discovery.All(t.Context())
+		assert.True(t, err != nil && asked == 0, "%d groups: got %v after %d requests", n, err, asked)
 		discovery.Close()
 	}
 	names := strings.Repeat(`{"name":"`+strings.Repeat("x", 100)+`","verbs":["list","watch"]},`, maxResources+1)
@@ -121,9 +118,8 @@ func TestDiscoveryIsBounded(t *testing.T) {
 		fmt.Fprintf(w, `{"resources":[%s{}],"groups":[]}`, names)
 	}))
 	defer discovery.Close()
-	if all, _, err := discovery.All(t.Context()); err == nil {
-		t.Errorf("got %d resources", len(all))
-	}
+	all, _, err := discovery.All(t.Context())
+	assert.True(t, err != nil, "got %d resources", len(all))
 }
 
 // attend runs a guest on pods of a server.
@@ -131,9 +127,7 @@ func attend(t *testing.T, watchList bool, handler http.HandlerFunc) *Guest {
 	t.Helper()
 	guest, err := New(Config{Servers: serve(t, handler), Choice: Choice{Resources: []string{"pods"}},
 		Resources: []Resource{Pods}, Clock: clock.RealClock{}, UseWatchList: watchList, MaxObjects: 10_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { guest.Run(ctx) })
@@ -179,9 +173,8 @@ func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 			if used := heap(); used > 100<<20 || sent.Load() > 200_000 {
 				t.Errorf("%d MB of memory, %d objects sent", used>>20, sent.Load())
 			}
-			if state := guest.State(); state.Watched[0].Synced {
-				t.Error("an informer that was cut off is synced")
-			}
+			state := guest.State()
+			assert.False(t, state.Watched[0].Synced, "an informer that was cut off is synced")
 		})
 	}
 }
@@ -222,9 +215,7 @@ func TestAnAnswerThatIsNotUnderstoodIsNamed(t *testing.T) {
 				<-r.Context().Done()
 			})
 			guest.until(t, func(s WatchedState) bool {
-				if len(s.Trouble) > 400 {
-					t.Fatalf("it is told in %d bytes", len(s.Trouble))
-				}
+				require.True(t, len(s.Trouble) <= 400, "it is told in %d bytes", len(s.Trouble))
 				return c.want != "" && strings.Contains(s.Trouble, c.want) || c.want == "" && s.Trouble == "" &&
 					s.Synced && s.Objects == 1
 			})
@@ -267,8 +258,7 @@ func TestTheServersMetricsAreBounded(t *testing.T) {
 		t.Errorf("got %d resources, %v, %q", len(values), values["r0"], trouble)
 	}
 	runtime.GC()
-	if kept := int64(heap()) - int64(before); kept > 2<<20 {
-		t.Errorf("%d bytes are kept of the metrics of %d resources", kept, len(values))
-	}
+	kept := int64(heap()) - int64(before)
+	assert.True(t, kept <= 2<<20, "%d bytes are kept of the metrics of %d resources", kept, len(values))
 	runtime.KeepAlive(values)
 }

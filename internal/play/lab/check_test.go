@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"listwatch/internal/check/assert"
 )
 
 // tinyCopy is a working copy with one package, which has one test with the given body.
@@ -42,20 +44,15 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 			var progress strings.Builder
 			verdict, err := checking{limit: time.Second, progress: &progress}.check(t.Context(), dir, lab)
 			says := strings.Join(verdict.Says, "\n")
-			if err != nil || verdict.Solved != each.solved {
-				t.Errorf("solved %v, %v; want %v", verdict.Solved, err, each.solved)
-			}
+			assert.True(t, err == nil && verdict.Solved == each.solved,
+				"solved %v, %v; want %v", verdict.Solved, err, each.solved)
 			for _, want := range each.want {
-				if !strings.Contains(says, want) {
-					t.Errorf("it does not say %q:\n%s", want, says)
-				}
+				assert.True(t, strings.Contains(says, want), "it does not say %q:\n%s", want, says)
 			}
-			if strings.Contains(says, "goroutine ") || len(verdict.Says) > maxLines+5 {
-				t.Errorf("want a few lines and no stacks:\n%s", says)
-			}
-			if got := progress.String(); got != "building the tests of chapters/01-storage …\n" {
-				t.Errorf("it says %q while it works", got)
-			}
+			assert.True(t, !strings.Contains(says, "goroutine ") && len(verdict.Says) <= maxLines+5,
+				"want a few lines and no stacks:\n%s", says)
+			got := progress.String()
+			assert.Equal(t, got, "building the tests of chapters/01-storage …\n", "it says %q while it works", got)
 		})
 	}
 }

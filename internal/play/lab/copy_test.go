@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // tinyRoot returns a checkout that git does not know, with one file in the chapter of the lab that is returned, too.
@@ -22,12 +25,8 @@ func tinyRoot(t *testing.T) (string, Lab) {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
 // TestStartTouchesNothingThatItDidNotMake names places that hold something, and looks at every byte there afterwards.
@@ -46,22 +45,15 @@ func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
 			home := t.TempDir()
 			write(t, filepath.Join(home, "thesis.txt"), "years of work")
 			write(t, filepath.Join(home, "full", "chapters", "01-storage", "key.go"), "mine")
-			if err := os.Mkdir(filepath.Join(home, "empty"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(filepath.Join(home, "empty"), 0o755))
 			for link, to := range map[string]string{"link": "thesis.txt", "dangling": "gone", "shortcut": "empty"} {
-				if err := os.Symlink(to, filepath.Join(home, link)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Symlink(to, filepath.Join(home, link)))
 			}
 			before := contents(t, home)
 			err := Start(root, home+"/"+each.dir, lab)
-			if err == nil || !strings.Contains(err.Error(), each.want) {
-				t.Errorf("got %v, want a refusal with %q", err, each.want)
-			}
-			if after := contents(t, home); after != before {
-				t.Errorf("before\n%s\nafter\n%s", before, after)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), each.want),
+				"got %v, want a refusal with %q", err, each.want)
+			assert.Equal(t, contents(t, home), before, "before\n%s\nafter\n", before)
 		})
 	}
 }
@@ -88,9 +80,7 @@ func contents(t *testing.T, dir string) string {
 		list.WriteString("\n")
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return list.String()
 }
 
@@ -103,20 +93,14 @@ func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
 			if dir == "inside" {
 				at = filepath.Join(root, dir)
 			}
-			if err := Start(root, at, lab); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, Start(root, at, lab))
 			text, err := os.ReadFile(filepath.Join(at, "chapters", "01-storage", "key.go"))
-			if err != nil || !strings.Contains(string(text), "wrong") {
-				t.Errorf("got %s, %v", text, err)
-			}
+			assert.True(t, err == nil && strings.Contains(string(text), "wrong"), "got %s, %v", text, err)
 			text, err = os.ReadFile(filepath.Join(at, "chapters", "01-storage", "labs", "tiny.txtar"))
-			if err != nil || string(text) != "title: A lab\n" {
-				t.Errorf("the copy says of its lab %q, %v; want no edit", text, err)
-			}
-			if here, _, _ := In(at); here.ID != "" {
-				t.Errorf("a lab that is not in the list is %q", here.ID)
-			}
+			assert.True(t, err == nil && string(text) == "title: A lab\n",
+				"the copy says of its lab %q, %v; want no edit", text, err)
+			here, _, _ := In(at)
+			assert.Equal(t, here.ID, "", "a lab that is not in the list is")
 			if _, err := os.Stat(filepath.Join(at, "inside")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the working copy holds a copy of itself: %v", err)
 			}
@@ -130,16 +114,12 @@ func TestAStartThatFailsRemovesWhatItMade(t *testing.T) {
 	lab.Symbol = "gone"
 	home := t.TempDir()
 	write(t, filepath.Join(home, "beside"), "mine")
-	if err := os.Mkdir(filepath.Join(home, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(home, "empty"), 0o755))
 	before := contents(t, home)
 	for _, dir := range []string{"empty", "new"} {
 		if err := Start(root, filepath.Join(home, dir), lab); err == nil || !strings.Contains(err.Error(), "gone") {
 			t.Errorf("%s: got %v, want the edit without a place", dir, err)
 		}
 	}
-	if after := contents(t, home); after != before {
-		t.Errorf("before\n%s\nafter\n%s", before, after)
-	}
+	assert.Equal(t, contents(t, home), before, "before\n%s\nafter\n", before)
 }

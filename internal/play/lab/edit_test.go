@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/text/source"
 )
 
@@ -19,9 +21,7 @@ func TestASolutionShowsWhatChangesAndLittleElse(t *testing.T) {
 		}
 		t.Run(each.ID, func(t *testing.T) {
 			diff, err := Solution(root, each.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			changed := 0
 			for line := range strings.Lines(diff) {
 				if (line[0] == '+' || line[0] == '-') && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line,
@@ -33,12 +33,10 @@ func TestASolutionShowsWhatChangesAndLittleElse(t *testing.T) {
 			if each.Old == "" {
 				most += linesOf(t, each)
 			}
-			if changed == 0 || changed > most {
-				t.Errorf("%d lines change, want at most %d:\n%s", changed, most, diff)
-			}
-			if strings.Contains(each.New, "\t_ = ") {
-				t.Error("the broken source points at the bug: a value is computed and not used")
-			}
+			assert.True(t, changed != 0 && changed <= most,
+				"%d lines change, want at most %d:\n%s", changed, most, diff)
+			assert.False(t, strings.Contains(each.New, "\t_ = "),
+				"the broken source points at the bug: a value is computed and not used")
 		})
 	}
 }
@@ -47,12 +45,8 @@ func TestASolutionShowsWhatChangesAndLittleElse(t *testing.T) {
 func linesOf(t *testing.T, l Lab) int {
 	t.Helper()
 	tree, err := source.Parse(os.DirFS(filepath.Join(root, "chapters", l.Chapter)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	decl, err := tree.In(".").Find(l.Symbol, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return strings.Count(decl.Src, "\n")
 }

@@ -20,6 +20,9 @@ import (
 	"testing/fstest"
 
 	"golang.org/x/tools/txtar"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 const root = "../../.."
@@ -37,23 +40,18 @@ func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 		t.Run(each.ID, func(t *testing.T) {
 			verdict, err := checking{limit: checkLimit, progress: io.Discard, overlay: overlayOf(t, each)}.check(
 				t.Context(), root, each)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			says := strings.Join(verdict.Says, "\n")
 			t.Log(says)
-			if verdict.Solved {
-				t.Fatal("the check passes though the sources are broken")
-			}
+			require.False(t, verdict.Solved, "the check passes though the sources are broken")
 			if !strings.HasPrefix(says, "Not yet.") || each.Fails == "" || !strings.Contains(says, each.Fails) {
 				t.Errorf("it does not fail for its reason, %q", each.Fails)
 			}
 			if each.Record != "" && !strings.Contains(says, "The record that shows it: ") {
 				t.Errorf("it does not show its record, %q", each.Record)
 			}
-			if len(verdict.Says) > maxLines+5 || regexp.MustCompile(`goroutine \d`).MatchString(says) {
-				t.Errorf("it says %d lines, want a few and no stacks", len(verdict.Says))
-			}
+			assert.True(t, len(verdict.Says) <= maxLines+5 && !regexp.MustCompile(`goroutine \d`).MatchString(says),
+				"it says %d lines, want a few and no stacks", len(verdict.Says))
 		})
 	}
 }
@@ -62,19 +60,13 @@ func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 func overlayOf(t *testing.T, l Lab) string {
 	t.Helper()
 	name, _, broken, err := l.Break(os.DirFS(root))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	original, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "broken.go"), string(broken))
 	list, err := json.Marshal(map[string]any{"Replace": map[string]string{original: filepath.Join(dir, "broken.go")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	write(t, filepath.Join(dir, "overlay.json"), string(list))
 	return filepath.Join(dir, "overlay.json")
 }
@@ -84,9 +76,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./chapters/...")
 	list.Dir = root
 	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	exports := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		importPath, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
@@ -102,14 +92,10 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 			t.Errorf("%s: %v", each.ID, err)
 			continue
 		}
-		if string(before) == string(after) {
-			t.Errorf("%s changes nothing", each.ID)
-		}
+		assert.True(t, string(before) != string(after), "%s changes nothing", each.ID)
 		var files []*ast.File
 		sources, err := filepath.Glob(filepath.Join(root, each.dir(), "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, source := range sources {
 			var text any // nil: the file's own
 			if filepath.Base(source) == filepath.Base(name) {
@@ -119,9 +105,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 				continue
 			}
 			file, err := parser.ParseFile(fset, source, text, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			files = append(files, file)
 		}
 		config := types.Config{Importer: from}
@@ -141,25 +125,21 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 		if err != nil || !regexp.MustCompile(`(?m)^##+ `+regexp.QuoteMeta(each.Section)+`(:.*)?$`).Match(readme) {
 			t.Errorf("%s: %s has no section %q", each.ID, each.Chapter, each.Section)
 		}
-		if !strings.Contains(string(readme), "`"+each.ID+"`") {
-			t.Errorf("%s: the README of %s does not name it at the end of its section Try it", each.ID, each.Chapter)
-		}
+		assert.True(t, strings.Contains(string(readme), "`"+each.ID+"`"),
+			"%s: the README of %s does not name it at the end of its section Try it", each.ID, each.Chapter)
 		if n := len(each.Hints); n != 3 || each.Title == "" || each.Goal == "" || each.promise() == "" ||
 			each.Minutes < 10 || each.Minutes > 30 || each.Stars < 1 || each.Stars > 3 {
 			t.Errorf("%s: has %d hints, goal %q, promise %q, %d minutes, %d stars",
 				each.ID, n, each.Goal, each.promise(), each.Minutes, each.Stars)
 		}
 		if each.Kind == Predict {
-			if each.Take == "" || each.Ask == "" {
-				t.Errorf("%s asks %q of %q", each.ID, each.Ask, each.Take)
-			}
+			assert.True(t, each.Take != "" && each.Ask != "", "%s asks %q of %q", each.ID, each.Ask, each.Take)
 			continue
 		}
 		names := testsOf(t, each.Chapter)
 		for _, pattern := range each.Tests {
-			if !slices.ContainsFunc(names, regexp.MustCompile(pattern).MatchString) {
-				t.Errorf("%s: no test of %s is called %q", each.ID, each.Chapter, pattern)
-			}
+			assert.True(t, slices.ContainsFunc(names, regexp.MustCompile(pattern).MatchString),
+				"%s: no test of %s is called %q", each.ID, each.Chapter, pattern)
 		}
 		if each.Kind != Find && each.Kind != Build || len(each.Tests) == 0 || each.Symptom == "" || each.Look == "" {
 			t.Errorf("%s: %q, tests %q, symptom %q, see it %q", each.ID, each.Kind, each.Tests, each.Symptom, each.Look)
@@ -179,15 +159,11 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 func testsOf(t *testing.T, chapter string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "chapters", chapter, "*_test.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s has no tests: %v", chapter, err)
-	}
+	require.True(t, err == nil && len(files) != 0, "%s has no tests: %v", chapter, err)
 	var names []string
 	for _, file := range files {
 		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+|Fuzz\w+)\(`).FindAllSubmatch(src, -1) {
 			names = append(names, string(match[1]))
 		}
@@ -226,9 +202,8 @@ func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 		if l.Chapter == "" {
 			l.Chapter = "01-storage"
 		}
-		if _, _, _, err := l.Break(sources); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		_, _, _, err := l.Break(sources)
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "got %v, want %q", err, want)
 	}
 }
 
@@ -239,19 +214,14 @@ func TestEveryQuestionIsAnsweredByItsRecording(t *testing.T) {
 		"predict-synced": "BOOKMARK", "predict-first-told": "ADDED 9", "predict-room": "21",
 		"predict-wait": "100", "predict-deletion": "3", "predict-status": "200",
 	}
-	if !slices.Equal(slices.Sorted(maps.Keys(answers)), slices.Sorted(maps.Keys(want))) {
-		t.Errorf("code answers %v", slices.Sorted(maps.Keys(answers)))
-	}
+	assert.EqualSlices(t, slices.Sorted(maps.Keys(answers)), slices.Sorted(maps.Keys(want)), "code answers")
 	for id, want := range want {
 		t.Run(id, func(t *testing.T) {
 			each, err := ByID(id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			answer, seq, err := each.answer()
-			if err != nil || answer != want || seq == 0 {
-				t.Errorf("got %q by record %d, %v; want %q", answer, seq, err, want)
-			}
+			assert.True(t, err == nil && answer == want && seq != 0,
+				"got %q by record %d, %v; want %q", answer, seq, err, want)
 			dir := t.TempDir()
 			for given, solved := range map[string]bool{
 				each.form(): false, each.form() + "no idea\n": false, each.form() + answer + "\n": true,
@@ -269,9 +239,7 @@ func TestEveryQuestionIsAnsweredByItsRecording(t *testing.T) {
 func TestALabsFileHasItsEditLast(t *testing.T) {
 	for _, each := range tasks() {
 		text, err := os.ReadFile(filepath.Join(root, each.dir(), "labs", each.ID+".txtar"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		short, err := parse(&txtar.Archive{Comment: txtar.Parse(text).Comment})
 		if err != nil || short.Symbol+short.Old+short.New != "" || short.Title != each.Title || each.Symbol == "" {
 			t.Errorf("%s: a working copy has %+v, %v", each.ID, short, err)

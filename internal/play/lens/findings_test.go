@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/play/wiretap"
 )
 
@@ -291,9 +292,8 @@ func TestFindings(t *testing.T) {
 			s := newTale()
 			if c.twin != nil {
 				c.twin(s)
-				if got := s.f.view(s.now).Findings; len(got) != 0 {
-					t.Errorf("the twin: %+v", got)
-				}
+				got := s.f.view(s.now).Findings
+				assert.Equal(t, len(got), 0, "the twin: %+v", got)
 			}
 			s = newTale()
 			c.before(s)
@@ -302,15 +302,12 @@ func TestFindings(t *testing.T) {
 			}
 			c.after(s)
 			got := s.f.view(s.now).Findings
-			if len(got) != 1 || got[0].ID != c.id || got[0].Sentence != c.sentence {
-				t.Errorf("got %+v, want %s: %s", got, c.id, c.sentence)
-			}
+			assert.True(t, len(got) == 1 && got[0].ID == c.id && got[0].Sentence == c.sentence,
+				"got %+v, want %s: %s", got, c.id, c.sentence)
 		})
 	}
 	for _, v := range verdicts {
-		if !told[v.id] {
-			t.Errorf("no story tells %s", v.id)
-		}
+		assert.True(t, told[v.id], "no story tells %s", v.id)
 	}
 }
 
@@ -366,9 +363,8 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 		s.watch(Ask{Version: rv(9), Bookmarks: true})
 		s.gone(Ask{Version: rv(9), Bookmarks: true})
 	}
-	if got := s.f.view(s.now).Findings; len(got) != 0 {
-		t.Errorf("got %+v", got)
-	}
+	got := s.f.view(s.now).Findings
+	assert.Equal(t, len(got), 0, "got %+v", got)
 }
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
@@ -386,14 +382,11 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			len(f.objects))
 	}
 	for _, t1 := range f.trails {
-		if len(t1.rows) > maxSteps || len(t1.open) > 0 {
-			t.Errorf("%d rows, %d open watches are kept of %s", len(t1.rows), len(t1.open), t1.client)
-		}
+		assert.True(t, len(t1.rows) <= maxSteps && len(t1.open) == 0,
+			"%d rows, %d open watches are kept of %s", len(t1.rows), len(t1.open), t1.client)
 	}
 	for key, o := range f.objects {
-		if len(o.writes) > maxWrites {
-			t.Errorf("%d writes are kept of %s", len(o.writes), key)
-		}
+		assert.True(t, len(o.writes) <= maxWrites, "%d writes are kept of %s", len(o.writes), key)
 	}
 }
 
@@ -428,8 +421,6 @@ func TestAPathIsTakenApart(t *testing.T) {
 		"//api/v1//namespaces/proxy/services/a:80/proxy/b/": {Resource: "services", Namespace: "proxy", Name: "a:80",
 			Subresource: "proxy"},
 	} {
-		if got := askPath(path); got != want {
-			t.Errorf("%s: got %+v, want %+v", path, got, want)
-		}
+		assert.Equal(t, askPath(path), want, path)
 	}
 }

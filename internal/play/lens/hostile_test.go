@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // TestOnlyAWatchThatIsKnownBecomesAWebsocket has a server that turns every request into a stream in both directions.
@@ -61,14 +64,10 @@ func TestOnlyAWatchThatIsKnownBecomesAWebsocket(t *testing.T) {
 	} {
 		before := reached.Load()
 		request, err := http.NewRequestWithContext(t.Context(), c.method, b.url+c.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": c.upgrade}
 		response, err := b.client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response.Body.Close()
 		if response.StatusCode != c.want || (reached.Load() > before) != (c.want == http.StatusSwitchingProtocols) {
 			t.Errorf("%s %s to %q: got %s, %d requests reached the server", c.method, c.path, c.upgrade,
@@ -86,12 +85,9 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 	} {
 		for path, watchable := range map[string]bool{"/api/v1/pods": true, "/api/v1/namespaces/d/pods/a": false} {
 			request, err := http.NewRequest(http.MethodGet, "http://x"+path+"?"+query, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if ask := newAsk(request); ask.Watch != (want && watchable) {
-				t.Errorf("%s?%s: got %v", path, query, ask.Watch)
-			}
+			require.NoError(t, err)
+			ask := newAsk(request)
+			assert.Equal(t, ask.Watch, want && watchable, "%s?%s", path, query)
 		}
 	}
 }
@@ -113,13 +109,10 @@ func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	for _, path := range []string{"/", "/missing", "/api/v1/pods?watch=1"} {
 		response, body := b.send(t, http.MethodGet, path, nil)
 		for name, values := range response.Header {
-			if strings.Contains(strings.Join(values, ""), "theirs") {
-				t.Errorf("%s: the server sets %s", path, name)
-			}
+			assert.False(t, strings.Contains(strings.Join(values, ""), "theirs"), "%s: the server sets %s", path, name)
 		}
-		if csp := response.Header["Content-Security-Policy"]; len(csp) != 1 || csp[0] != "sandbox; default-src 'none'" {
-			t.Errorf("%s: got %q", path, csp)
-		}
+		csp := response.Header["Content-Security-Policy"]
+		assert.True(t, len(csp) == 1 && csp[0] == "sandbox; default-src 'none'", "%s: got %q", path, csp)
 		if response.Header.Get("Audit-Id") != "kept" || response.Header.Get("X-Content-Type-Options") != "nosniff" ||
 			!strings.HasPrefix(body, "<script") {
 			t.Errorf("%s: got %v %s", path, response.Header, body)
@@ -160,7 +153,6 @@ func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 4<<20 || report.Rows[0].Frames != 1501 {
 		t.Errorf("%d bytes are kept of %d frames", kept, report.Rows[0].Frames)
 	}
-	if shown, err := json.Marshal(report); err != nil || len(shown) > 100_000 {
-		t.Errorf("the page is sent %d bytes, %v", len(shown), err)
-	}
+	shown, err := json.Marshal(report)
+	assert.True(t, err == nil && len(shown) <= 100_000, "the page is sent %d bytes, %v", len(shown), err)
 }

@@ -22,7 +22,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/play/guest"
 )
 
@@ -44,9 +46,7 @@ func newBench(t testing.TB, writes, reads bool, backend http.HandlerFunc) *bench
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	target, err := url.Parse(b.backend.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.lens = New(Config{Servers: []*url.URL{target}, Writes: writes, Clock: clock.RealClock{}})
 	front := httptest.NewServer(b.lens)
 	b.url = front.URL
@@ -72,21 +72,15 @@ func newBench(t testing.TB, writes, reads bool, backend http.HandlerFunc) *bench
 func (b *bench) send(t testing.TB, method, path string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, values := range header {
 		request.Header[name] = values
 	}
 	response, err := b.client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response, string(body)
 }
 
@@ -156,19 +150,16 @@ func TestAGuestOnlyReads(t *testing.T) {
 		if r.want == 200 {
 			continue
 		}
-		if err := json.Unmarshal([]byte(body), &status); err != nil || status.Code != int32(r.want) ||
-			!strings.Contains(status.Message, "-server-writes") {
-			t.Errorf("%s %s: got %s, %v", r.method, r.path, body, err)
-		}
+		err := json.Unmarshal([]byte(body), &status)
+		assert.True(t, err == nil && status.Code == int32(r.want) && strings.Contains(status.Message, "-server-writes"),
+			"%s %s: got %s, %v", r.method, r.path, body, err)
 	}
 	reached = 0
 	b = newBench(t, true, true, backend)
 	for _, r := range requests[:9] {
 		b.send(t, r.method, r.path, nil)
 	}
-	if reached != 9 {
-		t.Errorf("with -server-writes %d of 9 requests reached the server", reached)
-	}
+	assert.Equal(t, reached, 9, "with -server-writes %d of 9 requests reached the server", reached)
 }
 
 func TestNoRedirectIsFollowed(t *testing.T) {
@@ -200,9 +191,7 @@ func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
 		io.Copy(conn, buffered)
 	})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	fmt.Fprint(conn,
 		"GET /api/v1/namespaces/default/pods/a/exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+
@@ -216,9 +205,8 @@ func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
 		sent := strings.Repeat("\x00\xff\r\n", size)
 		go io.WriteString(conn, sent)
 		got := make([]byte, len(sent))
-		if _, err := io.ReadFull(reader, got); err != nil || string(got) != sent {
-			t.Fatalf("%d bytes came back changed, %v", len(sent), err)
-		}
+		_, err := io.ReadFull(reader, got)
+		require.True(t, err == nil && string(got) == sent, "%d bytes came back changed, %v", len(sent), err)
 	}
 }
 
@@ -244,13 +232,9 @@ func TestTheFramesOfAWatchAreSeen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+
 		"/api/v1/namespaces/default/pods?watch=1&resourceVersion=5&allowWatchBookmarks=true&labelSelector=app%3Dx", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := b.client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	row := b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].Frames == 20 }).Rows[0]
 	if row.Ask.Version != "5" || !row.Ask.Bookmarks || row.Ask.Labels != "app=x" || row.Newest != "20" ||
@@ -259,22 +243,17 @@ func TestTheFramesOfAWatchAreSeen(t *testing.T) {
 	}
 	cancel()
 	row = b.until(t, func(r Report) bool { return r.Rows[0].End != "" }).Rows[0]
-	if row.End != clientLeft || row.Bytes == 0 {
-		t.Errorf("got %+v", row)
-	}
+	assert.True(t, row.End == clientLeft && row.Bytes != 0, "got %+v", row)
 }
 
 func TestAClientThatDoesNotReadIsTold(t *testing.T) {
 	b := newBench(t, false, true, frames(500, 100_000))
 	response, err := b.client.Get(b.url + "/api/v1/pods?watch=true&resourceVersion=5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	report := b.until(t, func(r Report) bool { return len(r.Findings) == 1 })
-	if got := report.Findings[0]; got.ID != "slow-reader" || got.Chapter != "05-cachewatcher" {
-		t.Errorf("got %+v", got)
-	}
+	got := report.Findings[0]
+	assert.True(t, got.ID == "slow-reader" && got.Chapter == "05-cachewatcher", "got %+v", got)
 }
 
 func TestNoCredentialsAreKept(t *testing.T) {
@@ -290,12 +269,9 @@ func TestNoCredentialsAreKept(t *testing.T) {
 	b.backend.Close()
 	_, body := b.send(t, http.MethodGet, "/api/v1/secrets?token=s3cret", header)
 	report, err := json.Marshal(b.lens.Report())
-	if err != nil || strings.Contains(string(report)+body, "s3cret") {
-		t.Errorf("got %s and %s, %v", report, body, err)
-	}
-	if !strings.Contains(body, "is kubectl proxy still running?") {
-		t.Errorf("got %s", body)
-	}
+	assert.True(t, err == nil && !strings.Contains(string(report)+body, "s3cret"),
+		"got %s and %s, %v", report, body, err)
+	assert.True(t, strings.Contains(body, "is kubectl proxy still running?"), "got %s", body)
 }
 
 // named starts servers that answer with their number, the body of the request, and whether they were called by their
@@ -309,9 +285,7 @@ func named(t *testing.T, n int) (all []*httptest.Server, urls []*url.URL) {
 		}))
 		all = append(all, each)
 		parsed, err := url.Parse(each.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		urls = append(urls, parsed)
 		t.Cleanup(each.Close)
 	}
@@ -343,9 +317,7 @@ func TestTheNextAddressIsUsedWhenOneIsGone(t *testing.T) {
 func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
 	_, urls := named(t, 1)
 	deaf, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes its connections
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer deaf.Close()
 	transport := guest.NewTransport([]*url.URL{{Scheme: "http", Host: deaf.Addr().String()}, urls[0]})
 	transport.ResponseHeaderTimeout = 50 * time.Millisecond
@@ -356,18 +328,14 @@ func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
 		t.Errorf("got %v from %s, want no second try of what may have been done", response, transport.Server())
 	}
 	response, err := client.Get("http://x/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response.Body.Close()
 }
 
 // plain returns the address of what the lens is built on, alone, before the same backend.
 func (b *bench) plain(t testing.TB) string {
 	target, err := url.Parse(b.backend.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	transport := &http.Transport{DisableCompression: true}
 	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport: transport, FlushInterval: -1})
@@ -398,9 +366,7 @@ func BenchmarkList(b *testing.B) {
 			began := time.Now()
 			for range lists {
 				response, err := bench.client.Get(way + "/api/v1/pods")
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				if n, err := io.Copy(io.Discard, response.Body); n != int64(len(list)) || err != nil {
 					b.Fatal(n, err)
 				}
@@ -430,9 +396,7 @@ func BenchmarkEvent(b *testing.B) {
 	})
 	watch := func(base string) *bufio.Reader {
 		response, err := bench.client.Get(base + "/api/v1/pods?watch=true&resourceVersion=1")
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		b.Cleanup(func() { response.Body.Close() })
 		return bufio.NewReaderSize(response.Body, 64<<10)
 	}

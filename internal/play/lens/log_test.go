@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -82,9 +83,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 		"  Answered GET " +
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** with 200.",
 	}
-	if !slices.Equal(lines, want) {
-		t.Errorf("got %s\nwant %s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
-	}
+	assert.EqualSlices(t, lines, want, "got %s\nwant %s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 }
 
 // TestALogNamesSoManyResourcesThatItsRecordingCanBeShown watches more resources than that.

@@ -23,7 +23,9 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -40,9 +42,7 @@ func (w *world) knobs() string {
 func (w *world) podNames(t *testing.T) (names []string) {
 	t.Helper()
 	list, err := w.store.List(t.Context(), "/registry/pods/", kubernetes.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, kv := range list.Kvs {
 		names = append(names, string(kv.Key))
 	}
@@ -64,38 +64,31 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 			{"traffic.rate", "", "10"}, {"etcd.compact", "", ""}, {"handler.remove", "x", ""},
 		} {
 			began := time.Now()
-			if _, err := w.Turn(t.Context(), knob); err != nil {
-				t.Errorf("%v: %v", knob, err)
-			}
-			if took := time.Since(began); took > heldPeriod {
-				t.Errorf("%v took %v", knob, took)
-			}
+			_, err := w.Turn(t.Context(), knob)
+			assert.NoError(t, err, knob)
+			took := time.Since(began)
+			assert.True(t, took <= heldPeriod, "%v took %v", knob, took)
 		}
-		if state := w.connections.of(informerAgent); !state.Cut || !state.Stalled {
-			t.Errorf("cut and stalled in a held world, it stands as %+v", state)
-		}
-		if ring := w.Knobs().Rings[3]; ring.Capacity != 8 {
-			t.Errorf("the ring: got %+v", ring)
-		}
+		state := w.connections.of(informerAgent)
+		assert.True(t, state.Cut && state.Stalled, "cut and stalled in a held world, it stands as %+v", state)
+		ring := w.Knobs().Rings[3]
+		assert.Equal(t, ring.Capacity, 8, "the ring: got %+v", ring)
 		began := time.Now()
 		if receipt, err := w.Reset(t.Context()); err != nil || !receipt.UnderWay || receipt.ID == 0 {
 			t.Error(receipt, err)
 		}
-		if took := time.Since(began); took > heldPeriod {
-			t.Errorf("the reset took %v", took)
-		}
+		took := time.Since(began)
+		assert.True(t, took <= heldPeriod, "the reset took %v", took)
 		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(state.UnderWay) != 1 {
 			t.Errorf("after the reset: %+v", state)
 		}
 		_, err := w.Reset(t.Context())
-		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the reset is under way") {
-			t.Errorf("a second reset: %v", err)
-		}
+		assert.True(t, apierrors.IsConflict(err) && strings.Contains(err.Error(), "the reset is under way"),
+			"a second reset: %v", err)
 		w.log.Gate().Release()
 		time.Sleep(time.Minute)
-		if names := w.podNames(t); len(names) != 0 {
-			t.Errorf("after the release there are %v", names)
-		}
+		names := w.podNames(t)
+		assert.Equal(t, len(names), 0, "after the release there are %v", names)
 	})
 }
 
@@ -137,16 +130,11 @@ func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 		connections.cut("a", true)
 		close(transport.goOn)
 		<-done
-		if !errors.Is(got, errCut) {
-			t.Errorf("got %v, want %v", got, errCut)
-		}
-		if list := connections.list(); len(list) != 1 || !list[0].Cut || list[0].Streams != 0 {
-			t.Errorf("afterwards: %+v", list)
-		}
+		assert.True(t, errors.Is(got, errCut), "got %v, want %v", got, errCut)
+		list := connections.list()
+		assert.True(t, len(list) == 1 && list[0].Cut && list[0].Streams == 0, "afterwards: %+v", list)
 		connections.forget("a")
-		if connections.of("a").UserAgent != "" || len(connections.list()) != 0 {
-			t.Error("it is not forgotten")
-		}
+		assert.True(t, connections.of("a").UserAgent == "" && len(connections.list()) == 0, "it is not forgotten")
 	})
 }
 
@@ -172,22 +160,19 @@ func TestWhatDoesNotExistIsNotKept(t *testing.T) {
 		}
 		for _, options := range []WatcherOptions{{Resource: "cars"}, {Resource: ""}, {Resource: "a/b"},
 			{Resource: long}} {
-			if _, _, err := w.AddWatcher(t.Context(), options); !apierrors.IsNotFound(err) {
-				t.Errorf("watch %.20q: got %v, want not found", options.Resource, err)
-			}
+			_, _, err := w.AddWatcher(t.Context(), options)
+			assert.Fails(t, err, apierrors.IsNotFound, "watch %.20q", options.Resource)
 		}
 		for _, options := range []WatcherOptions{
 			{Namespace: ".."}, {Namespace: "a/b"}, {Namespace: "%"}, {Namespace: long}, {ResourceVersion: "new"},
 			{FieldSelector: "spec.colour=blue"},
 		} {
 			options.Resource = "pods"
-			if _, _, err := w.AddWatcher(t.Context(), options); !apierrors.IsBadRequest(err) {
-				t.Errorf("watch %.20v: got %v, want a bad request", options, err)
-			}
+			_, _, err := w.AddWatcher(t.Context(), options)
+			assert.Fails(t, err, apierrors.IsBadRequest, "watch %.20v", options)
 		}
-		if after := w.knobs(); after != before || len(w.Watchers()) != 0 {
-			t.Errorf("kept:\n%s\nbefore\n%s", after, before)
-		}
+		after := w.knobs()
+		assert.True(t, after == before && len(w.Watchers()) == 0, "kept:\n%s\nbefore\n%s", after, before)
 	})
 }
 
@@ -198,17 +183,12 @@ func TestWhatAWatcherLeavesIsForgotten(t *testing.T) {
 			id := w.addWatcher(t, WatcherOptions{Resource: "pods"})
 			agent := w.Watchers()[0].UserAgent
 			w.turn(t, "line.stall", agent, "true")
-			if err := w.RemoveWatcher(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.RemoveWatcher(t.Context(), id))
 			synctest.Wait()
-			if w.connections.of(agent).UserAgent != "" {
-				t.Errorf("%s is still known", agent)
-			}
+			assert.Equal(t, w.connections.of(agent).UserAgent, "", "%s is still known", agent)
 		}
-		if after := w.knobs(); after != before {
-			t.Errorf("left:\n%s\nbefore\n%s", after, before)
-		}
+		after := w.knobs()
+		assert.Equal(t, after, before, "left:\n%s\nbefore\n%s", after, before)
 	})
 }
 
@@ -228,9 +208,7 @@ func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
 			key := "/registry/pods/default/" + name
 			_ = w.config.Pipeline.Server.Storage("pods").Delete(t.Context(), key, &corev1.Pod{}, nil, nil, nil)
 		}
-		if err := <-resetting; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-resetting)
 	})
 }
 
@@ -259,9 +237,8 @@ func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 		for _, event := range test.events {
 			each.remember(event)
 		}
-		if each.resourceVersion != test.want {
-			t.Errorf("%s: goes on from %q, want %q", name, each.resourceVersion, test.want)
-		}
+		assert.Equal(t, each.resourceVersion, test.want,
+			"%s: goes on from %q, want %q", name, each.resourceVersion, test.want)
 	}
 }
 
@@ -301,9 +278,8 @@ func (f *fakes) Now() map[string]string { return nil }
 func (w *world) commandsUnderWay(t *testing.T) int {
 	t.Helper()
 	q := &counting{Sandbox: w.Sandbox}
-	if _, err := w.do(t.Context(), &order{command: q, name: "a look"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.do(t.Context(), &order{command: q, name: "a look"})
+	require.NoError(t, err)
 	return q.n - 1
 }
 
@@ -402,9 +378,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 				const most = 500 // records: each of these commands writes fewer until it has ended
 				ended := false
 				for at := int64(1); !ended && !t.Failed(); at++ {
-					if at > most {
-						t.Fatalf("it has not ended at record %d", at)
-					}
+					require.True(t, at <= most, "it has not ended at record %d", at)
 					ended = run(t, at, held)
 				}
 			})
@@ -451,15 +425,13 @@ func TestATellingIsUndoneHoweverItEnds(t *testing.T) {
 					<-told
 					time.Sleep(time.Minute)
 					synctest.Wait()
-					if names := w.podNames(t); len(names) > 0 {
-						t.Errorf("after %v there are %v", after, names)
-					}
+					names := w.podNames(t)
+					assert.True(t, len(names) == 0, "after %v there are %v", after, names)
 					if name == "the session ends" {
 						return // nothing stands any more
 					}
-					if now := w.knobs(); now != before {
-						t.Errorf("after %v:\n%s\nbefore\n%s", after, now, before)
-					}
+					now := w.knobs()
+					assert.Equal(t, now, before, "after %v:\n%s\nbefore\n%s", after, now, before)
 				})
 			}
 		})
@@ -507,27 +479,20 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 		synctest.Wait()
 		w.log.Gate().Hold()
 		time.Sleep(time.Second)
-		if err := w.Tell(t.Context(), "another", w.everything); !apierrors.IsConflict(err) {
-			t.Errorf("another story: %v", err)
-		}
-		if _, err := w.Reset(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.Fails(t, w.Tell(t.Context(), "another", w.everything), apierrors.IsConflict, "another story")
+		_, err := w.Reset(t.Context())
+		assert.NoError(t, err)
 		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(w.Watchers()) != 0 {
 			t.Errorf("still held: %+v, watchers %v", state, w.Watchers())
 		}
 		w.log.Gate().Release()
-		if err := <-told; err == nil {
-			t.Error("the story went on")
-		}
+		assert.True(t, <-told != nil, "the story went on")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if names := w.podNames(t); len(names) > 0 {
-			t.Errorf("there are %v", names)
-		}
-		if now := w.knobs(); now != before {
-			t.Errorf("in the end:\n%s\nbefore\n%s", now, before)
-		}
+		names := w.podNames(t)
+		assert.True(t, len(names) == 0, "there are %v", names)
+		now := w.knobs()
+		assert.Equal(t, now, before, "in the end:\n%s\nbefore\n%s", now, before)
 	})
 }
 
@@ -538,9 +503,7 @@ func TestNoCommandIsTakenAfterTheEnd(t *testing.T) {
 		_, resetting := w.Reset(t.Context())
 		telling := w.Tell(t.Context(), "late", func(*Telling) error { return nil })
 		for what, err := range map[string]error{"a knob": turning, "a reset": resetting, "a story": telling} {
-			if !apierrors.IsServiceUnavailable(err) {
-				t.Errorf("%s: %v", what, err)
-			}
+			assert.Fails(t, err, apierrors.IsServiceUnavailable, what)
 		}
 	})
 }
@@ -568,13 +531,10 @@ func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
 		traffic.setRate(0)
 		waiting, leave := context.WithTimeout(ctx, time.Minute)
 		defer leave()
-		if err := traffic.settle(waiting); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("while writes are under way: settled with %v", err)
-		}
+		err := traffic.settle(waiting)
+		assert.True(t, errors.Is(err, context.DeadlineExceeded), "while writes are under way: settled with %v", err)
 		close(slow.goOn)
-		if err := traffic.settle(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, traffic.settle(ctx))
 		cancel()
 	})
 }
@@ -605,8 +565,7 @@ func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 		}
 		seq := w.log.Last()
 		w.turn(t, "etcd.restart", "", "")
-		if ends := w.since(t, seq, is(probe.CommandEnded, "")); len(ends) > 0 {
-			t.Errorf("its request has waited for the end, and the log says so, too: %v", ends)
-		}
+		ends := w.since(t, seq, is(probe.CommandEnded, ""))
+		assert.True(t, len(ends) == 0, "its request has waited for the end, and the log says so, too: %v", ends)
 	})
 }

@@ -13,14 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
 func (w *world) turn(t *testing.T, name, target, value string) {
 	t.Helper()
-	if _, err := w.Turn(t.Context(), Knob{name, target, value}); err != nil {
-		t.Fatalf("%s of %s to %s: %v", name, target, value, err)
-	}
+	_, err := w.Turn(t.Context(), Knob{name, target, value})
+	require.NoError(t, err, "%s of %s to %s", name, target, value)
 }
 
 // since returns the records after seq that match accepts.
@@ -28,9 +29,7 @@ func (w *world) since(t *testing.T, seq uint64, match func(r *probe.Record) bool
 	t.Helper()
 	synctest.Wait()
 	records, ok := w.log.Since(nil, seq, 1<<16)
-	if !ok {
-		t.Fatal("the log has moved on")
-	}
+	require.True(t, ok, "the log has moved on")
 	return slices.DeleteFunc(records, func(r probe.Record) bool { return !match(&r) })
 }
 
@@ -120,9 +119,8 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 				time.Sleep(time.Second)
 				turned := w.since(t, seq, is(probe.KnobTurned, ""))
 				effects := w.since(t, seq, test.effect)
-				if len(turned) != 1 || len(effects) == 0 || effects[0].Seq < turned[0].Seq {
-					t.Errorf("turned %v, effects %v: want one, and then at least one", turned, effects)
-				}
+				assert.True(t, len(turned) == 1 && len(effects) != 0 && effects[0].Seq >= turned[0].Seq,
+					"turned %v, effects %v: want one, and then at least one", turned, effects)
 				w.reset(t)
 			})
 		})
@@ -132,9 +130,7 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 func (w *world) addWatcher(t *testing.T, options WatcherOptions) string {
 	t.Helper()
 	id, _, err := w.AddWatcher(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return id
 }
 
@@ -149,9 +145,8 @@ func (w *world) watchFrom(t *testing.T, resource, rv string) {
 
 func (w *world) reset(t *testing.T) {
 	t.Helper()
-	if _, err := w.Reset(t.Context()); err != nil {
-		t.Fatalf("reset: %v", err)
-	}
+	_, err := w.Reset(t.Context())
+	require.NoError(t, err, "reset")
 	w.settle() // clients that were cut off come back
 }
 
@@ -169,22 +164,17 @@ func TestResetRestoresEverything(t *testing.T) {
 		w.turn(t, "traffic.rate", "", "50")
 		time.Sleep(10 * time.Second)
 		began := time.Now()
-		if _, err := w.Reset(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("the reset took %v", took)
-		}
+		_, err := w.Reset(t.Context())
+		require.NoError(t, err)
+		took := time.Since(began)
+		assert.True(t, took <= time.Second, "the reset took %v", took)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		after := w.Knobs()
 		after.Traffic.Written = before.Traffic.Written
-		if got, want := fmt.Sprintf("%+v", after), fmt.Sprintf("%+v", before); got != want {
-			t.Errorf("after the reset:\n%s\nwant\n%s", got, want)
-		}
-		if n := len(w.pipeline.Client.Pods().Informer().GetStore().List()); n != 0 {
-			t.Errorf("the local store holds %d pods, want none", n)
-		}
+		got, want := fmt.Sprintf("%+v", after), fmt.Sprintf("%+v", before)
+		assert.Equal(t, got, want, "after the reset:\n%s\nwant\n%s", got, want)
+		assert.Equal(t, len(w.pipeline.Client.Pods().Informer().GetStore().List()), 0, "the local store holds pods")
 	})
 }
 
@@ -206,9 +196,8 @@ func TestAKnobThatCannotBeTurnedChangesNothing(t *testing.T) {
 				t.Errorf("%v: got %v, want a refusal", knob, err)
 			}
 		}
-		if turned := w.since(t, seq, is(probe.KnobTurned, "")); len(turned) > 0 {
-			t.Errorf("got %v, want nothing in the log", turned)
-		}
+		turned := w.since(t, seq, is(probe.KnobTurned, ""))
+		assert.True(t, len(turned) == 0, "got %v, want nothing in the log", turned)
 	})
 }
 
@@ -219,13 +208,11 @@ func TestTrafficKeepsItsRate(t *testing.T) {
 		w.turn(t, "traffic.rate", "", "0")
 		synctest.Wait()
 		info := w.traffic.info()
-		if info.Written < 1900 || info.Written > 2100 || info.Error != "" {
-			t.Errorf("got %+v after four seconds, want about 2000 written", info)
-		}
+		assert.True(t, info.Written >= 1900 && info.Written <= 2100 && info.Error == "",
+			"got %+v after four seconds, want about 2000 written", info)
 		time.Sleep(time.Second)
-		if later := w.traffic.info(); later.Written != info.Written {
-			t.Errorf("%d more were written after the end", later.Written-info.Written)
-		}
+		later := w.traffic.info()
+		assert.Equal(t, later.Written, info.Written, "%d more were written after the end", later.Written-info.Written)
 	})
 }
 
@@ -235,11 +222,9 @@ func TestASlowHandlerDoesNotHoldUpTheEnd(t *testing.T) {
 		w.createAll(t, letters(50))
 		began := time.Now()
 		w.stop()
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("the end took %v", took)
-		}
-		if _, err := w.Turn(context.Background(), Knob{"handler.add", "late", ""}); err == nil {
-			t.Error("a handler was added to an informer that has ended")
-		}
+		took := time.Since(began)
+		assert.True(t, took <= time.Second, "the end took %v", took)
+		_, err := w.Turn(context.Background(), Knob{"handler.add", "late", ""})
+		assert.True(t, err != nil, "a handler was added to an informer that has ended")
 	})
 }

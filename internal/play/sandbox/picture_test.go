@@ -13,6 +13,8 @@ import (
 
 	cacher "listwatch/chapters/06-cacher"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/rules"
@@ -31,18 +33,10 @@ func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
 		before := watching()
 		id := w.addWatcher(t, WatcherOptions{Resource: "pods", LabelSelector: "app=a"})
 		want := append(slices.Clone(before), "/registry/pods/ labels app=a")
-		if got := watching(); !slices.Equal(got, want) {
-			t.Errorf("after Add: got %q, want %q", got, want)
-		}
-		if err := w.RemoveWatcher(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-		if got := watching(); !slices.Equal(got, before) {
-			t.Errorf("after Remove: got %q, want %q", got, before)
-		}
-		if err := w.RemoveWatcher(t.Context(), id); !apierrors.IsNotFound(err) {
-			t.Errorf("removing it again: got %v, want NotFound", err)
-		}
+		assert.EqualSlices(t, watching(), want, "after Add")
+		require.NoError(t, w.RemoveWatcher(t.Context(), id))
+		assert.EqualSlices(t, watching(), before, "after Remove")
+		assert.Fails(t, w.RemoveWatcher(t.Context(), id), apierrors.IsNotFound, "removing it again")
 	})
 }
 
@@ -64,9 +58,7 @@ func TestThePictureNeverLies(t *testing.T) {
 					time.Sleep(7*time.Second + 350*time.Millisecond)
 					synctest.Wait()
 					records, ok := w.log.Since(nil, seq, 1<<16)
-					if !ok {
-						t.Fatal("the log has moved on")
-					}
+					require.True(t, ok, "the log has moved on")
 					seq += uint64(len(records))
 					state.Apply(records)
 					for _, breach := range checker.Apply(records) {
@@ -75,12 +67,10 @@ func TestThePictureNeverLies(t *testing.T) {
 					comparePicture(t, state.Resources["pods"], w.pipeline.Snapshot())
 				}
 				s := w.pipeline.Snapshot()
-				if pods := s.Client.Informer.Indexer.Objects; pods == 0 || pods > 3*demoPods {
-					t.Errorf("after two minutes of demo: %d pods", pods)
-				}
-				if rv := s.Server.Cachers[3].Cache.ResourceVersion; rv < 40 {
-					t.Errorf("after two minutes of demo the cache stands at %d", rv)
-				}
+				pods := s.Client.Informer.Indexer.Objects
+				assert.True(t, pods != 0 && pods <= 3*demoPods, "after two minutes of demo: %d pods", pods)
+				rv := s.Server.Cachers[3].Cache.ResourceVersion
+				assert.True(t, rv >= 40, "after two minutes of demo the cache stands at %d", rv)
 			})
 		})
 	}
@@ -105,9 +95,7 @@ func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	cached, informer, scheduler := s.Server.Cachers[i], s.Client.Informer, s.Client.Unfinished
 	compare := func(what string, picture int64, truth int) {
 		t.Helper()
-		if picture != int64(truth) {
-			t.Errorf("%s: the picture shows %d, the station says %d", what, picture, truth)
-		}
+		assert.Equal(t, picture, int64(truth), "%s: the picture shows %d, the station says %d", what, picture, truth)
 	}
 	shelf := func(station probe.Station, subject string) int64 {
 		return pods.Shelves[fold.ShelfName(station, subject)].N

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -25,39 +27,28 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 			}
 			return n
 		}
-		if n := commits(time.Minute); n < 8 {
-			t.Fatalf("in a minute the demo changed pods %d times: it does not run", n)
-		}
+		n := commits(time.Minute)
+		require.True(t, n >= 8, "in a minute the demo changed pods %d times: it does not run", n)
 		first, second := w.Tour(t.Context()), w.Tour(t.Context())
 		time.Sleep(10 * time.Minute) // what the demo had begun has run its course
 		kept, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Tour: true}); err != nil {
 			t.Fatal(err)
 		}
-		if n := w.fixedRing("pods"); n == 0 {
-			t.Error("while a tour is open the ring may grow")
-		}
+		assert.True(t, w.fixedRing("pods") != 0, "while a tour is open the ring may grow")
 		first()
-		if n := commits(time.Minute); n != 0 {
-			t.Errorf("one tour is open, and the demo changed pods %d times", n)
-		}
-		if n := len(w.Watchers()); n != 2 {
-			t.Errorf("one tour is open, and of 2 watchers there are %d", n)
-		}
+		n = commits(time.Minute)
+		assert.Equal(t, n, 0, "one tour is open, and the demo changed pods %d times", n)
+		assert.Equal(t, len(w.Watchers()), 2, "one tour is open, and of 2 watchers there are")
 		w.log.Gate().Hold()
 		second()
 		w.log.Gate().Release()
 		if left := w.Watchers(); len(left) != 1 || left[0].ID != kept {
 			t.Errorf("after the last tour the watchers are %+v, want %s alone", left, kept)
 		}
-		if n := w.fixedRing("pods"); n != 0 {
-			t.Errorf("after the last tour the ring is fixed at %d", n)
-		}
-		if n := commits(time.Minute); n < 8 {
-			t.Errorf("in the minute after the last tour the demo changed pods %d times", n)
-		}
+		assert.Equal(t, w.fixedRing("pods"), 0, "after the last tour the ring is fixed at")
+		n = commits(time.Minute)
+		assert.True(t, n >= 8, "in the minute after the last tour the demo changed pods %d times", n)
 	})
 }

@@ -18,6 +18,7 @@ import (
 	listwatch "listwatch/chapters/09-listwatch"
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
@@ -67,9 +68,7 @@ func inWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig), body fu
 	bubble.Test(t, func(t *testing.T) {
 		w := newWorld(t, change)
 		defer w.stop()
-		if err := w.pipeline.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.pipeline.WaitReady(t.Context()))
 		time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
 		synctest.Wait()
 		body(t, w)
@@ -86,9 +85,7 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 	base := &url.URL{Scheme: "http", Host: "pipe"}
 	p, store := probe.New(log), mvcc.New(clk)
 	server, err := pipeline.NewServer(pipeline.ServerConfig{Client: store, Clock: clk, Probe: p, UseWatchList: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	connections := NewConnections(httpClient, nil)
 	clientConfig := pipeline.ClientConfig{
 		Base: base, HTTP: connections.Client(), Clock: clk, Probe: p, UseWatchList: true, Controllers: true,
@@ -99,14 +96,11 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 		change(&config, &clientConfig)
 	}
 	client, err := pipeline.NewClient(clientConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config.Pipeline = &pipeline.Pipeline{Server: server, Client: client}
 	w := &world{pipeline: config.Pipeline, store: store, log: log, records: records}
-	if w.Sandbox, err = New(config); err != nil {
-		t.Fatal(err)
-	}
+	w.Sandbox, err = New(config)
+	require.NoError(t, err)
 	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
 		UserAgent: "test"})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -136,9 +130,7 @@ func serveOn(listener net.Listener, handler http.Handler) func(context.Context) 
 
 func (w *world) create(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	if err := w.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error())
 }
 
 func podNamed(name string, restart corev1.RestartPolicy) *corev1.Pod {

@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // TestStoriesWithEtcdAheadOfTheInformer tells the stories of servers in a world in which another resource was written
@@ -22,9 +25,8 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 					Do(t.Context()).Error(); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := w.Play(t.Context(), each.ID); err != nil {
-					t.Error(err)
-				}
+				_, err := w.Play(t.Context(), each.ID)
+				assert.NoError(t, err)
 			})
 		})
 	}
@@ -35,9 +37,8 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 func TestAStoryWaitsForAReflectorThatWasOftenCutOff(t *testing.T) {
 	inWorld(t, false, func(t *testing.T, w *World) {
 		for range 20 {
-			if _, err := w.Play(t.Context(), "stale-write"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Play(t.Context(), "stale-write")
+			require.NoError(t, err)
 		}
 	})
 }

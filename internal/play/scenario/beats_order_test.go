@@ -1,9 +1,9 @@
 package scenario
 
 import (
-	"slices"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 )
 
@@ -18,7 +18,5 @@ func TestStreamsAreCountedInTheOrderInWhichTheyWereRegistered(t *testing.T) {
 	for i := range records {
 		f.add(&records[i])
 	}
-	if got := f.lanes; !slices.Equal(got, []string{"w7", "w8"}) {
-		t.Errorf("got %v, want the order of registration", got)
-	}
+	assert.EqualSlices(t, f.lanes, []string{"w7", "w8"})
 }

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -27,9 +29,8 @@ func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
 				var err error
 				start = w.Log.Last()
-				if whole, err = w.Play(t.Context(), each.ID); err != nil {
-					t.Fatal(err)
-				}
+				whole, err = w.Play(t.Context(), each.ID)
+				require.NoError(t, err)
 			})
 			for _, after := range moments(whole, start) {
 				inWorld(t, each.Alone != "", func(t *testing.T, w *World) { w.cancelAfter(t, each.ID, after) })
@@ -95,9 +96,8 @@ func (w *World) cancelAfter(t *testing.T, id string, after uint64) {
 	}
 	time.Sleep(3 * time.Minute) // what was cut off comes back
 	synctest.Wait()
-	if now := fmt.Sprintf("%+v", w.standing()); now != before {
-		t.Errorf("cancelled after %d records:\n%s\nbefore\n%s", after, now, before)
-	}
+	now := fmt.Sprintf("%+v", w.standing())
+	assert.Equal(t, now, before, "cancelled after %d records:\n%s\nbefore\n%s", after, now, before)
 }
 
 // standing is everything that a story may change.

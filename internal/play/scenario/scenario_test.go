@@ -11,6 +11,8 @@ import (
 	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/check/sandboxtest"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/rules"
@@ -81,18 +83,14 @@ var signatures = map[string]struct {
 }
 
 func TestEveryStoryLeavesItsSignature(t *testing.T) {
-	if len(signatures) != len(All) {
-		t.Errorf("%d signatures for %d stories", len(signatures), len(All))
-	}
+	assert.Equal(t, len(signatures), len(All), "%d signatures for %d stories", len(signatures), len(All))
 	for _, each := range All {
 		t.Run(each.ID, func(t *testing.T) {
 			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
 				before := w.Sandbox.Knobs()
 				began := time.Now()
 				seen, err := w.Play(t.Context(), each.ID)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				took := time.Since(began)
 				t.Logf("%v: %s", took, seen.Saw)
 				w.check(t, seen, signatures[each.ID].points, signatures[each.ID].says)
@@ -114,23 +112,16 @@ func TestEveryStoryLeavesItsSignature(t *testing.T) {
 func (w *World) check(t *testing.T, seen Seen, points []probe.Point, says string) {
 	t.Helper()
 	records, ok := w.Log.Since(nil, seen.From, int(seen.To-seen.From))
-	if !ok {
-		t.Fatal("the log has moved on")
-	}
+	require.True(t, ok, "the log has moved on")
 	rest := records
 	for n, point := range points {
 		i := slices.IndexFunc(rest, func(r probe.Record) bool { return r.Point == point })
-		if i < 0 {
-			t.Fatalf("the log shows no %s after the first %d points of %v", point, n, points)
-		}
+		require.True(t, i >= 0, "the log shows no %s after the first %d points of %v", point, n, points)
 		rest = rest[i+1:]
 	}
-	if !regexp.MustCompile(says).MatchString(seen.Saw) {
-		t.Errorf("it says %q, want a match of %q", seen.Saw, says)
-	}
-	if seen.Key <= seen.From || seen.Key > seen.To {
-		t.Errorf("the record to look at is %d, not in (%d, %d]", seen.Key, seen.From, seen.To)
-	}
+	assert.True(t, regexp.MustCompile(says).MatchString(seen.Saw), "it says %q, want a match of %q", seen.Saw, says)
+	assert.True(t, seen.Key > seen.From && seen.Key <= seen.To,
+		"the record to look at is %d, not in (%d, %d]", seen.Key, seen.From, seen.To)
 	told, err := Find(seen.ID).Locate(records)
 	if err != nil || !slices.Equal(told, seen.Beats) || seen.Beats[len(seen.Beats)-1].To < seen.Key {
 		t.Errorf("its beats are at %v, found again at %v, and the record to look at, %d, is shown in one of them: %v",
@@ -142,9 +133,7 @@ func (w *World) check(t *testing.T, seen Seen, points []probe.Point, says string
 			t.Errorf("beat %d plays (%d, %d], in a story of (%d, %d]", i+1, beat.From, beat.To, seen.From, seen.To)
 		}
 	}
-	if len(seen.Steps) == 0 {
-		t.Error("no step is told")
-	}
+	assert.True(t, len(seen.Steps) != 0, "no step is told")
 	checker := rules.New()
 	all, _ := w.Log.Since(nil, w.Log.Oldest()-1, 1<<18)
 	for _, breach := range checker.Apply(all) {
@@ -160,15 +149,11 @@ func TestOneStoryAtATime(t *testing.T) {
 			first <- err
 		}()
 		time.Sleep(10 * time.Millisecond)
-		if _, err := w.Play(t.Context(), "selector"); !apierrors.IsConflict(err) {
-			t.Errorf("the second story: got %v, want a conflict", err)
-		}
-		if err := <-first; err != nil {
-			t.Error(err)
-		}
-		if _, err := w.Play(t.Context(), "no-such"); !apierrors.IsNotFound(err) {
-			t.Errorf("an unknown story: got %v, want not found", err)
-		}
+		_, err := w.Play(t.Context(), "selector")
+		assert.Fails(t, err, apierrors.IsConflict, "the second story")
+		assert.NoError(t, <-first)
+		_, err = w.Play(t.Context(), "no-such")
+		assert.Fails(t, err, apierrors.IsNotFound, "an unknown story")
 	})
 }
 
@@ -180,14 +165,12 @@ func TestEveryStoryIsTold(t *testing.T) {
 			t.Errorf("%+v: something is missing, or the id is taken", each)
 		}
 		ids[each.ID] = true
-		if len(each.Beats) < 4 || len(each.Beats) > 7 {
-			t.Errorf("%s: %d beats, want four to seven", each.ID, len(each.Beats))
-		}
+		assert.True(t, len(each.Beats) >= 4 && len(each.Beats) <= 7,
+			"%s: %d beats, want four to seven", each.ID, len(each.Beats))
 		asked := 0
 		for i, beat := range each.Beats {
-			if beat.Say == "" || len(beat.Look) == 0 || len(beat.rest) == 0 {
-				t.Errorf("%s: beat %d says %q, looks at %v", each.ID, i+1, beat.Say, beat.Look)
-			}
+			assert.True(t, beat.Say != "" && len(beat.Look) != 0 && len(beat.rest) != 0,
+				"%s: beat %d says %q, looks at %v", each.ID, i+1, beat.Say, beat.Look)
 			if q := beat.Question; q != nil {
 				if asked++; q.Ask == "" || len(q.Answers) < 2 || len(q.Answers) > 4 || q.Right < 0 ||
 					q.Right >= len(q.Answers) {
@@ -195,9 +178,7 @@ func TestEveryStoryIsTold(t *testing.T) {
 				}
 			}
 		}
-		if asked == 0 {
-			t.Errorf("%s asks nothing", each.ID)
-		}
+		assert.True(t, asked != 0, "%s asks nothing", each.ID)
 	}
 }
 
@@ -218,14 +199,11 @@ func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 		gate.Close(probe.Selector{Station: probe.Handler})
 		time.AfterFunc(time.Minute, gate.Release) // what the story has changed is undone then
 		seen, err := w.Play(t.Context(), "slow-handler")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !strings.Contains(seen.Symptom, "waited 10s") || !strings.Contains(seen.Symptom, "HandlerReturned") {
 			t.Errorf("the symptom: %q", seen.Symptom)
 		}
-		if seen.Beats[1].To == 0 || seen.Beats[3].To != 0 || seen.Untold == "" {
-			t.Errorf("got %+v, untold %q: want the beats up to the symptom", seen.Beats, seen.Untold)
-		}
+		assert.True(t, seen.Beats[1].To != 0 && seen.Beats[3].To == 0 && seen.Untold != "",
+			"got %+v, untold %q: want the beats up to the symptom", seen.Beats, seen.Untold)
 	})
 }

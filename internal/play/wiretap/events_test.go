@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 )
 
@@ -53,22 +55,14 @@ func bodies(t *testing.T) map[string][]byte {
 	codec := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 	for _, each := range told {
 		object, err := json.Marshal(each.object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		line, err := json.Marshal(metav1.WatchEvent{Type: each.kind, Object: runtime.RawExtension{Raw: object}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		written["application/json"] = append(written["application/json"], append(line, '\n')...)
 		var raw bytes.Buffer
-		if err := codec.Encode(each.object, &raw); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, codec.Encode(each.object, &raw))
 		frame, err := (&metav1.WatchEvent{Type: each.kind, Object: runtime.RawExtension{Raw: raw.Bytes()}}).Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		written[mediaProtobuf] = append(binary.BigEndian.AppendUint32(written[mediaProtobuf], uint32(len(frame))),
 			frame...)
 	}
@@ -83,9 +77,7 @@ func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 			for piece := range slices.Chunk(body, size) {
 				got = append(got, reader.Read(piece)...)
 			}
-			if len(got) != len(told) {
-				t.Fatalf("%s in pieces of %d: got %d events", media, size, len(got))
-			}
+			require.Equal(t, len(got), len(told), "%s in pieces of %d: got %d events", media, size, len(got))
 			total := 0
 			for i := range got {
 				total += got[i].Size
@@ -117,22 +109,18 @@ func TestAnEventKeepsLittleOfAFrame(t *testing.T) {
 	goruntime.GC()
 	goruntime.ReadMemStats(&after)
 	for _, each := range kept {
-		if len(each.Type) != maxType || len(each.RV) != maxVersion || len(each.Key) != maxKey {
-			t.Fatalf("got %d, %d and %d bytes", len(each.Type), len(each.RV), len(each.Key))
-		}
+		require.True(t, len(each.Type) == maxType && len(each.RV) == maxVersion && len(each.Key) == maxKey,
+			"got %d, %d and %d bytes", len(each.Type), len(each.RV), len(each.Key))
 	}
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 1<<20 || len(kept) != 200 {
-		t.Errorf("%d events keep %d bytes", len(kept), grown)
-	}
+	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	assert.True(t, grown <= 1<<20 && len(kept) == 200, "%d events keep %d bytes", len(kept), grown)
 	goruntime.KeepAlive(kept)
 }
 
 func TestAnObjectWithACodeOfItsOwnIsRead(t *testing.T) {
 	got := NewEvents("application/json").
 		Read([]byte(`{"type":"ADDED","object":{"code":"x","metadata":{"name":"a","resourceVersion":"5"}}}` + "\n"))
-	if len(got) != 1 || got[0].Key != "a" || got[0].RV != "5" {
-		t.Errorf("got %+v", got)
-	}
+	assert.True(t, len(got) == 1 && got[0].Key == "a" && got[0].RV == "5", "got %+v", got)
 }
 
 func FuzzEvents(f *testing.F) {
@@ -148,9 +136,7 @@ func FuzzEvents(f *testing.F) {
 		for i := range body {
 			cut = append(cut, reader.Read(body[i:i+1])...)
 		}
-		if !slices.Equal(whole, cut) {
-			t.Errorf("at once %+v, byte by byte %+v", whole, cut)
-		}
+		assert.EqualSlices(t, whole, cut, "at once %+v, byte by byte %+v", whole, cut)
 		ReadHead(body, media, "", true)
 		ReadHead(body, media, "", false)
 	})
@@ -163,13 +149,9 @@ func TestAListAndAnObjectSayTheirVersion(t *testing.T) {
 		list.Items = append(list.Items, *pod("5", map[string]string{"long": strings.Repeat("x", 100)}))
 	}
 	written, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var raw, packed bytes.Buffer
-	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(list, &raw); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(list, &raw))
 	zip := gzip.NewWriter(&packed)
 	zip.Write(written)
 	zip.Close()
@@ -179,22 +161,13 @@ func TestAListAndAnObjectSayTheirVersion(t *testing.T) {
 		"protobuf": ReadHead(raw.Bytes()[:HeadSize], "application/vnd.kubernetes.protobuf", "", true),
 		"gzip":     ReadHead(packed.Bytes()[:packed.Len()/2], "application/json", "gzip", true),
 	} {
-		if got != want {
-			t.Errorf("%s: got %+v", name, got)
-		}
+		assert.Equal(t, got, want, name)
 	}
 	object := `{"kind":"Pod","metadata":{"managedFields":[{"manager":"x"}],"name":"a","resourceVersion":"5","uid":"`
-	if got := ReadHead([]byte(object), "application/json", "", false); got != (Head{RV: "5"}) {
-		t.Errorf("an object, cut off: got %+v", got)
-	}
+	assert.Equal(t, ReadHead([]byte(object), "application/json", "", false), Head{RV: "5"}, "an object, cut off")
 	raw.Reset()
-	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(&list.Items[0], &raw); err != nil {
-		t.Fatal(err)
-	}
-	if got := ReadHead(raw.Bytes(), "application/vnd.kubernetes.protobuf", "", false); got != (Head{RV: "5"}) {
-		t.Errorf("an object in protobuf: got %+v", got)
-	}
-	if got := ReadHead([]byte("no list"), "application/json", "gzip", true); got != (Head{}) {
-		t.Errorf("got %+v", got)
-	}
+	require.NoError(t, protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(&list.Items[0], &raw))
+	assert.Equal(t, ReadHead(raw.Bytes(), "application/vnd.kubernetes.protobuf", "", false), Head{RV: "5"},
+		"an object in protobuf")
+	assert.Equal(t, ReadHead([]byte("no list"), "application/json", "gzip", true), Head{})
 }

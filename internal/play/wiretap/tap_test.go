@@ -9,7 +9,9 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/pipenet"
 )
@@ -38,14 +40,10 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 		client := tap.Tap(listener.Client())
 
 		quick, err := client.Get("http://api/quick")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		quick.Body.Close()
 		response, err := client.Get("http://api/pods?watch=true")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		group.Go(t.Context(), "test.reader", func(context.Context) {
 			_, _ = response.Body.Read(make([]byte, 1<<16))
 			discardAll(response)
@@ -53,9 +51,7 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 		synctest.Wait()
 
 		streams := tap.Snapshot()
-		if len(streams) != 1 {
-			t.Fatalf("got %d streams, want the watch alone", len(streams))
-		}
+		require.Equal(t, len(streams), 1, "got %d streams, want the watch alone", len(streams))
 		s := streams[0]
 		if s.OpenedBy() != "Go-http-client/1.1 /pods?watch=true" || !strings.HasPrefix(s.Request,
 			"GET /pods?watch=true HTTP/1.1\r\nHost: api\r\n") || !strings.HasSuffix(s.Request, "\r\n\r\n") ||
@@ -104,9 +100,8 @@ func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
 	}
 	whole := &parser{}
 	whole.read([]byte(wire))
-	if got, want := fmt.Sprintf("%+v", stream.Stream), fmt.Sprintf("%+v", whole.Stream); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got, want := fmt.Sprintf("%+v", stream.Stream), fmt.Sprintf("%+v", whole.Stream)
+	assert.Equal(t, got, want)
 	if whole.Count != 3 || whole.Chunks[0].Data != "ab\r\nc" || whole.Chunks[1].Size != 16 ||
 		whole.Chunks[2].SizeLine != "0\r\n" || whole.Chunks[2].End != "\r\n" {
 		t.Errorf("got %+v", whole.Chunks)
@@ -121,8 +116,7 @@ func TestWhatIsNoChunkedAnswerIsNotUnderstood(t *testing.T) {
 	} {
 		stream := &parser{}
 		stream.read([]byte(wire))
-		if stream.state != done || len(stream.Chunks) != 0 || stream.line != nil {
-			t.Errorf("%.40q: got %+v", wire, stream)
-		}
+		assert.True(t, stream.state == done && len(stream.Chunks) == 0 && stream.line == nil,
+			"%.40q: got %+v", wire, stream)
 	}
 }
