@@ -96,7 +96,6 @@ func TallStyle() []byte {
 		{".side", 54, 28, 22, 24}, {".client ~ .side ~ .side", 54, 298, 22, 886},
 		{":is(.about.ours, .theirs .about)", 136, 28, 22, 44}, {"[data-text=behind]", boxes["dispatch"].Right(), 28,
 			424, 24},
-		{"#ring-note", 752, 271, 644, 271},
 		{"[data-station=wire] .title", wireX, 28, 40, tallWireY + 5}, {"[data-text='wire.proto']", wireX, 48, 104,
 			tallWireY + 5},
 		{"[data-text='wire.bytes']", wireX, 442, 210, tallWireY + 5}, {"[data-text='wire.n']", wireX, 470, 296,

@@ -15,7 +15,7 @@ const travelling = `((lasts) => new Promise((done) => {
 	const { player, picture } = listwatch;
 	const began = player.clock;
 	const [wrong, ways, hops] = [[], {}, []];
-	let [hop, since, frames, moved] = ["", 0, 0, 0];
+	let [hop, since, whole, frames, moved] = ["", 0, false, 0, 0];
 	const look = () => {
 		const p = picture({ texts: false });
 		const at = player.clock;
@@ -46,8 +46,8 @@ const travelling = `((lasts) => new Promise((done) => {
 		}
 		const now = p.moving.map((m) => m.seq + m.owner).join();
 		if (now !== hop) {
-			if (hop) hops.push(at - since);
-			[hop, since] = [now, at];
+			if (hop && whole) hops.push(at - since);
+			[hop, since, whole] = [now, at, frames > 1]; // what moves when the look begins may have moved before
 		}
 		if (at - began < lasts && !(listwatch.player.mode === "frozen" && frames > 5 && p.moving.length === 0)) {
 			return requestAnimationFrame(look);
