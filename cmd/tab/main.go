@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/machine"
+	"listwatch/cmd/internal/machine"
 	"listwatch/internal/server/messages"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"

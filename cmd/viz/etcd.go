@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	etcd3 "listwatch/chapters/02-etcd3"
-	"listwatch/internal/machine"
+	"listwatch/cmd/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/etcdnode"

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/machine"
+	"listwatch/cmd/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/etcdnode"
 	"listwatch/viz/stories"

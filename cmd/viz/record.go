@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/machine"
+	"listwatch/cmd/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/routine"

@@ -9,7 +9,7 @@ import (
 // docs/ARCHITECTURE.md says what is behind each door. Chapters are floors of their own, by their numbers.
 var floors = []string{
 	"docs", "internal/kube", "internal/observe", "chapters", "internal/server", "chapters/15-pipeline",
-	"internal/text", "internal/play", "viz", "internal/machine", "cmd", "internal/check",
+	"internal/text", "internal/play", "viz", "cmd/internal/machine", "cmd", "internal/check",
 }
 
 // floorOf returns the floor of a folder, -1 if it stands on none.

@@ -66,7 +66,7 @@ func momentFaults(repo *Repo, infos map[string]*probe.Info) []Fault {
 // and what acts on them.
 func product(dir string) bool {
 	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox" ||
-		dir == "internal/machine"
+		dir == "cmd/internal/machine"
 }
 
 // momentFault returns what is wrong with one report.
