@@ -174,7 +174,8 @@ func wireIsBytes(t *testing.T, p *page, v *viz) {
 
 // slowLeafIsShown looks at a leaf that takes longer to come than the page waits before it asks for a newer one.
 func slowLeafIsShown(t *testing.T, p *page, v *viz) {
-	p.run(t, `window.quick = window.fetch;
+	p.run(t, `$("#leaf").replaceChildren(); // what an earlier look has left
+		window.quick = window.fetch;
 		window.fetch = async (url, ...rest) => {
 			const answer = await quick(url, ...rest);
 			if (String(url).includes("/viz/part/")) await new Promise((done) => setTimeout(done, 2000));
