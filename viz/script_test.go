@@ -118,25 +118,6 @@ func (w *twin) apply(t *testing.T, records []probe.Record) {
 	t.Fatalf("after record %d the states differ:\npage …%.400s\nhere …%.400s", w.ours.Seq, got[from:], want[from:])
 }
 
-func written(t *testing.T, value any) []byte {
-	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// normal writes JSON with its keys in order.
-func normal(t *testing.T, text []byte) string {
-	t.Helper()
-	var tree any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		t.Fatal(err)
-	}
-	return string(written(t, tree))
-}
-
 func TestTheScriptsFoldIsOurs(t *testing.T) {
 	t.Parallel()
 	for _, take := range takes.All {

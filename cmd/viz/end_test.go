@@ -86,7 +86,7 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 	began := p.how(t)
 	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`)
 	p.startedAgain(t, began)
-	assert.False(t, writing(), "both halves were started again, and the old one still writes")
+	eventually.Holds(t, "both halves were started again: the old one's handler has ended", func() bool { return !writing() })
 	stick()
 	p.endSoon(t)
 	assert.NoError(t, goleak.Find())

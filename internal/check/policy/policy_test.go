@@ -126,8 +126,8 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 			"internal/observe/probe/x.go:3: imports chapters/01-storage: it is on a higher floor"},
 		{"no floor", "no import leads up", map[string]string{"internal/util/x.go": "package util\n"},
 			"internal/util: stands on no floor; there are docs, internal/kube, internal/observe, chapters, " +
-				"internal/server, chapters/15-pipeline, internal/text, internal/play, viz, cmd/internal/machine, cmd, " +
-				"internal/check"},
+				"internal/server, chapters/15-pipeline, internal/text, internal/play, viz, cmd/internal/machine, " +
+				"cmd, internal/check"},
 		{"no path", "upstream lines have the agreed form",
 			code("// X.\n//\n// Upstream: cacher.go: Cacher\ntype X int\n"), file + ":5: upstream \"cacher.go: " +
 				"Cacher\": \"cacher.go\" is not the import path of a package or file"},
