@@ -86,7 +86,7 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 	began := p.how(t)
 	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`)
 	p.startedAgain(t, began)
-	eventually.Holds(t, "both halves were started again: the old one's handler has ended", func() bool { return !writing() })
+	eventually.Holds(t, "the old half writes no more", func() bool { return !writing() })
 	stick()
 	p.endSoon(t)
 	assert.NoError(t, goleak.Find())
