@@ -17,10 +17,10 @@ const (
 
 	// policy lets a page load what lies beside it, and run no script and no style that is written into it. For a page
 	// in a folder not every browser takes its neighbours for 'self'; one from a web server can load no file.
-	// The machine of a tab is WebAssembly, in a Worker that the page makes from a text.
-	policy = "default-src 'none'; script-src 'self' file: 'wasm-unsafe-eval'; worker-src blob:; " +
-		"style-src 'self' file:; img-src 'self' file:; frame-src 'self' file:; " +
-		"connect-src 'self'; base-uri 'none'; form-action 'none'"
+	policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file:; " +
+		"frame-src 'self' file:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+	// machines is what the first page may do, too: run WebAssembly, in a Worker that it makes from a text.
+	machines = "script-src 'self' file: 'wasm-unsafe-eval'; worker-src blob:;"
 )
 
 var (
@@ -109,6 +109,7 @@ func (s *site) complete(name, page string) string {
 	page = strings.Replace(page, `<a class="book" href="book/index.html">`,
 		`<a class="book" href="search.html">Search</a> <a class="book" href="book/index.html">`, 1)
 	if name == "index.html" {
+		page = strings.Replace(page, "script-src 'self' file:;", machines, 1)
 		page = strings.Replace(page, "</head>", preview+"</head>", 1)
 	}
 	return page
