@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ func addressesIn(dir string, n int) (addresses []string, err error) {
 		return addresses, json.Unmarshal(text, &addresses) // checkNodes has read it, too
 	}
 	for range 2 * n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := listenOnAny()
 		if err != nil {
 			return nil, fmt.Errorf("find a port for etcd: %w", err)
 		}
@@ -61,6 +62,17 @@ func addressesIn(dir string, n int) (addresses []string, err error) {
 		return nil, fmt.Errorf("write the addresses of the etcd nodes: %w", err)
 	}
 	return addresses, nil
+}
+
+// listenOnAny listens on a free port of loopback below those that systems give to outgoing connections: one of these
+// could take the port before the member listens on it.
+func listenOnAny() (l net.Listener, err error) {
+	for range 100 {
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))); err == nil {
+			return l, nil
+		}
+	}
+	return nil, err
 }
 
 // checkUnused returns an error if the database below dir is locked. Etcd itself would wait for that lock for
