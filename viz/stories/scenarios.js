@@ -109,6 +109,9 @@ export function newScenarios(stage) {
       const places = run.beats.filter((each) => each.to);
       if (places.length === 0) fall(answer.untold ?? "The machine's run shows no beat.");
       else await player.tape.load(places[0].from + 1, places.at(-1).to + 1); // it may have left the log when it is told
+      // the answer may overtake the feed: a player goes no further than the newest record that the feed has brought
+      const come = () => !(player.head < places.at(-1)?.to);
+      while (mine === teller && !come()) await new Promise(requestAnimationFrame);
     } catch (problem) {
       if (mine === teller) fall(problem.message);
     } finally {
