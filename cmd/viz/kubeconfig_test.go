@@ -2,9 +2,9 @@ package main
 
 import (
 	"io"
-	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -14,12 +14,9 @@ import (
 )
 
 func TestAKubeconfigNamesTheServer(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	o := &options{listen: "127.0.0.1:0", kubeconfig: filepath.Join(t.TempDir(), "config")}
-	announce(o, listener, io.Discard, io.Discard)
-	text, err := os.ReadFile(o.kubeconfig)
+	file := filepath.Join(t.TempDir(), "config")
+	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-kubeconfig", file)
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var config struct {
 		Kind     string
@@ -27,5 +24,14 @@ func TestAKubeconfigNamesTheServer(t *testing.T) {
 	}
 	require.NoError(t, yaml.Unmarshal(text, &config))
 	assert.Equal(t, config.Kind, "Config")
-	assert.Equal(t, config.Clusters[0].Cluster.Server, "http://"+listener.Addr().String())
+	assert.Equal(t, config.Clusters[0].Cluster.Server, p.url)
+}
+
+func TestAKubeconfigThatCannotBeWrittenEndsTheProgram(t *testing.T) {
+	var stderr strings.Builder
+	file := filepath.Join(t.TempDir(), "no", "config")
+	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-kubeconfig", file}, io.Discard, &stderr)
+	if status != exitError || !strings.Contains(stderr.String(), "-kubeconfig: open "+file) {
+		t.Errorf("got status %d, %q", status, stderr.String())
+	}
 }

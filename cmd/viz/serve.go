@@ -30,6 +30,11 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	defer listening.Close()
 	listener := listening.(*net.TCPListener) // what "tcp" stands for
 	warnIfOpen(listener, stderr)
+	if o.kubeconfig != "" {
+		if err := writeKubeconfig(o.kubeconfig, baseURL(o.listen, listener.Addr().(*net.TCPAddr)).String()); err != nil {
+			return fmt.Errorf("-kubeconfig: %w", err)
+		}
+	}
 	if o.replay != "" {
 		return replay(ctx, o, listener, stdout, stderr)
 	}
@@ -98,11 +103,6 @@ func newUI(o *options, listener net.Listener, config viz.Config) *viz.UI {
 // announce prints the one line that scripts wait for.
 func announce(o *options, listener net.Listener, stdout, stderr io.Writer) {
 	url := baseURL(o.listen, listener.Addr().(*net.TCPAddr)).String()
-	if o.kubeconfig != "" {
-		if err := writeKubeconfig(o.kubeconfig, url); err != nil {
-			fmt.Fprintf(stderr, "viz: %v\n", err)
-		}
-	}
 	fmt.Fprintf(stdout, "listening on %s\n", url)
 	if o.open {
 		openBrowser(url, stderr)
