@@ -31,7 +31,8 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	listener := listening.(*net.TCPListener) // what "tcp" stands for
 	warnIfOpen(listener, stderr)
 	if o.kubeconfig != "" {
-		if err := writeKubeconfig(o.kubeconfig, baseURL(o.listen, listener.Addr().(*net.TCPAddr)).String()); err != nil {
+		url := baseURL(o.listen, listener.Addr().(*net.TCPAddr)).String()
+		if err := writeKubeconfig(o.kubeconfig, url); err != nil {
 			return fmt.Errorf("-kubeconfig: %w", err)
 		}
 	}

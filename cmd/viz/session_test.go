@@ -41,8 +41,11 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 		"started again with %v", now.Switches)
 	for path, want := range map[string]string{"/viz/state": `"kind":"delta"`,
 		"/api/v1/namespaces/default/pods/a": `"name":"a"`} {
-		_, body := p.get(t, path)
-		assert.True(t, strings.Contains(body, want), "GET %s: no %s in %s", path, want, body)
+		// /readyz speaks of the server: the client half may begin a moment later
+		eventually.Holds(t, "GET "+path+" has "+want, func() bool {
+			_, body := p.get(t, path)
+			return strings.Contains(body, want)
+		})
 	}
 	p.post(t, "/viz/reset", "")
 	if now := p.startedAgain(t, now); now.Switches["fifo"] != "real" {
