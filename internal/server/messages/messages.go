@@ -78,7 +78,7 @@ func (p *Proxy) Receive(ctx context.Context, m Message) {
 		p.open[m.ID] = e
 		p.requests.Go(ctx, "messages.request", func(ctx context.Context) { p.do(ctx, e, m) })
 	case e == nil: // it has ended already
-	case m.Kind == Room:
+	case m.Kind == Room && m.Room > 0:
 		e.grant(m.Room)
 	case m.Kind == Abort:
 		e.cancel()
