@@ -13,7 +13,8 @@ import (
 // KeptStrategy is for kinds that are kept and not interpreted. Users write the spec, controllers the status, and a
 // change of the spec is a new generation.
 //
-// Differs: upstream fills in defaults, and checks every field.
+// Differs: upstream fills in defaults, and checks every field; an object that we keep as JSON must name its kind in the
+// body, which upstream takes from the URL.
 type KeptStrategy struct{ freely }
 
 // PrepareForCreate takes the status away.
