@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"listwatch/internal/observe/probe"
@@ -38,19 +37,16 @@ type exchange struct {
 	row   *Row   // findings own it
 
 	// Owned by the goroutine of the request.
-	body                *body // nil: there is none to look at
-	status              int
 	mediaType, encoding string
-	cause               string
-	bytes               int64
-	firstByte           time.Duration // since began; 0: none has come
-	head                []byte        // of a body that is no watch's
+	end                 end
 	events              *wiretap.Events
+	piece               []byte // a copy of what the last Read returned of a watch
+	at                  time.Time
+	head                []byte // of a body that is no watch's
 
-	streams atomic.Bool  // it is a watch that is answered
-	writing atomic.Int64 // since when a piece is being written to the client, in nanoseconds since began; 0: none is
-
-	mu      sync.Mutex // guards shownIn, and what is told there; innermost
+	mu      sync.Mutex // guards the fields below, and what is told of them; innermost but for names.mu
+	streams bool       // it is a watch that is answered, and has not ended
+	writing time.Time  // since when a piece is being written to the client; zero: none is
 	shownIn *probe.Log // the newest log in which it has a watcher
 }
 
@@ -65,97 +61,103 @@ func (l *Lens) begin(r *http.Request) *exchange {
 
 // answered sees the header of the answer.
 func (x *exchange) answered(response *http.Response, retryAfter time.Duration) {
-	x.status = response.StatusCode
+	x.end.Status = response.StatusCode
 	x.mediaType, x.encoding = response.Header.Get("Content-Type"), response.Header.Get("Content-Encoding")
 	x.events = wiretap.NewEvents(x.mediaType)
-	opened := x.status == http.StatusOK || x.status == http.StatusSwitchingProtocols
-	x.streams.Store(opened && x.ask.Watch && x.ask.reads())
-	x.lens.findings.answered(x.row, x.status, retryAfter, x.lens.config.Clock.Now())
-	x.show()
+	x.lens.findings.answered(x.row, x.end.Status, retryAfter, x.lens.config.Clock.Now())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	opened := x.end.Status == http.StatusOK || x.end.Status == http.StatusSwitchingProtocols
+	x.streams = opened && x.ask.Watch && x.ask.reads()
+	x.showLocked()
 }
 
-// end sees the end of an exchange.
-func (x *exchange) end(ctx context.Context) {
+// ended sees the end of an exchange.
+func (x *exchange) ended(ctx context.Context) {
 	switch {
 	case errors.Is(context.Cause(ctx), ErrEnds):
-		x.cause = weEnded
+		x.end.Cause = weEnded
 	case ctx.Err() != nil:
-		x.cause = clientLeft
+		x.end.Cause = clientLeft
 	}
-	if x.body != nil {
-		x.body.look()
-	}
+	x.look()
 	x.lens.running.Delete(x)
-	var head wiretap.Head
-	if x.status == http.StatusOK {
-		head = wiretap.ReadHead(x.head, x.mediaType, x.encoding, x.ask.Name == "")
+	if x.end.Status == http.StatusOK {
+		x.end.Head = wiretap.ReadHead(x.head, x.mediaType, x.encoding, x.ask.Name == "")
 	}
-	ended := end{Status: x.status, Bytes: x.bytes, FirstByte: x.firstByte, Head: head, Cause: x.cause}
-	x.lens.findings.end(x.row, ended, x.lens.config.Clock.Now())
-	x.close(head)
+	x.lens.findings.end(x.row, x.end, x.lens.config.Clock.Now())
+	x.close()
 }
 
 // tick looks whether the client reads.
 func (x *exchange) tick(now time.Time) {
-	x.show()
-	since := time.Duration(x.writing.Load())
-	if waited := now.Sub(x.began) - since; since > 0 && waited >= period && x.streams.Load() {
+	x.mu.Lock()
+	x.showLocked()
+	waited := now.Sub(x.writing)
+	full := x.streams && !x.writing.IsZero() && waited >= period
+	x.mu.Unlock() // before the lock of findings
+	if full {
 		x.lens.findings.stuck(x.row, waited, now)
 	}
 }
 
+// write notes since when a piece is being written to the client; zero: it has been.
+func (x *exchange) write(since time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.writing = since
+}
+
 // body is the body of an answer on its way to the client. Until the next Read, what it has returned is being written
-// to the client. It looks at a piece of a watch after that, so that no event comes later because of the lens.
+// to the client. The exchange looks at a piece of a watch after that, so that no event comes later because of the lens.
 type body struct {
 	io.ReadCloser
-	exchange *exchange
-	piece    []byte // a copy of what the last Read returned of a watch
-	at       time.Time
+	*exchange
 }
 
 // Read implements [io.Reader].
-func (b *body) Read(p []byte) (int, error) {
+func (b body) Read(p []byte) (int, error) {
 	x := b.exchange
-	x.writing.Store(0)
-	b.look()
+	x.write(time.Time{})
+	x.look()
 	n, err := b.ReadCloser.Read(p)
-	b.at = x.lens.config.Clock.Now()
+	x.at = x.lens.config.Clock.Now()
 	if n > 0 {
-		passed := max(b.at.Sub(x.began), 1)
-		if x.bytes == 0 {
-			x.firstByte = passed
+		if x.end.Bytes == 0 {
+			x.end.FirstByte = x.at.Sub(x.began)
 		}
-		x.bytes += int64(n)
-		x.writing.Store(int64(passed))
-		b.keep(p[:n])
+		x.end.Bytes += int64(n)
+		x.write(x.at)
+		x.keep(p[:n])
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		x.cause = serverEnded
+		x.end.Cause = serverEnded
 	case err != nil:
-		x.cause = broken
+		x.end.Cause = broken
 	}
 	return n, err
 }
 
 // keep keeps what the lens reads: all of a watch until it has been looked at, the beginning of a list or an object.
-func (b *body) keep(p []byte) {
-	x := b.exchange
+func (x *exchange) keep(p []byte) {
 	switch {
 	case x.ask.Resource == "":
-	case x.ask.Watch && x.status == http.StatusOK:
-		x.body, b.piece = b, append(b.piece[:0], p...)
+	case x.ask.Watch && x.end.Status == http.StatusOK:
+		x.piece = append(x.piece[:0], p...)
 	case len(x.head) < wiretap.HeadSize:
 		x.head = append(x.head, p[:min(len(p), wiretap.HeadSize-len(x.head))]...)
 	}
 }
 
 // look reads the events of the piece that has been written.
-func (b *body) look() {
-	x := b.exchange
-	for _, event := range x.events.Read(b.piece) {
-		x.lens.findings.frame(x.row, event, b.at)
+func (x *exchange) look() {
+	if len(x.piece) == 0 {
+		return
+	}
+	for _, event := range x.events.Read(x.piece) {
+		x.lens.findings.frame(x.row, event, x.at)
 		x.showFrame(event)
 	}
-	b.piece = b.piece[:0]
+	x.piece = x.piece[:0]
 }

@@ -137,7 +137,6 @@ type write struct {
 	status      int    // 0: it is not answered yet
 	rv          string // of the answer
 	before      string // the newest version of the object that was seen before
-	echo        bool   // the client was given nothing since its last write but the result of that, just now
 	given       given  // the newest version that the client was given after this write and before its next one
 }
 
@@ -205,10 +204,6 @@ func (f *findings) writeLocked(ask *Ask, now time.Time) *write {
 		func() *object { return &object{} })
 	o.last = now
 	w := &write{client: ask.Client, sub: ask.Subresource, at: now, before: o.rv}
-	if last := o.lastOf(ask.Client); last != nil {
-		own := last.rv != "" && last.given.rv == last.rv
-		w.echo = own && now.Sub(last.given.at) <= echoWithin
-	}
 	o.writes = appendLast(o.writes, w, maxWrites)
 	return w
 }
@@ -216,23 +211,30 @@ func (f *findings) writeLocked(ask *Ask, now time.Time) *write {
 // changes reports whether a write has changed its object.
 func (w *write) changes() bool { return w.status/100 == 2 && (w.rv == "" || w.rv != w.before) }
 
-// lastOf returns the newest write of a client; nil if it has none.
-func (o *object) lastOf(client string) *write {
+// answers reports whether the client was given nothing since its last write but the result of that, just before it
+// wrote this. A quick client writes before the lens has noted what made it write, so this is asked of times afterwards.
+func (w *write) answers(last *write) bool {
+	return last != nil && last.rv != "" && last.given.rv == last.rv && w.at.Sub(last.given.at) <= echoWithin
+}
+
+// lastOf returns the newest write of a client that began no later than at; nil if it has none.
+func (o *object) lastOf(client string, at time.Time) *write {
 	for _, w := range slices.Backward(o.writes) {
-		if w.client == client {
+		if w.client == client && !w.at.After(at) {
 			return w
 		}
 	}
 	return nil
 }
 
-// giveLocked notes that a client was given an object: in a frame, in a list, or by itself. The caller holds f.mu.
-func (o *object) giveLocked(client, rv string, now time.Time) {
+// giveLocked notes that a client was given an object at a time: in a frame, in a list, or by itself. The caller holds
+// f.mu.
+func (o *object) giveLocked(client, rv string, at time.Time) {
 	if older(o.rv, rv) {
 		o.rv = rv
 	}
-	if w := o.lastOf(client); w != nil {
-		w.given = given{now, rv}
+	if w := o.lastOf(client, at); w != nil && !at.Before(w.given.at) {
+		w.given = given{at, rv}
 	}
 }
 

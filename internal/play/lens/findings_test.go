@@ -341,6 +341,28 @@ func echo(s *tale, n int, after time.Duration, others string) {
 	s.f.end(r, end{Status: http.StatusOK, Cause: clientLeft}, s.now)
 }
 
+// TestAClientMayWriteBeforeTheLensHasNoted tells a client that answers itself so quickly that the lens notes each event,
+// and each answer to a write, after the next write has begun.
+func TestAClientMayWriteBeforeTheLensHasNoted(t *testing.T) {
+	s := newTale()
+	watch := s.ask(Ask{Watch: true, Version: "5"}, http.StatusOK)
+	put := Ask{Method: http.MethodPut, Namespace: "default", Name: "a"}
+	var last *Row
+	times(minRepeats+2, func(rv string) {
+		next := s.ask(put, http.StatusOK)
+		if last != nil {
+			s.f.end(last, end{Status: http.StatusOK, Head: wiretap.Head{RV: last.Ask.Version}}, s.now)
+			s.f.frame(watch, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: last.Ask.Version},
+				s.now.Add(-time.Millisecond))
+		}
+		last = next
+		last.Ask.Version = rv // of the answer
+		s.now = s.now.Add(2 * time.Millisecond)
+	})
+	got := s.f.view(s.now).Findings
+	assert.True(t, len(got) == 1 && got[0].ID == "answers-itself", "got %+v", got)
+}
+
 // byTurns has two clients write an object, n times each.
 func byTurns(one, other *tale, n int) {
 	times(n, func(rv string) { one.put(200, rv+"1", time.Second); other.put(200, rv+"2", time.Second) })

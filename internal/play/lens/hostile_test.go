@@ -6,12 +6,18 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"k8s.io/utils/clock"
+
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 // TestOnlyAWatchThatIsKnownBecomesAWebsocket has a server that turns every request into a stream in both directions.
@@ -19,13 +25,12 @@ func TestOnlyAWatchThatIsKnownBecomesAWebsocket(t *testing.T) {
 	var reached atomic.Int64
 	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/api/v1":
-			_, _ = io.WriteString(w,
-				`{"resources":[{"name":"pods","verbs":["list","watch"]},{"name":"bindings","verbs":["create"]}]}`)
-		case "/apis/apps/v1beta9":
-			_, _ = io.WriteString(w, `{"resources":[{"name":"deployments","verbs":["list","watch"]}]}`)
-		case "/apis/away.test/v1":
-			http.Error(w, "", http.StatusServiceUnavailable)
+		case "/api":
+			_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":[
+				{"resource":"pods","verbs":["list","watch"]},{"resource":"bindings","verbs":["create"]}]}]}]}`)
+		case "/apis":
+			_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[
+				{"version":"v1"},{"version":"v1beta9","resources":[{"resource":"deployments","verbs":["list","watch"]}]}]}]}`)
 		default:
 			reached.Add(1)
 			w.Header().Set("Connection", "Upgrade")
@@ -155,4 +160,101 @@ func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	}
 	shown, err := json.Marshal(report)
 	assert.True(t, err == nil && len(shown) <= 100_000, "the page is sent %d bytes, %v", len(shown), err)
+}
+
+// told returns what a log says, once it says so of all points.
+func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) {
+	t.Helper()
+	eventually.Holds(t, &lines, func() bool {
+		records, _ := log.Since(nil, 0, 100)
+		lines = nil
+		missing := slices.Clone(points)
+		for _, r := range records {
+			lines = append(lines, fmt.Sprintf("%s %s %s", r.Resource, r.Subject, r.Sentence()))
+			missing = slices.DeleteFunc(missing, func(p probe.Point) bool { return p == r.Point })
+		}
+		return len(missing) == 0
+	})
+	return lines
+}
+
+// TestWhatIsSeenIsToldInTheLog also has the world held all the time: that is about us, and not about what passes.
+func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
+	next := make(chan bool) // closed when the watch may end
+	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("watch") {
+			io.WriteString(w,
+				`{"kind":"SecretList","metadata":{"resourceVersion":"7"},"items":[{"data":{"p":"s3cret"}}]}`)
+			return
+		}
+		io.WriteString(w,
+			`{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","namespace":"x","resourceVersion":"8"},"data":{"p":"s3cret"}}}`+"\n")
+		w.(http.Flusher).Flush()
+		<-next
+	})
+	log := probe.NewLog(clock.RealClock{}, 0)
+	log.Gate().Hold()
+	defer log.Gate().Release()
+	b.lens.Show(log)
+	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"},
+		"User-Agent": {"me/1 authorization: s3cret"}}
+	b.send(t, http.MethodGet, "/apis/example.com/v1/secrets?limit=5&access_token=s3cret", header)
+	told(t, log, probe.RequestAnswered)
+	answered := make(chan bool) // closed when the watch has ended
+	go func() {
+		defer close(answered)
+		b.send(t, http.MethodGet,
+			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=s3cret", header)
+	}()
+	told(t, log, probe.FrameWritten)
+	other := probe.NewLog(clock.RealClock{}, 0)
+	b.lens.Show(other)
+	if lines := told(t, other, probe.WireOpened); len(lines) != 2 {
+		t.Errorf("the next log was told %q of an open watch, want that it is there", lines)
+	}
+	close(next)
+	<-answered
+	lines := append(told(t, log), told(t, other, probe.RequestAnswered)[2:]...)
+	want := []string{
+		"  Request GET /apis/example.com/v1/secrets?limit=5&access_token=*** by me.",
+		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** (90 bytes at version 7) with 200.",
+		"  Request GET " +
+			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
+		"secrets c2 Watcher c2 is registered from 7: secrets.example.com with app=x.",
+		"secrets c2 c2 streams to me/1 authorization: *** " +
+			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***.",
+		"secrets c2 ADDED x/a at 8 is written as 128 bytes; result still holds 0.",
+		"secrets c2 The stream of c2 ends: the server ended it.",
+		"secrets c2 Watcher c2 is gone.",
+		"  Answered GET " +
+			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** with 200.",
+	}
+	assert.EqualSlices(t, lines, want, "got %s\nwant %s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+}
+
+// TestALogNamesSoManyResourcesThatItsRecordingCanBeShown watches more resources than that.
+func TestALogNamesSoManyResourcesThatItsRecordingCanBeShown(t *testing.T) {
+	b := newBench(t, false, true, func(w http.ResponseWriter, _ *http.Request) {})
+	log := probe.NewLog(clock.RealClock{}, 0)
+	b.lens.Show(log)
+	const asked = maxNamed + 20
+	for i := range asked {
+		b.send(t, http.MethodGet, fmt.Sprintf("/api/v1/things%d?watch=true", i), nil)
+	}
+	var named map[string]bool
+	eventually.Holds(t, &named, func() bool {
+		named = map[string]bool{}
+		records, _ := log.Since(nil, 0, 1<<16)
+		answered := 0
+		for _, r := range records {
+			named[r.Resource] = true
+			if r.Point == probe.RequestAnswered {
+				answered++
+			}
+		}
+		return answered == asked
+	})
+	if len(named) > fold.MaxResources || len(named) != maxNamed+1 { // and "", the others
+		t.Errorf("the log names %d resources", len(named))
+	}
 }

@@ -56,7 +56,6 @@ func New(config Config) *Lens {
 		Transport:      l.transport,
 		FlushInterval:  -1, // a frame is sent on as it comes
 		ErrorLog:       log.New(io.Discard, "", 0),
-		BufferPool:     &buffers{},
 		ModifyResponse: l.answered,
 		ErrorHandler:   l.unreachable,
 	}
@@ -77,7 +76,7 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	x := l.begin(r)
-	defer x.end(r.Context())
+	defer x.ended(r.Context())
 	l.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 
@@ -140,7 +139,7 @@ func (l *Lens) answered(response *http.Response) error {
 	l.stayHere(response)
 	guardBrowsers(response.Header)
 	if response.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection, and is left alone
-		response.Body = &body{ReadCloser: response.Body, exchange: x}
+		response.Body = body{response.Body, x}
 	}
 	return nil
 }
@@ -159,10 +158,7 @@ func (l *Lens) stayHere(response *http.Response) {
 // unreachable answers when the server does not.
 func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
-	x.cause = "the server cannot be reached"
-	if r.Context().Err() != nil {
-		x.cause = clientLeft
-	}
+	x.end.Cause = "the server cannot be reached"
 	x.answered(&http.Response{StatusCode: http.StatusBadGateway}, 0)
 	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host,
 		guest.Reason(err))
@@ -171,32 +167,13 @@ func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 
 // Report is what the lens has seen.
 type Report struct {
-	Server  string `json:"server"`
-	Writes  bool   `json:"writes"`
-	Running int    `json:"running"` // requests that are being forwarded
+	Server string `json:"server"`
+	Writes bool   `json:"writes"`
 	View
 }
 
 // Report returns what the lens has seen. The caller owns it.
 func (l *Lens) Report() Report {
-	report := Report{Server: l.transport.Server().String(), Writes: l.config.Writes,
+	return Report{Server: l.transport.Server().String(), Writes: l.config.Writes,
 		View: l.findings.view(l.config.Clock.Now())}
-	l.running.Range(func(_, _ any) bool { report.Running++; return true })
-	return report
 }
-
-// buffers are what bodies are copied through.
-type buffers struct{ pool sync.Pool }
-
-const bufferSize = 32 << 10
-
-// Get implements [httputil.BufferPool].
-func (b *buffers) Get() []byte {
-	if buffer, ok := b.pool.Get().(*[]byte); ok {
-		return *buffer
-	}
-	return make([]byte, bufferSize)
-}
-
-// Put implements [httputil.BufferPool].
-func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }

@@ -2,7 +2,6 @@ package lens
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,11 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +35,7 @@ type bench struct {
 }
 
 // newBench starts both. With reads the lens looks at what it forwards.
-func newBench(t testing.TB, writes, reads bool, backend http.HandlerFunc) *bench {
+func newBench(t *testing.T, writes, reads bool, backend http.HandlerFunc) *bench {
 	t.Helper()
 	b := &bench{backend: httptest.NewServer(backend), client: &http.Client{
 		Transport:     &http.Transport{DisableCompression: true},
@@ -69,7 +65,7 @@ func newBench(t testing.TB, writes, reads bool, backend http.HandlerFunc) *bench
 	return b
 }
 
-func (b *bench) send(t testing.TB, method, path string, header http.Header) (*http.Response, string) {
+func (b *bench) send(t *testing.T, method, path string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path, nil)
 	require.NoError(t, err)
@@ -85,7 +81,7 @@ func (b *bench) send(t testing.TB, method, path string, header http.Header) (*ht
 }
 
 // until waits for a fact of the report.
-func (b *bench) until(t testing.TB, fact func(Report) bool) Report {
+func (b *bench) until(t *testing.T, fact func(Report) bool) Report {
 	t.Helper()
 	var report Report
 	eventually.Holds(t, &report, func() bool { report = b.lens.Report(); return fact(report) })
@@ -305,9 +301,8 @@ func TestTheNextAddressIsUsedWhenOneIsGone(t *testing.T) {
 	lens.transport.CloseIdleConnections() // a body that was sent on a connection which then breaks is not sent again
 	servers[0].Close()
 	got += ", " + post() + ", " + post()
-	if got != "1 body true, 2 body true, 2 body true" || lens.Report().Server != servers[1].URL {
-		t.Errorf("got %s from %s", got, lens.Report().Server)
-	}
+	assert.True(t, got == "1 body true, 2 body true, 2 body true" && lens.Report().Server == servers[1].URL,
+		"got %s from %s", got, lens.Report().Server)
 	servers[1].Close()
 	if got := post(); !strings.Contains(got, "is kubectl proxy still running?") {
 		t.Errorf("both are gone: got %s", got)
@@ -330,97 +325,4 @@ func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
 	response, err := client.Get("http://x/")
 	require.NoError(t, err)
 	response.Body.Close()
-}
-
-// plain returns the address of what the lens is built on, alone, before the same backend.
-func (b *bench) plain(t testing.TB) string {
-	target, err := url.Parse(b.backend.URL)
-	require.NoError(t, err)
-	transport := &http.Transport{DisableCompression: true}
-	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport: transport, FlushInterval: -1})
-	t.Cleanup(func() { eventually.Closes(server); transport.CloseIdleConnections() })
-	return server.URL
-}
-
-func median[T cmp.Ordered](all []T) T {
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
-// BenchmarkList gets lists of 10,000 pods through the lens and through a bare ReverseProxy, by turns, and reports the
-// median of the ratios of such pairs: what else the machine does slows down both. Ten lists are one measurement: one
-// alone takes as long as the scheduler happens to let it wait.
-func BenchmarkList(b *testing.B) {
-	const lists = 10
-	list := []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"77"},"items":[` +
-		strings.Repeat(`{"x":"`+strings.Repeat("y", 1990)+`"},`, 10_000) + `{}]}`)
-	bench := newBench(b, false, true, func(w http.ResponseWriter, _ *http.Request) { w.Write(list) })
-	took := map[string]time.Duration{}
-	var ratios []float64
-	plain := bench.plain(b)
-	ways := []string{bench.url, plain}
-	b.SetBytes(2 * lists * int64(len(list)))
-	for b.Loop() {
-		for _, way := range ways {
-			began := time.Now()
-			for range lists {
-				response, err := bench.client.Get(way + "/api/v1/pods")
-				require.NoError(b, err)
-				if n, err := io.Copy(io.Discard, response.Body); n != int64(len(list)) || err != nil {
-					b.Fatal(n, err)
-				}
-				response.Body.Close()
-			}
-			took[way] = time.Since(began)
-		}
-		ratios = append(ratios, float64(took[bench.url])/float64(took[plain]))
-		slices.Reverse(ways)
-	}
-	b.ReportMetric(median(ratios), "lens/plain")
-}
-
-// BenchmarkEvent sends frames of two kilobytes, one each five milliseconds, to a watch through the lens and to one
-// through a bare ReverseProxy, and compares how long the slowest in a hundred take.
-func BenchmarkEvent(b *testing.B) {
-	padding := strings.Repeat("x", 2000)
-	bench := newBench(b, false, true, func(w http.ResponseWriter, r *http.Request) {
-		ticker := time.NewTicker(5 * time.Millisecond)
-		defer ticker.Stop()
-		for r.Context().Err() == nil {
-			<-ticker.C
-			fmt.Fprintf(w,
-				`{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"%d","annotations":{"x":"%s"}}}}`+"\n", time.Now().UnixNano(), padding)
-			w.(http.Flusher).Flush()
-		}
-	})
-	watch := func(base string) *bufio.Reader {
-		response, err := bench.client.Get(base + "/api/v1/pods?watch=true&resourceVersion=1")
-		require.NoError(b, err)
-		b.Cleanup(func() { response.Body.Close() })
-		return bufio.NewReaderSize(response.Body, 64<<10)
-	}
-	lags := func(from *bufio.Reader) (all []time.Duration) {
-		for range b.N {
-			line, err := from.ReadString('\n')
-			if err != nil {
-				b.Error(err)
-				return nil
-			}
-			_, rest, _ := strings.Cut(line, `"resourceVersion":"`)
-			var sent int64
-			fmt.Sscan(rest[:strings.IndexByte(rest, '"')], &sent)
-			all = append(all, time.Since(time.Unix(0, sent)))
-		}
-		return all
-	}
-	through, beside := watch(bench.url), watch(bench.plain(b))
-	var ours, plain []time.Duration
-	var readers sync.WaitGroup
-	readers.Go(func() { ours = lags(through) })
-	readers.Go(func() { plain = lags(beside) })
-	readers.Wait()
-	p99 := func(all []time.Duration) time.Duration { slices.Sort(all); return all[len(all)*99/100] }
-	b.ReportMetric(float64((p99(ours) - p99(plain)).Microseconds()), "µs-more-at-p99")
-	b.ReportMetric(float64((median(ours) - median(plain)).Microseconds()), "µs-more-at-p50")
 }

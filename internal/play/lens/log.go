@@ -65,12 +65,10 @@ func (n *names) in(log *probe.Log, name string) string {
 	return name
 }
 
-// show tells of a watch that it is open, if the log does not know yet.
-func (x *exchange) show() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// showLocked tells of a watch that it is open, if the log does not know yet. The caller holds x.mu.
+func (x *exchange) showLocked() {
 	log := x.lens.log.Load()
-	if !x.streams.Load() || x.shownIn == log {
+	if !x.streams || x.shownIn == log {
 		return
 	}
 	x.shownIn = log
@@ -80,27 +78,29 @@ func (x *exchange) show() {
 
 // showFrame tells of a frame that could be read.
 func (x *exchange) showFrame(event wiretap.Event) {
-	x.show()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.showLocked()
 	if event.Type != "" {
 		x.tell(probe.FrameWritten, probe.Record{Type: event.Type, Key: event.Key, RV: number(event.RV),
 			Args: [4]int{event.Size}})
 	}
 }
 
-// close tells of the end. head is what a list or an object said of itself.
-func (x *exchange) close(head wiretap.Head) {
+// close tells of the end.
+func (x *exchange) close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.shownIn != nil && x.shownIn == x.lens.log.Load() {
-		x.tell(probe.WireClosed, probe.Record{Text: x.cause})
+		x.tell(probe.WireClosed, probe.Record{Text: x.end.Cause})
 		x.tell(probe.WatcherRemoved, probe.Record{})
 	}
-	x.streams.Store(false) // tick may still have the exchange
+	x.streams = false // tick may still have the exchange
 	text := x.line
-	if x.ask.reads() && head.RV != "" {
-		text = fmt.Sprintf("%s (%d bytes at version %s)", text, x.bytes, head.RV)
+	if x.ask.reads() && x.end.Head.RV != "" {
+		text = fmt.Sprintf("%s (%d bytes at version %s)", text, x.end.Bytes, x.end.Head.RV)
 	}
-	x.tell(probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{x.status}})
+	x.tell(probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{x.end.Status}})
 }
 
 // number is a version as the log keeps it; 0 if it is not a number.

@@ -187,7 +187,7 @@ var verdicts = []verdict{{
 	id: "hot-loop", at: wrote, chapter: "14-controllers",
 	advice: "Compare before you write, and let the queue's rate limit hold back retries.",
 	find: func(c *judged) string {
-		n, first := c.run(writesWithin, func(w *write) bool { return w.changes() && !w.echo })
+		n, first := c.run(writesWithin, func(w, last *write) bool { return w.changes() && !w.answers(last) })
 		return c.say(n >= minWrites, "writes %s in a hot loop: %d times in %v.", c.ask.one(), n, rounded(first))
 	},
 }, {
@@ -195,7 +195,7 @@ var verdicts = []verdict{{
 	advice: "Write the status only if it differs, without the time of day in it; or pass over events that leave the " +
 		"generation as it was.",
 	find: func(c *judged) string {
-		n, first := c.run(repeatsWithin, func(w *write) bool { return w.changes() && w.echo })
+		n, first := c.run(repeatsWithin, func(w, last *write) bool { return w.changes() && w.answers(last) })
 		return c.say(n >= minRepeats, "answers its own writes: %d times in %v the event of its last write of %s was "+
 			"all it was told before it wrote again.", n, rounded(first), c.ask.one())
 	},
@@ -203,7 +203,9 @@ var verdicts = []verdict{{
 	id: "changes-nothing", at: wrote, chapter: "14-controllers", incident: "kubernetes-sigs/lws#51",
 	advice: "Compare with the object in your cache, and write only if they differ.",
 	find: func(c *judged) string {
-		n, first := c.run(repeatsWithin, func(w *write) bool { return w.status == 200 && w.rv != "" && !w.changes() })
+		n, first := c.run(repeatsWithin, func(w, _ *write) bool {
+			return w.status == 200 && w.rv != "" && !w.changes()
+		})
 		return c.say(n >= minRepeats, "writes %s as it is already: %d times in %v its version has stayed %s.",
 			c.ask.one(), n, rounded(first), c.row.written.rv)
 	},
@@ -211,7 +213,7 @@ var verdicts = []verdict{{
 	id: "same-conflict", at: wrote, chapter: "14-controllers", incident: "ksonnet/ksonnet#650",
 	advice: "After a 409 read the object again, make the change on what you have read, and write that.",
 	find: func(c *judged) string {
-		n, first := c.run(repeatsWithin, func(w *write) bool {
+		n, first := c.run(repeatsWithin, func(w, _ *write) bool {
 			return w.status == 409 && (w == c.row.written || w.given.at.IsZero())
 		})
 		return c.say(n >= minConflicts, "tries to write the same %s again after a 409: %d times in %v, and has not "+
@@ -358,13 +360,20 @@ func (c *judged) polls(version string) (every time.Duration, polls bool) {
 }
 
 // run returns how many of the client's newest writes of the object and subresource are all alike, and how long ago the
-// first of them was.
-func (c *judged) run(within time.Duration, like func(*write) bool) (n int, first time.Duration) {
-	for _, w := range slices.Backward(c.all.objects[c.ask.object()].writes) {
-		if w.client != c.client || w.sub != c.ask.Subresource || w.status == 0 {
-			continue // another's, or one that is under way beside this one
+// first of them was. It gives like each write with the one before it.
+func (c *judged) run(within time.Duration, like func(w, last *write) bool) (n int, first time.Duration) {
+	writes := slices.DeleteFunc(slices.Clone(c.all.objects[c.ask.object()].writes), func(w *write) bool {
+		return w.client != c.client || w.status == 0 // another's, or one that is under way beside this one
+	})
+	for i, w := range slices.Backward(writes) {
+		var last *write
+		if i > 0 {
+			last = writes[i-1]
 		}
-		if !like(w) || c.now.Sub(w.at) > within {
+		if w.sub != c.ask.Subresource {
+			continue
+		}
+		if !like(w, last) || c.now.Sub(w.at) > within {
 			break
 		}
 		n, first = n+1, c.now.Sub(w.at)
