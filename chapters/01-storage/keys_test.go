@@ -1,45 +1,14 @@
 package storage
 
 import (
+	"encoding/base64"
+	"errors"
 	"strings"
 	"testing"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
-
-func TestPrepareKey(t *testing.T) {
-	const prefix = "/registry/pods"
-	for _, test := range []struct {
-		name, key string
-		recursive bool
-		want      string // "" if it is refused
-	}{
-		{name: "object", key: "/registry/pods/default/a", want: "/registry/pods/default/a"},
-		{name: "resource", key: "/registry/pods", recursive: true, want: "/registry/pods/"},
-		{name: "resource with a slash", key: "/registry/pods/", recursive: true, want: "/registry/pods/"},
-		{name: "namespace", key: "/registry/pods/default", recursive: true, want: "/registry/pods/default/"},
-		{name: "resource as one key", key: "/registry/pods"},
-		// upstream lets it pass, and finds nothing there
-		{name: "resource with a slash as one key", key: "/registry/pods/", want: "/registry/pods/"},
-		{name: "name with dots", key: "/registry/pods/default/a..b", want: "/registry/pods/default/a..b"},
-		{name: "neighbour", key: "/registry/podsecurity/a"},
-		{name: "neighbour that begins alike", key: "/registry/podsmore"},
-		{name: "neighbour, recursive", key: "/registry/podsecurity", recursive: true},
-		{name: "parent", key: "/registry", recursive: true},
-		{name: "climbing", key: "/registry/pods/../secrets/a"},
-		{name: "climbing at the end", key: "/registry/pods/.."},
-		{name: "standing still", key: "/registry/pods/./a"},
-		{name: "empty", key: ""},
-		{name: "root", key: "/"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := PrepareKey(prefix, test.key, test.recursive)
-			if got != test.want || (err == nil) != (test.want != "") {
-				t.Errorf("PrepareKey(%q): got %q, %v, want %q", test.key, got, err, test.want)
-			}
-		})
-	}
-}
 
 func TestPathPrefixEndsAtASegment(t *testing.T) {
 	for _, test := range []struct {
@@ -70,12 +39,9 @@ func FuzzPrepareKey(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got != prefix && !strings.HasPrefix(got, prefix+"/") {
-			t.Errorf("%q became %q, outside %q", key, got, prefix)
-		}
-		if recursive && !strings.HasSuffix(got, "/") {
-			t.Errorf("%q became %q, which is no range", key, got)
-		}
+		assert.False(t, got != prefix && !strings.HasPrefix(got, prefix+"/"),
+			"%q became %q, outside %q", key, got, prefix)
+		assert.False(t, recursive && !strings.HasSuffix(got, "/"), "%q became %q, which is no range", key, got)
 		for segment := range strings.SplitSeq(got, "/") {
 			assert.True(t, segment != ".." && segment != ".", "%q became %q, which climbs", key, got)
 		}
@@ -83,4 +49,120 @@ func FuzzPrepareKey(f *testing.F) {
 			t.Errorf("%q prepared again: got %q, %v", got, again, err)
 		}
 	})
+}
+
+const podsPrefix = "/registry/pods/"
+
+func TestContinueTokenRoundTrips(t *testing.T) {
+	for _, rv := range []int64{1, 77, -1} {
+		token, err := EncodeContinue(podsPrefix+"default/a\x00", podsPrefix, rv)
+		require.NoError(t, err)
+		key, got, err := DecodeContinue(token, podsPrefix)
+		assert.True(t, err == nil && key == podsPrefix+"default/a\x00" && got == rv,
+			"got %q at %d, %v, want the key at %d", key, got, err, rv)
+	}
+}
+
+func TestTokenGoesOnUnderAnotherPrefixOfItsOwn(t *testing.T) {
+	// The token does not contain the prefix: where a store keeps its keys is none of the client's business.
+	token, err := EncodeContinue(podsPrefix+"default/a", podsPrefix, 5)
+	require.NoError(t, err)
+	if key, _, err := DecodeContinue(token, "/elsewhere/"); err != nil || key != "/elsewhere/default/a" {
+		t.Errorf("got %q, %v", key, err)
+	}
+}
+
+func TestEncodeContinueRefusesWhatIsNotUnderThePrefix(t *testing.T) {
+	for _, key := range []string{"/registry/podsecurity/a", "", podsPrefix} {
+		token, err := EncodeContinue(key, podsPrefix, 1)
+		assert.True(t, err != nil, "%q: got token %q", key, token)
+	}
+}
+
+func TestDecodeContinueRefusesWhatItDidNotMake(t *testing.T) {
+	for name, test := range map[string]struct {
+		json string
+		want error // nil: any
+	}{
+		"another version":  {`{"v":"v2","rv":1,"start":"a"}`, ErrUnrecognizedEncodedVersion},
+		"no version":       {`{"rv":1,"start":"a"}`, ErrUnrecognizedEncodedVersion},
+		"no revision":      {`{"v":"meta.k8s.io/v1","start":"a"}`, ErrInvalidStartRV},
+		"no key":           {`{"v":"meta.k8s.io/v1","rv":1}`, nil},
+		"climbing":         {`{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}`, nil},
+		"climbing later":   {`{"v":"meta.k8s.io/v1","rv":1,"start":"a/../../secrets"}`, nil},
+		"doubled slash":    {`{"v":"meta.k8s.io/v1","rv":1,"start":"a//b"}`, nil},
+		"trailing slash":   {`{"v":"meta.k8s.io/v1","rv":1,"start":"a/"}`, nil},
+		"fraction":         {`{"v":"meta.k8s.io/v1","rv":1.5,"start":"a"}`, nil},
+		"larger than fits": {`{"v":"meta.k8s.io/v1","rv":9223372036854775808,"start":"a"}`, nil},
+		"no JSON":          {`hello`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, rv, err := DecodeContinue(base64.RawURLEncoding.EncodeToString([]byte(test.json)), podsPrefix)
+			assert.False(t, err == nil || test.want != nil && !errors.Is(err, test.want),
+				"got %q at %d, %v, want error %v", key, rv, err, test.want)
+		})
+	}
+	_, _, err := DecodeContinue("not base64!", podsPrefix)
+	assert.True(t, err != nil, "no base64: got no error")
+}
+
+// FuzzDecodeContinue: whatever a client sends, the key lies under the prefix, and a token made from the answer gives
+// the answer again.
+func FuzzDecodeContinue(f *testing.F) {
+	for _, seed := range []string{
+		``, `{}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"default/a\u0000"}`,
+		`{"v":"meta.k8s.io/v1","rv":-1,"start":"/"}`,
+		`{"v":"meta.k8s.io/v1","rv":1,"start":"../../x"}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"."}`,
+	} {
+		f.Add(base64.RawURLEncoding.EncodeToString([]byte(seed)))
+	}
+	f.Add("%%%")
+	f.Fuzz(func(t *testing.T, token string) {
+		key, rv, err := DecodeContinue(token, podsPrefix)
+		if err != nil {
+			return
+		}
+		require.True(t, strings.HasPrefix(key, podsPrefix) && key != podsPrefix && rv != 0, "got %q at %d", key, rv)
+		for segment := range strings.SplitSeq(key, "/") {
+			require.True(t, segment != "..", "%q climbs", key)
+		}
+		again, err := EncodeContinue(key, podsPrefix, rv)
+		require.NoError(t, err)
+		if key2, rv2, err := DecodeContinue(again, podsPrefix); err != nil || key2 != key || rv2 != rv {
+			t.Errorf("got %q at %d, then %q at %d, %v", key, rv, key2, rv2, err)
+		}
+	})
+}
+
+func TestPrepareKey(t *testing.T) {
+	const prefix = "/registry/pods"
+	for _, test := range []struct {
+		name, key string
+		recursive bool
+		want      string // "" if it is refused
+	}{
+		{name: "object", key: "/registry/pods/default/a", want: "/registry/pods/default/a"},
+		{name: "resource", key: "/registry/pods", recursive: true, want: "/registry/pods/"},
+		{name: "resource with a slash", key: "/registry/pods/", recursive: true, want: "/registry/pods/"},
+		{name: "namespace", key: "/registry/pods/default", recursive: true, want: "/registry/pods/default/"},
+		{name: "resource as one key", key: "/registry/pods"},
+		// upstream lets it pass, and finds nothing there
+		{name: "resource with a slash as one key", key: "/registry/pods/", want: "/registry/pods/"},
+		{name: "name with dots", key: "/registry/pods/default/a..b", want: "/registry/pods/default/a..b"},
+		{name: "neighbour", key: "/registry/podsecurity/a"},
+		{name: "neighbour that begins alike", key: "/registry/podsmore"},
+		{name: "neighbour, recursive", key: "/registry/podsecurity", recursive: true},
+		{name: "parent", key: "/registry", recursive: true},
+		{name: "climbing", key: "/registry/pods/../secrets/a"},
+		{name: "climbing at the end", key: "/registry/pods/.."},
+		{name: "standing still", key: "/registry/pods/./a"},
+		{name: "empty", key: ""},
+		{name: "root", key: "/"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := PrepareKey(prefix, test.key, test.recursive)
+			assert.True(t, got == test.want && (err == nil) == (test.want != ""),
+				"PrepareKey(%q): got %q, %v, want %q", test.key, got, err, test.want)
+		})
+	}
 }

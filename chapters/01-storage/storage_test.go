@@ -1,0 +1,297 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+)
+
+func TestStatusOfEachError(t *testing.T) {
+	_, invalid := versioner.ParseResourceVersion("x")
+	for name, test := range map[string]struct {
+		err    error
+		code   int32
+		reason metav1.StatusReason
+	}{
+		"not found": {NewKeyNotFoundError("/k", 0), http.StatusNotFound, metav1.StatusReasonNotFound},
+		"exists":    {NewKeyExistsError("/k", 0), http.StatusConflict, metav1.StatusReasonAlreadyExists},
+		"lost a race": {&StorageError{Code: ResourceVersionConflicts}, http.StatusConflict,
+			metav1.StatusReasonConflict},
+		"refused": {NewInvalidObjError("/k", "uid"), http.StatusConflict, metav1.StatusReasonConflict},
+		"unreachable": {NewUnreachableError("/k", "gone"), http.StatusInternalServerError,
+			metav1.StatusReasonServerTimeout},
+		"wrapped": {fmt.Errorf("get: %w", NewKeyNotFoundError("/k", 0)), http.StatusNotFound,
+			metav1.StatusReasonNotFound},
+		"invalid":    {invalid, http.StatusBadRequest, metav1.StatusReasonBadRequest},
+		"too large":  {NewTooLargeResourceVersionError(9, 7, 1), http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
+		"of no code": {&StorageError{}, http.StatusInternalServerError, metav1.StatusReasonInternalError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := InterpretError(test.err, "get", corev1.Resource("pods"), "a").(apierrors.APIStatus)
+			assert.True(t, ok && got.Status().Code == test.code && got.Status().Reason == test.reason,
+				"got %+v, want %d %s", got, test.code, test.reason)
+		})
+	}
+	strange := errors.New("strange")
+	assert.Equal(t, InterpretError(strange, "get", corev1.Resource("pods"), "a"), strange)
+}
+
+func TestTooLargeSaysHowFarTheServerIsAndWhenToRetry(t *testing.T) {
+	err := NewTooLargeResourceVersionError(9, 7, ResourceVersionTooHighRetrySeconds)
+	want := "Timeout: Too large resource version: 9, current: 7"
+	assert.Equal(t, err.Error(), want, "got %q, want %q", err, want)
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	assert.True(t, ok && seconds == 1, "retry after: got %d, %v, want 1", seconds, ok)
+	assert.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge),
+		"the cause is missing by which clients recognise it")
+}
+
+func TestAnErrorTellsItsCode(t *testing.T) {
+	for code, err := range map[ErrorCode]error{
+		KeyNotFound: NewKeyNotFoundError("/k", 1), KeyExists: NewKeyExistsError("/k", 1),
+		InvalidObj:  NewInvalidObjError("/k", ""),
+		Unreachable: fmt.Errorf("create: %w", NewUnreachableError("/k", "")), 0: errors.New("x"),
+	} {
+		assert.Equal(t, CodeOf(err), code, err)
+		assert.Equal(t, IsNotFound(err), code == KeyNotFound, "%v: taken for a missing key", err)
+	}
+}
+
+func TestPreconditions(t *testing.T) {
+	for name, test := range map[string]struct {
+		p  *Preconditions
+		ok bool
+	}{
+		"none":      {nil, true},
+		"empty":     {&Preconditions{}, true},
+		"right":     {&Preconditions{UID: ptr(types.UID("uid-1")), ResourceVersion: ptr("7")}, true},
+		"wrong uid": {&Preconditions{UID: ptr(types.UID("uid-2"))}, false},
+		"wrong rv":  {&Preconditions{ResourceVersion: ptr("8")}, false},
+		"empty uid": {&Preconditions{UID: ptr(types.UID(""))}, false},
+	} {
+		if err := test.p.Check("/k", pod("a", "")); (err == nil) != test.ok || err != nil && CodeOf(err) != InvalidObj {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	assert.True(t, (&Preconditions{}).Check("/k", &metav1.Status{}) != nil, "a Status fulfils preconditions")
+}
+
+func TestPageSaysWhatIsStillToCome(t *testing.T) {
+	opts := ListOptions{Predicate: SelectionPredicate{Limit: 2}}
+	token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 7, true, opts)
+	require.True(t, err == nil && remaining != nil && *remaining == 5, "got %v remaining, %v, want 5", remaining, err)
+	if key, rv, err := DecodeContinue(token, podsPrefix); err != nil || key != podsPrefix+"default/b\x00" || rv != 5 {
+		t.Errorf("got %q at %d, %v, want the key after b at 5", key, rv, err)
+	}
+	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 2, false,
+		opts); token != "" || remaining != nil || err != nil {
+		t.Errorf("last page: got %q, %v, %v", token, remaining, err)
+	}
+	opts.Predicate.Field = fields.OneTermEqualSelector("metadata.name", "x")
+	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 7, true,
+		opts); token == "" || remaining != nil || err != nil {
+		t.Errorf("with a selector: got %q, %v, %v, want a token and no number", token, remaining, err)
+	}
+	if _, _, err := PrepareContinueToken("/elsewhere/b", podsPrefix, 5, 7, true, opts); err == nil {
+		t.Error("a key of elsewhere: got no error")
+	}
+}
+
+func TestWhatAWatchBeginsWith(t *testing.T) {
+	for name, test := range map[string]struct {
+		send      *bool
+		bookmarks bool
+		rv        uint64
+		initial   bool
+		bookmark  bool
+	}{
+		"nothing said":          {initial: true},
+		"a version":             {rv: 7},
+		"wanted":                {send: ptr(true), initial: true},
+		"wanted, at a version":  {send: ptr(true), rv: 7, initial: true},
+		"wanted, and bookmarks": {send: ptr(true), bookmarks: true, initial: true, bookmark: true},
+		"not wanted":            {send: ptr(false), bookmarks: true},
+		"bookmarks alone":       {bookmarks: true, initial: true},
+	} {
+		opts := ListOptions{SendInitialEvents: test.send, Predicate: SelectionPredicate{
+			AllowWatchBookmarks: test.bookmarks}}
+		assert.Equal(t, opts.AreInitialEventsRequired(test.rv), test.initial, "%s: initial events", name)
+		assert.Equal(t, opts.IsInitialEventsEndBookmarkRequired(), test.bookmark, "%s: end bookmark", name)
+	}
+}
+
+func TestEndBookmarkIsMarked(t *testing.T) {
+	p := &corev1.Pod{}
+	if err := AnnotateInitialEventsEndBookmark(p); err != nil ||
+		p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+		t.Errorf("not marked: %v, %v", p.Annotations, err)
+	}
+	assert.True(t, AnnotateInitialEventsEndBookmark(&metav1.Status{}) != nil, "a Status was marked")
+}
+
+func predicate(t *testing.T, label, field string) SelectionPredicate {
+	t.Helper()
+	l, err := labels.Parse(label)
+	require.NoError(t, err)
+	f, err := fields.ParseSelector(field)
+	require.NoError(t, err)
+	return SelectionPredicate{Label: l, Field: f, GetAttrs: DefaultNamespaceScopedAttr}
+}
+
+func TestPredicateMatchesLabelsAndFields(t *testing.T) {
+	for _, test := range []struct {
+		label, field string
+		want         bool
+	}{
+		{"", "", true},
+		{"app=web", "", true},
+		{"app=db", "", false},
+		{"", "metadata.name=a", true},
+		{"", "metadata.name!=a", false},
+		{"app=web", "metadata.name=b", false},
+		{"app in (web,db),app!=db", "metadata.namespace=default,metadata.name=a", true},
+	} {
+		p := predicate(t, test.label, test.field)
+		if got, err := p.Matches(pod("a", "web")); err != nil || got != test.want {
+			t.Errorf("%q %q: got %v, %v, want %v", test.label, test.field, got, err, test.want)
+		}
+	}
+}
+
+func TestEmptyPredicateLooksAtNothing(t *testing.T) {
+	broken := func(runtime.Object) (labels.Set, fields.Fields, error) { return nil, nil, errors.New("looked") }
+	for name, p := range map[string]SelectionPredicate{
+		"zero": {GetAttrs: broken}, "everything": {Label: labels.Everything(), Field: fields.Everything(),
+			GetAttrs: broken},
+	} {
+		got, err := p.Matches(nil)
+		assert.True(t, got && err == nil && p.Empty(), "%s: got %v, %v", name, got, err)
+	}
+	p := SelectionPredicate{Label: labels.Nothing(), GetAttrs: broken}
+	got, err := p.Matches(nil)
+	assert.True(t, !got && err != nil && !p.Empty(), "nothing: got %v, %v, want the error of looking", got, err)
+}
+
+func TestWhatAPredicatePins(t *testing.T) {
+	p := predicate(t, "", "metadata.name=a,metadata.namespace=default,spec.nodeName=n1")
+	p.IndexFields = []string{"spec.nodeName", "status.phase"}
+	name, ok := p.MatchesSingle()
+	assert.True(t, ok && name == "a", "name: got %q, %v", name, ok)
+	namespace, ok := p.MatchesSingleNamespace()
+	assert.True(t, ok && namespace == "default", "namespace: got %q, %v", namespace, ok)
+	assert.NoDiff(t, p.MatcherIndex(t.Context()), []MatchValue{{"f:spec.nodeName", "n1"}}, "index")
+	p.Continue = "token"
+	_, ok = p.MatchesSingle()
+	assert.False(t, ok, "a continued list was taken for one object")
+	var zero SelectionPredicate
+	_, ok = zero.MatchesSingle()
+	assert.True(t, !ok && zero.MatcherIndex(t.Context()) == nil, "the zero predicate pins something")
+	other := predicate(t, "", "metadata.name!=a")
+	_, ok = other.MatchesSingle()
+	assert.False(t, ok, "!= was taken for =")
+}
+
+var versioner APIObjectVersioner
+
+func TestResourceVersionsThatAreNumbers(t *testing.T) {
+	for text, want := range map[string]uint64{"": 0, "0": 0, "7": 7, "007": 7, "9223372036854775807": 1<<63 - 1} {
+		got, err := versioner.ParseResourceVersion(text)
+		assert.True(t, err == nil && got == want, "%q: got %d, %v, want %d", text, got, err, want)
+	}
+	for _, text := range []string{"x", "-1", "+1", "1.0", "0x1", " 1", "9223372036854775808", "١"} {
+		var invalid InvalidError
+		got, err := versioner.ParseResourceVersion(text)
+		assert.True(t, errors.As(err, &invalid), "%q: got %d, %v, want an InvalidError", text, got, err)
+	}
+}
+
+func TestObjectIsStampedAndBlanked(t *testing.T) {
+	p := &corev1.Pod{}
+	if err := versioner.UpdateObject(p, 42); err != nil || p.ResourceVersion != "42" {
+		t.Errorf("got %q, %v, want 42", p.ResourceVersion, err)
+	}
+	rv, err := versioner.ObjectResourceVersion(p)
+	assert.True(t, err == nil && rv == 42, "got %d, %v, want 42", rv, err)
+	p.SelfLink = "/api/v1/pods/a"
+	if err := versioner.PrepareObjectForStorage(p); err != nil || p.ResourceVersion != "" || p.SelfLink != "" {
+		t.Errorf("got %q, %q, %v, want both blank", p.ResourceVersion, p.SelfLink, err)
+	}
+	assert.True(t, versioner.UpdateObject(p, 0) != nil, "stamped with 0")
+	assert.True(t, versioner.UpdateObject(&metav1.Status{}, 1) != nil, "a Status was stamped")
+}
+
+// TestAStampedCopyLeavesTheOriginalAlone: lists and watchers read the original meanwhile.
+func TestAStampedCopyLeavesTheOriginalAlone(t *testing.T) {
+	for _, original := range []runtime.Object{
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}},
+		&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "1"}}},
+	} {
+		before := original.DeepCopyObject()
+		stamped, err := APIObjectVersioner{}.Stamped(original, 2)
+		require.NoError(t, err)
+		assert.NoDiff(t, original, before, "the original")
+		rv, err := APIObjectVersioner{}.ObjectResourceVersion(stamped)
+		require.NoError(t, err)
+		assert.Equal(t, rv, 2)
+	}
+}
+
+func TestListIsStamped(t *testing.T) {
+	list := &corev1.PodList{}
+	if err := versioner.UpdateList(list, 42, "token", ptr(int64(3))); err != nil || list.ResourceVersion != "42" ||
+		list.Continue != "token" || *list.RemainingItemCount != 3 {
+		t.Errorf("got %+v, %v", list.ListMeta, err)
+	}
+	assert.True(t, versioner.UpdateList(list, 0, "", nil) != nil, "stamped with 0")
+}
+
+// FuzzParseResourceVersion: what parses is a number that is written the same way again, leading zeros aside.
+func FuzzParseResourceVersion(f *testing.F) {
+	for _, seed := range []string{"", "0", "7", "-1", "1e3", "18446744073709551615", "00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rv, err := versioner.ParseResourceVersion(text)
+		if err != nil {
+			return
+		}
+		if again, err := versioner.ParseResourceVersion(strconv.FormatUint(rv, 10)); err != nil || again != rv ||
+			int64(rv) < 0 {
+			t.Errorf("%q: got %d, then %d, %v", text, rv, again, err)
+		}
+	})
+}
+
+func TestVersionsForProbesAreZeroIfTheyAreNoNumbers(t *testing.T) {
+	pod := &corev1.Pod{}
+	for text, want := range map[string]uint64{"": 0, "7": 7, "x": 0, "9223372036854775808": 0} {
+		pod.ResourceVersion = text
+		assert.Equal(t, VersionOf(pod), want, "%q", text)
+	}
+	assert.Equal(t, VersionOf("no object"), 0, "no object")
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pod returns default/name with a label.
+func pod(name, app string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-1",
+		ResourceVersion: "7", Labels: map[string]string{"app": app}}}
+}
+
+func ptr[T any](v T) *T { return &v }
