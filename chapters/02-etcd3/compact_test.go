@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
@@ -70,10 +71,8 @@ func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
 		time.Sleep(5*time.Minute + time.Second)
 		got := client.Revision()
 		assert.Equal(t, got, 6, "after five intervals: revision %d, want 6, one write each", got)
-		if first.CompactRevision() != 5 || second.CompactRevision() != 5 {
-			t.Errorf("known compactions: got %d and %d, want 5 for both", first.CompactRevision(),
-				second.CompactRevision())
-		}
+		assert.True(t, first.CompactRevision() == 5 && second.CompactRevision() == 5,
+			"known compactions: got %d and %d, want 5 for both", first.CompactRevision(), second.CompactRevision())
 		stopSecond()
 		time.Sleep(time.Minute)
 		got = client.Revision()
@@ -114,5 +113,122 @@ func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 	client.Delete(compactRevKey)
 	if err := c.compact(t.Context()); err != nil || c.expected != 0 {
 		t.Errorf("got %v, expects %d, want a fresh beginning", err, c.expected)
+	}
+}
+
+// grants counts the leases that are granted.
+type grants struct {
+	Client
+	n int
+}
+
+func (g *grants) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
+	g.n++
+	return g.Client.GrantLease(ctx, ttl)
+}
+
+func expiring(ttl time.Duration) func(*Config) { return func(cfg *Config) { cfg.TTL = ttl } }
+
+func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
+			client := mvcc.New(clock.RealClock{})
+			s := newStore(t, client, expiring(time.Hour))
+			w := start(t, s, prefix, everything())
+			create(t, s, pod("a", "")) // 2
+			time.Sleep(50 * time.Minute)
+			create(t, s, pod("b", ""))   // 3
+			relabel(t, s, "a", "again")  // 4: a lives another hour
+			time.Sleep(30 * time.Minute) // more than an hour after a was created
+			w.want(t, "ADDED a 2", "ADDED b 3", "MODIFIED a 4 again")
+			time.Sleep(40 * time.Minute)
+			// leases are looked at when the store is used
+			_, err := s.GetCurrentResourceVersion(t.Context())
+			require.NoError(t, err)
+			w.want(t, "DELETED a 5 again", "DELETED b 6")
+		})
+	})
+	t.Run("etcd", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		s := newStore(t, newEtcd(t), expiring(2*time.Second))
+		w, err := s.Watch(ctx, prefix, everything())
+		require.NoError(t, err)
+		defer w.Stop()
+		create(t, s, pod("a", "web"))
+		for _, want := range []string{"ADDED a 2 web", "DELETED a 3 web"} {
+			e, ok := <-w.ResultChan()
+			require.True(t, ok && line(e) == want, "got %v %v, want %s", e, ok, want)
+		}
+	})
+}
+
+func TestWhatIsWrittenAtAboutTheSameTimeSharesALease(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		client := &grants{Client: mvcc.New(clock.RealClock{})}
+		s := newStore(t, client, expiring(time.Hour))
+		for i, c := range []struct {
+			after  time.Duration
+			grants int
+		}{{0, 1}, {30 * time.Second, 1}, {29 * time.Second, 1}, {2 * time.Second, 2}, {59 * time.Second, 2},
+			{time.Hour, 3}} {
+			time.Sleep(c.after)
+			create(t, s, pod(string(rune('a'+i)), ""))
+			assert.Equal(t, client.n, c.grants, "write %d: got %d leases, want %d", i, client.n, c.grants)
+		}
+		for i := range 1000 {
+			relabel(t, s, "f", string(rune('a'+i%2)))
+		}
+		assert.Equal(t, client.n, 4, "after many writes: got %d leases, want 4", client.n)
+	})
+}
+
+// slowClock is behind etcd's: what it takes for a lease is none any more.
+type slowClock struct{ clock.WithTicker }
+
+func (slowClock) Now() time.Time { return time.Time{}.Add(time.Hour) }
+
+func TestALeaseThatEtcdHasEndedIsReplaced(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		client := &grants{Client: mvcc.New(clock.RealClock{})}
+		s := newStore(t, client, func(cfg *Config) { cfg.TTL, cfg.Clock = time.Hour, slowClock{cfg.Clock} })
+		create(t, s, pod("a", ""))
+		time.Sleep(2 * time.Hour)
+		got := create(t, s, pod("b", "")).ResourceVersion
+		assert.True(t, client.n == 2 && got == "4", "got version %s after %d leases, want 4 after 2", got, client.n)
+	})
+}
+
+func TestWithoutATimeToLiveNothingIsLeased(t *testing.T) {
+	client := &grants{Client: mvcc.New(clock.RealClock{})}
+	create(t, newStore(t, client, nil), pod("a", ""))
+	assert.Equal(t, client.n, 0, "got %d leases", client.n)
+}
+
+// refusing grants no lease while err is not nil.
+type refusing struct {
+	Client
+	err error
+}
+
+func (r *refusing) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	return r.Client.GrantLease(ctx, ttl)
+}
+
+func TestAGrantThatFailsFailsItsWriteAndIsTriedAgain(t *testing.T) {
+	client := &refusing{Client: mvcc.New(clock.RealClock{}), err: errors.New("etcd is away")}
+	manager := newLeaseManager(client, clock.RealClock{}, time.Hour)
+	if _, err := manager.getLease(t.Context()); !errors.Is(err, client.err) {
+		t.Errorf("got %v, want %v", err, client.err)
+	}
+	client.err = nil
+	first, err := manager.getLease(t.Context())
+	assert.True(t, err == nil && first != 0, "got %d, %v", first, err)
+	assert.False(t, manager.isGone(first, errors.New("any other error")), "any error ends a lease")
+	if second, err := manager.getLease(t.Context()); second != first || err != nil {
+		t.Errorf("got %d, %v, want %d again", second, err, first)
 	}
 }

@@ -2,11 +2,18 @@ package etcd3
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -158,3 +165,121 @@ func line(e watch.Event) string {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+func TestWhatAClientIsToldOfEtcdsErrors(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want func(error) bool
+	}{
+		"deadline":            {context.DeadlineExceeded, apierrors.IsTimeout},
+		"deadline, from afar": {status.Error(codes.DeadlineExceeded, "late"), apierrors.IsTimeout},
+		"too large for etcd":  {rpctypes.ErrRequestTooLarge, apierrors.IsRequestEntityTooLargeError},
+		"too large for gRPC": {status.Error(codes.ResourceExhausted, "trying to send message larger than max"),
+			apierrors.IsRequestEntityTooLargeError},
+		"away":             {status.Error(codes.Unavailable, "connection refused"), apierrors.IsServerTimeout},
+		"without a leader": {rpctypes.ErrNoLeader, apierrors.IsServerTimeout},
+		"full": {rpctypes.ErrNoSpace, func(err error) bool {
+			return errors.Is(err,
+				rpctypes.ErrNoSpace)
+		}},
+		"too busy": {rpctypes.ErrTooManyRequests, func(err error) bool {
+			return errors.Is(err,
+				rpctypes.ErrTooManyRequests)
+		}},
+		"cancelled by a caller": {context.Canceled, func(err error) bool { return errors.Is(err, context.Canceled) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := storage.InterpretError(interpretError(test.err, key("a")), "get", corev1.Resource("pods"), "a")
+			assert.True(t, test.want(got), "got %v (%T)", got, got)
+		})
+	}
+}
+
+func TestAWriteThatMayHaveHappenedIsNotToBeRepeated(t *testing.T) {
+	for _, err := range []error{rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail,
+		status.Error(codes.Unavailable, "transport is closing"), context.DeadlineExceeded} {
+		got := storage.InterpretError(interpretWriteError(err, key("a")), "create", corev1.Resource("pods"), "a")
+		_, again := apierrors.SuggestsClientDelay(got)
+		assert.False(t, again, "%v: got %v, which tells the client to come again", err, got)
+	}
+}
+
+func TestCancellationIsRecognisedInEveryForm(t *testing.T) {
+	for _, err := range []error{context.Canceled, fmt.Errorf("watch: %w", context.Canceled),
+		status.Error(codes.Canceled, "gone")} {
+		assert.True(t, isCancelError(err), "%v: not recognised", err)
+	}
+	for _, err := range []error{context.DeadlineExceeded, rpctypes.ErrCompacted, errors.New("canceled")} {
+		assert.False(t, isCancelError(err), "%v: taken for a cancellation", err)
+	}
+}
+
+// The type of an event follows from whether the object matched before and matches now, never from the verb.
+func TestTheTypeOfAnEventFollowsFromTheTwoMatches(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
+		created := create(t, s, pod("a", "db"))
+		w := start(t, s, prefix, storage.ListOptions{
+			ResourceVersion: created.ResourceVersion, Recursive: true, Predicate: selecting(t, "app=web"),
+		})
+		relabel(t, s, "a", "web")
+		w.want(t, "ADDED a 3 web") // an update made it match
+		relabel(t, s, "a", "db")
+		w.want(t, "DELETED a 4 web") // an update made it match no longer; the pod lives
+		remove(t, s, "a")
+		w.want(t) // what did not match is not missed
+	})
+}
+
+// overdue is a context whose deadline has passed by the wall clock although, on the injected one, there is time left.
+type overdue struct{ context.Context }
+
+func (overdue) Deadline() (time.Time, bool) { return time.Unix(1, 0), true }
+
+func TestADeadlineOfAnotherClockDoesNotFailAWatch(t *testing.T) {
+	s := newStore(t, newEtcd(t), nil)
+	create(t, s, pod("a", "web"))
+	ctx := overdue{t.Context()}
+	if _, err := s.GetCurrentResourceVersion(ctx); err != nil {
+		t.Errorf("current version: %v", err)
+	}
+	w, err := s.Watch(ctx, prefix, everything())
+	require.NoError(t, err)
+	if event := <-w.ResultChan(); event.Type != watch.Added {
+		t.Errorf("got %s, want ADDED", line(event))
+	}
+	w.Stop()
+	for range w.ResultChan() { // until everything of it has ended
+	}
+}
+
+// FuzzStoredBytes: whatever stands in etcd, reading it gives an object or an error, and an object that was read can be
+// written back and read again.
+func FuzzStoredBytes(f *testing.F) {
+	for _, mediaType := range []string{MediaTypeProtobuf, MediaTypeJSON} {
+		data, err := runtime.Encode(codec(f, mediaType), pod("a", "web"))
+		require.NoError(f, err)
+		f.Add(data)
+		f.Add(data[:len(data)/2])
+	}
+	f.Add([]byte(nil))
+	f.Add([]byte("k8s\x00"))
+	f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","items":[]}`))
+	f.Add([]byte("kind: Pod\napiVersion: v1\n"))
+	client := mvcc.New(clock.RealClock{})
+	s := newStore(f, client, nil)
+	f.Fuzz(func(t *testing.T, value []byte) {
+		client.Put(key("a"), value)
+		got := &corev1.Pod{}
+		err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got)
+		listErr := s.GetList(t.Context(), prefix, everything(), newPodList())
+		require.Equal(t, listErr == nil, err == nil, "get says %v, list says %v", err, listErr)
+		if err != nil {
+			return
+		}
+		out := &corev1.Pod{}
+		same := func(current runtime.Object) (runtime.Object, error) { return current, nil }
+		require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, same, nil), "write back %v", got)
+		assert.True(t, out.Name == got.Name && out.Namespace == got.Namespace,
+			"read %v, and after writing it back %v", got, out)
+	})
+}

@@ -89,9 +89,8 @@ func TestStoredFormIsThatOfTheMediaTypeAndEitherIsRead(t *testing.T) {
 			if err != nil || !bytes.HasPrefix(raw.KV.Value, form.begins) {
 				t.Fatalf("stored %q, %v, want it to begin with %q", raw.KV.GetValue(), err, form.begins)
 			}
-			if bytes.Contains(raw.KV.Value, []byte("resourceVersion")) {
-				t.Errorf("the resource version is stored: %q", raw.KV.Value)
-			}
+			assert.False(t, bytes.Contains(raw.KV.Value, []byte("resourceVersion")),
+				"the resource version is stored: %q", raw.KV.Value)
 			got := &corev1.Pod{}
 			require.NoError(t, reader.Get(t.Context(), key("a"), storage.GetOptions{}, got))
 			assert.True(t, got.Labels["app"] == "web" && got.Kind == "" && got.ResourceVersion == "2",
@@ -116,31 +115,6 @@ func TestUnknownMediaTypeAndWatcherAreRefused(t *testing.T) {
 		_, err := New(cfg)
 		assert.True(t, err != nil, "%s: got no error", name)
 	}
-}
-
-func TestGetHonoursItsOptions(t *testing.T) {
-	onBoth(t, func(t *testing.T, client Client) {
-		s := newStore(t, client, nil)
-		create(t, s, pod("a", "")) // 2
-		get := func(name string, opts storage.GetOptions) (*corev1.Pod, error) {
-			out := pod("junk", "")
-			return out, s.Get(t.Context(), key(name), opts, out)
-		}
-		if _, err := get("b", storage.GetOptions{}); !storage.IsNotFound(err) {
-			t.Errorf("missing: got %v, want KeyNotFound", err)
-		}
-		if got, err := get("b", storage.GetOptions{IgnoreNotFound: true}); err != nil || got.Name != "" {
-			t.Errorf("missing, ignored: got %v, %v, want a zero pod", got, err)
-		}
-		for _, rv := range []string{"", "0", "1", "2"} {
-			_, err := get("a", storage.GetOptions{ResourceVersion: rv})
-			assert.NoError(t, err, "at least %q", rv)
-		}
-		_, err := get("a", storage.GetOptions{ResourceVersion: "3"})
-		wantStatus(t, err, http.StatusGatewayTimeout, metav1.StatusReasonTimeout)
-		_, err = get("a", storage.GetOptions{ResourceVersion: "x"})
-		wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
-	})
 }
 
 func TestKeysOutsideTheResourceAreRefused(t *testing.T) {

@@ -274,9 +274,8 @@ func TestSlowReaderStopsTheReadingOfEtcd(t *testing.T) {
 			t.Fatalf("got %+v, want both channels full", got)
 		}
 		lines := w.next()
-		if len(lines) != n || !slices.IsSorted(lines) {
-			t.Errorf("got %d events, sorted %v, want all %d in order", len(lines), slices.IsSorted(lines), n)
-		}
+		assert.True(t, len(lines) == n && slices.IsSorted(lines),
+			"got %d events, sorted %v, want all %d in order", len(lines), slices.IsSorted(lines), n)
 	})
 }
 
@@ -353,14 +352,11 @@ func TestQueueReportsAddUp(t *testing.T) {
 		records, _ := log.Since(nil, 0, 1024)
 		for _, r := range records {
 			count[r.Point]++
-			if r.Point.Info().Station == probe.Etcd3 && r.Subject != "etcd3-1" {
-				t.Errorf("%v reported by %q", r.Point, r.Subject)
-			}
+			assert.False(t, r.Point.Info().Station == probe.Etcd3 && r.Subject != "etcd3-1",
+				"%v reported by %q", r.Point, r.Subject)
 		}
 		for _, p := range []probe.Point{probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent} {
-			if count[p] != 3 {
-				t.Errorf("%v: got %d, want 3", p, count[p])
-			}
+			assert.True(t, count[p] == 3, "%v: got %d, want 3", p, count[p])
 		}
 		if count[probe.WatchChanOpened] != 1 || count[probe.WatchChanClosed] != 1 ||
 			records[len(records)-1].Point != probe.WatchChanClosed {

@@ -63,9 +63,8 @@ func TestUpdateThatChangesNothingWritesNothing(t *testing.T) {
 	for name, cached := range map[string]runtime.Object{"read": nil, "cached": created} {
 		out := &corev1.Pod{}
 		require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("web"), cached))
-		if out.ResourceVersion != "2" || client.Revision() != 2 {
-			t.Errorf("%s: got %s, revision %d, want 2", name, out.ResourceVersion, client.Revision())
-		}
+		assert.True(t, out.ResourceVersion == "2" && client.Revision() == 2,
+			"%s: got %s, revision %d, want 2", name, out.ResourceVersion, client.Revision())
 	}
 	assert.Equal(t, created.ResourceVersion, "2", "the cached object was changed: %v", created)
 }
@@ -75,9 +74,8 @@ func TestUpdateInAnotherFormIsWritten(t *testing.T) {
 	create(t, s, pod("a", "web"))
 	other := newStore(t, client, func(cfg *Config) { cfg.Codec = codec(t, MediaTypeJSON) })
 	relabel(t, other, "a", "web")
-	if client.Revision() != 3 {
-		t.Errorf("got revision %d, want 3: stored data should have moved to the other form", client.Revision())
-	}
+	assert.True(t, client.Revision() == 3,
+		"got revision %d, want 3: stored data should have moved to the other form", client.Revision())
 }
 
 func TestUpdateThatLosesARaceIsTriedAgainWithTheWinnersState(t *testing.T) {
@@ -186,9 +184,8 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 			before := client.Revision()
 			err := s.GuaranteedUpdate(t.Context(), key("a"), &corev1.Pod{}, false, &test.preconditions,
 				func(current runtime.Object) (runtime.Object, error) { return current, nil }, cached)
-			if test.ok != (err == nil) || !test.ok && storage.CodeOf(err) != storage.InvalidObj {
-				t.Errorf("%s: got %v", name, err)
-			}
+			assert.False(t, test.ok != (err == nil) || !test.ok && storage.CodeOf(err) != storage.InvalidObj,
+				"%s: got %v", name, err)
 			if !test.ok {
 				if err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, nil,
 					cached); storage.CodeOf(err) != storage.InvalidObj {

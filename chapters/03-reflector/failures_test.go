@@ -167,13 +167,9 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 				require.True(t, ok, "asked first:\n%s", got)
 				wantLog(t, "asked after the opening", got, row.want)
 				assert.Equal(t, handled, row.wantHandled, "handler called %d times, want %d", handled, row.wantHandled)
-				if *waits != row.wantWaits {
-					t.Errorf("waited %d times, want %d", *waits, row.wantWaits)
-				}
+				assert.True(t, *waits == row.wantWaits, "waited %d times, want %d", *waits, row.wantWaits)
 				for i, w := range s.opened {
-					if w != nil && !w.isStopped() {
-						t.Errorf("watch %d was not stopped", i)
-					}
+					assert.False(t, w != nil && !w.isStopped(), "watch %d was not stopped", i)
 				}
 			})
 		})

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
 	storage "listwatch/chapters/01-storage"
@@ -110,9 +109,8 @@ func TestAnExactListIsTheListThatWasTakenThen(t *testing.T) {
 			last = list
 		}
 		exact := f.exact(at)
-		if names(exact) != last || exact.ResourceVersion != at {
-			t.Fatalf("at %d: got %s, want %s", at, names(exact), last)
-		}
+		require.True(t, names(exact) == last && exact.ResourceVersion == at,
+			"at %d: got %s, want %s", at, names(exact), last)
 	}
 }
 
@@ -164,43 +162,6 @@ func TestAQuietResourceStaysReadableHoweverFarTheStorageForgets(t *testing.T) {
 	list, err := f.GetList(t.Context(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0", Recursive: true})
 	f.must(err)
 	f.is("the newest", names(list), "default/a 9")
-}
-
-func TestWhichStateIsReadFollowsFromTheOptions(t *testing.T) {
-	f := newFixture(t, 10)
-	f.list(5, pod("default/a", 5, ""))
-	f.add("default/b", 6)
-	f.add("default/c", 7)
-	f.current = 7
-	token, err := storage.EncodeContinue(root+"default/b", root, 6)
-	f.must(err)
-	newest, err := storage.EncodeContinue(root+"default/b", root, -1)
-	f.must(err)
-	const a, b, c = "default/a 5", ", default/b 6", ", default/c 7"
-	exact, atLeast := metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan
-	for _, test := range []struct {
-		name, rv string
-		match    metav1.ResourceVersionMatch
-		limit    int64
-		token    string
-		want     string
-	}{
-		{name: "consistent", want: "7: " + a + b + c},
-		{name: "any", rv: "0", want: "7: " + a + b + c},
-		{name: "at least", rv: "6", want: "7: " + a + b + c},
-		{name: "at least, said so", rv: "6", match: atLeast, limit: 1, want: "7: " + a + b + c},
-		{name: "legacy exact", rv: "6", limit: 1, want: "6: " + a + b},
-		{name: "exact", rv: "5", match: exact, want: "5: " + a},
-		{name: "any, paged", rv: "0", limit: 1, want: "7: " + a + b + c},
-		{name: "continued", token: token, limit: 1, want: "6: default/b 6"},
-		{name: "continued at the newest", token: newest, limit: 1, want: "7: default/b 6" + c},
-	} {
-		opts := storage.ListOptions{ResourceVersion: test.rv, ResourceVersionMatch: test.match, Recursive: true}
-		opts.Predicate.Limit, opts.Predicate.Continue = test.limit, test.token
-		list, err := f.GetList(context.Background(), root, opts)
-		f.must(err)
-		f.is(test.name, fmt.Sprintf("%d: %s", list.ResourceVersion, names(list)), test.want)
-	}
 }
 
 func TestBadListsAreRefused(t *testing.T) {

@@ -132,9 +132,7 @@ func TestATreeThatIsMadeAtOnceIsFullAndTakesTheLastOfEachKey(t *testing.T) {
 		for range levels {
 			room *= maxSlots
 		}
-		if levels > 0 && room >= n {
-			t.Errorf("%d elements in more than %d levels", n, levels)
-		}
+		assert.False(t, levels > 0 && room >= n, "%d elements in more than %d levels", n, levels)
 	}
 }
 

@@ -157,9 +157,7 @@ func TestWhoAnswersAGet(t *testing.T) {
 			t.Errorf("newest: %v, %v, %v", p.Name, byStorage, err)
 		}
 		p, byStorage, err := get("default/a", "0", false)
-		if err != nil || byStorage || p.Name != "a" {
-			t.Errorf("any: %v, %v, %v", p.Name, byStorage, err)
-		}
+		assert.True(t, err == nil && !byStorage && p.Name == "a", "any: %v, %v, %v", p.Name, byStorage, err)
 		p.Labels["mine"] = "yes" // belongs to the caller
 		if p, _, _ := get("default/a", "0", false); p.Labels["mine"] != "" {
 			t.Error("the cached object was changed by its reader")

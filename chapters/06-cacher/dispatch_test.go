@@ -1,18 +1,26 @@
 package cacher
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -81,10 +89,8 @@ func TestASlowWatcherCostsTheOthersNothingAndIsClosedAfterTheBudget(t *testing.T
 		f.is("the slow one's end", events[len(events)-1:], "closed")
 		n := len(events) - 1
 		assert.True(t, n >= 10 && n <= 11, "the slow one saw %d events: what was in result, and perhaps one more", n)
-		if f.Snapshot().Budget > time.Duration(5)*time.Millisecond {
-			t.Errorf("the budget is %v after the wait, want next to nothing: what was spent is gone",
-				f.Snapshot().Budget)
-		}
+		assert.True(t, f.Snapshot().Budget <= time.Duration(5)*time.Millisecond,
+			"the budget is %v after the wait, want next to nothing: what was spent is gone", f.Snapshot().Budget)
 	})
 }
 
@@ -300,4 +306,131 @@ func (f *fixture) comeAndGo(random *rand.Rand, rv string) {
 		new(routine.Group).Go(context.Background(), "test.stop", func(context.Context) { w.Stop() })
 		time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 	}
+}
+
+// encoder is a form in which watchers want objects, and counts.
+type encoder struct {
+	id runtime.Identifier
+	n  atomic.Int64
+}
+
+func (e *encoder) encode(obj runtime.Object, w io.Writer) error {
+	e.n.Add(1)
+	if _, ok := obj.(*corev1.Pod); !ok {
+		return fmt.Errorf("asked to encode a %T", obj)
+	}
+	return json.NewEncoder(w).Encode(obj)
+}
+
+// encodeAll has one event of each watcher encoded, all at the same time, and returns the different outcomes.
+func encodeAll(t *testing.T, e *encoder, watchers []watch.Interface) map[string]int {
+	t.Helper()
+	var (
+		wg       sync.WaitGroup
+		mu       sync.Mutex
+		outcomes = map[string]int{}
+	)
+	for _, w := range watchers {
+		event := <-w.ResultChan()
+		cacheable, ok := event.Object.(runtime.CacheableObject)
+		require.True(t, ok, "%s: a plain %T", event.Type, event.Object)
+		wg.Go(func() {
+			var out bytes.Buffer
+			assert.NoError(t, cacheable.CacheEncode(e.id, e.encode, &out))
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[fmt.Sprint(event.Type, " ", out.String())]++
+		})
+	}
+	wg.Wait()
+	return outcomes
+}
+
+// The wrapping copies nothing, so one watcher is no case of its own.
+func TestAnEventForOneWatcherKeepsItsEncodingsToo(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		w := f.watch("", everything("1"))
+		e := &encoder{id: "JSON"}
+		for _, write := range []func(){
+			func() { f.create("default/a", "app=1") }, func() { f.update("default/a", "app=2") },
+			func() { f.remove("default/a") },
+		} {
+			write()
+			synctest.Wait()
+			encodeAll(t, e, []watch.Interface{w}) // fails for an object that keeps no encodings
+		}
+		assert.Equal(t, e.n.Load(), 3, "encoded times")
+	})
+}
+
+func TestAnEventIsEncodedOnceForAllWatchersThatWantTheSameForm(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		const n = 20
+		var asJSON, asTable []watch.Interface
+		for range n {
+			asJSON = append(asJSON, f.watch("", everything("1")))
+			asTable = append(asTable, f.watch("/default", everything("1")))
+		}
+		steps := []func() string{
+			func() string { return f.create("default/a", "app=1") },
+			func() string { return f.update("default/a", "app=2") },
+			func() string { return f.remove("default/a") },
+		}
+		for i, write := range steps {
+			rv := write()
+			synctest.Wait()
+			json, table := &encoder{id: "json"}, &encoder{id: "table"}
+			for e, watchers := range map[*encoder][]watch.Interface{json: asJSON, table: asTable} {
+				outcomes := encodeAll(t, e, watchers)
+				if e.n.Load() != 1 || len(outcomes) != 1 {
+					t.Errorf("step %d, %s: encoded %d times, with %d outcomes", i, e.id, e.n.Load(), len(outcomes))
+				}
+				for text, count := range outcomes {
+					if count != n || !bytes.Contains([]byte(text), []byte(`"resourceVersion":"`+rv+`"`)) {
+						t.Errorf("step %d, %s: %d of %d saw %s, want version %s", i, e.id, count, n, text, rv)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestTheHistoryKeepsNoEncodings(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		first, second := f.watch("", everything("1")), f.watch("", everything("1"))
+		f.create("default/a")
+		f.remove("default/a")
+		synctest.Wait()
+		_, _ = seen(first), seen(second)
+		replay := f.watch("", everything("1"))
+		for range 2 {
+			event := <-replay.ResultChan()
+			assert.Equal(t, fmt.Sprintf("%T", event.Object), "*v1.Pod", "%s carries a %T", event.Type, event.Object)
+		}
+	})
+}
+
+func TestTheBudgetBeginsAtNothingAndAccruesFiveMillisecondsATenthUpToAHundred(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newTimeBudget(clock.RealClock{})
+		is := func(what string, got, want time.Duration) {
+			t.Helper()
+			assert.Equal(t, got, want, what)
+		}
+		is("at first", b.takeAvailable(), 0)
+		time.Sleep(100 * time.Millisecond)
+		is("after 100 ms", b.available(), 5*time.Millisecond)
+		is("taken", b.takeAvailable(), 5*time.Millisecond)
+		is("taken again", b.takeAvailable(), 0)
+		time.Sleep(time.Second)
+		is("after a second", b.takeAvailable(), 50*time.Millisecond)
+		time.Sleep(100 * 365 * 24 * time.Hour)
+		is("after a century", b.takeAvailable(), 100*time.Millisecond)
+		b.returnUnused(30 * time.Millisecond)
+		is("returned", b.available(), 30*time.Millisecond)
+		b.returnUnused(-time.Hour)
+		is("overdrawn", b.available(), 30*time.Millisecond)
+		b.returnUnused(time.Hour)
+		is("returned too much", b.takeAvailable(), 100*time.Millisecond)
+	})
 }

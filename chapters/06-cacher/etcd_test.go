@@ -317,7 +317,6 @@ func TestAnUpdateAfterAnExternalWriteLosesNeither(t *testing.T) {
 		return current, nil
 	}
 	require.NoError(t, e.store.GuaranteedUpdate(t.Context(), prefix+"/default/a", out, false, nil, change, nil))
-	if attempts != 2 || out.Labels["by"] != "others" || out.Labels["and"] != "us" {
-		t.Errorf("after %d attempts: %v", attempts, out.Labels)
-	}
+	assert.True(t, attempts == 2 && out.Labels["by"] == "others" && out.Labels["and"] == "us",
+		"after %d attempts: %v", attempts, out.Labels)
 }

@@ -74,9 +74,7 @@ func TestMetricsHaveUpstreamsNamesAndLabels(t *testing.T) {
 		for fallback := range 2 {
 			name := fmt.Sprintf("apiserver_watch_cache_consistent_read_total fallback=%v group= resource=pods "+
 				"success=true", fallback == 1)
-			if values[name] != 1 {
-				t.Errorf("%s: got %v, want 1", name, values[name])
-			}
+			assert.True(t, values[name] == 1, "%s: got %v, want 1", name, values[name])
 		}
 	})
 }

@@ -4,19 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
 
@@ -176,4 +180,155 @@ func (f *fixture) list(key string, opts storage.ListOptions) (items []string, rv
 		items = append(items, p.Namespace+"/"+p.Name+" "+p.ResourceVersion)
 	}
 	return items, out.ResourceVersion
+}
+
+// rewinding is a storage whose next event, once armed, carries a version of the past.
+type rewinding struct {
+	storage.Interface
+	armed atomic.Bool
+}
+
+func (r *rewinding) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	w, err := r.Interface.Watch(ctx, key, opts)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(w, func(event watch.Event) (watch.Event, bool) {
+		if event.Type == watch.Added && r.armed.CompareAndSwap(true, false) {
+			pod := event.Object.(*corev1.Pod).DeepCopy()
+			pod.ResourceVersion = "1"
+			event.Object = pod
+		}
+		return event, true
+	}), nil
+}
+
+// A storage that goes back in time breaks what every replay counts on. The cache gives up what it has and lists again;
+// the process, which holds every other cache too, goes on.
+func TestAnEventOfThePastEndsTheCacheAndItListsAgain(t *testing.T) {
+	back := &rewinding{}
+	run(t, func(c *Config) { back.Interface = c.Storage; c.Storage = back }, func(f *fixture) {
+		w := f.watch("", everything(f.create("default/a")))
+		synctest.Wait()
+		back.armed.Store(true)
+		f.create("default/b")
+		synctest.Wait()
+		assert.False(t, f.Ready(), "the cache is ready, with an event of the past in its ring")
+		time.Sleep(2 * startCachingPeriod)
+		synctest.Wait()
+		f.is("the watcher", seen(w), "closed")
+		if snapshot := f.Cacher.Snapshot(); !snapshot.Ready || snapshot.Cache.Objects != 2 {
+			t.Errorf("ready %v with %d objects, want both again", snapshot.Ready, snapshot.Cache.Objects)
+		}
+		said := ""
+		records, _ := f.log.Since(nil, 1, logSize)
+		for _, r := range records {
+			if r.Point == probe.ReflectorWatchEnded {
+				said += r.Text
+			}
+		}
+		assert.True(t, strings.Contains(said, "ADDED of /registry/pods/default/b at 1 after"),
+			"the log says of the end: %q", said)
+	})
+}
+
+func TestRetryAfterGrowsWithTheDowntime(t *testing.T) {
+	for seconds, want := range map[int]int{0: 1, 5: 1, 11: 1, 12: 2, 18: 2, 20: 3, 30: 6, 40: 11, 57: 30, 600: 30} {
+		assert.Equal(t, retryAfter(time.Duration(seconds)*time.Second), want, "after %d s", seconds)
+	}
+}
+
+func TestEveryReturnToReadyIsAnotherGeneration(t *testing.T) {
+	r := newReady(clock.RealClock{})
+	_, _, err := r.check()
+	assert.True(t, err != nil, "ready at birth")
+	for want := 1; want < 4; want++ {
+		assert.Equal(t, r.setReady(), want, "setReady")
+		r.setReady() // a relist without an interruption goes on with the same one
+		generation, _, err := r.check()
+		assert.True(t, generation == want && err == nil, "check: got %d, %v, want %d", generation, err, want)
+		cause := errors.New("the dog ate it")
+		r.setError(cause)
+		_, _, err = r.check()
+		assert.True(t, errors.Is(err, cause), "check: got %v, want the cause", err)
+	}
+}
+
+func TestAStoppedCacherIsNeverReadyAgain(t *testing.T) {
+	r := newReady(clock.RealClock{})
+	r.stop()
+	r.stop()
+	r.setReady()
+	r.setError(nil)
+	_, _, err := r.check()
+	assert.True(t, errors.Is(err, errStopped), "got %v, want %v", err, errStopped)
+	err = r.wait(context.Background())
+	assert.True(t, errors.Is(err, errStopped), "wait: got %v, want %v", err, errStopped)
+}
+
+func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
+	for name, end := range map[string]func(r *ready, cancel func()){
+		"ready":   func(r *ready, _ func()) { r.setReady() },
+		"stopped": func(r *ready, _ func()) { r.stop() },
+		"context": func(_ *ready, cancel func()) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				r := newReady(clock.RealClock{})
+				r.setReady()
+				r.setError(nil) // waits on the second channel
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				got := make(chan error, 1)
+				new(routine.Group).Go(ctx, "test.reader", func(ctx context.Context) { got <- r.wait(ctx) })
+				synctest.Wait()
+				require.True(t, len(got) == 0, "did not wait")
+				end(r, cancel)
+				err := <-got
+				assert.Equal(t, err == nil, name == "ready", "got %v", err)
+			})
+		})
+	}
+}
+
+func TestTheTimeOfAStateIsThatOfTheChange(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := newReady(clock.RealClock{})
+		r.setReady()
+		time.Sleep(time.Minute)
+		r.setError(nil)
+		time.Sleep(10 * time.Second)
+		r.setError(errors.New("again")) // still the same downtime
+		time.Sleep(10 * time.Second)
+		_, since, _ := r.check()
+		assert.Equal(t, since, 20*time.Second)
+	})
+}
+
+// compacted is a storage's compaction, at the version it holds.
+type compacted struct{ atomic.Int64 }
+
+func (c *compacted) CompactRevision() int64 { return c.Load() }
+
+func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		f.create("default/a")
+		f.update("default/a")
+		f.update("default/a")
+		synctest.Wait()
+		rv := f.watchCache.Snapshot().ResourceVersion
+		time.Sleep(time.Minute)
+		n := f.watchCache.Snapshot().Snapshots
+		require.True(t, n >= 4, "%d snapshots, though nothing was compacted", n)
+		f.compaction.Store(int64(rv))
+		time.Sleep(compactorPollPeriod + time.Second)
+		synctest.Wait()
+		n = f.watchCache.Snapshot().Snapshots
+		assert.Equal(t, n, 1, "%d snapshots, want the newest only", n)
+		exact := storage.ListOptions{ResourceVersion: "2", ResourceVersionMatch: "Exact",
+			Predicate: storage.Everything, Recursive: true}
+		before := f.raw.lists()
+		_ = f.store.GetList(f.ctx, prefix, exact, newPodList())
+		assert.Equal(t, f.raw.lists(), before+1, "a forgotten version was not left to the storage")
+	})
 }

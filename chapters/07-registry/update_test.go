@@ -65,9 +65,7 @@ func TestUpdateLeavesTheStatusAlone(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
 	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
-	if err != nil || got.Status.Phase != corev1.PodPending {
-		t.Errorf("got phase %q, %v", got.Status.Phase, err)
-	}
+	assert.True(t, err == nil && got.Status.Phase == corev1.PodPending, "got phase %q, %v", got.Status.Phase, err)
 }
 
 func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
@@ -112,9 +110,7 @@ func TestWhatAPodRunsCannotBeChangedOtherwise(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.update(w.pods.Pod, "a", c.edit)
-			if c.legal && err != nil {
-				t.Errorf("got %v, want it to be allowed", err)
-			}
+			assert.False(t, c.legal && err != nil, "got %v, want it to be allowed", err)
 			if !c.legal {
 				wantStatus(t, err, 422, metav1.StatusReasonInvalid)
 			}

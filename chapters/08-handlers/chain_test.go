@@ -2,13 +2,17 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +26,7 @@ import (
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/pipenet"
 )
 
 func registryPods() *registry.Resource { return registry.Pods() }
@@ -185,4 +190,115 @@ func TestTheLogHasNoCredentialsOfARequest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// askTwice serves the first request with handler, under a deadline of a minute, and those after it at once. It returns
+// the codes of two requests over one client; 0 is a connection that was cut.
+func askTwice(t *testing.T, handler http.HandlerFunc) (codes [2]int) {
+	listener := pipenet.Listen()
+	asked := New(Config{Clock: clock.RealClock{}})
+	first := true
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !first {
+			return
+		}
+		first = false
+		ctx, done := asked.withDeadline(w, r, time.Minute, false)
+		defer done()
+		handler(w, r.WithContext(ctx))
+	})}
+	var group routine.Group
+	group.Go(t.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
+	client := listener.Client()
+	for i := range codes {
+		response, err := client.Get("http://pipe/")
+		if err != nil {
+			continue
+		}
+		_, _ = io.Copy(io.Discard, response.Body) // or the connection would not be kept
+		response.Body.Close()
+		codes[i] = response.StatusCode
+	}
+	client.CloseIdleConnections()
+	_ = server.Close()
+	group.Wait()
+	synctest.Wait()
+	return codes
+}
+
+// A connection whose read was made to fail, so that a stuck request ends, has no use for the requests that follow: they
+// would be served with a context that is done. It must not be kept.
+func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter)
+		want   [2]int
+	}{
+		"it says so in its header": {func(w http.ResponseWriter) {
+			w.Header().Set("Connection", "close")
+			w.WriteHeader(504)
+		}, [2]int{504, 200}},
+		"it says nothing": {func(http.ResponseWriter) {}, [2]int{0, 200}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				started := time.Now()
+				got := askTwice(t, func(w http.ResponseWriter, r *http.Request) {
+					<-r.Context().Done()
+					if !errors.Is(context.Cause(r.Context()), errDeadlineExceeded) ||
+						time.Since(started) != time.Minute {
+						t.Errorf("after %v: got %v", time.Since(started), context.Cause(r.Context()))
+					}
+					c.answer(w)
+				})
+				assert.Equal(t, got, c.want)
+			})
+		})
+	}
+}
+
+func TestADeadlineThatIsNotReachedLeavesNothing(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		assert.Equal(t, askTwice(t, func(http.ResponseWriter, *http.Request) {}), [2]int{200, 200})
+	})
+}
+
+// Whatever a client sends, it is told what is wrong with it: nothing here may become a 500.
+
+func FuzzListOptions(f *testing.F) {
+	f.Add("1", "Exact", "a=b", "metadata.name=a", "c", "1", "1", "true")
+	f.Add("-1", "", "a in (b,c),!d", "spec.nodeName!=x", "", "-5", "99999999999999999999", "")
+	f.Add("18446744073709551616", "NotOlderThan", "=", "a\\,b=c",
+		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "", "", "x")
+	f.Fuzz(func(t *testing.T, version, match, labels, fields, token, limit, timeout, initial string) {
+		a := newAPI(t)
+		query := url.Values{}
+		for name, value := range map[string]string{
+			"resourceVersion": version, "resourceVersionMatch": match, "labelSelector": labels, "fieldSelector": fields,
+			"continue": token, "limit": limit, "timeoutSeconds": timeout, "sendInitialEvents": initial,
+		} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		if w := a.do("GET", podsPath+"?"+query.Encode(), ""); w.Code >= 500 && w.Code != 504 {
+			t.Errorf("?%s: got %d %s", query.Encode(), w.Code, w.Body)
+		}
+		// A watch that may begin would not end: what is refused is.
+		query.Set("watch", "1")
+		_, err := podScope(t).listOpts(request(t, podsPath+"?"+query.Encode()))
+		if status := apierrors.APIStatus(nil); err != nil && (!errors.As(err, &status) || status.Status().Code >= 500) {
+			t.Errorf("?%s: got %v", query.Encode(), err)
+		}
+	})
+}
+
+func FuzzBodies(f *testing.F) {
+	f.Add("application/json", []byte(podA))
+	f.Add("application/yaml", []byte("kind: Pod\nmetadata: {name: a}\n"))
+	f.Add("application/vnd.kubernetes.protobuf", []byte("k8s\x00\n\x06\n\x02v1\x12\x00"))
+	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
+		a := newAPI(t)
+		w := a.do("POST", podsPath, string(body), "Content-Type", contentType)
+		assert.True(t, w.Code < 500, "got %d %s", w.Code, w.Body)
+	})
 }

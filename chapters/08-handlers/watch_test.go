@@ -130,9 +130,8 @@ func TestAWatchOnACacheThatIsNotReadyIsToldToComeBack(t *testing.T) {
 		a := newColdAPI(t)
 		w := a.do("GET", podsPath+"?watch=1&resourceVersion=5", "")
 		status := wantStatus(t, w, 429, metav1.StatusReasonTooManyRequests)
-		if w.Header().Get("Retry-After") == "" || status.Details.RetryAfterSeconds < 1 {
-			t.Errorf("got Retry-After %q, details %+v", w.Header().Get("Retry-After"), status.Details)
-		}
+		assert.True(t, w.Header().Get("Retry-After") != "" && status.Details.RetryAfterSeconds >= 1,
+			"got Retry-After %q, details %+v", w.Header().Get("Retry-After"), status.Details)
 	})
 }
 

@@ -76,9 +76,8 @@ func TestUnknownFieldsAreRefusedNamedOrDropped(t *testing.T) {
 	}{"Strict": {400, 0}, "Warn": {201, 1}, "": {201, 1}, "Ignore": {201, 0}, "Perhaps": {422, 0}} {
 		t.Run(directive, func(t *testing.T) {
 			w := newAPI(t).do("POST", podsPath+"?fieldValidation="+directive, odd)
-			if w.Code != c.code || len(w.Header()["Warning"]) != c.warnings {
-				t.Errorf("got %d, warnings %v, want %d, %d", w.Code, w.Header()["Warning"], c.code, c.warnings)
-			}
+			assert.True(t, w.Code == c.code && len(w.Header()["Warning"]) == c.warnings,
+				"got %d, warnings %v, want %d, %d", w.Code, w.Header()["Warning"], c.code, c.warnings)
 			if directive == "Strict" && !strings.Contains(w.Body.String(), `unknown field \"spec.colour\"`) {
 				t.Errorf("got %s", w.Body)
 			}

@@ -196,9 +196,7 @@ func TestSyncedAfterAnEmptyList(t *testing.T) {
 			q := s.make(c)
 			q.Replace(nil, "1")
 			// One delta stands for the whole list, and has to be processed even if the list is empty.
-			if q.HasSynced() == s.atomic {
-				t.Errorf("synced %v before anything was processed", q.HasSynced())
-			}
+			assert.True(t, q.HasSynced() != s.atomic, "synced %v before anything was processed", q.HasSynced())
 			drain(q, c, true)
 			assert.True(t, q.HasSynced(), "not synced")
 		})
@@ -426,9 +424,7 @@ func TestTheArrayLetsGoOfWhatWasTaken(t *testing.T) {
 	q.Add(pod("b", 2))
 	slots := q.items
 	q.Pop(newConsumer().process)
-	if slots[0] != (Delta{}) || slots[1] == (Delta{}) {
-		t.Errorf("the slots hold %v, want only b", slots)
-	}
+	assert.True(t, slots[0] == (Delta{}) && slots[1] != (Delta{}), "the slots hold %v, want only b", slots)
 }
 
 func TestTransformation(t *testing.T) {
@@ -481,9 +477,7 @@ func TestAnObjectWithoutKeyIsRefused(t *testing.T) {
 			for name, err := range map[string]error{"Add": q.Add(3), "Update": q.Update(3), "Delete": q.Delete(3)} {
 				assert.True(t, errors.As(err, &keyError), "%s: %v, want a KeyError", name, err)
 			}
-			if !s.atomic && !errors.As(q.Replace([]any{3}, "1"), &keyError) {
-				t.Error("Replace: want a KeyError")
-			}
+			assert.False(t, !s.atomic && !errors.As(q.Replace([]any{3}, "1"), &keyError), "Replace: want a KeyError")
 			assert.Equal(t, q.Snapshot().Len, 0, "wait")
 		})
 	}

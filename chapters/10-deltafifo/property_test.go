@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"listwatch/internal/check/require"
@@ -176,4 +179,142 @@ func TestTombstonesAreOnlyForWhatWasKnown(t *testing.T) {
 			})
 		})
 	}
+}
+
+func pod(name string, rv int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(
+		rv)}}
+}
+
+// consumer is the store behind a queue, as a map, and what was processed to get there.
+type consumer struct {
+	objects map[string]any
+	// "Added a@1", "Deleted a@1?" for a tombstone, "ReplacedAll @3 [a@1 b@2]", "SyncAll", "Bookmark @4"
+	deltas  []string
+	pops    int
+	initial []bool // isInInitialList of every delta
+}
+
+func newConsumer() *consumer { return &consumer{objects: map[string]any{}} }
+
+func (c *consumer) ListKeys() []string {
+	var keys []string
+	for key := range c.objects {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func (c *consumer) GetByKey(key string) (any, bool, error) {
+	obj, exists := c.objects[key]
+	return obj, exists, nil
+}
+
+func (c *consumer) process(deltas Deltas, isInInitialList bool) error {
+	c.pops++
+	for _, delta := range deltas {
+		c.deltas = append(c.deltas, describe(delta))
+		c.initial = append(c.initial, isInInitialList)
+		c.apply(delta)
+	}
+	return nil
+}
+
+func (c *consumer) processBatch(deltas Deltas, isInInitialList bool) error {
+	return c.process(deltas, isInInitialList)
+}
+
+func (c *consumer) apply(delta Delta) {
+	switch info := delta.Object.(type) {
+	case ReplacedAllInfo:
+		clear(c.objects)
+		for _, obj := range info.Objects {
+			key, _ := DeletionHandlingMetaNamespaceKeyFunc(obj)
+			c.objects[key] = obj
+		}
+	case SyncAllInfo, BookmarkInfo:
+	default:
+		if delta.Type == Deleted {
+			delete(c.objects, delta.Key)
+		} else {
+			c.objects[delta.Key] = delta.Object
+		}
+	}
+}
+
+func (c *consumer) take() []string {
+	deltas := c.deltas
+	c.deltas = nil
+	return deltas
+}
+
+// state returns name → rv.
+func (c *consumer) state() map[string]int {
+	state := map[string]int{}
+	for key, obj := range c.objects {
+		state[strings.TrimPrefix(key, "default/")] = int(VersionOf(obj))
+	}
+	return state
+}
+
+func describe(delta Delta) string {
+	switch info := delta.Object.(type) {
+	case ReplacedAllInfo:
+		var objs []string
+		for _, obj := range info.Objects {
+			objs = append(objs, short(obj))
+		}
+		return fmt.Sprintf("ReplacedAll @%s [%s]", info.ResourceVersion, strings.Join(objs, " "))
+	case SyncAllInfo:
+		return "SyncAll"
+	case BookmarkInfo:
+		return "Bookmark @" + info.ResourceVersion
+	case DeletedFinalStateUnknown:
+		return fmt.Sprintf("%s %s?", delta.Type, short(info))
+	default:
+		return fmt.Sprintf("%s %s", delta.Type, short(delta.Object))
+	}
+}
+
+func short(obj any) string {
+	key, _ := DeletionHandlingMetaNamespaceKeyFunc(obj)
+	return fmt.Sprintf("%s@%d", strings.TrimPrefix(key, "default/"), VersionOf(obj))
+}
+
+// A setup is one way to make a queue in front of a consumer.
+type setup struct {
+	name   string
+	atomic bool
+	real   bool
+	make   func(c *consumer) Queue
+}
+
+var setups = []setup{
+	{name: "delta", make: func(c *consumer) Queue {
+		return NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: c, EmitDeltaTypeReplaced: true})
+	}},
+	{name: "real", real: true, make: func(c *consumer) Queue {
+		return NewRealFIFO(RealFIFOOptions{KnownObjects: c})
+	}},
+	{name: "real atomic", real: true, atomic: true, make: func(*consumer) Queue { return newAtomic() }},
+}
+
+func newAtomic() *RealFIFO {
+	return NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true})
+}
+
+// drain processes everything that waits, in batches if batch is true and the queue can.
+func drain(q Queue, c *consumer, batch bool) {
+	for q.Snapshot().Len > 0 {
+		popOne(q, c, batch)
+	}
+}
+
+func popOne(q Queue, c *consumer, batch bool) {
+	batchQueue, ok := q.(QueueWithBatch)
+	if ok && batch {
+		batchQueue.PopBatch(c.processBatch, c.process)
+		return
+	}
+	q.Pop(c.process)
 }

@@ -199,9 +199,8 @@ func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
 		// The second call begins with 1026 or 1025 pending, depending on who comes first, run or pop; the third with
 		// 1025 or 1024.
 		counted := p.Snapshot()[0].SlowCalls
-		if counted != 1 && counted != 2 {
-			t.Errorf("%d slow calls, want those with more than 1024 pending", counted)
-		}
+		assert.False(t, counted != 1 && counted != 2,
+			"%d slow calls, want those with more than 1024 pending", counted)
 		p.Stop()
 		var reported []string
 		records, _ := log.Since(nil, 0, 1_000_000)
@@ -392,35 +391,6 @@ func TestAHandlerMayRemoveItself(t *testing.T) {
 	})
 }
 
-func TestListenersComeAndGoDuringTraffic(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *SharedProcessor) {
-		p.Start()
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for i := range 500 {
-				p.OnAdd(pod("a", i+1), i%2 == 0)
-			}
-		})
-		for range 4 {
-			wg.Go(func() {
-				for range 50 {
-					registration, err := p.AddListener(&recorder{},
-						ListenerOptions{UpstreamHasSynced: syncedUpstream(), Initial: []any{pod("a", 1)}})
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					p.Snapshot()
-					p.ShouldResync()
-					p.RemoveListener(registration)
-				}
-			})
-		}
-		wg.Wait()
-		p.Stop()
-	})
-}
-
 func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		r := &recorder{sleep: time.Minute}
@@ -539,9 +509,8 @@ func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 			for _, point := range []probe.Point{probe.AddReceived, probe.HandlerCalled, probe.HandlerReturned} {
 				assert.NoDiff(t, hops[id][point], events, "%s of %s", point, id)
 			}
-			if len(hops[id][probe.ListenerAdded]) != 1 || len(hops[id][probe.ListenerRemoved]) != 1 {
-				t.Errorf("%s: %v", id, hops[id])
-			}
+			assert.True(t, len(hops[id][probe.ListenerAdded]) == 1 && len(hops[id][probe.ListenerRemoved]) == 1,
+				"%s: %v", id, hops[id])
 		}
 		// While the slow handler has a second with a, the update is in the hand of pop and only the deletion waits.
 		for _, point := range []probe.Point{probe.PendingPushed, probe.PendingPopped} {
@@ -552,4 +521,77 @@ func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 		assert.Equal(t, last.Point, probe.ListenerRemoved,
 			"the last moment is %s: something was reported of a listener that had gone", last.Point)
 	})
+}
+
+func TestFuncsMayBeNil(t *testing.T) {
+	for _, h := range []ResourceEventHandler{ResourceEventHandlerFuncs{}, ResourceEventHandlerDetailedFuncs{}} {
+		h.OnAdd(pod("a", 1), true)
+		h.OnUpdate(pod("a", 1), pod("a", 2))
+		h.OnDelete(pod("a", 2))
+	}
+}
+
+func TestFuncsAreCalled(t *testing.T) {
+	r := &recorder{}
+	for _, h := range []ResourceEventHandler{
+		ResourceEventHandlerFuncs{AddFunc: func(obj any) { r.OnAdd(obj, false) }, UpdateFunc: r.OnUpdate,
+			DeleteFunc: r.OnDelete},
+		ResourceEventHandlerDetailedFuncs{AddFunc: r.OnAdd, UpdateFunc: r.OnUpdate, DeleteFunc: r.OnDelete},
+	} {
+		h.OnAdd(pod("a", 1), true)
+		h.OnUpdate(pod("a", 1), pod("a", 2))
+		h.OnDelete(pod("a", 2))
+	}
+	want := []string{"+a@1", "~a@1>2", "-a@2", "+a@1*", "~a@1>2", "-a@2"}
+	assert.Equal(t, cmp.Diff(want, r.got()), "")
+}
+
+func TestFilterMakesAddsAndDeletesOfUpdates(t *testing.T) {
+	r := &recorder{}
+	even := func(obj any) bool { return deltafifo.VersionOf(obj)%2 == 0 }
+	h := FilteringResourceEventHandler{FilterFunc: even, Handler: r}
+	h.OnAdd(pod("a", 1), true)
+	h.OnUpdate(pod("a", 1), pod("a", 2))
+	h.OnUpdate(pod("a", 2), pod("a", 4))
+	h.OnUpdate(pod("a", 4), pod("a", 5))
+	h.OnUpdate(pod("a", 5), pod("a", 7))
+	h.OnDelete(pod("a", 9))
+	h.OnAdd(pod("b", 10), true)
+	h.OnDelete(pod("b", 12))
+	assert.Equal(t, cmp.Diff([]string{"+a@2", "~a@2>4", "-a@4", "+b@10*", "-b@12"}, r.got()), "")
+}
+
+type typedRecorder struct {
+	recorder
+	deleted []DeletedObject[*corev1.Pod]
+}
+
+func (r *typedRecorder) OnAdd(obj *corev1.Pod, initial bool)   { r.recorder.OnAdd(obj, initial) }
+func (r *typedRecorder) OnUpdate(old, obj *corev1.Pod)         { r.recorder.OnUpdate(old, obj) }
+func (r *typedRecorder) OnDelete(d DeletedObject[*corev1.Pod]) { r.deleted = append(r.deleted, d) }
+
+func TestTypedHandlerIsSparedTombstones(t *testing.T) {
+	r := &typedRecorder{}
+	h := Untyped[*corev1.Pod](r)
+	h.OnAdd(pod("a", 1), true)
+	h.OnUpdate(pod("a", 1), pod("a", 2))
+	last := pod("a", 3)
+	for _, obj := range []any{
+		last,
+		deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: last},
+		deltafifo.DeletedFinalStateUnknown{Key: "default/a"},
+	} {
+		h.OnDelete(obj)
+	}
+	assert.Equal(t, cmp.Diff([]string{"+a@1*", "~a@1>2"}, r.got()), "")
+	for i, d := range r.deleted {
+		assert.True(t, d.GetKey() == "default/a" && d.GetNamespace() == "default" && d.GetName() == "a",
+			"%d: key %q namespace %q name %q", i, d.GetKey(), d.GetNamespace(), d.GetName())
+		assert.True(t, (d.OptionalObj == last) == (i < 2) && (d.FinalStateUnknown == nil) == (i == 0), "%d: %v", i, d)
+	}
+	node := DeletedObject[*corev1.Node]{OptionalObj: &corev1.Node{}}
+	node.OptionalObj.Name = "n"
+	assert.True(t, node.GetKey() == "n" && node.GetName() == "n" && node.GetNamespace() == "",
+		"without namespace: key %q", node.GetKey())
+	assert.Equal(t, (DeletedObject[*corev1.Node]{}).GetKey(), "", "of nothing")
 }

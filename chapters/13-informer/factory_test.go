@@ -113,9 +113,8 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		if err := result.AsError(); err != nil || len(result.Synced) != 1 || !result.Synced[podType] {
 			t.Errorf("%v, %v", result, err)
 		}
-		if !WaitFor(ctx, registration.HasSyncedChecker()) || len(handler.names) != 2 {
-			t.Errorf("told of %v", handler.names)
-		}
+		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && len(handler.names) == 2,
+			"told of %v", handler.names)
 		pods, err := f.Pods().Lister().Namespace("default").List(labels.Everything())
 		assert.True(t, err == nil && len(pods) == 2, "listed %v, %v", pods, err)
 		f.Start(ctx)

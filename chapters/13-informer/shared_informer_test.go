@@ -298,19 +298,6 @@ func TestResyncShowsEverythingAgainToThoseWhoAskedAndNeverAsksTheServer(t *testi
 	}, func(cfg *Config) { cfg.ResyncPeriod = time.Hour })
 }
 
-func TestAnInformerWithoutResyncPeriodGivesNoneToItsHandlers(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
-		r := &recorder{}
-		second := time.Second
-		b.add(r, HandlerOptions{ResyncPeriod: &second})
-		b.run()
-		defer b.end()
-		r.take()
-		time.Sleep(time.Minute)
-		wantCalls(t, r)
-	})
-}
-
 func TestResyncPeriodsAreNegotiated(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := NewSharedIndexInformer(Config{Clock: clock.RealClock{}, ResyncPeriod: time.Minute})
@@ -332,50 +319,6 @@ func TestResyncPeriodsAreNegotiated(t *testing.T) {
 				t.Errorf("%s: %v, checked every %v, want %v, %v", tc.name, got, s.resyncCheckPeriod, tc.want, tc.check)
 			}
 		}
-	})
-}
-
-func TestBookmarksMoveTheStore(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
-		b.run()
-		defer b.end()
-		b.server.bookmark(38)
-		synctest.Wait()
-		got := b.LastSyncResourceVersion()
-		assert.Equal(t, got, "40", "reflector at %s, want 40", got)
-		want := "40"
-		if b.config.FIFO == FIFODelta {
-			want = "" // cannot tell
-		}
-		got = b.GetStore().LastStoreSyncResourceVersion()
-		assert.Equal(t, got, want, "store at %q, want %q", got, want)
-	})
-}
-
-func TestTransformIsAppliedBeforeAnyoneSees(t *testing.T) {
-	strip := func(obj any) (any, error) {
-		p := obj.(*corev1.Pod)
-		p.Spec.NodeName = "transformed"
-		return p, nil
-	}
-	variants(t, twoPods, func(t *testing.T, b *bench) {
-		require.NoError(t, b.SetTransform(strip))
-		check := func(obj any) {
-			if obj.(*corev1.Pod).Spec.NodeName != "transformed" {
-				t.Errorf("%s@%d came through", name(obj), rvOf(obj))
-			}
-		}
-		b.add(processor.ResourceEventHandlerFuncs{AddFunc: check, UpdateFunc: func(_, obj any) { check(obj) },
-			DeleteFunc: check}, HandlerOptions{})
-		b.run()
-		defer b.end()
-		b.server.set("a")
-		b.server.delete("b")
-		synctest.Wait()
-		for _, obj := range b.GetStore().List() {
-			check(obj)
-		}
-		assert.True(t, b.SetTransform(strip) != nil, "set after the start")
 	})
 }
 
@@ -472,34 +415,6 @@ func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T
 			n := strings.Count(strings.Join(told, " "), "+"+pod)
 			assert.Equal(t, n, 1, "the late handler was told OnAdd %d times for %s, want once: %q", n, pod, told)
 		}
-	})
-}
-
-// A handler that joins at any moment knows, when all is quiet, exactly what the store holds.
-func TestLateHandlersKnowWhatTheStoreHolds(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
-		b.run()
-		var views []*view
-		for i := range 30 {
-			v := &view{state: map[string]string{}}
-			views = append(views, v)
-			var writes sync.WaitGroup
-			writes.Go(func() {
-				for j := range 20 {
-					b.server.set(string(rune('a' + (i+j)%5)))
-					b.server.delete(string(rune('a' + (i*j)%5)))
-				}
-			})
-			b.add(v, HandlerOptions{})
-			writes.Wait()
-		}
-		synctest.Wait()
-		for i, v := range views {
-			state, strange := v.read()
-			diff := cmp.Diff(b.stored(), state)
-			assert.True(t, diff == "" && len(strange) == 0, "handler %d: %v (-store +handler):\n%s", i, strange, diff)
-		}
-		b.end()
 	})
 }
 

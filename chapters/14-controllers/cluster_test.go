@@ -35,8 +35,8 @@ import (
 	"listwatch/internal/server/pipenet"
 )
 
-// cluster is a server half with pods and nothing else, over an etcd in memory, served over pipes in a bubble; and
-// whatever a test runs against it.
+// cluster is a server half with the kinds that controllers need, over an etcd in memory, served over pipes in a bubble;
+// and whatever a test runs against it.
 type cluster struct {
 	t       *testing.T
 	ctx     context.Context // done when the test ends
@@ -71,20 +71,24 @@ func (c *cluster) must(err error) {
 }
 
 func (c *cluster) serverHalf() http.Handler {
-	pods := registry.Pods()
-	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
-	c.must(err)
-	raw, err := etcd3.New(etcd3.Config{
-		Client: mvcc.New(clock.RealClock{}), Codec: codec, NewFunc: pods.NewFunc,
-		ResourcePrefix: pods.Prefix, Resource: pods.GroupResource(), Clock: clock.RealClock{},
-	})
-	c.must(err)
-	config := pods.CacherConfig()
-	config.Clock, config.UseWatchList = clock.RealClock{}, true
-	cacher, cached, err := registry.StorageWithCacher(raw, config)
-	c.must(err)
-	c.running.Go(c.ctx, "cacher", cacher.Run)
-	storages := handlers.Storages(registry.Config{Resource: pods, Storage: cached, Clock: clock.RealClock{}})
+	storages, etcd := map[string]handlers.Storage{}, mvcc.New(clock.RealClock{})
+	for _, resource := range []*registry.Resource{registry.Pods(), registry.Nodes(), registry.Leases(),
+		registry.Events()} {
+		codec, err := etcd3.NewCodec(scheme.Codecs, resource.GroupVersion, etcd3.MediaTypeProtobuf)
+		c.must(err)
+		raw, err := etcd3.New(etcd3.Config{
+			Client: etcd, Codec: codec, NewFunc: resource.NewFunc,
+			ResourcePrefix: resource.Prefix, Resource: resource.GroupResource(), Clock: clock.RealClock{},
+		})
+		c.must(err)
+		config := resource.CacherConfig()
+		config.Clock, config.UseWatchList = clock.RealClock{}, true
+		cacher, cached, err := registry.StorageWithCacher(raw, config)
+		c.must(err)
+		c.running.Go(c.ctx, "cacher", cacher.Run)
+		maps.Copy(storages, handlers.Storages(registry.Config{Resource: resource, Storage: cached,
+			Clock: clock.RealClock{}}))
+	}
 	return handlers.New(handlers.Config{Storage: storages, Clock: clock.RealClock{}})
 }
 
@@ -95,16 +99,35 @@ func (c *cluster) newClient(name string) *listwatch.RESTClient {
 	})
 }
 
-// schedule runs a scheduler with an informer of its own.
-func (c *cluster) schedule(change func(*SchedulerConfig)) *Scheduler {
-	c.t.Helper()
-	client := c.newClient("scheduler")
-	factory := informer.NewSharedInformerFactory(informer.FactoryConfig{
-		Client: client, TweakListOptions: SchedulerOptions, Clock: clock.RealClock{}, UseWatchList: true,
+// informers returns a factory that runs with the test once start is called.
+func (c *cluster) informers(tweak func(*metav1.ListOptions)) (f *informer.SharedInformerFactory, start func()) {
+	f = informer.NewSharedInformerFactory(informer.FactoryConfig{
+		Client: c.newClient("scheduler"), TweakListOptions: tweak, Clock: clock.RealClock{}, UseWatchList: true,
 		Transform: StripManagedFields,
 	})
+	return f, func() {
+		f.Start(c.ctx)
+		c.running.Go(c.ctx, "factory.Shutdown", func(ctx context.Context) { <-ctx.Done(); f.Shutdown() })
+	}
+}
+
+// schedule runs a scheduler with informers of its own, for node1 and node2 or for those named.
+func (c *cluster) schedule(change func(*SchedulerConfig), names ...string) *Scheduler {
+	c.t.Helper()
+	if names == nil {
+		names = []string{"node1", "node2"}
+	}
+	for _, name := range names {
+		c.must(c.client.Post().Resource("nodes").Body(testNode(name, &corev1.NodeSpec{})).Do(c.ctx).Error())
+	}
+	pods, startPods := c.informers(SchedulerOptions)
+	nodes, startNodes := c.informers(func(o *metav1.ListOptions) {
+		if len(names) == 1 {
+			o.FieldSelector = "metadata.name=" + names[0]
+		}
+	})
 	config := SchedulerConfig{
-		Client: client, Pods: factory.Pods(), Nodes: []string{"node1", "node2"}, Clock: clock.RealClock{},
+		Client: c.newClient("scheduler"), Pods: pods.Pods(), Nodes: nodes.Nodes(), Clock: clock.RealClock{},
 		Probe: probe.New(c.log).Subject("scheduler"),
 	}
 	if change != nil {
@@ -113,8 +136,8 @@ func (c *cluster) schedule(change func(*SchedulerConfig)) *Scheduler {
 	scheduler, err := NewScheduler(config)
 	c.must(err)
 	c.running.Go(c.ctx, "scheduler", scheduler.Run)
-	factory.Start(c.ctx)
-	c.running.Go(c.ctx, "factory.Shutdown", func(ctx context.Context) { <-ctx.Done(); factory.Shutdown() })
+	startPods()
+	startNodes()
 	return scheduler
 }
 
@@ -286,7 +309,7 @@ func TestAPodThatIsDeletedIsGivenTimeToStop(t *testing.T) {
 
 func TestABurstOfPodsIsSpreadOverTheNodes(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		scheduler := c.schedule(func(s *SchedulerConfig) { s.Nodes = []string{"node1", "node2", "node3"} })
+		scheduler := c.schedule(nil, "node1", "node2", "node3")
 		synctest.Wait()
 		for i := range 30 {
 			c.create(fmt.Sprint("p", i), nil)
@@ -302,22 +325,71 @@ func TestABurstOfPodsIsSpreadOverTheNodes(t *testing.T) {
 	})
 }
 
-func TestAPodForAnotherSchedulerIsLeftAlone(t *testing.T) {
+func TestAPodForAnotherSchedulerAndAGatedOneAreLeftAlone(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.schedule(nil)
 		synctest.Wait()
 		c.create("a", func(p *corev1.Pod) { p.Spec.SchedulerName = "none" })
+		c.create("b", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} })
 		settle(time.Minute)
-		pod := c.get("a")
-		assert.Equal(t, pod.Spec.NodeName, "", "a was bound to")
+		for _, name := range []string{"a", "b"} {
+			assert.Equal(t, c.get(name).Spec.NodeName, "", "%s was bound to", name)
+		}
+	})
+}
+
+// TestPeopleAreToldWhatHasBecomeOfAPod: on a cordoned node there is no room until it is opened again; and a hundred
+// pods more than that are not hundreds of events.
+func TestPeopleAreToldWhatHasBecomeOfAPod(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		recorder := NewEventRecorder(c.newClient("events"), clock.RealClock{})
+		c.running.Go(c.ctx, "recorder", recorder.Run)
+		c.schedule(func(s *SchedulerConfig) { s.Recorder = recorder }, "node1")
+		c.node("node1", func(k *KubeletConfig) { k.Recorder = recorder })
+		cordon := func(cordoned bool) {
+			node := &corev1.Node{}
+			c.must(c.client.Get().Resource("nodes").Name("node1").Do(c.ctx).Into(node))
+			node.Spec.Unschedulable = cordoned
+			c.must(c.client.Put().Resource("nodes").Name("node1").Body(node).Do(c.ctx).Error())
+			synctest.Wait()
+		}
+		cordon(true)
+		c.create("a", nil)
+		settle(time.Minute)
+		cordon(false)
+		settle(2 * time.Second)
+		events := func() (told []string, n int) {
+			list := &corev1.EventList{}
+			c.must(c.client.Get().Resource("events").Do(c.ctx).Into(list))
+			for _, e := range list.Items {
+				if e.InvolvedObject.Name == "a" {
+					told = append(told, fmt.Sprintf("%s %s %s %s", e.Source.Component, e.Type, e.Reason, e.Message))
+				}
+			}
+			slices.Sort(told)
+			return told, len(list.Items)
+		}
+		told, _ := events()
+		assert.EqualSlices(t, told, []string{
+			`default-scheduler Normal Scheduled Successfully assigned default/a to node1`,
+			`default-scheduler Warning FailedScheduling 0/1 nodes are available: 1 node(s) were unschedulable.`,
+			`kubelet Normal Pulled Container image "example.test/main:1" already present on machine`,
+			`kubelet Normal Started Container started`,
+		})
+		for i := range 100 {
+			c.create(fmt.Sprint("p", i), nil)
+		}
+		settle(10 * time.Second)
+		_, n := events()
+		assert.True(t, n > eventBurst && n <= 4+eventBurst+10*eventQPS, "%d events for 101 pods", n)
 	})
 }
 
 // TestTwoSchedulersBindAPodOnce lets two of them race for every pod. The loser is refused, tries again, and then sees.
 func TestTwoSchedulersBindAPodOnce(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		one := c.schedule(func(s *SchedulerConfig) { s.Nodes = []string{"node1"} })
-		two := c.schedule(func(s *SchedulerConfig) { s.Nodes, s.Probe = []string{"node2"}, nil })
+		one := c.schedule(nil, "node1")
+		two := c.schedule(func(s *SchedulerConfig) { s.Probe = nil }, "node2")
 		all := c.observe(nil)
 		synctest.Wait()
 		const n = 20

@@ -6,6 +6,8 @@
 //   - worker.go: the loop around it: take a key, look, let go; on failure, later again.
 //   - scheduler.go: [Scheduler] gives pods without a node one.
 //   - kubelet.go, register.go, podstatus.go: [Kubelet], one per node, brings the node's pods to life and to their end.
+//   - elector.go: [LeaderElector] lets one of several copies of a program act.
+//   - recorder.go: [EventRecorder] writes what they have done into events.
 //   - namespaces.go: [NamespaceController] empties namespaces that are being deleted.
 //
 // # Concurrency

@@ -29,6 +29,7 @@ type KubeletConfig struct {
 	Probe        *probe.Probe            // bound to the subject as which the kubelet appears: "kubelet-node1"
 	UseWatchList bool                    // as in [reflector.Config]
 	Transform    reflector.TransformFunc // applied to every pod before it is stored; nil: none
+	Recorder     *EventRecorder
 
 	HostIP  string       // the node's address; default 192.168.0.N, where N is the number at the end of NodeName
 	PodCIDR netip.Prefix // where pods get their addresses from; default 10.N.0.0/16
@@ -165,6 +166,9 @@ func (k *Kubelet) reconcile(ctx context.Context, key string) (outcome, error) {
 		return outcome{}, fmt.Errorf("%s %s: %w", step, key, err)
 	}
 	k.count(step)
+	if step == launch {
+		k.recordLaunch(pod)
+	}
 	return outcome{did: fmt.Sprintf("%s: %s is done", key, step), wrote: 1}, nil
 }
 

@@ -107,6 +107,16 @@ func (k *Kubelet) do(ctx context.Context, step podStep, pod *corev1.Pod) error {
 	return err
 }
 
+// recordLaunch tells people that the pod's containers run.
+func (k *Kubelet) recordLaunch(pod *corev1.Pod) {
+	source := corev1.EventSource{Component: "kubelet", Host: k.config.NodeName}
+	for i := range pod.Spec.Containers {
+		k.config.Recorder.Event(source, pod, corev1.EventTypeNormal, "Pulled",
+			"Container image %q already present on machine", pod.Spec.Containers[i].Image)
+		k.config.Recorder.Event(source, pod, corev1.EventTypeNormal, "Started", "Container started")
+	}
+}
+
 // updateStatus replaces the status of a pod. It carries the resourceVersion that was looked at,
 // so if another client has changed the pod since, the server answers 409 Conflict: the decision
 // was about an older state. The key comes back, and by then the cache has it.

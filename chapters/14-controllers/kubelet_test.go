@@ -197,9 +197,7 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 	}
 	for range 5 {
 		ip := k.allocateIP()
-		if taken[ip] || ip == "10.1.0.0" {
-			t.Errorf("%s was given out although it is taken", ip)
-		}
+		assert.False(t, taken[ip] || ip == "10.1.0.0", "%s was given out although it is taken", ip)
 		taken[ip] = true
 	}
 	ip := k.allocateIP()

@@ -19,6 +19,8 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	deltafifo "listwatch/chapters/10-deltafifo"
+	processor "listwatch/chapters/12-processor"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 )
@@ -225,4 +227,180 @@ func TestAStepForAPodThatIsGoneIsDone(t *testing.T) {
 			assert.NoError(t, kubelet.do(context.Background(), step, testPod("gone", nil)), step)
 		}
 	})
+}
+
+func testNode(name string, spec *corev1.NodeSpec) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec}
+}
+
+func cacheOf(strategy Strategy, nodes ...string) *schedulerCache {
+	c := newSchedulerCache(strategy)
+	for _, name := range nodes {
+		c.setNode(testNode(name, &corev1.NodeSpec{}))
+	}
+	return c
+}
+
+func assume(t *testing.T, c *schedulerCache, key, want string) {
+	t.Helper()
+	got, err := c.assume(key, testPod(key, nil))
+	assert.True(t, got == want && err == nil, "%s goes to %q, %v; want %q", key, got, err, want)
+}
+
+func wantCounts(t *testing.T, c *schedulerCache, want map[string]int) {
+	t.Helper()
+	got := c.counts()
+	assert.True(t, maps.Equal(got, want), "nodes hold %v, want %v", got, want)
+}
+
+func TestLeastPodsSpreadsABurstThatTheInformerHasNotSeen(t *testing.T) {
+	c := cacheOf(LeastPods, "node1", "node2", "node3")
+	c.update("x", "node1")
+	for i, node := range []string{"node2", "node3", "node1", "node2", "node3"} {
+		assume(t, c, string(rune('a'+i)), node)
+	}
+	wantCounts(t, c, map[string]int{"node1": 2, "node2": 2, "node3": 2})
+}
+
+func TestRoundRobinTakesTheNodesInTurn(t *testing.T) {
+	c := cacheOf(RoundRobin, "node1", "node2")
+	for i, node := range []string{"node1", "node2", "node1"} {
+		assume(t, c, string(rune('a'+i)), node)
+	}
+}
+
+func TestAnOldSightOfAPodDoesNotUndoADecision(t *testing.T) {
+	c := cacheOf(LeastPods, "node1")
+	c.update("a", "")
+	assume(t, c, "a", "node1")
+	c.update("a", "") // decided, but this event is older
+	wantCounts(t, c, map[string]int{"node1": 1})
+	c.update("a", "node1")
+	c.forget("a") // confirmed: there is nothing to take back
+	wantCounts(t, c, map[string]int{"node1": 1})
+	c.remove("a")
+	c.remove("a")
+	wantCounts(t, c, map[string]int{"node1": 0})
+}
+
+func TestAFailedBindGivesThePlaceBack(t *testing.T) {
+	c := cacheOf(LeastPods, "node1", "node2")
+	assume(t, c, "a", "node1")
+	c.forget("a")
+	wantCounts(t, c, map[string]int{"node1": 0, "node2": 0})
+}
+
+func TestAPodBoundByAnotherCountsWhereItIs(t *testing.T) {
+	c := cacheOf(LeastPods, "node1", "node2")
+	assume(t, c, "a", "node1")
+	c.update("a", "node2")
+	wantCounts(t, c, map[string]int{"node1": 0, "node2": 1})
+}
+
+// The worker looked at the pod when it had no node; before it decides, the informer shows the pod on one.
+func TestADecisionThatComesTooLateIsNotMade(t *testing.T) {
+	c := cacheOf(LeastPods, "node1", "node2")
+	c.update("a", "node2")
+	node, err := c.assume("a", testPod("a", nil))
+	assert.True(t, errors.Is(err, errPlaced), "assumed %q, %v, want that it has a node", node, err)
+	c.forget("a")
+	wantCounts(t, c, map[string]int{"node1": 0, "node2": 1})
+	c.update("a", "") // another pod of that name
+	assume(t, c, "a", "node1")
+}
+
+// TestAPodGoesOnlyWhereItIsTolerated is a table of nodes and pods.
+func TestAPodGoesOnlyWhereItIsTolerated(t *testing.T) {
+	taint := func(effect corev1.TaintEffect) *corev1.NodeSpec {
+		return &corev1.NodeSpec{Taints: []corev1.Taint{{Key: "k", Value: "v", Effect: effect}}}
+	}
+	never, leaves, rather := taint(corev1.TaintEffectNoSchedule), taint(corev1.TaintEffectNoExecute),
+		taint(corev1.TaintEffectPreferNoSchedule)
+	free, cordoned := &corev1.NodeSpec{}, &corev1.NodeSpec{Unschedulable: true}
+	exists := corev1.TolerationOpExists
+	refused := "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+	for name, c := range map[string]struct {
+		first, second *corev1.NodeSpec // nil: there is no such node
+		tolerates     corev1.Toleration
+		want          string // the node, or why there is none
+	}{
+		"both are free":    {first: free, second: free, want: "node1"},
+		"cordoned":         {first: cordoned, second: free, want: "node2"},
+		"NoSchedule":       {first: never, second: free, want: "node2"},
+		"NoExecute":        {first: leaves, second: free, want: "node2"},
+		"PreferNoSchedule": {first: rather, second: free, want: "node1"},
+		"deleted":          {second: free, want: "node2"},
+		"no node":          {want: "no nodes available to schedule pods"},
+		"one reason": {first: cordoned, second: cordoned,
+			want: "0/2 nodes are available: 2 node(s) were unschedulable."},
+		"one reason each": {first: cordoned, second: never,
+			want: "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable."},
+		"tolerates all":        {first: leaves, tolerates: corev1.Toleration{Operator: exists}, want: "node1"},
+		"tolerates the cordon": {first: cordoned, tolerates: corev1.Toleration{Operator: exists}, want: "node1"},
+		"tolerates the key": {first: leaves, want: "node1",
+			tolerates: corev1.Toleration{Key: "k", Operator: exists}},
+		"tolerates the value": {first: never, tolerates: corev1.Toleration{Key: "k", Value: "v"}, want: "node1"},
+		"another value":       {first: never, tolerates: corev1.Toleration{Key: "k", Value: "w"}, want: refused},
+		"another key":         {first: never, tolerates: corev1.Toleration{Key: "l", Operator: exists}, want: refused},
+		"another effect": {first: never, tolerates: corev1.Toleration{Operator: exists,
+			Effect: corev1.TaintEffectNoExecute}, want: refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache := cacheOf(LeastPods, "node1", "node2")
+			for name, spec := range map[string]*corev1.NodeSpec{"node1": c.first, "node2": c.second} {
+				if spec == nil {
+					cache.removeNode(name)
+				} else {
+					cache.setNode(testNode(name, spec))
+				}
+			}
+			got, err := cache.assume("default/a", testPod("a", func(p *corev1.Pod) {
+				if c.tolerates != (corev1.Toleration{}) {
+					p.Spec.Tolerations = []corev1.Toleration{c.tolerates}
+				}
+			}))
+			if err != nil {
+				got = err.Error()
+			}
+			assert.Equal(t, got, c.want)
+		})
+	}
+}
+
+// TestAPodThatFitsNowhereWaitsForANode: a node that only says that it lives is not worth a look.
+func TestAPodThatFitsNowhereWaitsForANode(t *testing.T) {
+	c := newSchedulerCache(LeastPods)
+	free, cordoned := &corev1.NodeSpec{}, &corev1.NodeSpec{Unschedulable: true}
+	for i, step := range []struct {
+		spec *corev1.NodeSpec
+		want []string // who is looked at again
+	}{{cordoned, []string{"a", "b"}}, {cordoned, nil}, {free, []string{"a", "b"}}, {cordoned, nil}} {
+		for _, key := range []string{"b", "a", "gone"} {
+			if i < 3 {
+				_, err := c.assume(key, testPod(key, nil))
+				assert.True(t, err != nil, "step %d: %s fits", i, key)
+			}
+		}
+		c.remove("gone")
+		assert.EqualSlices(t, c.setNode(testNode("node1", step.spec)), step.want, "step %d", i)
+	}
+}
+
+// TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed: a tombstone has a key, and perhaps an old state of the pod or
+// none.
+func TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed(t *testing.T) {
+	s := &Scheduler{cache: cacheOf(LeastPods, "node1", "node2")}
+	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
+	old := testPod("b", on("node1"))
+	s.OnAdd(testPod("a", on("node1")), true)
+	s.OnAdd(old, true)
+	s.OnAdd(testPod("c", on("node2")), true)
+	wantCounts(t, s.cache, map[string]int{"node1": 2, "node2": 1})
+	s.OnDelete(processor.DeletedObject[*corev1.Pod]{FinalStateUnknown: &deltafifo.DeletedFinalStateUnknown{
+		Key: "default/a"}})
+	s.OnDelete(processor.DeletedObject[*corev1.Pod]{
+		FinalStateUnknown: &deltafifo.DeletedFinalStateUnknown{Key: "default/b", Obj: old}, OptionalObj: old,
+	})
+	wantCounts(t, s.cache, map[string]int{"node1": 0, "node2": 1})
+	assume(t, s.cache, "default/d", "node1")
 }

@@ -106,9 +106,7 @@ func TestNoKeyIsInTwoHandsAtOnce(t *testing.T) {
 						return
 					}
 					mu.Lock()
-					if working[key] {
-						t.Errorf("%q is in two hands", key)
-					}
+					assert.False(t, working[key], "%q is in two hands", key)
 					working[key] = true
 					mu.Unlock()
 					time.Sleep(time.Millisecond) // the work

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -38,12 +39,14 @@ func StripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// SchedulerConfig describes a [Scheduler]. Client, Pods, Nodes and Clock are required.
+// SchedulerConfig describes a [Scheduler]. Client, Pods, Nodes and Clock are required. The factories of the informers
+// run them.
 type SchedulerConfig struct {
 	Client   *listwatch.RESTClient
-	Pods     informer.TypedInformer[*corev1.Pod] // best of those that pass [SchedulerOptions]; its factory runs it
-	Nodes    []string                            // the nodes there are
-	Strategy Strategy                            // default [LeastPods]
+	Pods     informer.TypedInformer[*corev1.Pod] // best of those that pass [SchedulerOptions]
+	Nodes    informer.TypedInformer[*corev1.Node]
+	Recorder *EventRecorder
+	Strategy Strategy // default [LeastPods]
 	Clock    clock.WithTicker
 	Probe    *probe.Probe // bound to the subject as which the scheduler appears: "scheduler"
 }
@@ -52,15 +55,15 @@ type SchedulerConfig struct {
 // its own writes: a pod counts for its node from the moment of the decision.
 //
 // Differs: k8s.io/kubernetes/pkg/scheduler looks at what a pod asks for and what nodes offer,
-// in a framework of plugins, binds in the background while it decides about the next pod, and
-// keeps pods that fit nowhere until something changes.
+// in a framework of plugins, and binds in the background while it decides about the next pod.
+// This one looks at cordons and taints only, and does not set the condition PodScheduled=False.
 type Scheduler struct {
 	// Set by NewScheduler, never changed.
-	config       SchedulerConfig
-	cache        *schedulerCache
-	queue        *RateLimitingQueue
-	worker       *worker
-	registration processor.Registration // of the scheduler with its informer
+	config      SchedulerConfig
+	cache       *schedulerCache
+	queue       *RateLimitingQueue
+	worker      *worker
+	pods, nodes processor.Registration // of the scheduler with its informers
 }
 
 // NewScheduler adds the scheduler to the handlers of its informer, as upstream's constructor does, and returns it. From
@@ -69,7 +72,7 @@ type Scheduler struct {
 func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 	s := &Scheduler{
 		config: config,
-		cache:  newSchedulerCache(config.Nodes, config.Strategy),
+		cache:  newSchedulerCache(config.Strategy),
 		queue:  NewRateLimitingQueue(config.Clock, config.Probe),
 	}
 	s.worker = &worker{queue: s.queue, reconciler: s, probe: config.Probe}
@@ -78,20 +81,22 @@ func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 		// not the scheduler's own name: the listener ends before its queue
 		options.Name = config.Probe.ID() + "-handler"
 	}
-	registration, err := config.Pods.AddTypedEventHandler(s, options)
+	var err error
+	if s.pods, err = config.Pods.AddTypedEventHandler(s, options); err == nil {
+		s.nodes, err = config.Nodes.AddTypedEventHandler(nodeHandler{s}, informer.HandlerOptions{})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make scheduler: %w", err)
 	}
-	s.registration = registration
 	return s, nil
 }
 
-// Run schedules pods until ctx is done and all its goroutines have ended. It does not begin before the informer has
-// shown it every pod there is: until then it would take full nodes for empty ones.
+// Run schedules pods until ctx is done and all its goroutines have ended. It does not begin before the informers have
+// shown it every pod and node there is: until then it would take full nodes for empty ones.
 func (s *Scheduler) Run(ctx context.Context) {
 	var g routine.Group
 	g.Go(ctx, "scheduler.waitingLoop", s.queue.Run)
-	if informer.WaitFor(ctx, s.registration.HasSyncedChecker()) {
+	if informer.WaitFor(ctx, s.pods.HasSyncedChecker(), s.nodes.HasSyncedChecker()) {
 		g.Go(ctx, "scheduler.worker", s.worker.run)
 	}
 	<-ctx.Done()
@@ -126,6 +131,24 @@ func (s *Scheduler) OnDelete(deleted processor.DeletedObject[*corev1.Pod]) {
 	s.cache.remove(deleted.GetKey())
 }
 
+// nodeHandler is the scheduler as its informer of nodes sees it.
+type nodeHandler struct{ *Scheduler }
+
+// OnAdd is called for a node that has come into view.
+func (h nodeHandler) OnAdd(node *corev1.Node, _ bool) {
+	for _, key := range h.cache.setNode(node) {
+		h.queue.Add(key)
+	}
+}
+
+// OnUpdate is called for a node that has changed.
+func (h nodeHandler) OnUpdate(_, node *corev1.Node) { h.OnAdd(node, false) }
+
+// OnDelete is called for a node that is gone.
+func (h nodeHandler) OnDelete(deleted processor.DeletedObject[*corev1.Node]) {
+	h.cache.removeNode(deleted.GetKey())
+}
+
 // responsible reports whether a pod waits for this scheduler.
 func (s *Scheduler) responsible(pod *corev1.Pod) bool {
 	name := pod.Spec.SchedulerName
@@ -148,12 +171,20 @@ func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) 
 		return outcome{did: fmt.Sprintf("%s is on %s: nothing to do", key, pod.Spec.NodeName)},
 			nil
 	}
-	node, err := s.cache.assume(key)
+	recorder, source := s.config.Recorder, corev1.EventSource{Component: SchedulerName}
+	node, err := s.cache.assume(key, pod)
+	if why, ok := errors.AsType[fitError](err); ok {
+		// No error: the key comes back when a node changes.
+		recorder.Event(source, pod, corev1.EventTypeWarning, "FailedScheduling", "%s", why)
+		return outcome{did: fmt.Sprintf("%s has to wait: %s", key, why)}, nil
+	}
 	if err != nil {
 		return outcome{}, fmt.Errorf("choose a node for %s: %w", key, err)
 	}
 	err = s.bind(ctx, pod, node)
 	if err == nil {
+		recorder.Event(source, pod, corev1.EventTypeNormal, "Scheduled",
+			"Successfully assigned %s to %s", key, node)
 		return outcome{did: fmt.Sprintf("%s is bound to %s", key, node), wrote: 1}, nil
 	}
 	s.cache.forget(key)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
@@ -17,7 +18,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// The nodes of the toy cluster.
+// The nodes that have a toy kubelet.
 var nodes = []string{"node-1", "node-2"}
 
 // userAgent is what the informers' client calls itself on the wire; the others have it in front of their names.
@@ -33,6 +34,7 @@ type ClientConfig struct {
 	FIFO         string               // [informer.FIFOReal] or [informer.FIFODelta]; "": the former
 	UseWatchList bool
 	Controllers  bool // run the toy scheduler and the toy kubelets
+	Events       bool // they write events; off where every version is counted
 }
 
 // Client is the client half: one shared informer on all pods, and the toy controllers, each with a watch of its own as
@@ -42,7 +44,9 @@ type Client struct {
 	config     ClientConfig
 	metrics    *listwatch.Metrics // nil: nothing is counted
 	informers  *informer.SharedInformerFactory
-	unfinished *informer.SharedInformerFactory // the scheduler's; nil: no controllers
+	unfinished *informer.SharedInformerFactory // the scheduler's, of pods; nil: no controllers
+	nodes      *informer.SharedInformerFactory // the scheduler's, of nodes; nil: no controllers
+	recorder   *controllers.EventRecorder      // nil: no events
 	scheduler  *controllers.Scheduler          // nil: no controllers
 	kubelets   []*controllers.Kubelet
 	namespaces *controllers.NamespaceController // nil: no controllers
@@ -57,7 +61,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	if config.Registry != nil {
 		c.metrics = listwatch.NewMetrics(config.Registry)
 	}
-	c.informers = c.newFactory("informer", userAgent+"-informer", informer.FactoryConfig{})
+	c.informers = c.newFactory(config.Probe.Subject("informer"), userAgent+"-informer", nil)
 	c.Pods() // asked for: the factory starts it
 	if config.Controllers {
 		if err := c.addControllers(); err != nil {
@@ -67,32 +71,34 @@ func NewClient(config ClientConfig) (*Client, error) {
 	return c, nil
 }
 
-// newFactory returns a factory whose informers appear as subject, with a client of their own
-// that calls itself name.
-func (c *Client) newFactory(subject, name string,
-	config informer.FactoryConfig) *informer.SharedInformerFactory {
-	config.Probe = c.config.Probe.Subject(subject)
-	config.Client = c.NewClient(name, config.Probe.Resource("pods"), nil)
-	config.Clock = c.config.Clock
-	config.Transform = controllers.StripManagedFields
-	config.FIFO = c.config.FIFO
-	config.UseWatchList = c.config.UseWatchList
-	return informer.NewSharedInformerFactory(config)
+// newFactory returns a factory whose informers report to p, with a client of their own that
+// calls itself name. tweak may be nil.
+func (c *Client) newFactory(p *probe.Probe, name string,
+	tweak func(*metav1.ListOptions)) *informer.SharedInformerFactory {
+	return informer.NewSharedInformerFactory(informer.FactoryConfig{
+		Client: c.NewClient(name, p.Resource("pods"), nil), Clock: c.config.Clock, Probe: p,
+		Transform: controllers.StripManagedFields, TweakListOptions: tweak,
+		FIFO: c.config.FIFO, UseWatchList: c.config.UseWatchList,
+	})
 }
 
 // Pods returns the informer of all pods.
 func (c *Client) Pods() informer.TypedInformer[*corev1.Pod] { return c.informers.Pods() }
 
-// addScheduler makes the toy scheduler and its informer. It does not share the informer of all
+// addScheduler makes the toy scheduler and its informers. It does not share the informer of all
 // pods: the scheduler has no use for a pod that has ended, and its watch says so to the server.
-// To the scheduler such a pod is deleted. A selector of its own is a factory of its own.
+// To the scheduler such a pod is deleted. A selector of its own is a factory of its own. The
+// informer of nodes reports nothing: the picture is of the way of pods.
 func (c *Client) addScheduler() (err error) {
 	const name = userAgent + "-scheduler"
-	c.unfinished = c.newFactory("scheduler-informer", name, informer.FactoryConfig{
-		TweakListOptions: controllers.SchedulerOptions})
+	p := c.config.Probe
+	c.unfinished = c.newFactory(p.Subject("scheduler-informer"), name,
+		controllers.SchedulerOptions)
+	c.nodes = c.newFactory(nil, name, nil)
 	c.scheduler, err = controllers.NewScheduler(controllers.SchedulerConfig{
-		Client: c.NewClient(name, nil, nil), Pods: c.unfinished.Pods(), Nodes: nodes,
-		Clock: c.config.Clock, Probe: c.config.Probe.Resource("pods").Subject("scheduler"),
+		Client: c.NewClient(name, nil, nil), Pods: c.unfinished.Pods(), Nodes: c.nodes.Nodes(),
+		Recorder: c.recorder, Clock: c.config.Clock,
+		Probe: p.Resource("pods").Subject("scheduler"),
 	})
 	return err
 }
@@ -101,6 +107,10 @@ func (c *Client) addScheduler() (err error) {
 // namespaces. All of them watch for themselves: a kubelet wants the pods of its own node and no
 // others.
 func (c *Client) addControllers() error {
+	if c.config.Events {
+		c.recorder = controllers.NewEventRecorder(c.NewClient(userAgent+"-events", nil, nil),
+			c.config.Clock)
+	}
 	if err := c.addScheduler(); err != nil {
 		return err
 	}
@@ -116,6 +126,7 @@ func (c *Client) addControllers() error {
 			Probe:        config.Probe.Resource("pods").Subject(name),
 			UseWatchList: config.UseWatchList,
 			Transform:    controllers.StripManagedFields,
+			Recorder:     c.recorder,
 		}))
 	}
 	return nil
@@ -139,8 +150,12 @@ func (c *Client) Run(ctx context.Context) {
 	c.informers.Start(ctx)
 	if c.scheduler != nil {
 		c.unfinished.Start(ctx)
+		c.nodes.Start(ctx)
 		group.Go(ctx, "scheduler", c.scheduler.Run)
 		group.Go(ctx, "namespaces", c.namespaces.Run)
+	}
+	if c.recorder != nil {
+		group.Go(ctx, "events", c.recorder.Run)
 	}
 	for _, kubelet := range c.kubelets {
 		group.Go(ctx, "kubelet", kubelet.Run)
@@ -150,6 +165,7 @@ func (c *Client) Run(ctx context.Context) {
 	c.informers.Shutdown()
 	if c.unfinished != nil {
 		c.unfinished.Shutdown()
+		c.nodes.Shutdown()
 	}
 	// A connection that was dialled in advance and never used looks to the server as if a request were about to come,
 	// and would hold up its end.
@@ -160,7 +176,8 @@ func (c *Client) Run(ctx context.Context) {
 func (c *Client) WaitReady(ctx context.Context) error {
 	synced := []deltafifo.DoneChecker{c.Pods().Informer().HasSyncedChecker()}
 	if c.unfinished != nil {
-		synced = append(synced, c.unfinished.Pods().Informer().HasSyncedChecker())
+		synced = append(synced, c.unfinished.Pods().Informer().HasSyncedChecker(),
+			c.nodes.Nodes().Informer().HasSyncedChecker())
 	}
 	if !informer.WaitFor(ctx, synced...) {
 		return ctx.Err()

@@ -73,14 +73,8 @@ func (o *onDemand) begin(ctx context.Context) (storage.Interface, error) {
 	if o.cacher.Ready() {
 		return o.cached, nil
 	}
-	waits, cancel := context.WithCancel(ctx)
-	var group routine.Group
-	group.Go(waits, "onDemand.patience", func(ctx context.Context) {
-		defer cancel()
-		_ = routine.Sleep(ctx, o.patience, beginPatience)
-	})
+	waits, end := routine.WithTimeout(ctx, o.patience, beginPatience)
+	defer end()
 	_ = o.cacher.Wait(waits) // a cache that is not ready says so itself
-	cancel()
-	group.Wait()
 	return o.cached, nil
 }

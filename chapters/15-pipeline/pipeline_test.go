@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -137,6 +139,7 @@ func TestNoClientIsSentAwayAtTheStart(t *testing.T) {
 		w := newWorld(t, func(s *ServerConfig, _ *ClientConfig) { s.Client = slowEtcd{mvcc.New(s.Clock)} })
 		defer w.stop()
 		require.NoError(t, w.WaitReady(t.Context()))
+		synctest.Wait() // a handler reports its answer after the client has read it
 		answered := 0
 		records, _ := w.log.Since(nil, 1, int(w.log.Last()))
 		for _, r := range records {
@@ -159,9 +162,8 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 			t.Fatalf("a minute after its creation: got %+v", pod)
 		}
 		held, err := w.Client.Pods().Lister().Namespace("default").Get("a")
-		if err != nil || len(pod.ManagedFields) == 0 {
-			t.Fatalf("the informer has no such pod, %v, or the server notes no managers: %v", err, pod.ManagedFields)
-		}
+		require.True(t, err == nil && len(pod.ManagedFields) != 0,
+			"the informer has no such pod, %v, or the server notes no managers: %v", err, pod.ManagedFields)
 		pod.ManagedFields = nil // which no informer keeps
 		assert.True(t, equality.Semantic.DeepEqual(held, pod), "the informer holds %+v, the server %+v", held, pod)
 		if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).
@@ -315,6 +317,93 @@ func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 				keys = append(keys, probe.ObjectKey(row.Key))
 			}
 			assert.Equal(t, fmt.Sprint(shelf.N, keys), "2 [default/p00 default/p01]", name)
+		}
+	})
+}
+
+func TestTheSystemsNamespacesAndTheNodesAreThere(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		time.Sleep(time.Second)
+		var namespaces corev1.NamespaceList
+		err := w.client.Get().Resource("namespaces").Do(t.Context()).Into(&namespaces)
+		assert.True(t, err == nil && len(namespaces.Items) == 4, "namespaces: got %d, %v", len(namespaces.Items), err)
+		var nodes corev1.NodeList
+		err = w.client.Get().Resource("nodes").Do(t.Context()).Into(&nodes)
+		require.True(t, err == nil && len(nodes.Items) == 2, "nodes: got %+v, %v", nodes.Items, err)
+		for _, node := range nodes.Items {
+			ready := false
+			for _, condition := range node.Status.Conditions {
+				ready = ready || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+			}
+			assert.True(t, ready, "%s: got %+v, want Ready", node.Name, node.Status.Conditions)
+		}
+	})
+}
+
+func TestADeletedNamespaceTakesItsContentAlong(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		namespaces := func() *corev1.Namespace {
+			namespace := &corev1.Namespace{}
+			err := w.client.Get().Resource("namespaces").Name("n").Do(t.Context()).Into(namespace)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			require.NoError(t, err)
+			return namespace
+		}
+		must := func(err error) {
+			t.Helper()
+			require.NoError(t, err)
+		}
+		pod := podNamed("a", corev1.RestartPolicyAlways)
+		err := w.client.Post().Namespace("n").Resource("pods").Body(pod).Do(t.Context()).Error()
+		require.Fails(t, err, apierrors.IsNotFound, "before the namespace is there")
+		must(w.client.Post().Resource("namespaces").Body(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}).
+			Do(t.Context()).Error())
+		must(w.client.Post().Namespace("n").Resource("pods").Body(pod).Do(t.Context()).Error())
+		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+		must(w.client.Post().Namespace("n").Resource("configmaps").Body(configMap).Do(t.Context()).Error())
+		time.Sleep(time.Minute) // the pod runs: it will need time to stop
+		must(w.client.Delete().Resource("namespaces").Name("n").Do(t.Context()).Error())
+		if namespace := namespaces(); namespace == nil || namespace.Status.Phase != corev1.NamespaceTerminating {
+			t.Errorf("just deleted: got %+v, want Terminating", namespace)
+		}
+		time.Sleep(time.Minute)
+		assert.Equal(t, namespaces(), nil, "a minute later")
+		var pods corev1.PodList
+		must(w.client.Get().Resource("pods").Do(t.Context()).Into(&pods))
+		assert.Equal(t, len(pods.Items), 0, "pods")
+	})
+}
+
+func TestWhatTheClientsCountIsServedToo(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		answer := httptest.NewRecorder()
+		w.Server.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+		for _, line := range []string{
+			`rest_client_requests_total{code="200",host="pipe",method="GET"} `,
+			`rest_client_request_duration_seconds_count{host="pipe",verb="POST"} `,
+			`rest_client_request_size_bytes_count{host="pipe",verb="POST"} `,
+			`apiserver_current_inflight_requests{request_kind="readOnly"} `,
+		} {
+			assert.True(t, strings.Contains(answer.Body.String(), line),
+				"no line begins with %s in\n%s", line, answer.Body)
+		}
+	})
+}
+
+func TestTheMetricsOfEveryCacheAreServed(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		answer := httptest.NewRecorder()
+		w.Server.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+		for _, resource := range []string{"pods", "nodes", "configmaps", "namespaces"} {
+			for _, name := range []string{"apiserver_watch_cache_events_received_total",
+				"apiserver_watch_cache_resource_version", "watch_cache_capacity"} {
+				if line := name + `{group="",resource="` + resource + `"} `; !strings.Contains(answer.Body.String(),
+					line) {
+					t.Errorf("no line begins with %s", line)
+				}
+			}
 		}
 	})
 }

@@ -10,10 +10,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	listwatch "listwatch/chapters/09-listwatch"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
@@ -159,5 +164,162 @@ func TestNoClientListsAgainWhenItsServerEnds(t *testing.T) {
 			}
 		}
 		assert.True(t, len(resumed) >= 2, "only %v have come back", resumed)
+	})
+}
+
+func (w *world) leases() *listwatch.RESTClient {
+	return w.client.WithAPIPath("/apis/coordination.k8s.io/v1")
+}
+
+// createLease creates a lease in a namespace, which it creates, too, unless it is default.
+func (w *world) createLease(t *testing.T, namespace string) {
+	t.Helper()
+	if namespace != metav1.NamespaceDefault {
+		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+		require.NoError(t, w.client.Post().Resource("namespaces").Body(object).Do(t.Context()).Error())
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	if err := w.leases().Post().Namespace(namespace).Resource("leases").Body(lease).Do(t.Context()).
+		Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) cached() (names []string) {
+	for _, each := range w.Server.Cachers() {
+		names = append(names, each.Resource())
+	}
+	return names
+}
+
+func TestACacheOnDemandBeginsWithItsFirstWatch(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		w.createLease(t, "default")
+		w.createLease(t, "n")
+		require.NoError(t, w.client.Delete().Resource("namespaces").Name("n").Do(t.Context()).Error())
+		time.Sleep(time.Minute)
+		list := &coordinationv1.LeaseList{}
+		if err := w.leases().Get().Resource("leases").Do(t.Context()).Into(list); err != nil || len(list.Items) != 1 {
+			t.Fatalf("got %v, %v, want the lease in default", list.Items, err)
+		}
+		got := w.cached()
+		assert.Equal(t, len(got), 4, "before anyone watches: got caches of %v", got)
+		var watches []watch.Interface
+		for range 3 {
+			stream, err := w.leases().Get().Resource("leases").Param("watch", "true").Watch(t.Context())
+			require.NoError(t, err)
+			watches = append(watches, stream)
+		}
+		for _, each := range watches {
+			event := <-each.ResultChan()
+			lease, ok := event.Object.(*coordinationv1.Lease)
+			assert.True(t, ok && event.Type == watch.Added && lease.Name == "a", "got %+v", event)
+		}
+		got = w.cached()
+		assert.True(t, len(got) == 5 && got[4] == "leases", "while leases are watched: got caches of %v", got)
+		lists := w.leases().Get().Resource("leases").Param("resourceVersion", "0")
+		if err := lists.Do(t.Context()).Into(list); err != nil || len(list.Items) != 1 {
+			t.Errorf("from the cache: got %v, %v", list.Items, err)
+		}
+		for _, each := range watches {
+			each.Stop()
+		}
+	})
+}
+
+// noLeases is an etcd that never answers a list of leases.
+type noLeases struct{ *mvcc.Store }
+
+func (e noLeases) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse,
+	error) {
+	if strings.Contains(prefix, "leases") {
+		<-ctx.Done()
+		return kubernetes.ListResponse{}, ctx.Err()
+	}
+	return e.Store.List(ctx, prefix, opts)
+}
+
+func TestARequestDoesNotWaitForeverForItsCache(t *testing.T) {
+	inWorld(t, func(s *ServerConfig, _ *ClientConfig) {
+		s.Client, s.UseWatchList = noLeases{mvcc.New(s.Clock)}, false
+	}, func(t *testing.T, w *world) {
+		began := time.Now()
+		err := w.leases().Get().Resource("leases").Param("resourceVersion", "0").Do(t.Context()).Error()
+		if took := time.Since(began); !apierrors.IsTooManyRequests(err) || took < beginPatience {
+			t.Errorf("got %v after %v, want 429 after %v", err, took, beginPatience)
+		}
+	})
+}
+
+// Events are forgotten an hour after they were reported last; nothing else is.
+func TestEventsExpire(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		for _, name := range []string{"a", "b"} {
+			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{
+				Namespace: "default"}}
+			if err := w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).
+				Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		names := func() (names []string) {
+			list := &corev1.EventList{}
+			require.NoError(t, w.client.Get().Namespace("default").Resource("events").Do(t.Context()).Into(list))
+			for _, event := range list.Items {
+				names = append(names, event.Name)
+			}
+			return names
+		}
+		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "lasting"}}
+		if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).
+			Error(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Minute)
+		again := &corev1.Event{}
+		request := w.client.Get().Namespace("default").Resource("events").Name("b")
+		require.NoError(t, request.Do(t.Context()).Into(again))
+		again.Count = 2
+		if err := w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(t.Context()).
+			Error(); err != nil {
+			t.Fatal(err)
+		}
+		assert.EqualSlices(t, names(), []string{"a", "b"}, "after half an hour")
+		time.Sleep(35 * time.Minute)
+		assert.EqualSlices(t, names(), []string{"b"}, "after an hour")
+		time.Sleep(30 * time.Minute)
+		got := names()
+		assert.Equal(t, len(got), 0, "in the end: got %v", got)
+		if err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).
+			Error(); err != nil {
+			t.Errorf("what has no time to live: %v", err)
+		}
+	})
+}
+
+// Bookmarks are the dispatcher's, and Events have none: their watch gets only the bookmark that ends the first state.
+func TestAWatchWithoutACacheGetsOneBookmark(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		initial, timeout := true, int64(150)
+		opts := metav1.ListOptions{
+			SendInitialEvents: &initial, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+			AllowWatchBookmarks: true, TimeoutSeconds: &timeout,
+		}
+		for resource, want := range map[string]bool{"configmaps": true, "events": false} {
+			stream, err := w.client.ListWatch(resource, "default", nil).Watch(t.Context(), opts)
+			require.NoError(t, err)
+			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "beside-" + resource}}
+			if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).
+				Error(); err != nil {
+				t.Fatal(err)
+			}
+			bookmarks := 0
+			for event := range stream.ResultChan() {
+				if event.Type == watch.Bookmark {
+					bookmarks++
+				}
+			}
+			assert.True(t, bookmarks != 0 && bookmarks > 1 == want, "%s: %d bookmarks", resource, bookmarks)
+		}
 	})
 }
