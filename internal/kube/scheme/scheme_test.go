@@ -8,9 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"sigs.k8s.io/randfill"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
@@ -86,9 +88,8 @@ func TestAKindNobodyHasRegisteredIsRefused(t *testing.T) {
 		`{"metadata":{"name":"a"}}`,
 	} {
 		obj, _, err := Codecs.UniversalDeserializer().Decode([]byte(body), nil, nil)
-		if err == nil || !runtime.IsNotRegisteredError(err) && !runtime.IsMissingKind(err) {
-			t.Errorf("%s: got %v, %v, want an error that says the kind is not known", body, obj, err)
-		}
+		assert.False(t, err == nil || !runtime.IsNotRegisteredError(err) && !runtime.IsMissingKind(err),
+			"%s: got %v, %v, want an error that says the kind is not known", body, obj, err)
 	}
 }
 
@@ -134,4 +135,28 @@ func TestOptionsAreReadFromAQueryAsTheyWereWrittenIntoIt(t *testing.T) {
 	require.NoError(t, ParameterCodec.DecodeParameters(parsed, corev1.SchemeGroupVersion, &read))
 	assert.Equal(t, cmp.Diff(options, read), "", "options (-written +read):\n")
 	assert.Equal(t, query.Get("sendInitialEvents"), "true", "sendInitialEvents is written as")
+}
+
+// Whatever a client says of an event in either group is there in the other, under its name there.
+func TestAnEventIsTheSameInBothGroups(t *testing.T) {
+	filler := randfill.NewWithSeed(1).NilChance(0).NumElements(1, 1).Funcs(
+		func(v *metav1.TypeMeta, _ randfill.Continue) {},
+		func(v *metav1.FieldsV1, _ randfill.Continue) { v.Raw = []byte("{}") },
+		func(v *metav1.Time, _ randfill.Continue) { *v = metav1.Unix(1_700_000_000, 0) },
+		func(v *metav1.MicroTime, _ randfill.Continue) {
+			*v = metav1.NewMicroTime(metav1.Unix(1_700_000_000, 0).Time)
+		},
+	)
+	event := &eventsv1.Event{}
+	filler.Fill(event)
+	stored, err := Stored(event)
+	require.NoError(t, err)
+	core := stored.(*corev1.Event)
+	assert.Equal(t, core.Message, event.Note)
+	assert.Equal(t, core.InvolvedObject.Name, event.Regarding.Name)
+	assert.Equal(t, core.ReportingController, event.ReportingController)
+	assert.Equal(t, core.Source, event.DeprecatedSource)
+	back := &eventsv1.Event{}
+	require.NoError(t, FromStored(core, back))
+	assert.NoDiff(t, back, event)
 }

@@ -4,52 +4,65 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
+	"reflect"
 )
 
 // MaxNumber is the largest number of a record or a picture: the page's are exact up to there.
 const MaxNumber = 1 << 53
 
 // Clone returns a state that shares nothing with s.
-func (s *State) Clone() *State {
-	clone := *s
-	clone.Resources = copied(s.Resources, (*Resource).clone)
-	return &clone
-}
+func (s *State) Clone() *State { return whole(reflect.ValueOf(s)).Interface().(*State) }
 
-func (r *Resource) clone() *Resource {
-	clone := *r
-	clone.Stations = copied(r.Stations, func(st *Station) *Station {
-		clone := *st
-		clone.Vars = maps.Clone(st.Vars)
-		return &clone
-	})
-	clone.Subjects = copied(r.Subjects, (*Subject).clone)
-	clone.Points = maps.Clone(r.Points)
-	clone.Ring.Cells = slices.Clone(r.Ring.Cells)
-	clone.Shelves = copied(r.Shelves, func(sh *Shelf) *Shelf { return &Shelf{N: sh.N, Rows: slices.Clone(sh.Rows)} })
-	clone.Waits = copied(r.Waits, slices.Clone[[]Wait])
-	return &clone
-}
+// blank returns a new value without a nil map, list or pointer in it.
+func blank[T any]() *T { return whole(reflect.ValueOf(new(T))).Interface().(*T) }
 
-func (s *Subject) clone() *Subject {
-	clone := *s
-	clone.Vars, clone.Texts, clone.Counts = maps.Clone(s.Vars), maps.Clone(s.Texts), maps.Clone(s.Counts)
-	clone.Queues = copied(s.Queues, func(q *Queue) *Queue {
-		clone := *q
-		clone.Tokens = slices.Clone(q.Tokens)
-		return &clone
-	})
-	return &clone
-}
-
-// copied returns a map of copies.
-func copied[V any](from map[string]V, clone func(V) V) map[string]V {
-	to := make(map[string]V, len(from))
-	for key, value := range from {
-		to[key] = clone(value)
+// whole returns a copy of a value that shares nothing with it. Where the value has a nil map, list or pointer, the copy
+// has an empty one. Elements of lists are plain values here.
+func whole(v reflect.Value) reflect.Value {
+	to := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.Pointer:
+		to.Set(reflect.New(v.Type().Elem()))
+		from := to.Elem()
+		if !v.IsNil() {
+			from = v.Elem()
+		}
+		to.Elem().Set(whole(from))
+	case reflect.Struct:
+		to.Set(v)
+		for i := range v.NumField() {
+			switch field := v.Field(i); field.Kind() {
+			case reflect.Pointer, reflect.Struct, reflect.Map, reflect.Slice:
+				to.Field(i).Set(whole(field))
+			}
+		}
+	case reflect.Map:
+		switch m := v.Interface().(type) { // most of a picture are these
+		case map[string]int64:
+			return plain(m)
+		case map[string]uint64:
+			return plain(m)
+		case map[string]string:
+			return plain(m)
+		}
+		to.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+		for each := v.MapRange(); each.Next(); {
+			to.SetMapIndex(each.Key(), whole(each.Value()))
+		}
+	case reflect.Slice:
+		to.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+	default:
+		return v
 	}
 	return to
+}
+
+// plain returns a copy of a map of plain values.
+func plain[V any](m map[string]V) reflect.Value {
+	if m == nil {
+		m = map[string]V{}
+	}
+	return reflect.ValueOf(maps.Clone(m))
 }
 
 // Read returns the state that was written as JSON. What the text does not say is as in the beginning: an earlier
@@ -66,53 +79,23 @@ func Read(written []byte) (*State, error) {
 	if s.Seq > MaxNumber || s.T < 0 || s.T > MaxNumber {
 		return nil, fmt.Errorf("read state: record %d at %d ns: a number is larger than 2^53, or negative", s.Seq, s.T)
 	}
-	fill(&s.Resources)
-	for name := range s.Resources {
-		s.resource(name).fill()
+	s = s.Clone()
+	for _, res := range s.Resources {
+		res.trim()
 	}
 	return s, nil
 }
 
-// fill makes what is missing.
-func (r *Resource) fill() {
-	fill(&r.Stations)
-	fill(&r.Subjects)
-	fill(&r.Points)
-	fill(&r.Shelves)
-	fill(&r.Waits)
-	list(&r.Ring.Cells, maxCells)
-	for name := range r.Stations {
-		fill(&r.station(name).Vars)
-	}
-	for name := range r.Shelves {
-		list(&r.shelf(name).Rows, MaxRows)
-	}
+// trim drops what the fold would not have kept.
+func (r *Resource) trim() {
 	maps.DeleteFunc(r.Waits, func(_ string, waits []Wait) bool { return len(waits) == 0 })
-	for id := range r.Subjects {
-		entry(r.Subjects, id, func() *Subject { return &Subject{} }).fill()
+	r.Ring.Cells = newest(r.Ring.Cells, maxCells)
+	for _, shelf := range r.Shelves {
+		shelf.Rows = newest(shelf.Rows, MaxRows)
 	}
-}
-
-func (s *Subject) fill() {
-	fill(&s.Vars)
-	fill(&s.Texts)
-	fill(&s.Counts)
-	fill(&s.Queues)
-	for name := range s.Queues {
-		list(&s.queue(name).Tokens, maxTokens)
+	for _, subject := range r.Subjects {
+		for _, queue := range subject.Queues {
+			queue.Tokens = newest(queue.Tokens, maxTokens)
+		}
 	}
-}
-
-func fill[V any](m *map[string]V) {
-	if *m == nil {
-		*m = map[string]V{}
-	}
-}
-
-// list makes a list of at most n elements, as many as the fold keeps.
-func list[E any](l *[]E, n int64) {
-	if *l == nil {
-		*l = []E{}
-	}
-	*l = newest(*l, n)
 }

@@ -318,9 +318,8 @@ func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 		for _, queue := range []string{"input", "result"} {
 			s.Resources["pods"].Why(queue, "w1")
 		}
-		if strings.Contains(string(s.Canonical()), "null") {
-			t.Errorf("%s: something is missing: %s", written, s.Canonical())
-		}
+		assert.False(t, strings.Contains(string(s.Canonical()), "null"),
+			"%s: something is missing: %s", written, s.Canonical())
 	}
 	_, err := Read([]byte(`{"seq":9007199254740993}`))
 	assert.True(t, err != nil, "a record beyond 2^53 is not a number that the page can have")

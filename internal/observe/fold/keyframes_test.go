@@ -105,9 +105,8 @@ func TestKeyframesAreBoundedInBytes(t *testing.T) {
 	}
 	assert.True(t, bytes == k.bytes && bytes <= maxKeyframes && bytes >= maxKeyframes/3,
 		"%d bytes, counted as %d; want at most %d", bytes, k.bytes, maxKeyframes)
-	if k.frames[0].Seq != 0 || k.newest().Seq != 1000 {
-		t.Errorf("the pictures are of %d to %d, want 0 to 1000", k.frames[0].Seq, k.newest().Seq)
-	}
+	assert.True(t, k.frames[0].Seq == 0 && k.newest().Seq == 1000,
+		"the pictures are of %d to %d, want 0 to 1000", k.frames[0].Seq, k.newest().Seq)
 }
 
 func TestWhatTheLogHasLostCannotBeHadAgain(t *testing.T) {

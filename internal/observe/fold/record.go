@@ -3,7 +3,6 @@ package fold
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"listwatch/internal/observe/probe"
@@ -20,58 +19,21 @@ type wireRecord struct {
 	Type     string `json:"type,omitempty"`
 	Key      string `json:"key,omitempty"`
 	RV       uint64 `json:"rv,omitempty,string"`
-	Args     [4]int `json:"args"`
+	Args     []int  `json:"args,omitempty"`
 	Text     string `json:"text,omitempty"`
 }
 
-// AppendRecord appends the JSON form of r to dst and returns the extended slice.
+// AppendRecord appends the JSON form of r to dst and returns the extended slice. Texts are cut here as in the fold.
 func AppendRecord(dst []byte, r *probe.Record) []byte {
-	dst = append(dst, `{"seq":`...)
-	dst = strconv.AppendUint(dst, r.Seq, 10)
-	dst = append(dst, `,"t":`...)
-	dst = strconv.AppendInt(dst, int64(r.Time), 10)
-	dst = appendText(dst, "point", r.Point.String())
-	dst = appendText(dst, "resource", r.Resource)
-	dst = appendText(dst, "subject", r.Subject)
-	dst = appendText(dst, "type", r.Type)
-	dst = appendText(dst, "key", r.Key)
-	if r.RV != 0 {
-		dst = append(dst, `,"rv":"`...)
-		dst = strconv.AppendUint(dst, r.RV, 10)
-		dst = append(dst, '"')
-	}
-	dst = appendArgs(dst, r.Point.Info().ArgNames(), r.Args)
-	dst = appendText(dst, "text", r.Text)
-	return append(dst, '}')
-}
-
-func appendArgs(dst []byte, names []string, args [4]int) []byte {
-	if len(names) == 0 {
-		return dst
-	}
-	dst = append(dst, `,"args":[`...)
-	for i := range names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendInt(dst, int64(args[i]), 10)
-	}
-	return append(dst, ']')
-}
-
-// appendText appends a member, or nothing if the text is empty. Texts are cut here as in the fold.
-func appendText(dst []byte, name, text string) []byte {
-	if text == "" {
-		return dst
-	}
-	dst = append(dst, ',', '"')
-	dst = append(dst, name...)
-	dst = append(dst, '"', ':')
-	quoted, err := json.Marshal(bound(text))
+	info := r.Point.Info()
+	written, err := json.Marshal(wireRecord{
+		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Resource: bound(r.Resource), Subject: bound(r.Subject),
+		Type: bound(r.Type), Key: bound(r.Key), RV: r.RV, Args: r.Args[:len(info.ArgNames())], Text: bound(r.Text),
+	})
 	if err != nil {
-		panic(fmt.Sprintf("fold: a string is not JSON: %v", err))
+		panic(fmt.Sprintf("fold: a record is not JSON: %v", err)) // texts and numbers always are
 	}
-	return append(dst, quoted...)
+	return append(dst, written...)
 }
 
 // pointsByName finds points as they are written.
@@ -97,8 +59,10 @@ func ReadRecord(written []byte) (probe.Record, error) {
 		return probe.Record{}, fmt.Errorf("read record %d: no point %q: another version of the program wrote it",
 			w.Seq, w.Point)
 	}
-	return probe.Record{
+	r := probe.Record{
 		Seq: w.Seq, Time: time.Duration(w.T), Point: point, Resource: bound(w.Resource), Subject: bound(w.Subject),
-		Type: bound(w.Type), Key: bound(w.Key), RV: w.RV, Args: w.Args, Text: bound(w.Text),
-	}, nil
+		Type: bound(w.Type), Key: bound(w.Key), RV: w.RV, Text: bound(w.Text),
+	}
+	copy(r.Args[:], w.Args)
+	return r, nil
 }

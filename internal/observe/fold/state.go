@@ -136,36 +136,25 @@ type Row struct {
 // New returns an empty picture: the one before the first record.
 func New() *State { return &State{Resources: map[string]*Resource{}} }
 
-// entry returns what m has under a name. If that is nothing, it is made, by blank.
-func entry[V any](m map[string]*V, name string, blank func() *V) *V {
+// entry returns what m has under a name. If that is nothing, it is made.
+func entry[V any](m map[string]*V, name string) *V {
 	if m[name] == nil {
-		m[name] = blank()
+		m[name] = blank[V]()
 	}
 	return m[name]
 }
 
-func (s *State) resource(name string) *Resource {
-	return entry(s.Resources, name, func() *Resource {
-		res := &Resource{}
-		res.fill()
-		return res
-	})
-}
-
-func (r *Resource) station(name string) *Station { return entry(r.Stations, name, newStation) }
-func (r *Resource) shelf(name string) *Shelf     { return entry(r.Shelves, name, newShelf) }
-func (s *Subject) queue(name string) *Queue      { return entry(s.Queues, name, newQueue) }
-
-func newStation() *Station { return &Station{Vars: map[string]int64{}} }
-func newShelf() *Shelf     { return &Shelf{Rows: []Row{}} }
-func newQueue() *Queue     { return &Queue{Tokens: []Token{}} }
+func (s *State) resource(name string) *Resource  { return entry(s.Resources, name) }
+func (r *Resource) station(name string) *Station { return entry(r.Stations, name) }
+func (r *Resource) shelf(name string) *Shelf     { return entry(r.Shelves, name) }
+func (s *Subject) queue(name string) *Queue      { return entry(s.Queues, name) }
 
 // ShelfName returns the name of a subject's store at a station, such as "indexer/informer": one resource may have
 // several informers.
 func ShelfName(station probe.Station, subject string) string { return string(station) + "/" + subject }
 
 func newSubject(kind string, opened uint64) *Subject {
-	subject := &Subject{Kind: kind, Opened: opened}
-	subject.fill()
+	subject := blank[Subject]()
+	subject.Kind, subject.Opened = kind, opened
 	return subject
 }

@@ -2,7 +2,6 @@ package fold
 
 import (
 	"slices"
-	"strings"
 
 	"listwatch/internal/observe/probe"
 )
@@ -18,7 +17,7 @@ func waitsOf(all []probe.Point) (waiting []*probe.Info, ends map[string][]*probe
 			continue
 		}
 		waiting = append(waiting, info)
-		for _, name := range strings.Fields(info.Until) {
+		for _, name := range info.Until.List() {
 			ends[name] = append(ends[name], info)
 		}
 	}

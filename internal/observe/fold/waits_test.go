@@ -1,10 +1,17 @@
 package fold
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
+	"pgregory.net/rapid"
+
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -87,4 +94,172 @@ func TestAGapEndsWhatIsKnownOfWaits(t *testing.T) {
 	records[1].Seq += 10
 	got := waitsNow(records)
 	assert.Equal(t, len(got), 0, "waits after a gap: got %v, want none", got)
+}
+
+// TestQuietLanesAreCountedAsLoudOnes lets the same happen twice: with every lane loud, and with lanes that become loud
+// and quiet on the way. Counters and queues are the same in the end, and a goroutine that waits is shown as waiting.
+func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed := rapid.Uint64().Draw(t, "seed")
+		loud, quiet := happened(seed, 0), happened(seed, 1)
+		for _, point := range []string{"InputSent", "InputReceived", "ResultSent", "ResultReceived"} {
+			got, want := quiet.Points[point], loud.Points[point]
+			require.Equal(t, got, want, point)
+		}
+		for id, want := range loud.Subjects {
+			for name, queue := range want.Queues {
+				got := quiet.Subjects[id].queue(name)
+				if got.Len != queue.Len || got.Sent != queue.Sent || got.Received != queue.Received || got.Len > 0 &&
+					got.Cap != queue.Cap {
+					t.Fatalf("%s of %s: got %+v, want %+v", name, id, got, queue)
+				}
+			}
+		}
+		for _, key := range []string{"ResultBlocked w1", "ResultBlocked w2", "ResultBlocked w3"} {
+			got, want := len(quiet.Waits[key]), len(loud.Waits[key])
+			require.Equal(t, got, want, "%s: got %d waits, want %d", key, got, want)
+		}
+	})
+}
+
+// happened returns the picture of three watchers after what the seed chooses, if limit of them are loud; 0: all.
+func happened(seed uint64, limit int) *Resource {
+	random := rand.New(rand.NewPCG(seed, 0))
+	log := probe.NewLog(clock.RealClock{}, 1<<12)
+	log.LimitLoud(limit, nil)
+	type watcher struct {
+		p             *probe.Probe
+		input, result int
+		blocked       bool
+	}
+	var watchers []*watcher
+	for i := range 3 {
+		w := &watcher{p: probe.New(log).Resource("pods").Lane(fmt.Sprint("w", i+1))}
+		w.p.At(probe.WatcherAdded, "", 1, 10)
+		watchers = append(watchers, w)
+	}
+	for range 200 {
+		w := watchers[random.IntN(len(watchers))]
+		switch n := random.IntN(12); {
+		case n == 0:
+			log.SumLanes()
+		case n == 1:
+			log.Look("pods", w.p.ID())
+		case n < 6 && w.input < 10:
+			w.input++
+			w.p.Event(probe.InputSent, "ADDED", "default/a", 1, w.input, 10)
+		case n < 9 && w.input > 0 && w.result == 10 && !w.blocked:
+			w.blocked = true
+			w.p.Event(probe.ResultBlocked, "ADDED", "default/a", 1)
+		case n < 9 && w.input > 0 && w.result < 10:
+			w.input--
+			w.result++
+			w.blocked = false
+			w.p.Event(probe.InputReceived, "ADDED", "default/a", 1, w.input, 10)
+			w.p.Event(probe.ResultSent, "ADDED", "default/a", 1, w.result, 10)
+		case n >= 9 && w.result > 0:
+			w.result--
+			w.p.Event(probe.ResultReceived, "ADDED", "default/a", 1, w.result, 10)
+		}
+	}
+	log.SumLanes()
+	state := New()
+	records, _ := log.Since(nil, 0, 1<<12)
+	state.Apply(records)
+	return state.Resources["pods"]
+}
+
+// told returns a chain in one line: each queue with what its receiver waits for.
+func told(chain []Link) string {
+	var parts []string
+	for _, l := range chain {
+		kind := "nothing"
+		if l.Taker != nil {
+			kind = l.Taker.Kind
+		}
+		parts = append(parts, l.Subject+"/"+l.Queue+" ("+kind+")")
+	}
+	return strings.Join(parts, " → ")
+}
+
+// stalled is a server half whose watcher w3 has a client that does not read. w4 is served.
+func stalled() []probe.Record {
+	return []probe.Record{
+		rec(probe.WatchChanOpened, "etcd3-1", "", "", 1),
+		rec(probe.WatcherAdded, "w3", "", "", 1, 10),
+		rec(probe.WatcherAdded, "w4", "", "", 1, 10),
+		rec(probe.ResultReceived, "w3", "ADDED", "a", 5, 10, 10), // and it never gets rid of it
+		rec(probe.ResultReceived, "w4", "ADDED", "a", 5, 0, 10),
+		rec(probe.WireFlushed, "w4", "", "a", 5),
+		rec(probe.ResultBlocked, "w3", "ADDED", "b", 6),
+		rec(probe.InputBlocked, "w3", "ADDED", "c", 7),
+		rec(probe.IncomingBlocked, "cacher", "ADDED", "d", 8),
+		rec(probe.Etcd3ResultBlocked, "etcd3-1", "ADDED", "e", 9),
+		rec(probe.Etcd3IncomingBlocked, "etcd3-1", "", "f", 10),
+	}
+}
+
+func TestWhyIsThisBlocked(t *testing.T) {
+	toTheClient := "w3/result (client)"
+	opened := func(agent string) []probe.Record {
+		r := rec(probe.WireOpened, "w3", "", "", 0)
+		r.Text = agent + " /api/v1/pods?watch=1"
+		return []probe.Record{r}
+	}
+	tests := []struct {
+		name    string
+		records []probe.Record
+		queue   string
+		subject string
+		want    string
+	}{
+		{"from etcd to the client", stalled(), "etcd3-incoming", "etcd3-1", "etcd3-1/etcd3-incoming (room) → " +
+			"etcd3-1/etcd3-result (room) → cacher/incoming (room) → w3/input (room) → " + toTheClient},
+		{"from the middle", stalled(), "incoming", "cacher", "cacher/incoming (room) → w3/input (room) → " +
+			toTheClient},
+		{"the innocent", stalled(), "input", "w4", "w4/input (nothing)"},
+		{"an older watch of etcd", append([]probe.Record{rec(probe.WatchChanOpened, "etcd3-0", "", "", 1)},
+			stalled()...), "etcd3-result", "etcd3-0", "etcd3-0/etcd3-result (nothing)"},
+		{"into a client of ours, whose queue is locked", append(append(stalled(),
+			opened("listwatch-informer/v1")...),
+			rec(probe.FrameDecoded, "informer", "ADDED", "a", 4),
+			rec(probe.StreamBlocked, "informer", "ADDED", "a", 4),
+			rec(probe.FIFOLockWaited, "informer", "", "", 0),
+		), "result", "w3",
+			"w3/result (client) → informer/wire (taker) → informer/stream (lock) → informer/fifo (nothing)"},
+		{"into an informer of a client of ours", append(append(stalled(),
+			opened("listwatch-scheduler/v1")...),
+			rec(probe.FrameDecoded, "informer", "ADDED", "a", 4),
+			rec(probe.FrameDecoded, "scheduler-informer", "ADDED", "a", 4),
+			rec(probe.StreamBlocked, "scheduler-informer", "ADDED", "a", 4),
+		), "result", "w3",
+			"w3/result (client) → scheduler-informer/wire (taker) → scheduler-informer/stream (nothing)"},
+		{"a client that tells nothing", append(stalled(), opened("kubectl/v1.37")...), "result", "w3", toTheClient},
+		{"a slow handler holds up no goroutine", []probe.Record{
+			rec(probe.ListenerAdded, "observer", "", "", 0),
+			rec(probe.HandlerCalled, "observer", "ADDED", "a", 1),
+			rec(probe.PendingPushed, "observer", "ADDED", "b", 2, 1, 1024),
+		}, "pending", "observer", "observer/pending (return)"},
+		{"", []probe.Record{
+			rec(probe.WorkGot, "scheduler", "", "default/a", 0, 3, 0),
+			rec(probe.WorkGot, "kubelet", "", "default/a", 0, 3, 0),
+			rec(probe.WorkDone, "kubelet", "", "default/a", 0),
+		}, "workqueue", "kubelet", "kubelet/workqueue (nothing)"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			pods := folded(in(test.records...)).Resources["pods"]
+			if got := told(pods.Why(test.queue, test.subject)); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheChainBeginsWithWhoWaitsLongest(t *testing.T) {
+	pods := folded(in(stalled()...)).Resources["pods"]
+	link := pods.Why("incoming", "cacher")[0]
+	if link.Sender == nil || link.Sender.Point != "IncomingBlocked" || link.Sender.Key != "d" || link.Sender.Seq != 9 {
+		t.Errorf("sender: got %+v, want the reflector with d, since record 9", link.Sender)
+	}
 }

@@ -27,7 +27,7 @@ func holdersOf(all []probe.Point) map[string][]*probe.Info {
 	held := map[string][]*probe.Info{}
 	for _, p := range all {
 		info := p.Info()
-		for _, queue := range strings.Fields(info.Holds) {
+		for _, queue := range info.Holds.List() {
 			held[queue] = append(held[queue], info)
 		}
 	}

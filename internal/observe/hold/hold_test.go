@@ -85,9 +85,8 @@ func TestAHeldWorldLosesNoTime(t *testing.T) {
 		f.Release()
 		time.Sleep(500 * time.Millisecond)
 		synctest.Wait()
-		if f.log.Last() != 3 {
-			t.Errorf("half a second later: %d records, want the third, which was half a second away", f.log.Last())
-		}
+		assert.True(t, f.log.Last() == 3,
+			"half a second later: %d records, want the third, which was half a second away", f.log.Last())
 		s := f.Status()
 		assert.True(t, s.Usual(), "status: %+v", s)
 	})
@@ -101,9 +100,8 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 		time.Sleep(5500 * time.Millisecond)
 		synctest.Wait()
 		s := f.Status()
-		if f.log.Last() != 1 || len(s.Waiting) != 1 || s.Clock.Paused {
-			t.Fatalf("%d records, want the worker held at its first: %+v", f.log.Last(), s)
-		}
+		require.True(t, f.log.Last() == 1 && len(s.Waiting) == 1 && !s.Clock.Paused,
+			"%d records, want the worker held at its first: %+v", f.log.Last(), s)
 		got := s.Waiting[0]
 		if got.Point != "InputReceived" || got.Station != probe.Watcher || got.Subject != "w1" ||
 			got.Key != "default/a" || got.RV != 1 || got.Seconds != 4.5 ||
@@ -117,9 +115,8 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 		n = f.Step(probe.Hop{Key: "default/a"})
 		assert.Equal(t, n, 1, "%d passed, want 1", n)
 		synctest.Wait()
-		if f.log.Last() != 2 {
-			t.Errorf("after the hop %d records, want 2: it missed ticks, as anybody who is slow", f.log.Last())
-		}
+		assert.True(t, f.log.Last() == 2,
+			"after the hop %d records, want 2: it missed ticks, as anybody who is slow", f.log.Last())
 		f.SetPaused(true)
 		assert.True(t, f.Status().Clock.Paused, "the clock of the held world does not stop")
 		f.Release()
@@ -136,15 +133,11 @@ func TestAClockThatWasStoppedBeforeStaysSo(t *testing.T) {
 		assert.True(t, f.Status().Clock.Paused, "released, the clock runs")
 		f.Advance(3 * time.Second)
 		synctest.Wait()
-		if f.log.Last() != 3 {
-			t.Errorf("three seconds moved by hand gave %d records", f.log.Last())
-		}
+		assert.True(t, f.log.Last() == 3, "three seconds moved by hand gave %d records", f.log.Last())
 		due, ok := f.AdvanceToNext()
 		assert.True(t, ok && strings.Contains(due.Who, "work"), "the next timer: %+v, %v", due, ok)
 		synctest.Wait()
-		if f.log.Last() != 4 {
-			t.Errorf("the next timer gave %d records, want 4", f.log.Last())
-		}
+		assert.True(t, f.log.Last() == 4, "the next timer gave %d records, want 4", f.log.Last())
 	})
 }
 

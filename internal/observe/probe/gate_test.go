@@ -146,9 +146,8 @@ func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
 			t.Errorf("held at %v, want the sink alone", got)
 		}
 		// The sink holds one, result and input are full, and so are the hands of those who want to send.
-		if len(l.result) != 10 || len(l.input) != 10 {
-			t.Errorf("queues: %d and %d, want 10 and 10", len(l.result), len(l.input))
-		}
+		assert.True(t, len(l.result) == 10 && len(l.input) == 10,
+			"queues: %d and %d, want 10 and 10", len(l.result), len(l.input))
 		if got := l.counts(); got[ResultReceived] != 1 || got[ResultSent] != 11 || got[InputReceived] != 12 ||
 			got[InputSent] != 22 {
 			t.Errorf("reported: %v", got)
@@ -190,9 +189,7 @@ func TestInAHeldWorldAStationCanRun(t *testing.T) {
 		if got := where(gate); !slices.Equal(got, []Point{ResultReceived}) {
 			t.Errorf("held at %v, want the sink alone", got)
 		}
-		if len(l.result) != 7 {
-			t.Errorf("result holds %d, want the 7 that the sink has not", len(l.result))
-		}
+		assert.True(t, len(l.result) == 7, "result holds %d, want the 7 that the sink has not", len(l.result))
 		gate.Hold() // everything is held again
 		gate.Step(Hop{})
 		synctest.Wait()

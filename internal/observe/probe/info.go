@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -86,38 +87,47 @@ func (w Wait) onOther() bool { return w == ForRoom || w == ForTaker || w == ForL
 // subject. One that has a key or a version to wait for ends with that. A goroutine that might have to wait for a
 // channel tries first, and reports only if that fails, so a channel that has room costs nothing.
 type Info struct {
-	Name    string  // of the Go constant
-	Station Station // where on the path
-	Op      Op
-	Opens   string // for Open: what kind of subject appears: "watchchan", "watcher", "listener"
-	Queue   string // for Send, Recv, Push, Pop: the data-queue name
-	Args    string // names of the args, separated by spaces; they become the station's (or the subject's) variables
+	Name    string  `json:"name"`    // of the Go constant
+	Station Station `json:"station"` // where on the path
+	Op      Op      `json:"op"`
+	Opens   string  `json:"opens,omitempty"` // for Open: what kind of subject appears: "watchchan", "watcher", "listener"
+	Queue   string  `json:"queue,omitempty"` // for Send, Recv, Push, Pop: the data-queue name
+	Args    Words   `json:"args"`            // names; they become the station's (or the subject's) variables
 	// the goroutine that reports it, by its routine name, or the names it has in several forms of the station; "" if
 	// any goroutine may
-	Lane  string
-	Waits Wait   // what for the goroutine waits from here on; "" if it goes on
-	On    string // where Waits: the name of the queue at which, "" if there is none
+	Lane  string `json:"lane,omitempty"`
+	Waits Wait   `json:"waits,omitempty"` // what for the goroutine waits from here on; "" if it goes on
+	On    string `json:"on,omitempty"`    // where Waits: the name of the queue at which, "" if there is none
 	// where Waits: the queues from which nothing is taken meanwhile, because the goroutine is their receiver
-	Holds   string
-	Until   string // where Waits: the points that end it
-	Locked  bool   // reported under a lock: the world is never held here
-	Passes  string // why the world is never held here although no lock is in sight; "" if it can be
-	Anomaly bool   // always drawn singly, never merged
+	Holds   Words  `json:"holds,omitempty"`
+	Until   Words  `json:"until,omitempty"`   // where Waits: the points that end it
+	Locked  bool   `json:"locked,omitempty"`  // reported under a lock: the world is never held here
+	Passes  string `json:"-"`                 // why it is never held here although no lock is in sight; "" if it can be
+	Anomaly bool   `json:"anomaly,omitempty"` // always drawn singly, never merged
 	// happens to every event at every watcher: of a quiet lane it is left out and, if its own name is here, counted
-	Routine string
-	Fact    string // what is true at this moment
+	Routine string `json:"-"`
+	Fact    string `json:"fact"` // what is true at this moment
 	// the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in; {n object}
 	// counts: 1 object, 2 objects
-	Says string
+	Says string `json:"says"`
 	// sentences for texts of a form, in which * stands for what {it} is: they come before Says
-	Texts [][2]string
+	Texts [][2]string `json:"texts,omitempty"`
 }
+
+// Words are names, separated by spaces; in JSON a list.
+type Words string
+
+// List returns the names.
+func (w Words) List() []string { return strings.Fields(string(w)) }
+
+// MarshalJSON implements [json.Marshaler].
+func (w Words) MarshalJSON() ([]byte, error) { return json.Marshal(w.List()) }
 
 // Lanes returns the names in Lane.
 func (i *Info) Lanes() []string { return strings.Fields(i.Lane) }
 
 // ArgNames returns the names of the point's args in order.
-func (i *Info) ArgNames() []string { return strings.Fields(i.Args) }
+func (i *Info) ArgNames() []string { return i.Args.List() }
 
 // Info returns the declaration of the point.
 func (p Point) Info() *Info {

@@ -129,7 +129,7 @@ func (ln *lane) keeps(point Point, typ string) bool {
 // notes is told every moment that is written and not routine, before it is.
 func (ln *lane) notes(point Point, text string) {
 	info := point.Info()
-	for _, name := range strings.Fields(info.Until) {
+	for _, name := range info.Until.List() {
 		if i := slices.Index(points[WatcherSummed].ArgNames(), name); i >= 0 {
 			ln.counts[i].Or(laneOnce)
 		}

@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"flag"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -88,16 +90,10 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 	}
 	wg.Wait()
 	records, ok := log.Since(nil, 0, writers*each)
-	if !ok || len(records) != writers*each {
-		t.Fatalf("got %d records, %v, want %d", len(records), ok, writers*each)
-	}
+	require.True(t, ok && len(records) == writers*each, "got %d records, %v, want %d", len(records), ok, writers*each)
 	for i, r := range records {
-		if r.Seq != uint64(i+1) {
-			t.Fatalf("record %d has seq %d", i, r.Seq)
-		}
-		if i > 0 && r.Time < records[i-1].Time {
-			t.Fatalf("time runs backwards at seq %d", r.Seq)
-		}
+		require.True(t, r.Seq == uint64(i+1), "record %d has seq %d", i, r.Seq)
+		require.False(t, i > 0 && r.Time < records[i-1].Time, "time runs backwards at seq %d", r.Seq)
 	}
 }
 
@@ -130,18 +126,13 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 			if info.Name == "" || info.Station == "" || info.Op == "" || info.Fact == "" || info.Says == "" {
 				t.Fatalf("incomplete: %+v", info)
 			}
-			if !slices.Contains(Stations, info.Station) {
-				t.Errorf("unknown station %q", info.Station)
-			}
-			if len(info.ArgNames()) > len(Record{}.Args) {
-				t.Errorf("%d args, a record keeps %d", len(info.ArgNames()), len(Record{}.Args))
-			}
+			assert.True(t, slices.Contains(Stations, info.Station), "unknown station %q", info.Station)
+			assert.True(t, len(info.ArgNames()) <= len(Record{}.Args),
+				"%d args, a record keeps %d", len(info.ArgNames()), len(Record{}.Args))
 			switch info.Op {
 			case Send, Recv, Push, Pop:
-				if info.Queue == "" || info.Args != "len cap" {
-					t.Errorf("a queue operation needs a queue and the args len cap, got %q and %q", info.Queue,
-						info.Args)
-				}
+				assert.True(t, info.Queue != "" && info.Args == "len cap",
+					"a queue operation needs a queue and the args len cap, got %q and %q", info.Queue, info.Args)
 			case Open:
 				assert.True(t, info.Opens != "", "opens nothing")
 			}
@@ -226,9 +217,8 @@ func TestTheLogKeepsLittleOfWhatAClientSent(t *testing.T) {
 					len(test.text), len(test.key))
 			}
 			cut := len(test.text) < len(test.sent)
-			if cut && unsafe.StringData(got.Text) == unsafe.StringData(test.sent) {
-				t.Error("the text holds on to all that was sent")
-			}
+			assert.False(t, cut && unsafe.StringData(got.Text) == unsafe.StringData(test.sent),
+				"the text holds on to all that was sent")
 		})
 	}
 }
@@ -291,4 +281,96 @@ func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
 	} {
 		assert.Equal(t, test.r.Anomaly(), test.want, "%s %v", test.r.Point, test.r.Args)
 	}
+}
+
+// TestBetweenYieldsWhatTheLogHolds has a log of 8 records, of which 20 were written.
+func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
+	log := NewLog(clock.RealClock{}, 8)
+	p := New(log)
+	for rv := range uint64(20) {
+		p.At(RingAppend, "default/a", rv)
+	}
+	for _, test := range []struct {
+		from, to uint64
+		want     []uint64
+	}{
+		{14, 17, []uint64{15, 16, 17}},
+		{18, 40, []uint64{19, 20}},
+		{2, 14, []uint64{13, 14}}, // the first ones have left the log
+		{2, 6, nil},
+		{30, 40, nil},
+		{15, 15, nil},
+	} {
+		var got []uint64
+		for r := range log.Between(test.from, test.to) {
+			got = append(got, r.Seq)
+		}
+		assert.EqualSlices(t, got, test.want, "(%d, %d]", test.from, test.to)
+	}
+	for r := range log.Between(12, 20) {
+		p.At(RingAppend, "default/a", r.RV)
+		break // ends the walk
+	}
+}
+
+func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
+	var names, queues []string
+	for _, p := range Points() {
+		names = append(names, p.String())
+		queues = append(queues, p.Info().Queue)
+	}
+	// unbuffered, or the network: drawn as the way between two stations
+	queues = append(queues, "stream", "wire", "add", "next")
+	for _, p := range Points() {
+		info := p.Info()
+		if info.Waits == "" {
+			assert.True(t, info.On == "" && info.Holds+info.Until == "",
+				"%s does not wait, but has On, Holds or Until", p)
+			continue
+		}
+		assert.True(t, info.Until != "", "%s waits for ever", p)
+		for _, name := range info.Until.List() {
+			assert.True(t, slices.Contains(names, name), "%s ends with %s, which is no point", p, name)
+		}
+		for _, queue := range append(info.Holds.List(), strings.Fields(info.On)...) {
+			assert.True(t, slices.Contains(queues, queue), "%s waits at or holds %s, which is no queue", p, queue)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write constants.go instead of comparing it")
+
+// The constants are made of the rows, each with what is true at its point: an editor shows it at every report.
+func TestConstantsAreFresh(t *testing.T) {
+	const file = "constants.go"
+	want := "// Code generated from points.go: make generate. DO NOT EDIT.\n\npackage probe\n\n" +
+		"// The points, in path order.\nconst (\n\t_ Point = iota\n"
+	for _, point := range Points() {
+		info := point.Info()
+		doc := info.Name + ": " + info.Fact + "."
+		if args := info.ArgNames(); len(args) > 0 {
+			doc += " Args: " + strings.Join(args, ", ") + "."
+		}
+		want += comment(doc) + "\t" + info.Name + "\n"
+	}
+	want += ")\n"
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
+	}
+	// A checkout on Windows may have changed the ends of lines.
+	if got, err := os.ReadFile(file); err != nil || strings.ReplaceAll(string(got), "\r\n", "\n") != want {
+		t.Errorf("%s is stale (%v): run make generate and commit the result", file, err)
+	}
+}
+
+// comment returns text as an indented comment of at most 120 columns.
+func comment(text string) (lines string) {
+	line := "\t//"
+	for _, word := range strings.Fields(text) {
+		if len(line)+1+len(word) > 117 { // a tab is four columns
+			lines, line = lines+line+"\n", "\t//"
+		}
+		line += " " + word
+	}
+	return lines + line + "\n"
 }

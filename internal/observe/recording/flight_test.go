@@ -104,9 +104,8 @@ func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 			f.live(5 * time.Second)
 		})
 		files := f.files(t)
-		if len(files) != 1 || len(f.lines) != 1 || !strings.Contains(f.lines[0], files[0]) {
-			t.Fatalf("files %v, told %q, want one file and a line that names it", files, f.lines)
-		}
+		require.True(t, len(files) == 1 && len(f.lines) == 1 && strings.Contains(f.lines[0], files[0]),
+			"files %v, told %q, want one file and a line that names it", files, f.lines)
 		rec, err := Open(t.Context(), files[0])
 		require.NoError(t, err)
 		header, records, got := rec.Header, rec.Records, rec.Start

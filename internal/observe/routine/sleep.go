@@ -32,3 +32,15 @@ func Sleep(ctx context.Context, clk clock.Clock, d time.Duration) error {
 		return nil
 	}
 }
+
+// WithTimeout returns a context that is done after d on clk, or when parent is. The caller calls end when it no longer
+// needs the context; end returns when its goroutine has ended.
+func WithTimeout(parent context.Context, clk clock.Clock, d time.Duration) (ctx context.Context, end func()) {
+	ctx, cancel := context.WithCancel(parent)
+	var group Group
+	group.Go(ctx, "routine.timeout", func(ctx context.Context) {
+		defer cancel()
+		_ = Sleep(ctx, clk, d)
+	})
+	return ctx, func() { cancel(); group.Wait() }
+}

@@ -6,43 +6,53 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
+// each is what a rule remembers of each watcher, from its beginning to its end. The zero value is empty.
+type each[S any] struct {
+	loud bool // only of watchers whose beginning was seen and that were never quiet
+	of   map[string]*S
+}
+
+// at takes the next record and returns what is remembered of its subject, nil if nothing is.
+func (e *each[S]) at(r *probe.Record) *S {
+	if e.of == nil {
+		e.of = map[string]*S{}
+	}
+	switch {
+	case r.Point == probe.WatcherAdded, r.Point == probe.ResultSent && !e.loud && e.of[r.Subject] == nil:
+		e.of[r.Subject] = new(S)
+	case r.Point == probe.WatcherRemoved, r.Point == probe.WatcherSummed && e.loud:
+		delete(e.of, r.Subject)
+	}
+	return e.of[r.Subject]
+}
+
 // honestBookmarks is rule 3: once a bookmark was sent, nothing follows that is as old as it or older.
 type honestBookmarks struct {
-	promised map[string]uint64 // by watcher: the version of its newest bookmark
-	sent     map[string]uint64 // by watcher: the version of its newest event
+	each[struct{ promised, sent uint64 }] // the versions of its newest bookmark and of its newest event
 }
 
 func (h *honestBookmarks) check(r *probe.Record) string {
-	switch r.Point {
-	case probe.WatcherAdded, probe.WatcherRemoved:
-		delete(h.promised, r.Subject)
-		delete(h.sent, r.Subject)
-	case probe.ResultSent:
-		if r.Type == bookmark {
-			return h.promise(r)
+	w := h.at(r)
+	switch {
+	case r.Point != probe.ResultSent:
+	case r.Type == bookmark:
+		last := max(w.promised, w.sent)
+		w.promised = r.RV
+		if r.RV < last {
+			return fmt.Sprintf("%s is sent a bookmark of %d after %d", r.Subject, r.RV, last)
 		}
-		h.sent[r.Subject] = max(h.sent[r.Subject], r.RV)
-		if promised := h.promised[r.Subject]; r.RV <= promised {
-			return fmt.Sprintf("%s is sent %s after a bookmark of %d", r.Subject, object(r), promised)
+	default:
+		w.sent = max(w.sent, r.RV)
+		if r.RV <= w.promised {
+			return fmt.Sprintf("%s is sent %s after a bookmark of %d", r.Subject, object(r), w.promised)
 		}
-	}
-	return ""
-}
-
-func (h *honestBookmarks) promise(r *probe.Record) string {
-	last := max(h.promised[r.Subject], h.sent[r.Subject])
-	h.promised[r.Subject] = r.RV
-	if r.RV < last {
-		return fmt.Sprintf("%s is sent a bookmark of %d after %d", r.Subject, r.RV, last)
 	}
 	return ""
 }
 
 // eventTypes is rule 5, as far as one stream shows it: what is added was not there, what is changed or deleted was. Of
 // an object that a watch has not mentioned yet nothing is known.
-type eventTypes struct {
-	present map[string]*presence // by watcher
-}
+type eventTypes struct{ each[presence] }
 
 // presence is what one watcher was told of: which objects are there for it, and which were deleted lately.
 type presence struct {
@@ -50,30 +60,26 @@ type presence struct {
 	deleted settled
 }
 
-func (e *eventTypes) check(r *probe.Record) string {
-	switch r.Point {
-	case probe.WatcherAdded:
-		e.present[r.Subject] = &presence{present: map[string]bool{}}
-	case probe.WatcherRemoved, probe.WatcherSummed:
-		delete(e.present, r.Subject)
-	case probe.ResultSent:
-		return e.sent(r)
-	}
-	return ""
-}
+// maxFollowed is how many objects one watcher is followed with.
+const maxFollowed = 1 << 15
 
-func (e *eventTypes) sent(r *probe.Record) string {
-	told := e.present[r.Subject]
-	if told == nil || r.Type == bookmark {
+func (e *eventTypes) check(r *probe.Record) string {
+	told := e.at(r)
+	if told == nil || r.Point != probe.ResultSent || r.Type == bookmark {
 		return ""
+	}
+	if told.present == nil {
+		told.present = map[string]bool{}
 	}
 	was, known := told.present[r.Key]
 	told.present[r.Key] = r.Type != deleted
-	if r.Type == deleted {
-		told.forget(told.deleted.add(r.Key))
+	if r.Type == deleted { // one that was deleted long ago is forgotten, unless it is there again
+		if old := told.deleted.add(r.Key); old != "" && !told.present[old] {
+			delete(told.present, old)
+		}
 	}
 	if len(told.present) > maxFollowed {
-		delete(e.present, r.Subject)
+		delete(e.of, r.Subject)
 	}
 	if known && was == (r.Type == "ADDED") {
 		return fmt.Sprintf("%s is sent %s, and the object was there for it before: %v", r.Subject, object(r), was)
@@ -81,24 +87,12 @@ func (e *eventTypes) sent(r *probe.Record) string {
 	return ""
 }
 
-// forget drops an object that was deleted long ago, unless it is there again.
-func (p *presence) forget(key string) {
-	if key != "" && !p.present[key] {
-		delete(p.present, key)
-	}
-}
-
-// maxFollowed is how many objects one watcher is followed with.
-const maxFollowed = 1 << 15
-
 // maxUnread is how many events of a watcher are remembered until its server reports that it took them. A watcher whose
 // reader reports nothing is not followed for longer.
 const maxUnread = 1 << 12
 
 // deletedVersions is rule 6. A watcher reports the version of the event, the server behind it that of the object in it.
-type deletedVersions struct {
-	watchers map[string]*wire
-}
+type deletedVersions struct{ each[wire] }
 
 // wire pairs what is sent with what is received. One of the two is empty.
 type wire struct {
@@ -106,31 +100,19 @@ type wire struct {
 }
 
 func (d *deletedVersions) check(r *probe.Record) string {
-	w := d.watchers[r.Subject]
-	switch r.Point {
-	case probe.WatcherAdded:
-		d.watchers[r.Subject] = &wire{}
-	case probe.WatcherRemoved, probe.WatcherSummed:
-		delete(d.watchers, r.Subject)
-	case probe.ResultSent:
-		if w != nil {
-			w.sent = append(w.sent, *r)
-		}
-	case probe.ResultReceived:
-		if w != nil {
-			w.received = append(w.received, *r)
-		}
-	}
+	w := d.at(r)
 	if w == nil {
 		return ""
 	}
-	if len(w.sent) > maxUnread {
-		delete(d.watchers, r.Subject)
+	switch r.Point {
+	case probe.ResultSent:
+		w.sent = append(w.sent, *r)
+	case probe.ResultReceived:
+		w.received = append(w.received, *r)
 	}
-	return w.pair()
-}
-
-func (w *wire) pair() string {
+	if len(w.sent) > maxUnread {
+		delete(d.of, r.Subject)
+	}
 	if len(w.sent) == 0 || len(w.received) == 0 {
 		return ""
 	}
@@ -144,30 +126,18 @@ func (w *wire) pair() string {
 }
 
 // inOrder is rule 9, as far as one stream shows it; [History] shows whether something is missing.
-type inOrder struct {
-	watchers map[string]*probe.Record // the newest event of each
-}
+type inOrder struct{ each[probe.Record] } // its newest event
 
 func (o *inOrder) check(r *probe.Record) string {
-	switch r.Point {
-	case probe.WatcherAdded, probe.WatcherRemoved:
-		delete(o.watchers, r.Subject)
-	case probe.ResultSent:
-		if r.Type == bookmark {
-			return ""
-		}
-		last := o.watchers[r.Subject]
-		if last == nil {
-			first := *r
-			o.watchers[r.Subject] = &first
-			return ""
-		}
-		before := *last
-		*last = *r
-		// The initial state is at one version, and so are the events of one transaction: of one object there is one.
-		if r.RV < before.RV || r.RV == before.RV && r.Key == before.Key {
-			return fmt.Sprintf("%s is sent %s after %s", r.Subject, object(r), object(&before))
-		}
+	w := o.at(r)
+	if r.Point != probe.ResultSent || r.Type == bookmark {
+		return ""
+	}
+	before := *w
+	*w = *r
+	// The initial state is at one version, and so are the events of one transaction: of one object there is one.
+	if before.Seq > 0 && (r.RV < before.RV || r.RV == before.RV && r.Key == before.Key) {
+		return fmt.Sprintf("%s is sent %s after %s", r.Subject, object(r), object(&before))
 	}
 	return ""
 }

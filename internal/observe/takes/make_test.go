@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +49,33 @@ type set struct {
 	from   uint64                // the camera runs from the record after this one
 	before *fold.State           // the picture then
 	pods   *informer.SharedIndexInformer
+	cable  *cable // the informer's
+}
+
+// cable makes a client's connections. A script may cut them.
+type cable struct {
+	*pipenet.Listener
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := c.Dial(ctx, network, address) // without mu: in a bubble only a channel may be waited for
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.conns = append(c.conns, conn)
+	}
+	return conn, err
+}
+
+// cut breaks every connection.
+func (c *cable) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		conn.Close()
+	}
 }
 
 // script is what happens in a take. It says roll when the camera is to run; until then nothing is kept.
@@ -68,6 +97,7 @@ var scripts = map[string]script{
 	"lab-hole-in-history":   {capacity: 10, play: playForgotten},
 	"lab-build-the-table":   {play: playSelection},
 	"lab-one-slow-all-slow": {capacity: 10, play: playLaptop},
+	"lab-build-replace":     {play: playMissedDeletion},
 	"lab-build-pop":         {play: playSlowHandler},
 	"lab-lost-wish":         {play: playWishes},
 }
@@ -118,6 +148,18 @@ func playLaptop(t *testing.T, s *set) {
 	}
 	time.Sleep(time.Second)
 	stop()
+}
+
+// playMissedDeletion deletes a pod while the informer waits, because its connection broke.
+func playMissedDeletion(t *testing.T, s *set) {
+	s.create(t, "a")
+	s.create(t, "b")
+	time.Sleep(time.Second)
+	s.roll()
+	s.cable.cut()
+	synctest.Wait() // the informer has noticed
+	s.remove(t, "b")
+	time.Sleep(5 * time.Second)
 }
 
 // playSlowHandler changes a pod five times, for a handler that takes a second and for one that does not.
@@ -385,7 +427,9 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk,
 			Probe: probe.New(s.log), UseWatchList: true, RingCapacity: sc.capacity})
 		require.NoError(t, err)
-		client, err := pipeline.NewClient(pipeline.ClientConfig{Base: base, HTTP: listener.Client(), Clock: clk,
+		s.cable = &cable{Listener: listener}
+		away := &http.Client{Transport: &http.Transport{DialContext: s.cable.dial, DisableCompression: true}}
+		client, err := pipeline.NewClient(pipeline.ClientConfig{Base: base, HTTP: away, Clock: clk,
 			Probe: probe.New(s.log), UseWatchList: true, Controllers: sc.controllers})
 		require.NoError(t, err)
 		s.pods = client.Pods().Informer()
@@ -412,6 +456,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		s.http.CloseIdleConnections()
 		cancel()
 		<-ended
+		away.CloseIdleConnections()
 		listener.Close()
 	})
 	return file
@@ -421,9 +466,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 // each commit.
 func (s *set) develop(t *testing.T, to uint64) []byte {
 	records, ok := s.log.Since(nil, s.from, int(to-s.from))
-	if !ok || len(records) == 0 {
-		t.Fatalf("nothing to be seen after record %d", s.from)
-	}
+	require.True(t, ok && len(records) != 0, "nothing to be seen after record %d", s.from)
 	header := recording.NewHeader(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), nil)
 	header.Revision = ""
 	if s.from > 0 {

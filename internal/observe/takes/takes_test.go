@@ -3,15 +3,21 @@ package takes
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
+	"listwatch/internal/check/sandboxtest"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
+	"listwatch/internal/play/scenario"
 )
 
 // signatures are the points without which a take does not tell its story.
@@ -28,6 +34,7 @@ var signatures = map[string][]probe.Point{
 	"lab-hole-in-history":   {probe.RingAppend, probe.WatcherAdded},
 	"lab-build-the-table":   {probe.InputReceived, probe.ResultSent},
 	"lab-one-slow-all-slow": {probe.DispatchBlocked, probe.ResultSent},
+	"lab-build-replace":     {probe.ReflectorWatchEnded, probe.ReflectorSynced, probe.IndexerUpdated},
 	"lab-build-pop":         {probe.HandlerCalled, probe.HandlerReturned},
 	"lab-lost-wish":         {probe.WorkAdded, probe.WorkGot, probe.WorkDone},
 	"tour": {probe.WireOpened, probe.KnobTurned, probe.ResultBlocked, probe.FIFOAdded,
@@ -55,10 +62,9 @@ func check(t *testing.T, take Take, file []byte) {
 	for _, point := range signatures[take.Name] {
 		assert.True(t, seen[point], "%s does not happen in it", point)
 	}
-	wantAnomaly := slices.Contains([]string{"ring", "slow", LabPrefix + "one-slow-all-slow"}, take.Name)
-	if !isStory && wantAnomaly != (anomalies > 0) {
-		t.Errorf("%d anomalies", anomalies)
-	}
+	wantAnomaly := slices.Contains([]string{"ring", "slow", LabPrefix + "one-slow-all-slow",
+		LabPrefix + "build-replace"}, take.Name)
+	assert.False(t, !isStory && wantAnomaly != (anomalies > 0), "%d anomalies", anomalies)
 	if !keyed && take.Name != "start" {
 		t.Errorf("nothing happens to %s", take.Key)
 	}
@@ -85,9 +91,8 @@ func checkFold(t *testing.T, rec *recording.Recording) {
 			frames.Fold(single, records[i:i+1])
 		}
 	}
-	if whole.Lost > 0 || whole.Hash() != single.Hash() {
-		t.Errorf("folded at once: %s, one by one: %s, lost %d", whole.Hash(), single.Hash(), whole.Lost)
-	}
+	assert.True(t, whole.Lost <= 0 && whole.Hash() == single.Hash(),
+		"folded at once: %s, one by one: %s, lost %d", whole.Hash(), single.Hash(), whole.Lost)
 	first := records[0].Seq - 1
 	for cursor, want := range hashes {
 		frame, ok := frames.At(first + uint64(cursor))
@@ -153,3 +158,63 @@ func TestATakeIsFoundByItsName(t *testing.T) {
 		t.Error("found a take that is none")
 	}
 }
+
+// shootStory plays a story on a whole pipeline in a bubble, and returns the recording: it ends where the last beat
+// rests.
+func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
+	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.World) {
+		world := &scenario.World{Pipeline: w.Pipeline, Sandbox: w.Sandbox, Log: w.Log, Probe: w.Probe, Clock: w.Clock}
+		if story.Alone != "" {
+			world.Machine = w
+		}
+		seen, err := world.Play(t.Context(), story.ID)
+		require.NoError(t, err)
+		require.Equal(t, seen.Untold, "")
+		synctest.Wait()
+		s := &set{log: w.Log}
+		s.rollFrom(seen.From)
+		file = s.develop(t, seen.Beats[len(seen.Beats)-1].To)
+	})
+	return file
+}
+
+// TestMakeStories holds that every story has its take. With -update it makes them again and keeps them, in the heavy
+// form it only makes them: that every story can be played in a bubble, and has its beats, is what the tests of
+// internal/play/scenario hold.
+func TestMakeStories(t *testing.T) {
+	for _, each := range scenario.All {
+		t.Run(each.ID, func(t *testing.T) {
+			take, ok := Find(StoryPrefix + each.ID)
+			require.True(t, ok && take.Title == each.Title, "the take of the story %q: got %+v", each.Title, take)
+			if !*update && os.Getenv("FULL") == "" {
+				return
+			}
+			file := shootStory(t, &each)
+			check(t, take, file)
+			if *update {
+				require.NoError(t, os.WriteFile(take.Name+Suffix, file, 0o644))
+			}
+		})
+	}
+}
+
+// TestEveryBeatStandsInItsTake finds the beats of every story in the take that the program brings along.
+func TestEveryBeatStandsInItsTake(t *testing.T) {
+	size := 0
+	for _, take := range slices.Concat(All, Stories) {
+		size += len(take.File())
+		id, ok := strings.CutPrefix(take.Name, StoryPrefix)
+		if !ok {
+			continue
+		}
+		story := scenario.Find(id)
+		_, records, err := take.Load()
+		require.True(t, story != nil && err == nil, "the story of the take %s: %v, %v", id, story, err)
+		if _, err := story.Locate(records); err != nil {
+			t.Error(err)
+		}
+	}
+	assert.True(t, size <= 600_000, "all takes together: %d bytes, want at most 600 kB", size)
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

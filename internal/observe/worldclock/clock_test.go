@@ -194,9 +194,8 @@ func TestAdvanceToNextFiresExactlyThat(t *testing.T) {
 		began := c.Now()
 		late, early := c.NewTimer(9*time.Second), c.NewTimer(7*time.Second)
 		due, ok := c.AdvanceToNext()
-		if !ok || c.Since(began) != 7*time.Second || drained(early.C()) != 1 || drained(late.C()) != 0 {
-			t.Errorf("got %+v at %v", due, c.Since(began))
-		}
+		assert.True(t, ok && c.Since(began) == 7*time.Second && drained(early.C()) == 1 && drained(late.C()) == 0,
+			"got %+v at %v", due, c.Since(began))
 		if !strings.HasPrefix(due.Who, "worldclock.TestAdvanceToNextFiresExactlyThat") || !strings.HasPrefix(due.Line,
 			"clock_test.go:") {
 			t.Errorf("it was set by %q at %q", due.Who, due.Line)

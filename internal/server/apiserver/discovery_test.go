@@ -2,7 +2,10 @@ package apiserver
 
 import (
 	"errors"
+	"flag"
+	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/utils/clock"
 
+	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
@@ -54,9 +59,8 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 	for _, root := range roots {
 		list := into[metav1.APIResourceList](t, a.do("GET", root, "").Body)
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil || !strings.HasSuffix(root, "/"+list.GroupVersion) {
-			t.Errorf("%s: got %s, %v", root, list.GroupVersion, err)
-		}
+		assert.True(t, err == nil && strings.HasSuffix(root, "/"+list.GroupVersion),
+			"%s: got %s, %v", root, list.GroupVersion, err)
 		for _, r := range list.APIResources {
 			legacy = append(legacy, line(gv.Group, r.Name, r.Kind, r.Verbs))
 		}
@@ -67,9 +71,7 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 	for _, want := range []string{" pods Pod create delete deletecollection get list patch update watch",
 		" pods/binding Binding create", "coordination.k8s.io leases Lease create delete deletecollection get list " +
 			"patch update watch", "storage.k8s.io volumeattachments/status VolumeAttachment get patch update"} {
-		if !slices.Contains(legacy, want) {
-			t.Errorf("no %q", want)
-		}
+		assert.True(t, slices.Contains(legacy, want), "no %q", want)
 	}
 	if versions := into[metav1.APIVersions](t, a.do("GET", "/api", "").Body); !slices.Equal(versions.Versions,
 		[]string{"v1"}) {
@@ -93,9 +95,7 @@ func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
 		Paths      map[string]map[string]any
 		Components struct{ Schemas map[string]any }
 	}](t, w.Body)
-	if !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
-		t.Errorf("headers: got %v", w.Header())
-	}
+	assert.True(t, strings.Contains(w.Header().Get("Cache-Control"), "immutable"), "headers: got %v", w.Header())
 	for _, kind := range []string{"Pod", "Node", "ConfigMap", "Namespace", "Event", "Binding"} {
 		assert.True(t, document.Components.Schemas["io.k8s.api.core.v1."+kind] != nil, "no schema for %s", kind)
 	}
@@ -183,5 +183,55 @@ func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
 		`apiserver_current_inflight_requests{request_kind="mutating"} 0`,
 	} {
 		assert.True(t, strings.Contains(body, want), "no line %s in\n%s", want, body)
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of docs/KINDS.md")
+
+// TestKindsAreDocumentedFresh compares the table of docs/KINDS.md with what discovery says.
+func TestKindsAreDocumentedFresh(t *testing.T) {
+	a := newAPI(t)
+	idle := map[string]string{}
+	for _, r := range registry.Resources() {
+		idle[r.GroupResource().String()] = r.Idle
+	}
+	var table strings.Builder
+	table.WriteString("| kind | resource | group | verbs | subresources | of no effect, because |\n" +
+		"|---|---|---|---|---|---|\n")
+	usual := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	for _, path := range []string{"/api", "/apis"} {
+		list := into[apidiscoveryv2.APIGroupDiscoveryList](t, a.do("GET", path, "", "Accept", aggregatedAccept).Body)
+		for _, group := range list.Items {
+			for _, r := range group.Versions[0].Resources {
+				verbs := strings.Join(r.Verbs, ", ")
+				if slices.Equal(r.Verbs, usual) {
+					verbs = "all"
+				}
+				name := strings.Join(append([]string{r.Resource}, r.ShortNames...), ", ")
+				if r.Scope == apidiscoveryv2.ScopeCluster {
+					name += " (no namespace)"
+				}
+				var parts []string
+				for _, sub := range r.Subresources {
+					parts = append(parts, sub.Subresource)
+				}
+				gr := strings.TrimSuffix(r.Resource+"."+group.Name, ".")
+				fmt.Fprintf(&table, "| %s | %s | %s | %s | %s | %s |\n", r.ResponseKind.Kind, name, group.Name, verbs,
+					strings.Join(parts, ", "), idle[gr])
+			}
+		}
+	}
+	const file, begin, end = "../../../docs/KINDS.md", "<!-- made from discovery -->\n", "<!-- end -->\n"
+	page, err := os.ReadFile(file)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(page), begin)
+	old, after, closed := strings.Cut(rest, end)
+	switch {
+	case !ok || !closed:
+		t.Fatalf("%s has no %q and %q", file, begin, end)
+	case *update:
+		require.NoError(t, os.WriteFile(file, []byte(before+begin+table.String()+end+after), 0o644))
+	case old != table.String():
+		t.Errorf("%s is stale: run make generate and commit the result; it should say\n%s", file, table.String())
 	}
 }

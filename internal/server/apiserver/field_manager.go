@@ -129,7 +129,7 @@ func (d resourceDefaulter) Default(obj runtime.Object) { d.resource.Default(obj)
 
 // fieldTypes says of each field of each kind whether it is a struct, a map, a list whose items have keys, or one value:
 // who may share it with whom. It is data made from what client-go knows for its apply configurations;
-// internal/check/tools/openapi makes it.
+// internal/check/compat/kubectl writes it.
 //
 //go:embed field_types.yaml.gz
 var fieldTypes []byte

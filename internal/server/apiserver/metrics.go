@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -35,46 +36,38 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 	if registry == nil {
 		registry = prometheus.NewRegistry()
 	}
+	request := []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
+	resource := request[1:4]
+	with := func(labels []string, more ...string) []string { return slices.Concat(labels, more) }
+	counter := func(name, help string, labels []string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string, labels []string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, labels []string, buckets []float64) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
 	m := &metrics{
 		clock:    clk,
 		registry: registry,
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "apiserver_request_total",
-			Help: "Requests answered, by verb, resource and code.",
-		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component", "code", "dry_run"}),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "apiserver_request_duration_seconds",
-			Help: "Time from request to answer, watches excepted.",
-			Buckets: []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
-				45, 60},
-		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component", "dry_run"}),
-		inflight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "apiserver_current_inflight_requests",
-			Help: "Requests being served, watches excepted.",
-		}, []string{"request_kind"}),
-		sizes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "apiserver_response_sizes",
-			Help:    "Size of the answers to reads, in bytes as sent, watches excepted.",
-			Buckets: prometheus.ExponentialBuckets(1000, 10, 7),
-		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}),
-		longRunning: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "apiserver_longrunning_requests",
-			Help: "Watches being served.",
-		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}),
-		watchEvents: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "apiserver_watch_events_total",
-			Help: "Events sent to watch clients.",
-		}, []string{"group", "version", "resource"}),
-		watchSizes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "apiserver_watch_events_sizes",
-			Help:    "Size of the frames sent to watch clients, in bytes.",
-			Buckets: prometheus.ExponentialBuckets(1024, 2, 8),
-		}, []string{"group", "version", "resource"}),
-		watchListTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "apiserver_watch_list_duration_seconds",
-			Help:    "Time until the initial state of a watch was sent.",
-			Buckets: []float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60},
-		}, []string{"group", "version", "resource", "scope"}),
+		requests: counter("apiserver_request_total", "Requests answered, by verb, resource and code.",
+			with(request, "code", "dry_run")),
+		durations: histogram("apiserver_request_duration_seconds", "Time from request to answer, watches excepted.",
+			with(request, "dry_run"), []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 4, 5, 6, 8,
+				10, 15, 20, 30, 45, 60}),
+		inflight: gauge("apiserver_current_inflight_requests", "Requests being served, watches excepted.",
+			[]string{"request_kind"}),
+		sizes: histogram("apiserver_response_sizes",
+			"Size of the answers to reads, in bytes as sent, watches excepted.", request,
+			prometheus.ExponentialBuckets(1000, 10, 7)),
+		longRunning: gauge("apiserver_longrunning_requests", "Watches being served.", request),
+		watchEvents: counter("apiserver_watch_events_total", "Events sent to watch clients.", resource),
+		watchSizes: histogram("apiserver_watch_events_sizes", "Size of the frames sent to watch clients, in bytes.",
+			resource, prometheus.ExponentialBuckets(1024, 2, 8)),
+		watchListTime: histogram("apiserver_watch_list_duration_seconds",
+			"Time until the initial state of a watch was sent.", with(resource, "scope"),
+			[]float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60}),
 	}
 	for _, kind := range []string{"readOnly", "mutating"} {
 		m.inflight.WithLabelValues(kind) // shown from the start
@@ -113,44 +106,24 @@ func scopeOf(s *handlers.Scope, r *http.Request, verb string) string {
 	}
 }
 
-// Begin counts a request in.
+// Begin counts a request in. end counts it out, with the code and the size of its answer.
 func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end func(code int, size int64)) {
-	c := &counted{
-		metrics: m, labels: requestLabels(s, r, verb), started: m.clock.Now(), watching: verb == "watch",
-		reading: verb == "get" || verb == "list", kind: requestKind(r), dryRun: cleanDryRun(r),
+	labels, dryRun, kind := requestLabels(s, r, verb), cleanDryRun(r), requestKind(r)
+	started, open := m.clock.Now(), m.inflight.WithLabelValues(kind)
+	if verb == "watch" {
+		open = m.longRunning.WithLabelValues(labels...)
 	}
-	if c.watching {
-		m.longRunning.WithLabelValues(c.labels...).Inc()
-	} else {
-		m.inflight.WithLabelValues(c.kind).Inc()
+	open.Inc()
+	return func(code int, size int64) {
+		open.Dec()
+		if verb != "watch" {
+			m.durations.WithLabelValues(append(labels, dryRun)...).Observe(m.clock.Since(started).Seconds())
+		}
+		if verb == "get" || verb == "list" {
+			m.sizes.WithLabelValues(labels...).Observe(float64(size))
+		}
+		m.requests.WithLabelValues(append(labels, strconv.Itoa(code), dryRun)...).Inc()
 	}
-	return c.end
-}
-
-// counted is a request that was counted in and has yet to be counted out.
-type counted struct {
-	metrics  *metrics
-	labels   []string
-	started  time.Time
-	watching bool
-	reading  bool // of an object or a list
-	kind     string
-	dryRun   string
-}
-
-// end counts the request out, with the code and the size of its answer.
-func (c *counted) end(code int, size int64) {
-	m := c.metrics
-	if c.watching {
-		m.longRunning.WithLabelValues(c.labels...).Dec()
-	} else {
-		m.inflight.WithLabelValues(c.kind).Dec()
-		m.durations.WithLabelValues(append(c.labels, c.dryRun)...).Observe(m.clock.Since(c.started).Seconds())
-	}
-	if c.reading {
-		m.sizes.WithLabelValues(c.labels...).Observe(float64(size))
-	}
-	m.requests.WithLabelValues(append(c.labels, strconv.Itoa(code), c.dryRun)...).Inc()
 }
 
 // cleanDryRun returns what a request says of dry runs, and no more words than there can be series.

@@ -17,8 +17,8 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// The documents that describe the API, gzipped: data that internal/check/tools/openapi makes, with the generator by
-// which a kube-apiserver gets its own, out of the Go types of the version of k8s.io/api that we are built with.
+// The documents that describe the API, gzipped: what a kube-apiserver of the version that we are like says of the paths
+// that we serve. A test in internal/check/compat/kubectl, part of `make full`, compares them with it, and writes them.
 var (
 	//go:embed openapi_v3.json.gz
 	openAPIv3 []byte

@@ -95,9 +95,8 @@ func TestAClusterOutlivesItsLeader(t *testing.T) {
 			continue
 		}
 		for _, e := range response.Events {
-			if seen[e.Kv.ModRevision] || e.Kv.ModRevision <= at {
-				t.Errorf("revision %d twice, or after %d", e.Kv.ModRevision, at)
-			}
+			assert.False(t, seen[e.Kv.ModRevision] || e.Kv.ModRevision <= at,
+				"revision %d twice, or after %d", e.Kv.ModRevision, at)
 			at = e.Kv.ModRevision
 			seen[at] = true
 		}
@@ -144,9 +143,8 @@ func TestAClusterKeepsItsDataAndItsAddresses(t *testing.T) {
 		t.Errorf("after Close: got %v", err)
 	}
 	second := startCluster(t, dir)
-	if !slices.Equal(second.Endpoints(), endpoints) {
-		t.Errorf("got %v, want %v as before", second.Endpoints(), endpoints)
-	}
+	assert.True(t, slices.Equal(second.Endpoints(), endpoints),
+		"got %v, want %v as before", second.Endpoints(), endpoints)
 	second.run(t, "etcd-1", false)
 	response, err := dial(t, second, endpoints...).Get(t.Context(), "a") // the first endpoint takes no connection
 	assert.True(t, err == nil && len(response.Kvs) == 1, "got %v, %v, want a=1", response, err)

@@ -15,6 +15,7 @@ import (
 
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
@@ -123,17 +124,13 @@ func TestAPageThatDoesNotReadIsEvicted(t *testing.T) {
 		server, err := pipeline.NewServer(pipeline.ServerConfig{
 			Client: mvcc.New(clock.RealClock{}), Clock: clock.RealClock{}, Probe: probe.New(log), UseWatchList: true,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { server.Run(ctx) })
 		defer running.Wait()
 		defer cancel()
-		if err := server.WaitReady(ctx); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, server.WaitReady(ctx))
 		p := open(t, server.Handler())
 		const granted, pods = 16 << 10, "http://localhost/api/v1/namespaces/default/pods"
 		p.say(Message{ID: 1, Kind: Request, Method: "GET", URL: pods + "?watch=true"})

@@ -7,8 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -57,4 +59,42 @@ func TestDialGivesUpWithItsContext(t *testing.T) {
 	cancel()
 	_, err := Listen().Dial(ctx, "", "")
 	assert.True(t, errors.Is(err, context.Canceled), "Dial: got %v, want context.Canceled", err)
+}
+
+func TestClientsReachTheServerThatIsThere(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var n Network
+		client := n.Client()
+		defer client.CloseIdleConnections()
+		for _, name := range []string{"first", "second"} {
+			if _, err := client.Get("http://localhost/"); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("before the %s server: got %v, want refused", name, err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := false // the stream's handler
+			var serving sync.WaitGroup
+			serving.Go(func() {
+				n.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.WriteString(w, name)
+					_ = http.NewResponseController(w).Flush()
+					if r.URL.Path == "/stream" {
+						<-r.Context().Done()
+						ended = true
+					}
+				}), func(err error) { t.Error(err) })
+			})
+			synctest.Wait()
+			answer, err := client.Get("http://localhost/")
+			require.NoError(t, err)
+			if body, _ := io.ReadAll(answer.Body); string(body) != name {
+				t.Errorf("got %q from the %s server", body, name)
+			}
+			stream, err := client.Get("http://localhost/stream")
+			require.NoError(t, err)
+			cancel()
+			serving.Wait()
+			assert.True(t, ended, "the %s server has ended before its handler", name)
+			_ = stream.Body.Close()
+		}
+	})
 }
