@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
@@ -38,22 +38,14 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status := c.status
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	write := func(value any) { _ = json.NewEncoder(w).Encode(value) }
 	switch r.URL.Path {
+	case "/api":
+		io.WriteString(w, groupList(group("", "v1", `{"resource":"pods","scope":"Namespaced","verbs":["list","watch"]},
+			{"resource":"bindings","verbs":["create"]}`)))
 	case "/apis":
-		write(metav1.APIGroupList{Groups: []metav1.APIGroup{
-			{Name: "example.com", PreferredVersion: metav1.GroupVersionForDiscovery{GroupVersion: "example.com/v2"}},
-			{Name: "gone.example.com", PreferredVersion: metav1.GroupVersionForDiscovery{
-				GroupVersion: "gone.example.com/v1"}},
-		}})
-	case "/api/v1":
-		write(metav1.APIResourceList{APIResources: []metav1.APIResource{
-			{Name: "pods", Namespaced: true, Verbs: []string{"list", "watch"}}, {Name: "pods/status",
-				Verbs: []string{"list", "watch"}}, {Name: "bindings", Verbs: []string{"create"}},
-		}})
-	case "/apis/example.com/v2":
-		write(metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "gadgets", Namespaced: true,
-			Verbs: []string{"list", "watch"}}}})
+		io.WriteString(w, groupList(
+			group("example.com", "v2", `{"resource":"gadgets","scope":"Namespaced","verbs":["list","watch"]}`),
+			group("gone.example.com", "v1", "")))
 	case "/apis/example.com/v2/namespaces/x/gadgets":
 		if status != 0 {
 			w.Header().Set("Location", "http://elsewhere.example/")
@@ -75,6 +67,14 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func groupList(groups ...string) string {
+	return `{"kind":"APIGroupDiscoveryList","items":[` + strings.Join(groups, ",") + `]}`
+}
+
+func group(name, version, resources string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q},"versions":[{"version":%q,"resources":[%s]}]}`, name, version, resources)
+}
+
 // visit runs a guest on a cluster's addresses until the test ends.
 func visit(t *testing.T, addresses ...*cluster) *Guest {
 	t.Helper()
@@ -86,7 +86,7 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 		servers = append(servers, base)
 	}
 	discovery := NewDiscovery(servers)
-	all, _, err := discovery.All(t.Context())
+	all, err := discovery.All(t.Context())
 	require.True(t, err == nil && len(all) == 2 && all[0].Name == "gadgets.example.com" && all[1] == Pods,
 		"got %+v, %v", all, err)
 	choice := Choice{Resources: []string{"gadgets.example.com"}, Namespace: "x", Labels: "app=web"}
@@ -176,7 +176,7 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 		strings.Contains(w.said(), "s3cret") {
 		t.Errorf("got %q, %v", w.said(), err)
 	}
-	if _, _, err := NewDiscovery([]*url.URL{base}).All(t.Context()); err == nil || !strings.Contains(err.Error(),
+	if _, err := NewDiscovery([]*url.URL{base}).All(t.Context()); err == nil || !strings.Contains(err.Error(),
 		"cannot be reached") {
 		t.Errorf("got %v", err)
 	}
@@ -186,9 +186,10 @@ func TestWhatCannotBeChosenIsRefused(t *testing.T) {
 	guest := visit(t, &cluster{})
 	discovery := NewDiscovery(guest.config.Servers)
 	defer discovery.Close()
-	for _, names := range [][]string{{"bindings"}, {"pods/status"}, {"gadgets"}} {
+	for _, names := range [][]string{{"bindings"}, {"pods/status"}, {"gadgets"},
+		{"things.gone.example.com"}} {
 		_, err := discovery.Find(t.Context(), names)
-		assert.True(t, err != nil, "%v can be chosen", names)
+		assert.Fails(t, err, apierrors.IsBadRequest, names)
 	}
 	for _, choice := range []Choice{{}, {Resources: strings.Split("a b c d e f g h i", " ")}} {
 		assert.True(t, choice.Check() != nil, "%+v can be chosen", choice)

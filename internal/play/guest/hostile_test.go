@@ -12,8 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
@@ -31,95 +31,20 @@ func serve(t *testing.T, handler http.HandlerFunc) []*url.URL {
 	return []*url.URL{base}
 }
 
-// crowded answers discovery for n groups of one resource each. Before it answers for a group it calls before; false
-// refuses with 429.
-func crowded(t *testing.T, n int, before func(r *http.Request) bool) []*url.URL {
-	t.Helper()
-	return serve(t, func(w http.ResponseWriter, r *http.Request) {
-		group, isGroup := strings.CutPrefix(r.URL.Path, "/apis/")
-		switch {
-		case r.URL.Path == "/apis":
-			var groups []string
-			for i := range n {
-				groups = append(groups, fmt.Sprintf(
-					`{"name":"g%d.test","preferredVersion":{"groupVersion":"g%d.test/v1"}}`, i, i))
-			}
-			fmt.Fprintf(w, `{"kind":"APIGroupList","groups":[%s]}`, strings.Join(groups, ","))
-		case isGroup && !before(r):
-			http.Error(w, group, http.StatusTooManyRequests)
-		default:
-			fmt.Fprint(w,
-				`{"kind":"APIResourceList","resources":[{"name":"gadgets","namespaced":true,"verbs":["list","watch"]}]}`)
-		}
-	})
-}
-
-func TestADiscoveryHasHolesWhereAGroupDoesNotAnswer(t *testing.T) {
-	var refuse atomic.Bool
-	refuse.Store(true)
-	blocked := make(chan bool) // closed when group g5 may be answered
-	discovery := NewDiscovery(crowded(t, 8, func(r *http.Request) bool {
-		if strings.Contains(r.URL.Path, "g5.") && refuse.Load() {
-			select {
-			case <-r.Context().Done():
-			case <-blocked:
-			}
-		}
-		return !strings.Contains(r.URL.Path, "g3.") || !refuse.Load()
-	}))
-	defer discovery.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	all, _, err := discovery.All(ctx)
-	assert.True(t, err != nil, "a discovery that was cut off returned %d resources", len(all))
-	close(blocked)
-	if all, _, err := discovery.All(t.Context()); err != nil || len(all) != 8 {
-		t.Errorf("got %d resources, %v, want all but those of the group that was refused", len(all), err)
-	}
-	if _, err := discovery.Find(t.Context(), []string{"gadgets.g3.test"}); err == nil || !strings.Contains(err.Error(),
-		"g3.test") || strings.Contains(err.Error(), "has no") {
-		t.Errorf("a resource of a group that was refused: got %v", err)
-	}
-	refuse.Store(false)
-	all, _, err = discovery.All(t.Context())
-	assert.True(t, err == nil && len(all) == 9, "got %d resources, %v, want all", len(all), err)
-}
-
-func TestDiscoveryAsksAFewGroupsAtOnce(t *testing.T) {
-	var running, most, asked atomic.Int64
-	both := make(chan bool)
-	discovery := NewDiscovery(crowded(t, 40, func(*http.Request) bool {
-		now := running.Add(1)
-		defer running.Add(-1)
-		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
-		}
-		if asked.Add(1) == 2 {
-			close(both)
-		}
-		<-both // the first request waits for a second
-		return true
-	}))
-	defer discovery.Close()
-	if all, _, err := discovery.All(t.Context()); err != nil || len(all) != 41 || most.Load() > maxAtOnce {
-		t.Errorf("got %d resources, %v, up to %d at once", len(all), err, most.Load())
-	}
-}
-
-func TestDiscoveryIsBounded(t *testing.T) {
-	asked := 0
-	for _, n := range []int{maxGroups + 1, 30_000} {
-		discovery := NewDiscovery(crowded(t, n, func(*http.Request) bool { asked++; return true }))
-		_, _, err := discovery.All(t.Context())
-		assert.True(t, err != nil && asked == 0, "%d groups: got %v after %d requests", n, err, asked)
+func TestADiscoveryThatCannotBeReadIsRefused(t *testing.T) {
+	many := strings.Repeat(`{"resource":"`+strings.Repeat("x", 100)+`","verbs":["list","watch"]},`, maxResources)
+	for answer, want := range map[string]string{
+		groupList(group("", "v1", many+many+"{}")): "more than 8192 resources",
+		strings.Repeat(" ", maxAnswer) + "{}":      "not understood",
+		`{"kind":"APIGroupList","groups":[]}`:      "older than 1.27",
+		"<html>":                                   "not understood",
+	} {
+		discovery := NewDiscovery(serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answer) }))
+		_, err := discovery.All(t.Context())
+		assert.Fails(t, err, apierrors.IsServiceUnavailable, want)
+		assert.True(t, strings.Contains(err.Error(), want), "got %v, want %s", err, want)
 		discovery.Close()
 	}
-	names := strings.Repeat(`{"name":"`+strings.Repeat("x", 100)+`","verbs":["list","watch"]},`, maxResources+1)
-	discovery := NewDiscovery(serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"resources":[%s{}],"groups":[]}`, names)
-	}))
-	defer discovery.Close()
-	all, _, err := discovery.All(t.Context())
-	assert.True(t, err != nil, "got %d resources", len(all))
 }
 
 // attend runs a guest on pods of a server.
@@ -157,6 +82,7 @@ func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 			`{"type":"ADDED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%d","namespace":"x","resourceVersion":"%d",%s}}}`, "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			runtime.GC() // what other tests have left
 			var sent atomic.Int64
 			guest := attend(t, c.watchList, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")

@@ -3,12 +3,11 @@ package lab
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,33 +42,21 @@ type checking struct {
 	overlay  string // file for the go command's -overlay, or ""
 }
 
-func (c checking) check(ctx context.Context, dir string, l Lab) (_ Verdict, err error) {
-	temp, err := os.MkdirTemp("", "listwatch-lab-")
-	if err != nil {
-		return Verdict{}, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+func (c checking) check(ctx context.Context, dir string, l Lab) (Verdict, error) {
 	fmt.Fprintf(c.progress, "building the tests of %s …\n", l.dir())
-	tests := filepath.Join(temp, "tests.exe")
-	out, err := run(ctx, dir, "go", "test", "-c", "-vet=off", "-ldflags=-s", "-overlay="+c.overlay, "-o", tests, "./"+
-		l.dir())
-	if err != nil {
-		return l.verdict(ctx, "It does not compile yet.", out, err)
-	}
-	out, err = run(ctx, filepath.Join(dir, "chapters", l.Chapter), tests,
-		"-test.v", "-test.failfast", "-test.timeout="+c.limit.String(), "-test.run="+strings.Join(l.Tests, "|"))
-	if err == nil && !bytes.Contains(out, []byte("no tests to run")) {
+	command := exec.CommandContext(ctx, "go", "test", "-json", "-vet=off", "-ldflags=-s", "-failfast",
+		"-overlay="+c.overlay, "-timeout="+c.limit.String(), "-run="+strings.Join(l.Tests, "|"), "./"+l.dir())
+	command.Dir = dir
+	command.WaitDelay = time.Second // a test may outlive the go command, and hold its output open
+	out, err := command.CombinedOutput()
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case ctx.Err() != nil || err != nil && !errors.As(err, &exit):
+		return Verdict{}, fmt.Errorf("the check was interrupted: %w", errors.Join(ctx.Err(), err))
+	case err == nil && !bytes.Contains(out, []byte("no tests to run")):
 		return Verdict{Solved: true, Says: []string{"passed: " + l.testCommand()}}, nil
 	}
-	return l.verdict(ctx, "Not yet. The promise that does not hold: "+l.promise(), out, err)
-}
-
-// run runs a command in dir and returns what it prints.
-func run(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
-	command := exec.CommandContext(ctx, name, args...)
-	command.Dir = dir
-	command.WaitDelay = time.Second // what a killed test has started may hold its output open
-	return command.CombinedOutput()
+	return Verdict{Says: l.explain(out)}, nil
 }
 
 var (
@@ -79,27 +66,26 @@ var (
 	ruleBroken = regexp.MustCompile(`rule (\d+) broken at record .*`)
 	// storyLine is one line of what probetest.Story prints, or what stands in for those left out.
 	storyLine = regexp.MustCompile(`^\s+(\d\S*s  \w+ .*|… \d+ more …)$|story\.go:\d+: what happened:`)
-	// aboutTest is a line that says which test the next lines are of.
-	aboutTest = regexp.MustCompile(`^ *(=== \w+|--- \w+:) +(\S+)`)
-	// noise is all that a test binary says of its tests apart from what they say.
-	noise = regexp.MustCompile(`^(FAIL|PASS|exit status \d+)?$`)
+	// noise is what the testing package says of a test, and not the test itself.
+	noise = regexp.MustCompile(`^ *(=== \w+ .*|--- \w+: .*|FAIL.*|PASS|)$`)
 )
 
-// verdict explains what a failed command has printed: what is wrong, the record that shows it if the test names one or
-// tells its story, and the test's own message.
-func (l Lab) verdict(ctx context.Context, wrong string, out []byte, err error) (Verdict, error) {
-	if exit := (*exec.ExitError)(nil); ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
-		return Verdict{}, fmt.Errorf("the check was interrupted: %w", errors.Join(ctx.Err(), err))
-	}
-	if late := timedOut.FindSubmatch(out); late != nil {
-		return Verdict{Says: []string{
+// explain says of a check that has failed, in a few lines, what is wrong: the record that shows it if the test names
+// one or tells its story, and the test's own message.
+func (l Lab) explain(out []byte) []string {
+	name, message := firstFailure(out)
+	text := strings.Join(message, "\n")
+	if late := timedOut.FindStringSubmatch(text); late != nil {
+		return []string{
 			fmt.Sprintf("The check has not finished: %s still runs after %s.", late[2], late[1]),
 			"Something in it waits for ever, or this computer is busy: run it again. See all of it: " + l.testCommand(),
-		}}, nil
+		}
 	}
-	name, message := firstFailure(string(out))
-	says := []string{wrong}
-	if broken := ruleBroken.FindString(strings.Join(message, "\n")); broken != "" {
+	says := []string{"Not yet. The promise that does not hold: " + l.promise()}
+	if bytes.Contains(out, []byte(`"Action":"build-fail"`)) {
+		says = []string{"It does not compile yet."}
+	}
+	if broken := ruleBroken.FindString(text); broken != "" {
 		says = append(says, broken)
 	}
 	for _, line := range slices.Backward(message) {
@@ -118,32 +104,29 @@ func (l Lab) verdict(ctx context.Context, wrong string, out []byte, err error) (
 	if left := len(message) - maxLines; left > 0 {
 		says = append(says, fmt.Sprintf("  … (lines left out: %d)", left))
 	}
-	return Verdict{Says: append(says, "See all of it: "+l.testCommand())}, nil
+	return append(says, "See all of it: "+l.testCommand())
 }
 
 // firstFailure returns the first test that says why it failed, and what it says before the goroutine dump of a panic
-// begins. The name is "" if the tests did not compile.
-func firstFailure(out string) (name string, message []string) {
+// begins. out is what go test -json prints. The name is "" if the tests did not compile.
+func firstFailure(out []byte) (name string, message []string) {
 	said := map[string][]string{}
-	test := ""
-	for line := range strings.Lines(out) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.HasPrefix(line, "goroutine ") {
-			break
+	for line := range bytes.Lines(out) {
+		var event struct{ Action, Test, Output string }
+		if json.Unmarshal(line, &event) != nil {
+			event.Output = string(line) // the go command says so itself
 		}
-		if about := aboutTest.FindStringSubmatch(line); about != nil {
-			test = about[2]
-			if about[1] == "--- FAIL:" && name == "" && len(said[test]) > 0 {
-				name = test
-			}
-		} else if !noise.MatchString(strings.TrimSpace(line)) {
-			said[test] = append(said[test], strings.TrimPrefix(line, "    "))
+		text := strings.TrimRight(event.Output, "\r\n")
+		switch {
+		case strings.HasPrefix(text, "goroutine "):
+			return event.Test, said[event.Test]
+		case event.Action == "fail" && len(said[event.Test]) > 0:
+			return event.Test, said[event.Test]
+		case !noise.MatchString(text):
+			said[event.Test] = append(said[event.Test], strings.TrimPrefix(text, "    "))
 		}
 	}
-	if name == "" {
-		name = test // it panicked, or another goroutine did while it ran
-	}
-	return name, said[name]
+	return "", said[""]
 }
 
 func cut(line string) string {

@@ -19,23 +19,19 @@ import (
 const marker = ".lab"
 
 // Start writes the checkout's committed tree into dir, and makes the lab's edit there. A folder without git, such as an
-// unpacked archive, is copied as it is, hidden files left out. Start uses only an empty folder or one that it makes,
-// with its parents. It refuses a file, a link and a full folder, and after any error it removes what it has written
-// into dir.
+// unpacked archive, is copied as it is, hidden files left out. Start makes dir with its parents, or finds it empty; it
+// writes over nothing. After an error dir is empty again, or as it was if Start could not use it.
 func Start(root, dir string, l Lab) (err error) {
 	if root, err = filepath.Abs(root); err != nil {
 		return err
 	}
-	if dir, err = filepath.Abs(dir); err != nil { // cleaned, too: no/../full is full, even if there is no folder no
-		return err
-	}
-	made, err := claim(dir)
-	if err != nil {
+	dir = filepath.Clean(dir) // no/../full is full, even if there is no folder no
+	if err := claim(dir); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, release(dir, made))
+			err = errors.Join(err, empty(dir))
 		}
 	}()
 	if err := Copy(root, dir); err != nil {
@@ -58,34 +54,20 @@ func In(dir string) (l Lab, root string, ok bool) {
 	return l, root, err == nil
 }
 
-// claim makes the folder dir, or finds it empty; made says which. The error says what is in the way.
-func claim(dir string) (made bool, err error) {
-	info, err := os.Lstat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-			return false, err
-		}
-		return true, os.Mkdir(dir, 0o755) // an error if something has appeared there meanwhile
-	case err != nil:
-		return false, err
-	case info.Mode()&fs.ModeSymlink != 0:
-		return false, fmt.Errorf("%s is a link: name the folder itself, or another one", dir)
-	case !info.IsDir():
-		return false, fmt.Errorf("%s is a file: name a folder that is empty or does not exist", dir)
+// claim makes the folder dir, or finds it empty. The error says what is in the way.
+func claim(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
 	}
 	entries, err := os.ReadDir(dir)
 	if len(entries) > 0 {
-		return false, fmt.Errorf("%s is not empty: continue there, name another folder, or remove it", dir)
+		return fmt.Errorf("%s is not empty: continue there, name another folder, or remove it", dir)
 	}
-	return false, err
+	return err
 }
 
-// release removes what Start has written into dir, which was empty, and dir itself if Start has made it.
-func release(dir string, made bool) error {
-	if made {
-		return os.RemoveAll(dir)
-	}
+// empty removes all that is in dir.
+func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))

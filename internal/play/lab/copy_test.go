@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
@@ -32,12 +33,12 @@ func write(t *testing.T, name, text string) {
 // TestStartTouchesNothingThatItDidNotMake names places that hold something, and looks at every byte there afterwards.
 func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
 	for name, each := range map[string]struct{ dir, want string }{
-		"a file":                     {"thesis.txt", "is a file"},
+		"a file":                     {"thesis.txt", "not a directory"},
 		"below a file":               {"thesis.txt/lab", "thesis.txt"},
-		"a link to a file":           {"link", "is a link"},
-		"a link to nothing":          {"dangling", "is a link"},
-		"a link to an empty folder":  {"shortcut", "is a link"},
+		"a link to a file":           {"link", "not a directory"},
+		"a link to nothing":          {"dangling", "file exists"},
 		"a full folder":              {"full", "is not empty"},
+		"a link to a full folder":    {"shortcut", "is not empty"},
 		"a full folder, by a detour": {"no/../full", "is not empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +46,7 @@ func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
 			home := t.TempDir()
 			write(t, filepath.Join(home, "thesis.txt"), "years of work")
 			write(t, filepath.Join(home, "full", "chapters", "01-storage", "key.go"), "mine")
-			require.NoError(t, os.Mkdir(filepath.Join(home, "empty"), 0o755))
-			for link, to := range map[string]string{"link": "thesis.txt", "dangling": "gone", "shortcut": "empty"} {
+			for link, to := range map[string]string{"link": "thesis.txt", "dangling": "gone", "shortcut": "full"} {
 				require.NoError(t, os.Symlink(to, filepath.Join(home, link)))
 			}
 			before := contents(t, home)
@@ -108,18 +108,63 @@ func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
 	}
 }
 
-// TestAStartThatFailsRemovesWhatItMade: an empty folder was there before, and stays.
-func TestAStartThatFailsRemovesWhatItMade(t *testing.T) {
+// TestAStartThatFailsLeavesAnEmptyFolder fails when all but the edit is done.
+func TestAStartThatFailsLeavesAnEmptyFolder(t *testing.T) {
 	root, lab := tinyRoot(t)
 	lab.Symbol = "gone"
 	home := t.TempDir()
 	write(t, filepath.Join(home, "beside"), "mine")
 	require.NoError(t, os.Mkdir(filepath.Join(home, "empty"), 0o755))
 	before := contents(t, home)
-	for _, dir := range []string{"empty", "new"} {
-		if err := Start(root, filepath.Join(home, dir), lab); err == nil || !strings.Contains(err.Error(), "gone") {
-			t.Errorf("%s: got %v, want the edit without a place", dir, err)
-		}
-	}
+	err := Start(root, filepath.Join(home, "empty"), lab)
+	assert.True(t, err != nil && strings.Contains(err.Error(), "gone"), "got %v, want the edit without a place", err)
 	assert.Equal(t, contents(t, home), before, "before\n%s\nafter\n", before)
+}
+
+// tinyCopy is a working copy with one package, which has one test with the given body.
+func tinyCopy(t *testing.T, body string) (string, Lab) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module tiny\n\ngo 1.26.0\n")
+	write(t, filepath.Join(dir, "chapters", "01-storage", "x_test.go"),
+		"package storage\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) {\n"+body+"\n}\n")
+	return dir, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage", Promise: "X holds.", Tests: []string{"TestX"}}
+}
+
+// TestACheckSaysWhatItFound: a check that has not finished is neither a failure nor a success.
+func TestACheckSaysWhatItFound(t *testing.T) {
+	for name, each := range map[string]struct {
+		body   string
+		solved bool
+		want   []string
+	}{
+		"the promise holds": {"", true, []string{"passed: go test ./chapters/01-storage -run 'TestX'"}},
+		"it does not": {`t.Error("got 1, want 2")`, false, []string{"Not yet. The promise that does not " +
+			"hold: X holds.", "TestX says:", "got 1, want 2"}},
+		"it panics": {`panic("send on closed channel")`, false, []string{"Not yet.",
+			"send on closed channel"}},
+		"it panics elsewhere": {`go func() { panic("send on closed channel") }(); select {}`, false,
+			[]string{"Not yet.", "send on closed channel"}},
+		"only a part of it": {`t.Run("b", func(t *testing.T) { t.Error("no b") })`, false, []string{"TestX/b says:",
+			"no b"}},
+		"it does not compile": {`undefined()`, false, []string{"It does not compile yet.", "undefined: undefined"}},
+		"it has not finished": {`<-make(chan int)`, false,
+			[]string{"The check has not finished: TestX still runs after 1s.", "run it again"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, lab := tinyCopy(t, each.body)
+			var progress strings.Builder
+			verdict, err := checking{limit: time.Second, progress: &progress}.check(t.Context(), dir, lab)
+			says := strings.Join(verdict.Says, "\n")
+			assert.True(t, err == nil && verdict.Solved == each.solved,
+				"solved %v, %v; want %v", verdict.Solved, err, each.solved)
+			for _, want := range each.want {
+				assert.True(t, strings.Contains(says, want), "it does not say %q:\n%s", want, says)
+			}
+			assert.True(t, !strings.Contains(says, "goroutine ") && len(verdict.Says) <= maxLines+5,
+				"want a few lines and no stacks:\n%s", says)
+			got := progress.String()
+			assert.Equal(t, got, "building the tests of chapters/01-storage …\n", "it says %q while it works", got)
+		})
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"go/ast"
 	"go/format"
 	"go/parser"
 	"go/token"
@@ -13,10 +12,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
+	"golang.org/x/tools/go/ast/astutil"
 
 	"listwatch/internal/text/source"
 )
@@ -45,7 +44,7 @@ func (l Lab) Break(root fs.FS) (name string, before, after []byte, err error) {
 		return "", nil, nil, fmt.Errorf("%s in %s: %w", l.Symbol, l.dir(), err)
 	}
 	before = decl.File.Src
-	after, err = tidy(slices.Concat(before[:from], []byte(l.New), before[to:]), decl.File.Imports())
+	after, err = tidy(slices.Concat(before[:from], []byte(l.New), before[to:]))
 	return path.Join(l.dir(), decl.File.Path), before, after, err
 }
 
@@ -65,30 +64,25 @@ func (l Lab) place(decl *source.Decl) (from, to int, err error) {
 	return from, from + len(l.Old), nil
 }
 
-// tidy removes the imports that the file does not use, of those given by name, and formats it.
-func tidy(src []byte, imports map[string]string) ([]byte, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
+// tidy removes the imports that the file does not use, and formats it.
+func tidy(src []byte) ([]byte, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", src, parser.ParseComments)
 	if err != nil {
 		return nil, err
 	}
-	used := map[string]bool{"_": true, ".": true}
-	ast.Inspect(file, func(node ast.Node) bool {
-		if selector, ok := node.(*ast.SelectorExpr); ok {
-			if name, ok := selector.X.(*ast.Ident); ok {
-				used[name.Name] = true
-			}
+	for _, spec := range slices.Clone(file.Imports) {
+		name, importPath := "", strings.Trim(spec.Path.Value, `"`)
+		if spec.Name != nil {
+			name = spec.Name.Name
 		}
-		return true
-	})
-	lines := strings.SplitAfter(string(src), "\n")
-	for name, importPath := range imports {
-		if !used[name] {
-			lines = slices.DeleteFunc(lines, func(line string) bool {
-				return strings.HasSuffix(strings.TrimSpace(line), strconv.Quote(importPath))
-			})
+		if !astutil.UsesImport(file, importPath) {
+			astutil.DeleteNamedImport(fset, file, name, importPath)
 		}
 	}
-	return format.Source([]byte(strings.Join(lines, "")))
+	var tidied bytes.Buffer
+	err = format.Node(&tidied, fset, file)
+	return tidied.Bytes(), err
 }
 
 // Solution returns what turns the broken sources of a lab into those at root, as a diff that git applies; for a Predict

@@ -23,6 +23,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
+	"listwatch/internal/text/source"
 )
 
 const root = "../../.."
@@ -47,9 +48,8 @@ func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 			if !strings.HasPrefix(says, "Not yet.") || each.Fails == "" || !strings.Contains(says, each.Fails) {
 				t.Errorf("it does not fail for its reason, %q", each.Fails)
 			}
-			if each.Record != "" && !strings.Contains(says, "The record that shows it: ") {
-				t.Errorf("it does not show its record, %q", each.Record)
-			}
+			assert.False(t, each.Record != "" && !strings.Contains(says, "The record that shows it: "),
+				"it does not show its record, %q", each.Record)
 			assert.True(t, len(verdict.Says) <= maxLines+5 && !regexp.MustCompile(`goroutine \d`).MatchString(says),
 				"it says %d lines, want a few and no stacks", len(verdict.Says))
 		})
@@ -181,9 +181,8 @@ func TestALabThatIsMalformedIsNamed(t *testing.T) {
 		"title: X\n-- old: Key --\n--new--\n": "",
 	} {
 		_, err := Load(fstest.MapFS{"01-storage/labs/x.txtar": {Data: []byte(text)}})
-		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q", text, err, want)
-		}
+		assert.False(t, (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want),
+			"%q: got %v, want %q", text, err, want)
 	}
 }
 
@@ -245,4 +244,44 @@ func TestALabsFileHasItsEditLast(t *testing.T) {
 			t.Errorf("%s: a working copy has %+v, %v", each.ID, short, err)
 		}
 	}
+}
+
+// TestASolutionShowsWhatChangesAndLittleElse counts the lines of every diff: what the edit replaces, what it puts
+// there, and the imports that it no longer needs.
+func TestASolutionShowsWhatChangesAndLittleElse(t *testing.T) {
+	const imports = 6
+	for _, each := range All() {
+		if each.Kind == Predict {
+			continue
+		}
+		t.Run(each.ID, func(t *testing.T) {
+			diff, err := Solution(root, each.ID)
+			require.NoError(t, err)
+			changed := 0
+			for line := range strings.Lines(diff) {
+				if (line[0] == '+' || line[0] == '-') && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line,
+					"--- ") {
+					changed++
+				}
+			}
+			most := imports + strings.Count(each.Old+each.New, "\n")
+			if each.Old == "" {
+				most += linesOf(t, each)
+			}
+			assert.True(t, changed != 0 && changed <= most,
+				"%d lines change, want at most %d:\n%s", changed, most, diff)
+			assert.False(t, strings.Contains(each.New, "\t_ = "),
+				"the broken source points at the bug: a value is computed and not used")
+		})
+	}
+}
+
+// linesOf returns how many lines the declaration has that a lab changes.
+func linesOf(t *testing.T, l Lab) int {
+	t.Helper()
+	tree, err := source.Parse(os.DirFS(filepath.Join(root, "chapters", l.Chapter)))
+	require.NoError(t, err)
+	decl, err := tree.In(".").Find(l.Symbol, "")
+	require.NoError(t, err)
+	return strings.Count(decl.Src, "\n")
 }

@@ -17,42 +17,37 @@ const answerFile = "ANSWER.txt"
 // answer stays right when the recording is made again.
 var answers = map[string]func(log records) (answer string, proof probe.Record){
 	"predict-synced": func(log records) (string, probe.Record) {
-		_, first := log.find(0, func(r probe.Record) bool {
-			return r.Point == probe.ReflectorReceived && r.Subject == "informer"
-		})
+		first := log.from(probe.ReflectorReceived, func(r probe.Record) bool { return r.Subject == "informer" })[0]
 		return first.Type, first
 	},
 	"predict-first-told": func(log records) (string, probe.Record) {
-		_, first := log.find(0, func(r probe.Record) bool {
-			return r.Point == probe.ReflectorReceived && r.Subject == "kubelet-node-1" && r.Key == "default/a"
-		})
+		first := log.from(probe.ReflectorReceived, func(r probe.Record) bool {
+			return r.Subject == "kubelet-node-1" && r.Key == "default/a"
+		})[0]
 		return fmt.Sprintf("%s %d", first.Type, first.RV), first
 	},
 	"predict-room": func(log records) (string, probe.Record) {
-		end, full := log.find(0, func(r probe.Record) bool { return r.Point == probe.InputBlocked })
-		sent := log[:end].count(func(r probe.Record) bool {
-			return r.Point == probe.InputSent && r.Subject == full.Subject
+		full := log.from(probe.InputBlocked, every)
+		sent := log[:len(log)-len(full)].count(probe.InputSent, func(r probe.Record) bool {
+			return r.Subject == full[0].Subject
 		})
-		return fmt.Sprint(sent), full
+		return sent, full[0]
 	},
 	"predict-wait": func(log records) (string, probe.Record) {
-		from, began := log.find(0, func(r probe.Record) bool { return r.Point == probe.DispatchBlocked })
-		_, ended := log.find(from, func(r probe.Record) bool { return r.Point == probe.WatcherForced })
-		return fmt.Sprint((ended.Time - began.Time).Milliseconds()), ended
+		wait := log.from(probe.DispatchBlocked, every)
+		ended := wait.from(probe.WatcherForced, every)[0]
+		return fmt.Sprint((ended.Time - wait[0].Time).Milliseconds()), ended
 	},
 	"predict-deletion": func(log records) (string, probe.Record) {
-		from, asked := log.find(0, func(r probe.Record) bool {
-			return r.Point == probe.RequestReceived && strings.HasPrefix(r.Text, "DELETE ")
-		})
-		commits := log[from:].count(func(r probe.Record) bool {
-			return r.Point == probe.TxnCommitted && probe.ObjectKey(r.Key) == "default/a"
-		})
-		return fmt.Sprint(commits), asked
+		deletes := func(r probe.Record) bool { return strings.HasPrefix(r.Text, "DELETE ") }
+		asked := log.from(probe.RequestReceived, deletes)
+		ofA := func(r probe.Record) bool { return probe.ObjectKey(r.Key) == "default/a" }
+		return asked.count(probe.TxnCommitted, ofA), asked[0]
 	},
 	"predict-status": func(log records) (string, probe.Record) {
-		_, answered := log.find(0, func(r probe.Record) bool {
-			return r.Point == probe.RequestAnswered && strings.HasSuffix(r.Text, "resourceVersion=2")
-		})
+		answered := log.from(probe.RequestAnswered, func(r probe.Record) bool {
+			return strings.HasSuffix(r.Text, "resourceVersion=2")
+		})[0]
 		return fmt.Sprint(answered.Args[0]), answered
 	},
 }
@@ -60,23 +55,27 @@ var answers = map[string]func(log records) (answer string, proof probe.Record){
 // records are those of one recording.
 type records []probe.Record
 
-// find returns the first record from the given position on that is the one, and its position: len(r) if there is none.
-func (r records) find(from int, is func(probe.Record) bool) (int, probe.Record) {
-	for i := from; i < len(r); i++ {
-		if is(r[i]) {
-			return i, r[i]
+func every(probe.Record) bool { return true }
+
+// from returns the records from the first of a point on that is the one; a zero record if there is none.
+func (r records) from(point probe.Point, is func(probe.Record) bool) records {
+	for i, each := range r {
+		if each.Point == point && is(each) {
+			return r[i:]
 		}
 	}
-	return len(r), probe.Record{}
+	return records{{}}
 }
 
-func (r records) count(is func(probe.Record) bool) (n int) {
+// count returns how many records of a point there are.
+func (r records) count(point probe.Point, is func(probe.Record) bool) string {
+	n := 0
 	for _, each := range r {
-		if is(each) {
+		if each.Point == point && is(each) {
 			n++
 		}
 	}
-	return n
+	return fmt.Sprint(n)
 }
 
 // replay is the command that shows the lab's recording.

@@ -76,9 +76,9 @@ func (c *Connections) on(userAgent string, do func(l *line)) {
 	}
 }
 
-// drop breaks the open streams of a client.
+// drop breaks the streams of a client, also those that are being opened.
 func (c *Connections) drop(userAgent string) {
-	c.on(userAgent, func(l *line) { l.breakLocked(false) })
+	c.on(userAgent, (*line).breakLocked)
 }
 
 // cut cuts the connection of a client, or mends it. Cut, the client loses its streams, also those that are being
@@ -86,7 +86,7 @@ func (c *Connections) drop(userAgent string) {
 func (c *Connections) cut(userAgent string, on bool) {
 	c.on(userAgent, func(l *line) {
 		if l.cut = on; on {
-			l.breakLocked(true)
+			l.breakLocked()
 		}
 	})
 }
@@ -96,11 +96,9 @@ func (c *Connections) stall(userAgent string, on bool) {
 	c.on(userAgent, func(l *line) { l.stallLocked(on) })
 }
 
-func (l *line) breakLocked(opening bool) {
+func (l *line) breakLocked() {
 	for s := range l.streams {
-		if opening || s.under != nil {
-			s.cancel(errCut)
-		}
+		s.cancel(errCut)
 	}
 }
 
@@ -112,16 +110,6 @@ func (l *line) stallLocked(on bool) {
 		close(l.flows)
 	}
 	l.stalled = on
-}
-
-// mend makes every connection work again.
-func (c *Connections) mend() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, l := range c.lines {
-		l.cut = false
-		l.stallLocked(false)
-	}
 }
 
 // forget is called when a client sends no more requests.

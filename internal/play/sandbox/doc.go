@@ -13,7 +13,7 @@
 //
 // # Who owns a command
 //
-// A command is a value with a Do. One goroutine, [Sandbox.Run], takes commands from a queue, one after the other, and
+// A command is a function. One goroutine, [Sandbox.Run], takes commands from a queue, one after the other, and
 // starts each on a goroutine of its own. A command has the machine to itself until it says that others may begin; up to
 // there it waits for nothing. What takes time (a restart of etcd, deletions, opening a watch) comes after that. So no
 // lock is needed between commands, and a debugger that steps into one stays in it.
@@ -27,6 +27,6 @@
 //
 // # Locks
 //
-// Those of [Connections], the handlers (before the one of each handler), the watchers and the traffic. All are
-// innermost: they guard what other goroutines read.
+// Those of [Connections], the handlers, the watchers and the [Sandbox]. All are innermost: they guard what other
+// goroutines read.
 package sandbox

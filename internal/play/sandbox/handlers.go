@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +32,7 @@ type handlers struct {
 	pods  informer.TypedInformer[*corev1.Pod]
 	clock clock.WithTicker
 
-	mu   sync.Mutex // guards list; taken before a handler's
+	mu   sync.Mutex // guards list; innermost
 	list []*handler // in the order in which they were added
 }
 
@@ -45,9 +46,13 @@ type handler struct {
 
 	added processor.Registration // set before registered is closed; nil: the informer has refused it
 
-	mu      sync.Mutex // guards the fields below; innermost
-	delay   time.Duration
-	changed chan struct{} // closed when delay is another; a new one with each delay; nothing is sent
+	pace atomic.Pointer[pace] // replaced by setDelay
+}
+
+// pace is how slow a handler is, until changed.
+type pace struct {
+	delay   time.Duration // of each call
+	changed chan struct{} // closed when there is another pace; nothing is sent
 }
 
 // check returns why there can be no handler of that name, nil if there can: 400, 409 or 429.
@@ -65,7 +70,8 @@ func (h *handlers) check(name string) error {
 
 // reserve puts a new handler into the list.
 func (h *handlers) reserve(name string) *handler {
-	added := &handler{in: h, name: name, registered: make(chan struct{}), changed: make(chan struct{})}
+	added := &handler{in: h, name: name, registered: make(chan struct{})}
+	added.pace.Store(&pace{changed: make(chan struct{})})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.list = append(h.list, added)
@@ -111,7 +117,7 @@ type HandlerInfo struct {
 func (h *handlers) info() []HandlerInfo {
 	infos := []HandlerInfo{}
 	for _, each := range h.all() {
-		infos = append(infos, HandlerInfo{Name: each.name, Delay: each.delayNow()})
+		infos = append(infos, HandlerInfo{Name: each.name, Delay: each.pace.Load().delay})
 	}
 	return infos
 }
@@ -153,35 +159,20 @@ func (h *handler) OnDelete(processor.DeletedObject[*corev1.Pod]) { h.called() }
 // called returns after the delay, or after a new one that is set meanwhile.
 func (h *handler) called() {
 	for {
-		delay, changed := h.wait()
-		if delay <= 0 {
+		now := h.pace.Load()
+		if now.delay <= 0 {
 			return
 		}
-		timer := h.in.clock.NewTimer(delay)
+		timer := h.in.clock.NewTimer(now.delay)
 		select {
 		case <-timer.C():
 			return
-		case <-changed:
+		case <-now.changed:
 			timer.Stop()
 		}
 	}
 }
 
-func (h *handler) wait() (delay time.Duration, changed <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.delay, h.changed
-}
-
 func (h *handler) setDelay(delay time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.delay = delay
-	close(h.changed)
-	h.changed = make(chan struct{})
-}
-
-func (h *handler) delayNow() time.Duration {
-	delay, _ := h.wait()
-	return delay
+	close(h.pace.Swap(&pace{delay, make(chan struct{})}).changed)
 }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,7 +48,8 @@ func (k Knob) String() string {
 type row struct {
 	name, help string
 	kind       string                         // of commands, of which one runs at a time; "": any number
-	whyNot     func(c *Config) string         // why it cannot be turned here; "": it can
+	can        func(c *Config) bool           // reports whether it can be turned here
+	whyNot     string                         // if it cannot
 	check      func(s *Sandbox, k Knob) error // refuses a target or a value
 	turn       turn
 	undo       func(s *Sandbox, k Knob) Knob // returns the knob that would put this one back as it stands
@@ -61,16 +63,6 @@ func now(set func(s *Sandbox, k Knob)) turn {
 	return func(_ context.Context, s *Sandbox, k Knob, _ func()) error {
 		set(s, k)
 		return nil
-	}
-}
-
-// unless says why a knob cannot be turned, unless it can.
-func unless(can func(c *Config) bool, why string) func(c *Config) string {
-	return func(c *Config) string {
-		if can(c) {
-			return ""
-		}
-		return why
 	}
 }
 
@@ -105,7 +97,7 @@ func init() {
 			return checkHandler(s, k)
 		},
 		turn: now(func(s *Sandbox, k Knob) { s.handlers.find(k.Target).setDelay(k.duration()) }),
-		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.handlers.find(k.Target).delayNow()) },
+		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.handlers.find(k.Target).pace.Load().delay) },
 	}, {
 		name: "line.drop", help: "breaks the open watches of the client Target, like a lost connection",
 		check: func(s *Sandbox, k Knob) error {
@@ -155,16 +147,16 @@ func init() {
 		},
 	}, {
 		name: "etcd.restart", help: "stops etcd and starts it again on its data", kind: etcdKind,
-		whyNot: unless(func(c *Config) bool { return c.RestartEtcd != nil },
-			"this etcd was not started by this program, which cannot restart it"),
+		can:    func(c *Config) bool { return c.RestartEtcd != nil },
+		whyNot: "this etcd was not started by this program, which cannot restart it",
 		turn: func(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
 			begun()
 			return s.config.RestartEtcd(ctx)
 		},
 	}, {
 		name: "etcd.node", help: `Value "false": the node Target of etcd dies, until "true"`, kind: etcdKind,
-		whyNot: unless(func(c *Config) bool { return c.Cluster != nil },
-			"this etcd has no nodes that could be stopped; -etcd-nodes 3 has"),
+		can:    func(c *Config) bool { return c.Cluster != nil },
+		whyNot: "this etcd has no nodes that could be stopped; -etcd-nodes 3 has",
 		check: func(s *Sandbox, k Knob) error {
 			if !slices.Contains(s.config.Cluster.Names(), k.Target) {
 				return notFound("nodes", k.Target)
@@ -178,9 +170,9 @@ func init() {
 		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.config.Cluster.Running(k.Target)) },
 	}, {
 		name: "switch", help: "restarts both halves, on the same etcd, with the flag Target at Value", kind: "switch",
-		whyNot: unless(func(c *Config) bool { return c.Modes != nil }, "nothing here can be switched"),
-		check:  func(s *Sandbox, k Knob) error { _, err := s.config.Modes.Switch(k.Target, k.Value); return err },
-		turn:   switchMode,
+		can: func(c *Config) bool { return c.Modes != nil }, whyNot: "nothing here can be switched",
+		check: func(s *Sandbox, k Knob) error { _, err := s.config.Modes.Switch(k.Target, k.Value); return err },
+		turn:  switchMode,
 	}}
 }
 
@@ -196,43 +188,76 @@ func rowOf(name string) *row {
 // Turn turns one knob. The log has the turn before its effects. An error is an apierrors.APIStatus; a status of 400,
 // 404 or 409 says that nothing was done.
 func (s *Sandbox) Turn(ctx context.Context, knob Knob) (Receipt, error) {
-	return s.do(ctx, orderOf(turning{s, knob, nil}))
+	return s.turnFor(ctx, nil, knob)
 }
 
-func orderOf(t turning) *order {
-	o := &order{command: t, name: t.knob.Name}
-	if found := rowOf(t.knob.Name); found != nil {
+// turnFor turns a knob, for a story if there is one, which turns it back.
+func (s *Sandbox) turnFor(ctx context.Context, story *Telling, knob Knob) (Receipt, error) {
+	o := &order{name: knob.Name, do: func(ctx context.Context, begun func()) error {
+		return s.turn(ctx, story, knob, begun)
+	}}
+	if found := rowOf(knob.Name); found != nil {
 		o.kind = found.kind
 	}
-	return o
+	return s.do(ctx, o)
 }
 
-// turning is the command that turns a knob.
-type turning struct {
-	*Sandbox
-	knob  Knob
-	story *Telling // that turns it, and turns it back; nil: none
-}
-
-// Do implements command.
-func (t turning) Do(ctx context.Context, begun func()) error {
-	found, err := t.check(t.knob)
-	if err == nil && t.story != nil {
-		err = t.story.remember(found, t.knob)
+// turn is the command that turns a knob. It remembers how the knob was before it was turned for the first time.
+func (s *Sandbox) turn(ctx context.Context, story *Telling, knob Knob, begun func()) error {
+	found, err := s.check(knob)
+	if err == nil && story.cancelled() {
+		err = errCancelled
 	}
 	if err != nil {
 		return err
 	}
-	t.turned(t.knob.String())
-	return found.turn(ctx, t.Sandbox, t.knob, begun)
+	if found.undo != nil {
+		back := found.undo(s, knob)
+		s.remember(&s.before, back)
+		if story != nil {
+			s.remember(&story.before, back)
+		}
+	}
+	s.turned(knob.String())
+	return found.turn(ctx, s, knob, begun)
+}
+
+// remember adds what puts a knob back, if it is the knob's first turn, and forgets knobs whose target is gone.
+func (s *Sandbox) remember(before *[]Knob, back Knob) {
+	*before = slices.DeleteFunc(*before, func(k Knob) bool { _, err := s.check(k); return err != nil })
+	if !slices.ContainsFunc(*before, func(k Knob) bool { return k.Name == back.Name && k.Target == back.Target }) {
+		*before = append(*before, back)
+	}
+}
+
+// putBack turns knobs back that are not as they were, the newest first. It waits for nothing; what it returns waits for
+// the ends, and joins their errors.
+func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error) {
+	ends, n := make(chan error, len(before)), 0 // sent by each command; room for all
+	for _, knob := range slices.Backward(before) {
+		found, err := s.check(knob)
+		if err != nil || found.undo != nil && found.undo(s, knob) == knob {
+			continue // what it was turned on is gone, or it is as before
+		}
+		s.turned(knob.String())
+		n++
+		s.start(ctx, func(ctx context.Context, begun func()) error { return found.turn(ctx, s, knob, begun) },
+			func(err error) { ends <- err })
+	}
+	return func() (err error) {
+		for range n {
+			err = errors.Join(err, <-ends)
+		}
+		return err
+	}
 }
 
 // whyNotHere returns why a knob cannot be turned here; "" if it can, or if there is no such knob.
 func (r *row) whyNotHere(c *Config) string {
-	if r == nil || r.whyNot == nil {
+	if r == nil || r.can == nil || r.can(c) {
 		return ""
 	}
-	return r.whyNot(c)
+	return r.whyNot
 }
 
 // check returns the row of a knob, or why the knob cannot be turned.
@@ -413,7 +438,9 @@ func (s *Sandbox) underWay() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.alone {
-		names = append(names, o.name)
+		if o != nil {
+			names = append(names, o.name)
+		}
 	}
 	slices.Sort(names)
 	return names

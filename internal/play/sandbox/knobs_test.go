@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,7 +100,7 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 	}
 	for _, each := range knobs {
 		// the others are tested where they can be turned, in cmd/viz
-		if _, ok := tests[each.name]; !ok && each.whyNot == nil {
+		if _, ok := tests[each.name]; !ok && each.can == nil {
 			t.Errorf("%s is not tested", each.name)
 		}
 	}
@@ -178,24 +177,38 @@ func TestResetRestoresEverything(t *testing.T) {
 	})
 }
 
-func TestAKnobThatCannotBeTurnedChangesNothing(t *testing.T) {
+func TestWhatIsRefusedChangesNothing(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
-		seq := w.log.Last()
+		seq, before, long := w.log.Last(), w.knobs(), strings.Repeat("x", 300)
 		for _, knob := range []Knob{
 			{}, {"no.such", "", ""}, {"handler.delay", "nobody", "1s"}, {"handler.delay", observer, "soon"},
-			{"handler.delay", observer, "2h"},
-			{"handler.add", "", ""}, {"handler.add", observer, ""}, {"handler.remove", "nobody", ""}, {"line.cut", "",
-				"true"},
-			{"line.cut", "nobody", "true"}, {"line.stall", "nobody", "true"}, {"line.drop", "nobody", ""},
-			{"ring.capacity", "cars", "10"}, {"switch", "fifo", "delta"},
-			{"line.stall", "x", "perhaps"}, {"ring.capacity", "pods", "-1"}, {"ring.capacity", "pods", "many"},
-			{"traffic.rate", "", "10001"}, {"traffic.rate", "", ""}, {"etcd.restart", "", ""},
+			{"handler.delay", observer, "2h"}, {"handler.delay", observer, long},
+			{"handler.add", "", ""}, {"handler.add", observer, ""}, {"handler.remove", "nobody", ""},
+			{"line.cut", "", "true"}, {"line.cut", "nobody", "true"}, {"line.cut", long, "true"},
+			{"line.stall", "nobody", "true"}, {"line.stall", "x", "perhaps"}, {"line.drop", "nobody", ""},
+			{"ring.capacity", "cars", "10"}, {"ring.capacity", "pods", "-1"}, {"ring.capacity", "pods", "many"},
+			{"traffic.rate", "", "10001"}, {"traffic.rate", "", ""}, {"etcd.restart", "", ""}, {long, "", ""},
+			{"switch", "fifo", "delta"},
 		} {
 			var status apierrors.APIStatus
-			if _, err := w.Turn(t.Context(), knob); !errors.As(err, &status) || status.Status().Code >= 500 {
-				t.Errorf("%v: got %v, want a refusal", knob, err)
-			}
+			_, err := w.Turn(t.Context(), knob)
+			assert.True(t, errors.As(err, &status) && status.Status().Code < 500 && len(err.Error()) <= 200,
+				"%.20v: got %v, want a short refusal", knob, err)
 		}
+		for _, options := range []WatcherOptions{
+			{Resource: "cars"}, {Resource: ""}, {Resource: "a/b"}, {Resource: long}, {Namespace: ".."},
+			{Namespace: "a/b"}, {Namespace: "%"}, {Namespace: long}, {ResourceVersion: "new"},
+			{FieldSelector: "spec.colour=blue"},
+		} {
+			is := apierrors.IsNotFound
+			if options.Namespace+options.ResourceVersion+options.FieldSelector != "" {
+				options.Resource, is = "pods", apierrors.IsBadRequest
+			}
+			_, _, err := w.AddWatcher(t.Context(), options)
+			assert.Fails(t, err, is, "watch %.20v", options)
+		}
+		after := w.knobs()
+		assert.True(t, after == before && len(w.Watchers()) == 0, "kept:\n%s\nbefore\n%s", after, before)
 		turned := w.since(t, seq, is(probe.KnobTurned, ""))
 		assert.True(t, len(turned) == 0, "got %v, want nothing in the log", turned)
 	})
@@ -216,7 +229,7 @@ func TestTrafficKeepsItsRate(t *testing.T) {
 	})
 }
 
-func TestASlowHandlerDoesNotHoldUpTheEnd(t *testing.T) {
+func TestNothingHoldsUpTheEndAndNothingIsTakenAfterIt(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		w.turn(t, "handler.delay", observer, "1m")
 		w.createAll(t, letters(50))
@@ -224,7 +237,11 @@ func TestASlowHandlerDoesNotHoldUpTheEnd(t *testing.T) {
 		w.stop()
 		took := time.Since(began)
 		assert.True(t, took <= time.Second, "the end took %v", took)
-		_, err := w.Turn(context.Background(), Knob{"handler.add", "late", ""})
-		assert.True(t, err != nil, "a handler was added to an informer that has ended")
+		_, turning := w.Turn(t.Context(), Knob{"handler.add", "late", ""})
+		_, resetting := w.Reset(t.Context())
+		telling := w.Tell(t.Context(), "late", func(*Telling) error { return nil })
+		for what, err := range map[string]error{"a knob": turning, "a reset": resetting, "a story": telling} {
+			assert.Fails(t, err, apierrors.IsServiceUnavailable, what)
+		}
 	})
 }

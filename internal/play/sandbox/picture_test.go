@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	cacher "listwatch/chapters/06-cacher"
@@ -19,26 +18,6 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/rules"
 )
-
-func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
-		watching := func() []string {
-			synctest.Wait()
-			var texts []string
-			for _, each := range w.pipeline.Server.Snapshot().Cachers[3].Watchers {
-				texts = append(texts, each.Text)
-			}
-			return texts
-		}
-		before := watching()
-		id := w.addWatcher(t, WatcherOptions{Resource: "pods", LabelSelector: "app=a"})
-		want := append(slices.Clone(before), "/registry/pods/ labels app=a")
-		assert.EqualSlices(t, watching(), want, "after Add")
-		require.NoError(t, w.RemoveWatcher(t.Context(), id))
-		assert.EqualSlices(t, watching(), before, "after Remove")
-		assert.Fails(t, w.RemoveWatcher(t.Context(), id), apierrors.IsNotFound, "removing it again")
-	})
-}
 
 // TestThePictureNeverLies runs the demo and three watchers. Whenever nothing happens, the fold of the log is what the
 // stations say of themselves; no rule is broken on the way; and the demo moves and stays small.

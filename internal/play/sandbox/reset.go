@@ -24,51 +24,26 @@ const (
 // the observer, no pod, the modes of the command line. What has happened stays in the log, and etcd's revisions go on
 // counting: watchers see it happen like everything else.
 func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
-	return s.do(ctx, &order{command: resetting{s}, name: "the reset", kind: resetKind})
+	return s.do(ctx, &order{do: s.reset, name: "the reset", kind: resetKind})
 }
 
-// resetting is the command that resets.
-type resetting struct{ *Sandbox }
-
-// Do implements command.
-func (r resetting) Do(ctx context.Context, begun func()) error {
-	r.turned("everything, to where it was")
-	undone := r.endStory(ctx)
-	r.traffic.setRate(0)
-	r.watchers.removeAll()
-	r.connections.mend()
-	var taken []*handler
-	for _, each := range r.handlers.all() {
-		each.setDelay(0)
-		if each.name != observer {
-			r.handlers.take(each)
-			taken = append(taken, each)
+// reset is the command that resets.
+func (s *Sandbox) reset(ctx context.Context, begun func()) error {
+	s.turned("everything, to where it was")
+	undone := s.endStory(ctx)
+	s.watchers.removeAll()
+	if s.config.Cluster != nil {
+		for _, node := range s.config.Cluster.Names() { // one may have died in an earlier session
+			s.remember(&s.before, Knob{"etcd.node", node, "true"})
 		}
 	}
-	for _, each := range r.config.Pipeline.Server.Cachers() {
-		r.fixRing(each, r.config.RingCapacity)
-	}
+	isBack := s.putBack(ctx, s.before)
+	s.before = nil
 	begun()
 	<-undone
-	errs := []error{r.startNodes(ctx)}
-	for _, each := range taken {
-		errs = append(errs, each.unregister())
-	}
-	errs = append(errs, r.deletePods(ctx, func(*corev1.Pod) bool { return true }))
-	r.shrinkRings()
-	return errors.Join(append(errs, r.restoreModes())...)
-}
-
-// startNodes starts every node of etcd that was stopped.
-func (s *Sandbox) startNodes(ctx context.Context) error {
-	if s.config.Cluster == nil {
-		return nil
-	}
-	var errs []error
-	for _, name := range s.config.Cluster.Names() {
-		errs = append(errs, s.config.Cluster.Run(ctx, name, true))
-	}
-	return errors.Join(errs...)
+	err := errors.Join(isBack(), s.deletePods(ctx, func(*corev1.Pod) bool { return true }))
+	s.shrinkRings()
+	return errors.Join(err, s.restoreModes())
 }
 
 // shrinkRings gives every ring its first size, and lets it grow and shrink again: by itself, a ring that has grown does

@@ -17,10 +17,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-const (
-	maxCommands = 16                     // in the queue; further requests wait until there is room
-	heldPeriod  = 250 * time.Millisecond // how long a request waits for effects that a held world stops
-)
+const heldPeriod = 250 * time.Millisecond // how long a request waits for effects that a held world stops
 
 // Config says what the sandbox acts on. Pipeline, Connections and Clock are required.
 type Config struct {
@@ -69,18 +66,20 @@ type Sandbox struct {
 	traffic     *traffic
 	demo        *demo // nil: none
 
-	commands chan *order // sent by do, received by Run, never closed; room for maxCommands
+	// sent by do, received by Run, never closed; unbuffered: what is received is answered
+	commands chan *order
 	// sent by each command's goroutine, received by Run, never closed; unbuffered: Run outlives them
 	finished chan *order
 	ended    chan struct{} // closed by Run when it takes no more
+	last     atomic.Uint64 // id of the newest command
 
 	// Owned by Run.
 	jobs    routine.Group // commands, and the watchers
 	running int           // commands that are not over
 	ending  bool          // the session ends: only what was begun goes on
-	last    uint64        // id of the newest command
 
-	// Owned by the command that has the machine to itself: see order.
+	// Owned by the command that has the machine to itself: see command.
+	before   []Knob   // what puts back each knob that was turned, in the order of the first turns
 	story    *Telling // that is told; nil: none
 	tours    int      // pages that give their tour
 	ringKept bool     // for a tour, the pods' ring is fixed at its size
@@ -90,29 +89,25 @@ type Sandbox struct {
 	fixed map[string]int    // by resource: the capacity at which its ring was fixed
 }
 
-// command is one thing to do to the machine: a value, which the owner takes from the queue.
-type command interface {
-	// Do does it, to its end or to its undo, on a goroutine of its own. It has the machine to itself until it calls
-	// begun: no other command begins. Up to there it waits for nothing. It need not call begun if nothing in it takes
-	// time.
-	Do(ctx context.Context, begun func()) error
-}
+// command does one thing to the machine, to its end or to its undo, on a goroutine of its own. It has the machine to
+// itself until it calls begun: no other command begins. Up to there it waits for nothing. It need not call begun if
+// nothing in it takes time.
+type command func(ctx context.Context, begun func()) error
 
-// order is a command with what the owner must know to take it.
+// order is a command with what the owner must know to take it. The asking request sets the fields of the first group,
+// and do those of the second.
 type order struct {
-	command
-	// Set by the asking request, never changed.
+	do   command
 	name string // as answers and records call it: "etcd.restart"
 	kind string // of which one runs at a time; "": any number
 	undo bool   // of something that was begun: it is taken, and done to its end, also while the session ends
 	long bool   // the request waits for its end, also in a held world
 
-	id    uint64        // set by Run before it starts the command
-	taken chan struct{} // closed by Run when the command has begun; nothing is sent
-	err   error         // set by the command's goroutine before it sends to finished
-	over  chan error    // sent once, by Run; room for it
-	// set by the request when it stops waiting, or by Run when the command is over: the first one wins
-	leaves atomic.Bool
+	id   uint64
+	over chan error    // sent once, by Run, while the request waits; unbuffered
+	left chan struct{} // closed by the request when it waits no longer
+
+	err error // set by the command's goroutine before it sends to finished
 }
 
 // Receipt says what has become of a command by the time of its answer.
@@ -130,7 +125,7 @@ func New(config Config) (*Sandbox, error) {
 		handlers:    &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},
 		traffic:     newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock),
 
-		commands: make(chan *order, maxCommands), finished: make(chan *order), ended: make(chan struct{}),
+		commands: make(chan *order), finished: make(chan *order), ended: make(chan struct{}),
 		alone: map[string]*order{}, fixed: map[string]int{},
 	}
 	if config.Demo {
@@ -176,35 +171,34 @@ func (s *Sandbox) own(ctx context.Context) {
 
 // take starts a command, or refuses it. It returns when the next one may begin.
 func (s *Sandbox) take(ctx context.Context, o *order) {
-	if s.ending && !o.undo {
-		o.over <- errEnding()
+	other := s.alone[o.kind]
+	switch {
+	case s.ending && !o.undo:
+		o.answer(errEnding())
 		return
-	}
-	if other := s.alone[o.kind]; o.kind != "" && other != nil {
-		o.over <- conflict(o.name, fmt.Errorf("%s is under way", other.name))
+	case other != nil:
+		o.answer(conflict(o.name, fmt.Errorf("%s is under way", other.name)))
 		return
-	}
-	if o.undo {
+	case o.undo:
 		ctx = context.WithoutCancel(ctx)
 	}
-	s.last++
-	o.id = s.last
-	s.setAlone(o.kind, o)
 	s.running++
-	s.start(ctx, o, func(err error) {
+	if o.kind != "" {
+		s.setAlone(o.kind, o)
+	}
+	s.start(ctx, o.do, func(err error) {
 		o.err = err
 		s.finished <- o
 	})
-	close(o.taken)
 }
 
 // start starts a command on a goroutine of its own, and returns when others may begin. When the command is over, that
 // goroutine calls over with what has come of it.
-func (s *Sandbox) start(ctx context.Context, c command, over func(error)) {
+func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
 	begun := make(chan struct{}) // closed when others may begin; nothing is sent
 	begin := sync.OnceFunc(func() { close(begun) })
 	s.jobs.Go(ctx, "sandbox.command", func(ctx context.Context) {
-		err := c.Do(ctx, begin)
+		err := do(ctx, begin)
 		begin()
 		over(err)
 	})
@@ -219,9 +213,8 @@ func (s *Sandbox) finish(o *order) {
 	if o.kind == storyKind {
 		s.story = nil
 	}
-	o.over <- o.err
-	if o.leaves.CompareAndSwap(false, true) {
-		return // the request waits
+	if o.answer(o.err) {
+		return
 	}
 	text := o.name + " is done"
 	if o.err != nil {
@@ -230,20 +223,28 @@ func (s *Sandbox) finish(o *order) {
 	s.config.Probe.Text(probe.CommandEnded, text, "", 0, int(o.id))
 }
 
+// answer tells the request how its command has ended, and reports whether the request still waited.
+func (o *order) answer(err error) bool {
+	select {
+	case o.over <- err:
+		return true
+	case <-o.left:
+		return false
+	}
+}
+
+// setAlone notes that a command of a kind runs, or with nil that none does.
 func (s *Sandbox) setAlone(kind string, o *order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if kind == "" || o == nil {
-		delete(s.alone, kind)
-		return
-	}
 	s.alone[kind] = o
 }
 
 // do has a command done. It returns when the command is over, or earlier if ctx is done, or if the world is held and
 // the effects wait with it. Errors: the command's own, 503 if the session ends, that of ctx.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
-	o.over, o.taken = make(chan error, 1), make(chan struct{})
+	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
+	defer close(o.left)
 	select {
 	case s.commands <- o:
 	case <-s.ended:
@@ -257,37 +258,13 @@ func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 		select {
 		case err := <-o.over:
 			return Receipt{ID: o.id}, refusal(o.name, err)
-		case <-s.ended:
-			return Receipt{}, o.atTheEnd()
 		case <-ctx.Done():
-			if o.leaves.CompareAndSwap(false, true) {
-				return Receipt{}, ctx.Err()
-			}
+			return Receipt{}, ctx.Err()
 		case <-look.C:
-			if s.stands(o) && o.leaves.CompareAndSwap(false, true) {
+			if !o.long && s.config.Gate != nil && s.config.Gate.Closed() {
 				return Receipt{ID: o.id, UnderWay: true}, nil
 			}
 		}
-	}
-}
-
-// stands reports whether a command has begun in a world that is held, and its request waits no longer.
-func (s *Sandbox) stands(o *order) bool {
-	select {
-	case <-o.taken:
-		return !o.long && s.config.Gate != nil && s.config.Gate.Closed()
-	default:
-		return false
-	}
-}
-
-// atTheEnd returns what became of a command when the owner has ended.
-func (o *order) atTheEnd() error {
-	select {
-	case err := <-o.over:
-		return refusal(o.name, err)
-	default:
-		return errEnding() // it was never taken
 	}
 }
 

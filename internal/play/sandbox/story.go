@@ -34,10 +34,9 @@ type Telling struct {
 	told    chan struct{} // closed when it is told and undone; nothing is sent
 
 	// Owned by the command that has the machine to itself.
-	before   []Knob         // what puts back each knob that it has turned, in the order of the first turns
-	watchers []string       // that it has opened
-	undone   bool           // knobs and watchers are put back, or about to be; it turns none any more
-	backs    []<-chan error // what to put the knobs back has come to
+	before   []Knob       // what puts back each knob that it has turned, in the order of the first turns
+	watchers []*watcher   // that it has opened
+	isBack   func() error // waits for the knobs that are put back; nil: none is, and the story may still turn some
 }
 
 // Tell runs a story. It is cancelled when ctx is done, by a reset, by a switch of modes and by the end of the session.
@@ -49,12 +48,12 @@ func (s *Sandbox) Tell(ctx context.Context, id string, tell func(*Telling) error
 	t.Ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, t.cancel)
 	defer stop()
-	_, err := s.do(ctx, &order{command: t, name: "the story " + id, kind: storyKind, long: true})
+	_, err := s.do(ctx, &order{do: t.do, name: "the story " + id, kind: storyKind, long: true})
 	return err
 }
 
-// Do implements command.
-func (t *Telling) Do(ctx context.Context, begun func()) error {
+// do is the command that tells the story.
+func (t *Telling) do(ctx context.Context, begun func()) error {
 	if err := t.Ctx.Err(); err != nil {
 		return err // the request went before its turn came
 	}
@@ -73,47 +72,31 @@ func (t *Telling) Do(ctx context.Context, begun func()) error {
 	stopWriting()
 	endWriting()
 	t.cancel()
-	undo := &order{command: undoing{t}, name: "the undo of the story " + t.id, undo: true, long: true}
+	undo := &order{do: t.undo, name: "the undo of the story " + t.id, undo: true, long: true}
 	_, undoErr := t.sandbox.do(context.WithoutCancel(ctx), undo)
 	return errors.Join(err, undoErr)
 }
 
-// undoing is the command that undoes what a story has changed.
-type undoing struct{ *Telling }
-
-// Do implements command.
-func (u undoing) Do(ctx context.Context, begun func()) error {
-	u.putBack(ctx)
+// undo is the command that undoes what the story has changed.
+func (t *Telling) undo(ctx context.Context, begun func()) error {
+	t.putBack(ctx)
 	begun()
-	var errs []error
-	for _, back := range u.backs {
-		errs = append(errs, <-back)
-	}
-	traffic := slices.Contains(u.before, Knob{Name: "traffic.rate", Value: "0"})
-	errs = append(errs, u.sandbox.deletePods(ctx, func(pod *corev1.Pod) bool {
-		return pod.Labels[StoryLabel] == u.id || traffic && isTraffic(pod)
+	err := t.isBack()
+	traffic := slices.Contains(t.before, Knob{Name: "traffic.rate", Value: "0"})
+	return errors.Join(err, t.sandbox.deletePods(ctx, func(pod *corev1.Pod) bool {
+		return pod.Labels[StoryLabel] == t.id || traffic && isTraffic(pod)
 	}))
-	return errors.Join(errs...)
 }
 
 // putBack closes the watchers of a story and turns its knobs back, once. It waits for nothing.
 func (t *Telling) putBack(ctx context.Context) {
-	if t.undone {
+	if t.isBack != nil {
 		return
 	}
-	t.undone = true
-	for _, id := range t.watchers {
-		_ = t.sandbox.watchers.remove(id) // another command may have removed it meanwhile
+	for _, each := range t.watchers {
+		_ = t.sandbox.watchers.remove(each.id) // another command may have removed it meanwhile
 	}
-	for _, knob := range slices.Backward(t.before) {
-		found, err := t.sandbox.check(knob)
-		if err != nil || found.undo != nil && found.undo(t.sandbox, knob) == knob {
-			continue // what it was turned on is gone, or it is as before
-		}
-		back := make(chan error, 1) // sent once, when the knob is turned; room for it
-		t.sandbox.start(ctx, turning{t.sandbox, knob, nil}, func(err error) { back <- err })
-		t.backs = append(t.backs, back)
-	}
+	t.isBack = t.sandbox.putBack(ctx, t.before)
 }
 
 // endStory cancels the story that is told, if there is one, and puts back at once what can be. The channel is closed
@@ -131,35 +114,17 @@ func (s *Sandbox) endStory(ctx context.Context) (undone <-chan struct{}) {
 
 // Turn turns one knob for the length of the story.
 func (t *Telling) Turn(knob Knob) error {
-	_, err := t.sandbox.do(t.Ctx, orderOf(turning{t.sandbox, knob, t}))
+	_, err := t.sandbox.turnFor(t.Ctx, t, knob)
 	return err
-}
-
-var errCancelled = errors.New("the story is cancelled")
-
-func (t *Telling) cancelled() bool { return t.undone || t.Ctx.Err() != nil }
-
-// remember notes how a knob is before it is turned for the first time.
-func (t *Telling) remember(found *row, knob Knob) error {
-	if t.cancelled() {
-		return errCancelled
-	}
-	if found.undo == nil {
-		return nil
-	}
-	back := found.undo(t.sandbox, knob)
-	same := func(k Knob) bool { return k.Name == back.Name && k.Target == back.Target }
-	if !slices.ContainsFunc(t.before, same) {
-		t.before = append(t.before, back)
-	}
-	return nil
 }
 
 // AddWatcher opens a watcher of the page for the length of the story, and returns what it calls itself.
 func (t *Telling) AddWatcher(options WatcherOptions) (agent string, err error) {
-	open := &opening{Sandbox: t.sandbox, options: options, story: t}
-	if _, err := t.sandbox.do(t.Ctx, &order{command: open, name: "a watcher"}); err != nil {
-		return "", err
-	}
-	return userAgent + "-" + open.id, nil
+	added, _, err := t.sandbox.addWatcher(t.Ctx, t, options)
+	return added.userAgent, err
 }
+
+var errCancelled = errors.New("the story is cancelled")
+
+// cancelled reports whether there is a story that may change nothing any more.
+func (t *Telling) cancelled() bool { return t != nil && (t.isBack != nil || t.Ctx.Err() != nil) }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -47,11 +47,10 @@ type traffic struct {
 
 	writing routine.Group // of writes; owned by Run
 
-	mu      sync.Mutex // guards the fields below; innermost
-	next    int        // pod to change
-	rate    int
-	written uint64
-	refused error // why the newest write that failed did
+	rate    atomic.Int64
+	changes atomic.Int64 // that were begun: which pod is next
+	written atomic.Uint64
+	refused atomic.Value // string: why the newest write that failed did; nil: none has
 }
 
 func newTraffic(pods storage.Interface, clk clock.WithTicker) *traffic {
@@ -62,9 +61,7 @@ func newTraffic(pods storage.Interface, clk clock.WithTicker) *traffic {
 
 // setRate says how many changes a second there shall be: 0 to [MaxTraffic], 0 for none.
 func (t *traffic) setRate(rate int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.rate = rate
+	t.rate.Store(int64(rate))
 	select {
 	case t.changed <- struct{}{}:
 	default: // Run has not looked since the last time
@@ -79,13 +76,8 @@ type TrafficInfo struct {
 }
 
 func (t *traffic) info() TrafficInfo {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	info := TrafficInfo{Rate: t.rate, Written: t.written}
-	if t.refused != nil {
-		info.Error = t.refused.Error()
-	}
-	return info
+	refused, _ := t.refused.Load().(string)
+	return TrafficInfo{Rate: int(t.rate.Load()), Written: t.written.Load(), Error: refused}
 }
 
 // Run writes until ctx is done.
@@ -107,7 +99,7 @@ func (t *traffic) flow(ctx context.Context) {
 	ticker := t.clock.NewTicker(trafficTick)
 	defer ticker.Stop()
 	owed, last := 0.0, t.clock.Now()
-	for rate := t.info().Rate; rate > 0; rate = t.info().Rate {
+	for rate := t.rate.Load(); rate > 0; rate = t.rate.Load() {
 		select {
 		case <-ctx.Done():
 			return
@@ -116,7 +108,7 @@ func (t *traffic) flow(ctx context.Context) {
 		now := t.clock.Now()
 		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
 		last = now
-		for ; owed >= 1 && t.info().Rate > 0; owed-- {
+		for ; owed >= 1 && t.rate.Load() > 0; owed-- {
 			if t.writes.Acquire(ctx, 1) != nil {
 				return
 			}
@@ -128,20 +120,14 @@ func (t *traffic) flow(ctx context.Context) {
 // write changes the next pod. What was due before the rate became 0 is not written.
 func (t *traffic) write(ctx context.Context) {
 	defer t.writes.Release(1)
-	t.mu.Lock()
-	n, due := t.next, t.rate > 0
-	t.next = (n + 1) % trafficPods
-	t.mu.Unlock()
-	if !due {
+	if t.rate.Load() == 0 {
 		return
 	}
-	err := t.change(ctx, n)
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	err := t.change(ctx, int(t.changes.Add(1)%trafficPods))
 	if err == nil {
-		t.written++
+		t.written.Add(1)
 	} else if ctx.Err() == nil {
-		t.refused = err
+		t.refused.Store(err.Error())
 	}
 }
 

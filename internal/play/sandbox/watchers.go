@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,21 +78,22 @@ type watchers struct {
 	connections *Connections
 	clock       clock.WithTicker
 
-	mu   sync.Mutex // guards the fields below and the err of each watcher; innermost
+	last atomic.Int64 // number of the last one
+
+	mu   sync.Mutex // guards list and the err of each watcher; innermost
 	list []*watcher // in the order in which they were added
-	last int        // number of the last one
 }
 
 // watcher is one open watch.
 type watcher struct {
-	// Set by add, never changed.
+	// Set by make, never changed.
 	id, userAgent string
 	options       WatcherOptions
 	lister        *listwatch.ListWatch
-	cancel        context.CancelFunc // ends follow
-	opened        chan error         // sent once, by follow, after its first attempt to open; room for it
+	opened        chan error // sent once, by follow, after its first attempt to open; room for it
 
-	err error // guarded by watchers.mu
+	cancel context.CancelFunc // ends follow; set before the watcher is in the list, never changed
+	err    error              // guarded by watchers.mu
 
 	// Owned by follow.
 	resourceVersion string
@@ -104,40 +106,40 @@ type watcher struct {
 // AddWatcher opens a watch and returns its id, once the server has accepted the watch, or earlier in a held world.
 // Errors: 400 and 404 for what cannot be watched, 429 if there are too many, or the server's; then no watcher is kept.
 func (s *Sandbox) AddWatcher(ctx context.Context, options WatcherOptions) (id string, receipt Receipt, err error) {
-	open := &opening{Sandbox: s, options: options}
-	if receipt, err = s.do(ctx, &order{command: open, name: "a watcher"}); err != nil {
+	added, receipt, err := s.addWatcher(ctx, nil, options)
+	if err != nil {
 		return "", Receipt{}, err
 	}
-	return open.id, receipt, nil
+	return added.id, receipt, nil
 }
 
-// opening is the command that opens a watcher.
-type opening struct {
-	*Sandbox
-	options WatcherOptions
-	story   *Telling // that opens it, and closes it at its end; nil: none
-	id      string   // of the watcher, set before others may begin
+// addWatcher opens a watcher, for a story if there is one, which closes it at its end.
+func (s *Sandbox) addWatcher(ctx context.Context, story *Telling, options WatcherOptions) (*watcher, Receipt, error) {
+	added := s.watchers.make(options)
+	receipt, err := s.do(ctx, &order{name: "a watcher", do: func(ctx context.Context, begun func()) error {
+		return s.open(ctx, story, added, begun)
+	}})
+	return added, receipt, err
 }
 
-// Do implements command.
-func (o *opening) Do(ctx context.Context, begun func()) error {
-	if err := o.watchers.check(o.options); err != nil {
+// open is the command that opens a watcher.
+func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begun func()) error {
+	if err := s.watchers.check(added.options); err != nil {
 		return err
 	}
-	if o.story != nil && o.story.cancelled() {
+	if story.cancelled() {
 		return errCancelled
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	added := o.watchers.add(o.options, cancel)
-	o.id = added.id
-	if o.story != nil {
-		o.story.watchers = append(o.story.watchers, added.id)
+	if story != nil {
+		story.watchers = append(story.watchers, added)
 	}
-	o.jobs.Go(ctx, "watchers.follow", func(ctx context.Context) { o.watchers.follow(ctx, added) })
+	ctx, added.cancel = context.WithCancel(ctx)
+	s.watchers.add(added)
+	s.jobs.Go(ctx, "watchers.follow", func(ctx context.Context) { s.watchers.follow(ctx, added) })
 	begun()
 	err := <-added.opened
 	if err != nil {
-		_ = o.watchers.remove(added.id) // another command may have removed it
+		_ = s.watchers.remove(added.id) // another command may have removed it
 	}
 	return err
 }
@@ -160,36 +162,29 @@ func (w *watchers) check(options WatcherOptions) error {
 // short returns the beginning of a text that a client sent.
 func short(text string) string { return text[:min(len(text), 64)] }
 
-func (w *watchers) add(options WatcherOptions, cancel context.CancelFunc) *watcher {
+func (w *watchers) make(options WatcherOptions) *watcher {
+	agent := WatcherAgent + strconv.FormatInt(w.last.Add(1), 10)
+	client := w.client.NewClient(agent, nil, w.connections.watchers)
+	return &watcher{
+		id: strings.TrimPrefix(agent, userAgent+"-"), userAgent: agent, options: options, opened: make(chan error, 1),
+		lister:          listwatch.NewListWatch(client, options.Resource, options.Namespace, nil),
+		resourceVersion: options.ResourceVersion,
+	}
+}
+
+func (w *watchers) add(added *watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last++
-	agent := WatcherAgent + strconv.Itoa(w.last)
-	added := &watcher{
-		id: strings.TrimPrefix(agent, userAgent+"-"), userAgent: agent, options: options, cancel: cancel,
-		lister: listwatch.NewListWatch(w.client.NewClient(agent, nil, w.connections.watchers), options.Resource,
-			options.Namespace, nil),
-		opened: make(chan error, 1), resourceVersion: options.ResourceVersion,
-	}
 	w.list = append(w.list, added)
-	return added
 }
 
 // RemoveWatcher closes a watch. It does not wait for the end of the watcher's goroutine. The error is 404 for an id
 // that is not open.
 func (s *Sandbox) RemoveWatcher(ctx context.Context, id string) error {
-	_, err := s.do(ctx, &order{command: closing{s, id}, name: "the end of a watcher"})
+	o := &order{name: "the end of a watcher", do: func(context.Context, func()) error { return s.watchers.remove(id) }}
+	_, err := s.do(ctx, o)
 	return err
 }
-
-// closing is the command that closes a watcher.
-type closing struct {
-	*Sandbox
-	id string
-}
-
-// Do implements command.
-func (c closing) Do(context.Context, func()) error { return c.watchers.remove(c.id) }
 
 func (w *watchers) remove(id string) error {
 	w.mu.Lock()

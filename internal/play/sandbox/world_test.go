@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	listwatch "listwatch/chapters/09-listwatch"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
@@ -34,33 +34,7 @@ type world struct {
 	client   *listwatch.RESTClient // a kubectl
 	store    *mvcc.Store
 	log      *probe.Log
-	records  *recordClock
 	stop     func() // ends everything and returns when it has ended
-}
-
-// recordClock is the clock of the log, which looks at it for every record.
-type recordClock struct {
-	clock.RealClock
-
-	mu      sync.Mutex // guards the fields below; innermost
-	left    int64      // records until reached is called; 0: it is not
-	reached func()
-}
-
-// call says what to call at the nth record from now, 1 being the next; 0: nothing.
-func (c *recordClock) call(n int64, reached func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.left, c.reached = n, reached
-}
-
-func (c *recordClock) Since(start time.Time) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.left--; c.left == 0 {
-		c.reached()
-	}
-	return c.RealClock.Since(start)
 }
 
 // inWorld runs body in a bubble with a running pipeline.
@@ -78,8 +52,7 @@ func inWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig), body fu
 func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world {
 	t.Helper()
 	clk := clock.RealClock{} // the bubble's
-	records := &recordClock{}
-	log := probe.NewLog(records, 1<<16)
+	log := probe.NewLog(clk, 1<<16)
 	listener := pipenet.Listen()
 	httpClient := listener.Client()
 	base := &url.URL{Scheme: "http", Host: "pipe"}
@@ -98,7 +71,7 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 	client, err := pipeline.NewClient(clientConfig)
 	require.NoError(t, err)
 	config.Pipeline = &pipeline.Pipeline{Server: server, Client: client}
-	w := &world{pipeline: config.Pipeline, store: store, log: log, records: records}
+	w := &world{pipeline: config.Pipeline, store: store, log: log}
 	w.Sandbox, err = New(config)
 	require.NoError(t, err)
 	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
@@ -139,4 +112,46 @@ func podNamed(name string, restart corev1.RestartPolicy) *corev1.Pod {
 		Spec: corev1.PodSpec{RestartPolicy: restart, Containers: []corev1.Container{{Name: "c",
 			Image: "example.com/c"}}},
 	}
+}
+
+// Two pages give their tours, one after the other goes; the second goes in a held world.
+func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
+	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) { s.Demo = true }, func(t *testing.T, w *world) {
+		commits := func(d time.Duration) (n int) {
+			synctest.Wait()
+			last := w.log.Last()
+			time.Sleep(d)
+			synctest.Wait()
+			records, _ := w.log.Since(nil, last, 1<<16)
+			for _, r := range records {
+				if r.Point == probe.TxnCommitted && r.Resource == "pods" {
+					n++
+				}
+			}
+			return n
+		}
+		n := commits(time.Minute)
+		require.True(t, n >= 8, "in a minute the demo changed pods %d times: it does not run", n)
+		first, second := w.Tour(t.Context()), w.Tour(t.Context())
+		time.Sleep(10 * time.Minute) // what the demo had begun has run its course
+		kept, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods"})
+		require.NoError(t, err)
+		if _, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Tour: true}); err != nil {
+			t.Fatal(err)
+		}
+		assert.True(t, w.fixedRing("pods") != 0, "while a tour is open the ring may grow")
+		first()
+		n = commits(time.Minute)
+		assert.Equal(t, n, 0, "one tour is open, and the demo changed pods %d times", n)
+		assert.Equal(t, len(w.Watchers()), 2, "one tour is open, and of 2 watchers there are")
+		w.log.Gate().Hold()
+		second()
+		w.log.Gate().Release()
+		if left := w.Watchers(); len(left) != 1 || left[0].ID != kept {
+			t.Errorf("after the last tour the watchers are %+v, want %s alone", left, kept)
+		}
+		assert.Equal(t, w.fixedRing("pods"), 0, "after the last tour the ring is fixed at")
+		n = commits(time.Minute)
+		assert.True(t, n >= 8, "in the minute after the last tour the demo changed pods %d times", n)
+	})
 }

@@ -22,9 +22,9 @@ var All = loadAll()
 type storyFile struct {
 	Title, Symptom, Watch, Chapter, Thread, Alone, Group, Means string
 
-	Cast              []Member
-	Versions, Prepare []string
-	Beats             []struct {
+	Cast                   []Member
+	Versions, Prepare, Was []string
+	Beats                  []struct {
 		Say, Look, Ask, Why, As string
 		Seen, At, Text, Because string
 		Answers                 []string
@@ -74,8 +74,8 @@ func parse(text []byte) (story Story, err error) {
 	}
 	story = Story{
 		Title: f.Title, Symptom: strings.TrimSpace(f.Symptom), Watch: f.Watch, Chapter: f.Chapter, Thread: f.Thread,
-		Alone: f.Alone, Group: f.Group, Means: strings.TrimSpace(f.Means), Cast: f.Cast, Versions: f.Versions,
-		saw: strings.TrimSpace(f.Saw),
+		Alone: f.Alone, Was: f.Was, Group: f.Group, Means: strings.TrimSpace(f.Means), Cast: f.Cast,
+		Versions: f.Versions, saw: strings.TrimSpace(f.Saw),
 	}
 	if story.prepare, err = parseSteps(f.Prepare); err != nil {
 		return Story{}, err

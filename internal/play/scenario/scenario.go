@@ -25,10 +25,11 @@ type Story struct {
 	Watch   string `json:"watch"`   // what to look at while it is played
 	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
 	// upstream's discussions: "kubernetes/kubernetes#125123", a space between two; "": none
-	Thread string `json:"thread"`
-	Beats  []Beat `json:"beats"` // how it is told, four to seven
-	Group  string `json:"group"` // what is wrong there: one of [Groups]
-	Means  string `json:"means"` // what follows for those who run such a thing, said when the story is over
+	Thread string   `json:"thread"`
+	Beats  []Beat   `json:"beats"`         // how it is told, four to seven
+	Was    []string `json:"was,omitempty"` // former stories whose incidents it tells: their addresses lead to it
+	Group  string   `json:"group"`         // what is wrong there: one of [Groups]
+	Means  string   `json:"means"`         // what follows for those who run such a thing, said when the story is over
 	// Cast are the watchers whose lanes stand first on the stage, in this order.
 	Cast []Member `json:"cast,omitempty"`
 	// Versions are what the stage calls the versions of the story's pod a, oldest first; none: a, a1, a2, and so on.
@@ -101,20 +102,12 @@ type Question struct {
 	Why     string   `json:"why,omitempty"` // why that is so, said when it has been shown
 }
 
-// merged are the stories that are beats of another today.
-var merged = map[string]string{"left-selector": "selector", "not-ready": "server-restart"}
+// Tells reports whether the story has that id, or tells the incident of a former story of that id.
+func (s Story) Tells(id string) bool { return s.ID == id || slices.Contains(s.Was, id) }
 
-// Gone says that there is no story of an id, and, if another one tells its incident today, which.
-func Gone(id string) string {
-	if into, ok := merged[id]; ok {
-		return fmt.Sprintf("the story %s is part of another one today: open %s", id, into)
-	}
-	return "there is no story of that name"
-}
-
-// Find returns the story of that id, nil if there is none.
+// Find returns the story that tells an id, nil if there is none.
 func Find(id string) *Story {
-	i := slices.IndexFunc(All, func(s Story) bool { return s.ID == id })
+	i := slices.IndexFunc(All, func(s Story) bool { return s.Tells(id) })
 	if i < 0 {
 		return nil
 	}
@@ -205,7 +198,7 @@ func (w *World) Play(ctx context.Context, id string) (Seen, error) {
 	story := Find(id)
 	if story == nil {
 		unknown := apierrors.NewNotFound(schema.GroupResource{Resource: "scenarios"}, id)
-		unknown.ErrStatus.Message = Gone(id)
+		unknown.ErrStatus.Message = "there is no story of that name"
 		return Seen{}, unknown
 	}
 	tell := w.Sandbox.Tell

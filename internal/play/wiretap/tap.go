@@ -152,21 +152,17 @@ func (c *tappedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
+// request ends the stream, and begins the next one if the request is a watch. No line: the connection is closed.
 func (c *tappedConn) request(line, header string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forgetLocked()
-	if strings.HasPrefix(line, http.MethodGet+" ") && (strings.Contains(line, "watch=true") || strings.Contains(line,
-		"watch=1")) {
-		c.stream = c.tap.open(header)
-	}
-}
-
-// forgetLocked ends the stream. The caller must hold c.mu.
-func (c *tappedConn) forgetLocked() {
 	if c.stream != nil {
 		c.tap.close(c.stream)
 		c.stream = nil
+	}
+	if strings.HasPrefix(line, http.MethodGet+" ") && (strings.Contains(line, "watch=true") || strings.Contains(line,
+		"watch=1")) {
+		c.stream = c.tap.open(header)
 	}
 }
 
@@ -183,9 +179,7 @@ func (c *tappedConn) Read(p []byte) (int, error) {
 
 // Close implements [net.Conn].
 func (c *tappedConn) Close() error {
-	c.mu.Lock()
-	c.forgetLocked()
-	c.mu.Unlock() // before the call, which may wait
+	c.request("", "")
 	return c.Conn.Close()
 }
 
@@ -217,60 +211,52 @@ func (s *parser) read(p []byte) {
 		}
 		s.line = append(s.line, p[0])
 		p = p[1:]
-		s.readLine()
+		end := "\r\n"
+		if s.state == inHeader {
+			end = "\r\n\r\n"
+		}
+		if bytes.HasSuffix(s.line, []byte(end)) {
+			s.readLine(string(s.line))
+			s.line = nil
+		} else if len(s.line) == maxHeader {
+			s.line, s.state = nil, done
+		}
 	}
 }
 
-// readLine looks at what has come of a line, and goes on if it is complete.
-func (s *parser) readLine() {
-	switch line := string(s.line); {
-	case s.state == inHeader && strings.HasSuffix(line, "\r\n\r\n"):
-		s.Header = line
-		s.state = done
+// readLine reads a header, or a line that is complete.
+func (s *parser) readLine(line string) {
+	switch s.state {
+	case inHeader:
+		s.Header, s.state = line, done
 		if strings.Contains(strings.ToLower(line), "transfer-encoding: chunked") {
 			s.state = inSizeLine
 		}
-	case s.state == inHeader && len(line) < maxHeader:
-		return
-	case s.state == inHeader:
-		s.state = done
-	case !strings.HasSuffix(line, "\r\n"):
-		return
-	case s.state == inSizeLine:
-		s.beginChunk(line)
-	case s.state == inEnd:
-		s.Chunks[len(s.Chunks)-1].End = line
-		s.state = inSizeLine
-	}
-	s.line = nil
-}
-
-func (s *parser) beginChunk(line string) {
-	digits, _, _ := strings.Cut(strings.TrimSpace(line), ";")
-	size, err := strconv.ParseUint(digits, 16, 31)
-	if err != nil {
-		s.state = done
-		return
-	}
-	s.Count++
-	if len(s.Chunks) == maxChunks {
-		s.Chunks = slices.Delete(s.Chunks, 0, 1)
-	}
-	s.Chunks = append(s.Chunks, Chunk{SizeLine: line, Size: int(size)})
-	s.left, s.state = int(size), inData
-	if size == 0 {
-		s.state = inEnd
+	case inEnd:
+		s.Chunks[len(s.Chunks)-1].End, s.state = line, inSizeLine
+	case inSizeLine:
+		digits, _, _ := strings.Cut(strings.TrimSpace(line), ";")
+		size, err := strconv.ParseUint(digits, 16, 31)
+		switch {
+		case err != nil:
+			s.state = done
+			return
+		case size == 0:
+			s.state = inEnd
+		default:
+			s.state = inData
+		}
+		s.Count++
+		s.left = int(size)
+		s.Chunks = append(s.Chunks[max(0, len(s.Chunks)+1-maxChunks):], Chunk{SizeLine: line, Size: s.left})
 	}
 }
 
 // readData reads what is left of a chunk, keeps its beginning in data, and returns the bytes behind it.
 func (s *parser) readData(p []byte, data *string) []byte {
 	n := min(s.left, len(p))
-	if room := maxData - len(*data); room > 0 {
-		*data += string(p[:min(n, room)])
-	}
-	s.left -= n
-	if s.left == 0 {
+	*data += string(p[:min(n, max(0, maxData-len(*data)))])
+	if s.left -= n; s.left == 0 {
 		s.state = inEnd
 	}
 	return p[n:]
