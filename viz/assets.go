@@ -55,7 +55,15 @@ type asset struct {
 func newAssets() *assets {
 	a := &assets{files: map[string]asset{}}
 	for room, files := range rooms {
-		if err := a.addRoom(room, files); err != nil {
+		err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			body, err := fs.ReadFile(files, name)
+			a.add(room+"/"+name, body)
+			return err
+		})
+		if err != nil {
 			panic(fmt.Sprintf("viz: embedded files of %s: %v", room, err))
 		}
 	}
@@ -63,25 +71,9 @@ func newAssets() *assets {
 	return a
 }
 
-func (a *assets) addRoom(room string, files fs.FS) error {
-	names, err := fs.Glob(files, "*")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		body, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		a.add(room+"/"+name, body)
-	}
-	return nil
-}
-
 func (a *assets) add(name string, body []byte) {
 	sum := sha256.Sum256(body)
-	a.files[name] = asset{body: body, mediaType: mediaTypes[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:8]) +
-		`"`}
+	a.files[name] = asset{body, mediaTypes[path.Ext(name)], `"` + hex.EncodeToString(sum[:8]) + `"`}
 }
 
 // serve answers GET /viz/assets/ROOM/NAME, also conditionally.

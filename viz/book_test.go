@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"errors"
 	"html"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +12,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
+	"listwatch/internal/play/lab"
 	"listwatch/internal/text/book"
 )
 
@@ -87,4 +91,91 @@ func (w *walk) read(path string) map[string]bool {
 		w.todo = append(w.todo, page)
 	}
 	return places
+}
+
+func TestTheShelfListsEveryLab(t *testing.T) {
+	log, _ := newLog()
+	page := ask(New(Config{Log: log}), "GET", "/", "").Body.String()
+	for _, each := range lab.All() {
+		assert.True(t, strings.Contains(page, "go run ./cmd/lab start "+each.ID+"<"), "%s is not on the shelf", each.ID)
+	}
+	assert.False(t, strings.Contains(page, `id="lab"`),
+		"the page names a lab though the program runs in no working copy")
+}
+
+func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
+	for id, promise := range map[string]string{
+		"neighbours": "", "wrong-type": `data-rule="5"`, "build-pop": "<code>pop</code> always takes what comes in",
+	} {
+		here, err := lab.ByID(id)
+		require.NoError(t, err)
+		log, _ := newLog()
+		state := errors.New("no file")
+		ui := New(Config{Log: log, Lab: &here, LabState: func() (string, bool, error) {
+			return "Not yet.", true,
+				state
+		}})
+		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusServiceUnavailable ||
+			!strings.Contains(answer.Body.String(), "no file") {
+			t.Errorf("the state cannot be read: %d %s", answer.Code, answer.Body)
+		}
+		state = nil
+		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusOK ||
+			strings.TrimSpace(answer.Body.String()) != `{"says":"Not yet.","broken":true}` {
+			t.Errorf("the state: %d %s", answer.Code, answer.Body)
+		}
+		page := ask(ui, "GET", "/", "").Body.String()
+		if bar, _, _ := strings.Cut(page[max(0, strings.Index(page, `id="lab"`)):], "</p>"); strings.Contains(bar,
+			"`") {
+			t.Errorf("%s: the bar shows backticks: %s", id, bar)
+		}
+		for _, want := range []string{"Lab " + id, here.Goal[strings.LastIndex(here.Goal, "`")+1:],
+			"go run ./cmd/lab check " + id, promise} {
+			assert.True(t, strings.Contains(page, want), "%s: the page does not say %s", id, want)
+		}
+		assert.Equal(t, strings.Contains(page, `id="lab-state"`), here.Rule > 0,
+			"%s is about promise %d; the page says otherwise", id, here.Rule)
+		figure := ask(ui, "GET", "/?figure", "").Body.String()
+		assert.False(t, strings.Contains(figure, `id="lab"`), "%s: a chapter's figure names the lab", id)
+	}
+}
+
+// TestWhatIsMarkedAsTheNextHopIsTaken looks in recordings of whole rounds for every hop that the page foretells: the
+// same goroutine takes it, with the same object, and reports nothing of it in between.
+func TestWhatIsMarkedAsTheNextHopIsTaken(t *testing.T) {
+	t.Parallel()
+	after := run[map[string]string](t, newEngine(t, map[string]string{"targets": "stage/targets.js"}),
+		"page.targets.after")
+	require.True(t, len(after) >= 8, "the page foretells %v", after)
+	taken := map[string]int{}
+	for _, name := range []string{"life", "tour", "busy"} {
+		take, _ := takes.Find(name)
+		_, records, err := take.Load()
+		require.NoError(t, err)
+		for i, r := range records {
+			if next := after[r.Point.String()]; next != "" && nextOf(r, records[i+1:]).String() == next {
+				taken[r.Point.String()]++
+			}
+		}
+	}
+	for point, next := range after {
+		assert.True(t, taken[point] != 0, "after %s the page marks %s, and no recording shows it", point, next)
+	}
+}
+
+// nextOf returns the point that the goroutine of a record reports next of the same object; of a request, which names
+// none, the next commit.
+func nextOf(r probe.Record, rest []probe.Record) (next probe.Point) {
+	lane := r.Point.Info().Lane
+	for _, n := range rest {
+		sameObject := r.Key == "" || probe.ObjectKey(n.Key) == probe.ObjectKey(r.Key)
+		if r.Point == probe.RequestReceived {
+			sameObject = n.Point == probe.TxnCommitted
+		}
+		sameGoroutine := lane == "" || n.Point.Info().Lane == "" || n.Point.Info().Lane == lane
+		if sameObject && sameGoroutine && n.Subject == r.Subject && n.Point != r.Point {
+			return n.Point
+		}
+	}
+	return 0
 }

@@ -1,11 +1,11 @@
 package viz
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -57,19 +57,19 @@ type feed struct {
 // and the records of what is followed (resource, key, rv). As long as one with `tour` is open, its page gives a tour.
 // It ends when the client goes, when the server ends, or with `gone` when the log no longer holds the next record.
 func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
-	seq, err := u.startOf(r)
-	if err != nil {
-		writeStatus(w, http.StatusBadRequest, err.Error())
-		return
+	query := r.URL.Query()
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		query.Set("since", last)
 	}
-	follows, err := readWanted(r.URL.Query())
-	if err != nil {
+	seq, err := number(query, "since", u.config.Log.Last())
+	follows, wrong := readWanted(query)
+	if err := cmp.Or(err, wrong); err != nil {
 		writeError(w, err)
 		return
 	}
 	f := &feed{
 		log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w),
-		follows: follows, tour: r.URL.Query().Has("tour"), seq: seq, usual: true, sinceSum: flowPeriod,
+		follows: follows, tour: query.Has("tour"), seq: seq, usual: true, sinceSum: flowPeriod,
 	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -77,27 +77,11 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	fmt.Fprintf(w, "retry: %d\n", reconnect.Milliseconds()) // a line of the first message
-	if id := r.URL.Query().Get("log"); id != "" && id != u.id {
+	if id := query.Get("log"); id != "" && id != u.id {
 		f.gone() // another process's log: its numbers mean nothing here
 		return
 	}
 	f.stream(r.Context(), u)
-}
-
-// startOf reads where a feed is to start.
-func (u *UI) startOf(r *http.Request) (uint64, error) {
-	name, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
-	if text == "" {
-		name, text = "since", r.URL.Query().Get("since")
-	}
-	if text == "" {
-		return u.config.Log.Last(), nil
-	}
-	seq, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s: not a sequence number: %.40q", name, text)
-	}
-	return seq, nil
 }
 
 // stream writes a frame every framePeriod until it is ended.

@@ -60,7 +60,7 @@ func (u *UI) obey(command *holdCommand) (any, error) {
 	if command.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
 		return nil, refuse(http.StatusBadRequest, "station: there is no %.40q", command.Station)
 	}
-	unattended, err := command.unattended()
+	unattended, err := duration("unattended", command.Unattended, hold.MaxUnattended)
 	if err != nil {
 		return nil, err
 	}
@@ -89,15 +89,14 @@ func (u *UI) obey(command *holdCommand) (any, error) {
 	return world.Status(), nil
 }
 
-// unattended reads the duration; 0 is the usual one.
-func (c *holdCommand) unattended() (time.Duration, error) {
-	if c.Unattended == "" {
+// duration reads what a command says of a length of time; "" is 0.
+func duration(name, text string, most time.Duration) (time.Duration, error) {
+	if text == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(c.Unattended)
-	if err != nil || d <= 0 || d > hold.MaxUnattended {
-		return 0, refuse(http.StatusBadRequest, "unattended: want a duration in (0, %s], got %.40q",
-			hold.MaxUnattended, c.Unattended)
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d > most {
+		return 0, refuse(http.StatusBadRequest, "%s: want a duration in (0, %s], got %.40q", name, most, text)
 	}
 	return d, nil
 }
@@ -119,11 +118,15 @@ func (u *UI) moveClock(r *http.Request) (any, error) {
 	return u.config.Hold.Status(), err
 }
 
-func (u *UI) turn(command *clockCommand) error {
-	world := u.config.Hold
-	d, err := command.advance()
-	if err != nil {
-		return err
+func (u *UI) turn(command *clockCommand) (err error) {
+	world, next, d := u.config.Hold, command.Advance == "next", time.Duration(0)
+	if command.Advance == "" && command.Speed == nil && command.Paused == nil {
+		return refuse(http.StatusBadRequest, "want speed, paused or advance")
+	}
+	if !next {
+		if d, err = duration("advance (or next)", command.Advance, maxAdvance); err != nil {
+			return err
+		}
 	}
 	if command.Speed != nil {
 		if err := world.SetSpeed(*command.Speed); err != nil {
@@ -133,33 +136,15 @@ func (u *UI) turn(command *clockCommand) error {
 	if command.Paused != nil {
 		world.SetPaused(*command.Paused)
 	}
-	switch {
-	case command.Advance == "next":
+	if next {
 		if _, ok := world.AdvanceToNext(); !ok {
 			return refuse(http.StatusConflict, "no timer is set")
 		}
-	case d > 0:
+	}
+	if d > 0 {
 		world.Advance(d)
 	}
 	return nil
-}
-
-// advance reads by how much the clock is to be moved; 0: not at all, or to the next timer.
-func (c *clockCommand) advance() (time.Duration, error) {
-	switch {
-	case c.Advance == "next":
-		return 0, nil
-	case c.Advance == "" && c.Speed == nil && c.Paused == nil:
-		return 0, refuse(http.StatusBadRequest, "want speed, paused or advance")
-	case c.Advance == "":
-		return 0, nil
-	}
-	d, err := time.ParseDuration(c.Advance)
-	if err != nil || d <= 0 || d > maxAdvance {
-		return 0, refuse(http.StatusBadRequest, "advance: want next or a duration in (0, %s], got %.40q", maxAdvance,
-			c.Advance)
-	}
-	return d, nil
 }
 
 // world writes how the world is, if that has changed since the page was told, and once a second while something is

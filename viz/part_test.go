@@ -71,9 +71,8 @@ func TestALeafIsOfTheRecordItIsAskedFor(t *testing.T) {
 	for at, want := range map[int]string{4: "", 5: "<td>1</td>"} {
 		page := leaf(t, ui, fmt.Sprintf("watcher/state?queue=input&subject=w1&at=%d", at))
 		field := regexp.MustCompile(`data-field="len">.*?(<td>.*?</td>)`).FindStringSubmatch(page)
-		if want == "" && field != nil || want != "" && (field == nil || field[1] != want) {
-			t.Errorf("at %d: len is %q, want %s", at, field, want)
-		}
+		assert.False(t, want == "" && field != nil || want != "" && (field == nil || field[1] != want),
+			"at %d: len is %q, want %s", at, field, want)
 		assert.True(t, strings.Contains(page, fmt.Sprintf(`data-seq="%d"`, at)), "at %d: %.200s", at, page)
 	}
 	if page := leaf(t, ui, "watcher/history?at=4"); !strings.Contains(page, `data-seq="4"`) || strings.Contains(page,

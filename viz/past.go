@@ -11,7 +11,9 @@ import (
 	"strings"
 	"unicode"
 
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
 )
 
 // maxRecords is the most records one answer carries.
@@ -33,6 +35,28 @@ func (u *UI) keyframe(r *http.Request) (any, error) {
 		Seq   uint64          `json:"seq"`
 		State json.RawMessage `json:"state"`
 	}{u.id, frame.Seq, frame.State}, err
+}
+
+// serveRecording answers GET /viz/recording with what the log still holds, from its oldest picture on, as a recording.
+func (u *UI) serveRecording(w http.ResponseWriter, r *http.Request) {
+	log := u.config.Log
+	line, err := u.folder.timeline(r.Context())
+	var frame fold.Keyframe
+	if err == nil {
+		frame, err = u.folder.keyframe(r.Context(), line.Oldest)
+	}
+	records, ok := log.Since(nil, frame.Seq, int(line.Last-frame.Seq))
+	if err == nil && !ok {
+		err = refuse(http.StatusGone, "record %d has left the log: ask again", frame.Seq+1)
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	header := recording.NewHeader(u.config.Clock.Now(), u.config.Switches)
+	header.Keyframe = frame.State
+	w.Header().Set("Content-Type", "application/gzip")
+	_ = recording.WriteAll(w, header, records) // the reader has gone if this fails
 }
 
 // Keyframe returns a picture at or before the record seq, as JSON, and the picture's record. The error says that the

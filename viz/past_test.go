@@ -3,6 +3,7 @@ package viz
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
 )
 
 // busy returns a page over a log of size slots into which n records were written, of watchers that come and go.
@@ -115,6 +117,10 @@ func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
 		"oldest picture: got %d, want one shortly after %d", line.Oldest, 3000-512)
 	got := pictureAt(t, ui, line.Oldest)
 	assert.Equal(t, got.Seq, line.Oldest, "picture at %d: got that at", line.Oldest)
+	rec, err := recording.Read(t.Context(), ask(ui, http.MethodGet, "/viz/recording", "").Body)
+	require.NoError(t, err)
+	assert.Equal(t, rec.Start.Hash(), got.Hash(), "a recording begins with another picture")
+	assert.Equal(t, len(rec.Records), 3000-int(line.Oldest), "records in a recording")
 	for _, path := range []string{fmt.Sprint("/viz/keyframe?at=", line.Oldest-1), "/viz/records?from=7",
 		"/viz/keyframe?at=3000&log=ANOTHER", "/viz/records?log=ANOTHER"} {
 		assert.Equal(t, read(t, ui, path, nil), http.StatusGone, path)
@@ -209,4 +215,45 @@ func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 			line.Last, wantEvents)
 	}
 	assert.True(t, len(line.Flags) == flags && flags != 0, "got %d flags, want %d, and some", len(line.Flags), flags)
+}
+
+// TestAPictureAheadOfItsLogIsShown: the fold waits for nothing that will never come.
+func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
+	log, p := newLog()
+	p.At(probe.RingAppend, "default/a", 1)
+	ui := New(Config{Log: log, Replay: true, Keyframe: &fold.State{Seq: 1_000_000,
+		Resources: map[string]*fold.Resource{}}})
+	seq, _ := snapshotOf(t, ui)
+	assert.Equal(t, seq, 1_000_000, "the picture stands at")
+}
+
+// TestOneStateIsWrittenForAllPages: pages that are sent sums share them.
+func TestOneStateIsWrittenForAllPages(t *testing.T) {
+	log, p := newLog()
+	f := newFolder(log, nil)
+	p.At(probe.RingAppend, "default/a", 1)
+	_, first, _ := f.shared(t.Context(), 0)
+	p.At(probe.RingAppend, "default/b", 2)
+	_, second, _ := f.shared(t.Context(), 0)
+	assert.Equal(t, &first[0], &second[0], "a second page had the state written again")
+	seq, _, _ := f.shared(t.Context(), 1)
+	assert.Equal(t, seq, 2, "a page that knows record 1 was sent")
+}
+
+// TestFoldingALongLogEndsWithItsCaller folds one batch for a caller who has gone, and releases the lock; the rest is
+// folded for the next one.
+func TestFoldingALongLogEndsWithItsCaller(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 10*foldBatch)
+	for range 10 * foldBatch {
+		probe.New(log).Resource("pods").At(probe.TxnCommitted, "default/a", 1)
+	}
+	f := newFolder(log, nil)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.now(gone); !errors.Is(err, context.Canceled) || f.state.Seq != foldBatch {
+		t.Errorf("folded up to %d: %v; want %d and that the caller has gone", f.state.Seq, err, foldBatch)
+	}
+	if state, err := f.now(t.Context()); err != nil || state.Seq != 10*foldBatch {
+		t.Errorf("then up to %d: %v", state.Seq, err)
+	}
 }

@@ -24,7 +24,7 @@ var (
 	reaching = regexp.MustCompile(`\b(?:fetch|EventSource|XMLHttpRequest|WebSocket|sendBeacon|importScripts)\(`)
 	used     = regexp.MustCompile(`\bstage\.(\w+)`)
 	taken    = regexp.MustCompile(`\{([^{}]*)\} = stage;`)
-	added    = regexp.MustCompile(`(?m)^stage\.(\w+) = add\(`)
+	added    = regexp.MustCompile(`(\w+): new[A-Z]`)
 	offered  = regexp.MustCompile(`(?s)const stage = \{(.*?)\n\};`)
 	names    = regexp.MustCompile(`(?m)^  (?:get )?(\w+)[(:]`)
 )

@@ -94,9 +94,9 @@ func (u *UI) scenarios(*http.Request) (any, error) {
 // tellScenario answers GET /viz/scenario/ID with what the page needs to tell it, from a run or from its recording.
 func (u *UI) tellScenario(r *http.Request) (any, error) {
 	id := chi.URLParam(r, "id")
-	i := slices.IndexFunc(u.config.Scenarios, func(s scenario.Story) bool { return s.ID == id })
+	i := slices.IndexFunc(u.config.Scenarios, func(s scenario.Story) bool { return s.Tells(id) })
 	if i < 0 {
-		return nil, refuse(http.StatusNotFound, "%s", scenario.Gone(id))
+		return nil, refuse(http.StatusNotFound, "there is no story of that name")
 	}
 	story := &u.config.Scenarios[i]
 	recorded, err := stories.Recorded(story)
@@ -104,7 +104,7 @@ func (u *UI) tellScenario(r *http.Request) (any, error) {
 		storyTold
 		Recorded []scenario.Range `json:"recorded"`
 		Runs     bool             `json:"runs"` // there is a machine to play it
-	}{storyTold{*story, stories.TakeOf(id)}, recorded, u.config.Play != nil}, err
+	}{storyTold{*story, stories.TakeOf(story.ID)}, recorded, u.config.Play != nil}, err
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {

@@ -15,7 +15,9 @@ import (
 	"github.com/dop251/goja"
 	"github.com/evanw/esbuild/pkg/api"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/foldtest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
@@ -54,13 +56,9 @@ func newEngine(t *testing.T, modules map[string]string) *engine {
 func run[T any](t *testing.T, e *engine, expression string) T {
 	t.Helper()
 	value, err := e.vm.RunString(expression)
-	if err != nil {
-		t.Fatalf("%.300s: %v", expression, err)
-	}
+	require.NoError(t, err, "%.300s", expression)
 	var into T
-	if err := e.vm.ExportTo(value, &into); err != nil {
-		t.Fatalf("%.300s: %v", expression, err)
-	}
+	require.NoError(t, e.vm.ExportTo(value, &into), "%.300s", expression)
 	return into
 }
 
@@ -68,9 +66,7 @@ func run[T any](t *testing.T, e *engine, expression string) T {
 func quote(t *testing.T, text []byte) string {
 	t.Helper()
 	literal, err := json.Marshal(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(literal)
 }
 
@@ -85,9 +81,7 @@ func newTwin(t *testing.T) *twin {
 	e := newEngine(t, map[string]string{"fold": "log/fold.js"})
 	log, _ := newLog()
 	answer := ask(New(Config{Log: log}), "GET", "/viz/points", "")
-	if answer.Code != http.StatusOK {
-		t.Fatal(answer.Code)
-	}
+	require.True(t, answer.Code == http.StatusOK, answer.Code)
 	run[bool](t, e, `var twin = page.fold.newFold(JSON.parse(`+quote(t, answer.Body.Bytes())+
 		`)), state = page.fold.newState(); true`)
 	return &twin{engine: e, ours: fold.New()}
@@ -123,9 +117,7 @@ func TestTheScriptsFoldIsOurs(t *testing.T) {
 	for _, take := range takes.All {
 		t.Run(take.Name, func(t *testing.T) {
 			state, records, err := take.Load()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			w := newTwin(t)
 			w.begin(t, state)
 			for part := range slices.Chunk(records, 97) {
@@ -151,9 +143,9 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 // TestTheStepBeforeIsTheSameSubjects holds the biography of an object: a step takes as long as its subject had the
 // revision, and the first step of a subject begins where the revision was last.
 func TestTheStepBeforeIsTheSameSubjects(t *testing.T) {
-	e := newEngine(t, map[string]string{"ways": "timeline/ways.js"})
+	e := newEngine(t, map[string]string{"follow": "timeline/follow.js"})
 	const records = `[{rv: 7, t: 1}, {rv: 7, t: 2, subject: "w1"}, {t: 3}, {rv: 8, t: 4}, {rv: 7, t: 5, subject: "w2"}, {rv: 7, t: 9, subject: "w1"}]`
-	got := run[string](t, e, `[...page.ways.waysOf(`+records+
+	got := run[string](t, e, `[...page.follow.waysOf(`+records+
 		`)].map(([rv, way]) => rv + ": " + way.map((h) => h.from + "-" + h.r.t).join(" ")).join(", ")`)
 	if want := "7: 1-1 1-2 2-5 2-9, 8: 4-4"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -193,9 +185,7 @@ func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	for text, want := range map[string]string{many: "512 resources", pictured: "512 resources", long: "4096 bytes"} {
 		said := run[string](t, e, `(() => { try { readAll(`+quote(t, []byte(text))+
 			`); return "shown"; } catch (problem) { return problem.message; } })()`)
-		if !strings.Contains(said, want) {
-			t.Errorf("got %q, want %q", said, want)
-		}
+		assert.True(t, strings.Contains(said, want), "got %q, want %q", said, want)
 	}
 	cut := `{"format":"listwatch recording","version":1}` + "\n" + `{"seq":1,"point":"RingAppend","text":"` +
 		strings.Repeat("é", 1000) + `"}`
@@ -263,21 +253,15 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 					return problem.message;
 				}
 			})()`)
-			if got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, got, test.want)
 		})
 	}
 	for _, take := range takes.All { // and ours fit
 		t.Run(take.Name, func(t *testing.T) {
 			unzipped, err := gzip.NewReader(bytes.NewReader(take.File()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			text, err := io.ReadAll(unzipped)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if n := run[int](t, e, `readAll(`+quote(t, text)+`).records.length`); n < 50 {
 				t.Errorf("%d records", n)
 			}

@@ -1,16 +1,22 @@
 package viz
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
 
@@ -123,7 +129,41 @@ func TestAPageIsBoundedHoweverManyWatchersThereAre(t *testing.T) {
 			"/registry/pods/", 5, 10)
 	}
 	page := ask(ui, "GET", "/", "").Body
-	if page.Len() > few+1<<20 || !strings.Contains(page.String(), ">10000<") {
-		t.Errorf("the page has %d bytes, and %d without watchers", page.Len(), few)
-	}
+	assert.True(t, page.Len() <= few+1<<20 && strings.Contains(page.String(), ">10000<"),
+		"the page has %d bytes, and %d without watchers", page.Len(), few)
 }
+
+// TestAShelfWithRoomIsNamed: as long as the picture has room for names that it does not know, the store is asked for
+// them.
+func TestAShelfWithRoomIsNamed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		log, p := newLog()
+		cache := p.Resource("pods").Subject("cacher")
+		ui := New(Config{Log: log, Recount: func(resource, subject string, limit int) {
+			assert.True(t, resource == "pods" && subject == "cacher" && limit == fold.MaxRows,
+				"asked for %s of %s, %d", subject, resource, limit)
+			cache.At(probe.StoreHolds, "/registry/pods/default/a", 1, 2)
+			cache.At(probe.StoreHolds, "/registry/pods/default/b", 2, 2)
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer func() {
+			cancel()
+			synctest.Wait()
+		}()
+		go ui.Run(ctx)
+		cache.At(probe.CacheReplaced, "", 5, 0, 0, 100, 1000)
+		time.Sleep(time.Minute)
+		last := log.Last()
+		require.Equal(t, last, 1, "of a thousand objects there are names: %d records", last)
+		cache.Event(probe.StoreUpdate, "DELETED", "/registry/pods/default/c", 6, 2)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		_, state := snapshotOf(t, ui)
+		if shelf := state.Resources["pods"].Shelves["store/cacher"]; shelf.N != 2 || len(shelf.Rows) != 2 ||
+			log.Last() != 4 {
+			t.Errorf("after %d records: got %+v, want two objects by name, told once", log.Last(), shelf)
+		}
+	})
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -138,6 +138,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/notes", serveNotes)
 	router.Get("/viz/assets/*", u.assets.serve)
 	router.Get("/viz/takes/{name}", serveTake)
+	router.Get("/viz/recording", u.serveRecording)
 	c := &u.config
 	all := needs{there: true}
 	component := needs{c.Snapshot != nil, http.StatusNotFound, "no component to ask: this page shows a log only"}
@@ -256,38 +257,11 @@ func (u *UI) lens(*http.Request) (any, error) {
 	return u.config.Lens(), nil
 }
 
-// pointInfo is one row of the table of points, as the page's fold reads it.
-type pointInfo struct {
-	Name    string   `json:"name"`
-	Station string   `json:"station"`
-	Op      string   `json:"op"`
-	Opens   string   `json:"opens,omitempty"`
-	Queue   string   `json:"queue,omitempty"`
-	Args    []string `json:"args"`
-	Lane    string   `json:"lane,omitempty"`
-	Locked  bool     `json:"locked,omitempty"`
-	Anomaly bool     `json:"anomaly,omitempty"`
-	Waits   string   `json:"waits,omitempty"`
-	On      string   `json:"on,omitempty"`
-	Holds   []string `json:"holds,omitempty"`
-	Until   []string `json:"until,omitempty"`
-	Fact    string   `json:"fact"`
-	Says    string   `json:"says"`
-
-	Texts [][2]string `json:"texts,omitempty"`
-}
-
+// points is the table of points, as the page's fold reads it.
 func points(*http.Request) (any, error) {
-	table := []pointInfo{}
+	table := []*probe.Info{}
 	for _, p := range probe.Points() {
-		info := p.Info()
-		args := append([]string{}, info.ArgNames()...)
-		table = append(table, pointInfo{
-			Name: info.Name, Station: string(info.Station), Op: string(info.Op), Opens: info.Opens, Queue: info.Queue,
-			Args: args, Lane: info.Lane, Locked: info.Locked, Anomaly: info.Anomaly, Fact: info.Fact, Says: info.Says,
-			Waits: string(info.Waits), On: info.On, Holds: strings.Fields(info.Holds),
-			Until: strings.Fields(info.Until), Texts: info.Texts,
-		})
+		table = append(table, p.Info())
 	}
 	return table, nil
 }

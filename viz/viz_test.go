@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -22,6 +23,7 @@ import (
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/sandbox"
 )
 
@@ -62,9 +64,8 @@ func TestTheSnapshotIsTheFoldUpToThisMoment(t *testing.T) {
 	records, _ := log.Since(nil, 0, 10)
 	want := fold.New()
 	want.Apply(records)
-	if seq != 2 || state.Hash() != want.Hash() {
-		t.Errorf("snapshot: got seq %d, hash %s, want 2, %s", seq, state.Hash(), want.Hash())
-	}
+	assert.True(t, seq == 2 && state.Hash() == want.Hash(),
+		"snapshot: got seq %d, hash %s, want 2, %s", seq, state.Hash(), want.Hash())
 }
 
 func TestASnapshotAfterAGapSaysWhatIsMissingAndGoesOn(t *testing.T) {
@@ -76,9 +77,7 @@ func TestASnapshotAfterAGapSaysWhatIsMissingAndGoesOn(t *testing.T) {
 		pods.At(probe.TxnCommitted, "a", 2)
 	}
 	seq, state := snapshotOf(t, ui)
-	if seq != 41 || state.Lost != 24 {
-		t.Errorf("got seq %d with %d lost, want 41 with 24", seq, state.Lost)
-	}
+	assert.True(t, seq == 41 && state.Lost == 24, "got seq %d with %d lost, want 41 with 24", seq, state.Lost)
 }
 
 func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
@@ -101,15 +100,15 @@ func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
 
 func TestThePointsAreTheTable(t *testing.T) {
 	log, _ := newLog()
-	var table []pointInfo
-	require.NoError(t, json.Unmarshal(ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes(), &table))
-	if len(table) != len(probe.Points()) {
-		t.Fatalf("got %d points, want %d", len(table), len(probe.Points()))
+	var table []struct {
+		Name, Says string
+		Args       []string
 	}
+	require.NoError(t, json.Unmarshal(ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes(), &table))
+	require.True(t, len(table) == len(probe.Points()), "got %d points, want %d", len(table), len(probe.Points()))
 	for i, p := range probe.Points() {
-		if table[i].Name != p.String() || table[i].Args == nil || table[i].Says == "" {
-			t.Errorf("point %d: got %+v, want %s with args and a sentence", i, table[i], p)
-		}
+		assert.True(t, table[i].Name == p.String() && table[i].Args != nil && table[i].Says != "",
+			"point %d: got %+v, want %s with args and a sentence", i, table[i], p)
 	}
 }
 
@@ -143,9 +142,8 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 	for name := range ui.assets.files {
 		first := ask(ui, "GET", "/viz/assets/"+name, "")
 		etag := first.Header().Get("ETag")
-		if first.Code != http.StatusOK || first.Header().Get("Content-Type") == "" || etag == "" {
-			t.Errorf("%s: got %d, %q, ETag %q", name, first.Code, first.Header().Get("Content-Type"), etag)
-		}
+		assert.True(t, first.Code == http.StatusOK && first.Header().Get("Content-Type") != "" && etag != "",
+			"%s: got %d, %q, ETag %q", name, first.Code, first.Header().Get("Content-Type"), etag)
 		if again := ask(ui, "GET", "/viz/assets/"+name, "", "If-None-Match",
 			etag); again.Code != http.StatusNotModified {
 			t.Errorf("%s, unchanged: got %d, want 304", name, again.Code)
@@ -253,4 +251,42 @@ func TestABodyThatDoesNotComeInTimeIs408(t *testing.T) {
 	w := httptest.NewRecorder()
 	u.ServeHTTP(w, r)
 	assert.Equal(t, w.Code, http.StatusRequestTimeout, "got %d %s", w.Code, w.Body)
+}
+
+func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
+	ui := New(Config{Log: probe.NewLog(clock.RealClock{}, 8)})
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		ui.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+		return w
+	}
+	life, _ := takes.Find("life")
+	if got := get("/viz/takes/life"); got.Code != http.StatusOK || got.Body.String() != string(life.File()) {
+		t.Errorf("/viz/takes/life: %d with %d bytes", got.Code, got.Body.Len())
+	}
+	got := get("/viz/takes/none")
+	assert.Equal(t, got.Code, http.StatusNotFound, "/viz/takes/none")
+	tests := []struct {
+		path, take, frame string
+		figure            bool
+	}{
+		{"/", "", "DENY", false},
+		{"/?take=life", "life", "DENY", false},
+		{"/?take=none", "", "DENY", false},
+		{"/?figure=1&take=life", "life", "SAMEORIGIN", true},
+	}
+	for _, test := range tests {
+		w := get(test.path)
+		got := w.Header().Get("X-Frame-Options")
+		assert.Equal(t, got, test.frame, "%s: X-Frame-Options %q, want %q", test.path, got, test.frame)
+		if own := strings.Contains(w.Header().Get("Content-Security-Policy"),
+			"frame-ancestors 'self'"); own != test.figure {
+			t.Errorf("%s: %s", test.path, w.Header().Get("Content-Security-Policy"))
+		}
+		body := regexp.MustCompile(`<body[^>]*>`).FindString(w.Body.String())
+		if !strings.Contains(body, `data-take="`+test.take+`"`) || strings.Contains(body,
+			`class="figure"`) != test.figure {
+			t.Errorf("%s: %s", test.path, body)
+		}
+	}
 }

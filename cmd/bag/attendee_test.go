@@ -155,9 +155,8 @@ func TestAReleaseIsTheSameWhereverItIsBuilt(t *testing.T) {
 		}
 		assert.NoError(t, reader.Close())
 	}
-	if sums[0] != sums[1] || !strings.HasSuffix(sums[0], "  listwatch-v0-windows-amd64.zip\n") {
-		t.Errorf("got %q and %q", sums[0], sums[1])
-	}
+	assert.True(t, sums[0] == sums[1] && strings.HasSuffix(sums[0], "  listwatch-v0-windows-amd64.zip\n"),
+		"got %q and %q", sums[0], sums[1])
 }
 
 // TestEveryToolCanBeBuiltForEverySystem asks the go command for each tool's packages: it refuses a tool that a system

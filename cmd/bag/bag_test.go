@@ -23,11 +23,18 @@ func TestEveryModuleThatIsHandedOutBringsItsLicence(t *testing.T) {
 	m := testMaker(t, "../..")
 	text, err := m.licences(t.Context(), m.targets[0], viz)
 	require.NoError(t, err)
-	for _, want := range []string{"go.etcd.io/etcd/server/v3@", "k8s.io/apimachinery@", "go1.", "Apache License",
-		"Redistribution and use"} {
-		assert.True(t, strings.Contains(text, want), "there is no %q", want)
+	file := filepath.Join(m.temp, "machine.txt")
+	require.NoError(t, m.machineLicences(t.Context(), file))
+	inTab, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for text, theirs := range map[string]string{text: "go.etcd.io/etcd/server/v3@",
+		string(inTab): "go.etcd.io/etcd/client/pkg/v3@"} {
+		for _, want := range []string{theirs, "k8s.io/apimachinery@", "go1.", "Apache License",
+			"Redistribution and use"} {
+			assert.True(t, strings.Contains(text, want), "there is no %q", want)
+		}
+		assert.False(t, strings.Contains(text, "listwatch@"), "our own licence is listed as another's")
 	}
-	assert.False(t, strings.Contains(text, "listwatch@"), "our own licence is listed as another's")
 }
 
 // TestAnArchiveDependsOnItsFilesAlone makes one twice, from files of other times.

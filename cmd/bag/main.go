@@ -3,6 +3,7 @@
 //
 //	go run ./cmd/bag dist DIR    writes a release for each system into DIR, and SHA256SUMS
 //	go run ./cmd/bag pack FILE   writes the bag: sources, modules, the site; viz, kubectl and delve for each system
+//	go run ./cmd/bag licences FILE   writes the licences of what is linked into the machine of a tab (cmd/tab)
 //
 // -targets linux/amd64,windows/arm64 makes less. `make bag-check` works from a bag as an attendee would.
 //
@@ -28,7 +29,7 @@ import (
 // allTargets are the systems that attendees bring.
 const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
-var errUsage = errors.New("usage: bag [-targets os/arch,…] [-version V] dist DIR | pack FILE")
+var errUsage = errors.New("usage: bag [-targets os/arch,…] [-version V] dist DIR | pack FILE | licences FILE")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -60,7 +61,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 		m.targets = append(m.targets, target{goos, goarch})
 	}
-	make := map[string]func(context.Context, string) error{"dist": m.dist, "pack": m.pack}[flags.Arg(0)]
+	make := map[string]func(context.Context, string) error{
+		"dist": m.dist, "pack": m.pack, "licences": m.machineLicences,
+	}[flags.Arg(0)]
 	if make == nil {
 		return errUsage
 	}
@@ -118,6 +121,7 @@ var (
 	// Delve takes Windows on ARM for an experiment, and has it under this tag only.
 	delve = program{name: "dlv", pkg: "github.com/go-delve/delve/cmd/dlv",
 		flags: []string{"-modfile=internal/check/tools/go.mod", "-tags=exp.winarm64"}}
+	machine = program{name: "machine", pkg: "./cmd/tab", flags: []string{"-tags=grpcnotrace"}} // cmd/tab/build.sh
 )
 
 // goFor runs the go command for a program and a target: verb, its flags, the package.

@@ -56,7 +56,7 @@ func (m *maker) pack(ctx context.Context, file string) error {
 	if err := m.modules(ctx, filepath.Join(bag, "modules")); err != nil {
 		return err
 	}
-	if _, err := m.command(ctx, nil, "go", "run", viz.pkg, "-export", filepath.Join(bag, "site")); err != nil {
+	if err := m.site(ctx, filepath.Join(bag, "site")); err != nil {
 		return err
 	}
 	for _, t := range m.targets {
@@ -69,6 +69,15 @@ func (m *maker) pack(ctx context.Context, file string) error {
 	}
 	_, err := zipFolder(bag, file)
 	return err
+}
+
+// site moves the site, with the machine that runs in a tab, to dir; the sources stay as they were.
+func (m *maker) site(ctx context.Context, dir string) error {
+	fmt.Fprintln(m.out, "build the site")
+	if _, err := m.command(ctx, nil, "make", "site"); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(filepath.Join(m.root, "bin")), os.Rename(filepath.Join(m.root, "site"), dir))
 }
 
 // modules makes the folder to, a GOPROXY with all that the three modules of the sources need: a module cache keeps what
@@ -112,11 +121,20 @@ func (m *maker) programs(ctx context.Context, t target, dir string, programs ...
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&licences, "%s contains code of others, under these licences.\n\n%s", p.name, text)
+		licences.WriteString(text)
 	}
 	ours, err := os.ReadFile(filepath.Join(m.root, "LICENSE"))
 	return errors.Join(err, os.WriteFile(filepath.Join(dir, "LICENSE"), ours, 0o644),
 		os.WriteFile(filepath.Join(dir, "THIRD-PARTY.txt"), []byte(licences.String()), 0o644))
+}
+
+// machineLicences writes the licences of the machine of a tab into file.
+func (m *maker) machineLicences(ctx context.Context, file string) error {
+	text, err := m.licences(ctx, target{"js", "wasm"}, machine)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
 }
 
 var licenceName = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice)`)
@@ -136,6 +154,7 @@ func (m *maker) licences(ctx context.Context, t target, p program) (string, erro
 	lines := append(strings.Split(list, "\n"), strings.Replace(goRoot, "\n", "\t", 1))
 	slices.Sort(lines)
 	var text strings.Builder
+	fmt.Fprintf(&text, "%s contains code of others, under these licences.\n\n", p.name)
 	for _, line := range slices.Compact(lines) {
 		module, dir, found := strings.Cut(line, "\t")
 		if !found {

@@ -29,6 +29,7 @@ nothing() {
     *.gz) echo '{}' | gzip -n ;;
   esac
 }
+root=$($go env GOROOT)
 first='{"Replace":{'
 for file in internal/observe/takes/*.lw.gz internal/server/apiserver/openapi_*.gz docs/*.png docs/*.md \
   chapters/*/README.md chapters/*/*.svg chapters/*/*_test.go viz/*/*.js viz/*/*.css viz/*/*.svg; do
@@ -38,15 +39,22 @@ for file in internal/observe/takes/*.lw.gz internal/server/apiserver/openapi_*.g
   printf '%s"%s":"%s"' "$first" "$PWD/$file" "$PWD/$instead"
   first=,
 done > $out/overlay.json
-echo '}}' >> $out/overlay.json
-# grpcnotrace: without it html/template makes the linker keep every exported method.
+# chi links the profiler, which the machine does not offer: of that its functions' names are enough.
+pprof=net/http/pprof/pprof.go
+{
+  echo 'package pprof; import "net/http"; func Handler(string) http.Handler { return nil }'
+  for name in Index Cmdline Profile Symbol Trace; do echo "func $name(http.ResponseWriter, *http.Request) {}"; done
+} > $out/nothing/pprof.go
+printf ',"%s":"%s"}}\n' "$root/src/$pprof" "$PWD/$out/nothing/pprof.go" >> $out/overlay.json
+# grpcnotrace: without it html/template makes the linker keep every exported method. -l: the types of Kubernetes' API
+# are half as large without inlining, and no slower that one could notice.
 GOOS=js GOARCH=wasm $go build -modfile=$out/go.mod -overlay=$out/overlay.json -trimpath -tags grpcnotrace \
-  -ldflags '-s -w' -o $out/machine.wasm ./cmd/tab
+  -gcflags 'k8s.io/api/...=-l' -ldflags '-s -w' -o $out/machine.wasm ./cmd/tab
 
 gzip -9 -n -c $out/machine.wasm > $out/site/machine.gz
 # part writes standard input as the script by which a page loads it from a folder (viz/export/static.js).
 part() { printf 'listwatchFile("machine/%s", "%s");\n' "$1" "$(base64 | tr -d '\n')" > "$out/site/$1.js"; }
-cat "$($go env GOROOT)/lib/wasm/wasm_exec.js" cmd/tab/worker.js | part worker
+cat "$root/lib/wasm/wasm_exec.js" cmd/tab/worker.js | part worker
 split -b 1048576 $out/site/machine.gz $out/part.
 n=0
 for piece in $out/part.*; do
@@ -56,4 +64,5 @@ done
 { cat cmd/tab/tab.js; echo 'listwatchFile("machine/tab", "");'; } > $out/site/tab.js
 size=$(wc -c < $out/site/machine.gz | tr -d ' ')
 echo "$size $n" > $out/machine
+$go run ./cmd/bag licences $out/site/THIRD-PARTY.txt
 echo "the machine has $size bytes"

@@ -6,20 +6,19 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
 // maxSize is what a reader on a phone may be asked to load, in bytes.
-const maxSize = 10 << 20
+const maxSize = 10_000_000
 
 // TestTheMachineIsSmall looks at what `make tab` has built.
 func TestTheMachineIsSmall(t *testing.T) {
 	info, err := os.Stat("../../bin/tab/site/machine.gz")
-	if err != nil {
-		t.Fatalf("make tab builds it: %v", err)
-	}
-	if info.Size() > maxSize {
-		t.Errorf("the machine has %d bytes by gzip, more than %d", info.Size(), maxSize)
-	}
+	require.NoError(t, err, "make tab builds it")
+	assert.True(t, info.Size() <= maxSize, "the machine has %d bytes by gzip, more than %d", info.Size(), maxSize)
 }
 
 // TestWhatIsMendedIsStillBroken: build.sh mends a package only as long as it does not compile for a browser.
@@ -32,8 +31,7 @@ func TestWhatIsMendedIsStillBroken(t *testing.T) {
 		build := exec.Command("go", "build", name)
 		build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 		out, err := build.CombinedOutput()
-		if (err != nil) != broken {
-			t.Errorf("%s: broken: %v, want %v: build.sh need not mend what compiles\n%s", name, err, broken, out)
-		}
+		assert.True(t, (err != nil) == broken,
+			"%s: broken: %v, want %v: build.sh need not mend what compiles\n%s", name, err, broken, out)
 	}
 }

@@ -127,26 +127,43 @@
     return new Blob(pieces).arrayBuffer();
   }
 
-  // listwatchRun runs the machine and returns when its page is there. site has {root, bytes, size, parts, say}.
+  // greet says in each tab of these pages that the others are not its own.
+  function greet({ tell }) {
+    const channel = new BroadcastChannel("listwatch");
+    channel.onmessage = ({ data }) => {
+      tell("Another tab runs a machine, too. Each is a world of its own: what happens in one is not seen in the other.");
+      if (data === "begun") channel.postMessage("here");
+    };
+    channel.postMessage("begun");
+  }
+
+  // listwatchRun runs the machine and returns when its page is there. site has {root, bytes, size, parts, say, tell}.
   globalThis.listwatchRun = async (site) => {
     const code = new TextDecoder().decode(await site.bytes("machine/worker"));
     const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
     const machine = await load(site, (loaded) => site.say(loaded));
     site.say(site.size, "The machine is starting.");
+    const ask = (event) => {
+      event.preventDefault();
+      setTimeout(site.tell, 100, "What happened here goes with this tab. “Save a recording”, in the menu, keeps it.");
+    };
     await new Promise((ready, fail) => {
       worker.onerror = (event) => fail(new Error(event.message));
       worker.addEventListener("message", ({ data: { kind, reason } }) => {
         if (kind === "ready") ready();
         if (kind === "died") {
           fail(new Error(reason));
-          site.say(0, `The machine has ended: ${reason} Reload the page to run another one.`);
+          site.say(0, `The machine has ended: ${reason}`);
+          removeEventListener("beforeunload", ask); // nothing is left to be lost
+          worker.terminate();
         }
       });
       worker.postMessage(machine, [machine]);
     });
     const wire = newWire(worker);
     globalThis.listwatchWire = wire;
-    addEventListener("beforeunload", (event) => event.preventDefault()); // what happened here goes with the page
+    greet(site);
+    addEventListener("beforeunload", ask);
     return (await wire.request("/")).text();
   };
 })();

@@ -167,7 +167,7 @@ func (g *guests) State() any {
 
 // Offered implements [viz.Guest].
 func (g *guests) Offered(ctx context.Context) ([]string, error) {
-	all, _, err := g.discovery.All(ctx)
+	all, err := g.discovery.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask what the server has: %w", err)
 	}

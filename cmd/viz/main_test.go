@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"sigs.k8s.io/yaml"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
@@ -271,9 +272,8 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr strings.Builder
 			status := run(t.Context(), test.args, &stdout, &stderr)
-			if status != test.status || !strings.Contains(stderr.String(), test.want) {
-				t.Errorf("got status %d and %q, want %d and %q", status, stderr.String(), test.status, test.want)
-			}
+			assert.True(t, status == test.status && strings.Contains(stderr.String(), test.want),
+				"got status %d and %q, want %d and %q", status, stderr.String(), test.status, test.want)
 			if strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 {
 				t.Errorf("want one line on stderr and none on stdout, got %q and %q", stderr.String(), stdout.String())
 			}
@@ -301,9 +301,8 @@ func TestListeningToTheWorldIsWarnedOf(t *testing.T) {
 		t.Errorf("loopback: got %q", stderr.String())
 	}
 	warnIfOpen(openListener{listener}, &stderr)
-	if !strings.Contains(stderr.String(), "warning: 192.0.2.1:80") {
-		t.Errorf("beyond loopback: got %q", stderr.String())
-	}
+	assert.True(t, strings.Contains(stderr.String(), "warning: 192.0.2.1:80"),
+		"beyond loopback: got %q", stderr.String())
 }
 
 func TestTheAddressThatIsPrintedIsOfTheFamilyThatWasAskedFor(t *testing.T) {
@@ -320,3 +319,116 @@ func TestTheAddressThatIsPrintedIsOfTheFamilyThatWasAskedFor(t *testing.T) {
 type openListener struct{ net.Listener }
 
 func (openListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80} }
+
+// A page that goes away while etcd restarts must not leave etcd down.
+func TestEtcdIsUpAgainWhenThePageHasGone(t *testing.T) {
+	t.Parallel()
+	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
+	for n, patience := range []time.Duration{2 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/viz/knobs",
+			strings.NewReader(`{"name":"etcd.restart"}`))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", "application/json")
+		if answer, err := http.DefaultClient.Do(request); err == nil {
+			answer.Body.Close()
+		}
+		cancel()
+		eventually.Holds(t, "a pod can be created again", func() bool {
+			code, _ := p.post(t, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"a`+string(rune('0'+n))+
+				`"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+			return code == http.StatusCreated
+		})
+	}
+	p.end(t)
+}
+
+// Nothing that is asked of the page is the server's fault.
+func TestNoCommandOfThePageAnswers500(t *testing.T) {
+	t.Parallel()
+	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
+	for _, command := range []struct{ path, body string }{
+		{"/viz/watchers", `{"resource":"a/b"}`}, {"/viz/watchers", `{"resource":"cars"}`}, {"/viz/watchers",
+			`{"resource":"../nodes"}`},
+		{"/viz/watchers", `{"namespace":".."}`}, {"/viz/watchers", `{"namespace":"%"}`}, {"/viz/watchers",
+			`{"resourceVersion":"x"}`},
+		{"/viz/watchers", `{"fieldSelector":"spec.colour=blue"}`}, {"/viz/watchers", `{"timeoutSeconds":-1}`},
+		{"/viz/watchers", `{"watchList":true,"resource":"events"}`},
+		{"/viz/knobs", `{"name":"line.cut","target":"` + strings.Repeat("x", 10_000) + `","value":"true"}`},
+		{"/viz/knobs", `{"name":"line.drop","target":"a"}`},
+		{"/viz/knobs", `{"name":"ring.capacity","target":"events","value":"5"}`}, {"/viz/knobs",
+			`{"name":"switch","target":"clock","value":"manual"}`},
+		{"/viz/knobs", `{"name":"handler.add","target":"\u0000"}`}, {"/viz/scenario/none", ""}, {"/viz/scenario/..",
+			""},
+	} {
+		if code, body := p.post(t, command.path, command.body); code >= http.StatusInternalServerError {
+			t.Errorf("%s %.60s: %d, %s", command.path, command.body, code, body)
+		}
+	}
+	p.end(t)
+}
+
+func TestAKubeconfigNamesTheServer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-kubeconfig", file)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var config struct {
+		Kind     string
+		Clusters []struct{ Cluster struct{ Server string } }
+	}
+	require.NoError(t, yaml.Unmarshal(text, &config))
+	assert.Equal(t, config.Kind, "Config")
+	assert.Equal(t, config.Clusters[0].Cluster.Server, p.url)
+}
+
+func TestAKubeconfigThatCannotBeWrittenEndsTheProgram(t *testing.T) {
+	var stderr strings.Builder
+	file := filepath.Join(t.TempDir(), "no", "config")
+	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-kubeconfig", file}, io.Discard, &stderr)
+	assert.True(t, status == exitError && strings.Contains(stderr.String(), "-kubeconfig: open "+file),
+		"got status %d, %q", status, stderr.String())
+}
+
+const bigPod = "/api/v1/namespaces/default/pods/big"
+
+// TestASleeperThatIsInterruptedTakesItsPodAway interrupts it, as Ctrl-C does, when its clients are at work.
+func TestASleeperThatIsInterruptedTakesItsPodAway(t *testing.T) {
+	p := start(t, "-demo=false", "-flight=off")
+	ctx, interrupt := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	status := make(chan int, 1)
+	go func() { status <- run(ctx, []string{"-sleeper", p.url}, in, io.Discard) }()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.True(t, err == nil && strings.Contains(line, "changes 100 times"), "it says %q, %v", line, err)
+	for p.waits(t, bigPod) {
+	}
+	interrupt()
+	assert.Equal(t, <-status, exitOK, "status")
+	code, body := p.get(t, bigPod)
+	assert.Equal(t, code, http.StatusNotFound, "the pod is left behind: %d %.200s", code, body)
+	p.end(t)
+}
+
+// waits reports whether there is no such object yet.
+func (p *program) waits(t *testing.T, path string) bool {
+	t.Helper()
+	code, _ := p.get(t, path)
+	return code == http.StatusNotFound
+}
+
+// TestASleeperLeavesAPodOfItsNameAlone and says how to remove it.
+func TestASleeperLeavesAPodOfItsNameAlone(t *testing.T) {
+	p := start(t, "-demo=false", "-flight=off")
+	pod := `{"metadata":{"name":"big"},"spec":{"containers":[{"name":"c","image":"i"}]}}`
+	code, body := p.send(t, http.MethodPost, "/api/v1/namespaces/default/pods", pod)
+	require.Equal(t, code, http.StatusCreated, "%d %s", code, body)
+	var stderr strings.Builder
+	if status := run(t.Context(), []string{"-sleeper", p.url}, io.Discard, &stderr); status != exitError ||
+		!strings.HasSuffix(stderr.String(), "kubectl -s "+p.url+" delete pod big\n") {
+		t.Errorf("status %d, %q", status, &stderr)
+	}
+	code, _ = p.get(t, bigPod)
+	assert.Equal(t, code, http.StatusOK, "the other's pod is gone")
+	p.end(t)
+}

@@ -56,7 +56,7 @@ func newBook(fsys, documents fs.FS) (http.Handler, error) {
 	pages := &bookPages{pages: make(map[string]bookPage)}
 	views := map[string]templ.Component{text.Root: bookContents(b)}
 	for _, chapter := range b.Chapters {
-		figure, err := newFigure(chapter)
+		figure, err := newFigure(chapter.Number)
 		if err != nil {
 			return nil, fmt.Errorf("set %s: %w", chapter.Path, err)
 		}

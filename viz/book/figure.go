@@ -1,72 +1,66 @@
 package book
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/takes"
-	text "listwatch/internal/text/book"
 	"listwatch/viz/stage"
 )
 
-// chapterTakes says which recording is shown with a chapter. A chapter that is not named has the life of a pod.
-var chapterTakes = map[int]string{3: "start", 4: "ring", 5: "story-selector", 6: "slow", 10: "story-two-queues",
-	12: "story-slow-handler"}
+// told is what an act of a figure tells: a recording, and moments of it in its order. Each is named by its point, by
+// "Point:TYPE" for one about an event of that type, or by "Point^" for the one whose first counter is highest, which
+// says how much waits; it is the first of its kind after the one before. The one behind a star stands for all.
+type told struct{ take, moments string }
 
-// chapterTries says which recording of a first try, made from a lab's broken source, a chapter shows before its repair,
-// and the moments that tell it, in order: the first of a point after the one before.
-var chapterTries = map[int]struct {
-	take   string
-	points []string
-}{
-	4: {takes.LabPrefix + "hole-in-history", []string{
-		"RingAppend", "WatcherAdded", "ResultSent", "WatcherInterval", "FrameWritten"}},
-	5: {takes.LabPrefix + "build-the-table", []string{
-		"WatcherAdded", "WatcherFiltered", "WatcherInterval", "RingAppend", "ResultSent", "FrameWritten",
-		"TxnCommitted", "InputReceived", "WatcherFiltered"}},
-	6: {takes.LabPrefix + "one-slow-all-slow", []string{
-		"ResultBlocked", "DispatchBlocked", "InputBlocked", "DispatchFinished", "DispatchBlocked", "InputBlocked",
-		"DispatchFinished", "DispatchBlocked", "InputBlocked", "DispatchFinished"}},
-	12: {takes.LabPrefix + "build-pop", []string{
-		"Distributed", "HandlerCalled", "HandlerReturned", "AddBlocked", "HandlerReturned", "Distributed", "AddBlocked",
-		"HandlerCalled"}},
-	14: {takes.LabPrefix + "lost-wish", []string{
-		"WorkAdded", "WorkGot", "Reconciled", "HandlerCalled", "WorkAdded", "WorkDone", "WorkWaited"}},
-}
-
-// chapterPeaks are the points whose first counter says how much waits: the figure of the chapter shows the moment when
-// most does.
-var chapterPeaks = map[int]probe.Point{4: probe.RingAppend, 10: probe.FIFOAdded, 12: probe.PendingPushed}
-
-// chapterPoints are the moments beside chapters whose own code reports none that is recorded, or hardly any: where a
-// resource version comes from and who sees it; what a request becomes; what an informer does with one event; the whole
-// way round.
-var chapterPoints = map[int][]string{
-	1: {"TxnCommitted", "RingAppend", "StoreUpdate", "InputSent", "FrameWritten", "IndexerUpdated"},
-	7: {"RequestReceived", "TxnCommitted", "RequestAnswered", "RingAppend", "InputSent"},
-	13: {"ReflectorReceived", "FIFOAdded", "FIFOPopped", "IndexerUpdated", "Distributed", "AddReceived",
-		"HandlerCalled"},
-	15: {
-		"RequestReceived", "TxnCommitted", "Etcd3IncomingSent", "ReflectorReceived", "RingAppend", "IncomingSent",
-		"DispatchStarted", "InputSent", "ResultSent", "FrameWritten",
-		"FrameDecoded", "FIFOAdded", "IndexerUpdated", "Distributed", "HandlerCalled", "WorkGot", "Reconciled",
-	},
-}
-
-const (
-	fewSteps = 4 // a figure with fewer shows its moments again with other types of events
-	mostMore = 8 // then it has so many at most
+// figures are those of the chapters, and tries what a chapter shows before its repair: a first try, made from a lab's
+// broken source.
+var (
+	figures = map[int]told{
+		1: {"life", "TxnCommitted RingAppend StoreUpdate *InputSent FrameWritten IndexerUpdated"},
+		2: {"life", "TxnCommitted Etcd3IncomingSent *Etcd3IncomingReceived Etcd3ResultSent TxnConflict"},
+		3: {"start", "ReflectorWatching ReflectorReceived *ReflectorSynced"},
+		4: {"ring", "RingAppend StoreUpdate *RingAppend^ FrameWritten:ERROR"},
+		5: {"story-selector", "InputSent WatcherInterval *InputReceived WatcherFiltered ResultSent"},
+		6: {"slow", "WatcherAdded IncomingSent DispatchStarted *DispatchBlocked WatcherForced DispatchFinished " +
+			"IncomingReceived"},
+		7: {"life", "RequestReceived TxnCommitted *RequestAnswered RingAppend InputSent"},
+		8: {"life", "RequestAnswered ResultReceived *FrameWritten WireFlushed RequestReceived"},
+		9: {"life", "FrameDecoded FrameDecoded:MODIFIED *FrameDecoded:DELETED StreamBlocked:DELETED"},
+		10: {"story-two-queues", "FIFOAdded FIFOPopped FIFOWaited FIFOAdded:Replaced FIFOAdded:Updated " +
+			"FIFOPopped:Updated *FIFOAdded^ FIFOPopped:Replaced"},
+		11: {"life", "IndexerUpdated *IndexerUpdated:MODIFIED IndexerUpdated:DELETED"},
+		12: {"story-slow-handler", "ListenerAdded AddReceived HandlerCalled HandlerReturned Distributed " +
+			"PendingPushed *PendingPushed^"},
+		13: {"life", "FIFOProcessed ReflectorReceived FIFOAdded FIFOPopped *IndexerUpdated Distributed AddReceived " +
+			"HandlerCalled"},
+		14: {"life", "WorkAdded WorkWoken WorkGot *WorkDone WorkWaited Reconciled WorkRetry"},
+		15: {"life", "RequestReceived TxnCommitted Etcd3IncomingSent ReflectorReceived RingAppend IncomingSent " +
+			"DispatchStarted InputSent *ResultSent FrameWritten FrameDecoded FIFOAdded IndexerUpdated Distributed " +
+			"HandlerCalled WorkGot Reconciled"},
+	}
+	tries = map[int]told{
+		4: {takes.LabPrefix + "hole-in-history", "RingAppend WatcherAdded ResultSent WatcherInterval FrameWritten"},
+		5: {takes.LabPrefix + "build-the-table", "WatcherAdded WatcherFiltered WatcherInterval RingAppend ResultSent " +
+			"FrameWritten TxnCommitted InputReceived WatcherFiltered"},
+		6: {takes.LabPrefix + "one-slow-all-slow", "ResultBlocked DispatchBlocked InputBlocked DispatchFinished " +
+			"DispatchBlocked InputBlocked DispatchFinished DispatchBlocked InputBlocked DispatchFinished"},
+		10: {takes.LabPrefix + "build-replace", "ReflectorWatchEnded TxnCommitted RingAppend ReflectorWatching " +
+			"ReflectorReceived FIFOAdded ReflectorSynced FIFOPopped *IndexerUpdated"},
+		12: {takes.LabPrefix + "build-pop", "Distributed HandlerCalled HandlerReturned AddBlocked HandlerReturned " +
+			"Distributed AddBlocked HandlerCalled"},
+		14: {takes.LabPrefix + "lost-wish", "WorkAdded WorkGot Reconciled HandlerCalled WorkAdded WorkDone WorkWaited"},
+	}
 )
 
-// figure is a chapter's mini-stage: moments of a recording, in its order, that the chapter's code tells.
+// figure is a chapter's mini-stage.
 type figure struct {
 	act
 	Try     *act // the first try, before the repair; nil: none was recorded
-	Key     int  // index of the step that stands for all of them where nothing moves
 	picture *fold.Resource
 }
 
@@ -75,6 +69,7 @@ type act struct {
 	Take      takes.Take
 	Recording string // hash, by which links know it
 	Steps     []step
+	Key       int // index of the step that stands for all of them where nothing moves
 }
 
 // step is one moment of a figure, and the line of code that reported it.
@@ -86,192 +81,73 @@ type step struct {
 	Anomaly bool
 }
 
-// newFigure returns the mini-stage of a chapter, nil if the chapter reports nothing that happens in its recording.
-func newFigure(chapter *text.Chapter) (*figure, error) {
-	name, ok := chapterTakes[chapter.Number]
-	if !ok {
-		name = "life"
-	}
-	take, ok := takes.Find(name)
-	if !ok {
-		return nil, nil
-	}
-	state, records, err := take.Load()
-	if err != nil {
+// newFigure returns the mini-stage of a chapter, nil if it has none.
+func newFigure(chapter int) (*figure, error) {
+	main, start, records, err := newAct(figures[chapter])
+	if main == nil || err != nil {
 		return nil, err
 	}
-	f := &figure{act: act{take, recording.Hash(take.File()), stepsOf(chapter, take, records)}}
-	if len(f.Steps) == 0 {
-		return nil, nil
-	}
-	if f.Try, err = newTry(chapter.Number); err != nil {
+	f := &figure{act: *main, picture: &fold.Resource{}}
+	if f.Try, _, _, err = newAct(tries[chapter]); err != nil {
 		return nil, err
 	}
-	f.Key = keyOf(f.Steps, state.Seq == 0)
-	if r := peakOf(records, chapterPeaks[chapter.Number]); r != nil {
-		f.Key = slices.IndexFunc(f.Steps, func(s step) bool { return s.Seq == r.Seq })
-	}
-	state.Apply(records[:f.Steps[f.Key].Seq-state.Seq])
-	f.picture = state.Resources[stage.FirstResource]
-	if f.picture == nil {
-		f.picture = &fold.Resource{}
+	start.Apply(records[:f.Steps[f.Key].Seq-start.Seq])
+	if pods := start.Resources[stage.FirstResource]; pods != nil {
+		f.picture = pods
 	}
 	return f, nil
 }
 
-// newTry returns the first try of a chapter, nil if none was recorded.
-func newTry(chapter int) (*act, error) {
-	take, ok := takes.Find(chapterTries[chapter].take)
+// newAct finds the moments that are told in their recording, which it returns, too, with the picture before it. It
+// returns nil if nothing is told. A moment that the recording has not is an error.
+func newAct(t told) (*act, *fold.State, []probe.Record, error) {
+	take, ok := takes.Find(t.take)
 	if !ok {
-		return nil, nil
+		return nil, nil, nil, nil
 	}
-	_, records, err := take.Load()
+	start, records, err := take.Load()
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	try := &act{Take: take, Recording: recording.Hash(take.File())}
-	for _, point := range chapterTries[chapter].points {
-		i := slices.IndexFunc(records, func(r probe.Record) bool {
-			return r.Point.String() == point && (r.Resource == stage.FirstResource || r.Resource == "")
-		})
-		if i < 0 {
-			return nil, fmt.Errorf("the take %s has no %s after step %d", take.Name, point, len(try.Steps))
+	a := &act{Take: take, Recording: recording.Hash(take.File())}
+	rest := records
+	for i, moment := range strings.Fields(t.moments) {
+		moment, isKey := strings.CutPrefix(moment, "*")
+		if isKey {
+			a.Key = i
 		}
-		try.Steps = append(try.Steps, stepAt(&records[i]))
-		records = records[i+1:]
+		n := indexOf(rest, moment, take.Key)
+		if n < 0 {
+			return nil, nil, nil, fmt.Errorf("the take %s has no %s after step %d", take.Name, moment, i)
+		}
+		r := &rest[n]
+		a.Steps = append(a.Steps, step{r.Point.String(), r.Point.Info().Station, r.Seq, r.Sentence(), r.Anomaly()})
+		rest = rest[n+1:]
 	}
-	return try, nil
+	return a, start, records, nil
 }
 
-// keyOf chooses the moment that stands for all: what goes wrong, or else one from the middle. A recording that begins
-// with nothing (bare) has most to show at its last moment.
-func keyOf(steps []step, bare bool) int {
-	if i := slices.IndexFunc(steps, func(s step) bool { return s.Anomaly }); i >= 0 {
-		return i
-	}
-	if !bare {
-		return len(steps) / 2
-	}
-	last := 0
-	for i := range steps {
-		if steps[i].Seq > steps[last].Seq {
-			last = i
-		}
-	}
-	return last
-}
-
-// stepsOf finds a moment of the recording for every line of the prose that reports one, and for what the chapter
-// reports elsewhere; what goes wrong in the recording, if anything does; and its peak. The steps are in the order of
-// the recording: the text may jump among them.
-func stepsOf(chapter *text.Chapter, take takes.Take, records []probe.Record) []step {
-	points := slices.Clone(chapter.Told)
-	for _, moment := range chapter.Moments {
-		points = append(points, moment.Name)
-	}
-	var steps []step
-	for i, point := range points {
-		if slices.Contains(points[:i], point) {
+// indexOf returns where a moment of pods, or of no resource, is among the records: about the object key if there is one
+// about that, -1 if there is none. The one with the highest counter may be about any.
+func indexOf(records []probe.Record, moment, key string) int {
+	moment, highest := strings.CutSuffix(moment, "^")
+	point, typ, _ := strings.Cut(moment, ":")
+	first, most := -1, 0
+	for i := range records {
+		r := &records[i]
+		if r.Point.String() != point || typ != "" && r.Type != typ ||
+			r.Resource != stage.FirstResource && r.Resource != "" {
 			continue
 		}
-		after := uint64(0)
-		if len(steps) > 0 && i < len(chapter.Told) {
-			after = steps[len(steps)-1].Seq
+		switch {
+		case highest && r.Args[0] > most:
+			first, most = i, r.Args[0]
+		case highest:
+		case r.Key != "" && probe.ObjectKey(r.Key) == key:
+			return i
+		case first < 0:
+			first = i
 		}
-		if r := momentOf(records, point, take.Key, after); r != nil {
-			steps = append(steps, stepAt(r))
-		}
-	}
-	for _, point := range chapterPoints[chapter.Number] {
-		after := uint64(0)
-		if len(steps) > 0 {
-			after = steps[len(steps)-1].Seq
-		}
-		if r := momentOf(records, point, take.Key, after); r != nil {
-			steps = append(steps, stepAt(r))
-		}
-	}
-	if len(steps) == 0 {
-		return nil
-	}
-	if len(steps) < fewSteps {
-		steps = more(steps, take, records)
-	}
-	for i := range records {
-		known := func(s step) bool { return s.Point == records[i].Point.String() && s.Anomaly }
-		if records[i].Anomaly() && !slices.ContainsFunc(steps, known) {
-			steps = append(steps, stepAt(&records[i]))
-		}
-	}
-	if r := peakOf(records, chapterPeaks[chapter.Number]); r != nil {
-		steps = append(steps, stepAt(r))
-	}
-	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.Seq, b.Seq) })
-	return slices.CompactFunc(steps, func(a, b step) bool { return a.Seq == b.Seq })
-}
-
-// peakOf returns the first record of a point with the highest first counter, nil if there is none.
-func peakOf(records []probe.Record, point probe.Point) *probe.Record {
-	var peak *probe.Record
-	for i := range records {
-		r := &records[i]
-		if r.Point == point && point != 0 && r.Resource == stage.FirstResource && (peak == nil ||
-			r.Args[0] > peak.Args[0]) {
-			peak = r
-		}
-	}
-	return peak
-}
-
-// more adds to the steps the same moments with another type of event, where the recording has them.
-func more(steps []step, take takes.Take, records []probe.Record) []step {
-	type kind struct{ point, event string }
-	seen := make(map[kind]bool)
-	first := records[0].Seq
-	for _, s := range steps {
-		seen[kind{s.Point, records[s.Seq-first].Type}] = true
-	}
-	points := len(steps)
-	for i := range records {
-		r := &records[i]
-		k := kind{r.Point.String(), r.Type}
-		told := slices.ContainsFunc(steps[:points], func(s step) bool { return s.Point == k.point })
-		ours := r.Key != "" && probe.ObjectKey(r.Key) == take.Key && r.Resource == stage.FirstResource
-		if told && ours && !seen[k] && len(steps) < mostMore {
-			seen[k] = true
-			steps = append(steps, stepAt(r))
-		}
-	}
-	return steps
-}
-
-func stepAt(r *probe.Record) step {
-	return step{Point: r.Point.String(), Station: r.Point.Info().Station, Seq: r.Seq, Says: r.Sentence(),
-		Anomaly: r.Anomaly()}
-}
-
-// momentOf returns the first record of a point, of pods: after a moment and about the object of the story, if there is
-// one, or else at all. Nil: it does not happen.
-func momentOf(records []probe.Record, point, key string, after uint64) *probe.Record {
-	var first, ours *probe.Record
-	for i := range records {
-		r := &records[i]
-		if r.Point.String() != point || r.Resource != stage.FirstResource && r.Resource != "" {
-			continue
-		}
-		about := r.Key != "" && probe.ObjectKey(r.Key) == key
-		if about && r.Seq > after {
-			return r
-		}
-		if about && ours == nil {
-			ours = r
-		}
-		if first == nil || first.Seq <= after && r.Seq > after {
-			first = r
-		}
-	}
-	if ours != nil {
-		return ours
 	}
 	return first
 }

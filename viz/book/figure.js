@@ -1,12 +1,14 @@
 // Figure: the stage as a chapter's mini-stage. The chapter says which moment is shown; the figure shows the station at
 // which it happened, whole. It shows a recording, or, when asked to go live, the running program.
 
+import { $ } from "../lib/dom.js";
+
 const nearby = 200; // records that are played
 const lasts = 2400; // ms
 
 export function newFigure(stage) {
   if (!document.body.classList.contains("figure")) return {};
-  const ground = document.querySelector(".ground");
+  const ground = $(".ground");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let station = "";
 

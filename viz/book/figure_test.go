@@ -43,7 +43,7 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 	b, err := text.New(chapters.FS(), nil)
 	require.NoError(t, err)
 	for _, chapter := range b.Chapters {
-		f, err := newFigure(chapter)
+		f, err := newFigure(chapter.Number)
 		require.NoError(t, err)
 		if f == nil || len(f.Steps) < 3 {
 			t.Errorf("%s has no figure, or one that hardly moves: %+v", chapter.Folder, f)
@@ -66,12 +66,12 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 	}
 }
 
-// TestAFirstTryIsToldInOrder holds that the five chapters whose labs break what the text repairs show that first, from
+// TestAFirstTryIsToldInOrder holds that the six chapters whose labs break what the text repairs show that first, from
 // the lab's recording, and in the recording's order.
 func TestAFirstTryIsToldInOrder(t *testing.T) {
-	assert.Equal(t, len(chapterTries), 5, "%d first tries", len(chapterTries))
-	for chapter := range chapterTries {
-		try, err := newTry(chapter)
+	assert.Equal(t, len(tries), 6, "%d first tries", len(tries))
+	for chapter, told := range tries {
+		try, _, _, err := newAct(told)
 		require.True(t, err == nil && try != nil && try.Take.Lab() != "", "chapter %d: %+v, %v", chapter, try, err)
 		assert.True(t, slices.IsSortedFunc(try.Steps, func(a, b step) int { return cmp.Compare(a.Seq, b.Seq) }),
 			"chapter %d: %+v", chapter, try.Steps)
@@ -84,9 +84,7 @@ func TestAFirstTryIsToldInOrder(t *testing.T) {
 }
 
 func TestTheKeyMomentIsATruePicture(t *testing.T) {
-	b, err := text.New(chapters.FS(), nil)
-	require.NoError(t, err)
-	f, err := newFigure(b.Chapter("06-cacher"))
+	f, err := newFigure(6)
 	require.NoError(t, err)
 	full := 0
 	for _, q := range f.queues() {
@@ -94,9 +92,8 @@ func TestTheKeyMomentIsATruePicture(t *testing.T) {
 			full++
 		}
 	}
-	if f.Steps[f.Key].Point != "DispatchBlocked" || full == 0 {
-		t.Errorf("the key moment of the cacher is %+v with %d full queues", f.Steps[f.Key], full)
-	}
+	assert.True(t, f.Steps[f.Key].Point == "DispatchBlocked" && full != 0,
+		"the key moment of the cacher is %+v with %d full queues", f.Steps[f.Key], full)
 }
 
 // TestFiguresTellInOrder holds that the steps of each figure follow each other in time, and that the figures of the
@@ -106,7 +103,7 @@ func TestFiguresTellInOrder(t *testing.T) {
 	require.NoError(t, err)
 	waiting := map[int]string{10: "fifo", 12: "pending"}
 	for _, chapter := range b.Chapters {
-		f, err := newFigure(chapter)
+		f, err := newFigure(chapter.Number)
 		require.NoError(t, err)
 		for i := 1; i < len(f.Steps); i++ {
 			if f.Steps[i].Seq <= f.Steps[i-1].Seq {

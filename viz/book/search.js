@@ -1,13 +1,13 @@
 // Search, where the book lies as files: all of the index comes at once, and is looked through here.
 
-import { make } from "../lib/dom.js";
+import { $, make, when } from "../lib/dom.js";
 
 const most = 40; // places shown
 const around = 80; // characters before and after the word that was found
 
-const field = document.querySelector("#search");
-const found = document.querySelector("#found");
-const list = document.querySelector("#hits");
+const field = $("#search");
+const found = $("#found");
+const list = $("#hits");
 let index = null; // [address, page, heading, words], and all that in lower case
 
 async function read() {
@@ -62,6 +62,6 @@ function marked(text, words) {
   return parts.map((part, i) => (i % 2 ? make("mark", {}, part) : part));
 }
 
-field.addEventListener("input", show);
+when(field, "input", show);
 field.value = new URLSearchParams(location.search).get("q") ?? "";
 read();

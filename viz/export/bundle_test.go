@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/dop251/goja"
+
+	"listwatch/internal/check/require"
 )
 
 // room reads modules from a map.
@@ -30,9 +32,7 @@ func TestModulesBecomeOneScript(t *testing.T) {
 		"log/sum.js": "heard.push(0); // once\nexport const base = 40;\nexport const add = (a, b) => a + b;\n",
 	}
 	text, err := bundle("frame/page.js", modules.read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	vm := goja.New()
 	vm.Set("heard", vm.NewArray())
 	if _, err := vm.RunString(text); err != nil {

@@ -148,8 +148,10 @@ func (s *site) stories() (string, any, error) {
 	}
 	told := make(map[string]json.RawMessage)
 	for _, story := range s.offered {
-		if told[story.ID], err = s.get("/viz/scenario/" + story.ID); err != nil {
-			return name, nil, err
+		for _, id := range append(story.Was, story.ID) {
+			if told[id], err = s.get("/viz/scenario/" + story.ID); err != nil {
+				return name, nil, err
+			}
 		}
 	}
 	return name, told, nil

@@ -76,20 +76,25 @@
   globalThis.listwatchShelf = { program: false, points: () => data("data/points"), story, take, run, leaf, page };
   globalThis.listwatchData = data;
 
+  // tell says a sentence in the banner, once the page has one.
+  const tell = (text) => (globalThis.listwatch ? listwatch.stage.banner.notice(text) : setTimeout(tell, 100, text));
+
   // runHere runs the program in this tab (cmd/tab) and puts its page in place of this one. page.js waits for that. The
-  // recordings and the book stay those of these files.
+  // recordings and the book stay those of these files. If the program does not begin, the page stays as it is.
   async function runHere(size, parts) {
     // The panel is that of the page which is there now: at the end of a machine it is the machine's own.
     const say = (loaded, text) => {
       const panel = document.querySelector("#run");
-      const [bar, said] = panel.children;
+      const [bar, said, again] = panel.children;
       panel.hidden = false;
+      again.hidden = loaded > 0;
+      again.onclick = () => location.reload();
       [bar.max, bar.value, bar.hidden] = [size, loaded, loaded === 0];
       said.textContent = text ?? `${(loaded / 1e6).toFixed(1)} of ${(size / 1e6).toFixed(1)} MB`;
     };
     try {
       await file("machine/tab");
-      const html = await globalThis.listwatchRun({ root, bytes, size, parts, say });
+      const html = await globalThis.listwatchRun({ root, bytes, size, parts, say, tell });
       const made = new DOMParser().parseFromString(html, "text/html");
       for (const link of made.querySelectorAll('[href^="/book"]')) {
         link.setAttribute("href", page(link.getAttribute("href")));
@@ -101,15 +106,20 @@
       const told = async (id) => ({ ...(await story(id)), runs: true });
       globalThis.listwatchShelf = { story: told, take, page };
     } catch (problem) {
-      say(0, `The machine does not run here: ${problem.message}`);
-      await new Promise(() => {}); // the page stays as it is
+      document.querySelector("#run").hidden = true;
+      tell(`The machine does not run here: ${problem.message} What you see are recordings.`);
     }
   }
 
   const { body } = document;
   for (const el of document.querySelectorAll("[data-program]")) el.hidden = true;
   for (const el of document.querySelectorAll("[data-recorded]")) el.hidden = false;
-  const [size, parts] = (body.dataset.machine ?? "").split(" ").map(Number);
+  let [size, parts] = (body.dataset.machine ?? "").split(" ").map(Number);
+  const lacks = ["WebAssembly", "Worker", "DecompressionStream"].find((name) => !globalThis[name]);
+  if (size && lacks) {
+    size = 0;
+    tell(`The machine does not run here: this browser has no ${lacks}. What you see are recordings.`);
+  }
   if (size && new URLSearchParams(location.search).has("run")) {
     globalThis.listwatchReady = runHere(size, parts);
     return;

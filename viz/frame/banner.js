@@ -1,6 +1,6 @@
 // The banner: what has happened to the page itself. The connection's words come before anybody else's.
 
-import { mark, say } from "../lib/dom.js";
+import { $, mark, say, when } from "../lib/dom.js";
 import { sentence } from "../log/fold.js";
 
 const connections = {
@@ -12,7 +12,7 @@ const connections = {
 const patience = 1500; // ms: a connection that comes back at once is not worth a word
 
 export function newBanner(stage) {
-  const banner = document.querySelector("#banner");
+  const banner = $("#banner");
   let message = "";
   let quiet = 0;
   let lost = 0; // when the connection went
@@ -47,6 +47,6 @@ export function newBanner(stage) {
     say(banner.querySelector("p"), text);
   }
 
-  banner.querySelector("button").addEventListener("click", () => notice(""));
+  when(banner.querySelector("button"), "click", () => notice(""));
   return { notice, begin, arrived, draw };
 }

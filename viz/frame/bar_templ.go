@@ -197,7 +197,7 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, " title=\"Notes for the speaker, in a window of their own (Q)\" hidden>Notes</button> <button type=\"button\" id=\"keys\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, " title=\"Notes for the speaker, in a window of their own (Q)\" hidden>Notes</button> <button type=\"button\" id=\"keep\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -205,7 +205,25 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, " title=\"Keyboard (?)\">Keyboard</button> <button type=\"button\" id=\"theme\" title=\"Theme (T)\">Theme: as the system</button> <a class=\"book run\" href=\"?run\" hidden>Run it in this tab</a> <a class=\"book\" href=\"/book/\">Book</a></div></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, " title=\"What happened, as a file that can be dropped onto the page\" data-program data-acts")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		if v.Mode == "replay" {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, " hidden")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, ">Save a recording</button> <button type=\"button\" id=\"keys\"")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, closes("menu"))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, " title=\"Keyboard (?)\">Keyboard</button> <button type=\"button\" id=\"theme\" title=\"Theme (T)\">Theme: as the system</button> <a class=\"book run\" href=\"?run\" hidden>Run it in this tab</a> <a class=\"book\" href=\"/book/\">Book</a></div></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -240,7 +258,7 @@ func status(v View) templ.Component {
 			templ_7745c5c3_Var4 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<footer class=\"status\"><p class=\"mode\" id=\"mode\" data-state=\"connecting\"><span class=\"dot\"></span><span id=\"mode-text\">connecting</span></p><p class=\"rate\"><span id=\"rate\">0/s</span> <span id=\"level\" title=\"How much of the traffic is drawn\">each change travels</span></p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "<footer class=\"status\"><p class=\"mode\" id=\"mode\" data-state=\"connecting\"><span class=\"dot\"></span><span id=\"mode-text\">connecting</span></p><p class=\"rate\"><span id=\"rate\">0/s</span> <span id=\"level\" title=\"How much of the traffic is drawn\">each change travels</span></p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -252,7 +270,7 @@ func status(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<span class=\"room\"></span> <button type=\"button\" id=\"last-time\" hidden></button> <button type=\"button\" id=\"open-records\" aria-expanded=\"false\" aria-controls=\"log\" title=\"Everything that was reported, in words (U)\">Log</button></footer>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<span class=\"room\"></span> <button type=\"button\" id=\"last-time\" hidden></button> <button type=\"button\" id=\"open-records\" aria-expanded=\"false\" aria-controls=\"log\" title=\"Everything that was reported, in words (U)\">Log</button></footer>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -282,7 +300,7 @@ func banner() templ.Component {
 			templ_7745c5c3_Var5 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<div id=\"banner\" role=\"alert\" hidden><p></p><button type=\"button\" class=\"quiet\" aria-label=\"Close this message\">✕</button></div><div id=\"drop\" aria-hidden=\"true\" hidden><p>Drop the recording to replay it here</p></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "<div id=\"banner\" role=\"alert\" hidden><p></p><button type=\"button\" class=\"quiet\" aria-label=\"Close this message\">✕</button></div><div id=\"drop\" aria-hidden=\"true\" hidden><p>Drop the recording to replay it here</p></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,15 +1,14 @@
 // Controls: the buttons and the dialog by which a viewer acts on the cluster.
 
 import { closeWatcher, createPod, deletePod, getPod, openWatcher, patchPod, watchers } from "../lib/cluster.js";
-import { cut, make, say } from "../lib/dom.js";
+import { $, cut, make, say, when } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 
 const colours = ["blue", "green", "amber", "rose"];
 const apps = ["web", "db", "cache"];
 
-// newControls calls on.wrote(key) when an object has been written.
-export function newControls(scene, on) {
-  const $ = (selector) => document.querySelector(selector);
+export function newControls(stage) {
+  const { scene } = stage;
   const notice = $("#notice");
   const dialog = $("#watcher-dialog");
   let quiet = 0;
@@ -43,7 +42,7 @@ export function newControls(scene, on) {
   }
 
   function wrote(key, words) {
-    on.wrote(key);
+    stage.follow.wrote(key);
     tell(words);
   }
 
@@ -52,7 +51,7 @@ export function newControls(scene, on) {
 
   // marked names the marked pod on the buttons, which work while it is there.
   function shown() {
-    const there = scene.marked.startsWith(inDefault) && document.body.dataset.resource === "pods"
+    const there = scene.marked.startsWith(inDefault) && stage.resource === "pods"
       && scene.store.some((row) => objectKey(row.key) === scene.marked);
     for (const place of document.querySelectorAll("[data-marked]")) {
       say(place, there ? scene.marked : "the marked pod");
@@ -91,13 +90,13 @@ export function newControls(scene, on) {
       await closeWatcher(id);
       await listWatchers();
     };
-    remove.addEventListener("click", () => attempt(remove, act));
+    when(remove, "click", () => attempt(remove, act));
     return make("li", {}, make("span", {}, words), remove);
   }
 
   async function submitWatcher(event) {
     event.preventDefault();
-    const options = { resource: document.body.dataset.resource };
+    const options = { resource: stage.resource };
     for (const el of event.target.elements) {
       if (el.name) options[el.name] = el.type === "checkbox" ? el.checked : el.value.trim();
     }
@@ -111,7 +110,6 @@ export function newControls(scene, on) {
     }
   }
 
-  const when = (selector, event, act) => $(selector).addEventListener(event, act);
   for (const [id, act] of [["create", create], ["change", change], ["delete", remove]]) {
     when(`#${id}-pod`, "click", (event) => attempt(event.currentTarget, act));
   }
@@ -121,7 +119,7 @@ export function newControls(scene, on) {
   });
   when("#watcher-form", "submit", submitWatcher);
   when("#watcher-cancel", "click", () => dialog.close());
-  scene.root.addEventListener("click", (event) => {
+  when(scene.root, "click", (event) => {
     const key = event.target.closest(".row")?.dataset.key;
     if (key) choose(key);
   });

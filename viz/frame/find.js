@@ -1,12 +1,12 @@
 // Find: from a few letters to an object, a revision, a goroutine or a station on the stage.
 
-import { cut, make } from "../lib/dom.js";
+import { $, cut, make, when } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 
 const most = 8;
 
 export function newFind(stage) {
-  const dialog = document.querySelector("#find-dialog");
+  const dialog = $("#find-dialog");
   const input = dialog.querySelector("input");
   let found = [];
 
@@ -31,7 +31,7 @@ export function newFind(stage) {
     found = text ? things(text).filter(fits).slice(0, most) : [];
     dialog.querySelector("ul").replaceChildren(...found.map((thing) => {
       const button = make("button", { type: "button" }, `${cut(thing[0], 60)} · ${cut(thing[1], 40)}`);
-      button.addEventListener("click", () => go(thing));
+      when(button, "click", () => go(thing));
       return make("li", {}, button);
     }));
   }
@@ -47,11 +47,11 @@ export function newFind(stage) {
     dialog.showModal();
   }
 
-  input.addEventListener("input", search);
-  dialog.querySelector("form").addEventListener("submit", (event) => {
+  when(input, "input", search);
+  when(dialog.querySelector("form"), "submit", (event) => {
     event.preventDefault();
     if (found.length > 0) go(found[0]);
   });
-  dialog.querySelector(".close").addEventListener("click", () => dialog.close());
+  when(dialog.querySelector(".close"), "click", () => dialog.close());
   return { keys: [[["/"], "find an object, a revision, a goroutine, a station", open]] };
 }

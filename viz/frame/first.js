@@ -1,7 +1,7 @@
 // The first view: the stage with five names, a question, and three ways on. It is a look of the same page, which ends
 // with Escape and with everything that puts something else on the stage. A later visit says where the viewer was.
 
-import { copied, mark, say } from "../lib/dom.js";
+import { $, copied, mark, say, when } from "../lib/dom.js";
 
 const storage = { seen: "first", last: "last-time" };
 const patience = 60000; // ms without a watch, after which the page says what to check
@@ -10,7 +10,6 @@ const greeting = "Your watch is here: the lane that is called kubectl. Now run t
 
 export function newFirst(stage) {
   const root = document.documentElement;
-  const $ = (selector) => document.querySelector(selector);
   const [ways, commands, state] = ["#first .ways", "#first-commands", "#first-state"].map($);
   const on = () => Boolean(root.dataset.first);
   let asked = 0; // when the commands were shown
@@ -78,14 +77,14 @@ export function newFirst(stage) {
     back.hidden = false;
   }
 
-  $("#first-leave").addEventListener("click", leave);
-  $("#first-kubectl").addEventListener("click", wait);
-  $("#first").addEventListener("click", ({ target }) => {
+  when("#first-leave", "click", leave);
+  when("#first-kubectl", "click", wait);
+  when("#first", "click", ({ target }) => {
     const { firstStory } = target.dataset;
     if ("copy" in target.dataset) copy(target);
     if (firstStory && leave()) stage.scenarios.openStory(firstStory);
   });
-  back.addEventListener("click", () => {
+  when(back, "click", () => {
     back.hidden = true;
     if (last.story) stage.scenarios.openStory(last.story, { beat: last.beat });
     else $("#open-tour").click();

@@ -1,11 +1,11 @@
-// Hands: what buttons and single keys do that move through the log, follow, and act on the cluster.
+// Hands: what buttons and single keys do that move through the log, at which pace, follow, and act on the cluster.
 
+import { $, below, say, when } from "../lib/dom.js";
+import { milliseconds, times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 
 export function newHands(stage) {
   const { player, follow, scene, infos, timeline } = stage;
-  const $ = (selector) => document.querySelector(selector);
-  const click = (selector, act) => $(selector).addEventListener("click", act);
   const press = (selector) => () => $(selector)?.closest("[hidden]") ?? $(selector)?.click();
 
   async function toAnomaly(direction) {
@@ -35,6 +35,25 @@ export function newHands(stage) {
     scene.root.querySelectorAll(".station")[(Number(event.key) + 9) % 10]?.focus();
   }
 
+  // setSpeed slows a replay down or lets it run. What is live has no other pace than the program's: slowed down, it
+  // becomes a replay that begins here.
+  function setSpeed(exponent) {
+    player.speed = 10 ** Math.min(1, Math.max(-3, Math.round(exponent * 10) / 10));
+    showSpeed();
+    if (player.mode !== "live" || player.speed === 1) return;
+    if (player.speed > 1) return stage.tell("live, nothing is faster than the program");
+    player.play();
+    stage.tell("slow motion from here; End returns to live");
+  }
+
+  let shown = 1; // the speed
+  function showSpeed() {
+    if (player.speed === shown) return;
+    shown = player.speed;
+    $("#speed").value = Math.log10(shown).toFixed(1);
+    say($("#speed-text"), times(shown));
+  }
+
   const marked = () => scene.marked || objectKey(scene.store.at(-1)?.key ?? "");
 
   // by has what several ways lead to: a button, a key, or both.
@@ -43,24 +62,29 @@ export function newHands(stage) {
     start: () => player.seek(player.oldest), live: () => player.live(), next: () => toAnomaly(1),
     before: () => toAnomaly(-1),
   };
-  click("#freeze", by.freeze);
-  click("#step-on", by.on);
-  click("#step-back", by.back);
-  click("#to-start", by.start);
-  click("#live", by.live);
-  click("#next-anomaly", by.next);
-  click("#prev-anomaly", by.before);
-  scene.root.addEventListener("click", (event) => {
+  const buttons = {
+    freeze: by.freeze, "step-on": by.on, "step-back": by.back, "to-start": by.start, live: by.live,
+    "next-anomaly": by.next, "prev-anomaly": by.before,
+  };
+  for (const [id, act] of Object.entries(buttons)) when(`#${id}`, "click", act);
+  // A panel below the stage has a button that opens and closes it, and one of its own that closes it.
+  when(document, "click", ({ target }) => {
+    const panel = document.getElementById(target.closest("[data-below]")?.getAttribute("aria-controls"));
+    if (panel) below(panel.hidden ? panel : null);
+    else if (target.closest('.below [id$="-close"]')) below(null);
+  });
+  when("#speed", "input", (event) => setSpeed(Number(event.target.value)));
+  when(scene.root, "click", (event) => {
     const key = stage.motion.keyAt(event.clientX, event.clientY, player.clock);
     if (!key) return;
     event.stopPropagation(); // the token is in front of the station
     toggleFollow(key);
   }, true);
-  scene.root.addEventListener("click", (event) => {
+  when(scene.root, "click", (event) => {
     const key = event.target.closest("[data-key]")?.dataset.key;
     if (key) toggleFollow(key);
   });
-  $("#records").addEventListener("click", (event) => {
+  when("#records", "click", (event) => {
     const row = event.target.closest("tr");
     const cell = event.target.closest("td");
     if (cell?.cellIndex === 6 && cell.textContent) follow.set("", cell.textContent);
@@ -69,7 +93,7 @@ export function newHands(stage) {
   });
 
   // The table is newest first: down is back in time.
-  $("section.records").addEventListener("keydown", (event) => {
+  when("section.records", "keydown", (event) => {
     const step = { ArrowDown: -1, ArrowUp: 1 }[event.key];
     if (!step || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     event.preventDefault();
@@ -77,7 +101,11 @@ export function newHands(stage) {
   });
 
   return {
+    draw: showSpeed,
+    skipped: (ns) => stage.tell(`${milliseconds(ns)} without a record skipped`),
     keys: [
+      [["+", "="], "faster", () => setSpeed(Number($("#speed").value) + 0.3)],
+      [["-"], "slower", () => setSpeed(Number($("#speed").value) - 0.3)],
       [[" "], "freeze the picture, resume; play from here", by.freeze],
       [["."], "next record", by.on],
       [[","], "previous record", by.back],
@@ -97,6 +125,12 @@ export function newHands(stage) {
       [["w"], "add a watcher", press("#add-watcher")],
       [["Escape"], "close what is open, remove the focus", () => stage.escape() ?? document.activeElement?.blur?.()],
     ],
-    escape: () => follow.has() && (follow.clear(), true),
+    escape() {
+      const open = $(".below:not([hidden])");
+      if (open) below(null);
+      else if (follow.has()) follow.clear();
+      else return false;
+      return true;
+    },
   };
 }

@@ -5,7 +5,7 @@
 // Shift and Space; words say what act does. Every part of the page hands in its rows. What a guide does with keys while
 // it speaks is handed in as guided, [names, words], and only listed.
 
-import { make } from "../lib/dom.js";
+import { $, make, when } from "../lib/dom.js";
 
 const storage = "keys";
 
@@ -21,7 +21,7 @@ const slides = new Set(["Home", "End", "PageUp", "PageDown", "ArrowLeft", "Arrow
 const names = { " ": "Space", "Shift+ ": "Shift Space", Escape: "Esc" };
 
 export function newKeys(rows, guided) {
-  const dialog = document.querySelector("#keys-dialog");
+  const dialog = $("#keys-dialog");
   const enabled = dialog.querySelector("input");
   const bound = new Map(); // by key: its row
   for (const row of rows) {
@@ -31,8 +31,8 @@ export function newKeys(rows, guided) {
     }
   }
   enabled.checked = localStorage.getItem(storage) !== "off";
-  enabled.addEventListener("change", () => localStorage.setItem(storage, enabled.checked ? "on" : "off"));
-  dialog.querySelector(".close").addEventListener("click", () => dialog.close());
+  when(enabled, "change", () => localStorage.setItem(storage, enabled.checked ? "on" : "off"));
+  when(dialog.querySelector(".close"), "click", () => dialog.close());
 
   function fill() {
     const left = new Set(bound.values());
@@ -54,7 +54,7 @@ export function newKeys(rows, guided) {
   }
 
   function busy(target, key) {
-    if (document.querySelector("dialog[open]")) return true;
+    if ($("dialog[open]")) return true;
     if (target.isContentEditable || target.closest("input, select, textarea")) {
       return !target.matches("input[type=range]") || slides.has(key);
     }
@@ -63,7 +63,7 @@ export function newKeys(rows, guided) {
       && target.closest("button, a[href], summary, [role=tab], [role=button]") !== null;
   }
 
-  document.addEventListener("keydown", (event) => {
+  when(document, "keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
     const letter = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (busy(event.target, letter) || (!enabled.checked && letter !== "?")) return;

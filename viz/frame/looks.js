@@ -1,13 +1,13 @@
 // Looks: which resource is on stage, and in which colours.
 
-import { options, say } from "../lib/dom.js";
+import { $, options, say, when } from "../lib/dom.js";
 
 const themes = ["", "light", "dark", "contrast"];
 const names = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 
 export function newLooks(stage) {
-  const select = document.querySelector("#resource");
-  const button = document.querySelector("#theme");
+  const select = $("#resource");
+  const button = $("#theme");
   const { dataset } = document.documentElement;
 
   function pickResources() {
@@ -30,8 +30,8 @@ export function newLooks(stage) {
   }
 
   name(dataset.theme ?? "");
-  select.addEventListener("change", () => stage.setResource(select.value));
-  button.addEventListener("click", turn);
+  when(select, "change", () => stage.setResource(select.value));
+  when(button, "click", turn);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
   const resource = (name) => (select.value = name);
   return { applied: pickResources, jumped: pickResources, resource, keys: [[["t"], "theme", turn]] };

@@ -9,7 +9,7 @@ import { newFigure } from "../book/figure.js";
 import { newInspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, shelf } from "../lib/api.js";
-import { put, say } from "../lib/dom.js";
+import { $, put, say, when } from "../lib/dom.js";
 import { partOf } from "../lib/hooks.js";
 import { clockText } from "../lib/times.js";
 import { newFeed } from "../log/feed.js";
@@ -29,14 +29,12 @@ import { newTargets } from "../stage/targets.js";
 import { newTelling } from "../stage/telling.js";
 import { newZoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
-import { newLabs } from "../stories/labs.js";
 import { newPresenter } from "../stories/presenter.js";
 import { newPromises } from "../stories/promises.js";
 import { newScenarios } from "../stories/scenarios.js";
 import { newFollow } from "../timeline/follow.js";
 import { newHold } from "../timeline/hold.js";
 import { newJourney } from "../timeline/journey.js";
-import { newPace } from "../timeline/pace.js";
 import { newPlayer, sweep } from "../timeline/player.js";
 import { newTable } from "../timeline/table.js";
 import { newTimeline } from "../timeline/timeline.js";
@@ -49,7 +47,6 @@ import { newFirst } from "./first.js";
 import { newHands } from "./hands.js";
 import { newKeys } from "./keys.js";
 import { newLooks } from "./looks.js";
-import { newSpoken } from "./spoken.js";
 import { newStatus } from "./status.js";
 import { newVisit } from "./visit.js";
 
@@ -65,8 +62,8 @@ async function pointsOf() {
     } catch {
       // The program does not answer yet, or no more.
     }
-    put(document.querySelector("#mode"), "data-state", "reconnecting");
-    say(document.querySelector("#mode-text"), "reconnecting");
+    put($("#mode"), "data-state", "reconnecting");
+    say($("#mode-text"), "reconnecting");
     await new Promise((done) => setTimeout(done, 1000));
   }
 }
@@ -95,41 +92,34 @@ const all = (hook, ...args) => parts.forEach((part) => part[hook](...args));
 const here = (r) => (r.resource ?? "") === resource || (r.resource ?? "") === ""; // is r about the resource on stage?
 const isFlag = (r) => isAnomaly(infos.get(r.point), r); // must r not be overlooked?
 
-const player = newPlayer(fold, {
-  motion: {
-    travels: (r) => here(r) && motion.travels(r),
-    plan: (list) => motion.plan(list.filter(here), player.state.resources[resource]),
-    launch(...hop) {
-      motion.launch(...hop);
-      if (motion.change) telling.travels(motion.change);
-    },
-    land: (...hop) => motion.land(...hop),
-    abort: (now) => motion.abort(now),
-    under: (change) => motion.under(change),
-    rated: (rate, now) => motion.rated(rate, now),
-    matches: (r) => follow.matches(r),
-  },
-  resource: () => resource,
-  applied, summed, jumped, froze, trouble, skipped: (ns) => all("skipped", ns),
-});
 const follow = newFollow(infos, {
-  changed: followChanged, trouble, seek: (seq) => player.seek(seq), local: () => !source,
+  changed: followChanged, trouble, seek: (seq) => player.seek(seq),
   records: async (query, matches) => {
     if (source) return (await source.of(query)).records;
     return player.tape.between(1, player.head + 1).filter((r) => matches(r) && (r.resource ?? "") === resource);
   },
 });
 scene.followed = follow.token;
-const motion = newMotion(document.querySelector("#tokens"), scene, infos, follow);
-const table = newTable(infos, follow);
-const telling = newTelling(infos, scene);
-const controls = newControls(scene, { wrote: follow.wrote });
+const motion = newMotion($("#tokens"), scene, infos, follow);
+const pictured = () => player.state.resources[resource]; // of the resource on stage
+const player = newPlayer(fold, {
+  motion: {
+    ...motion, matches: follow.matches, travels: (r) => here(r) && motion.travels(r),
+    plan: (list) => motion.plan(list.filter(here), pictured()),
+    launch(...hop) {
+      motion.launch(...hop);
+      if (motion.change) stage.telling.travels(motion.change);
+    },
+  },
+  resource: () => resource,
+  applied, summed, jumped, froze, trouble, skipped: (ns) => all("skipped", ns),
+});
 const timeline = newTimeline(player, {
   seek: (seq) => player.seek(seq),
   flag: (r) => isFlag(r) && { seq: r.seq, t: r.t, point: r.point, says: sentence(infos.get(r.point), r) },
 });
 
-// stage is what the parts share: what the page itself offers, and below it every part by its name.
+// stage is what the parts share: what the page itself offers, and every part by its name.
 const stage = {
   fold, infos, scene, player, follow, motion, timeline, isFlag, here, setResource, restyle, leave, attend,
   get source() { return source; },
@@ -137,56 +127,30 @@ const stage = {
   get resource() { return resource; },
   get connection() { return connection; },
   get state() { return player.state; },
+  get drawn() { return !dirty; }, // is what is on screen the picture of the cursor?
   touch: () => (scene.stale = true), // the scene has to be drawn again
-  tell: controls.tell, // a passing word
+  tell: (words) => stage.controls.tell(words), // in passing
   reset: (tape, state, recorded) => player.reset(tape, state, recorded),
   switched: (now) => all("switches", now),
   escape: () => parts.findLast((part) => part.escape()),
   reopen: () => feed.reopen(), // after leave
 };
 
-// add makes a part. It may use in its constructor only what is above it; later, all.
-function add(own) {
-  const part = partOf(own);
-  parts.push(part);
-  return part;
-}
-
-stage.modes = add(newModes(stage));
-stage.banner = add(newBanner(stage));
-stage.status = add(newStatus(stage));
-stage.pace = add(newPace(stage));
-stage.visit = add(newVisit(stage));
-stage.looks = add(newLooks(stage));
-stage.hands = add(newHands(stage));
-stage.figure = add(newFigure(stage));
-stage.hold = add(newHold(stage));
-stage.knobs = add(newKnobs(stage));
-stage.scenarios = add(newScenarios(stage));
-stage.promises = add(newPromises(stage));
-stage.labs = add(newLabs(stage));
-stage.lens = add(newLens(stage));
-stage.find = add(newFind(stage));
-stage.presenter = add(newPresenter(stage));
-stage.spoken = add(newSpoken());
-stage.history = add(newHistory(stage));
-stage.spacetime = add(newSpacetime(stage));
-stage.zoom = add(newZoom(stage));
-stage.inspector = add(newInspector(stage));
-stage.blocked = add(newBlocked(stage));
-stage.goroutines = add(newGoroutines(stage));
-stage.locks = add(newLocks(stage)); // after blocked, which knows what has lasted
-stage.journey = add(newJourney(stage));
-stage.detail = add(newDetail(stage));
-stage.picture = add(newPicture(stage));
-stage.targets = add(newTargets(stage));
-stage.tour = add(newTour(stage));
-stage.first = add(newFirst(stage));
-add(controls);
+// Every part by its name, in the order in which they are made and called. A part may use in its constructor only what
+// is above it; later, all.
+const made = {
+  telling: newTelling, table: newTable, modes: newModes, banner: newBanner, controls: newControls, status: newStatus,
+  visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold, knobs: newKnobs,
+  scenarios: newScenarios, promises: newPromises, lens: newLens, find: newFind, presenter: newPresenter,
+  history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
+  blocked: newBlocked, goroutines: newGoroutines, locks: newLocks, journey: newJourney, detail: newDetail,
+  picture: newPicture, targets: newTargets, tour: newTour, first: newFirst,
+};
+for (const [name, make] of Object.entries(made)) parts.push((stage[name] = partOf(make(stage))));
 
 const listed = [[["?"], "this list", () => keys.show()]];
 const keys = newKeys([...parts.flatMap((part) => part.keys), ...listed], parts.flatMap((part) => part.guided));
-document.querySelector("#keys").addEventListener("click", () => keys.show());
+when("#keys", "click", () => keys.show());
 stage.reset(newTape(fold, null), newState(), false);
 
 const feed = newFeed({
@@ -243,8 +207,8 @@ async function recent() {
   await player.tape.load(from, to).catch(() => {}); // gone already: then the table begins with what comes
   if (player.moved) return;
   const list = player.tape.between(from, player.cursor + 1);
-  table.show(list);
-  telling.consider(list, resource);
+  stage.table.show(list);
+  stage.telling.applied(list);
 }
 
 function flush() {
@@ -278,8 +242,6 @@ function turn(now, ms) {
   player.tick(player.runs() || now < moving ? ms : 0);
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
   motion.draw(player.clock, player.pile());
-  if (player.mode !== "frozen" && !dirty) telling.draw(now, Boolean(motion.change));
-  if (!dirty) table.draw(now, player, telling.told());
   follow.draw(now, player.cursor);
   timeline.draw(now);
   all("draw", now);
@@ -289,8 +251,7 @@ function show(now) {
   shownAt = now;
   dirty = scene.stale = false;
   scene.show(player.state, resource);
-  telling.at(player.cursor);
-  all("shown", player.state.resources[resource], player.state);
+  all("shown", pictured(), player.state);
 }
 
 // applied is told of records that were folded one after the other: they are drawn as they move.
@@ -302,23 +263,18 @@ function applied(list) {
   if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) show(now);
   const { events } = stage.status.rates(now);
   motion.closed(list);
-  if (player.sweeping) motion.records(list, resource, player.clock, events, false, player.state.resources[resource]);
-  table.add(list);
-  telling.consider(list, resource);
+  if (player.sweeping) motion.records(list, resource, player.clock, events, pictured());
   all("applied", list, now);
   if (player.mode === "frozen") landed(list.at(-1), now);
 }
 
 // summed is told that a newer picture came for more records than anybody can look at, of which list matter one by one.
-function summed(before, list) {
+function summed(list) {
   const now = performance.now();
   dirty = summing = true;
   stage.status.count(now);
-  motion.sums(before, player.state, resource, player.clock);
   const { events } = stage.status.rates(now);
-  motion.records(list, resource, player.clock, events, true, player.state.resources[resource]);
-  table.add(list);
-  telling.consider(list, resource);
+  motion.records(list, resource, player.clock, events, pictured());
   all("summed", list, now);
 }
 
@@ -326,17 +282,16 @@ function summed(before, list) {
 function jumped() {
   const now = performance.now();
   motion.clear();
-  telling.clear();
   all("jumped", now);
   show(now);
   const list = player.tape.between(Math.max(1, player.cursor - tableRows), player.cursor + 1);
-  table.show(list);
-  table.draw(now, player, telling.told()); // the picture is drawn already: no frame may show the two apart
+  stage.table.show(list);
+  stage.table.draw(now); // the picture is drawn already: no frame may show the two apart
   const last = player.tape.get(player.cursor);
   const led = player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1).filter(here);
-  motion.stand(led, player.state.resources[resource]);
+  motion.stand(led, pictured());
   if (player.mode !== "frozen") return;
-  if (!last) return telling.begins(player.cursor);
+  if (!last) return stage.telling.begins(player.cursor);
   landed(last, now);
 }
 
@@ -350,7 +305,6 @@ function froze() {
 
 function landed(r, now) {
   moving = now + settle;
-  telling.tell(r, now);
   all("landed", r, now);
 }
 
@@ -362,7 +316,6 @@ function trouble(problem) {
 
 function followChanged() {
   scene.stale = true;
-  table.touch();
   all("followed");
 }
 

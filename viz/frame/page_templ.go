@@ -277,7 +277,7 @@ func Page(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</main><p id=\"run\" hidden><progress aria-labelledby=\"run-said\"></progress> <span id=\"run-said\" role=\"status\"></span></p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</main><p id=\"run\" hidden><progress aria-labelledby=\"run-said\"></progress> <span id=\"run-said\" role=\"status\"></span> <button type=\"button\" hidden>Run another one</button></p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,6 +1,6 @@
 // The status: how much is going on, how much of it is drawn, and where in the log the stage is.
 
-import { put, say } from "../lib/dom.js";
+import { $, put, say, when } from "../lib/dom.js";
 import { levels } from "../stage/level.js";
 
 const period = 250; // ms between two readings of the rate; of sums, each is read once
@@ -15,7 +15,6 @@ const words = { connecting: "connecting", reconnecting: "reconnecting", silent: 
 
 export function newStatus(stage) {
   const { player, motion } = stage;
-  const $ = (selector) => document.querySelector(selector);
   let history = []; // [time, events, records] of the last second
   let rated = 0;
   let counted = false; // since the last reading
@@ -107,12 +106,10 @@ export function newStatus(stage) {
     put($("#open-records"), "aria-expanded", String(open));
   }
 
-  $("#open-records").addEventListener("click", turnLog);
+  when("#open-records", "click", turnLog);
   return {
     count, rates, draw,
     jumped: () => (player.mode === "live" ? count(performance.now()) : (history = [])),
-    keys: [
-      [["u"], "the log: everything that was reported, in words", turnLog],
-    ],
+    keys: [[["u"], "the log: everything that was reported, in words", turnLog]],
   };
 }

@@ -3,11 +3,10 @@
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
 import { shelf, take } from "../lib/api.js";
-import { copied } from "../lib/dom.js";
+import { $, copied, when } from "../lib/dom.js";
 
 export function newVisit(stage) {
   const { player, follow, timeline, fold } = stage;
-  const $ = (selector) => document.querySelector(selector);
   let putAway = []; // what acts on the program, while a recording is on stage
   let returned = null; // told when the program is on stage again
 
@@ -85,6 +84,19 @@ export function newVisit(stage) {
     }
   }
 
+  // keep gives the viewer what the program remembers, as a file.
+  async function keep() {
+    try {
+      const file = await shelf.recording();
+      const link = document.createElement("a");
+      [link.href, link.download] = [URL.createObjectURL(file), file.name];
+      link.click();
+      URL.revokeObjectURL(link.href);
+    } catch (problem) {
+      stage.banner.notice(problem.message);
+    }
+  }
+
   // leave lets go of the running program, if there is one.
   function leave(name) {
     stage.leave(name);
@@ -123,24 +135,25 @@ export function newVisit(stage) {
   }
 
   let over = 0;
-  document.addEventListener("dragover", (event) => {
+  when(document, "dragover", (event) => {
     if (![...event.dataTransfer.types].includes("Files")) return;
     event.preventDefault();
     $("#drop").hidden = false;
     clearTimeout(over);
     over = setTimeout(() => ($("#drop").hidden = true), 300);
   });
-  document.addEventListener("drop", (event) => {
+  when(document, "drop", (event) => {
     if (event.dataTransfer.files.length === 0) return;
     event.preventDefault();
     $("#drop").hidden = true;
     openRecording(event.dataTransfer.files[0]);
   });
-  window.addEventListener("hashchange", () => {
+  when(window, "hashchange", () => {
     const link = readLink(location.hash);
     if (link) visit(link);
   });
-  $("#link").addEventListener("click", copyLink);
+  when("#link", "click", copyLink);
+  when("#keep", "click", keep);
   return {
     arrive, home, layTake, openRecording, openTake, begin: () => returned?.(),
     keys: [[["s"], "copy a link to this moment", copyLink]],

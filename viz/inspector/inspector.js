@@ -4,7 +4,7 @@
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it walks with what is followed, or shows what was reported here last.
 
-import { copied, make, mark, put, say } from "../lib/dom.js";
+import { $, copied, make, mark, put, say, when } from "../lib/dom.js";
 import { leaf as leafOf, shelf } from "../lib/api.js";
 
 const reload = 700; // ms between two fetches of the same leaf while records come
@@ -17,7 +17,7 @@ const living = new Set(["state", "history", "blocked", "bytes"]); // leaves that
 
 export function newInspector(stage) {
   const { player, infos, scene, follow } = stage;
-  const panel = document.querySelector("#inspector");
+  const panel = $("#inspector");
   const leaf = panel.querySelector("#leaf");
   const title = panel.querySelector("h2");
   const tabs = [...panel.querySelectorAll("[role=tab]")];
@@ -122,8 +122,10 @@ export function newInspector(stage) {
       markChanges(before, article);
     }
     const focused = leaf.contains(document.activeElement) ? document.activeElement : null;
+    const code = same ? (leaf.querySelector("pre")?.scrollTop ?? 0) : 0;
     leaf.replaceChildren(article);
     leaf.scrollTop = top;
+    if (code > 0) leaf.querySelector("pre").scrollTop = code;
     if (focused?.name) focused.focus();
     else if (focused?.dataset?.point) leaf.querySelector(
       `button[data-point="${CSS.escape(focused.dataset.point)}"]`
@@ -146,31 +148,10 @@ export function newInspector(stage) {
 
   // ---- code
 
-  // light lights the line of a point, and fetches its declaration if another one is shown.
-  function light(r) {
+  // light lights the line of a point.
+  function light({ point }) {
     litAt = performance.now();
-    const figure = leaf.querySelector("figure.decl");
-    const line = figure?.querySelector(`.l[data-point="${CSS.escape(r.point)}"]`);
-    if (!line) return load({ point: r.point });
-    figure.querySelector(".lit")?.classList.remove("lit");
-    line.classList.add("lit");
-    put(figure, "data-point", r.point);
-    put(figure, "data-line", line.dataset.n);
-    say(figure.querySelector(".line"), line.dataset.n);
-    say(figure.querySelector(".fact"), infos.get(r.point).fact);
-    relink(figure, line.dataset.n);
-    reveal(line);
-  }
-
-  // relink makes everything that names the line name this one.
-  function relink(figure, n) {
-    const where = figure.querySelector("a.where");
-    put(where, "href", where.getAttribute("href").replace(/#L\d+$/, `#L${n}`));
-    for (const copy of leaf.querySelectorAll("[data-copy]")) {
-      for (const name of ["data-copy", "title"]) put(copy, name, copy.getAttribute(name).replace(/:\d+/, `:${n}`));
-    }
-    const editor = leaf.querySelector("a.button");
-    if (editor) put(editor, "href", editor.getAttribute("href").replace(/:\d+$/, `:${n}`));
+    if (leaf.querySelector("figure.decl")?.dataset.point !== point) load({ point });
   }
 
   function reveal(line) {
@@ -222,7 +203,7 @@ export function newInspector(stage) {
     };
   }
 
-  scene.root.addEventListener("click", (event) => {
+  when(scene.root, "click", (event) => {
     if (event.target.closest("[data-key]:not([data-key=''])")) return; // that is followed instead
     const wanted = placeOf(event.target);
     const from = event.target.closest("[tabindex]");
@@ -232,18 +213,18 @@ export function newInspector(stage) {
     if (panel.hidden && docked.matches && event.detail > 0) soon = setTimeout(() => open(wanted, tab, from), doubled);
     else open(wanted, tab, from);
   });
-  scene.root.addEventListener("dblclick", () => clearTimeout(soon), true);
+  when(scene.root, "dblclick", () => clearTimeout(soon), true);
 
   function enter(leafName = tab) {
     const focused = document.activeElement?.closest?.("[data-station], [data-queue]");
-    const el = focused ?? document.querySelector(".station.told");
+    const el = focused ?? $(".station.told");
     const wanted = el && placeOf(el);
     if (!wanted) return stage.tell("choose a station first: Tab walks through them");
     open(wanted, leafName, el);
     title.focus();
   }
 
-  leaf.addEventListener("click", (event) => {
+  when(leaf, "click", (event) => {
     const target = event.target.closest("[data-point], [data-seq], [data-copy], [data-press], [data-place]");
     if (!target) return;
     const { point, seq, copy, press, place: station } = target.dataset;
@@ -252,14 +233,14 @@ export function newInspector(stage) {
       tab === "code" ? load({ point }) : (choose("code"), load({ point }));
     } else if (target.matches("button[data-seq]")) player.seek(Number(seq));
     else if (copy) copied(copy).then((done) => stage.tell(done ? "copied" : copy));
-    else if (press) document.querySelector(press)?.click();
+    else if (press) $(press)?.click();
     else if (station) open({ station, queue: target.dataset.queueName, subject: target.dataset.subject });
   });
-  leaf.addEventListener("submit", (event) => event.preventDefault());
-  leaf.addEventListener("input", (event) => event.target.matches("input[type=search]") && load());
+  when(leaf, "submit", (event) => event.preventDefault());
+  when(leaf, "input", (event) => event.target.matches("input[type=search]") && load());
 
-  for (const each of tabs) each.addEventListener("click", () => choose(each.dataset.tab));
-  panel.querySelector(".tabs").addEventListener("keydown", (event) => {
+  for (const each of tabs) when(each, "click", () => choose(each.dataset.tab));
+  when(panel.querySelector(".tabs"), "keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
@@ -268,8 +249,8 @@ export function newInspector(stage) {
     choose(next.dataset.tab);
     next.focus();
   });
-  pin.addEventListener("click", () => put(pin, "aria-pressed", String(!pinned())));
-  panel.querySelector(".close").addEventListener("click", close);
+  when(pin, "click", () => put(pin, "aria-pressed", String(!pinned())));
+  when(panel.querySelector(".close"), "click", close);
 
   // ---- as a module of the stage
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
@@ -51,9 +52,8 @@ func TestKnobsAreOfferedWhereTheyHaveATarget(t *testing.T) {
 	}
 	for _, station := range []probe.Station{probe.Watcher, probe.Handler} {
 		for _, k := range (&part{Station: station, picture: client}).knobs() {
-			if strings.HasPrefix(k.Turn.Name, "line.") || k.Turn.Name == "handler.delay" {
-				t.Errorf("%s of no subject offers %+v", station, k.Turn)
-			}
+			assert.True(t, !strings.HasPrefix(k.Turn.Name, "line.") && k.Turn.Name != "handler.delay",
+				"%s of no subject offers %+v", station, k.Turn)
 		}
 	}
 }

@@ -2,13 +2,12 @@
 // asks how it stands once a second, and less often while the panel is closed.
 
 import { ask, asking, get, shelf } from "../lib/api.js";
-import { below, make, mark, say } from "../lib/dom.js";
+import { $, make, mark, say, when } from "../lib/dom.js";
 
 const period = { open: 1000, closed: 3000 }; // ms between two questions
 const maxRows = 40;
 
 export function newLens(stage) {
-  const $ = (selector) => document.querySelector(selector);
   const button = $("#open-lens");
   const panel = $("#lens");
   if (button.hidden) return {};
@@ -61,7 +60,7 @@ export function newLens(stage) {
     filled = false;
   }
 
-  form.addEventListener("submit", (event) => {
+  when(form, "submit", (event) => {
     event.preventDefault();
     choose().catch((problem) => stage.banner.notice(problem.message));
   });
@@ -83,13 +82,9 @@ export function newLens(stage) {
     told = findings.length;
   }
 
-  button.addEventListener("click", () => below(panel.hidden ? panel : null));
-  $("#lens-close").addEventListener("click", () => below(null));
-
   return {
     draw(now) {
       const open = !panel.hidden;
-      button.setAttribute("aria-expanded", String(open));
       if (!open) offered = false; // a group that did not answer is asked for again
       else if (!offered) offer().catch(() => (offered = false));
       frame(now, open ? period.open : period.closed);

@@ -50,8 +50,8 @@ const elementOf = (text) => new DOMParser().parseFromString(text, "text/html").b
 // watch opens a stream of events. A broken one is resumed by itself, with Last-Event-ID.
 export const watch = (url) => wire.events(url);
 
-// asking returns a function for each frame, which calls act when so many ms have passed, if the page is seen. What fails
-// is no news: the banner says already that the program does not answer.
+// asking returns a function for each frame, which calls act when so many ms have passed, if the page is seen. What
+// fails is no news: the banner says already that the program does not answer.
 export function asking(act) {
   let asked = -Infinity;
   return (now, period) => {
@@ -84,6 +84,9 @@ const server = {
 
   // take returns a recording that the program brings along, as a File.
   take: (name) => fileAt(`/viz/takes/${encodeURIComponent(name)}`, name),
+
+  // recording returns what the program's log still holds, as a File.
+  recording: () => fileAt("/viz/recording", "listwatch.lw.gz"),
 
   // run plays a story on the machine and returns what was seen: {from, to, saw, beats, untold}. Aborted, it is undone.
   run: (id, signal) => ask("POST", scenario(id), undefined, { signal }),

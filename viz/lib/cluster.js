@@ -1,5 +1,5 @@
-// What the page does to the cluster, it does as any client would, by requests to the Kubernetes API; what it does to the
-// machine, by commands of the page.
+// What the page does to the cluster, it does as any client would, by requests to the Kubernetes API; what it does to
+// the machine, by commands of the page.
 
 import { ask, get } from "./api.js";
 

@@ -2,6 +2,13 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+// $ returns the first element that a selector finds, null if there is none.
+export const $ = (selector) => document.querySelector(selector);
+
+// when calls act at every event of a type on a target: an element, or what a selector finds.
+export const when = (target, type, act, options) =>
+  (typeof target === "string" ? $(target) : target).addEventListener(type, act, options);
+
 export function put(el, name, value) {
   const text = String(value);
   if (el.getAttribute(name) !== text) el.setAttribute(name, text);
@@ -15,6 +22,12 @@ export function say(el, text) {
 
 export function mark(el, name, on) {
   if (el.classList.contains(name) !== on) el.classList.toggle(name, on);
+}
+
+// label says what a part of the drawing is to those who point at it or listen: it has a title of its own.
+export function label(el, text) {
+  put(el, "aria-label", text);
+  say(el.querySelector("title"), text);
 }
 
 export function svg(name, attributes = {}) {
@@ -73,6 +86,16 @@ export const copied = async (text) => {
   }
 };
 
+// address writes these parts of the page's address, and leaves out those without a value.
+export function address(parts) {
+  const url = new URL(location.href);
+  for (const [name, value] of Object.entries(parts)) {
+    if (value) url.searchParams.set(name, value);
+    else url.searchParams.delete(name);
+  }
+  if (url.href !== location.href) history.replaceState(null, "", url);
+}
+
 // below shows one of the panels below the stage, or none (null).
 export function below(wanted) {
   for (const each of document.querySelectorAll(".below")) each.hidden = each !== wanted;
@@ -89,7 +112,7 @@ export function toMiddle(ground, ...els) {
   const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...spots.map((spot) => spot[side])));
   const root = document.scrollingElement;
   const page = ground.scrollHeight <= ground.clientHeight + 1 && root.scrollHeight > innerHeight + 1;
-  const over = document.querySelector("#tour:not([hidden]), #story:not([hidden])");
+  const over = $("#tour:not([hidden]), #story:not([hidden])");
   const lowest = over?.getBoundingClientRect().top ?? innerHeight;
   const place = page ? { left: 0, right: innerWidth, top: 0, bottom: lowest } : ground.getBoundingClientRect();
   (page ? root : ground).scrollBy({

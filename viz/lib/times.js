@@ -16,6 +16,10 @@ export function milliseconds(ns) {
   return `${ms.toFixed(ms < 100 ? 2 : 0)} ms`;
 }
 
+// times writes a speed as people say it.
+export const times = (speed) =>
+  speed >= 1 ? `${Number(speed.toPrecision(2))}×` : `1/${Number((1 / speed).toPrecision(2))}×`;
+
 // marks returns the round times from one time to another, a few for as long as people look at: never more than 200,
 // whatever times a record claims.
 export function marks(from, to) {

@@ -1,7 +1,7 @@
 // The fold: what the page shows is one function of what stands in the log.
 //
-// This is internal/observe/fold a second time, function by function: state.go, apply.go, queue.go, waits.go, hash.go. Both are
-// driven by the table of points, which the page gets from /viz/points; the same records must give the same hash.
+// This is internal/observe/fold a second time, function by function: state.go, apply.go, queue.go, waits.go, hash.go.
+// Both are driven by the table of points, which the page gets from /viz/points; the same records give the same hash.
 // Nothing here knows the document.
 
 const maxTokens = 32; // per queue: as many as a pipe is drawn slot by slot
@@ -17,9 +17,44 @@ function dict() {
   return Object.create(null);
 }
 
-export function newState() {
-  return { seq: 0, t: 0, lost: 0, resources: dict() };
+// The shape of a state: kinds of values by name, lists of a shape, which may have a length, and maps of one (each).
+const token = { type: "text", key: "text", rv: "version" };
+const moment = { seq: "count", t: "count", point: "text", subject: "text", ...token, text: "text" };
+const station = { count: "count", rv: "version", vars: { each: "number" }, last: moment };
+const queue = {
+  len: "count", cap: "count", sent: "number", received: "number", high: "count", tokens: [token],
+};
+const subject = {
+  kind: "text", opened: "count", began: "version", rv: "version", vars: { each: "number" }, texts: { each: "text" },
+  counts: { each: "count" }, queues: { each: queue }, last: moment,
+};
+const shelf = { n: "count", rows: [{ ...token, seq: "count" }] };
+const wait = {
+  ...token, seq: "count", t: "count", point: "text", kind: "text", subject: "text", lane: "text", on: "text",
+};
+const resource = {
+  stations: { each: station }, subjects: { each: subject }, points: { each: "count" },
+  ring: {
+    start: "count", end: "count", capacity: "count", oldest: "version", newest: "version",
+    cells: [{ ...token, pos: "number", t: "count" }],
+  },
+  shelves: { each: shelf }, waits: { each: [wait, Infinity] },
+};
+export const picture = { seq: "count", t: "count", lost: "count", resources: { each: resource } };
+const zero = { text: "", count: 0, number: 0, version: "0" };
+
+// complete gives what an earlier version of the program wrote down the parts that it did not know of: zero, as Go has
+// it. Of nothing it makes an empty part.
+export function complete(value, shape = picture) {
+  if (typeof shape === "string") return value ?? zero[shape];
+  if (Array.isArray(shape)) return value ?? [];
+  const whole = shape.each ? dict() : { ...value };
+  const names = Object.keys(shape.each ? (value ?? {}) : shape);
+  for (const name of names) whole[name] = complete(value?.[name], shape.each ?? shape[name]);
+  return whole;
 }
+
+export const newState = () => complete();
 
 // adopt makes the maps of a state that was read or copied what dict makes.
 function adopt(state) {
@@ -30,62 +65,15 @@ function adopt(state) {
   }
 }
 
-// complete gives a picture that an earlier version of the program wrote down what it did not know of: zero, as Go has
-// it.
-export function complete(written) {
-  const state = Object.assign(newState(), written);
-  for (const [name, written] of Object.entries(state.resources)) {
-    const res = Object.assign(resourceOf(newState(), name), written);
-    res.ring = Object.assign(resourceOf(newState(), name).ring, written.ring);
-    state.resources[name] = res;
-    for (const [id, st] of Object.entries(res.stations)) {
-      res.stations[id] = Object.assign(stationOf(resourceOf(newState(), name), id), { last: newMoment() }, st);
-    }
-    for (const [id, shelf] of Object.entries(res.shelves)) res.shelves[id] = Object.assign({ n: 0, rows: [] }, shelf);
-    for (const [id, subject] of Object.entries(res.subjects)) {
-      res.subjects[id] = Object.assign(newSubject("", 0), subject);
-      for (const [queue, q] of Object.entries(subject.queues ?? {})) {
-        res.subjects[id].queues[queue] = Object.assign(queueOf({ queues: {} }, queue), q);
-      }
-    }
-  }
-  return state;
-}
-
-function resourceOf(state, name) {
-  return (state.resources[name] ??= {
-    stations: {},
-    subjects: dict(),
-    points: {},
-    ring: { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] },
-    shelves: dict(),
-    waits: {},
-  });
-}
-
-function stationOf(res, name) {
-  return (res.stations[name] ??= { count: 0, rv: "0", vars: {}, last: newMoment() });
-}
-
-function shelfOf(res, name) {
-  return (res.shelves[name] ??= { n: 0, rows: [] });
-}
+const resourceOf = (state, name) => (state.resources[name] ??= complete(undefined, resource));
+const stationOf = (res, name) => (res.stations[name] ??= complete(undefined, station));
+const shelfOf = (res, name) => (res.shelves[name] ??= complete(undefined, shelf));
+const queueOf = (subject, name) => (subject.queues[name] ??= complete(undefined, queue));
+const newSubject = (kind, opened, began) => complete({ kind, opened, began }, subject);
 
 // shelfName is how the store of a subject at a station is called: there may be several informers of one resource.
 export function shelfName(station, subject) {
   return `${station}/${subject ?? ""}`;
-}
-
-function newMoment() {
-  return { seq: 0, t: 0, point: "", subject: "", type: "", key: "", rv: "0", text: "" };
-}
-
-function newSubject(kind, opened, began = "0") {
-  return { kind, opened, began, rv: "0", vars: {}, texts: {}, counts: {}, queues: {}, last: newMoment() };
-}
-
-function queueOf(subject, name) {
-  return (subject.queues[name] ??= { len: 0, cap: 0, sent: 0, received: 0, high: 0, tokens: [] });
 }
 
 // ---- queue.go
@@ -141,8 +129,8 @@ function endsOf(points) {
   return ends;
 }
 
-// wait ends the wait that the point ends, if a goroutine waits so, and begins the one that it begins.
-function wait(infos, owners, ends, res, info, r) {
+// noteWait ends the wait that the point ends, if a goroutine waits so, and begins the one that it begins.
+function noteWait(infos, owners, ends, res, info, r) {
   for (const begun of ends[info.name] ?? []) endWait(res, infos.get(begun), r);
   const opens = aboutOpened(info) || Boolean(owners[info.queue]);
   if (!info.waits || (opens && !res.subjects[r.subject ?? ""])) return;
@@ -232,7 +220,7 @@ function apply(infos, owners, ends, state, r) {
       endAllWaits(infos, res, id);
       return;
   }
-  wait(infos, owners, ends, res, info, r);
+  noteWait(infos, owners, ends, res, info, r);
   const subject = subjectOf(owners, state, res, info, id);
   if (subject) {
     noteSubject(subject, moment, info, r);
@@ -381,14 +369,15 @@ function applyRing(ring, info, r) {
 // it reads is the youngest one of the resource.
 function takeResult(res, r) {
   if (r.subject !== "cacher") return;
-  let youngest = null;
-  for (const subject of Object.values(res.subjects)) {
-    if (subject.kind === "watchchan" && (!youngest || subject.opened > youngest.opened)) youngest = subject;
-  }
-  if (!youngest) return;
-  const q = queueOf(youngest, "etcd3-result");
+  const watch = youngest(res, "watchchan");
+  if (!watch) return;
+  const q = queueOf(watch, "etcd3-result");
   transfer(q, false, null, q.cap);
 }
+
+// youngest is the subject of a kind that was opened last.
+export const youngest = (res, kind) => Object.values(res.subjects).filter((subject) => subject.kind === kind)
+  .reduce((last, subject) => (last?.opened >= subject.opened ? last : subject), null);
 
 // updateShelf puts an object on the shelf, or takes it off. A record without a key speaks of the whole store: it
 // was replaced, and nothing is known of the rows; or it was told by a bookmark how new it is, and the rows stay.
@@ -477,7 +466,8 @@ export function hash(state) {
 
 // calm are the anomalies that are part of a normal day.
 const calm = new Set([
-  "RingResize", "DispatchBlocked", "ReflectorBackoff", "HandlerSlow", "CacherNotReady", "ProgramStopped", "WatchChanError",
+  "RingResize", "DispatchBlocked", "ReflectorBackoff", "HandlerSlow", "CacherNotReady", "ProgramStopped",
+  "WatchChanError",
 ]);
 
 // isAlarm is true of what is wrong with a client: it was evicted, it was answered 410, or etcd has failed.

@@ -1,7 +1,7 @@
 // Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then
 // one record a line (internal/observe/recording). What it may hold is bounded as there: all of it is kept in memory.
 
-import { bound, complete, newState } from "./fold.js";
+import { bound, complete, newState, picture } from "./fold.js";
 
 const version = 1;
 const maxRecords = 2_000_000;
@@ -186,34 +186,9 @@ function checkRecord(r, before, line) {
 
 const version64 = (rv) => typeof rv === "string" && /^\d{1,20}$/.test(rv);
 
-// The picture before the first record: what is not there is filled in (fold.js), what is there has to fit. A shape is a
-// function that tells whether a value fits, a list of one shape and how many there may be, an object of shapes by name,
-// or { each: shape }.
-const text = (value) => typeof value === "string";
-const number = Number.isSafeInteger;
-const token = { type: text, key: text, rv: version64 };
-const moment = { seq: counts, t: counts, point: text, subject: text, type: text, key: text, rv: version64, text };
-const picture = {
-  seq: counts, t: counts, lost: counts,
-  resources: { each: {
-    stations: { each: { count: counts, rv: version64, vars: { each: number }, last: moment } },
-    subjects: { each: {
-      kind: text, opened: counts, began: version64, rv: version64, vars: { each: number }, texts: { each: text },
-      counts: { each: counts }, last: moment,
-      queues: { each: { len: counts, cap: counts, sent: number, received: number, high: counts, tokens: [token] } },
-    } },
-    points: { each: counts },
-    ring: {
-      start: counts, end: counts, capacity: counts, oldest: version64, newest: version64,
-      cells: [{ ...token, pos: number, t: counts }],
-    },
-    shelves: { each: { n: counts, rows: [{ ...token, seq: counts }] } },
-    waits: {
-      each: [
-        { ...token, seq: counts, t: counts, point: text, kind: text, subject: text, lane: text, on: text }, Infinity,
-      ],
-    },
-  } },
+// The picture before the first record: what is not there is filled in (complete), what is there has to fit.
+const kinds = {
+  text: (value) => typeof value === "string", number: Number.isSafeInteger, count: counts, version: version64,
 };
 
 const whole = (value, shape) => value !== null && typeof value === "object" && Object.keys(shape)
@@ -221,7 +196,7 @@ const whole = (value, shape) => value !== null && typeof value === "object" && O
 
 // fits tells whether what is there of a value has a shape. What stands in a list is there as a whole.
 function fits(value, shape) {
-  if (typeof shape === "function") return shape(value);
+  if (typeof shape === "string") return kinds[shape](value);
   if (Array.isArray(shape)) {
     return Array.isArray(value) && value.length <= (shape[1] ?? 4096)
       && value.every((each) => whole(each, shape[0]) && fits(each, shape[0]));

@@ -1,7 +1,7 @@
 // The drawing of the space-time view: lines, marks, arrows and spans as SVG, from what handovers.js has traced. Nothing
 // here knows how that came about.
 
-import { cut, mark, pool, put, say, svg, toMiddle } from "../lib/dom.js";
+import { $, cut, mark, pool, put, say, svg, toMiddle, when } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
 import { objectKey, sentence } from "../log/fold.js";
 import { shapeOf } from "../stage/tokens.js";
@@ -29,8 +29,8 @@ const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 // least, showCursor moves the cursor in it, and blank says why there is nothing to be drawn.
 export function newDrawing(stage) {
   const { player, infos, scene, follow } = stage;
-  const root = document.querySelector("#spacetime");
-  const ground = document.querySelector(".ground");
+  const root = $("#spacetime");
+  const ground = $(".ground");
   const part = (name) => root.querySelector(`.${name}`);
   let drawn = null; // what is painted
 
@@ -185,7 +185,7 @@ export function newDrawing(stage) {
     if (at >= 0 && larger && player.mode === "frozen") toMiddle(ground, part("marks").children[at]);
   }
 
-  ground.addEventListener("scroll", showNames, { passive: true });
+  when(ground, "scroll", showNames, { passive: true });
   return { paint, showCursor, blank };
 }
 

@@ -9,8 +9,7 @@
 // what was committed, the client what was written to the wire, its reflector what it decoded, its listeners what the
 // informer stored. That is a passage.
 
-import { objectKey } from "../log/fold.js";
-import { clientNames } from "../log/fold.js";
+import { clientNames, objectKey } from "../log/fold.js";
 import { compareLines, newLines } from "./lines.js";
 
 const most = 1024; // objects that one record can bring into a queue, or take out of it
@@ -28,8 +27,7 @@ export function newHandovers(fold) {
       if (!lines.has(l.id)) lines.set(l.id, { ...l, opened: res?.subjects[l.owner]?.opened ?? 0 });
       return lines.get(l.id);
     };
-    const transfers = newTransfers();
-    const passages = newPassages();
+    const arrows = newArrows();
     const spans = newSpans(fold.infos);
     who.begin();
     for (const [name, res] of Object.entries(state.resources)) {
@@ -46,19 +44,19 @@ export function newHandovers(fold) {
       const res = state.resources[name];
       columns.push(column);
       who.note(r, res);
-      transfers.see(column, queues, queuesOf(res, r));
-      passages.see(column, res);
+      arrows.transfer(column, queues, queuesOf(res, r));
+      arrows.pass(column, res);
       spans.see(column, name, res);
     }
-    const sorted = [...lines.values()].sort(compareLines);
-    return { columns, transfers: transfers.list, passages: passages.list, spans: spans.all(), lines: sorted };
+    const { transfers, passages } = arrows;
+    return { columns, transfers, passages, spans: spans.all(), lines: [...lines.values()].sort(compareLines) };
   }
 
   return { trace, switches: who.switches };
 }
 
-const idOf = (r) => `${r.type ?? ""} ${r.key ?? ""} ${r.rv ?? "0"}`;
-const same = (a, b) => idOf(a) === idOf(b);
+const same = (a, b) => ["type", "rv"].every((name) => (a[name] || "0") === (b[name] || "0"))
+  && objectKey(a.key ?? "") === objectKey(b.key ?? "");
 
 // queuesOf returns the queues that a record may have to do with, as they are now: how much has gone in and come out,
 // and what stands in them. A reflector is the receiver of resultChan, too, and reports nothing else of it.
@@ -73,119 +71,102 @@ function queuesOf(res, r) {
   return all;
 }
 
-// newTransfers joins the record that brought something into a queue to the record that took it out.
-function newTransfers() {
-  const list = [];
-  const ends = new Map(); // by queue and number: {sent, taken}, the columns that are known
-  const deltas = new Map(); // by queue of deltas: what stands in it, the oldest first; column is null if it came before
-  const none = { sent: 0, taken: 0, tokens: [] };
-
-  function see(column, before, after) {
-    for (const [queue, now] of after) {
-      const was = before.get(queue) ?? none;
-      if (now.name === "fifo") byContent(queue, was, now, column);
-      else for (const side of ["sent", "taken"]) grown(queue, was[side], now[side], side, column);
-    }
-  }
-
-  // grown notes what one record added to a counter. A record of ours adds a few; one in a file may say anything: beyond
-  // 2^53 a counter that is increased by one stays as it is, so the loop does not count in it.
-  function grown(queue, was, now, side, column) {
-    for (let left = Math.min(now - was, most); left > 0; left--) {
-      const k = now - left + 1;
-      const pair = { ...ends.get(`${queue} ${k}`), [side]: column };
-      ends.set(`${queue} ${k}`, pair);
-      if (pair.sent && pair.taken && same(pair.sent.r, pair.taken.r)) list.push({ queue, ...pair });
-    }
-  }
-
-  function byContent(queue, was, now, column) {
-    if (!deltas.has(queue)) deltas.set(queue, was.tokens.map((what) => ({ what, column: null })));
-    const standing = deltas.get(queue);
-    if (now.sent > was.sent) standing.push({ what: column.r, column });
-    const i = now.taken === was.taken ? -1 : standing.findIndex((each) => same(each.what, column.r));
-    const [found] = i < 0 ? [] : standing.splice(i, 1);
-    if (found?.column) list.push({ queue, sent: found.column, taken: column });
-  }
-
-  return { list, see };
-}
-
-// newPassages joins what was given at one end to what was seen at the other. A revision is committed once, and its
-// writer may be told after its watchers. A stream keeps its order, and loses what is on its way when it ends.
-function newPassages() {
-  const list = [];
-  const commits = new Map(); // by key and revision
-  const early = []; // seen before the commit was reported
-  const streams = new Map(); // by stream: columns that were given and not seen yet, the oldest first
+// newArrows joins the record that gave something away to the record that took it: as transfers through queues, and as
+// passages.
+function newArrows() {
+  const transfers = [];
+  const passages = [];
+  const ends = new Map(); // by what is handed over once: {sent, taken}, the columns that are known
+  const streams = new Map(); // by stream: what was given and not taken yet, the oldest first
   const current = new Map(); // by client: the watcher whose stream it reads
-  const stored = new Map(); // by informer and key: the change that it applied last
-  const given = (stream) => streams.get(stream) ?? [];
-  const objectOf = (r) => ({ ...r, key: objectKey(r.key ?? "") });
-  const alike = (a, b) => same(objectOf(a.r), objectOf(b.r));
-  const give = (stream, column) => streams.set(stream, [...given(stream), column]);
-  const drop = (stream, column) => streams.set(stream, given(stream).filter((each) => !alike(each, column)));
-  const take = (through, stream, column) => {
-    const i = given(stream).findIndex((each) => alike(each, column));
-    if (i >= 0) list.push({ through, sent: given(stream).splice(i, 1)[0], taken: column });
-  };
-  const revision = (r) => `${r.key} ${r.rv}`;
 
-  function see(column, res) {
+  // meet notes one end of what is handed over once. Its two ends may be reported in either order.
+  function meet(list, more, id, side, column) {
+    const pair = { ...ends.get(id), [side]: column };
+    ends.set(id, pair);
+    if (pair.sent && pair.taken && (more.through || same(pair.sent.r, pair.taken.r))) list.push({ ...more, ...pair });
+  }
+
+  const given = (stream) => streams.get(stream) ?? [];
+  const give = (stream, column) => streams.set(stream, [...given(stream), column]);
+
+  // drop takes the oldest equal one out of a stream, and returns its column, if it has one: it may come from before.
+  function drop(stream, column) {
+    const i = given(stream).findIndex(({ r }) => same(r, column.r));
+    const [found] = i < 0 ? [] : given(stream).splice(i, 1);
+    return found?.line && found;
+  }
+
+  function take(list, more, stream, column) {
+    const sent = drop(stream, column);
+    if (sent) list.push({ ...more, sent, taken: column });
+  }
+
+  // transfer sees what a record has put into queues and taken out of them. A record of ours adds a few to a counter;
+  // one in a file may say anything: beyond 2^53 a counter that is increased by one stays as it is, so the loop does not
+  // count in it.
+  function transfer(column, before, after) {
+    for (const [queue, now] of after) {
+      const was = before.get(queue) ?? { sent: 0, taken: 0, tokens: [] };
+      if (now.name === "fifo") {
+        if (!streams.has(queue)) streams.set(queue, was.tokens.map((r) => ({ r })));
+        if (now.sent > was.sent) give(queue, column);
+        if (now.taken > was.taken) take(transfers, { queue }, queue, column);
+        continue;
+      }
+      for (const side of ["sent", "taken"]) {
+        for (let left = Math.min(now[side] - was[side], most); left > 0; left--) {
+          meet(transfers, { queue }, `${queue} ${now[side] - left + 1}`, side, column);
+        }
+      }
+    }
+  }
+
+  // pass sees what a record says of the ways without queues. A revision is committed once, and its writer may be told
+  // after its watchers. A stream keeps its order, and loses what is on its way when it ends.
+  function pass(column, res) {
     const { r } = column;
+    const clients = () => clientNames(res, r.subject);
     switch (r.point) {
       case "TxnCommitted":
-        commits.set(revision(r), column);
-        for (const taken of early) {
-          if (revision(taken.r) === revision(r)) list.push({ through: "etcd", sent: column, taken });
-        }
-        break;
+        return meet(passages, { through: "etcd" }, `${r.key} ${r.rv}`, "sent", column);
       case "Etcd3IncomingSent":
-        if (commits.has(revision(r))) list.push({ through: "etcd", sent: commits.get(revision(r)), taken: column });
-        else early.push(column);
-        break;
+        return meet(passages, { through: "etcd" }, `${r.key} ${r.rv}`, "taken", column);
       case "WireOpened":
-        for (const client of clientNames(res, r.subject)) {
+        for (const client of clients()) {
           current.set(client, r.subject);
           streams.delete(`wire ${client}`);
         }
-        break;
+        return;
       case "FrameWritten":
-        for (const client of clientNames(res, r.subject)) {
+        for (const client of clients()) {
           if ((current.get(client) ?? r.subject) === r.subject) give(`wire ${client}`, column);
         }
-        break;
+        return;
       case "FrameDecoded":
-        take("wire", `wire ${r.subject}`, column);
-        give(`stream ${r.subject}`, column);
-        break;
+        take(passages, { through: "wire" }, `wire ${r.subject}`, column);
+        return give(`stream ${r.subject}`, column);
       case "ReflectorReceived":
-        take("stream", `stream ${r.subject}`, column);
-        break;
+        return take(passages, { through: "stream" }, `stream ${r.subject}`, column);
       case "ReflectorWatchEnded":
-        streams.delete(`stream ${r.subject}`);
-        break;
+        return streams.delete(`stream ${r.subject}`);
       case "IndexerUpdated":
-        stored.set(`${r.subject} ${r.key}`, column);
-        break;
+        return streams.set(`stored ${r.subject} ${r.key}`, [column]); // every listener is given it
       case "AddReceived": {
-        const sent = stored.get(`${res.subjects[r.subject]?.texts.ListenerAdded} ${r.key}`);
-        if (sent && sent.r.rv === r.rv) list.push({ through: "add", sent, taken: column });
-        give(`next ${r.subject}`, column);
-        break;
+        const [sent] = given(`stored ${res.subjects[r.subject]?.texts.ListenerAdded} ${r.key}`);
+        if (sent && sent.r.rv === r.rv) passages.push({ through: "add", sent, taken: column });
       }
+      // falls through
       case "PendingPopped":
-        give(`next ${r.subject}`, column);
-        break;
+        return give(`next ${r.subject}`, column);
       case "PendingPushed":
-        drop(`next ${r.subject}`, column);
-        break;
+        return drop(`next ${r.subject}`, column);
       case "HandlerCalled":
-        take("next", `next ${r.subject}`, column);
+        take(passages, { through: "next" }, `next ${r.subject}`, column);
     }
   }
 
-  return { list, see };
+  return { transfers, passages, transfer, pass };
 }
 
 // newSpans says which line waited for how long: {kind, line, since, from, to}, from and to being columns, null where

@@ -5,21 +5,19 @@ import { squeeze } from "../lib/dom.js";
 
 const longest = 22; // characters of a title
 
-// groups and roles are the order from top to bottom in which an event meets the lines.
-const groups = ["etcd", "cacher", "watcher", "client", "listener", "controller", "others"];
-const roles = [
-  "callers", "watchChan", "etcdWatcher", "startWatching", "etcdWatch", "scheduleEventProcessing", "translate",
-  "collectEventProcessing", "startCaching", "dispatchEvents", "processInterval", "WatchServer", "receive", "reflector",
-  "informer", "pop", "run", "queue", "worker",
-];
-const places = new Set(["callers", "watchChan", "etcdWatcher", "reflector", "queue", "others"]);
-
-// byLane has the group of each goroutine whose name says it all.
-const byLane = {
-  startCaching: "cacher", dispatchEvents: "cacher", processInterval: "watcher", WatchServer: "watcher",
-  receive: "client",
-  pop: "listener", run: "listener", worker: "controller",
-};
+// groups have the lines from top to bottom, in the order in which an event meets them; those with a star are places. In
+// the groups that are not alone each subject has lines of its own.
+const groups = Object.entries({
+  etcd: "callers* watchChan* etcdWatcher* startWatching etcdWatch scheduleEventProcessing translate " +
+    "collectEventProcessing",
+  cacher: "startCaching dispatchEvents", watcher: "processInterval WatchServer", client: "receive reflector* informer",
+  listener: "pop run", controller: "queue* worker", others: "others*",
+});
+const alone = new Set(["etcd", "cacher", "others"]);
+const roles = new Map(groups.flatMap(([group, names], i) => names.split(" ").map((name, n) => {
+  const role = name.replace("*", "");
+  return [role, { group, order: [i, n], place: role !== name }];
+})));
 
 // Reported by the goroutine that lists or watches.
 const called = new Set(["FreshnessWait", "FreshnessReady", "FreshnessGivenUp", "ListServed", "WatcherAdded"]);
@@ -27,6 +25,11 @@ const called = new Set(["FreshnessWait", "FreshnessReady", "FreshnessGivenUp", "
 const anybody = new Set([
   "RingResize", "FIFOClosed", "StoreHolds", "IndexerHolds", "EtcdLookedAt", "EtcdFailed", "ProgramStopped",
 ]);
+// Reported, where the table of points does not tell by whom, by the goroutine that does all that is done at a station.
+const residents = {
+  http: "callers", etcd: "callers", ring: "startCaching", store: "startCaching", incoming: "startCaching",
+  indexer: "informer", processor: "informer", workqueue: "worker", reflector: "reflector", fifo: "reflector",
+};
 
 // newLines returns {at, note, begin, switches} for the infos of a fold.
 export function newLines(infos) {
@@ -34,50 +37,32 @@ export function newLines(infos) {
   const adding = new Set(); // listeners that are being shown what is there already
   let watcher = "watchChan"; // which of the two watchers of etcd runs
 
-  // at returns the line of a moment, given the resource as it was before: {id, group, owner, role, title, place}.
+  // at returns the line of a moment, given the resource as it was before: {id, owner, role, title, order, place}.
   function at(point, subject, res, type = "") {
-    const info = infos.get(point);
+    const { station } = infos.get(point);
     const lane = laneOf(doers.get(point), watcher);
-    if (anybody.has(point)) return others;
-    if (called.has(point)) return line("etcd", "", "callers");
-    if (byLane[lane]) return line(byLane[lane], byLane[lane] === "cacher" ? "" : subject, lane);
-    if (lane === "informer") {
-      return info.station === "listener" ? distributor(subject, res, type) : informer(subject, res);
+    const role = station === "etcd3" ? watcher : residents[station] ?? "others";
+    const fed = watches(res?.subjects[subject]); // else its queue may be emptied by any goroutine
+    if (anybody.has(point)) return line("others");
+    if (called.has(point)) return line("callers");
+    if (point === "WorkAdded") return line("queue", subject);
+    if (point === "Etcd3IncomingReceived") {
+      return line(watcher === "watchChan" ? "scheduleEventProcessing" : "translate");
     }
-    switch (info.station) {
-      case "http":
-      case "etcd":
-        return line("etcd", "", "callers");
-      case "etcd3":
-        if (point !== "Etcd3IncomingReceived") return line("etcd", "", lane || watcher);
-        return line("etcd", "", watcher === "watchChan" ? "scheduleEventProcessing" : "translate");
-      case "ring":
-      case "store":
-      case "incoming":
-        return line("cacher", "", "startCaching");
-      case "reflector":
-        return subject === "cacher" ? line("cacher", "", "startCaching") : line("client", subject, "reflector");
-      case "fifo":
-        if (point === "FIFOProcessed" || !watches(res?.subjects[subject])) return informer(subject, res);
-        return line("client", subject, "reflector");
-      case "indexer":
-      case "processor":
-        return line("client", subject, "informer");
-      case "workqueue":
-        return line("controller", subject, point === "WorkAdded" ? "queue" : "worker");
+    if (lane === "informer" && station === "listener") return distributor(subject, res, type);
+    if (lane === "informer" || point === "FIFOProcessed" || (station === "fifo" && !fed)) {
+      return line(fed ? "informer" : "others", subject);
     }
-    return others;
+    if (roles.has(lane)) return line(lane, subject);
+    return line(role === "reflector" && subject === "cacher" ? "startCaching" : role, subject);
   }
-
-  // informer is the line of the goroutine that empties a queue. That of a queue without a reflector may be any.
-  const informer = (subject, res) => (watches(res?.subjects[subject]) ? line("client", subject, "informer") : others);
 
   // distributor is the line of the goroutine that hands something to a listener: its informer, unless the informer has
   // nothing to do, or cannot have come so far since the listener was added.
   function distributor(listener, res, type) {
     const name = res?.subjects[listener]?.texts.ListenerAdded;
     const early = adding.has(listener) && type === "ADDED";
-    return !name || early || res.waits[`FIFOWaited ${name}`] ? others : line("client", name, "informer");
+    return line(!name || early || res.waits[`FIFOWaited ${name}`] ? "others" : "informer", name);
   }
 
   // note is told every record once its line is known.
@@ -96,18 +81,18 @@ export function newLines(infos) {
 
 // compareLines orders lines from top to bottom; opened says when the subject appeared that owns one.
 export function compareLines(a, b) {
-  const order = (l) => [groups.indexOf(l.group), l.opened, l.owner, roles.indexOf(l.role)];
+  const order = (l) => [l.order[0], l.opened, l.owner, l.order[1]];
   const [m, n] = [order(a), order(b)];
   const i = m.findIndex((value, at) => value !== n[at]);
   return i < 0 ? 0 : m[i] < n[i] ? -1 : 1;
 }
 
-function line(group, owner, role) {
-  const place = places.has(role) || (group === "watcher" && !owner);
-  return { id: `${group} ${owner} ${role}`, group, owner, role, title: titleOf(owner, role), place };
+function line(role, subject = "") {
+  const { group, order, place } = roles.get(role);
+  const owner = alone.has(group) ? "" : subject;
+  const title = titleOf(owner, role);
+  return { id: `${owner} ${role}`, owner, role, title, order, place: place || (group === "watcher" && !owner) };
 }
-
-const others = line("others", "", "others");
 
 // titleOf leaves out what goes without saying: that "scheduler-informer" is an informer.
 function titleOf(owner, role) {

@@ -2,7 +2,7 @@
 // record, and an arrow for whatever one of them handed to another. It is drawn from the picture before its first
 // record, as everything is; where the stage shows one moment, it shows the eighty that led there.
 
-import { put, say } from "../lib/dom.js";
+import { $, put, say, when } from "../lib/dom.js";
 import { levels } from "../stage/level.js";
 import { newDrawing, room } from "./drawing.js";
 import { newHandovers } from "./handovers.js";
@@ -14,8 +14,8 @@ const period = 300; // ms between two drawings while time runs
 
 export function newSpacetime(stage) {
   const { player, fold } = stage;
-  const root = document.querySelector("#spacetime");
-  const button = document.querySelector("#view");
+  const root = $("#spacetime");
+  const button = $("#view");
   const drawing = newDrawing(stage);
   const handovers = newHandovers(fold);
   let open = false;
@@ -113,8 +113,8 @@ export function newSpacetime(stage) {
     drawn = null;
   }
 
-  button.addEventListener("click", turn);
-  root.addEventListener("click", (event) => {
+  when(button, "click", turn);
+  when(root, "click", (event) => {
     const seq = Number(event.target.closest("[data-seq]")?.dataset.seq);
     if (seq) player.seek(seq);
   });

@@ -33,8 +33,7 @@ export function newBlocked(stage) {
   }
 
   function shown(res) {
-    const all = Object.values(res?.waits ?? {}).filter(([w]) => w.on && w.kind !== "work").flat();
-    const waits = lasting(all);
+    const waits = lasting(Object.values(res?.waits ?? {}).flat().filter((w) => w.kind !== "work")).filter((w) => w.on);
     const held = new Set(waits.map((w) => pipeOf(w.on, w.subject)));
     for (const pipe of scene.root.querySelectorAll(".pipe")) mark(pipe, "blocked", held.has(pipe));
     put(document.body, "data-blocked", waits.length);

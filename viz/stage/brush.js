@@ -1,15 +1,10 @@
 // The brush: tokens as images, drawn once for a theme and a size, and stamped where they are.
 
-import { newLetters } from "../lib/letters.js";
+import { inks, newLetters, paper, widthOf } from "../lib/canvas.js";
 import { pathOf, signOf } from "./tokens.js";
 
 const apart = 90; // units from one name to the next on the same line
 const pillFont = "600 15px system-ui, sans-serif";
-const names = {
-  moving: "--moving", delivered: "--delivered", anomaly: "--anomaly", stored: "--stored", paper: "--on-token",
-  ink: "--ink",
-  halo: "--panel", followed: "--followed",
-};
 
 export function newBrush(canvas, ctx, scene) {
   const sprites = new Map();
@@ -17,7 +12,7 @@ export function newBrush(canvas, ctx, scene) {
   const fine = () => Math.max(1, canvas.width / scene.width) * 2;
   const font = "600 14px system-ui, sans-serif";
   const letters = newLetters(
-    () => ({ font, height: 22, ink: brush.colours.ink, halo: brush.colours.halo, scale: fine() })
+    () => ({ font, height: 22, ink: brush.colours.ink, halo: brush.colours.panel, scale: fine() })
   );
   const brush = {
     colours: {}, letters, restyle, stamp, pill, beside, pile, forget,
@@ -31,8 +26,7 @@ export function newBrush(canvas, ctx, scene) {
 
   function restyle() {
     forget();
-    const style = getComputedStyle(document.documentElement);
-    for (const [name, variable] of Object.entries(names)) brush.colours[name] = style.getPropertyValue(variable).trim();
+    brush.colours = inks("moving", "delivered", "anomaly", "stored", "on-token", "ink", "panel", "followed");
   }
 
   function stamp(h, [x, y]) {
@@ -67,34 +61,28 @@ export function newBrush(canvas, ctx, scene) {
   }
 
   function pillOf({ label, shape, colour }) {
-    const { colours } = brush;
-    const scale = fine();
-    const image = document.createElement("canvas");
-    const c = image.getContext("2d");
-    c.font = pillFont;
+    const { panel, "on-token": white, [colour]: body } = brush.colours;
     const room = shape ? 25 : 12; // for the sign
-    const w = c.measureText(label).width + room + 11;
-    image.width = Math.ceil(w * scale);
-    image.height = Math.ceil(28 * scale);
-    c.setTransform(scale, 0, 0, scale, 0, 0);
-    c.font = pillFont;
-    c.fillStyle = colours.halo;
-    c.beginPath();
-    c.roundRect(0, 0, w, 28, 14);
-    c.fill();
-    c.fillStyle = colours[colour];
-    c.beginPath();
-    c.roundRect(2, 2, w - 4, 24, 12);
-    c.fill();
-    c.fillStyle = colours.paper;
-    c.textBaseline = "middle";
-    c.fillText(label, room, 14.5);
-    if (!shape) return { canvas: image, w };
-    c.translate(14, 14);
-    c.strokeStyle = colours.paper;
-    [c.lineWidth, c.lineCap] = [2.2, "round"];
-    c.stroke(new Path2D(signOf(shape) || pathOf(shape)));
-    return { canvas: image, w };
+    const w = widthOf(label, pillFont) + room + 11;
+    const canvas = paper(w, 28, fine(), (c) => {
+      for (const [style, inset] of [[panel, 0], [body, 2]]) {
+        c.fillStyle = style;
+        c.beginPath();
+        c.roundRect(inset, inset, w - 2 * inset, 28 - 2 * inset, 14 - inset);
+        c.fill();
+      }
+      Object.assign(c, { font: pillFont, fillStyle: white, textBaseline: "middle" });
+      c.fillText(label, room, 14.5);
+      if (!shape) return;
+      c.translate(14, 14);
+      stroke(c, signOf(shape) || pathOf(shape), 2.2, white);
+    });
+    return { canvas, w };
+  }
+
+  function stroke(c, path, lineWidth, strokeStyle, lineCap = "round") {
+    Object.assign(c, { lineWidth, strokeStyle, lineCap });
+    c.stroke(new Path2D(path));
   }
 
   function outline(x, y, w, h) {
@@ -122,28 +110,20 @@ export function newBrush(canvas, ctx, scene) {
   // spriteOf returns a token as an image, drawn once for a theme and a size.
   function spriteOf(shape, colour) {
     const name = `${shape} ${colour}`;
-    if (sprites.has(name)) return sprites.get(name);
-    const { colours } = brush;
-    const scale = fine();
-    const sprite = document.createElement("canvas");
-    sprite.width = sprite.height = Math.ceil(22 * scale);
-    const c = sprite.getContext("2d");
-    const stroke = (path, width, style) => {
-      [c.lineWidth, c.strokeStyle] = [width, style];
-      c.stroke(path);
-    };
-    c.setTransform(scale, 0, 0, scale, sprite.width / 2, sprite.height / 2);
-    const path = new Path2D(pathOf(shape));
+    if (!sprites.has(name)) sprites.set(name, paper(22, 22, fine(), (c) => drawToken(c, shape, brush.colours[colour])));
+    return sprites.get(name);
+  }
+
+  function drawToken(c, shape, body) {
+    const { panel, "on-token": white } = brush.colours;
     const hollow = shape === "synthetic";
-    stroke(path, 2.5, colours.halo);
-    c.fillStyle = hollow ? colours.halo : colours[colour];
-    c.fill(path);
-    if (hollow) c.setLineDash([3.2, 2.6]);
-    else c.lineCap = "round";
-    if (hollow) stroke(path, 2.4, colours[colour]);
-    else stroke(new Path2D(signOf(shape)), 2.2, colours.paper);
-    sprites.set(name, sprite);
-    return sprite;
+    c.translate(11, 11);
+    stroke(c, pathOf(shape), 2.5, panel);
+    c.fillStyle = hollow ? panel : body;
+    c.fill(new Path2D(pathOf(shape)));
+    if (!hollow) return stroke(c, signOf(shape), 2.2, white);
+    c.setLineDash([3.2, 2.6]);
+    stroke(c, pathOf(shape), 2.4, body, "butt");
   }
 
   return brush;

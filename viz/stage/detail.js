@@ -2,14 +2,14 @@
 // ring's hands, versions in brackets. What an attribute says it says in either. And the ring is quiet unless something
 // happens in it.
 
-import { mark, put } from "../lib/dom.js";
+import { $, address, mark, put, when } from "../lib/dom.js";
 
 const awake = 1600; // ms of the stage's clock after something has happened in the ring
 const details = ["path", "machinery"];
 
 export function newDetail(stage) {
   const { player, infos, scene } = stage;
-  const button = document.querySelector("#detail");
+  const button = $("#detail");
   const ring = scene.stations.get("ring");
   let stirred = -Infinity; // when something happened in the ring, by the stage's clock
 
@@ -22,21 +22,17 @@ export function newDetail(stage) {
 
   function turn() {
     setDetail(document.body.dataset.detail === "path" ? "machinery" : "path");
-    const url = new URL(location.href);
-    if (document.body.dataset.detail === "path") url.searchParams.delete("detail");
-    else url.searchParams.set("detail", "machinery");
-    window.history.replaceState(null, "", url);
+    address({ detail: document.body.dataset.detail === "path" ? "" : "machinery" });
   }
 
   function look(list) {
     if (list.some((r) => infos.get(r.point).station === "ring" && stage.here(r))) stirred = player.clock;
   }
 
-  button.addEventListener("click", turn);
+  when(button, "click", turn);
   const asked = new URLSearchParams(location.search).get("detail");
   setDetail(asked ?? (document.body.classList.contains("figure") ? "machinery" : "path"));
   return {
-    setDetail,
     applied: look,
     jumped: () => (stirred = -Infinity),
     draw: () => mark(ring, "quiet", player.clock - stirred > awake),

@@ -5,14 +5,14 @@
 export const flowPeriod = navigator.hardwareConcurrency > 2 ? 50 : 150; // ms between two drawings
 const stripe = 24; // units from one stripe to the next
 const fastest = (0.45 * stripe) / flowPeriod; // units a millisecond: faster, they would seem to run backwards
-const bucket = 100; // ms
-const buckets = 10;
+const second = 1000; // ms
+const apart = 100; // ms from one look at the counters to the next, at least
 
-// newFlow returns {count(list, now), draw(ctx, now, brush, still)}.
+// newFlow returns {look(res, now), sums(now), draw(ctx, now, brush, still), clear()}.
 export function newFlow(scene) {
   const g = scene.geometry;
   const a = g.anchors;
-  const spent = []; // [time, counts by way] of the last second, oldest first
+  const looks = []; // {at, counts} of the last second, oldest first
   let travelled = 0; // of the stripes
   let drawnAt = 0;
 
@@ -67,51 +67,30 @@ export function newFlow(scene) {
   ]);
   const ours = (r) => scene.serving.has(r.subject);
 
-  function count(list, now) {
-    let last = spent.at(-1);
-    if (!last || now - last.at > bucket) spent.push((last = { at: now, ways: new Map() }));
-    while (spent.length > buckets) spent.shift();
-    for (const r of list) pass(last, r, 1);
-  }
-
-  // pass counts n records like r.
-  function pass(last, r, n) {
-    const way = n > 0 && ways[r.point]?.(r);
-    if (!way) return;
-    const known = last.ways.get(way[0]);
-    if (known) known.n += n;
-    else last.ways.set(way[0], { n, corners: way[1] });
-  }
-
-  // difference counts what passed between two pictures of a resource, by their counters.
-  function difference(before, after, now) {
-    const last = { at: now, ways: new Map() };
-    spent.push(last);
-    while (spent.length > buckets) spent.shift();
+  // look reads the counters of a resource: what has passed a way is what they have grown by.
+  function look(res, now) {
+    while (looks[0]?.at < now - second - apart) looks.shift();
+    if (now - (looks.at(-1)?.at ?? -Infinity) < apart) return;
+    const counts = new Map(); // by record: {r, n}
+    const note = (id, r, n = 0) => counts.set(`${r.point} ${id}`, { r, n });
     for (const point of Object.keys(ways)) {
-      if (!owned.has(point)) {
-        pass(last, { point }, (after.points[point] ?? 0) - (before?.points[point] ?? 0));
-        continue;
-      }
-      for (const [subject, { counts, opened }] of Object.entries(after.subjects)) {
-        const known = before?.subjects[subject];
-        pass(
-          last, { point, subject }, (counts[point] ?? 0) - (known?.opened === opened ? (known.counts[point] ?? 0) : 0)
-        );
+      if (!owned.has(point)) note("", { point }, res.points[point]);
+      else for (const [subject, s] of Object.entries(res.subjects)) {
+        note(`${subject}@${s.opened}`, { point, subject }, s.counts[point]);
       }
     }
+    looks.push({ at: now, counts });
   }
 
   // sums returns what passed each way in the last second.
   function sums(now) {
     const all = new Map();
-    for (const { at, ways: counted } of spent) {
-      if (now - at > bucket * buckets) continue;
-      for (const [name, { n, corners }] of counted) {
-        const known = all.get(name);
-        if (known) known.n += n;
-        else all.set(name, { n, corners });
-      }
+    const [first, last] = [looks[0], looks.at(-1)];
+    if (!last || now - last.at > second) return all;
+    for (const [id, { r, n }] of last.counts) {
+      const passed = n - (first.counts.get(id)?.n ?? 0);
+      const way = passed > 0 && ways[r.point](r);
+      if (way) all.set(way[0], { n: (all.get(way[0])?.n ?? 0) + passed, corners: way[1] });
     }
     return all;
   }
@@ -149,7 +128,7 @@ export function newFlow(scene) {
     words.draw(ctx, (ax + bx - words.w) / 2, ay);
   }
 
-  return { count, difference, draw, sums, clear: () => (spent.length = 0) };
+  return { look, draw, sums, clear: () => (looks.length = 0) };
 }
 
 // short writes a rate in as few characters as a stripe has room for.

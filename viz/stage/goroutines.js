@@ -2,13 +2,11 @@
 // the channels they take from and send to, and, while it is held up, one beside the etcd3 watch or the reflector
 // (posts). A sign says what each does at the cursor.
 
-import { cut, mark, put, say } from "../lib/dom.js";
+import { $, cut, label, mark, put, say } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
 
-const grace = 250e6; // ns of the log that a wait lasts before it is shown, while time runs
-
-// roles by the name of the glyph: the goroutine, and of which subject. What it waits for is in the waits of the picture,
-// by the points that stand under its name in the table.
+// roles by the name of the glyph: the goroutine, and of which subject. What it waits for is in the waits of the
+// picture, by the points that stand under its name in the table.
 const roles = {
   caching: { lane: "cacher.startCaching", subject: () => "cacher" },
   dispatch: { lane: "cacher.dispatchEvents" },
@@ -33,38 +31,32 @@ const posts = { Etcd3IncomingBlocked: "etcd3-incoming", Etcd3ResultBlocked: "etc
 const lastPart = (lane) => lane.split(" ")[0].split(".").at(-1);
 
 export function newGoroutines(stage) {
-  const { scene, infos, player } = stage;
+  const { scene, infos } = stage;
   const chips = new Map([...scene.root.querySelectorAll("[data-post]")].map((el) => [el.dataset.post, el]));
   const cast = Object.entries(roles).map(([name, role]) => ({
-    ...role, el: document.querySelector(`[data-role="${name}"]`),
+    ...role, el: $(`[data-role="${name}"]`),
   }));
 
-  // lasts reports whether a wait is more than a hand-over that takes a moment.
-  const lasts = (w, state) => player.mode === "frozen" || state.t - w.t > grace;
+  const lasts = (w) => stage.blocked.lasting.has(w.seq);
 
   // waitOf is what a role waits for at the cursor, undefined if it does not wait, or has hardly begun to.
-  function waitOf(one, waits, state) {
+  function waitOf(one, waits) {
     const mine = waits.filter((w) => {
       const other = one.subject && w.on !== "add" && w.subject && w.subject !== one.subject(scene);
-      return w.lane.split(" ").includes(one.lane) && !other && (w.kind === "work" || lasts(w, state));
+      return w.lane.split(" ").includes(one.lane) && !other && (w.kind === "work" || lasts(w));
     });
     return mine.find((w) => w.kind !== "work") ?? mine[0];
   }
 
-  function tell(el, text) {
-    put(el, "aria-label", text);
-    say(el.querySelector("title"), text);
-  }
-
   function showRole(one, waits, state) {
-    const wait = waitOf(one, waits, state);
+    const wait = waitOf(one, waits);
     const [icon, words] = states[wait?.kind] ?? ["", "waits for no other one"];
     const other = Boolean(wait) && wait.kind !== "work";
     mark(one.el, "held", other);
     say(one.el.querySelector("text"), `${icon} ${one.lane.replace("cacher.", "")}`.trim());
     const since = other ? `, for ${milliseconds(Math.max(0, state.t - wait.t))}` : "";
     const where = wait?.on ? ` at ${wait.on}${wait.subject ? ` of ${wait.subject}` : ""}` : "";
-    tell(one.el, `${one.lane} ${words}${since}${where}.`);
+    label(one.el, `${one.lane} ${words}${since}${where}.`);
   }
 
   function stand(el, name, does, who, why = "") {
@@ -72,7 +64,7 @@ export function newGoroutines(stage) {
     const [path, words] = signs[does] ?? ["", "has nothing to do"];
     put(node, "data-does", does);
     put(node.querySelector("path"), "d", path);
-    tell(node, `${who} ${words}${why}`);
+    label(node, `${who} ${words}${why}`);
   }
 
   function showWatcher(el, id, blocked) {
@@ -95,14 +87,14 @@ export function newGoroutines(stage) {
   function shown(res, state) {
     if (!res) return;
     const waits = Object.values(res.waits).flat();
-    const blocked = (point, id) => res.waits[`${point} ${id}`]?.some((w, i) => i === 0 && lasts(w, state));
+    const blocked = (point, id) => res.waits[`${point} ${id}`]?.some((w, i) => i === 0 && lasts(w));
     for (const one of cast) showRole(one, waits, state);
     const drawn = (lanes) => [...lanes].filter(([id, el]) => el.lane?.shown && res.subjects[id]);
     for (const [id, el] of drawn(scene.lanes.watchers)) showWatcher(el, id, blocked);
     for (const [id, el] of drawn(scene.lanes.listeners)) showListener(el, id, res.subjects[id], blocked);
     for (const [point, post] of Object.entries(posts)) {
       const mine = (w) => post !== "stream" || w.subject === scene.informer;
-      const waits1 = waits.some((w) => w.point === point && mine(w) && lasts(w, state));
+      const waits1 = waits.some((w) => w.point === point && mine(w) && lasts(w));
       const el = chips.get(post);
       mark(el, "here", waits1);
       if (!waits1) continue;

@@ -1,13 +1,13 @@
 // The history: that a client was told 410 a moment ago, which the ring's picture alone does not say.
 
-import { put } from "../lib/dom.js";
+import { $, put } from "../lib/dom.js";
 
 const told = 8e9; // ns of the log's time that the box below the ring stays
 const looked = 600; // records that are looked through when another moment is on stage
 
 export function newHistory(stage) {
   const { player } = stage;
-  const tray = document.querySelector("#ring-tray");
+  const tray = $("#ring-tray");
   let refused = Infinity; // when that was, in the log's time
 
   function look(list) {

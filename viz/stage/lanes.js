@@ -1,6 +1,6 @@
 // Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
 
-import { cut, mark, put, say, squeeze } from "../lib/dom.js";
+import { $, cut, label, mark, put, say, squeeze } from "../lib/dom.js";
 import { namesOf } from "../log/fold.js";
 import { showPipe } from "./pipe.js";
 
@@ -22,7 +22,7 @@ function lanes(scene, kind, template, attribute, list, size) {
     const i = place ?? n;
     let el = known.get(id);
     if (!el) {
-      el = document.querySelector(`#${template}`).content.querySelector("g.lane").cloneNode(true);
+      el = $(`#${template}`).content.querySelector("g.lane").cloneNode(true);
       el.setAttribute(attribute, id);
       container.append(el);
       known.set(id, el);
@@ -73,15 +73,15 @@ const own = (subject) => /^(kubectl|page-)/.test(nameOf(subject));
 // nameOf is what a watcher's lane is called.
 const nameOf = (subject) => agentOf(subject).replace(/^listwatch-/, "");
 
+// naturally puts page-2 before page-10.
+const naturally = new Intl.Collator("en", { numeric: true }).compare;
+
 // inOrder gives lanes a fixed order: the informer on stage, the viewer's own clients, and the others by their names.
 function inOrder(list, scene) {
   const rank = ([id, subject]) =>
     [serves(scene, subject) ? 0 : own(subject) ? 1 : 2, nameOf(subject), subject.opened, id];
   const ranks = new Map(list.map((each) => [each[0], rank(each)]));
-  const compare = (a, b) => {
-    const i = a.findIndex((value, n) => value !== b[n]);
-    return i < 0 ? 0 : a[i] < b[i] ? -1 : 1;
-  };
+  const compare = (a, b) => a.reduce((sum, value, n) => sum || naturally(String(value), String(b[n])), 0);
   return list.sort(([a], [b]) => compare(ranks.get(a), ranks.get(b)));
 }
 
@@ -125,9 +125,7 @@ export function showWatchers(scene, res) {
     for (const pipe of el.pipes) showPipe(scene, pipe, subject.queues[pipe.dataset.queue], capacity, el.lane.shown);
     if (serves(scene, subject)) scene.serving.add(id);
     if (!el.lane.shown) continue;
-    const words = cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300);
-    put(el, "aria-label", words);
-    say(el.querySelector("title"), words);
+    label(el, cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300));
     const member = scene.told?.members.find((each) => each.subject === id);
     mark(el, "pinned", Boolean(member));
     mark(el, "mine", own(subject) && !member);
@@ -146,9 +144,7 @@ export function showListeners(scene, res) {
   for (const [id, subject] of list) {
     const el = scene.lanes.listeners.get(id);
     say(el.querySelector(".name"), squeeze(feeds(id), 10));
-    const words = cut(`listener ${id} of ${subject.texts.ListenerAdded || "an informer"}`, 200);
-    put(el, "aria-label", words);
-    say(el.querySelector("title"), words);
+    label(el, cut(`listener ${id} of ${subject.texts.ListenerAdded || "an informer"}`, 200));
     mark(el, "elsewhere", !hangsOn(scene, subject));
     for (const name of ["add", "pending", "next"]) {
       showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0, el.lane.shown);
@@ -205,9 +201,7 @@ export function showWorkqueues(scene, res) {
   for (const [id, subject] of list) {
     const el = scene.lanes.workqueues.get(id);
     say(el.querySelector(".name"), cut(id, 18));
-    const words = cut(subject.texts.Reconciled ?? id, 200);
-    put(el, "aria-label", words);
-    say(el.querySelector("title"), words);
+    label(el, cut(subject.texts.Reconciled ?? id, 200));
     showPipe(scene, el.querySelector('[data-queue="workqueue"]'), subject.queues.workqueue, 0, el.lane.shown);
   }
 }

@@ -2,7 +2,7 @@
 // sheet moves the stations. What is drawn by scripts has its coordinates on the wide stage; place says where a point is
 // on the one that is shown.
 
-import { put } from "../lib/dom.js";
+import { $, put, when } from "../lib/dom.js";
 
 const narrow = "(max-width: 700px)";
 
@@ -48,12 +48,12 @@ export function newLayout(scene) {
     const now = asked.matches && !small ? tall : wide;
     if (scene.tall === now.tall) return false;
     Object.assign(scene, now, { view: { x: 0, y: 0, w: now.width, h: now.height } });
-    document.querySelector("#stage").classList.toggle("tall", now.tall);
+    $("#stage").classList.toggle("tall", now.tall);
     put(scene.root, "viewBox", `0 0 ${now.width} ${now.height}`);
     return true;
   }
 
   lay();
   scene.lay = () => asked.dispatchEvent(new Event("change")); // what decides about the layout has changed
-  return (changed) => asked.addEventListener("change", () => lay() && changed());
+  return (changed) => when(asked, "change", () => lay() && changed());
 }

@@ -3,7 +3,7 @@
 // time stands, when the record at the cursor was reported under it. How long a lock is held in between is not written
 // down.
 
-import { mark, put, say } from "../lib/dom.js";
+import { label, mark, put, say } from "../lib/dom.js";
 
 // padlocks by the station on which the padlock stands: its name, where what is done under it is reported, and the
 // points of those who had to wait.
@@ -43,9 +43,7 @@ export function newLocks(stage) {
       const n = res.points[lock.waited] ?? 0;
       const now = waits.length > 0 ? `${waits[0].lane.split(" ")[0]} waits for it` : under
         ? `held for writing by ${holder}, at this record` : "no goroutine waits for it";
-      const all = `${lock.name}: ${now}. So far goroutines have waited for it ${n === 1 ? "once" : `${n} times`}.`;
-      put(el, "aria-label", all);
-      say(el.querySelector("title"), all);
+      label(el, `${lock.name}: ${now}. So far goroutines have waited for it ${n === 1 ? "once" : `${n} times`}.`);
     }
   }
 

@@ -1,28 +1,17 @@
-// Modes: the stations as they are called in the mode that runs. A recording brings the switches that it was made with.
+// Modes: the stations as they are called in the mode that runs: a text of the scenery has its words for another mode in
+// an attribute of that name. A recording brings the switches that it was made with.
 
 import { put, say } from "../lib/dom.js";
 
-const words = {
-  "etcd-watcher": {
-    etcd3: {
-      watcher: "watchChan", incoming: "incomingEventChan", decode: "decode", workers: "×10", result: "resultChan",
-    },
-    etcd2: {
-      watcher: "etcdWatcher", incoming: "etcdIncoming", decode: "translate", workers: "one by one", result: "outgoing",
-    },
-  },
-  fifo: { real: { fifo: "deltas, in order" }, delta: { fifo: "deltas, by object" } },
-};
-
 export function newModes(stage) {
   const { root } = stage.scene;
+  const title = root.querySelector('[data-station="etcd3"] .title');
+  title.dataset.etcd2 = "etcdWatcher";
+  const named = [title, ...root.querySelectorAll("[data-named]")].map((el) => [el, el.textContent]);
 
   function switches(now) {
-    for (const [name, modes] of Object.entries(words)) {
-      for (const [what, word] of Object.entries(modes[now?.[name]] ?? Object.values(modes)[0])) {
-        say(root.querySelector(what === "watcher" ? '[data-station="etcd3"] .title' : `[data-named="${what}"]`), word);
-      }
-    }
+    const modes = Object.values(now ?? {});
+    for (const [el, words] of named) say(el, modes.map((mode) => el.dataset[mode]).find(Boolean) ?? words);
     put(document.body, "data-server", now?.server ?? "");
     put(root, "data-etcd-watcher", now?.["etcd-watcher"] ?? "etcd3");
     stage.scene.inTurn = now?.dispatch === "sequential";

@@ -8,6 +8,7 @@
 // drawn here.
 
 import { newBrush } from "./brush.js";
+import { fit } from "../lib/canvas.js";
 import { cut, mark } from "../lib/dom.js";
 import { isAnomaly, objectKey } from "../log/fold.js";
 import { flowPeriod, newFlow } from "./flow.js";
@@ -48,10 +49,7 @@ export function newMotion(canvas, scene, infos, follow) {
   let seen = 0; // records without a resource version, for sampling
 
   function resize() {
-    const box = canvas.getBoundingClientRect();
-    const scale = window.devicePixelRatio || 1;
-    canvas.width = Math.round(box.width * scale);
-    canvas.height = Math.round(box.height * scale);
+    fit(canvas);
     brush.forget();
     stale = true;
   }
@@ -198,6 +196,7 @@ export function newMotion(canvas, scene, infos, follow) {
   function named() {
     const waiting = [...tokens.values()].filter((t) => t.queue);
     return waiting.length === 0 ? [] : heldIn(scene).flatMap((held) => {
+      if (held.again) return []; // its name stands beside the next one
       const is = (t) => t.queue === held.in && t.key === held.key && t.rv === held.rv;
       const t = waiting.find((each) => is(each) && (!held.owner || held.owner === each.owner));
       return t ? [{ ...held, label: t.label }] : [];
@@ -221,21 +220,15 @@ export function newMotion(canvas, scene, infos, follow) {
 
   // ---- streams
 
-  // sums counts what passed each way between two pictures of the log.
-  function sums(before, after, resource, now) {
-    if (after.resources[resource]) flow.difference(before.resources[resource], after.resources[resource], now);
-  }
-
   // rated takes notice of how many changes arrive in a second.
   const rated = (rate, now) => detail.at(rate, now).level;
 
-  // records draws the ways of records that are folded already: as trails. They are counted by what passes, unless sums
-  // has done so.
-  function records(list, resource, now, rate, counted = false, res = null) {
+  // records draws the ways of records that are folded already, as trails. res is the picture after them.
+  function records(list, resource, now, rate, res) {
     const { level, every } = detail.at(rate, now);
     tokens.clear();
     const ours = (r) => (r.resource ?? "") === resource || (r.resource ?? "") === "";
-    if (level === 3 && !counted) flow.count(list.filter(ours), now);
+    if (level === 3 && res) flow.look(res, now);
     const first = list.length - glanced;
     for (const [i, r] of list.entries()) {
       const single = follow.matches(r) || isAnomaly(infos.get(r.point), r);
@@ -282,16 +275,15 @@ export function newMotion(canvas, scene, infos, follow) {
     for (const f of flashes) if (now >= f.t0) drawFlash(f, (now - f.t0) / f.ms);
     for (const each of trails) drawTrail(each, now);
     if (pile > 0) brush.pile(pile, scene.place([209, 222]));
+    const moved = flying(now);
+    for (const m of moved) drawTail(m, air.t0, air.t1, now); // behind all names
     for (const t of standing()) brush.pill(t, [t.x, t.y]);
     if (level === 0) for (const held of named()) brush.beside(held);
     const hub = scene.place(scene.geometry.anchors.dispatch);
     const there = (t, [x, y]) => Math.abs(x - hub[0]) < 26 + 5 * t.label.length && Math.abs(y - hub[1]) < 20;
-    const visited = standing().some((t) => there(t, [t.x, t.y])) || flying(now).some((m) => there(m, m.now));
+    const visited = standing().some((t) => there(t, [t.x, t.y])) || moved.some((m) => there(m, m.now));
     mark(scene.stations.get("dispatch"), "visited", visited); // its arrow would be drawn over the token
-    for (const m of flying(now)) {
-      drawTail(m, air.t0, air.t1, now);
-      brush.pill(m, m.now);
-    }
+    for (const m of moved) brush.pill(m, m.now);
   }
 
   function drawFlash(f, t) {
@@ -356,7 +348,7 @@ export function newMotion(canvas, scene, infos, follow) {
   brush.restyle();
   return {
     plan, aim, launch, land, stand, closed, abort, under, travelling, standing, flying, keyAt,
-    records, sums, rated, draw, clear,
+    records, rated, draw, clear,
     travels: (r) => Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)),
     touch: () => (stale = true),
     labels: () => brush.labels, detail, flow,

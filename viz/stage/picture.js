@@ -1,6 +1,7 @@
 // The picture: what is drawn in the frame on screen, as plain data, for checks from outside and for those who open the
 // console. It is read from what was drawn, not from the fold: a drawing that is wrong is told as it is.
 
+import { $ } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { heldIn } from "./pipe.js";
 
@@ -9,7 +10,7 @@ const number = (el, name) => Number(el?.getAttribute(name) ?? 0);
 
 export function newPicture(stage) {
   const { scene, motion, player } = stage;
-  const frame = document.querySelector("#stage");
+  const frame = $("#stage");
 
   function queues() {
     return [...scene.root.querySelectorAll("[data-queue]")].map((el) => {
@@ -53,10 +54,8 @@ export function newPicture(stage) {
   // said is the sentence below the stage, and the words of the table about the record that is named beside it; "": it
   // has no row.
   function said() {
-    const bar = document.querySelector("#sentence");
-    const row = document.querySelector(
-      `#records tr[data-seq="${bar.querySelector(".at").textContent.replace(/\D/g, "") || 0}"]`
-    );
+    const bar = $("#sentence");
+    const row = $(`#records tr[data-seq="${bar.querySelector(".at").textContent.replace(/\D/g, "") || 0}"]`);
     return { words: bar.querySelector(".words").textContent, row: row?.lastElementChild.textContent ?? "" };
   }
 
@@ -84,11 +83,11 @@ export function newPicture(stage) {
   function read({ texts: wanted = true } = {}) {
     const ring = scene.stations.get("ring");
     const cursor = Number(document.body.dataset.seq);
-    const top = document.querySelector("#records tr");
+    const top = $("#records tr");
     return {
       cursor, newest: player.head, mode: document.body.dataset.mode, pace: player.pace, behind: player.lag() / 1000,
       banner: {
-        seq: number(document.querySelector("#sentence"), "data-told"), text: said().words,
+        seq: number($("#sentence"), "data-told"), text: said().words,
       },
       said: said(),
       // an empty table, at the beginning of a recording, says nothing else

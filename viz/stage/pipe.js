@@ -51,7 +51,8 @@ export function heldIn(scene) {
       const [x, y] = cellOf(pipes[name], i, Number(el.dataset.cap), maxSlots, left);
       const [px, py] = scene.place([x + dx, y + dy]);
       const key = objectKey(token.key ?? "");
-      return { key, rv: token.rv ?? "0", owner: lane?.id ?? "", in: name, x: px, y: py, left, type: token.type };
+      const again = key === objectKey(el.tokens[i + 1]?.key ?? "") && key !== "";
+      return { key, rv: token.rv ?? "0", owner: lane?.id ?? "", in: name, x: px, y: py, left, type: token.type, again };
     });
   });
 }

@@ -43,6 +43,7 @@ export function showRing(scene, res, now) {
   put(station, "data-oldest-rv", ring.oldest);
   put(station, "data-newest-rv", ring.newest);
   scene.text("ring.newest", ring.newest === "0" ? "–" : ring.newest);
+  mark(station, "long", ring.newest.length > 5);
   scene.text("ring.range", `[${ring.start}, ${ring.end})`);
   const held = ring.capacity < 10_000 ? ring.end - ring.start : ""; // more digits do not fit into the ring
   scene.text("ring.capacity", ring.capacity ? `${held} of ${ring.capacity}` : "");

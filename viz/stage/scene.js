@@ -1,15 +1,15 @@
 // The scene: the folded state as the scenery. It is drawn again from the state whenever the state has changed, and
 // knows nothing of records; what moves between two states is motion.js.
 
-import { mark, put, say } from "../lib/dom.js";
-import { shelfName } from "../log/fold.js";
+import { $, mark, put, say } from "../lib/dom.js";
+import { shelfName, youngest } from "../log/fold.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { newLayout } from "./layout.js";
 import { showPipe, showShelf } from "./pipe.js";
 import { ringSpot, showRing } from "./ring.js";
 
 export function newScene(geometry) {
-  const root = document.querySelector(".scenery");
+  const root = $(".scenery");
   const texts = new Map([...root.querySelectorAll("[data-text]")].map((el) => [el.dataset.text, el]));
   const stations = new Map([...root.querySelectorAll("[data-station]")].map((el) => [el.dataset.station, el]));
   const queues = new Map();
@@ -92,7 +92,7 @@ function showServer(scene, res, general) {
   const full = `${dispatch?.vars.blocked} full`;
   const all = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
   const inTurn = [`in turn: to ${n}`, `waits, ${full}`];
-  const inPasses = [scene.told && n <= all ? `to ${n} of ${all}` : `pass 1: to ${n}`, `pass 2: ${full}`];
+  const inPasses = [scene.told && n <= all ? `to ${n} of ${all}` : `to ${n}`, `pass 2: ${full}`];
   const [to, waits] = scene.inTurn ? inTurn : inPasses;
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : to);
   // The budget is spent by waiting: what is left of it is a matter of time.
@@ -106,14 +106,6 @@ function showServer(scene, res, general) {
 function latest(a, b) {
   if (!a || !b) return a ?? b;
   return a.last.seq > b.last.seq ? a : b;
-}
-
-function youngest(res, kind) {
-  let found = null;
-  for (const subject of Object.values(res.subjects)) {
-    if (subject.kind === kind && (!found || subject.opened > found.opened)) found = subject;
-  }
-  return found;
 }
 
 // ---- client half

@@ -1,6 +1,6 @@
 // Targets: in a held world, where the next hop of each goroutine leads is marked before it is taken.
 
-import { svg } from "../lib/dom.js";
+import { $, svg } from "../lib/dom.js";
 
 // after says what the goroutine that has reported a point does next with the object it holds. Where that depends on
 // what comes next, or is another goroutine's, there is no row.
@@ -22,7 +22,7 @@ export function nextOf(held) {
 export const targetOf = (held) => `${held.seq} ${held.point}`;
 
 export function newTargets(stage) {
-  const layer = document.querySelector("#targets");
+  const layer = $("#targets");
   let drawn = "";
 
   // target marks where a held goroutine's next hop leads.

@@ -1,16 +1,19 @@
 // Telling: the one sentence below the stage. It speaks of the change that is on its way; when the viewer steps, of the
-// record at the cursor.
+// record at the cursor. For those who listen instead of look it is spoken: a live region that changed with every
+// sentence would never stop talking, so it changes every two seconds at most, and an anomaly interrupts. While a story
+// is told, the story speaks.
 
-import { put, say } from "../lib/dom.js";
+import { $, put, say } from "../lib/dom.js";
 import { isAlarm, sentence } from "../log/fold.js";
 import { changeOf } from "./steps.js";
 
 const read = 1000; // ms that a sentence stays at least, if its change does
-const period = 2000; // … where nothing travels
+const period = 2000; // … where nothing travels, and from one that is spoken to the next
 const kept = 64; // changes of which it may speak again
 
-export function newTelling(infos, scene) {
-  const bar = document.querySelector("#sentence");
+export function newTelling(stage) {
+  const { infos, scene, player } = stage;
+  const bar = $("#sentence");
   const latest = new Map(); // by change, the one that came last at the end: its newest record
   let change = ""; // that is on its way
   let next = null; // the newest record that the sentence may turn to
@@ -18,6 +21,8 @@ export function newTelling(infos, scene) {
   let told = null; // the record that it is about
   let toldAt = 0;
   let movedAt = 0;
+  let spoken = "";
+  let spokenAt = -Infinity;
 
   // travels is told which change sets out, or goes on. Of another one there is nothing more to be said.
   function travels(name) {
@@ -25,9 +30,8 @@ export function newTelling(infos, scene) {
     [change, next] = [name, latest.get(name) ?? null];
   }
 
-  function consider(list, resource) {
-    for (const r of list) {
-      if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;
+  function consider(list) {
+    for (const r of list.filter(stage.here)) {
       if (isAlarm(infos.get(r.point), r)) alarm ??= r;
       const name = changeOf(r);
       if (!change || name === change) next = r;
@@ -37,9 +41,6 @@ export function newTelling(infos, scene) {
       if (latest.size > kept) latest.delete(latest.keys().next().value);
     }
   }
-
-  // at says which record the picture is of.
-  const at = (cursor) => put(bar, "data-seq", cursor);
 
   // is says which record the sentence is about, beside it.
   function is(seq) {
@@ -51,13 +52,24 @@ export function newTelling(infos, scene) {
   const passed = () => !told || (changeOf(told) !== change && !isAlarm(infos.get(told.point), told));
 
   // draw turns to another record when the sentence has been read, or when its change is not the one in the air any
-  // more. moving is whether one is.
-  function draw(now, moving) {
+  // more.
+  function draw(now) {
+    speak(now);
+    if (player.mode === "frozen" || !stage.drawn) return;
+    const moving = Boolean(stage.motion.change);
     if (moving) movedAt = now;
     else if (now - movedAt > read) change = ""; // it has arrived
     const stays = now - toldAt < (moving || alarm ? read : period);
     if (stays && !(moving && next && passed())) return;
     if (alarm ?? next) tell(alarm ?? next, now);
+  }
+
+  function speak(now) {
+    if (now - spokenAt < period || document.body.dataset.story || Number(document.body.dataset.tour)) return;
+    const text = bar.querySelector(".where").textContent + bar.querySelector(".words").textContent;
+    if (text === spoken) return;
+    [spoken, spokenAt] = [text, now];
+    say($(bar.classList.contains("anomaly") ? "#alarm" : "#spoken"), text);
   }
 
   // begins is said where no record leads to: before the first one there is.
@@ -94,5 +106,8 @@ export function newTelling(infos, scene) {
     latest.clear();
   }
 
-  return { at, told: () => told?.seq ?? 0, travels, consider, draw, tell, begins, clear };
+  return {
+    told: () => told?.seq ?? 0, travels, begins, draw,
+    applied: consider, jumped: clear, landed: tell, shown: () => put(bar, "data-seq", player.cursor),
+  };
 }

@@ -1,7 +1,7 @@
 // The zoom: the whole path, or the stations that a beat of a story is about. The others are dimmed then, and the camera
 // goes there. The glyphs are the same.
 
-import { put, toMiddle } from "../lib/dom.js";
+import { $, put, toMiddle } from "../lib/dom.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station
@@ -9,7 +9,7 @@ const nearest = 0.55; // of the stage's width that is framed, at least: what sur
 
 export function newZoom(stage) {
   const { scene } = stage;
-  const frame = document.querySelector("#stage");
+  const frame = $("#stage");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const all = () => ({ x: 0, y: 0, w: scene.width, h: scene.height });
   let whole = all();

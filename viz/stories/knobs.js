@@ -4,17 +4,16 @@
 
 import { ask, asking, get } from "../lib/api.js";
 import { openWatcher, turnKnob } from "../lib/cluster.js";
-import { below, make, put, say } from "../lib/dom.js";
+import { $, make, put, say, when } from "../lib/dom.js";
 
 const rates = [0, 5, 10, 20, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10000];
 const delays = [[0, "at once"], [1e8, "100 ms"], [5e8, "500 ms"], [2e9, "2 s"], [1e10, "10 s"]]; // in ns
 const period = 1000; // ms between two questions while the panel is open
 
 export function newKnobs(stage) {
-  const $ = (selector) => document.querySelector(selector);
   const panel = $("#knobs");
   const button = $("#open-knobs");
-  if (button.hidden) return { escape };
+  if (button.hidden) return {};
   const look = asking(async () => show(await get("/viz/knobs")));
   let shown = "";
 
@@ -91,7 +90,7 @@ export function newKnobs(stage) {
     const all = known ? delays : [...delays, [handler.delay, `${handler.delay / 1e6} ms`]];
     const select = make("select", { ariaLabel: `How long the handler ${handler.name} takes` });
     select.append(...all.map(([ns, words]) => new Option(words, `${ns / 1e6}ms`, false, ns === handler.delay)));
-    select.addEventListener("change", () => turn("handler.delay", handler.name, select.value));
+    when(select, "change", () => turn("handler.delay", handler.name, select.value));
     return item(
       handler.name, select, knob("Remove", `Remove the handler ${handler.name}`, "handler.remove", handler.name, "")
     );
@@ -115,35 +114,20 @@ export function newKnobs(stage) {
     );
   }
 
-  function open() {
-    below(panel.hidden ? panel : null);
-    if (!panel.hidden) look(performance.now(), 0);
-  }
-
-  function escape() {
-    const shown = document.querySelector(".below:not([hidden])");
-    if (shown) below(null);
-    return Boolean(shown);
-  }
-
-  document.addEventListener("click", (event) => {
+  when(document, "click", (event) => {
     const el = event.target.closest("[data-knob]");
     if (el) turn(el.dataset.knob, el.dataset.target, el.dataset.value);
   });
-  button.addEventListener("click", open);
-  $("#knobs-close").addEventListener("click", open);
-  $("#reset").addEventListener("click", reset);
-  $("#fill").addEventListener("click", fill);
-  $("#traffic").addEventListener(
-    "change", (event) => turn("traffic.rate", "", String(rates[Number(event.target.value)]))
-  );
-  $("#traffic").addEventListener("input", (event) => say($("#traffic-text"), `${rates[Number(event.target.value)]}/s`));
-  $("#ring-fixed").addEventListener("change", (event) => turn("ring.capacity", "pods", event.target.value));
-  panel.querySelector(".modes").addEventListener("change", async (event) => {
+  when("#reset", "click", reset);
+  when("#fill", "click", fill);
+  when("#traffic", "change", (event) => turn("traffic.rate", "", String(rates[Number(event.target.value)])));
+  when("#traffic", "input", (event) => say($("#traffic-text"), `${rates[Number(event.target.value)]}/s`));
+  when("#ring-fixed", "change", (event) => turn("ring.capacity", "pods", event.target.value));
+  when(panel.querySelector(".modes"), "change", async (event) => {
     await turn("switch", event.target.dataset.switch, event.target.value);
     event.target.blur(); // what is shown from now on is how it is
   });
-  $("#add-handler").addEventListener("click", () => {
+  when("#add-handler", "click", () => {
     const names = new Set([...panel.querySelectorAll("#knob-handlers .name")].map((el) => el.textContent));
     let n = 1;
     while (names.has(`handler-${n}`)) n++;
@@ -151,8 +135,10 @@ export function newKnobs(stage) {
   });
 
   return {
-    escape,
     draw: (now) => panel.hidden || look(now, period),
-    keys: [[["x"], "knobs: slow it, stall it, cut it, load it", open], [["r"], "reset the sandbox", reset]],
+    keys: [
+      [["x"], "knobs: slow it, stall it, cut it, load it", () => button.click()],
+      [["r"], "reset the sandbox", reset],
+    ],
   };
 }

@@ -2,19 +2,18 @@
 // ask the server only for what is to be said of a station: the inspector's first leaf.
 
 import { html } from "../lib/api.js";
-import { say } from "../lib/dom.js";
+import { $, say, when } from "../lib/dom.js";
 import { clockText } from "../lib/times.js";
 
 const silence = 3000; // ms without a word, after which the presenting page is gone
 
-const $ = (selector) => document.querySelector(selector);
 const channel = new BroadcastChannel("listwatch-notes");
 let heard = -Infinity;
 let began = performance.now();
 let shown = ""; // the station whose leaf is here
 let block; // of the half day, by the clock
 
-channel.addEventListener("message", ({ data }) => {
+when(channel, "message", ({ data }) => {
   if (!data.presents) return;
   heard = performance.now();
   say($("#sentence"), data.sentence);
@@ -58,7 +57,7 @@ function showWhether() {
   $("#told").hidden = !presents;
 }
 
-$("#again").addEventListener("click", () => {
+when("#again", "click", () => {
   began = performance.now();
   tick();
 });

@@ -2,19 +2,19 @@
 // a time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations. What the
 // speaker wants to know of it is told to another window of this browser: notes.js.
 
-import { mark, put, toMiddle } from "../lib/dom.js";
+import { $, mark, put, toMiddle, when } from "../lib/dom.js";
 import { shelf } from "../lib/api.js";
 
 const word = 500; // ms at most between two words to the notes: they are not alone as long as they hear something
 
 export function newPresenter(stage) {
   const root = document.documentElement;
-  const button = document.querySelector("#presenter");
-  const ground = document.querySelector(".ground");
-  const picture = document.querySelector("#stage");
+  const button = $("#presenter");
+  const ground = $(".ground");
+  const picture = $("#stage");
   const stations = () => [...stage.scene.root.querySelectorAll(".station")];
   const on = () => root.dataset.presenter === "on";
-  const notes = document.querySelector("#notes");
+  const notes = $("#notes");
   const channel = new BroadcastChannel("listwatch-notes");
   let lit = null;
   let told = ""; // to the notes
@@ -60,7 +60,7 @@ export function newPresenter(stage) {
     window.open(shelf.page("/viz/notes"), "listwatch-notes", "popup,width=900,height=1000");
   }
 
-  const text = (selector) => document.querySelector(selector).textContent;
+  const text = (selector) => $(selector).textContent;
   const titleOf = (station) => station?.getAttribute("aria-label") ?? "";
 
   function draw(now) {
@@ -80,17 +80,17 @@ export function newPresenter(stage) {
 
   // story is what is being told, null if nothing is.
   function story() {
-    if (document.querySelector("#story").hidden) return null;
-    const asked = document.querySelector("#story-question").hidden ? "" : text("#story-ask");
+    if ($("#story").hidden) return null;
+    const asked = $("#story-question").hidden ? "" : text("#story-ask");
     return {
       title: `${text("#story-title")}, beat ${text("#story-count")}`, symptom: text("#story-symptom"),
       said: text("#story-say"), asked,
     };
   }
 
-  button.addEventListener("click", toggle);
-  notes.addEventListener("click", openNotes);
-  stage.scene.root.addEventListener("focusin", (event) => {
+  when(button, "click", toggle);
+  when(notes, "click", openNotes);
+  when(stage.scene.root, "focusin", (event) => {
     const station = event.target.closest(".station");
     if (on() && station && station !== lit) light(station);
   });

@@ -1,17 +1,24 @@
 // Promises: how the ten of them stand. The server checks every record; the page asks how it went, and a click on a
-// breach goes to the record that broke a promise.
+// breach goes to the record that broke a promise. In a lab's working copy it also asks how the lab stood when it was
+// last checked, in a terminal.
 
 import { asking, get } from "../lib/api.js";
-import { below, make, mark, say } from "../lib/dom.js";
+import { $, make, mark, say, when } from "../lib/dom.js";
 
 const period = 2000; // ms between two questions
 
 export function newPromises(stage) {
-  const $ = (selector) => document.querySelector(selector);
   const button = $("#open-promises");
   const panel = $("#promises");
   const lab = $("#lab-state"); // only in a lab's working copy, and if the lab is about one of the ten
-  if (button.hidden) return {};
+  const checked = $("#lab-checked");
+  const askLab = asking(async () => {
+    const { says, broken } = await get("/viz/lab");
+    say(checked, says);
+    mark(checked, "broken", broken);
+  });
+  const lookAtLab = (now) => checked && stage.source && askLab(now, period);
+  if (button.hidden) return { draw: lookAtLab };
   const ask = asking(async () => show(await get("/viz/rules")));
   let broken = 0;
 
@@ -45,15 +52,16 @@ export function newPromises(stage) {
   const breachButton = ({ seq, text }) =>
     make("button", { type: "button", title: `To record ${seq}`, data: { seq } }, `${seq}: ${text}`);
 
-  panel.addEventListener("click", (event) => {
+  when(panel, "click", (event) => {
     const seq = event.target.closest("[data-seq]")?.dataset.seq;
     if (seq) stage.player.seek(Number(seq));
   });
-  button.addEventListener("click", () => below(panel.hidden ? panel : null));
-  $("#promises-close").addEventListener("click", () => below(null));
 
   return {
-    draw: (now) => stage.source && ask(now, period),
+    draw(now) {
+      if (stage.source) ask(now, period);
+      lookAtLab(now);
+    },
     keys: [[["g"], "what is guaranteed: the ten promises", () => button.click()]],
   };
 }

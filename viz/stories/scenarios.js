@@ -4,17 +4,15 @@
 // on. What was not played, or did not show a beat, is told from the recording that the program brings along, and the
 // page says so.
 
-import { below, make, mark, put, say } from "../lib/dom.js";
+import { $, address, below, make, mark, put, say, when } from "../lib/dom.js";
 import { sentence } from "../log/fold.js";
 import { shelf } from "../lib/api.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "./teller.js";
 
-const own = ["story", "beat"]; // parts of the address
 const storage = "stories";
 
 export function newScenarios(stage) {
-  const $ = (selector) => document.querySelector(selector);
   const { player } = stage;
   const dialog = $("#stories-dialog");
   const panel = $("#story");
@@ -158,7 +156,7 @@ export function newScenarios(stage) {
     showButtons();
     panel.scrollTop = question ? panel.scrollHeight : 0; // a phone shows the end of a long card: the answers
     stage.zoom.frameOn(look);
-    address();
+    nameBeat();
   }
 
   function showBeats() {
@@ -259,14 +257,9 @@ export function newScenarios(stage) {
     say($("#story-state"), playing ? `the machine plays it, ${seconds} s` : `${source}${remark}`);
   }
 
-  // address names the beat, so that it can be linked to. The first one of a story is where the machine is asked.
-  function address() {
-    const url = new URL(location.href);
-    own.forEach((name) => url.searchParams.delete(name));
-    if (teller) url.searchParams.set("story", story.id);
-    if (teller?.beat > 0) url.searchParams.set("beat", teller.beat + 1);
-    if (url.href !== location.href) history.replaceState(null, "", url);
-  }
+  // nameBeat names the beat in the address, so that it can be linked to. The first one of a story is where the machine
+  // is asked.
+  const nameBeat = () => address({ story: teller && story.id, beat: teller?.beat > 0 && teller.beat + 1 });
 
   // ---- hands
 
@@ -280,7 +273,7 @@ export function newScenarios(stage) {
     if (!teller) return;
     end();
     for (const name of ["data-story", "data-beat", "data-beats", "data-rest"]) document.body.removeAttribute(name);
-    address();
+    nameBeat();
     stage.zoom.frameOn([]);
     stage.scene.told?.leave();
     stage.scene.told = null;
@@ -297,7 +290,7 @@ export function newScenarios(stage) {
   // them itself.
   function press(event) {
     if (!teller || document.body.dataset.tour || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey
-      || document.querySelector("dialog[open]")) return;
+      || $("dialog[open]")) return;
     const needs = event.target.closest?.("input, select, textarea, #timeline, [role=tab]")
       || (event.key === " " && event.target.closest?.("button, a[href], summary"));
     if (needs) return;
@@ -316,19 +309,19 @@ export function newScenarios(stage) {
     return asked.has("story");
   }
 
-  document.addEventListener("keydown", press, true);
-  $("#open-stories").addEventListener("click", openGallery);
-  $("#story-another").addEventListener("click", () => openStory(nextOf(story.id).dataset.story, { played: true }));
-  $("#stories-close").addEventListener("click", () => dialog.close());
-  dialog.addEventListener("click", (event) => {
+  when(document, "keydown", press, true);
+  when("#open-stories", "click", openGallery);
+  when("#story-another", "click", () => openStory(nextOf(story.id).dataset.story, { played: true }));
+  when("#stories-close", "click", () => dialog.close());
+  when(dialog, "click", (event) => {
     const id = event.target.closest("[data-play]")?.dataset.play;
     if (id) openStory(id, { played: true });
   });
-  $("#story-next").addEventListener("click", () => teller?.next());
-  $("#story-back").addEventListener("click", () => teller?.back());
-  $("#story-auto").addEventListener("click", () => teller?.toggle());
-  $("#story-leave").addEventListener("click", leave);
-  $("#story-answers").addEventListener("click", (event) => {
+  when("#story-next", "click", () => teller?.next());
+  when("#story-back", "click", () => teller?.back());
+  when("#story-auto", "click", () => teller?.toggle());
+  when("#story-leave", "click", leave);
+  when("#story-answers", "click", (event) => {
     const answer = event.target.closest("[data-answer]")?.dataset.answer;
     if (answer !== undefined) teller?.guess(Number(answer));
   });

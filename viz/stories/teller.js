@@ -89,19 +89,24 @@ export function newTeller(beats, on) {
 
   const asks = (i) => Boolean(beats[i].question) && t.guesses[i] === undefined;
 
+  // come fetches the records of the beat, and moves the cursor to one of its ends. It returns whether that is still
+  // wanted.
+  async function come(current, end) {
+    turn("busy");
+    const found = await on.range(t.beat);
+    if (!current()) return false;
+    range = found;
+    await on.seek(range[end]);
+    return current();
+  }
+
   // open turns to a beat and waits there for the viewer. The first one of a story that is to be played has no records
   // yet.
   t.open = (i, played = true) =>
     doing(async (current) => {
       t.beat = i;
       range = null;
-      if (!played) return turn("ready", pause());
-      turn("busy");
-      const found = await on.range(i);
-      if (!current()) return;
-      range = found;
-      await on.seek(range.from);
-      if (current()) turn("ready", pause());
+      if (!played || (await come(current, "from"))) turn("ready", pause());
     });
 
   const pause = () => (t.auto ? (asks(t.beat) ? steps[t.beat].lead : Math.min(byHand, steps[t.beat].lead)) : Infinity);
@@ -109,12 +114,7 @@ export function newTeller(beats, on) {
   // begin plays the beat; what it says has been read already if it was waited for.
   const begin = (read) =>
     doing(async (current) => {
-      turn("busy");
-      const found = await on.range(t.beat);
-      if (!current()) return;
-      range = found;
-      await on.seek(range.from);
-      if (!current()) return;
+      if (!(await come(current, "from"))) return;
       const lead = t.auto ? steps[t.beat].lead : Math.min(byHand, steps[t.beat].lead);
       if (!read && !t.still) return turn("lead", lead);
       await run(current);
@@ -138,11 +138,17 @@ export function newTeller(beats, on) {
       if (current()) settle(reached !== false);
     });
 
-  function turnTo(i) {
+  // turnTo plays a beat, or waits there for an answer.
+  t.turnTo = (i) => {
     t.beat = i;
-    if (asks(i)) return t.open(i);
-    return begin(false);
-  }
+    return asks(i) ? t.open(i) : begin(false);
+  };
+
+  // restAt shows the end of a beat.
+  t.restAt = (i) => doing(async (current) => {
+    t.beat = i;
+    if (await come(current, "to")) turn("rests");
+  });
 
   t.next = () => {
     switch (t.phase) {
@@ -155,22 +161,13 @@ export function newTeller(beats, on) {
       case "away":
         return begin(true);
       case "rests":
-        if (!t.last) return turnTo(t.beat + 1);
+        if (!t.last) return t.turnTo(t.beat + 1);
     }
   };
 
   t.back = () => {
     t.auto = false;
-    if (t.beat === 0) return t.open(0, Boolean(range));
-    return doing(async (current) => {
-      t.beat--;
-      turn("busy");
-      const found = await on.range(t.beat);
-      if (!current()) return;
-      range = found;
-      await on.seek(range.to);
-      if (current()) turn("rests");
-    });
+    return t.beat === 0 ? t.open(0, Boolean(range)) : t.restAt(t.beat - 1);
   };
 
   t.toggle = () => {

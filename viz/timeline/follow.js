@@ -1,9 +1,8 @@
 // Following: one object, or one revision, is outlined wherever it is, and its biography tells how long each hop took.
 
-import { cut, make, mark, options, put, say, svg } from "../lib/dom.js";
+import { $, cut, make, mark, options, put, say, svg, when } from "../lib/dom.js";
 import { clockText, milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
-import { waysOf } from "./ways.js";
 
 const most = 4000; // records of one object kept
 const redraw = 250; // ms
@@ -13,7 +12,7 @@ const hopsShown = 400;
 // newFollow calls on.changed() when another thing is followed, on.seek(seq) when a hop is clicked. records(query,
 // match) returns all there are.
 export function newFollow(infos, on) {
-  const panel = document.querySelector("#biography");
+  const panel = $("#biography");
   const list = panel.querySelector("ol");
   const select = panel.querySelector("select");
   let records = [];
@@ -145,7 +144,7 @@ export function newFollow(infos, on) {
     const texts = [make("span", { className: "words" }, words), make("span", { className: "took" }, took)];
     const button = make("button", { type: "button" }, ...texts, bar);
     put(button, "aria-label", `${station}: ${words}, after ${milliseconds(r.t - from)}. Go there.`);
-    button.addEventListener("click", () => on.seek(r.seq));
+    when(button, "click", () => on.seek(r.seq));
     return make("li", { data: { seq: r.seq } }, button);
   }
 
@@ -162,11 +161,26 @@ export function newFollow(infos, on) {
     return `${first} from commit to the first of ${calls.length} handlers, ${last} to the last`;
   }
 
-  select.addEventListener("change", () => {
+  when(select, "change", () => {
     picked = true;
     drawnAt = 0;
   });
-  panel.querySelector(".close").addEventListener("click", clear);
-  panel.querySelector(".side").addEventListener("click", () => panel.classList.toggle("left"));
+  when(panel.querySelector(".close"), "click", clear);
+  when(panel.querySelector(".side"), "click", () => panel.classList.toggle("left"));
   return f;
+}
+
+// waysOf groups records, oldest first, by resource version, and finds for each the step before it: what the same
+// subject last did with the revision, or else what was last done with it at all. It returns a Map by version of lists
+// of {r, from}, where from is the time of the step before. Records without a version are left out.
+export function waysOf(records) {
+  const ways = new Map();
+  for (const r of records) {
+    if (!r.rv) continue;
+    let way = ways.get(r.rv);
+    if (!way) ways.set(r.rv, (way = []));
+    const before = way.findLast((h) => (h.r.subject ?? "") === (r.subject ?? "")) ?? way.at(-1);
+    way.push({ r, from: before ? before.r.t : r.t });
+  }
+  return ways;
 }

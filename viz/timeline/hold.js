@@ -3,7 +3,8 @@
 // what was asked for.
 
 import { ask, get, leave as lastWord } from "../lib/api.js";
-import { cut, make, mark, options, pool, put, say, squeeze } from "../lib/dom.js";
+import { $, cut, make, mark, options, pool, put, say, squeeze, when } from "../lib/dom.js";
+import { times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shortKey } from "../stage/pipe.js";
 import { targetOf } from "../stage/targets.js";
@@ -22,7 +23,6 @@ const nothingAtAGate = "No goroutine is paused at a gate: each waits for another
 
 export function newHold(stage) {
   const { player, follow } = stage;
-  const $ = (selector) => document.querySelector(selector);
   if ($("#hold").hidden) return { held: false, waiting: [] };
   const panel = $("#world");
   const list = $("#held");
@@ -259,41 +259,38 @@ export function newHold(stage) {
 
   // ---- hands
 
-  const on = (el, type, act) => el.addEventListener(type, act);
-  const click = (selector, act) => on($(selector), "click", act);
-  click("#hold", toggle);
-  click("#hop", () => hop());
-  click("#hop-followed", hopFollowed);
-  click("#clock-run", () => clock({ paused: !status?.clock.paused }));
-  click("#clock-second", () => clock({ advance: "1s" }));
-  click("#clock-next", async () => {
+  when("#hold", "click", toggle);
+  when("#hop", "click", () => hop());
+  when("#hop-followed", "click", hopFollowed);
+  when("#clock-run", "click", () => clock({ paused: !status?.clock.paused }));
+  when("#clock-second", "click", () => clock({ advance: "1s" }));
+  when("#clock-next", "click", async () => {
     const next = status?.clock.next[0];
     if ((await clock({ advance: "next" })) && next) stage.tell(`the clock has moved to the timer of ${next.who}`);
   });
-  click("#world-clock", () => {
+  when("#world-clock", "click", () => {
     open = panel.hidden;
     folded = !open;
     showPanel();
   });
-  panel.querySelector(".gates").addEventListener("click", (event) => {
-    const station = event.target.closest("[data-gate]")?.dataset.gate;
-    if (!station) return;
-    const shut = event.target.closest("[data-gate]").getAttribute("aria-pressed") === "true";
-    if (shut) gate({ do: "release", station });
-    else close({ station });
+  when("#gates", "click", ({ target }) => {
+    const button = target.closest("[data-gate]");
+    const station = button?.dataset.gate;
+    if (station && button.getAttribute("aria-pressed") === "true") gate({ do: "release", station });
+    else if (station) close({ station });
   });
-  $("#slow").addEventListener("change", async (event) => {
+  when("#slow", "change", async (event) => {
     const subject = event.target.value;
     event.target.blur();
     for (const g of slow()) await gate({ do: "release", ...g });
     if (subject) close({ station: "wire", resource: stage.resource, subject });
   });
-  for (const type of ["pointerover", "focusin"]) on(list, type, (event) => point(event.target.closest("tr")));
-  for (const type of ["pointerleave", "focusout"]) on(list, type, () => point(null));
+  for (const type of ["pointerover", "focusin"]) when(list, type, (event) => point(event.target.closest("tr")));
+  for (const type of ["pointerleave", "focusout"]) when(list, type, () => point(null));
   const gates = $("#gate-glyphs");
-  on(gates, "pointerover", (event) => point(null, event.target.closest("[data-gate-at]")?.dataset.gateAt));
-  on(gates, "pointerout", () => point(null));
-  on(gates, "click", (event) => {
+  when(gates, "pointerover", (event) => point(null, event.target.closest("[data-gate-at]")?.dataset.gateAt));
+  when(gates, "pointerout", () => point(null));
+  when(gates, "click", (event) => {
     const station = event.target.closest("[data-gate-at]")?.dataset.gateAt;
     const there = [...list.rows].filter((tr) => tr.held?.station === station);
     // once more: the next one there
@@ -302,14 +299,14 @@ export function newHold(stage) {
     row.scrollIntoView({ block: "nearest" });
     row.querySelector("button").focus();
   });
-  list.addEventListener("click", (event) => {
+  when(list, "click", (event) => {
     const w = event.target.closest("tr")?.held;
     if (!w) return;
     const { station, resource = "", subject = "", key = "", rv = 0 } = w;
     if (event.target.closest("button")) hop({ station, resource, subject, key, rv });
     else if (key) follow.set(key);
   });
-  $("#clock-speed").addEventListener("input", (event) => {
+  when("#clock-speed", "input", (event) => {
     clearTimeout(turned);
     say($("#clock-speed-text"), times(10 ** Number(event.target.value)));
     turned = setTimeout(
@@ -317,10 +314,8 @@ export function newHold(stage) {
     );
   });
   for (const id of ["create-pod", "change-pod", "delete-pod"]) {
-    click(
-      `#${id}`,
-      () => status?.held && stage.tell("the world is held: the request is paused at its first point until you resume")
-    );
+    when(`#${id}`, "click", () => status?.held
+      && stage.tell("the world is held: the request is paused at its first point until you resume"));
   }
 
   // A page that goes says how long to wait for another one to come.
@@ -328,12 +323,12 @@ export function newHold(stage) {
     if (own && closed()) lastWord("/viz/hold", { do: "leave", unattended: time });
   };
   let going = false;
-  window.addEventListener("pagehide", () => {
+  when(window, "pagehide", () => {
     going = true;
     leave(unattended);
   });
-  window.addEventListener("pageshow", () => (going = false));
-  document.addEventListener("visibilitychange", () => !going && document.hidden && leave(hidden));
+  when(window, "pageshow", () => (going = false));
+  when(document, "visibilitychange", () => !going && document.hidden && leave(hidden));
 
   return {
     get held() { return status?.held ?? false; },
@@ -351,9 +346,4 @@ export function newHold(stage) {
       ],
     ],
   };
-}
-
-// times writes a speed as people say it.
-function times(speed) {
-  return speed >= 1 ? `${Number(speed.toPrecision(2))}×` : `1/${Number((1 / speed).toPrecision(2))}×`;
 }

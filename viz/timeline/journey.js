@@ -2,7 +2,7 @@
 // what is followed has been: the station, the time since the commit, and whose hands it was in. What this page or
 // kubectl writes is followed by itself, unless the viewer follows something already.
 
-import { cut, make, mark, put, say } from "../lib/dom.js";
+import { $, cut, make, mark, put, say, when } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { hangsOn } from "../stage/lanes.js";
@@ -13,7 +13,7 @@ const kubectl = /^(POST|PUT|PATCH|DELETE) .* by kubectl$/;
 
 export function newJourney(stage) {
   const { player, follow, infos, scene } = stage;
-  const strip = document.querySelector("#journey");
+  const strip = $("#journey");
   const stationOf = (r) => infos.get(r.point).station;
   // The table of points is in path order.
   const stations = [
@@ -22,7 +22,7 @@ export function newJourney(stage) {
   const places = stations.map((station) => {
     const button = make("button", { type: "button" }, make("b", {}, station), make("span"), make("span"));
     const item = make("li", {}, button);
-    button.addEventListener("click", () => item.seq && player.seek(item.seq));
+    when(button, "click", () => item.seq && player.seek(item.seq));
     return item;
   });
   strip.querySelector("ol").replaceChildren(...places);
@@ -81,7 +81,7 @@ export function newJourney(stage) {
     mark(scene.stations.get(station), "on-way", Boolean(r));
   }
 
-  strip.querySelector("#journey-more").addEventListener("click", () => follow.open());
-  strip.querySelector("#journey-end").addEventListener("click", () => follow.clear());
+  when(strip.querySelector("#journey-more"), "click", () => follow.open());
+  when(strip.querySelector("#journey-end"), "click", () => follow.clear());
   return { arrived, draw };
 }

@@ -2,7 +2,7 @@
 // row is written again for the newest record. Of more than can be read a frame writes the newest few, and the rest when
 // there is time for it. While the pointer or the keyboard is on it, it holds still.
 
-import { cut, make, mark, say } from "../lib/dom.js";
+import { $, cut, make, mark, say } from "../lib/dom.js";
 import { isAlarm, objectKey, sentence } from "../log/fold.js";
 
 const rows = 40;
@@ -11,8 +11,9 @@ const newestFew = 8;
 // ms without a record, more than between two sums, after which those are written that were passed over
 const rest = 700;
 
-export function newTable(infos, follow) {
-  const body = document.querySelector("#records");
+export function newTable(stage) {
+  const { infos, follow, player } = stage;
+  const body = $("#records");
   const section = body.closest("section");
   let newest = [];
   let dirty = false;
@@ -35,13 +36,14 @@ export function newTable(infos, follow) {
     forced = true;
   }
 
-  // draw writes what is new, and marks the row of which the sentence speaks: told, or, frozen, the cursor's.
-  function draw(now, player, told) {
-    write(now, player);
-    point(player.mode === "frozen" ? player.cursor : told);
+  // draw writes what is new, and marks the row of which the sentence speaks, or, frozen, the cursor's.
+  function draw(now) {
+    if (!stage.drawn) return;
+    write(now);
+    point(player.mode === "frozen" ? player.cursor : stage.telling.told());
   }
 
-  function write(now, player) {
+  function write(now) {
     const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
     if (passed && !dirty && !read && now - passed > rest) forced = dirty = true;
     if (!dirty || (!forced && read)) return;
@@ -75,7 +77,7 @@ export function newTable(infos, follow) {
     tr.dataset.key = key;
   }
 
-  return { add, show, draw, touch: () => (dirty = forced = true) };
+  return { applied: add, show, draw, followed: () => (dirty = forced = true) };
 }
 
 const row = () => make("tr", {}, ...["n", "n", "", "", "", "", "n", ""].map((className) => make("td", { className })));

@@ -1,8 +1,8 @@
 // The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move
 // it by keys.
 
-import { put } from "../lib/dom.js";
-import { newLetters } from "../lib/letters.js";
+import { $, put, when } from "../lib/dom.js";
+import { fit, inks, newLetters } from "../lib/canvas.js";
 import { limits } from "../lib/limits.js";
 import { clockText, marks } from "../lib/times.js";
 
@@ -15,10 +15,10 @@ const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
 // newTimeline calls on.seek(seq) while the viewer drags, on.live() at the end.
 export function newTimeline(player, on) {
-  const slider = document.querySelector("#timeline");
+  const slider = $("#timeline");
   const canvas = slider.querySelector("canvas");
   const ctx = canvas.getContext("2d");
-  const select = document.querySelector("#span");
+  const select = $("#span");
   let buckets = []; // [number, first seq, records, events], oldest first
   let flags = []; // {seq, t, point, resource, says}
   let counted = 0; // records up to here are in the buckets
@@ -148,20 +148,12 @@ export function newTimeline(player, on) {
   // ---- drawing
 
   function restyle() {
-    const style = getComputedStyle(document.documentElement);
-    for (const name of [
-      "moving", "stored", "stored-soft", "anomaly", "ink", "soft", "line", "well", "waiting", "panel", "followed",
-    ]) {
-      colours[name] = style.getPropertyValue(`--${name}`).trim();
-    }
+    colours = inks("moving", "stored", "anomaly", "ink", "soft", "line", "panel");
     letters.forget();
   }
 
   function resize() {
-    const box = slider.getBoundingClientRect();
-    const scale = window.devicePixelRatio || 1;
-    canvas.width = Math.round(box.width * scale);
-    canvas.height = Math.round(box.height * scale);
+    fit(canvas);
     letters.forget();
   }
 
@@ -254,27 +246,27 @@ export function newTimeline(player, on) {
     return flags.filter((f) => Math.abs(f.t - t) <= near).at(-1) ?? null;
   };
 
-  slider.addEventListener("pointerdown", (event) => {
+  when(slider, "pointerdown", (event) => {
     if (event.button !== 0) return;
     slider.setPointerCapture(event.pointerId);
     slider.focus({ preventScroll: true });
     dragging = true;
     on.seek(flagAt(event)?.seq ?? seqAt(timeAt(event)));
   });
-  slider.addEventListener("pointermove", (event) => {
+  when(slider, "pointermove", (event) => {
     const flag = flagAt(event);
     put(slider, "title", flag ? flag.says : legend);
     if (dragging) on.seek(seqAt(timeAt(event)));
   });
   const drop = () => (dragging = false);
-  slider.addEventListener("pointerup", drop);
-  slider.addEventListener("pointercancel", drop);
-  slider.addEventListener("wheel", (event) => {
+  when(slider, "pointerup", drop);
+  when(slider, "pointercancel", drop);
+  when(slider, "wheel", (event) => {
     event.preventDefault();
     const whole = headT - (buckets[0]?.[0] ?? 0) * width;
     span = Math.min(Math.max(2e9, Math.min(span, whole) * (event.deltaY > 0 ? 1.25 : 0.8)), Math.max(2e9, whole));
   }, { passive: false });
-  slider.addEventListener("keydown", (event) => {
+  when(slider, "keydown", (event) => {
     const [from, to] = edges(performance.now());
     const part = {
       ArrowLeft: -0.005, ArrowDown: -0.005, ArrowRight: 0.005, ArrowUp: 0.005, PageDown: -0.1, PageUp: 0.1,
@@ -285,7 +277,7 @@ export function newTimeline(player, on) {
     const seq = seqAt(Math.max(0, t));
     on.seek(seq === player.target() ? seq + Math.sign(part) : seq); // never stuck between two records
   });
-  select.addEventListener("change", () => (span = spans[select.value]));
+  when(select, "change", () => (span = spans[select.value]));
 
   new ResizeObserver(resize).observe(slider);
   resize();

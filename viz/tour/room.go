@@ -2,7 +2,24 @@
 // running program or on a recording.
 package tour
 
-import "embed"
+import (
+	"embed"
+
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed steps.yaml
+var stepsFile []byte
+
+// Steps is what the tour says at its steps, in order, as JSON: a list of {title, look, queue, act, asks, purpose,
+// happened, end}.
+func Steps() string {
+	steps, err := yaml.YAMLToJSON(stepsFile)
+	if err != nil {
+		panic("tour: steps.yaml: " + err.Error())
+	}
+	return string(steps)
+}
 
 // Files are the scripts and styles of the room.
 //

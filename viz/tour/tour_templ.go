@@ -70,7 +70,20 @@ func Panel() templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<section id=\"tour\" aria-label=\"Tour\" hidden><div class=\"step\" data-part=\"step\" hidden><p class=\"where\"><span id=\"tour-n\"></span><strong id=\"tour-title\"></strong></p><div class=\"words\" aria-atomic=\"true\"><p id=\"tour-purpose\"></p><p id=\"tour-happened\"></p></div><div class=\"buttons\"><button type=\"button\" id=\"tour-next\" class=\"main\" title=\"Next (→, PageDown)\">Next</button> <button type=\"button\" id=\"tour-back\" title=\"Back (←, PageUp)\">Back</button> <button type=\"button\" class=\"quiet\" data-tour-leave title=\"Skip the rest; the Tour button resumes it (Esc)\">Skip</button></div></div><div class=\"end\" data-part=\"end\" hidden><h2>You followed one change from etcd to your controller.</h2><p data-program data-port>Now with your kubectl: <code id=\"tour-kubectl\"></code></p><div class=\"buttons\"><button type=\"button\" class=\"main\" data-tour-story=\"slow-watcher\">Play a story: the client that never reads</button> <button type=\"button\" data-tour-try=\"#open-stories\">All stories</button> <a class=\"button\" href=\"/book/01-storage\">Read chapter 01</a> <button type=\"button\" data-tour-leave>Close</button></div></div></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<section id=\"tour\" aria-label=\"Tour\" data-steps=\"")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		var templ_7745c5c3_Var3 string
+		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(Steps())
+		if templ_7745c5c3_Err != nil {
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/tour/tour.templ`, Line: 10, Col: 58}
+		}
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "\" hidden><div class=\"step\" data-part=\"step\" hidden><p class=\"where\"><span id=\"tour-n\"></span><strong id=\"tour-title\"></strong></p><div class=\"words\" aria-atomic=\"true\"><p id=\"tour-purpose\"></p><p id=\"tour-happened\"></p></div><div class=\"buttons\"><button type=\"button\" id=\"tour-next\" class=\"main\" title=\"Next (→, PageDown)\">Next</button> <button type=\"button\" id=\"tour-back\" title=\"Back (←, PageUp)\">Back</button> <button type=\"button\" class=\"quiet\" data-tour-leave title=\"Skip the rest; the Tour button resumes it (Esc)\">Skip</button></div></div><div class=\"end\" data-part=\"end\" hidden><h2>You followed one change from etcd to your controller.</h2><p data-program data-port>Now with your kubectl: <code id=\"tour-kubectl\"></code></p><div class=\"buttons\"><button type=\"button\" class=\"main\" data-tour-story=\"slow-watcher\">Play a story: the client that never reads</button> <button type=\"button\" data-tour-try=\"#open-stories\">All stories</button> <a class=\"button\" href=\"/book/01-storage\">Read chapter 01</a> <button type=\"button\" data-tour-leave>Close</button></div></div></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

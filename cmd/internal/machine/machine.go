@@ -176,7 +176,7 @@ func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline
 	}
 	client, err := pipeline.NewClient(pipeline.ClientConfig{
 		Base: r.host.Base, HTTP: over, Clock: clocks.World, Probe: p, FIFO: o.Modes["fifo"],
-		UseWatchList: o.UseWatchList(), Controllers: o.Controllers, Registry: server.Registry(),
+		UseWatchList: o.UseWatchList(), Controllers: o.Controllers, Events: true, Registry: server.Registry(),
 	})
 	if err != nil {
 		return nil, err

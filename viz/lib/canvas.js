@@ -1,0 +1,64 @@
+// What is drawn on canvases: their colours, their size, and letters, which are short texts that are drawn once and
+// stamped from then on. A canvas of the document that writes or measures a text has the browser style and lay out the
+// whole page before it does; a canvas outside of it has not.
+
+const most = 300; // texts kept
+const margin = 3;
+const ruler = document.createElement("canvas").getContext("2d");
+
+// inks returns the theme's colours of these names.
+export function inks(...names) {
+  const style = getComputedStyle(document.documentElement);
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+// fit gives a canvas as many pixels as it has on the screen.
+export function fit(canvas) {
+  const { width, height } = canvas.getBoundingClientRect();
+  const scale = window.devicePixelRatio || 1;
+  [canvas.width, canvas.height] = [width, height].map((side) => Math.round(side * scale));
+}
+
+// widthOf measures a text.
+export function widthOf(text, font) {
+  ruler.font = font;
+  return ruler.measureText(text).width;
+}
+
+// paper returns a canvas of its own of w by h units, each of so many pixels, on which paint has drawn.
+export function paper(w, h, scale, paint) {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [w, h].map((units) => Math.ceil(units * scale));
+  const ctx = canvas.getContext("2d");
+  ctx.scale(scale, scale);
+  paint(ctx);
+  return canvas;
+}
+
+// newLetters returns a kind of lettering: look() says its {font, height, ink, halo, scale}, asked again after forget().
+// Without a halo there is no outline.
+export function newLetters(look) {
+  const images = new Map(); // by text: {canvas, w, draw}
+  let made = null; // the look
+
+  function imageOf(text) {
+    const { font, height: h, ink, halo, scale } = (made ??= look());
+    const w = widthOf(text, font);
+    const canvas = paper(w + 2 * margin, h, scale, (ctx) => {
+      Object.assign(ctx, { font, textBaseline: "middle", lineWidth: 4, lineJoin: "round", fillStyle: ink });
+      if (halo) ctx.strokeStyle = halo;
+      if (halo) ctx.strokeText(text, margin, h / 2);
+      ctx.fillText(text, margin, h / 2);
+    });
+    const draw = (on, x, middle) => on.drawImage(canvas, x - margin, middle - h / 2, canvas.width / scale, h);
+    return { canvas, w, draw };
+  }
+
+  function of(text) {
+    if (images.size >= most) images.clear();
+    if (!images.has(text)) images.set(text, imageOf(text));
+    return images.get(text);
+  }
+
+  return { of, forget: () => (images.clear(), (made = null)) };
+}
