@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
@@ -19,8 +20,6 @@ func TestAStoryHasABeginningAndAnEnd(t *testing.T) {
 	require.Equal(t, len(lines), beginning+1+end, "got %d lines, want %d", len(lines), beginning+1+end)
 	for i, want := range map[int]string{0: "ADDED default/a enters", beginning: "… 40 more …", beginning +
 		end: "ADDED default/a at 99 enters"} {
-		if !strings.Contains(lines[i], want) {
-			t.Errorf("line %d: got %q, want %q in it", i, lines[i], want)
-		}
+		assert.True(t, strings.Contains(lines[i], want), "line %d: got %q, want %q in it", i, lines[i], want)
 	}
 }

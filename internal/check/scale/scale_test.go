@@ -25,6 +25,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/etcdnode"
 )
 
@@ -99,16 +100,12 @@ type site struct {
 
 func start(t *testing.T) *site {
 	etcd, err := etcdnode.Start(t.Context(), etcdnode.Options{Dir: t.TempDir(), Quota: 4 << 30})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { etcd.Close() })
 	s := &site{client: etcd3.NewClient(etcd.Client())}
 	s.server = s.serve(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	front := &http.Server{Handler: s.server.Handler()}
 	go front.Serve(listener)
 	t.Cleanup(func() { front.Close() })
@@ -120,9 +117,7 @@ func start(t *testing.T) *site {
 func (s *site) serve(t *testing.T) *pipeline.Server {
 	server, err := pipeline.NewServer(pipeline.ServerConfig{Client: s.client, Clock: clock.RealClock{},
 		UseWatchList: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { server.Run(ctx) })
@@ -130,9 +125,7 @@ func (s *site) serve(t *testing.T) *pipeline.Server {
 		cancel()
 		running.Wait()
 	})
-	if err := server.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.WaitReady(t.Context()))
 	return server
 }
 
@@ -151,9 +144,7 @@ func (s *site) grow(t *testing.T, pods, nodes int) {
 func (s *site) newest(t *testing.T) string {
 	t.Helper()
 	list, err := s.server.Pods().List(t.Context(), "default", &metainternalversion.ListOptions{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return list.(*corev1.PodList).ResourceVersion
 }
 
@@ -173,9 +164,7 @@ func (s *site) write(t *testing.T, n, readers int) (took outcome) {
 		frames, bytes = s.clients.do(t, "count")
 		return frames >= want
 	}
-	if !eventually.Did(5*time.Minute, arrived) {
-		t.Fatalf("%d frames of %d", frames, want)
-	}
+	require.True(t, eventually.Did(5*time.Minute, arrived), "%d frames of %d", frames, want)
 	return outcome{processor: float64(processorTime() - before), frames: float64(frames - framesBefore),
 		wire: float64(bytes - bytesBefore), memory: inUse()}
 }

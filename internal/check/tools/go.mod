@@ -7,6 +7,7 @@ go 1.26.0
 tool (
 	github.com/a-h/templ/cmd/templ
 	github.com/go-delve/delve/cmd/dlv
+	github.com/skip2/go-qrcode/qrcode
 	golang.org/x/perf/cmd/benchstat
 	golang.org/x/tools/cmd/deadcode
 )
@@ -34,6 +35,7 @@ require (
 	github.com/natefinch/atomic v1.0.1 // indirect
 	github.com/rivo/uniseg v0.2.0 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/skip2/go-qrcode v0.0.0-20200617195104-da1b6568686e // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	go.starlark.net v0.0.0-20231101134539-556fd59b42f6 // indirect

@@ -55,7 +55,6 @@ type Chapter struct {
 	HTML     string    // everything below the title; safe to be shown as it is
 	Files    []*File   // the chapter's Go files, tests last
 	Moments  []Moment  // what the chapter reports to the page, in path order
-	Told     []string  // the points whose lines the prose shows, in the order of the prose
 	Previous *Chapter  // nil for the first
 	Next     *Chapter  // nil for the last
 }

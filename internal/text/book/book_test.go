@@ -20,6 +20,7 @@ import (
 	"listwatch/docs"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/probe"
 	"listwatch/internal/text/source"
 )
 
@@ -181,7 +182,7 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		{"raw HTML", "a <b>b</b>", "line: raw HTML is dropped"},
 		{"image", "![x](x.png)", "line: an image: draw it as an SVG file, or in a code fence"},
 		{"drawing that is not there", "![x](x.svg)", "line: x.svg: open 04-ring/x.svg: file does not exist"},
-		{"drawing that does something", "![x](y.svg)", "line: y.svg: a drawing has no attribute onclick"},
+		{"drawing that does something", "![x](y.svg)", `line: y.svg: a drawing has no " onclick="`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -275,9 +276,8 @@ func TestExcerptsFitTheirBox(t *testing.T) {
 				lines++
 				at := fmt.Sprintf("%s:%d", file, decl.From+i)
 				width := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
-				if width > columns && e.told[at] == "" && !strings.HasPrefix(line, "// Upstream: ") {
-					t.Errorf("%s has %d columns, want at most %d:\n%s", at, width, columns, line)
-				}
+				assert.False(t, width > columns && e.told[at] == "" && !strings.HasPrefix(line, "// Upstream: "),
+					"%s has %d columns, want at most %d:\n%s", at, width, columns, line)
 			}
 		}
 	}
@@ -374,4 +374,81 @@ func TestTriesAndPartsAreQuoted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWordsAreMarkedOnceInASection: in prose, as code and as a link, but in no heading, no sample and no chapter where
+// they mean another thing.
+func TestWordsAreMarkedOnceInASection(t *testing.T) {
+	readme :=
+		"# 06 · Cacher\n\n## The ring\n\nThe ring feeds `input`, and the Ring and `input` again.\n[The rest of the " +
+			"ring](../06-cacher/README.md#more) is incoming,\nnot `incoming` itself.\n" +
+			"\n```\nring\n```\n\n## More\n\n**[ring](../06-cacher/README.md#more)**, in two rings\nof words. An indexer; earrings.\n"
+	b, err := New(fstest.MapFS{"06-cacher/README.md": {Data: []byte(readme)},
+		"06-cacher/doc.go": {Data: []byte("package cacher\n")}}, nil)
+	require.NoError(t, err)
+	html := b.Chapters[0].HTML
+	got := regexp.MustCompile(`<span data-part="[^>]*>.*?</span>`).FindAllString(html, -1)
+	want := []string{
+		`<span data-part="ring" data-kind="kept" tabindex="0">ring</span>`,
+		`<span data-part="input" data-kind="queue" tabindex="0"><code>input</code></span>`,
+		`<span data-part="incoming" data-kind="queue" tabindex="0"><code>incoming</code></span>`,
+		`<span data-part="ring" data-kind="kept"><a href="/book/06-cacher#more">ring</a></span>`,
+	}
+	assert.EqualSlices(t, got, want, "got %q\nwant %q\nin %s", got, want, html)
+	plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, "")
+	if !strings.Contains(plain, "The ring feeds input, and the Ring and input again.\n") || !strings.Contains(plain,
+		"in two rings\nof words.") {
+		t.Errorf("the text has changed: %s", plain)
+	}
+}
+
+// ofTheProgram are the points that no chapter reports: they tell of the program around the machinery, and have no page.
+var ofTheProgram = map[probe.Point]bool{
+	probe.KnobTurned: true, probe.CommandEnded: true, probe.EtcdLookedAt: true, probe.EtcdFailed: true,
+	probe.ProgramStopped: true, probe.WatcherSummed: true,
+}
+
+func TestEveryPointIsALineOfADeclaration(t *testing.T) {
+	sites, err := Sites(chapters.FS())
+	require.NoError(t, err)
+	for _, point := range probe.Points() {
+		site := sites[point.String()]
+		if ofTheProgram[point] {
+			if site != nil {
+				t.Errorf("%s: a chapter reports it, in %s", point, site.Symbol)
+			}
+			continue
+		}
+		if site == nil {
+			t.Errorf("%s: no declaration reports it", point)
+			continue
+		}
+		line := site.LineOf(point.String())
+		if line < site.From || line >= site.From+len(site.Lines) {
+			t.Errorf("%s: line %d is not within %s, [%d, %d)", point, line, site.Symbol, site.From, site.From+
+				len(site.Lines))
+			continue
+		}
+		if text := site.Lines[line-site.From]; !strings.Contains(text, point.String()) {
+			t.Errorf("%s: line %d of %s is %q", point, line, site.File, text)
+		}
+		assert.True(t, site.Line >= site.From && site.Line <= line,
+			"%s: %s is declared at %d, reported at %d", point, site.Symbol, site.Line, line)
+	}
+}
+
+func TestSymbolsStandBesideUpstreams(t *testing.T) {
+	tree, err := source.Parse(course())
+	require.NoError(t, err)
+	const want = `
+## [04-ring](../chapters/04-ring/README.md)
+
+[k8s.io/apiserver/pkg/storage/cacher/watch_cache.go](https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go)
+
+| ours | upstream |
+|---|---|
+| [~Ring.add~](../chapters/04-ring/ring.go) | ~(*watchCache).updateCache~ |
+`
+	got := strings.ReplaceAll(string(symbolsPage(tree)), "`", "~")
+	assert.True(t, strings.HasSuffix(got, want), "got %s\nwant at its end %s", got, want)
 }

@@ -129,11 +129,6 @@ func (d *document) figure(decl *source.Decl, parts []source.Lines) string {
 			code.WriteString(elided)
 		}
 		code.WriteString(d.editor.code(decl.File.Path, part.Src, part.From, numbered))
-		for n := part.From; n <= part.To(); n++ {
-			if point := d.editor.told[fmt.Sprintf("%s:%d", decl.File.Path, n)]; point != "" {
-				d.chapter.Told = append(d.chapter.Told, point)
-			}
-		}
 	}
 	return fmt.Sprintf(`<figure class="decl"%s><figcaption><b>%s</b> <a class="where" href="%s">%s</a>%s</figcaption>`+
 		`<pre class="code" tabindex="0" aria-label="%s"><code>%s</code></pre></figure>`,

@@ -1,8 +1,9 @@
 package book
 
 import (
+	"regexp"
 	"strings"
-	"unicode"
+	"sync"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
@@ -42,38 +43,28 @@ var Parts = []*Part{
 	{"workqueue", "queue", []string{"workqueue"}, "", 13, 15},
 }
 
+// said finds the words of each part, also in the plural.
+var said = sync.OnceValue(func() map[*Part]*regexp.Regexp {
+	all := map[*Part]*regexp.Regexp{}
+	for _, part := range Parts {
+		if len(part.Words) > 0 {
+			all[part] = regexp.MustCompile(`(?i)\b(?:` + strings.Join(part.Words, "|") + `)s?\b`)
+		}
+	}
+	return all
+})
+
 // in returns where the part is named first in what is written, all of it or nothing if that is code.
 func (p *Part) in(written string, isCode bool) (from, to int, found bool) {
 	if isCode {
 		return 0, len(written), written == p.Code
 	}
-	lower := strings.ToLower(written)
-	if len(lower) != len(written) {
-		return 0, 0, false // letters that have another length in lower case
-	}
-	for _, word := range p.Words {
-		for at := 0; ; {
-			i := strings.Index(lower[at:], word)
-			if i < 0 {
-				break
-			}
-			from, to = at+i, at+i+len(word)
-			if to < len(lower) && lower[to] == 's' {
-				to++
-			}
-			if !isLetter(lower, from-1) && !isLetter(lower, to) {
-				return from, to, true
-			}
-			at = to
+	if words := said()[p]; words != nil {
+		if at := words.FindStringIndex(written); at != nil {
+			return at[0], at[1], true
 		}
 	}
 	return 0, 0, false
-}
-
-// isLetter reports whether a word goes on at i.
-func isLetter(text string, i int) bool {
-	return 0 <= i && i < len(text) && (text[i] == '_' || text[i] >= 0x80 || unicode.IsLetter(rune(text[i])) ||
-		unicode.IsDigit(rune(text[i])))
 }
 
 // mention wraps a link, code or words that mean a part, the first time in each section.

@@ -77,7 +77,7 @@ func (t *Tree) momentsIn(pkg *Package, file *File, isPoint func(string) bool) []
 			}
 			moment.Line, moment.OwnLine = t.Line(node.Pos()), t.ownLine(file, node)
 			if fn != nil {
-				moment.Function, moment.Locked = funcSymbol(fn), holdsLock(fn, node.Pos())
+				moment.Function, moment.Locked = funcSymbol(fn), t.holdsLock(file, fn, node.Pos())
 			}
 			all = append(all, moment)
 		}

@@ -87,17 +87,19 @@ func (p *page) stays(t *testing.T, base string) {
 	p.requests = []string{"about:blank"}
 }
 
-// exportedPages opens every page; of those of source files one for each chapter, unless everything is asked for.
+// exportedPages opens a page of each folder, and of each chapter one of a source file; with FULL all pages.
 func (p *page) exportedPages(t *testing.T, dir, base string) {
 	t.Helper()
 	opened := make(map[string]bool)
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
-		folder := filepath.Dir(name)
-		if err != nil || entry.IsDir() || filepath.Ext(name) != ".html" || strings.HasSuffix(name, ".go.html") &&
-			opened[folder] && !full {
+		kind := filepath.Dir(name)
+		if strings.HasSuffix(name, ".go.html") {
+			kind += ".go"
+		}
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ".html" || opened[kind] && !full {
 			return err
 		}
-		opened[folder] = strings.HasSuffix(name, ".go.html")
+		opened[kind] = true
 		p.do(t, chromedp.Navigate(base+"/"+name))
 		if title := evaluate[string](t, p,
 			`document.title && getComputedStyle(document.body).margin === "0px" &&
@@ -140,21 +142,24 @@ func (p *page) exportedStories(t *testing.T, base string) {
 	}
 }
 
+// hurriedTour is one look at the tour, and one press: where a step rests the tour goes on, and once for each it is
+// hurried. It is true at the end.
+const hurriedTour = `(() => {
+	const { tour, tourRest } = document.body.dataset;
+	if (tour !== "end" && (tourRest === "true" || globalThis.hurried !== tour)) {
+		if (tourRest !== "true") globalThis.hurried = tour;
+		$("#tour-next").click();
+	}
+	return tour === "end";
+})()`
+
 // exportedTour walks through the tour, each step at once.
 func (p *page) exportedTour(t *testing.T, base string) {
 	t.Helper()
 	p.do(t, chromedp.Navigate(base+"/index.html"))
 	p.until(t, `$("#first")?.inert === false && window.listwatch?.player.head > 100`)
 	p.run(t, `$("#tour-start").click()`)
-	// One look and one press at a time: where a step rests the tour goes on, and once for each it is hurried.
-	p.until(t, `(() => {
-		const { tour, tourRest } = document.body.dataset;
-		if (tour !== "end" && (tourRest === "true" || globalThis.hurried !== tour)) {
-			if (tourRest !== "true") globalThis.hurried = tour;
-			$("#tour-next").click();
-		}
-		return tour === "end";
-	})()`)
+	p.until(t, hurriedTour)
 	if shown := evaluate[int](t, p, `$$("[data-program]").filter((el) => el.checkVisibility()).length`); shown > 0 {
 		t.Errorf("%d things that need the program are offered", shown)
 	}
@@ -179,7 +184,7 @@ func (p *page) exportedSearch(t *testing.T, base string) {
 		{"why a relist and a zeppelin", "", ""},
 		{"cacher the question", "/book/06-cacher.html#the-question",
 			`$(":target").textContent === "The question"`},
-		{"story forget compact", "index.html?story=compaction", `document.body.dataset.story === "compaction"`},
+		{"story nothing is lost", "index.html?story=loses-nothing", `document.body.dataset.story === "loses-nothing"`},
 	} {
 		p.do(t, chromedp.Navigate(base+"/search.html?q="+url.QueryEscape(search.words)))
 		p.until(t, `$("#found").textContent !== ""`)

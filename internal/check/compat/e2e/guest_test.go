@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,11 +27,8 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	status := int(c.status.Load())
 	switch {
-	case r.URL.Path == "/apis":
-		_ = json.NewEncoder(w).Encode(metav1.APIGroupList{})
-	case r.URL.Path == "/api/v1":
-		_ = json.NewEncoder(w).Encode(metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "pods",
-			Namespaced: true, Verbs: []string{"list", "watch"}}}})
+	case r.URL.Path == "/api" || r.URL.Path == "/apis":
+		_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList"}`)
 	case r.URL.Path != "/api/v1/pods":
 		http.Error(w, "", http.StatusForbidden)
 	case status != 0:

@@ -99,7 +99,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	p.until(t, `document.body.dataset.detail === "machinery"`)
 	check("the machinery")
 
-	evaluate[bool](t, p, `listwatch.stage.scenarios.openStory("ring-wrap"), true`)
+	evaluate[bool](t, p, `listwatch.stage.scenarios.openStory("missed-deletion"), true`)
 	p.rests(t, 1, "ready")
 	for beat := 1; beat <= 4; beat++ {
 		p.tap(t, "#story-next")

@@ -219,9 +219,12 @@ func anomalyIsNeverMerged(t *testing.T, p *page) {
 				if (i %% 4000 !== 1) continue;
 				list.push({ seq: i, point: "WatcherForced", resource: "pods", subject: "w" + i, type: "", rv: "0" });
 			}
-			motion.records(list, "pods", performance.now(), %d);
-			const counted = motion.flow.sums(performance.now() + 1).get("ring")?.n ?? 0;
-			const seen = { Tokens: motion.alive, Evictions: motion.anomalies, Counted: counted };
+			const now = performance.now();
+			const counted = (RingAppend) => ({ points: { RingAppend }, subjects: {} });
+			motion.records([], "pods", now - 500, %[1]d, counted(0));
+			motion.records(list, "pods", now, %[1]d, counted(10000));
+			const seen = { Tokens: motion.alive, Evictions: motion.anomalies,
+				Counted: motion.flow.sums(now + 1).get("ring")?.n ?? 0 };
 			motion.clear();
 			return seen;
 		})()`, []int{10, 100, 1000, 10000}[level]))

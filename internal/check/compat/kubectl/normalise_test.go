@@ -1,8 +1,17 @@
 package kubectl
 
 import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"listwatch/internal/check/require"
 )
 
 // volatile is what no two runs have in common, and what stands for it.
@@ -92,4 +101,76 @@ func realign(lines []string) {
 		}
 		lines[r] = strings.TrimRight(line, " ")
 	}
+}
+
+// dialects are what kubectls of other ages are known to say differently, and what stands for it.
+var dialects = []struct {
+	pattern *regexp.Regexp
+	word    string
+}{
+	{regexp.MustCompile(`( deleted) from \S+ namespace`), "$1"}, // since 1.34
+	{regexp.MustCompile(`(?m)^ *Kube-Proxy Version:.*\n`), ""},  // until 1.32
+	{regexp.MustCompile(`\n+(\nBinaryData\n)`), "$1"},           // an empty line more since 1.27
+	// A connection that cannot be upgraded.
+	{regexp.MustCompile(`(! error: error upgrading connection: )unable to upgrade connection: `), "$1"},
+	{regexp.MustCompile(`! error: unable to upgrade connection(: the server could not find)`), "! Error from server " +
+		"(NotFound)$1"},
+	{regexp.MustCompile(`(ephemeral containers are disabled .*\))\.`), "$1"},
+}
+
+// dialect takes from an output what depends on the age of kubectl.
+func dialect(text string) string {
+	for _, d := range dialects {
+		text = d.pattern.ReplaceAllString(text, d.word)
+	}
+	return text
+}
+
+// asOpenAPIv2 has kubectl explain as it did until 1.26, which then was the only way and needed no flag.
+const asOpenAPIv2 = " --output=plaintext-openapiv2"
+
+// knowsOpenAPIv3 asks a kubectl whether it has that flag.
+func knowsOpenAPIv3(t *testing.T, binary string) bool {
+	t.Helper()
+	help, err := exec.Command(binary, "explain", "--help").Output()
+	require.NoError(t, err)
+	return strings.Contains(string(help), asOpenAPIv2[:len(" --output=")])
+}
+
+// spoken returns a command in the words of a kubectl that explains by OpenAPI v2 alone. ok is false if it has none: the
+// sessions ask for every explanation in both ways.
+func spoken(command string) (_ string, ok bool) {
+	plain := strings.Replace(command, asOpenAPIv2, "", 1)
+	return plain, plain != command || !strings.HasPrefix(command, "kubectl explain ")
+}
+
+// editVariable makes this test binary an editor: the file that is its argument has every "old" of "old/new" replaced.
+// No shell is needed for that.
+const editVariable = "EDIT"
+
+func TestMain(m *testing.M) {
+	if change, ok := os.LookupEnv(editVariable); ok {
+		if err := edit(os.Args[len(os.Args)-1], change); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	// A session mostly waits for what the program and kubectl do at their own pace.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func edit(file, change string) error {
+	old, replacement, ok := strings.Cut(change, "/")
+	if !ok {
+		return fmt.Errorf("%s=%s: want old/new", editVariable, change)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(strings.ReplaceAll(string(text), old, replacement)), 0o600)
 }

@@ -16,10 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
@@ -340,4 +342,11 @@ func TestAClientThatDoesNothingWrongIsLeftAlone(t *testing.T) {
 		}
 		return states > 2 && watches > 2, fmt.Sprintf("%d first states, %d watches", states, watches)
 	})
+}
+
+func TestMain(m *testing.M) {
+	// What the real client-go says about the mistakes it is made to make is not about our program.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	goleak.VerifyTestMain(m)
 }

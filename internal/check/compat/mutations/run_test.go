@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/require"
 	"listwatch/internal/text/source"
 )
 
@@ -51,18 +52,12 @@ func (m mutation) mutated() (file string, text []byte, err error) {
 // caught runs the test with the mutated file in the place of the other.
 func (m mutation) caught(t *testing.T, file string, text []byte) {
 	file, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	other, overlay := filepath.Join(t.TempDir(), "mutated.go"), filepath.Join(t.TempDir(), "overlay.json")
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: other}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, text := range map[string][]byte{other: text, overlay: replace} {
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, text, 0o600))
 	}
 	cmd := exec.Command("go", "test", "-vet=off", "-timeout=5m", "-overlay="+overlay, "-run=^"+m.test+"$", "./"+m.dir)
 	cmd.Dir = root
@@ -76,9 +71,7 @@ func TestEveryMutationIsCaught(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.symbol, func(t *testing.T) {
 			file, text, err := m.mutated()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			declaration := "func " + m.test + "("
 			if exec.Command("grep", "-rqF", "--include=*_test.go", declaration, filepath.Join(root, m.dir)).
 				Run() != nil {
@@ -89,4 +82,110 @@ func TestEveryMutationIsCaught(t *testing.T) {
 			}
 		})
 	}
+}
+
+// mutations are mistakes that a change could make, each with the test that is there to find it.
+var mutations = []mutation{
+	{
+		"chapters/02-etcd3", "nextLimit", "min(2*limit, maxLimit)", "limit",
+		"TestPagesDoubleUntilARareObjectIsFound",
+	},
+	{
+		"chapters/02-etcd3", "nextLimit", "min(2*limit, maxLimit)", "2*limit",
+		"TestLimitsGrowToTheBoundOnly",
+	},
+	{
+		"chapters/02-etcd3", "stream.sync", "response.Revision < s.initialRev", "false",
+		"TestInitialStateFromTheFutureIsTooLarge",
+	},
+	{
+		"chapters/03-reflector", "watchHandler.veryShort", "h.eventCount > 0", "false",
+		"TestHowAWatchEndsDecidesWhatIsAskedNext",
+	},
+	{
+		"chapters/03-reflector", "Reflector.pageSize", ` && resourceVersion != "0"`, "",
+		"TestHowAWatchEndsDecidesWhatIsAskedNext",
+	},
+	{
+		"chapters/04-watchcache", "history.resizeLocked", "capacity/4", "capacity/3",
+		"TestTheRingKeepsItsSizeWhileTheNewestQuarterIsFresh",
+	},
+	{
+		"chapters/04-watchcache", "history.resizeLocked", "capacity/4", "capacity/5",
+		"TestTheRingIsHalvedWhenTheNewestQuarterReachesBackFarEnough",
+	},
+	{
+		"chapters/04-watchcache", "history.intervalLocked", "rv < oldest-1", "rv < oldest",
+		"TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches",
+	},
+	{
+		"chapters/04-watchcache", "history.intervalLocked", " && !h.removedEventSinceRelist", "",
+		"TestTheListsVersionIsTheBoundUntilSomethingIsDropped",
+	},
+	{
+		"chapters/05-cachewatcher", "CacheWatcher.sendResult", "return false", "return true",
+		"TestWhatIsDeliveredIsAPrefix",
+	},
+	{
+		"chapters/05-cachewatcher", "CacheWatcher.isDue", "event.ResourceVersion > w.floor",
+		"event.ResourceVersion >= w.floor",
+		"TestAnEventThatIsInTheIntervalAndInInputIsSentOnce",
+	},
+	{
+		"chapters/05-cachewatcher", "CacheWatcher.convertToWatchEvent", "case now && before:", "case now:",
+		"TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone",
+	},
+	{
+		"chapters/06-cacher", "Cacher.dispatchEvent",
+		"if event.Type != watch.Bookmark {", "if event.Type != watch.Bookmark && len(c.watchersBuffer) >= 2 {",
+		"TestAnEventForOneWatcherKeepsItsEncodingsToo",
+	},
+	{
+		"chapters/06-cacher", "Cacher.pickTriggerLocked", "previous != value", "previous == value",
+		"TestAMoveReachesTheWatchersOfBothValuesAndNoOthers",
+	},
+	{
+		"chapters/06-cacher", "CacheDelegator.shouldDelegateList", "pred.Limit > 0 && rv > 0", "pred.Limit > 0",
+		"TestWhoAnswersAList",
+	},
+	{
+		"chapters/08-handlers", "watchEncoder.dropHeaders", "|| e.options.NoHeaders", "|| true",
+		"TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables",
+	},
+	{
+		"chapters/08-handlers", "WatchServer.send", "len(events) > 0", "false",
+		"TestABacklogIsFlushedOnce",
+	},
+	{
+		"chapters/09-listwatch", "withRetry.decide", "w.attempts > maxRetries", "w.attempts > maxRetries+1",
+		"TestRetries",
+	},
+	{
+		"chapters/15-pipeline", "Pipeline.Run", "p.runClient", "p.Client.Run",
+		"TestNoClientIsSentAwayAtTheStart",
+	},
+	{
+		"internal/server/etcdnode", "checkNodes", "made == 1 && !lone", "true",
+		"TestAFolderOfAnotherNumberOfNodesIsRefused",
+	},
+	{"chapters/09-listwatch", "withRetry.before", "!throttled ||", "true ||", "TestClientLimitsItself"},
+	{
+		"chapters/10-deltafifo", "dedupDeltas",
+		"if _, unknown := deltas[n-2].Object.(DeletedFinalStateUnknown); unknown {", "if true {",
+		"TestWhatIsSeenOfWhatHappenedWhileBusy",
+	},
+	{
+		"chapters/10-deltafifo", "RealFIFO.deletionsLocked", " || last[key].Type == Deleted", "",
+		"TestWhatIsSeenOfWhatHappenedWhileBusy",
+	},
+	{"chapters/11-indexer", "index.remove", "len(keys) == 0", "false", "TestValuesOfDeletedObjectsVanish"},
+	{"chapters/11-indexer", "appendMatching", "accessor.GetNamespace() == namespace", "true", "TestLister"},
+	{
+		"chapters/12-processor", "SharedProcessor.handAround", "sync && !listener.syncing", "false",
+		"TestUpdatesThatChangeNothingAreForListenersThatAreSyncing",
+	},
+	{
+		"chapters/14-controllers", "DelayingQueue.insert", "entry.readyAt.Before(waiting.readyAt)", "true",
+		"TestTheEarlierOfTwoDelaysCountsAndFiresOnce",
+	},
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/require"
 )
 
 var (
@@ -149,7 +151,5 @@ func (p *page) write(t *testing.T) {
 			p.lines = slices.Replace(p.lines, s.from, s.to, s.want...)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root(t), p.file), []byte(strings.Join(p.lines, "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(root(t), p.file), []byte(strings.Join(p.lines, "\n")), 0o644))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/assert"
 )
 
 // in reads "a3@12": object a at counter 3 and version 12.
@@ -141,9 +143,7 @@ func TestWhatLeaksIsFound(t *testing.T) {
 		"goroutines":                          {resources{260, 25, 100 << 20}, false},
 		"memory":                              {resources{200, 25, 900 << 20}, false},
 	} {
-		if got := test.now.within(start); got != test.most {
-			t.Errorf("%s: got %v, want %v", name, got, test.most)
-		}
+		assert.Equal(t, test.now.within(start), test.most, "%s", name)
 	}
 }
 

@@ -19,8 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/rules"
 )
 
@@ -83,9 +85,7 @@ type client interface {
 // TestStorm does everything at once to the program that a user, a network, an operator and a kernel may do, and then
 // expects that every watcher was told exactly what was written, and that the program is at rest again.
 func TestStorm(t *testing.T) {
-	if *lasts < time.Second || *lasts > time.Hour {
-		t.Fatalf("-storm %v: want 1s to 1h", *lasts)
-	}
+	require.True(t, *lasts >= time.Second && *lasts <= time.Hour, "-storm %v: want 1s to 1h", *lasts)
 	s := newStorm(t)
 	before := s.atRest(resources{})
 	s.over("start")
@@ -102,9 +102,8 @@ func TestStorm(t *testing.T) {
 	for _, fault := range s.allFaults() {
 		t.Error(fault)
 	}
-	if s.ledger.nWrites == 0 || s.count[lookedFor] == 0 || s.counter.nConflicts == 0 {
-		t.Error("nothing was written, looked for, or in conflict")
-	}
+	assert.True(t, s.ledger.nWrites != 0 && s.count[lookedFor] != 0 && s.counter.nConflicts != 0,
+		"nothing was written, looked for, or in conflict")
 }
 
 // lookedFor is counted for each write that has to have come to a raw watch.

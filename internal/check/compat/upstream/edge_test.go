@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -9,12 +10,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	realhandlers "k8s.io/apiserver/pkg/endpoints/handlers"
+	realnegotiation "k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/registry/rest"
 	realstorage "k8s.io/apiserver/pkg/storage"
+	"pgregory.net/rapid"
 
+	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
+	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/kube/scheme"
 )
 
 // same reports a pair of answers that differ, or that are not what both should say.
@@ -25,6 +35,7 @@ func same(t *testing.T, what, ours, theirs, want string) {
 }
 
 func TestEveryGetIsWhatTheRealOneGives(t *testing.T) {
+	t.Parallel()
 	p, v := stagePair(t)
 	get := func(s side, id, rv string, ignore bool) string {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "what was here before"}}
@@ -51,6 +62,7 @@ func TestEveryGetIsWhatTheRealOneGives(t *testing.T) {
 }
 
 func TestATokenOfOneSideIsGoodForTheOther(t *testing.T) {
+	t.Parallel()
 	p, _ := stagePair(t)
 	sides := map[string]side{"our cache": p.ourCache, "our store": p.ourStore, "their cache": p.theirCache,
 		"their store": p.theirStore}
@@ -82,6 +94,7 @@ func TestATokenOfOneSideIsGoodForTheOther(t *testing.T) {
 }
 
 func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
+	t.Parallel()
 	p, v := stagePair(t)
 	token := func(rv int64) string {
 		return must(realstorage.EncodeContinue(prefix+"/default/a\x00", prefix+"/", rv))
@@ -112,7 +125,7 @@ func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
 }
 
 func TestACacheThatIsNotReadyRefusesAsTheRealOneDoes(t *testing.T) {
-	supportProgress(t)
+	t.Parallel()
 	silent := func() *feed { return &feed{events: make(chan watch.Event)} }
 	mine, real := ours{startOurCache(t, ourFeed{feed: silent()}, nil)},
 		theirs{startTheirCache(t, theirFeed{feed: silent()})}
@@ -159,4 +172,86 @@ func readToTheEnd(w watch.Interface) []string {
 		st.stop()
 	}
 	return st.sofar()
+}
+
+// keysOf returns every key of up to n segments.
+func keysOf(n int) []string {
+	segments := []string{"", ".", "..", "registry", "pods", "podsmore", "a"}
+	keys := []string{""}
+	for first := 0; n > 0; n-- {
+		last := len(keys)
+		for _, key := range keys[first:last] {
+			for _, segment := range segments {
+				keys = append(keys, key+"/"+segment)
+			}
+		}
+		first = last
+	}
+	return append(keys, ".", "..", "a", "./a", "../a", "registry/pods/a")
+}
+
+// TestAKeyIsPreparedAsTheRealOneIs asks both for all of them. Two differences are declared: ours takes a key for one of
+// its own only if its prefix ends where a segment does, and never takes the prefix itself for an object's key.
+// (Upstream's stores are given a prefix that ends in a slash, which comes to the same; here both get one without.)
+func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
+	declared, accepted := 0, 0
+	for _, key := range keysOf(5) {
+		for _, recursive := range []bool{false, true} {
+			ours, ourErr := storage.PrepareKey(prefix, key, recursive)
+			theirs, theirErr := realstorage.PrepareKey(prefix, key, recursive)
+			if ourErr != nil && theirErr == nil && !storage.HasPathPrefix(theirs, prefix) && strings.HasPrefix(theirs,
+				prefix) {
+				declared++
+				continue
+			}
+			if key == prefix && !recursive && ourErr != nil {
+				declared++
+				continue
+			}
+			assert.True(t, ours == theirs && (ourErr == nil) == (theirErr == nil),
+				"%q, recursive %t: ours %q, %v; theirs %q, %v", key, recursive, ours, ourErr, theirs, theirErr)
+			if theirErr == nil {
+				accepted++
+			}
+		}
+	}
+	assert.True(t, declared != 0 && accepted >= 300,
+		"%d keys accepted, %d refused by us alone: too few to compare anything", accepted, declared)
+}
+
+// TestAcceptIsNegotiatedAsUpstreamDoes asks both sides what they answer to headers that are drawn at random from what
+// clients send, and from what none should.
+func TestAcceptIsNegotiatedAsUpstreamDoes(t *testing.T) {
+	ours := slices.DeleteFunc(scheme.Codecs.SupportedMediaTypes(), func(info runtime.SerializerInfo) bool {
+		return info.MediaType != negotiation.JSON && info.MediaType != negotiation.YAML
+	})
+	scope := &realhandlers.RequestScope{
+		TableConvertor: rest.NewDefaultTableConvertor(schema.GroupResource{}), MetaGroupVersion: schema.GroupVersion{
+			Version: "v1"},
+	}
+	clause := rapid.Custom(func(t *rapid.T) string {
+		return rapid.SampledFrom([]string{
+			"*/*", "*", "application/*", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf",
+			"text/html", "json", "",
+		}).Draw(t, "type") + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{
+			";q=0", ";q=0.3", "; q=1.0", ";q=x", ";as=Table;g=meta.k8s.io;v=v1",
+			";as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1",
+			";as=Pod", ";g=meta.k8s.io", ";stream=watch", ";stream=x", ";sv=v1", ";sv=v2", ";pretty=1", ";pretty=0",
+			";charset=utf-8", ";",
+		}), 0, 3).Draw(t, "parameters"), "")
+	})
+	upstream := func(header string) (negotiation.MediaType, bool) {
+		media, ok := realnegotiation.NegotiateMediaTypeOptions(header, ours, scope)
+		return negotiation.MediaType{Name: media.Accepted.MediaType, Convert: media.Convert, Pretty: media.Pretty}, ok
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		header := strings.Join(rapid.SliceOfN(clause, 1, 5).Draw(t, "clauses"), ",")
+		got, ok := negotiation.Accept(header, negotiation.AllowsTransform)
+		want, wantOK := upstream(header)
+		if ok != wantOK || got.Name != want.Name || got.Pretty != want.Pretty ||
+			(got.Convert == nil) != (want.Convert == nil) ||
+			got.Convert != nil && *got.Convert != *want.Convert {
+			t.Errorf("Accept: %s: got %+v, %v, upstream %+v, %v", header, got, ok, want, wantOK)
+		}
+	})
 }

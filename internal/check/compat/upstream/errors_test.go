@@ -135,8 +135,6 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 	const newest = "999999999"
 	gone := failure{code: 410, reason: metav1.StatusReasonExpired}
 	bad := failure{code: 400, reason: "BadRequest"}
-	noMatch := failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}
-	noInitial := failure{code: 422, reason: "Invalid", field: "sendInitialEvents"}
 	future := failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge, retryAfter: "1",
 		message: "Too large resource version: " + newest}
 	for name, c := range map[string]struct {
@@ -198,25 +196,6 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		"list with a token never given": {path: mapsPath + "?continue=x", want: bad},
 		"list of events that are of the past": {path: eventsPath + "?resourceVersionMatch=Exact&resourceVersion=" +
 			h.old, want: gone},
-		"watch of an uncached past, legacy": {
-			path: "/api/v1/watch/namespaces/default/configmaps?sendInitialEvents=true", want: noInitial},
-		"list of initial events":      {path: mapsPath + "?sendInitialEvents=true", want: noInitial},
-		"list, match without version": {path: mapsPath + "?resourceVersionMatch=NotOlderThan", want: noMatch},
-		"list, exactly 0": {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=0",
-			want: noMatch},
-		"list, unknown match": {path: mapsPath + "?resourceVersionMatch=About&resourceVersion=1",
-			want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeFieldValueNotSupported,
-				field: "resourceVersionMatch"}},
-		"list, match and continue": {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=1&continue=x",
-			want: noMatch},
-		"watch, match alone": {path: mapsPath + "?watch=1&resourceVersionMatch=NotOlderThan",
-			want: noMatch},
-		"watch, initial events alone":    {path: mapsPath + "?watch=1&sendInitialEvents=true", want: noMatch},
-		"watch, no initial events alone": {path: mapsPath + "?watch=1&sendInitialEvents=false", want: noMatch},
-		"watch, exact": {path: mapsPath +
-			"?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1", want: noMatch},
-		"watch, match and continue": {path: mapsPath +
-			"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", want: noMatch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -325,7 +304,7 @@ func TestACacheThatCannotFillTellsClientsToComeBack(t *testing.T) {
 		t.Errorf("the watch that was open should have ended without a word: got %s, %v", said, err)
 	}
 	must(etcd.Client.Delete(t.Context(), "/registry/configmaps/default/broken"))
-	program.Eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, 3*patience, func() (bool, string) {
 		got := ask(t, v, "GET", mapsPath+"?resourceVersion=0", "")
 		return got.code == http.StatusOK, fmt.Sprint("after it was taken away: ", got.code)
 	})

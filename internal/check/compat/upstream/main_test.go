@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"flag"
 	"io"
 	"log/slog"
 	"sync"
@@ -9,13 +10,27 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	realstorage "k8s.io/apiserver/pkg/storage"
+	realfeature "k8s.io/apiserver/pkg/storage/feature"
 	"k8s.io/klog/v2"
 )
 
 // patience is how long something may take that is sure to happen.
 const patience = 30 * time.Second
 
+// supportsEverything answers for upstream's check of what an etcd can do, also where there is none.
+type supportsEverything struct {
+	realfeature.FeatureSupportChecker
+}
+
+func (supportsEverything) Supports(realstorage.Feature) bool { return true }
+
 func TestMain(m *testing.M) {
+	realfeature.DefaultFeatureSupportChecker = supportsEverything{realfeature.DefaultFeatureSupportChecker}
+	// The tests mostly wait: for three seconds for versions that never come, and for streams to fall silent.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
 	// What the real code logs about watchers that come and go is not about our program.
 	klog.SetSlogLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	// A read that has waited for a version leaves this behind for three seconds.

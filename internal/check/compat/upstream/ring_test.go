@@ -130,7 +130,6 @@ func newStage(t *testing.T) *stage {
 	for i := range s.script {
 		s.script[i] = &script{rv: s.listRV, pods: map[string]*corev1.Pod{}}
 	}
-	supportProgress(t)
 	one := startOurCacheAt(t, ourScript{script: s.script[0]}, nil, s.clock)
 	other := startTheirCacheAt(t, theirScript{script: s.script[1]}, s.clock)
 	s.caches = [2]side{ours{one}, theirs{other}}
@@ -197,6 +196,7 @@ func (s *stage) compareStarts(what string) (oldest uint64) {
 
 // The ring is compared by what it remembers: where a watch may begin, and what those that come too late are told.
 func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	for _, phase := range []struct {
 		name   string
@@ -219,6 +219,7 @@ func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 // A cache that has lost the history ends its watches without a word and begins again; afterwards it knows nothing of
 // the time before its new list.
 func TestARelistForgetsAsTheRealOneDoes(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.play(30, time.Second)
 	var open []*dialogue

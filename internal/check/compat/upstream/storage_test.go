@@ -23,7 +23,6 @@ import (
 	realstorage "k8s.io/apiserver/pkg/storage"
 	realcacher "k8s.io/apiserver/pkg/storage/cacher"
 	realetcd3 "k8s.io/apiserver/pkg/storage/etcd3"
-	realfeature "k8s.io/apiserver/pkg/storage/feature"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -249,9 +248,6 @@ func newTheirStore(tb testing.TB, client *clientv3.Client) realstorage.Interface
 		realetcd3.NewDefaultDecoder(codec, versioner), versioner)
 	require.NoError(tb, err)
 	tb.Cleanup(store.Close)
-	eventually.Holds(tb, "etcd is known to report progress", func() bool {
-		return realfeature.DefaultFeatureSupportChecker.Supports(realstorage.RequestWatchProgress)
-	})
 	return store
 }
 

@@ -1,0 +1,156 @@
+//go:build full
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// firefox is a tab of a Firefox, which is told what to do by WebDriver BiDi. One goroutine uses it.
+type firefox struct {
+	wire       *websocket.Conn
+	commands   int
+	tab        string
+	complaints []string // errors on the console
+}
+
+// bidi is a message of Firefox: an answer has an ID, an event a Method.
+type bidi struct {
+	ID             int
+	Method         string
+	Error, Message string
+	Result         struct {
+		Contexts         []struct{ Context string }
+		Type             string
+		Result           struct{ Value any }
+		ExceptionDetails struct{ Text string }
+	}
+	Params struct{ Level, Text string }
+}
+
+var listening = regexp.MustCompile(`WebDriver BiDi listening on (ws://\S+)`)
+
+// openFirefox starts a Firefox with a profile of its own, for as long as the test runs.
+func openFirefox(t *testing.T) *firefox {
+	t.Helper()
+	cmd := exec.Command("firefox-esr", "--headless", "--no-remote", "--profile", t.TempDir(), "--width", "1600",
+		"--height", "1000", "--remote-debugging-port", "0")
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	p := program.Start(t, cmd)
+	var address []string
+	program.Eventually(t, patience, func() (bool, string) {
+		address = listening.FindStringSubmatch(p.Stderr.String())
+		return address != nil, p.Stderr.String()
+	})
+	wire, _, err := websocket.DefaultDialer.DialContext(t.Context(), address[1]+"/session", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { wire.Close() })
+	f := &firefox{wire: wire}
+	f.call(t, "session.new", map[string]any{"capabilities": map[string]any{}})
+	f.call(t, "session.subscribe", map[string]any{"events": []string{"log.entryAdded"}})
+	f.tab = f.call(t, "browsingContext.getTree", map[string]any{}).Result.Contexts[0].Context
+	return f
+}
+
+// call sends a command and returns its answer; what is said in between is noted.
+func (f *firefox) call(t *testing.T, method string, params map[string]any) bidi {
+	t.Helper()
+	f.commands++
+	err := f.wire.WriteJSON(map[string]any{"id": f.commands, "method": method, "params": params})
+	for err == nil {
+		var m bidi
+		_ = f.wire.SetReadDeadline(time.Now().Add(patience))
+		if err = f.wire.ReadJSON(&m); err != nil {
+			break
+		}
+		if m.Method == "log.entryAdded" && m.Params.Level == "error" {
+			f.complaints = append(f.complaints, m.Params.Text)
+		}
+		if m.Method == "" && m.ID == f.commands {
+			if m.Error != "" {
+				t.Fatalf("%s: %s: %s", method, m.Error, m.Message)
+			}
+			return m
+		}
+	}
+	t.Fatalf("%s: %v", method, err)
+	return bidi{}
+}
+
+// navigate goes to an address.
+func (f *firefox) navigate(t *testing.T, url string) {
+	t.Helper()
+	f.call(t, "browsingContext.navigate", map[string]any{"context": f.tab, "url": url, "wait": "complete"})
+}
+
+// run runs statements in the page and returns what they return, as text.
+func (f *firefox) run(t *testing.T, statements string) string {
+	t.Helper()
+	m := f.call(t, "script.evaluate", map[string]any{
+		"expression": "(async () => {" + eyes + statements + "})().then(String)", "awaitPromise": true,
+		"target": map[string]any{"context": f.tab},
+	})
+	if m.Result.Type != "success" {
+		t.Fatalf("run %.200s: %s", statements, m.Result.ExceptionDetails.Text)
+	}
+	text, _ := json.Marshal(m.Result.Result.Value)
+	return string(text)
+}
+
+// until waits until an expression is true.
+func (f *firefox) until(t *testing.T, expression string) {
+	t.Helper()
+	program.Eventually(t, 3*patience, func() (bool, string) {
+		return f.run(t, "return Boolean("+expression+")") == `"true"`, expression
+	})
+}
+
+// TestFirefoxShowsItToo looks, in a second engine, at stage, tour, a story, a chapter and the machine in a tab.
+func TestFirefoxShowsItToo(t *testing.T) {
+	t.Parallel()
+	v := startViz(t)
+	base := served(t, site(t))
+	sit(t)
+	f := openFirefox(t)
+	const moves = `window.listwatch?.player.mode === "live" && $picture().moving.length > 0`
+	f.navigate(t, v.URL+"/?tour=0")
+	f.until(t, moves)
+
+	f.navigate(t, v.URL+"/?tour=1")
+	f.until(t, `$("#first")?.inert === false`)
+	f.run(t, `$("#tour-start").click()`)
+	f.until(t, hurriedTour)
+
+	f.navigate(t, v.URL+"/?story=ring-wrap&beat=2")
+	const rests = `document.body.dataset.rest === "true" && $("#story").dataset.phase === %q`
+	f.until(t, fmt.Sprintf(rests, "ready"))
+	f.run(t, `document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }))`)
+	f.until(t, fmt.Sprintf(rests, "rests"))
+
+	f.navigate(t, v.URL+"/book/06-cacher")
+	f.until(t, `$("#mini")?.dataset.shown`)
+
+	f.navigate(t, base+"/index.html")
+	f.until(t, `window.listwatch && $("#first")?.inert === false`)
+	began := time.Now()
+	f.run(t, `$("[data-run]").click()`)
+	f.until(t, `document.body?.dataset.host === "tab" && `+moves)
+	t.Logf("from the click to the first pod that moves: %v", time.Since(began).Round(time.Millisecond))
+	f.run(t, podFromThePage("fox"))
+	f.until(t, shelved("fox"))
+	for _, complaint := range f.complaints {
+		t.Errorf("on the console: %s", complaint)
+	}
+}
