@@ -58,7 +58,7 @@ full: test storm scale cross tab ## what CI runs, and what is too long for it: s
 	$(GO) test -count=1 ./internal/check/policy/reach
 	$(MAKE) storm RACE=1
 	cd internal/check/compat && FULL=1 $(GO) test ./mutations -count=1 -timeout 1h
-	cd internal/check/compat && FULL=1 $(GO) test ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere"
+	cd internal/check/compat && FULL=1 $(GO) test -tags full ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere|TestTheDocuments"
 	FULL=1 $(GO) test -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
 	$(GO) test -tags full ./cmd/bag -count=1 -timeout 3h -v
@@ -93,12 +93,15 @@ screenshots: ## take the README's pictures and films from recordings, and pictur
 tab: ## build the program for a browser's tab into bin/tab: WebAssembly, from the module cache
 	GO="$(GO)" sh cmd/tab/build.sh
 
-site: tab ## write the book, the stories, the stage and the program for a tab as static pages into ./site; SITE_URL=https://… is where they will be, for previews
+site: tab ## write the book, the stories, the stage and the program for a tab as static pages into ./site; SITE_URL=https://… is where they will be, for previews and the handout
 	rm -rf site
 	$(GO) run ./cmd/viz -export site
 	cp -R bin/tab/site site/machine
 	sed -i.bak "s#<body #<body data-machine=\"$$(cat bin/tab/machine)\" #" site/index.html && rm site/index.html.bak
 	$(if $(SITE_URL),sed -i.bak 's#property="og:image" content="#&$(SITE_URL)/#' site/index.html && rm site/index.html.bak)
+	$(if $(SITE_URL),$(GO) tool $(TOOLS) qrcode -s 160 $(SITE_URL) > site/assets/site.png)
+	$(if $(SITE_URL),sed -i.bak 's#<h1[^>]*>List-watch#<p class="qr"><img src="../../assets/site.png" alt="$(SITE_URL)"/></p>&#' \
+	  site/book/docs/HANDOUT.html && rm site/book/docs/HANDOUT.html.bak)
 
 cross: ## vet everything and build cmd/viz for the systems that attendees bring, as releases are built
 	@for p in $(PLATFORMS); do \
