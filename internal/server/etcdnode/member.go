@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,10 +15,10 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/server/v3/config"
+	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/etcdhttp"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
-	"go.etcd.io/etcd/server/v3/features"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -75,8 +74,8 @@ func init() {
 
 // member is one life of one etcd server; a restart makes another on the same data.
 //
-// Not package embed's: between the server's making and its start there is something to set, and embed has no such
-// moment.
+// It is started with the configuration of package embed, but not by embed: between the server's making and its start
+// there is something to set, and embed has no such moment.
 type member struct {
 	// Set before start, never changed.
 	trouble *trouble
@@ -210,26 +209,27 @@ func (m *member) stop() error {
 	return m.pipe.Close()
 }
 
-// config is etcd's own default configuration but for what is named above.
+// config is the default configuration of package embed, but for what is named above.
 func (e *Etcd) config(n *node) config.ServerConfig {
+	d := embed.NewConfig()
 	c := config.ServerConfig{
 		Name: n.name, DataDir: n.dir, Logger: e.trouble.logger(),
-		NewCluster: true, InitialClusterToken: "listwatch", StrictReconfigCheck: true, InitialElectionTickAdvance: true,
-		SnapshotCount:          etcdserver.DefaultSnapshotCount,
-		SnapshotCatchUpEntries: etcdserver.DefaultSnapshotCatchUpEntries,
-		MaxSnapFiles:           5, MaxWALFiles: 5,
-		MaxTxnOps: 128, MaxRequestBytes: 1536 << 10, MaxConcurrentStreams: math.MaxUint32,
-		AuthToken: "simple", BcryptCost: 10, TokenTTL: 300,
+		NewCluster: d.IsNewCluster(), InitialClusterToken: "listwatch", StrictReconfigCheck: d.StrictReconfigCheck,
+		InitialElectionTickAdvance: d.InitialElectionTickAdvance,
+		SnapshotCount:              d.SnapshotCount, SnapshotCatchUpEntries: d.SnapshotCatchUpEntries,
+		MaxSnapFiles: d.MaxSnapFiles, MaxWALFiles: d.MaxWalFiles,
+		MaxTxnOps: d.MaxTxnOps, MaxRequestBytes: d.MaxRequestBytes, MaxConcurrentStreams: d.MaxConcurrentStreams,
+		AuthToken: d.AuthToken, BcryptCost: d.BcryptCost, TokenTTL: d.AuthTokenTTL,
 		QuotaBackendBytes: e.options.Quota, UnsafeNoFsync: !e.options.Durable,
-		CompactHashCheckTime: time.Minute, DowngradeCheckTime: 5 * time.Second,
-		WarningApplyDuration: 100 * time.Millisecond, WarningUnaryRequestDuration: 300 * time.Millisecond,
+		CompactHashCheckTime: d.CompactHashCheckTime, DowngradeCheckTime: d.DowngradeCheckTime,
+		WarningApplyDuration: d.WarningApplyDuration, WarningUnaryRequestDuration: d.WarningUnaryRequestDuration,
 		WatchProgressNotifyInterval: progressInterval,
-		MaxLearners:                 1,
-		V2Deprecation:               config.V2DeprDefault,
-		Metrics:                     "basic",
+		MaxLearners:                 d.MaxLearners,
+		V2Deprecation:               d.V2Deprecation,
+		Metrics:                     d.Metrics,
 		InitialPeerURLsMap:          types.URLsMap{},
+		ServerFeatureGate:           d.ServerFeatureGate,
 	}
-	c.ServerFeatureGate = features.NewDefaultServerFeatureGate(c.Name, c.Logger)
 	for _, each := range e.nodes {
 		c.InitialPeerURLsMap[each.name] = urls(each.peers)
 	}
