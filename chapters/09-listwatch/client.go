@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -102,6 +103,14 @@ func (c *RESTClient) WithAPIPath(path string) *RESTClient {
 	copied := *c
 	copied.apiPath = path
 	copied.base.Path = strings.TrimSuffix(c.base.Path, c.apiPath) + path
+	return &copied
+}
+
+// Untyped returns a client that shares everything with c, its limit included, and reads each object that comes as JSON as
+// [unstructured.Unstructured]: also those of kinds that have no Go type here.
+func (c *RESTClient) Untyped() *RESTClient {
+	copied := *c
+	copied.decoder = unstructured.UnstructuredJSONScheme
 	return &copied
 }
 

@@ -138,6 +138,24 @@ func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 	})
 }
 
+func TestAStalledClientReadsNoAnswer(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		client := w.pipeline.Client.NewClient("a", nil, nil)
+		get := func(patience time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			return client.Get().Resource("pods").Do(ctx).Error()
+		}
+		require.NoError(t, get(time.Second))
+		w.turn(t, "line.stall", "a", "true")
+		began := w.log.Last()
+		assert.True(t, errors.Is(get(time.Second), context.DeadlineExceeded), "it has read the answer")
+		assert.True(t, len(w.since(t, began, is(probe.ListServed, ""))) > 0, "the request has not arrived")
+		time.AfterFunc(time.Second, func() { w.turn(t, "line.stall", "a", "false") })
+		assert.NoError(t, get(time.Minute))
+	})
+}
+
 // answering answers every request with a stream that has no end.
 type answering struct{}
 

@@ -19,7 +19,8 @@ var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
 // Connections is the client half's end of the wire. It knows clients by what they call themselves. It can drop the open
 // streams of a client, as when a connection breaks; cut the connection until it is mended, as when the network is away;
-// and stall it: then the client reads nothing that arrives, and the server finds out by backpressure.
+// and stall it: then the client reads nothing that arrives, neither answers nor events. The server finds out by
+// backpressure.
 //
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {
@@ -156,9 +157,9 @@ func (c *Connections) list() []Connection {
 	return list
 }
 
-// admit notes that a client sends a request, and that s is being opened; nil: the request opens no stream. The error is
-// that the connection is cut.
-func (c *Connections) admit(userAgent string, s *stream) error {
+// admit notes that a client sends the request that s answers. A watch stays with its line, and can be dropped. The error
+// is that the connection is cut.
+func (c *Connections) admit(userAgent string, s *stream, watch bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.lines[userAgent]
@@ -170,8 +171,7 @@ func (c *Connections) admit(userAgent string, s *stream) error {
 	if l.cut {
 		return errCut
 	}
-	if s != nil {
-		s.line = l
+	if s.line = l; watch {
 		l.streams[s] = true
 	}
 	return nil
@@ -204,18 +204,13 @@ type lineTransport struct {
 	under       http.RoundTripper
 }
 
-// RoundTrip sends the request, unless the connection is cut. The answer to a watch is a stream of the connection. It is
-// registered before the request is sent: a cut finds it while it is being opened, too.
+// RoundTrip sends the request, unless the connection is cut. Its answer is a stream of the connection. That of a watch
+// is registered before the request is sent: a cut finds it while it is being opened, too.
 func (t *lineTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.URL.Query().Get("watch") != "true" {
-		if err := t.connections.admit(request.UserAgent(), nil); err != nil {
-			return nil, err
-		}
-		return t.under.RoundTrip(request)
-	}
 	s := &stream{connections: t.connections}
 	s.ctx, s.cancel = context.WithCancelCause(request.Context())
-	if err := t.connections.admit(request.UserAgent(), s); err != nil {
+	watch := request.URL.Query().Get("watch") == "true"
+	if err := t.connections.admit(request.UserAgent(), s, watch); err != nil {
 		s.cancel(err)
 		return nil, err
 	}
@@ -241,7 +236,7 @@ func (t *lineTransport) CloseIdleConnections() {
 	}
 }
 
-// stream is the answer to one watch.
+// stream is the answer to one request.
 type stream struct {
 	// Set by RoundTrip, never changed.
 	connections *Connections
@@ -256,12 +251,13 @@ type stream struct {
 func (s *stream) broken() bool { return context.Cause(s.ctx) == errCut }
 
 // Read reads from the wire, once the connection is not stalled.
-func (s *stream) Read(p []byte) (int, error) {
+func (s *stream) Read(p []byte) (n int, err error) {
 	select {
 	case <-s.connections.flows(s):
+		n, err = s.under.Read(p)
 	case <-s.ctx.Done():
+		err = s.ctx.Err()
 	}
-	n, err := s.under.Read(p)
 	if err != nil && s.broken() {
 		err = io.ErrUnexpectedEOF // as from a connection that broke in the middle of a chunk
 	}

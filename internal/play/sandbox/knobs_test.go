@@ -149,6 +149,29 @@ func (w *world) reset(t *testing.T) {
 	w.settle() // clients that were cut off come back
 }
 
+// TestAKindInAGroupIsWatched opens watchers of a kind of which this program has the type, and of one that it only keeps.
+func TestAKindInAGroupIsWatched(t *testing.T) {
+	for resource, group := range map[string]string{"leases": "coordination.k8s.io/v1", "replicasets": "apps/v1"} {
+		t.Run(resource, func(t *testing.T) {
+			inWorld(t, nil, func(t *testing.T, w *world) {
+				began := w.log.Last()
+				w.addWatcher(t, WatcherOptions{Resource: resource})
+				body := []byte(`{"metadata":{"name":"a"},"apiVersion":"` + group + `","kind":"` +
+					map[string]string{"leases": "Lease", "replicasets": "ReplicaSet"}[resource] + `"}`)
+				client := w.client.WithAPIPath("/apis/" + group)
+				require.NoError(t, client.Post().Namespace("default").Resource(resource).Body(body).Do(t.Context()).Error())
+				w.settle()
+				assert.Equal(t, len(w.since(t, began, func(r *probe.Record) bool {
+					return r.Point == probe.FrameWritten && r.Resource == resource && r.Type == "ADDED"
+				})), 1, "changes that it was sent")
+				assert.Equal(t, len(w.since(t, began, func(r *probe.Record) bool {
+					return r.Point == probe.WireOpened && r.Resource == resource
+				})), 1, "streams that it has opened")
+			})
+		})
+	}
+}
+
 func TestResetRestoresEverything(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		before := w.Knobs()

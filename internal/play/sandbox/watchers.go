@@ -146,10 +146,9 @@ func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begu
 
 // check returns why something cannot be watched, nil if it can.
 func (w *watchers) check(options WatcherOptions) error {
-	known := func(each *registry.Resource) bool { return each.Name == options.Resource }
 	wrong := validation.IsDNS1123Label(options.Namespace)
 	switch {
-	case !slices.ContainsFunc(registry.Resources(), known):
+	case rootOf(options.Resource) == "":
 		return notFound("resources", short(options.Resource))
 	case options.Namespace != "" && len(wrong) > 0:
 		return badRequest("namespace %q: %s", short(options.Namespace), wrong[0])
@@ -159,12 +158,25 @@ func (w *watchers) check(options WatcherOptions) error {
 	return nil
 }
 
+// rootOf returns the path below which the server has a resource, that of its first group; "" if it has none such.
+func rootOf(resource string) string {
+	all := registry.Resources()
+	i := slices.IndexFunc(all, func(each *registry.Resource) bool { return each.Name == resource })
+	if i < 0 {
+		return ""
+	}
+	return all[i].Root()
+}
+
 // short returns the beginning of a text that a client sent.
 func short(text string) string { return text[:min(len(text), 64)] }
 
 func (w *watchers) make(options WatcherOptions) *watcher {
 	agent := WatcherAgent + strconv.FormatInt(w.last.Add(1), 10)
 	client := w.client.NewClient(agent, nil, w.connections.watchers)
+	if root := rootOf(options.Resource); root != "/api/v1" {
+		client = client.WithAPIPath(root).Untyped()
+	}
 	return &watcher{
 		id: strings.TrimPrefix(agent, userAgent+"-"), userAgent: agent, options: options, opened: make(chan error, 1),
 		lister:          listwatch.NewListWatch(client, options.Resource, options.Namespace, nil),
