@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -27,10 +26,11 @@ type LeaderElectorConfig struct {
 	Clock           clock.WithTicker
 }
 
+const attempts = 5 // to renew within renewDeadline
 var errHeld = errors.New("another candidate holds the lease")
 
-// LeaderElector lets one of several copies of a program act: the one that the lease names. The leader renews the lease
-// while it acts. The others look at it, and one of them takes it when it has not changed for LeaseDuration.
+// LeaderElector lets one of several copies of a program act: the one that the lease names, and that renews it. The others
+// look at the lease, and one of them takes it when it has not changed for LeaseDuration.
 //
 // No two lead at once, although no clock is compared with another, only waited by:
 //
@@ -38,17 +38,15 @@ var errHeld = errors.New("another candidate holds the lease")
 //	candidate             └─► saw the change ──────────── LeaseDuration after that: may take the lease
 //
 // The leader counts from before its request, a candidate from after it has seen the result. So the leader stops first,
-// if Lead returns within a third of LeaseDuration and both clocks run at one speed. A late request of the old leader
-// harms nothing: the lease has another resourceVersion, so the server refuses it. The promise does not survive a lease
-// that is deleted or written by hand: two may lead until the first looks again.
+// if Lead returns within a third of LeaseDuration and both clocks run at one speed. The server refuses the late request
+// of an old leader by its version. If the lease is deleted or edited, two may lead until the first looks again.
 //
 // Upstream: k8s.io/client-go/tools/leaderelection/leaderelection.go: LeaderElector
 // Differs: reads before each write, stops at once when the lease names another, has no jitter, and releases nothing.
 type LeaderElector struct {
 	// Set by NewLeaderElector, never changed.
-	config        LeaderElectorConfig
+	LeaderElectorConfig
 	renewDeadline time.Duration // how long the leader acts after a renewal, at most
-	retryPeriod   time.Duration // between two attempts, to lead or to renew
 
 	// Owned by Run.
 	observed   coordinationv1.LeaseSpec // as of the last look
@@ -58,71 +56,65 @@ type LeaderElector struct {
 // NewLeaderElector returns a candidate that does nothing until [LeaderElector.Run].
 func NewLeaderElector(config LeaderElectorConfig) *LeaderElector {
 	config.Client = config.Client.WithAPIPath("/apis/coordination.k8s.io/v1")
-	return &LeaderElector{config: config, renewDeadline: config.LeaseDuration * 10 / 15,
-		retryPeriod: config.LeaseDuration * 2 / 15}
+	return &LeaderElector{LeaderElectorConfig: config, renewDeadline: config.LeaseDuration * 10 / 15}
 }
 
 // Run waits for the lease, leads, and returns when that is over: ctx is done, the lease names another, or it was not
 // renewed in time. Lead has returned by then. A program that wants to lead again calls Run again.
 func (e *LeaderElector) Run(ctx context.Context) {
-	began := e.config.Clock.Now()
-	for ; e.tryAcquireOrRenew(ctx, e.renewDeadline) != nil; began = e.config.Clock.Now() {
-		if routine.Sleep(ctx, e.config.Clock, e.retryPeriod) != nil {
+	until, err := e.tryAcquireOrRenew(ctx, e.renewDeadline)
+	for ; err != nil; until, err = e.tryAcquireOrRenew(ctx, e.renewDeadline) {
+		if routine.Sleep(ctx, e.Clock, e.renewDeadline/attempts) != nil {
 			return
 		}
 	}
 	leading, stop := context.WithCancel(ctx)
 	var group routine.Group
-	group.Go(leading, "elector.lead", e.config.Lead)
-	e.renew(ctx, began.Add(e.renewDeadline))
+	group.Go(leading, "elector.lead", e.Lead)
+	e.renew(ctx, until)
 	stop()
 	group.Wait()
 }
 
-// renew returns when the leader may no longer act: at deadline, unless a renewal moves that.
-func (e *LeaderElector) renew(ctx context.Context, deadline time.Time) {
-	clk := e.config.Clock
-	for left := deadline.Sub(clk.Now()); left > 0; left = deadline.Sub(clk.Now()) {
-		if routine.Sleep(ctx, clk, min(left, e.retryPeriod)) != nil {
+// renew returns when the leader may no longer act: at until, unless a renewal moves that.
+func (e *LeaderElector) renew(ctx context.Context, until time.Time) {
+	for left := until.Sub(e.Clock.Now()); left > 0; left = until.Sub(e.Clock.Now()) {
+		if routine.Sleep(ctx, e.Clock, min(left, e.renewDeadline/attempts)) != nil {
 			return
 		}
-		began := clk.Now()
-		if err := e.tryAcquireOrRenew(ctx, deadline.Sub(began)); err == nil {
-			deadline = began.Add(e.renewDeadline)
+		if later, err := e.tryAcquireOrRenew(ctx, until.Sub(e.Clock.Now())); err == nil {
+			until = later
 		} else if errors.Is(err, errHeld) {
 			return
 		}
 	}
 }
 
-// tryAcquireOrRenew returns nil if the lease is this candidate's now. It gives up when patience is over: what has
-// become of its request is for the next look to see.
+// tryAcquireOrRenew returns until when this candidate may act. It gives up a request that takes longer than patience.
 //
 // Upstream: k8s.io/client-go/tools/leaderelection/leaderelection.go: (*LeaderElector).tryAcquireOrRenew
-func (e *LeaderElector) tryAcquireOrRenew(ctx context.Context, patience time.Duration) error {
-	ctx, end := routine.WithTimeout(ctx, e.config.Clock, patience)
+func (e *LeaderElector) tryAcquireOrRenew(ctx context.Context, patience time.Duration) (until time.Time, err error) {
+	ctx, end := routine.WithTimeout(ctx, e.Clock, patience)
 	defer end()
-	now, lease := metav1.NewMicroTime(e.config.Clock.Now()), &coordinationv1.Lease{}
-	client, ns, name := e.config.Client, e.config.Namespace, e.config.Name
-	write := client.Put().Name(name)
-	err := client.Get().Namespace(ns).Resource("leases").Name(name).Do(ctx).Into(lease)
+	now, lease, write := metav1.NewMicroTime(e.Clock.Now()), &coordinationv1.Lease{}, e.Client.Put().Name(e.Name)
+	err = e.Client.Get().Namespace(e.Namespace).Resource("leases").Name(e.Name).Do(ctx).Into(lease)
 	if apierrors.IsNotFound(err) { // of two that create it, the second is refused
-		lease.Name, write = name, client.Post()
+		lease.Name, write = e.Name, e.Client.Post()
 	} else if err != nil {
-		return err
+		return until, err
 	}
 	spec := &lease.Spec
 	if !equality.Semantic.DeepEqual(*spec, e.observed) {
-		e.observed, e.observedAt = *spec.DeepCopy(), e.config.Clock.Now() // after the answer
+		e.observed, e.observedAt = *spec.DeepCopy(), e.Clock.Now() // after the answer
 	}
-	if holder := ptr.Deref(spec.HolderIdentity, ""); holder != e.config.Identity {
+	if holder := ptr.Deref(spec.HolderIdentity, ""); holder != e.Identity {
 		lasts := time.Duration(ptr.Deref(spec.LeaseDurationSeconds, 0)) * time.Second
 		if holder != "" && now.Time.Before(e.observedAt.Add(lasts)) {
-			return errHeld
+			return until, errHeld
 		}
 		spec.LeaseTransitions = new(ptr.Deref(spec.LeaseTransitions, -1) + 1)
-		spec.HolderIdentity, spec.AcquireTime = &e.config.Identity, &now
+		spec.HolderIdentity, spec.AcquireTime = &e.Identity, &now
 	}
-	spec.RenewTime, spec.LeaseDurationSeconds = &now, new(int32(math.Ceil(e.config.LeaseDuration.Seconds())))
-	return write.Namespace(ns).Resource("leases").Body(lease).Do(ctx).Error()
+	spec.RenewTime, spec.LeaseDurationSeconds = &now, new(int32((e.LeaseDuration+time.Second-1)/time.Second))
+	return now.Add(e.renewDeadline), write.Namespace(e.Namespace).Resource("leases").Body(lease).Do(ctx).Error()
 }

@@ -148,7 +148,7 @@ export function newTold(scene, story, records) {
     ].reduce((best, each) => (each && laterRV(each, best) ? each : best), "0");
     const open = now && res.subjects[now.id] && !now.closed;
     const gone = now?.said?.type === "ERROR";
-    const word = now?.forced ? "closed" : stalled.has(who) ? "not reading" : gone ? "410" : open && now.said
+    const word = now?.forced ? "closed" : open && stalled.has(who) ? "not reading" : gone ? "410" : open && now.said
       ? now.said.type : now?.replayed ? `${now.replayed} from ring` : open ? "watching" : now ? "no watch" : "";
     const alarm = gone || now?.forced || stalled.has(who);
     return { name, pin, subject: res.subjects[now?.id] ? now.id : "", word, alarm, rv, open, type: said?.type };

@@ -64,6 +64,7 @@ var Stories = []Take{
 	{StoryPrefix + "slow-handler", "A slow handler, and what it costs", "default/slow-handler-a"},
 	{StoryPrefix + "two-queues", "RealFIFO against DeltaFIFO", "default/two-queues-a"},
 	{StoryPrefix + "stale-write", "A stale read, then a 409", "default/stale-write-a"},
+	{StoryPrefix + "one-leader", "Two controllers, one leader", "default/one-leader"},
 	{StoryPrefix + "server-restart", "The server restarts, and a thousand clients come back",
 		"default/server-restart-a"},
 	{StoryPrefix + "leader-gone", "etcd’s leader is gone", "default/leader-gone-b"},

@@ -38,8 +38,8 @@ func (f *facts) add(r *probe.Record) {
 		f.added[r.Subject] = r.Seq
 	case r.Point == probe.WireOpened && strings.HasPrefix(r.Text, informerAgent+" "):
 		f.informer = r.Subject
-	case r.Point == probe.WireOpened && (strings.HasPrefix(r.Text, "story-"+f.id+" ") || strings.HasPrefix(r.Text,
-		"listwatch-page")):
+	case r.Point == probe.WireOpened && (strings.HasPrefix(r.Text, "story-"+f.id) ||
+		strings.HasPrefix(r.Text, "listwatch-page")):
 		f.lanes = append(f.lanes, r.Subject)
 		// A client has its answer before the server says WireOpened: two streams that were opened one after the other
 		// may say so in either order. Their watchers were registered before the answers.

@@ -111,7 +111,9 @@ func (w *World) standing() any {
 	for _, each := range w.Pipeline.Server.Cachers() {
 		watchers[each.Resource()] = len(each.Snapshot().Watchers)
 	}
-	return []any{state, w.Sandbox.Watchers(), w.Pipeline.Snapshot().Client.Informer.Indexer.Objects, watchers}
+	leases := w.Pipeline.Client.NewClient("test", nil, nil).WithAPIPath("/apis/coordination.k8s.io/v1")
+	lease := leases.Get().Namespace(namespace).Resource("leases").Name("one-leader").Do(context.Background())
+	return []any{state, lease.StatusCode(), w.Sandbox.Watchers(), w.Pipeline.Snapshot().Client.Informer.Indexer.Objects, watchers}
 }
 
 // TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone holds that such a story does nothing where it has no

@@ -17,6 +17,7 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
+	controllers "listwatch/chapters/14-controllers"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/routine"
 )
@@ -34,18 +35,50 @@ func (s *stagehand) own(labels string) func(*metav1.ListOptions) {
 }
 
 func inform(s *stagehand, a *args) (answer, error) {
+	i, err := s.informer(a, "listwatch-"+a.word(0))
+	if err == nil {
+		s.group.Go(s.ctx, "informer", i.Run)
+	}
+	return answer{}, err
+}
+
+func (s *stagehand) informer(a *args, agent string) (*informer.SharedIndexInformer, error) {
 	name := a.word(0)
 	resync, _ := time.ParseDuration(a.values["resync"]) // 0: none
 	p := s.Probe.Resource("pods").Subject(name)
-	client := s.Pipeline.Client.NewClient("listwatch-"+name, p, nil)
+	client := s.Pipeline.Client.NewClient(agent, p, nil)
 	i := informer.NewSharedIndexInformer(informer.Config{
 		Name: name, ExampleObject: &corev1.Pod{}, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resync,
 		ListerWatcher: listwatch.NewListWatch(client, "pods", namespace, s.own(a.values["labels"])),
 	})
 	_, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{
 		Name: a.word(1)})
-	s.group.Go(s.ctx, "informer", i.Run)
-	return answer{}, err
+	return i, err
+}
+
+const leaseDuration = 3 * time.Second // a viewer does not wait for upstream's 15 s
+
+// candidate runs one of several copies of a controller, which has its informer while it leads. The last one to end takes
+// the lease away.
+func candidate(s *stagehand, a *args) (answer, error) {
+	agent := "story-" + s.story.ID + "-" + a.word(0)
+	client := s.Pipeline.Client.NewClient(agent, nil, nil)
+	elector := controllers.NewLeaderElector(controllers.LeaderElectorConfig{
+		Client: client, Namespace: namespace, Name: s.story.ID, Identity: a.word(0), LeaseDuration: leaseDuration,
+		Clock: s.Clock, Lead: func(ctx context.Context) {
+			if i, err := s.informer(a, agent); err == nil { // names that a test has read
+				i.Run(ctx)
+			}
+		},
+	})
+	s.group.Go(s.ctx, "candidate", func(ctx context.Context) {
+		for ctx.Err() == nil {
+			elector.Run(ctx)
+		}
+		leases := client.WithAPIPath("/apis/coordination.k8s.io/v1").Delete().Namespace(namespace).Resource("leases")
+		_ = leases.Name(s.story.ID).Do(s.Writing).Error() // the other one may have done so
+	})
+	return answer{}, nil
 }
 
 // reflectPods runs a reflector into a queue from which nothing is taken: NAME list|stream (delta). The reflector that

@@ -76,6 +76,9 @@ var signatures = map[string]struct {
 		`answered with 500 after 1\.\d+s.*No client listed again`},
 	"fail-over": {[]probe.Point{probe.RingAppend, probe.IndexerUpdated, probe.RingAppend, probe.ReflectorWatchEnded,
 		probe.WatcherInterval, probe.IndexerUpdated}, `nothing was lost, nothing came twice`},
+	"one-leader": {[]probe.Point{probe.TxnCommitted, probe.WireOpened, probe.KnobTurned, probe.WatcherRemoved,
+		probe.TxnCommitted, probe.WireOpened, probe.KnobTurned, probe.RequestAnswered},
+		`stopped 2s after.*No copy acted for 1\.\d+s.*answered 409`},
 	"two-queues": {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped},
 		`DeltaFIFO gave a1 a2`},
 }

@@ -46,11 +46,13 @@ var verbs = map[string]verb{
 	"watch": openStream, // STREAM (from=V) (labels=L) (fields=F) (resource=R): as the story's client
 	"next":  next,       // STREAM (TYPES): its next event; returns the version, and .type
 	// STREAM N: it brings the newest N changes, in order, each once; returns the first, and .last
-	"follow":  follow,
-	"open":    open,   // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
-	"inform":  inform, // NAME HANDLER (resync=D): one more informer of the story's pods
-	"reflect": reflectPods,
-	"drain":   drain, // NAME: empties the queue of a reflector; returns the changes in their order
+	"follow": follow,
+	"open":   open,   // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
+	"inform": inform, // NAME HANDLER (resync=D): one more informer of the story's pods
+	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
+	"candidate": candidate,
+	"reflect":   reflectPods,
+	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in their order
 
 	// What is done to the machine.
 	"turn":   turn,   // KNOB (TARGET|-) (VALUE)
