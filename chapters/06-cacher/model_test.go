@@ -26,7 +26,7 @@ import (
 // version, filtered by its selector; in order, nothing twice, nothing missing, up to the point where it ends. If it
 // asks for the state first, that is the state of one version, and what follows is the history after it; and a list,
 // too, is the state of the version that it bears. And on the way no rule is broken. That all of this would notice a
-// fault is tested where it is: in internal/observe/rules.
+// fault is tested where it is: of a watcher's view beside [history], of a rule in internal/observe/rules.
 
 // step is one thing that happens; a and b say to whom.
 type step struct {
@@ -107,17 +107,17 @@ func (f *fixture) verdict(h *history, subjects []*subject) string {
 
 func (f *fixture) write(h *history, s step) {
 	id := []string{"default/a", "default/b", "kube-system/a", "kube-system/c"}[s.A%4]
-	now := &attributes{fmt.Sprint("app=", s.B%2), fmt.Sprint("node=n", s.B%3)}
+	now := attributes{fmt.Sprint("app=", s.B%2), fmt.Sprint("node=n", s.B%3)}
 	var rv string
 	switch {
-	case s.Do == "delete" && h.At(id) != nil:
+	case s.Do == "delete" && h.at(id) != nil:
 		rv, now = f.remove(id), nil
-	case h.At(id) == nil:
-		rv = f.create(id, *now...)
+	case h.at(id) == nil:
+		rv = f.create(id, now...)
 	default:
-		rv = f.update(id, *now...)
+		rv = f.update(id, now...)
 	}
-	h.Write(must(strconv.ParseUint(rv, 10, 64)), id, now)
+	h.write(must(strconv.ParseUint(rv, 10, 64)), id, now)
 	if s.B%2 == 0 {
 		synctest.Wait()
 	}
@@ -128,8 +128,8 @@ func (f *fixture) subscribe(h *history, s step) *subject {
 	out := &subject{question: ask(s), initial: s.Do == "watch state"}
 	switch {
 	case !out.initial:
-		out.view.From = max(recent(h, s.A/3), 1)
-		out.asks.ResourceVersion = fmt.Sprint(out.view.From)
+		out.view.from = max(h.recent(s.A/3), 1)
+		out.asks.ResourceVersion = fmt.Sprint(out.view.from)
 		out.asks = withBookmarks(out.asks)
 	default:
 		out.asks = watchList(out.asks)
@@ -143,7 +143,7 @@ func (f *fixture) subscribe(h *history, s step) *subject {
 
 func (f *fixture) open(h *history, s *subject) {
 	if s.initial && s.asks.ResourceVersion == "" {
-		s.least = lastOf(h)
+		s.least = h.recent(0)
 	}
 	w, err := f.store.Watch(f.ctx, prefix+s.key, s.asks)
 	if err != nil {
@@ -163,11 +163,11 @@ func (f *fixture) resume(h *history, s *subject) []*subject {
 	again := &subject{question: s.question, initial: s.initial && s.end == 0}
 	again.text = "again " + s.text
 	if !again.initial {
-		if again.view.From = max(s.view.From, s.end); len(s.seen) > 0 {
-			again.view.From = s.seen[len(s.seen)-1].RV
+		if again.view.from = max(s.view.from, s.end); len(s.seen) > 0 {
+			again.view.from = s.seen[len(s.seen)-1].rv
 		}
 		again.asks.SendInitialEvents = nil
-		again.asks.ResourceVersion = fmt.Sprint(again.view.From)
+		again.asks.ResourceVersion = fmt.Sprint(again.view.from)
 	}
 	f.open(h, again)
 	return []*subject{again}
@@ -187,31 +187,14 @@ func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 			withTrigger(c)
 			c.RingCapacity, c.Dispatch, c.UseWatchList = capacity, mode, stream
 		}
-		run(t, change, func(f *fixture) { fault = f.play(newHistory(), script) })
+		run(t, change, func(f *fixture) { fault = f.play(&history{}, script) })
 		require.Equal(r, fault, "")
 	})
 }
 
-// attributes are what selectors look at in this test: "app=1", "node=n2".
-type attributes []string
-
-// history is what the storage has gone through.
-type history = rules.History[attributes]
-
-func newHistory() *history {
-	return &history{Text: func(state attributes) string { return strings.Join(state, " ") }}
-}
-
-func lastOf(h *history) uint64 {
-	if versions := h.Versions(); len(versions) > 0 {
-		return versions[len(versions)-1]
-	}
-	return 0
-}
-
 // question is what a watcher or a list asks for, in the words of the history and of the storage.
 type question struct {
-	view  rules.View[attributes]
+	view
 	key   string // below the prefix
 	asks  storage.ListOptions
 	text  string
@@ -223,7 +206,7 @@ func ask(s step) question {
 	scope := []string{"", "", "/default", "/kube-system", "/default/a"}[s.B%5]
 	selector := [][3]string{{}, {"app=1", "app=1"}, {"node=n1", "", "spec.nodeName=n1"}}[s.A%3]
 	q := question{key: scope, text: fmt.Sprintf("asking for %q, %q", scope, selector[0])}
-	q.view.Matches = func(key string, state attributes) bool {
+	q.view.wants = func(key string, state attributes) bool {
 		return strings.HasPrefix("/"+key+"/", scope+"/") && (selector[0] == "" || slices.Contains(state, selector[0]))
 	}
 	q.asks = selecting("", selector[1], selector[2])
@@ -238,10 +221,10 @@ type subject struct {
 	closed bool
 	gone   error // refused with 410 or 504: what it missed it will list
 
-	initial bool         // it asked for the state first
-	state   []rules.Seen // what it was sent of it
-	end     uint64       // the version at which that was, 0 while its end has not come
-	seen    []rules.Seen // what came then
+	initial bool    // it asked for the state first
+	state   []sight // what it was sent of it
+	end     uint64  // the version at which that was, 0 while its end has not come
+	seen    []sight // what came then
 }
 
 // read takes up to n events. Bookmarks but for the one that ends the initial events are left to the rules.
@@ -271,26 +254,23 @@ func (s *subject) note(event watch.Event) {
 			s.end = must(strconv.ParseUint(accessor.GetResourceVersion(), 10, 64))
 		}
 	default:
-		seen := look(string(event.Type), event.Object)
+		saw := look(string(event.Type), event.Object)
 		if s.initial && s.end == 0 {
-			s.state = append(s.state, seen)
+			s.state = append(s.state, saw)
 			return
 		}
-		s.seen = append(s.seen, seen)
+		s.seen = append(s.seen, saw)
 	}
 }
 
 // look returns what can be seen of a pod.
-func look(typ string, object runtime.Object) rules.Seen {
+func look(typ string, object runtime.Object) sight {
 	if cacheable, ok := object.(runtime.CacheableObject); ok {
 		object = cacheable.GetObject()
 	}
 	p := object.(*corev1.Pod)
 	rv := must(strconv.ParseUint(p.ResourceVersion, 10, 64))
-	return rules.Seen{
-		Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv, State: "app=" + p.Labels["app"] + " node=" +
-			p.Spec.NodeName,
-	}
+	return sight{typ, p.Namespace + "/" + p.Name, rv, "app=" + p.Labels["app"] + " node=" + p.Spec.NodeName}
 }
 
 // check returns what is wrong, "" if nothing is.
@@ -309,20 +289,20 @@ func (s *subject) check(h *history) string {
 		if fault := wrongState(h, s.question, s.state, s.end); fault != "" {
 			return fault
 		}
-		view.From = s.end
+		view.from = s.end
 	}
-	if fault := h.Check(view, s.seen, s.closed); fault != "" {
+	if fault := h.check(view, s.seen, s.closed); fault != "" {
 		return s.text + " " + fault
 	}
 	return ""
 }
 
 // wrongState returns what is wrong with a state that is said to be that at rv, "" if nothing is.
-func wrongState(h *history, q question, state []rules.Seen, rv uint64) string {
+func wrongState(h *history, q question, state []sight, rv uint64) string {
 	if rv < q.least {
 		return fmt.Sprintf("%s, at %d or later: was given the state at %d", q.text, q.least, rv)
 	}
-	if want := h.StateAt(q.view, rv); !slices.Equal(state, want) {
+	if want := h.stateAt(q.view, rv); !slices.Equal(state, want) {
 		return fmt.Sprintf("%s: as the state at %d was given\n %v\nwant\n %v", q.text, rv, state, want)
 	}
 	return ""
@@ -334,17 +314,17 @@ func (f *fixture) readList(h *history, s step) string {
 	q, exact := ask(s), uint64(0)
 	switch s.B / 5 % 4 {
 	case 0: // the newest
-		q.least = lastOf(h)
+		q.least = h.recent(0)
 	case 1: // any
 		q.asks.ResourceVersion = "0"
 	case 2: // one of the last
-		if exact = recent(h, s.A/3); exact > 0 {
+		if exact = h.recent(s.A / 3); exact > 0 {
 			q.asks.ResourceVersion, q.asks.ResourceVersionMatch = fmt.Sprint(exact), metav1.ResourceVersionMatchExact
 		}
 	case 3: // the newest, in pages
-		q.least, q.asks.Predicate.Limit = lastOf(h), int64(1+s.A%3)
+		q.least, q.asks.Predicate.Limit = h.recent(0), int64(1+s.A%3)
 	}
-	var found []rules.Seen
+	var found []sight
 	var rv uint64
 	for page := 0; ; page++ {
 		list := &corev1.PodList{}
@@ -368,13 +348,4 @@ func (f *fixture) readList(h *history, s step) string {
 		}
 		f.write(h, step{"write", s.A + page, s.B})
 	}
-}
-
-// recent returns one of the last six versions, 0 if there are none.
-func recent(h *history, n int) uint64 {
-	versions := h.Versions()
-	if len(versions) == 0 {
-		return 0
-	}
-	return versions[len(versions)-1-n%min(len(versions), 6)]
 }

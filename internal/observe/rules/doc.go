@@ -10,8 +10,8 @@
 // A [Monitor] does that on a log which grows, for as long as it does.
 //
 // What a log cannot show is whether a watcher has seen everything that it should, because the log does not say what
-// a selector would have matched. For that there is [History]: a test that writes also tells the History, and
-// compares it with what a watcher saw.
+// a selector would have matched. For that a test that writes keeps a history, and compares it with what a watcher saw
+// (chapters/06-cacher/history_test.go).
 //
 // Of many watchers most are quiet: their routine moments are counted, not written down. Rules 2, 5 and 6 compare each
 // moment of a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The others

@@ -125,7 +125,7 @@ func (d *deletedVersions) check(r *probe.Record) string {
 	return ""
 }
 
-// inOrder is rule 9, as far as one stream shows it; [History] shows whether something is missing.
+// inOrder is rule 9, as far as one stream shows it: it does not know whether something is missing.
 type inOrder struct{ each[probe.Record] } // its newest event
 
 func (o *inOrder) check(r *probe.Record) string {
