@@ -244,7 +244,7 @@ func (w *World) forsaken() string {
 		what = "the gates were opened"
 	}
 	w.letGo = fmt.Sprintf("%s: no page was open for %s, and %d goroutines were paused", what, alone.Round(time.Second),
-		len(state.Held))
+		len(state.Waiting))
 	w.config.Gate.Release()
 	w.runOnLocked()
 	return w.letGo

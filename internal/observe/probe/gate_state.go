@@ -4,7 +4,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,38 +14,51 @@ const callersOfAt = 5
 
 // GateState is what a gate says of itself.
 type GateState struct {
-	World  bool // held as a whole
-	Gates  []Selector
-	Opened []Selector
-	Held   []Held // held there, the longest first
+	Held    bool       `json:"held"`    // the world as a whole
+	Gates   []Selector `json:"gates"`   // closed at single stations
+	Opened  []Selector `json:"opened"`  // open although the world is held
+	Waiting []Waiting  `json:"waiting"` // held at the gate, the longest first
 }
 
-// Held is one goroutine that is paused at the gate.
-type Held struct {
-	Record    Record
-	Since     time.Time // on the wall
-	Goroutine string    // its routine name where the point has one, else "request", or the function it runs
-	Function  string    // where it stands: "cacher.(*Cacher).processEvent"
-	Line      string    // "incoming.go:22"
+// Waiting is one goroutine that is paused at the gate.
+type Waiting struct {
+	// its routine name where the point has one, else "request", or the function it runs
+	Goroutine string  `json:"goroutine"`
+	Function  string  `json:"function"` // where it stands: "cacher.(*Cacher).processEvent"
+	Line      string  `json:"line"`     // "incoming.go:22"
+	Point     string  `json:"point"`
+	Station   Station `json:"station"`
+	Resource  string  `json:"resource,omitempty"`
+	Subject   string  `json:"subject,omitempty"`
+	Type      string  `json:"type,omitempty"`
+	Key       string  `json:"key,omitempty"` // "default/a"
+	RV        uint64  `json:"rv,omitempty"`
+	Seq       uint64  `json:"seq"`     // of the record at which it stands
+	Says      string  `json:"says"`    // that record's sentence
+	Seconds   float64 `json:"seconds"` // since then, on the wall
 }
 
-// State returns the gate's state.
+// State returns the gate's state. The caller owns it.
 func (g *Gate) State() GateState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	state := GateState{World: g.world && !g.ended, Gates: slices.Clone(g.gates), Opened: slices.Clone(g.opened),
-		Held: []Held{}}
+	state := GateState{Held: g.world && !g.ended, Gates: append([]Selector{}, g.gates...),
+		Opened: append([]Selector{}, g.opened...), Waiting: []Waiting{}}
 	for _, w := range g.waiting {
-		state.Held = append(state.Held, w.describe())
+		state.Waiting = append(state.Waiting, w.describe())
 	}
 	return state
 }
 
 // describe says who waits, from its stack: the first function is where the moment was reported, the last one before
 // what starts goroutines is what the goroutine is for.
-func (w *waiter) describe() Held {
-	held := Held{Record: w.record, Since: w.since}
-	if lanes := w.record.Point.Info().Lanes(); len(lanes) == 1 {
+func (w *waiter) describe() Waiting {
+	r := &w.record
+	held := Waiting{
+		Point: r.Point.String(), Station: r.Point.Info().Station, Resource: r.Resource, Subject: r.Subject, Type: r.Type,
+		Key: ObjectKey(r.Key), RV: r.RV, Seq: r.Seq, Says: r.Sentence(), Seconds: time.Since(w.since).Seconds(),
+	}
+	if lanes := r.Point.Info().Lanes(); len(lanes) == 1 {
 		held.Goroutine = lanes[0]
 	}
 	body := ""

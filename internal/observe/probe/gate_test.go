@@ -70,9 +70,11 @@ func (l *line) counts() map[Point]int {
 
 // where returns at which points goroutines are held, in path order.
 func where(g *Gate) []Point {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	var at []Point
-	for _, held := range g.State().Held {
-		at = append(at, held.Record.Point)
+	for _, w := range g.waiting {
+		at = append(at, w.record.Point)
 	}
 	slices.Sort(at)
 	return at
@@ -212,7 +214,7 @@ func TestNobodyIsHeldUnderALockOrWhileLooking(t *testing.T) {
 	}
 	p.Text(RequestReceived, "GET /api/v1/pods", "", 0)
 	p.Text(RequestAnswered, "GET /api/v1/pods?watch=1", "", 0)
-	if n := len(log.Gate().State().Held); n != 0 {
+	if n := len(log.Gate().State().Waiting); n != 0 {
 		t.Errorf("%d are held", n)
 	}
 }
@@ -228,7 +230,7 @@ func TestAnEndedGateHoldsNobody(t *testing.T) {
 		gate.Hold() // too late
 		gate.Close(Selector{Station: Watcher})
 		group.Wait()
-		if state := gate.State(); state.World || len(state.Held) != 0 {
+		if state := gate.State(); state.Held || len(state.Waiting) != 0 {
 			t.Errorf("state: %+v", state)
 		}
 	})
@@ -243,11 +245,10 @@ func TestAGateSaysWhoStandsThere(t *testing.T) {
 		group := l.run(t.Context(), 1)
 		synctest.Wait()
 		assert.True(t, gate.Changes() != before, "the number of changes has not changed")
-		held := gate.State().Held
+		held := gate.State().Waiting
 		require.True(t, len(held) == 2, "held: %+v", held)
 		for _, each := range held {
-			if each.Record.Subject != "w1" || each.Record.Key != "default/1" || each.Record.Seq == 0 ||
-				each.Since.IsZero() {
+			if each.Subject != "w1" || each.Key != "default/1" || each.Seq == 0 {
 				t.Errorf("held: %+v", each)
 			}
 			if !strings.HasPrefix(each.Function, "probe.(*line).run.func") || !strings.HasPrefix(each.Line,

@@ -105,9 +105,9 @@ func describe(pc uintptr) (who, line string) {
 
 // State is what a clock says of itself.
 type State struct {
-	Now    time.Time
-	Speed  float64
-	Paused bool
+	Now    time.Time `json:"now"`
+	Speed  float64   `json:"speed"` // when it runs
+	Paused bool      `json:"paused"`
 }
 
 // State returns the clock's state.
