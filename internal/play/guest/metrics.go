@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/observe/routine"
 )
 
 const (
@@ -46,16 +48,8 @@ func NewMetrics(servers []*url.URL, clk clock.WithTicker) *Metrics {
 // Run asks for the metrics every five seconds until ctx is done.
 func (m *Metrics) Run(ctx context.Context) {
 	defer m.client.CloseIdleConnections()
-	ticker := m.clock.NewTicker(metricsPeriod)
-	defer ticker.Stop()
-	for {
-		m.ask(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-	}
+	m.ask(ctx)
+	routine.Every(ctx, m.clock, metricsPeriod, m.ask)
 }
 
 func (m *Metrics) ask(ctx context.Context) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/guest"
 )
 
@@ -82,19 +83,13 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Run looks once a second at the requests that are being forwarded, until ctx is done. It is called once.
 func (l *Lens) Run(ctx context.Context) {
-	ticker := l.config.Clock.NewTicker(period)
-	defer ticker.Stop()
 	defer l.transport.CloseIdleConnections()
 	defer l.discovery.Close()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C():
-			l.running.Range(func(x, _ any) bool { x.(*exchange).tick(now); return true })
-			l.findings.tick(now)
-		}
-	}
+	routine.Every(ctx, l.config.Clock, period, func(context.Context) {
+		now := l.config.Clock.Now()
+		l.running.Range(func(x, _ any) bool { x.(*exchange).tick(now); return true })
+		l.findings.tick(now)
+	})
 }
 
 // rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. It asks for watches
