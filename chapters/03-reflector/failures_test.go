@@ -188,37 +188,6 @@ func countWaits(r *Reflector) *int {
 	return &n
 }
 
-func TestFailedListIsHandledAndTriedAgainAfterAWait(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		var handled []string
-		s := newServer()
-		s.onList(failing(forbidden), failing(refused))
-		r := newTestReflector(s, &record{}, func(c *Config) {
-			c.WatchErrorHandler = func(_ context.Context, _ *Reflector, err error) {
-				handled = append(handled,
-					err.Error())
-			}
-		})
-		stop := running(t, r)
-		time.Sleep(4 * time.Second)
-		stop()
-		wantLog(t, "asked", s.log(),
-			"0s list rv=0 limit=500\n800ms list rv=0 limit=500\n2.4s list rv=0 limit=500\n2.4s watch rv=1")
-		assert.True(t, len(handled) == 2 && strings.HasPrefix(handled[0], "list pods: "),
-			"handled: got %q, want two errors that say what was attempted", handled)
-	})
-}
-
-func TestStoreThatRefusesAListBeginsTheRoundAgain(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s, store := newServer(), &refusingStore{failures: 1}
-		stop := running(t, newTestReflector(s, store, nil))
-		time.Sleep(4 * time.Second)
-		stop()
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n800ms list rv=0 limit=500\n800ms watch rv=1")
-	})
-}
-
 func TestStoreThatRefusesAStreamedStateEndsTheStream(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &refusingStore{failures: 2} // of the stream, and of the list that follows it
@@ -298,29 +267,6 @@ func (s *refusingStore) Replace(list []any, rv string) error {
 	return s.record.Replace(list, rv)
 }
 
-func TestInternalErrorsAreRetriedUntilTheDeadlineAndThenListed(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.onList(listing(podList("5")))
-		for range 5 { // at 0, 10, 20, 30, 40 s after the watch was opened
-			s.onWatch(func(metav1.ListOptions) (watch.Interface, error) {
-				w := newStream()
-				time.AfterFunc(10*time.Second, func() { w.result <- errorEvent(noLeader) })
-				return w, nil
-			})
-		}
-		r := newTestReflector(s, &record{}, func(c *Config) { c.MaxInternalErrorRetryDuration = 30 * time.Second })
-		stop := running(t, r)
-		time.Sleep(55 * time.Second)
-		stop()
-		// Errors at 10, 20, 30 and 40 s lie within 30 s of the first; the one at 50 s does not.
-		want :=
-			"0s list rv=0 limit=500\n0s watch rv=5\n10s watch rv=5\n20s watch rv=5\n30s watch rv=5\n40s watch rv=5\n" +
-				"50.8s list rv=5 limit=0\n50.8s watch rv=1"
-		wantLog(t, "asked", s.log(), want)
-	})
-}
-
 // A server that accepts every watch and fails it in the same moment is asked once a second, not as fast as it answers;
 // and after half a minute it is asked for a list.
 func TestAServerThatFailsEveryWatchAtOnceIsAskedOnceASecond(t *testing.T) {
@@ -340,31 +286,6 @@ func TestAServerThatFailsEveryWatchAtOnceIsAskedOnceASecond(t *testing.T) {
 		}
 		want += "\n31.8s list rv=5 limit=0\n31.8s watch rv=1"
 		wantLog(t, "asked", s.log(), want)
-	})
-}
-
-func TestUnreadableStreamCountsAsAnInternalError(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.onWatch(played(time.Hour, errorEvent(unreadable)))
-		r := newTestReflector(s, &record{}, func(c *Config) { c.MaxInternalErrorRetryDuration = time.Hour })
-		stop := running(t, r)
-		time.Sleep(5 * time.Second)
-		stop()
-		// The client's own report of garbage has status 500 and reason InternalError, so it is insisted on.
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n1s watch rv=1")
-	})
-}
-
-func TestCancelDuringAWaitEndsTheRunAtOnce(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.onWatch(refusing(refused))
-		stop := running(t, newTestReflector(s, &record{}, nil))
-		start := time.Now()
-		stop()
-		assert.Equal(t, time.Since(start), 0, "Run ended after cancel")
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1")
 	})
 }
 

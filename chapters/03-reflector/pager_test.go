@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
@@ -169,12 +168,6 @@ func TestRetryForgetsAfterAMinuteWithoutErrors(t *testing.T) {
 	})
 }
 
-func TestRetryIsOffByDefault(t *testing.T) {
-	r := &retryWithDeadline{clock: clock.RealClock{}, isRetryable: func(error) bool { return true }}
-	r.After(errors.New("oops"))
-	assert.False(t, r.ShouldRetry(), "got a retry, want none")
-}
-
 func TestResyncTouchesTheStoreAndNeverTheServer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{}
@@ -233,18 +226,3 @@ type slowResync struct {
 }
 
 func (s *slowResync) Resync() error { close(s.began); <-s.finish; return nil }
-
-func TestWatchGoesOnForHoursWithoutAnEvent(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s, store := newServer(), &record{}
-		s.onWatch(played(8*time.Minute), played(8*time.Minute), played(8*time.Minute))
-		stop := running(t, newTestReflector(s, store, nil))
-		time.Sleep(time.Hour)
-		s.last().send(watch.Added, pod("a", "9"))
-		synctest.Wait()
-		stop()
-		wantLog(t, "asked", s.log(),
-			"0s list rv=0 limit=500\n0s watch rv=1\n8m0s watch rv=1\n16m0s watch rv=1\n24m0s watch rv=1")
-		wantLog(t, "store", store.log(), "replace [] at 1; add a@9")
-	})
-}

@@ -149,19 +149,6 @@ func TestVersionsAskedFor(t *testing.T) {
 
 func streaming(c *Config) { c.UseWatchList = true }
 
-func TestStateStreamedByAnInterruptedWatchIsForgotten(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s, store := newServer(), &record{}
-		s.onWatch(
-			played(0, event(watch.Added, pod("a", "3")), event(watch.Added, pod("b", "4"))),
-			played(time.Hour, event(watch.Added, pod("b", "4")), endOfInitialEvents("7")),
-		)
-		stop := running(t, newTestReflector(s, store, streaming))
-		defer stop()
-		wantLog(t, "store", store.log(), "replace [b@4] at 7")
-	})
-}
-
 func TestChangesWithinTheInitialEventsAreApplied(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{}
@@ -194,34 +181,6 @@ func TestVersionsOfInitialEventsAreNotRemembered(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, r.LastSyncResourceVersion(), "11", "after MODIFIED")
 		wantLog(t, "store", store.log(), "replace [] at ; add a@9; add b@4; update b@10; rv 10; add c@11; rv 11")
-	})
-}
-
-func TestBookmarksAloneMoveTheVersion(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s, store := newServer(), &curious{}
-		s.onList(listing(podList("5")))
-		s.onWatch(played(time.Minute, bookmark("20"), bookmark("300")))
-		stop := running(t, newTestReflector(s, store, nil))
-		defer stop()
-		time.Sleep(2 * time.Minute)
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=5\n1m0s watch rv=300")
-		wantLog(t, "store", store.log(), "replace [] at 5; bookmark 20; rv 20; bookmark 300; rv 300")
-	})
-}
-
-func TestListAndStreamGiveEqualStores(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		listed, streamed := &record{}, &record{}
-		s := newServer()
-		s.onList(listing(podList("7", pod("a", "3"), pod("b", "7"))))
-		s.onWatch(played(time.Hour), played(time.Hour, event(watch.Added, pod("a", "3")), event(watch.Added,
-			pod("b", "7")), endOfInitialEvents("7")))
-		stopList := running(t, newTestReflector(s, listed, nil))
-		stopStream := running(t, newTestReflector(s, streamed, streaming))
-		stopList()
-		stopStream()
-		wantLog(t, "stores", streamed.log(), listed.log())
 	})
 }
 
