@@ -63,10 +63,10 @@ func TestALengthOfCenturiesIsNoLimit(t *testing.T) {
 					seconds)
 				require.NoError(t, err)
 				defer response.Body.Close()
-				time.Sleep(24 * time.Hour)
+				time.Sleep(2 * time.Hour)
 				a.create(podA)
 				got := next(t, bufio.NewScanner(response.Body))
-				assert.Equal(t, got.Type, "ADDED", "got %+v, want a after a day", got)
+				assert.Equal(t, got.Type, "ADDED", "got %+v, want a after two hours", got)
 			})
 		})
 	}

@@ -386,36 +386,32 @@ var bothFIFOs = []string{informer.FIFOReal, informer.FIFODelta}
 // in which a connection can end. Each time the event reaches the handler once, and no new list is needed.
 func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 	ends := []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET}
-	for _, fifo := range bothFIFOs {
-		t.Run(fifo, func(t *testing.T) {
-			inSite(t, fifo, true, 0, func(t *testing.T, s *site) {
-				s.set(t, "a", true)
-				time.Sleep(2 * time.Second)
-				before, _, _ := s.wire.counts()
-				s.set(t, "a", true)
-				time.Sleep(2 * time.Second)
-				after, _, _ := s.wire.counts()
-				frame := after - before
-				require.True(t, frame >= 100, "the frame of an event has %d bytes", frame)
-				_, _, initial := s.wire.counts()
-				for n := range frame + 1 {
-					time.Sleep(2 * time.Second) // a watch that ends within a second is another story
-					changes, _, _ := s.handler.counts()
-					s.wire.change(func(w *wire) { w.left, w.end = n, ends[n%len(ends)] })
-					s.set(t, "a", true)
-					time.Sleep(10 * time.Second)
-					if got, _, _ := s.handler.counts(); got != changes+1 {
-						t.Fatalf("cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame,
-							ends[n%len(ends)], got-changes)
-					}
-					s.check(t, fmt.Sprintf("cut after %d bytes", n))
-				}
-				_, cuts, initialNow := s.wire.counts()
-				assert.True(t, cuts >= frame, "got %d cuts, want one at each of %d bytes", cuts, frame)
-				assert.Equal(t, initialNow, initial, "the state was asked for %d times more", initialNow-initial)
-			})
-		})
-	}
+	inSite(t, informer.FIFOReal, true, 0, func(t *testing.T, s *site) {
+		s.set(t, "a", true)
+		time.Sleep(2 * time.Second)
+		before, _, _ := s.wire.counts()
+		s.set(t, "a", true)
+		time.Sleep(2 * time.Second)
+		after, _, _ := s.wire.counts()
+		frame := after - before
+		require.True(t, frame >= 100, "the frame of an event has %d bytes", frame)
+		_, _, initial := s.wire.counts()
+		for n := range frame + 1 {
+			time.Sleep(2 * time.Second) // a watch that ends within a second is another story
+			changes, _, _ := s.handler.counts()
+			s.wire.change(func(w *wire) { w.left, w.end = n, ends[n%len(ends)] })
+			s.set(t, "a", true)
+			time.Sleep(10 * time.Second)
+			if got, _, _ := s.handler.counts(); got != changes+1 {
+				t.Fatalf("cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame,
+					ends[n%len(ends)], got-changes)
+			}
+			s.check(t, fmt.Sprintf("cut after %d bytes", n))
+		}
+		_, cuts, initialNow := s.wire.counts()
+		assert.True(t, cuts >= frame, "got %d cuts, want one at each of %d bytes", cuts, frame)
+		assert.Equal(t, initialNow, initial, "the state was asked for %d times more", initialNow-initial)
+	})
 }
 
 // TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp stops reading the stream while a lot happens. The server
