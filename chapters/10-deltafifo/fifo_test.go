@@ -226,32 +226,6 @@ func TestSyncedAtOnceIfThereIsNoFirstList(t *testing.T) {
 	}
 }
 
-func TestCloseEndsPopOnceTheQueueIsEmpty(t *testing.T) {
-	for _, s := range setups {
-		t.Run(s.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				c := newConsumer()
-				q := s.make(c)
-				q.Add(pod("a", 1))
-				q.Close()
-				assert.NoError(t, q.Pop(c.process), "Pop of a closed queue with an item")
-				err := q.Pop(c.process)
-				assert.True(t, errors.Is(err, ErrFIFOClosed), "Pop of a closed, empty queue: %v", err)
-			})
-			bubble.Test(t, func(t *testing.T) {
-				c := newConsumer()
-				q := s.make(c)
-				popped := make(chan error)
-				consume(t, func() { popped <- q.Pop(c.process) })
-				synctest.Wait()
-				q.Close()
-				err := <-popped
-				assert.True(t, errors.Is(err, ErrFIFOClosed), "waiting Pop: %v", err)
-			})
-		})
-	}
-}
-
 func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
@@ -279,23 +253,6 @@ func consume(t *testing.T, pop func()) {
 	new(routine.Group).Go(t.Context(), "informer.Run", func(context.Context) { pop() })
 }
 
-// blockedProcessing starts a Pop whose processing ends when release is closed.
-func blockedProcessing(t *testing.T, q Queue) (release chan struct{}) {
-	release = make(chan struct{})
-	consume(t, func() { q.Pop(func(Deltas, bool) error { <-release; return nil }) })
-	synctest.Wait()
-	return release
-}
-
-func adding(t *testing.T, q Queue) (added chan struct{}) {
-	added = make(chan struct{})
-	new(routine.Group).Go(t.Context(), "reflector.Run", func(context.Context) {
-		q.Add(pod("late", 9))
-		close(added)
-	})
-	return added
-}
-
 // A goroutine blocked on a sync.Mutex is not durably blocked in a bubble, so this runs outside of one and looks at
 // the lock itself.
 func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.T) {
@@ -320,17 +277,6 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 			require.NoError(t, err)
 		})
 	}
-}
-
-func TestWritersDoNotWaitForASlowHandler(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		q := newAtomic()
-		q.Add(pod("a", 1))
-		release := blockedProcessing(t, q)
-		<-adding(t, q) // or the bubble is deadlocked
-		q.Replace([]any{pod("b", 2)}, "2")
-		close(release)
-	})
 }
 
 func TestDeltaFIFOAndNonAtomicRealFIFOProcessUnderTheLock(t *testing.T) {
@@ -425,48 +371,6 @@ func TestTheArrayLetsGoOfWhatWasTaken(t *testing.T) {
 	slots := q.items
 	q.Pop(newConsumer().process)
 	assert.True(t, slots[0] == (Delta{}) && slots[1] != (Delta{}), "the slots hold %v, want only b", slots)
-}
-
-func TestTransformation(t *testing.T) {
-	var seen []string
-	transform := func(obj any) (any, error) {
-		seen = append(seen, short(obj))
-		if obj.(interface{ GetName() string }).GetName() == "bad" {
-			return nil, errors.New("bad")
-		}
-		return obj, nil
-	}
-	for _, tc := range []struct {
-		name string
-		make func(c *consumer) Queue
-		want []string
-	}{
-		{"delta", func(c *consumer) Queue {
-			return NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: c, Transformer: transform})
-		}, []string{"a@2", "b@3", "bad@4", "c@5"}},
-		{"real", func(c *consumer) Queue {
-			return NewRealFIFO(RealFIFOOptions{KnownObjects: c, Transformer: transform})
-		}, []string{"a@2", "b@3", "bad@4", "c@5"}},
-		{"real atomic", func(*consumer) Queue {
-			return NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: transform})
-		}, []string{"a@2", "b@3", "bad@4", "c@5"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			seen = nil
-			c := newConsumer()
-			c.objects["default/known"] = pod("known", 1)
-			q := tc.make(c)
-			q.Add(pod("a", 2))
-			q.Delete(DeletedFinalStateUnknown{"default/known", pod("known", 1)})
-			q.Update(pod("b", 3))
-			assert.True(t, q.Add(pod("bad", 4)) != nil, "no error from Add of an object that cannot be transformed")
-			require.NoError(t, q.Replace([]any{pod("c", 5)}, "5"))
-			drain(q, c, true)
-			q.Resync() // c was transformed before it was stored
-			assert.True(t, q.Snapshot().Len != 0, "nothing is synced")
-			assert.NoDiff(t, seen, tc.want, "transformed")
-		})
-	}
 }
 
 func TestAnObjectWithoutKeyIsRefused(t *testing.T) {

@@ -112,22 +112,6 @@ func want(t *testing.T, r *recorder, calls ...string) {
 	assert.NoDiff(t, r.got(), calls, "calls")
 }
 
-func TestEveryListenerIsToldEverythingInOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *SharedProcessor) {
-		early, late := &recorder{}, &recorder{}
-		add(t, p, early, ListenerOptions{})
-		p.Start()
-		defer p.Stop()
-		p.OnAdd(pod("a", 1), true)
-		p.OnUpdate(pod("a", 1), pod("a", 2))
-		add(t, p, late, ListenerOptions{Initial: []any{pod("a", 2)}})
-		p.OnDelete(pod("a", 3))
-		p.OnAdd(pod("b", 4), false)
-		want(t, early, "+a@1*", "~a@1>2", "-a@3", "+b@4")
-		want(t, late, "+a@2*", "-a@3", "+b@4")
-	})
-}
-
 func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		slow, fast := &recorder{sleep: time.Hour}, &recorder{}
@@ -307,26 +291,6 @@ func TestTrackerIsDoneOnceBothSidesAre(t *testing.T) {
 		wg.Wait()
 		require.True(t, deltafifo.IsDone(tracker), "both happened and neither noticed")
 	}
-}
-
-func TestRemovedListenerIsToldNoMoreAndEnds(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *SharedProcessor) {
-		stays, goes := &recorder{}, &recorder{}
-		add(t, p, stays, ListenerOptions{})
-		registration := add(t, p, goes, ListenerOptions{})
-		p.Start()
-		defer p.Stop()
-		p.OnAdd(pod("a", 1), false)
-		synctest.Wait()
-		for range 2 {
-			require.NoError(t, p.RemoveListener(registration))
-		}
-		p.OnAdd(pod("b", 2), false)
-		<-registration.ShutdownChan()
-		want(t, goes, "+a@1")
-		want(t, stays, "+a@1", "+b@2")
-		assert.Equal(t, len(p.Snapshot()), 1, "listeners")
-	})
 }
 
 func TestRemoveBeforeStart(t *testing.T) {
