@@ -87,12 +87,6 @@ func (r *recorder) take() []string {
 	return calls
 }
 
-func (r *recorder) sorted() []string {
-	calls := r.take()
-	slices.Sort(calls)
-	return calls
-}
-
 // bench is an informer over a fake server, in a bubble.
 type bench struct {
 	*SharedIndexInformer
@@ -175,24 +169,6 @@ func variant(t *testing.T, fifo string, watchList bool, server func() *fakeServe
 
 func twoPods() *fakeServer { return newFakeServer("a", "b") }
 
-func TestHandlerIsToldInitialStateThenEveryChange(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
-		r := &recorder{}
-		registration := b.add(r, HandlerOptions{})
-		require.True(t, !b.HasSynced() && !registration.HasSynced(), "synced before Run")
-		b.run()
-		defer b.end()
-		require.Equal(t, cmp.Diff([]string{"+a@1*", "+b@2*"}, r.sorted()), "")
-		assert.True(t, b.HasSynced() && registration.HasSynced(), "not synced after the initial list")
-		b.server.set("a")
-		b.server.set("c")
-		b.server.delete("b")
-		wantCalls(t, r, "~a@1>3", "+c@4", "-b@5")
-		assert.Equal(t, cmp.Diff(b.server.state(), b.stored()), "")
-		assert.Equal(t, b.LastSyncResourceVersion(), "5", "LastSyncResourceVersion")
-	})
-}
-
 func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
 	variants(t, twoPods, func(t *testing.T, b *bench) {
 		r := &recorder{}
@@ -268,34 +244,6 @@ func TestTheStoreComesFirst(t *testing.T) {
 		delta := deltafifo.Delta{Type: typ, Key: "default/a", Object: pod("a", fmt.Sprint(rv+1))}
 		require.NoError(t, processed.processDeltas(deltafifo.Deltas{delta}, false))
 	}
-}
-
-func TestResyncShowsEverythingAgainToThoseWhoAskedAndNeverAsksTheServer(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
-		asked, quarter, never := &recorder{}, &recorder{}, &recorder{}
-		minute, soon, zero := time.Minute, 15*time.Second, time.Duration(0)
-		b.add(asked, HandlerOptions{ResyncPeriod: &minute})
-		b.add(quarter, HandlerOptions{ResyncPeriod: &soon})
-		b.add(never, HandlerOptions{ResyncPeriod: &zero})
-		b.run()
-		defer b.end()
-		for _, r := range []*recorder{asked, quarter, never} {
-			r.take()
-		}
-		lists, watches := b.server.counts()
-		time.Sleep(61 * time.Second)
-		synctest.Wait()
-		for _, tc := range []struct {
-			who   string
-			r     *recorder
-			times int
-		}{{"every minute", asked, 1}, {"every 15 s", quarter, 4}, {"never", never, 0}} {
-			assert.Equal(t, len(tc.r.take()), 2*tc.times, "%s calls for two pods", tc.who)
-		}
-		if l, w := b.server.counts(); l != lists || w != watches {
-			t.Errorf("the server was asked: %d lists, %d watches more", l-lists, w-watches)
-		}
-	}, func(cfg *Config) { cfg.ResyncPeriod = time.Hour })
 }
 
 func TestResyncPeriodsAreNegotiated(t *testing.T) {
