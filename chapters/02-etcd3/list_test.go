@@ -58,119 +58,6 @@ func TestListIsInKeyOrderAtTheStoresRevision(t *testing.T) {
 	})
 }
 
-func TestListOfOneKeyIsAListOfAtMostOne(t *testing.T) {
-	s, _ := newMVCC(t)
-	create(t, s, pod("a", "web"))
-	for name, test := range map[string]struct {
-		pred storage.SelectionPredicate
-		want string
-	}{
-		"a": {storage.Everything, "a at 2"}, "b": {storage.Everything, " at 2"},
-	} {
-		out := &corev1.PodList{}
-		if err := s.GetList(t.Context(), key(name), storage.ListOptions{Predicate: test.pred}, out); err != nil ||
-			names(out) != test.want {
-			t.Errorf("%s: got %q, %v, want %q", name, names(out), err, test.want)
-		}
-	}
-}
-
-func TestListHonoursResourceVersionAndMatch(t *testing.T) {
-	onBoth(t, func(t *testing.T, client Client) {
-		s := newStore(t, client, nil)
-		create(t, s, pod("a", "")) // 2
-		create(t, s, pod("b", "")) // 3
-		create(t, s, pod("c", "")) // 4
-		const none, exact, least = metav1.ResourceVersionMatch(""), metav1.ResourceVersionMatchExact,
-			metav1.ResourceVersionMatchNotOlderThan
-		for _, test := range []struct {
-			rv    string
-			match metav1.ResourceVersionMatch
-			limit int64
-			want  string
-			code  int32
-		}{
-			{rv: "", want: "a b c at 4"},
-			{rv: "0", want: "a b c at 4"},
-			{rv: "2", want: "a b c at 4"},
-			{rv: "4", want: "a b c at 4"},
-			{rv: "5", code: http.StatusGatewayTimeout},
-			{rv: "2", match: exact, want: "a at 2"},
-			{rv: "3", match: exact, want: "a b at 3"},
-			{rv: "5", match: exact, code: http.StatusGatewayTimeout},
-			{rv: "2", match: least, want: "a b c at 4"},
-			{rv: "5", match: least, code: http.StatusGatewayTimeout},
-			{rv: "", limit: 2, want: "a b at 4"},
-			{rv: "0", limit: 2, want: "a b at 4"},
-			{rv: "2", limit: 2, want: "a at 2"}, // a legacy paged list: exactly 2
-			{rv: "3", limit: 1, want: "a at 3"},
-			{rv: "2", match: least, limit: 2, want: "a b at 4"},
-			{rv: "5", limit: 2, code: http.StatusGatewayTimeout},
-			{rv: "x", code: http.StatusBadRequest},
-			{rv: "-1", code: http.StatusBadRequest},
-			{rv: "99999999999999999999", code: http.StatusBadRequest},
-			{rv: "18446744073709551615", match: exact, code: http.StatusBadRequest},
-			{rv: "9223372036854775807", match: exact, code: http.StatusGatewayTimeout},
-			{rv: "2", match: "Whatever", code: http.StatusBadRequest},
-			{rv: "", limit: -1, code: http.StatusBadRequest},
-		} {
-			t.Run(fmt.Sprintf("rv=%s,match=%s,limit=%d", test.rv, test.match, test.limit), func(t *testing.T) {
-				opts := everything()
-				opts.ResourceVersion, opts.ResourceVersionMatch, opts.Predicate.Limit = test.rv, test.match, test.limit
-				got, err := list(t, s, opts)
-				if test.code != 0 {
-					status, ok := err.(apierrors.APIStatus)
-					assert.True(t, ok && status.Status().Code == test.code, "got %v, want status %d", err, test.code)
-					return
-				}
-				assert.True(t, err == nil && names(got) == test.want,
-					"got %q, %v, want %q", names(got), err, test.want)
-			})
-		}
-	})
-}
-
-func TestPagesOfAListAreOneSnapshot(t *testing.T) {
-	onBoth(t, func(t *testing.T, client Client) {
-		s := newStore(t, client, nil)
-		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			create(t, s, pod(name, "")) // 2…6
-		}
-		opts := everything()
-		opts.Predicate.Limit = 2
-		var got []string
-		for {
-			page := mustList(t, s, opts)
-			remaining := int64(0)
-			if page.RemainingItemCount != nil {
-				remaining = *page.RemainingItemCount
-			}
-			got = append(got, fmt.Sprintf("%s, %d remain", names(page), remaining))
-			if page.Continue == "" {
-				break
-			}
-			opts.Predicate.Continue = page.Continue
-			remove(t, s, page.Items[0].Name) // what comes between two pages is not seen by the next
-			create(t, s, pod(fmt.Sprintf("cc%d", len(got)), ""))
-		}
-		want := []string{"a b at 6, 3 remain", "c d at 6, 1 remain", "e at 6, 0 remain"}
-		assert.EqualSlices(t, got, want)
-	})
-}
-
-func TestPageWithASelectorHasNoRemainingItemCount(t *testing.T) {
-	s, _ := newMVCC(t)
-	for _, name := range []string{"a", "b", "c"} {
-		create(t, s, pod(name, "web"))
-	}
-	opts := everything()
-	opts.Predicate = selecting(t, "app=web")
-	opts.Predicate.Limit = 1
-	got := mustList(t, s, opts)
-	assert.True(t, names(got) == "a at 4" && got.Continue != "" && got.RemainingItemCount == nil,
-		"got %q, continue %q, remaining %v", names(got), got.Continue, got.RemainingItemCount)
-}
-
 // counting counts range reads and writes down their limits.
 type counting struct {
 	Client
@@ -234,21 +121,6 @@ func TestContinueAfterCompactionOffersTheRestAtTheNewestState(t *testing.T) {
 	})
 }
 
-func TestExactListOfACompactedRevisionIsExpired(t *testing.T) {
-	onBoth(t, func(t *testing.T, client Client) {
-		s := newStore(t, client, nil)
-		create(t, s, pod("a", ""))
-		create(t, s, pod("b", ""))
-		require.NoError(t, client.CompactHistory(t.Context(), 3))
-		opts := everything()
-		opts.ResourceVersion, opts.ResourceVersionMatch = "2", metav1.ResourceVersionMatchExact
-		_, err := list(t, s, opts)
-		wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
-		token := err.(apierrors.APIStatus).Status().Continue
-		assert.Equal(t, token, "", "a token %q came with it, for a list that has no first page", token)
-	})
-}
-
 func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
 	s, _ := newMVCC(t)
 	create(t, s, pod("a", ""))
@@ -258,4 +130,8 @@ func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
 		t.Errorf("got %q, %v", names(out), err)
 	}
 	assert.True(t, s.GetList(t.Context(), prefix, everything(), &corev1.Pod{}) != nil, "into a pod: got no error")
+	opts := everything()
+	opts.Predicate.Limit = -1
+	_, err := list(t, s, opts)
+	wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
 }

@@ -12,11 +12,8 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
@@ -47,28 +44,6 @@ func initial() storage.ListOptions {
 	return opts
 }
 
-func TestEndBookmarkFollowsTheInitialStateAtItsRevision(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
-		create(t, s, pod("b", "")) // 2
-		create(t, s, pod("a", "")) // 3
-		remove(t, s, "b")          // 4
-		create(t, s, pod("c", "")) // 5
-		client.Put("/registry/nodes/n", nil)
-		w := start(t, s, prefix, initial())
-		w.want(t, "ADDED a 3", "ADDED c 5", "BOOKMARK 6 end")
-		create(t, s, pod("d", ""))
-		w.want(t, "ADDED d 7")
-
-		opts := initial()
-		opts.ResourceVersion = "4" // at least
-		start(t, s, prefix, opts).want(t, "ADDED a 3", "ADDED c 5", "ADDED d 7", "BOOKMARK 7 end")
-
-		opts = initial()
-		opts.Predicate.AllowWatchBookmarks = false
-		start(t, s, prefix, opts).want(t, "ADDED a 3", "ADDED c 5", "ADDED d 7")
-	})
-}
-
 func TestInitialStateFromTheFutureIsTooLarge(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
 		opts := initial()
@@ -90,19 +65,6 @@ func TestWatchWithoutInitialEventsBeginsNow(t *testing.T) {
 		w.want(t)
 		create(t, s, pod("b", ""))
 		w.want(t, "ADDED b 3")
-	})
-}
-
-func TestWatchFromRVNeverShowsWhatIsNotNewer(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
-		create(t, s, pod("a", "")) // 2
-		create(t, s, pod("b", "")) // 3
-		for rv, want := range map[string][]string{"1": {"ADDED a 2", "ADDED b 3"}, "2": {"ADDED b 3"}, "3": nil,
-			"9": nil} {
-			opts := everything()
-			opts.ResourceVersion = rv
-			start(t, s, prefix, opts).want(t, want...)
-		}
 	})
 }
 
@@ -362,48 +324,6 @@ func TestQueueReportsAddUp(t *testing.T) {
 			records[len(records)-1].Point != probe.WatchChanClosed {
 			t.Errorf("opened %d, closed %d, want one each, closed last", count[probe.WatchChanOpened],
 				count[probe.WatchChanClosed])
-		}
-	})
-}
-
-func TestWatchesOfARealEtcdGoOnThroughWritesOfOthers(t *testing.T) {
-	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
-		t.Run(age, func(t *testing.T) {
-			client := newEtcd(t)
-			s := newStore(t, client, func(cfg *Config) { cfg.Watcher = age })
-			create(t, s, pod("a", "web")) // 2
-			ctx, cancel := context.WithCancel(t.Context())
-			w, err := s.Watch(ctx, prefix, initial())
-			require.NoError(t, err)
-			next := func() string { return line(<-w.ResultChan()) }
-			got := []string{next(), next()}
-			// 3
-			putRaw(t, client, key("b"),
-				[]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"default"}}`))
-			got = append(got, next())
-			remove(t, s, "a") // 4
-			got = append(got, next())
-			require.NoError(t, s.RequestWatchProgress(ctx))
-			got = append(got, next())
-			cancel()
-			for e := range w.ResultChan() {
-				t.Errorf("after cancel: %v", line(e))
-			}
-			want := []string{"ADDED a 2 web", "BOOKMARK 2 end", "ADDED b 3", "DELETED a 4 web", "BOOKMARK 4"}
-			assert.EqualSlices(t, got, want)
-		})
-	}
-}
-
-func TestBookmarkIsAnEmptyObject(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
-		w := start(t, s, prefix, initial())
-		synctest.Wait()
-		e := <-w.ResultChan()
-		p := e.Object.(*corev1.Pod)
-		if e.Type != watch.Bookmark || p.Name != "" || len(p.Annotations) != 1 ||
-			p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
-			t.Errorf("got %v %v", e.Type, p)
 		}
 	})
 }

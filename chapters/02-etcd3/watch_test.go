@@ -16,7 +16,6 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/server/etcdnode"
 	"listwatch/internal/server/mvcc"
@@ -56,62 +55,6 @@ func (w trace) next() []string {
 func (w trace) want(t *testing.T, want ...string) {
 	t.Helper()
 	assert.EqualSlices(t, w.next(), want)
-}
-
-func TestWatchOfEveryAgeSeesTheSame(t *testing.T) {
-	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
-		t.Run(age, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				_, client := newMVCC(t)
-				s := newStore(t, client, func(cfg *Config) { cfg.Watcher = age })
-				create(t, s, pod("a", "web")) // 2
-				create(t, s, pod("b", "db"))  // 3
-				all := start(t, s, prefix, everything())
-				opts := everything()
-				opts.ResourceVersion = "2"
-				after := start(t, s, prefix, opts)
-				opts = everything()
-				opts.Predicate = selecting(t, "app=web")
-				web := start(t, s, prefix, opts)
-				one := start(t, s, key("b"), storage.ListOptions{Predicate: storage.Everything})
-				all.want(t, "ADDED a 2 web", "ADDED b 3 db")
-				after.want(t, "ADDED b 3 db")
-				web.want(t, "ADDED a 2 web")
-				one.want(t, "ADDED b 3 db")
-
-				relabel(t, s, "a", "db")  // 4
-				relabel(t, s, "b", "web") // 5
-				relabel(t, s, "b", "web") // nothing
-				remove(t, s, "a")         // 6
-				remove(t, s, "b")         // 7
-				all.want(t, "MODIFIED a 4 db", "MODIFIED b 5 web", "DELETED a 6 db", "DELETED b 7 web")
-				after.want(t, "MODIFIED a 4 db", "MODIFIED b 5 web", "DELETED a 6 db", "DELETED b 7 web")
-				web.want(t, "DELETED a 4 web", "ADDED b 5 web", "DELETED b 7 web")
-				one.want(t, "MODIFIED b 5 web", "DELETED b 7 web")
-
-				all.Stop()
-				all.want(t, "closed")
-			})
-		})
-	}
-}
-
-func TestWatchAfterCompactionIsExpired(t *testing.T) {
-	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
-		t.Run(age, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				_, client := newMVCC(t)
-				s := newStore(t, client, func(cfg *Config) { cfg.Watcher = age })
-				create(t, s, pod("a", ""))    // 2
-				relabel(t, s, "a", "web")     // 3
-				rv := relabel(t, s, "a", "x") // 4
-				require.NoError(t, client.CompactHistory(context.Background(), int64(rvOf(rv))))
-				opts := everything()
-				opts.ResourceVersion = "2"
-				start(t, s, prefix, opts).want(t, "ERROR 410 Expired", "closed")
-			})
-		})
-	}
 }
 
 // A state of more than one page is still one state: without a hole where one page ends, and without what was written
