@@ -1,7 +1,6 @@
 package cacher
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -212,19 +211,5 @@ func TestEveryReadOfTheCacheIsReported(t *testing.T) {
 			}
 		}
 		t.Errorf("no record of the list among %d", len(records))
-	})
-}
-
-func TestErrorsOfTheStorageArePassedOn(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		f.create("default/a")
-		err := f.store.Create(f.ctx, prefix+"/default/a", pod("default/a"), &corev1.Pod{})
-		assert.Equal(t, storage.CodeOf(err), storage.KeyExists, "create: %v", err)
-		away := errors.New("away")
-		f.raw.fail(away)
-		if err := f.store.GetList(f.ctx, prefix, exactly("1"), newPodList()); err != nil && !errors.Is(err, away) {
-			t.Errorf("list: %v", err)
-		}
-		assert.NoError(t, f.store.ReadinessCheck())
 	})
 }

@@ -3,10 +3,10 @@
 //
 // Our server half beside apiserver's, over one embedded etcd and on the same keys, or over one stream of events:
 //
-//   - watch_test.go, list_test.go, edge_test.go: watches, lists and gets in all their variants. The types and order of
-//     events, names, resource versions, bookmarks, status codes and reasons must be the same. Where they are meant to
-//     differ, the table says so, and the test holds both sides to it.
-//   - ring_test.go: what the ring remembers and forgets. keys_test.go, accept_test.go: keys, and the Accept header.
+//   - list_test.go, edge_test.go: watches, lists and gets in all their variants. The types and order of events, names,
+//     resource versions, bookmarks, status codes and reasons must be the same. Where they are meant to differ, the table
+//     says so, and the test holds both sides to it. Keys, and the Accept header, are here, too.
+//   - ring_test.go: what the ring remembers and forgets.
 //
 // Our client half beside client-go's:
 //
@@ -15,7 +15,7 @@
 //
 // The program, as a process of its own, and the real client-go:
 //
-//   - informers_test.go, clients_test.go, errors_test.go, metrics_test.go: informers under churn, every client, every
+//   - clients_test.go, errors_test.go, program_test.go: informers under churn, every client, every
 //     error a client can meet, and the names and labels of metrics.
 //
 // The benchmarks measure both sides in the same run; benchstat -col /side prints them beside each other. Everything is

@@ -143,7 +143,8 @@ func (p *pair) compact(rv string) {
 }
 
 // The history of these tests, in three parts: what is there before the caches begin, what happens before the watches
-// begin, and what happens while they run. Objects come, go, come back, and pass in and out of selectors.
+// begin, and what happens while they run. Objects come, go, come back, pass in and out of selectors, and change several at
+// once.
 var (
 	beforeCaches = []string{
 		"+default/a app=x node=n1", "+default/b app=y", "+default/ab app=x", "+other/a app=x node=n2",
@@ -153,14 +154,14 @@ var (
 	beforeWatches = []string{
 		"+default/c app=y", "~default/c app=x node=n1", "~default/a app=y node=n1", "-other/a",
 		"+other/a app=y node=n1",
-		"+other/d app=x", "~other/d app=x", "-other/d",
+		"+other/d app=x", "~other/d app=x", "-other/d", "+default/t app=x, +other/t app=y node=n1, +other/u app=x",
 	}
 	whileWatching = []string{
 		"~default/a app=x node=n1", "~default/a app=x node=n2", "~default/a app=y node=n2", "+default/e node=n1 app=x",
 		"~default/e node=n1 app=y", "~default/e node=n1 app=z", "-default/e", "+default/e app=x", "-default/e",
 		"~other/a app=x",
 		"-other/a", "-default/a", "+default/a app=x node=n1", "+third/a app=x node=n1", "~default/ab app=y",
-		"-default/ab",
+		"-default/ab", "~default/a app=y, +default/s app=x node=n1, ~other/t app=x, -third/a", "-default/t, -other/t",
 	}
 )
 

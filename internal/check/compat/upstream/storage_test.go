@@ -310,8 +310,12 @@ func setAttributes(p *corev1.Pod, attributes string) {
 //	+default/a app=x node=n1   create
 //	~default/a app=y           update
 //	-default/a                 delete
+//	+default/a, -default/b     all in one revision, by a client of etcd that asks neither side
 func (p *pair) write(line string) string {
 	p.tb.Helper()
+	if lines := strings.Split(line, ", "); len(lines) > 1 {
+		return p.atOnce(lines)
+	}
 	ctx := context.Background()
 	id, attributes, _ := strings.Cut(line[1:], " ")
 	key, out := prefix+"/"+id, &corev1.Pod{}
@@ -334,6 +338,22 @@ func (p *pair) write(line string) string {
 	}
 	require.NoError(p.tb, err, line)
 	return out.ResourceVersion
+}
+
+func (p *pair) atOnce(lines []string) string {
+	p.tb.Helper()
+	var ops []clientv3.Op
+	for _, line := range lines {
+		id, attributes, _ := strings.Cut(line[1:], " ")
+		op := clientv3.OpDelete(prefix + "/" + id)
+		if line[0] != '-' {
+			op = clientv3.OpPut(prefix+"/"+id, string(must(runtime.Encode(codec, pod(id, attributes)))))
+		}
+		ops = append(ops, op)
+	}
+	written, err := p.client.Txn(context.Background()).Then(ops...).Commit()
+	require.NoError(p.tb, err)
+	return strconv.FormatInt(written.Header.Revision, 10)
 }
 
 // writeAll writes every line and returns the last resource version.
