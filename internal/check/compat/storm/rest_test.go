@@ -77,7 +77,7 @@ func (s *storm) resources() (r resources) {
 
 // allFaults returns what must not have happened.
 func (s *storm) allFaults() []string {
-	faults := slices.Concat(s.wrong(), s.ledger.wrong(), s.counter.wrong())
+	faults := slices.Concat(s.wrong(), s.ledger.wrong())
 	for _, each := range s.clients {
 		faults = append(faults, each.wrong()...)
 	}
@@ -90,8 +90,8 @@ func (s *storm) table(before, after resources) string {
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("storm", "%v, race build: %v; %s", *lasts, program.RaceEnabled, strings.Join(s.phases, ", "))
-	row("writes", "%d acknowledged, %d unsure", s.ledger.nWrites, s.ledger.nUnsure)
-	for _, each := range append(s.clients, s.counter) {
+	row("writes", "%v", &s.ledger)
+	for _, each := range s.clients {
 		row(each.name(), "%v", each)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.count)) {

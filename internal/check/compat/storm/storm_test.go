@@ -68,7 +68,6 @@ type storm struct {
 	phases []string       // when what was over
 
 	ledger    ledger
-	counter   *counter
 	watchers  []*watcher
 	informers []*informer
 	clients   []client // all of them, and all others that only read
@@ -102,7 +101,7 @@ func TestStorm(t *testing.T) {
 	for _, fault := range s.allFaults() {
 		t.Error(fault)
 	}
-	assert.True(t, s.ledger.nWrites != 0 && s.count[lookedFor] != 0 && s.counter.nConflicts != 0,
+	assert.True(t, s.ledger.nWrites != 0 && s.count[lookedFor] != 0 && s.ledger.nConflicts != 0,
 		"nothing was written, looked for, or in conflict")
 }
 
@@ -130,7 +129,7 @@ func newStorm(t *testing.T) *storm {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections) // client-go's
 	s.start()
 	s.proxy = program.StartProxy(t, s.viz)
-	for _, each := range []string{namespace, "counter", "probe"} {
+	for _, each := range []string{namespace, "probe"} {
 		body := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: each}}
 		if r := s.page.do("POST", "/api/v1/namespaces", body); r.code != http.StatusCreated {
 			t.Fatalf("create namespace %s: %v", each, r)
@@ -165,7 +164,6 @@ func (s *storm) rage() {
 	for _, each := range s.letIn() {
 		writers.Go(func() { each.run(writing) })
 	}
-	writers.Go(func() { s.counter.run(writing) })
 	for _, each := range s.clients {
 		watchers.Go(func() { each.run(watching) })
 	}
@@ -191,9 +189,9 @@ func (s *storm) letIn() (writers []*writer) {
 	both := []string{"http://" + s.address, s.proxy.URL}
 	direct, cut := both[0], both[1]
 	random := func() *rand.Rand { return rand.New(rand.NewPCG(s.seeds.Uint64(), 3)) }
-	for id := range nWriters {
-		api := configMaps(both[id%2], namespace, callWithin)
-		writers = append(writers, &writer{id: id, api: api, random: random(), ledger: &s.ledger})
+	for i := range nWriters {
+		api := configMaps(both[i%2], namespace, callWithin)
+		writers = append(writers, &writer{api: api, random: random(), ledger: &s.ledger})
 	}
 	for i := range 10 {
 		w := &watcher{
@@ -211,17 +209,13 @@ func (s *storm) letIn() (writers []*writer) {
 		s.watchers, s.clients = append(s.watchers, w), append(s.clients, w)
 	}
 	for i := range 4 {
-		typed, slow := i%2 == 0, time.Duration(i%2)*time.Millisecond
-		each := newInformer(fmt.Sprintf("informer %d (typed %v)", i, typed), []string{cut, direct}[i/3], typed, slow)
+		typed := i%2 == 0
+		each := newInformer(fmt.Sprintf("informer %d (typed %v)", i, typed), []string{cut, direct}[i/3], typed)
 		s.informers, s.clients = append(s.informers, each), append(s.clients, each)
-	}
-	for _, base := range both {
-		s.clients = append(s.clients, &pager{api: configMaps(base, namespace, callWithin), random: random()})
 	}
 	for i := range 4 {
 		s.clients = append(s.clients, &sleeper{address: s.address, webSocket: i%2 == 0, random: random()})
 	}
-	s.counter = &counter{api: configMaps(cut, "counter", callWithin), random: random(), raised: map[int]bool{}}
 	return writers
 }
 
@@ -288,10 +282,8 @@ func (s *storm) unsettled(want map[string]int) string {
 		}
 	}
 	for _, each := range s.informers {
-		told, stored := difference(each.who, each.holds(), want), difference("the store of "+each.who, each.stored(),
-			want)
-		if told+stored != "" {
-			return told + stored
+		if why := each.differs(want); why != "" {
+			return why
 		}
 	}
 	return ""
