@@ -24,13 +24,12 @@ import (
 )
 
 var (
-	pods       = schema.GroupResource{Resource: "pods"}
-	refused    = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-	busy       = apierrors.NewTooManyRequests("later", 0)
-	expired    = apierrors.NewResourceExpired("too old resource version: 5 (9)")
-	forbidden  = apierrors.NewForbidden(pods, "", errors.New("no"))
-	noLeader   = apierrors.NewInternalError(errors.New("etcdserver: no leader"))
-	unreadable = apierrors.NewGenericServerResponse(500, "GET", pods, "", "garbage", 0, true)
+	pods      = schema.GroupResource{Resource: "pods"}
+	refused   = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	busy      = apierrors.NewTooManyRequests("later", 0)
+	expired   = apierrors.NewResourceExpired("too old resource version: 5 (9)")
+	forbidden = apierrors.NewForbidden(pods, "", errors.New("no"))
+	noLeader  = apierrors.NewInternalError(errors.New("etcdserver: no leader"))
 )
 
 func tooLarge() *apierrors.StatusError {

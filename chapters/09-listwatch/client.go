@@ -106,8 +106,8 @@ func (c *RESTClient) WithAPIPath(path string) *RESTClient {
 	return &copied
 }
 
-// Untyped returns a client that shares everything with c, its limit included, and reads each object that comes as JSON as
-// [unstructured.Unstructured]: also those of kinds that have no Go type here.
+// Untyped returns a client that shares everything with c, its limit included, and reads each JSON object as an
+// [unstructured.Unstructured], whether or not its kind has a Go type here.
 func (c *RESTClient) Untyped() *RESTClient {
 	copied := *c
 	copied.decoder = unstructured.UnstructuredJSONScheme

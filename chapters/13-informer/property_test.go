@@ -210,8 +210,8 @@ var manyNames = sync.OnceValue(func() []string {
 	return names
 })
 
-// TestTenThousandObjects has more than any batch or buffer on the way holds: the first state, a handler that comes late,
-// and a relist after which a hundred of them are gone and a hundred are others. Everything is told once.
+// TestTenThousandObjects lists more objects than any batch or buffer on the way holds. A handler is added late, and a
+// relist replaces a hundred of the objects. Each handler is told everything once.
 func TestTenThousandObjects(t *testing.T) {
 	server := func() *fakeServer { return newFakeServer(manyNames()...) }
 	t.Run("real/watchlist", func(t *testing.T) { variant(t, FIFOReal, true, server, large) })

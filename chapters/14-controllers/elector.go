@@ -29,8 +29,8 @@ type LeaderElectorConfig struct {
 const attempts = 5 // to renew within renewDeadline
 var errHeld = errors.New("another candidate holds the lease")
 
-// LeaderElector lets one of several copies of a program act: the one that the lease names, and that renews it. The others
-// look at the lease, and one of them takes it when it has not changed for LeaseDuration.
+// LeaderElector lets one of several copies of a program act: the one that the lease names, and that renews it. The
+// others look at the lease, and one of them takes it when it has not changed for LeaseDuration.
 //
 // No two lead at once, although no clock is compared with another, only waited by:
 //

@@ -55,8 +55,9 @@ func (g *Gate) State() GateState {
 func (w *waiter) describe() Waiting {
 	r := &w.record
 	held := Waiting{
-		Point: r.Point.String(), Station: r.Point.Info().Station, Resource: r.Resource, Subject: r.Subject, Type: r.Type,
-		Key: ObjectKey(r.Key), RV: r.RV, Seq: r.Seq, Says: r.Sentence(), Seconds: time.Since(w.since).Seconds(),
+		Point: r.Point.String(), Station: r.Point.Info().Station, Resource: r.Resource, Subject: r.Subject,
+		Type: r.Type, Key: ObjectKey(r.Key), RV: r.RV, Seq: r.Seq, Says: r.Sentence(),
+		Seconds: time.Since(w.since).Seconds(),
 	}
 	if lanes := r.Point.Info().Lanes(); len(lanes) == 1 {
 		held.Goroutine = lanes[0]

@@ -341,8 +341,8 @@ func echo(s *tale, n int, after time.Duration, others string) {
 	s.f.end(r, end{Status: http.StatusOK, Cause: clientLeft}, s.now)
 }
 
-// TestAClientMayWriteBeforeTheLensHasNoted tells a client that answers itself so quickly that the lens notes each event,
-// and each answer to a write, after the next write has begun.
+// TestAClientMayWriteBeforeTheLensHasNoted has a client that answers itself so quickly that the lens notes each
+// event, and each answer to a write, after the next write has begun.
 func TestAClientMayWriteBeforeTheLensHasNoted(t *testing.T) {
 	s := newTale()
 	watch := s.ask(Ask{Watch: true, Version: "5"}, http.StatusOK)

@@ -157,8 +157,8 @@ func (c *Connections) list() []Connection {
 	return list
 }
 
-// admit notes that a client sends the request that s answers. A watch stays with its line, and can be dropped. The error
-// is that the connection is cut.
+// admit records that a client sends the request that s answers. A watch is kept with its line, so that it can be
+// dropped. admit returns an error if the line is cut.
 func (c *Connections) admit(userAgent string, s *stream, watch bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

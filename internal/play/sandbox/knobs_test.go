@@ -149,7 +149,7 @@ func (w *world) reset(t *testing.T) {
 	w.settle() // clients that were cut off come back
 }
 
-// TestAKindInAGroupIsWatched opens watchers of a kind of which this program has the type, and of one that it only keeps.
+// TestAKindInAGroupIsWatched opens a watcher of a kind that has a Go type here, and of one that is only kept.
 func TestAKindInAGroupIsWatched(t *testing.T) {
 	for resource, group := range map[string]string{"leases": "coordination.k8s.io/v1", "replicasets": "apps/v1"} {
 		t.Run(resource, func(t *testing.T) {
@@ -159,7 +159,8 @@ func TestAKindInAGroupIsWatched(t *testing.T) {
 				body := []byte(`{"metadata":{"name":"a"},"apiVersion":"` + group + `","kind":"` +
 					map[string]string{"leases": "Lease", "replicasets": "ReplicaSet"}[resource] + `"}`)
 				client := w.client.WithAPIPath("/apis/" + group)
-				require.NoError(t, client.Post().Namespace("default").Resource(resource).Body(body).Do(t.Context()).Error())
+				created := client.Post().Namespace("default").Resource(resource).Body(body).Do(t.Context())
+				require.NoError(t, created.Error())
 				w.settle()
 				assert.Equal(t, len(w.since(t, began, func(r *probe.Record) bool {
 					return r.Point == probe.FrameWritten && r.Resource == resource && r.Type == "ADDED"

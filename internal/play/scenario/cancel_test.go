@@ -113,7 +113,8 @@ func (w *World) standing() any {
 	}
 	leases := w.Pipeline.Client.NewClient("test", nil, nil).WithAPIPath("/apis/coordination.k8s.io/v1")
 	lease := leases.Get().Namespace(namespace).Resource("leases").Name("one-leader").Do(context.Background())
-	return []any{state, lease.StatusCode(), w.Sandbox.Watchers(), w.Pipeline.Snapshot().Client.Informer.Indexer.Objects, watchers}
+	objects := w.Pipeline.Snapshot().Client.Informer.Indexer.Objects
+	return []any{state, lease.StatusCode(), w.Sandbox.Watchers(), objects, watchers}
 }
 
 // TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone holds that such a story does nothing where it has no

@@ -58,8 +58,8 @@ func (s *stagehand) informer(a *args, agent string) (*informer.SharedIndexInform
 
 const leaseDuration = 3 * time.Second // a viewer does not wait for upstream's 15 s
 
-// candidate runs one of several copies of a controller, which has its informer while it leads. The last one to end takes
-// the lease away.
+// candidate runs one of several copies of a controller, which has its informer while it leads. The last one to end
+// deletes the lease.
 func candidate(s *stagehand, a *args) (answer, error) {
 	agent := "story-" + s.story.ID + "-" + a.word(0)
 	client := s.Pipeline.Client.NewClient(agent, nil, nil)
