@@ -3,34 +3,25 @@ package viz
 import (
 	"bytes"
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
-	"listwatch/viz/book"
-	"listwatch/viz/frame"
-	"listwatch/viz/inspector"
-	"listwatch/viz/lens"
-	"listwatch/viz/lib"
-	"listwatch/viz/log"
-	"listwatch/viz/spacetime"
 	"listwatch/viz/stage"
-	"listwatch/viz/stories"
-	"listwatch/viz/timeline"
-	"listwatch/viz/tour"
 )
 
-// rooms are the folders whose scripts and styles are served, each below its own name.
-var rooms = map[string]fs.FS{
-	"book": book.Files, "frame": frame.Files, "inspector": inspector.Files, "lens": lens.Files, "lib": lib.Files,
-	"log": log.Files, "spacetime": spacetime.Files,
-	"stage": stage.Files, "stories": stories.Files, "timeline": timeline.Files, "tour": tour.Files,
-}
+// rooms holds the scripts, styles and pictures of all rooms, each below its own name. What stands in for the program in
+// an export is no room.
+//
+//go:embed */*.js */*.css */*.svg
+var rooms embed.FS
 
 // mediaTypes by file extension. Not the mime package's: on some systems that asks the desktop, which may not know
 // that .js is a script, and with nosniff a browser then refuses it.
@@ -54,18 +45,16 @@ type asset struct {
 
 func newAssets() *assets {
 	a := &assets{files: map[string]asset{}}
-	for room, files := range rooms {
-		err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			body, err := fs.ReadFile(files, name)
-			a.add(room+"/"+name, body)
+	err := fs.WalkDir(rooms, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasPrefix(name, "export/") {
 			return err
-		})
-		if err != nil {
-			panic(fmt.Sprintf("viz: embedded files of %s: %v", room, err))
 		}
+		body, err := rooms.ReadFile(name)
+		a.add(name, body)
+		return err
+	})
+	if err != nil {
+		panic(fmt.Sprintf("viz: embedded files: %v", err))
 	}
 	a.add("stage/tall.css", stage.TallStyle())
 	return a

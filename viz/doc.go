@@ -10,9 +10,16 @@
 // upon which the page lists again. A page that reads too slowly is not sent everything: /viz/events then skips to the
 // newest state in one message, and what was skipped can still be had by range.
 //
-// What is on the screen has a room each, a package with its templates, scripts and styles: stage, timeline, spacetime,
-// inspector, stories, book; frame is the page around them, and log what its scripts know of the log. Here is what
-// serves them:
+// What is on the screen has a room each, a folder with its templates, scripts and styles:
+//
+//   - stage: the drawing of the path of an event, with the picture at the cursor in it. book: the chapters.
+//   - timeline: where we are in the log and how to move in it, the table of records, the held world.
+//   - spacetime: the same records once more, a line for each goroutine, an arrow for what they hand over.
+//   - inspector: what can be looked into. lens: the clients of a server that is not ours. stories, tour: what is told.
+//   - frame: the page around them. lib and log are scripts only: what all rooms use, with api.js, where every request
+//     and stream of the page begins; and the feed, recordings, and the fold that makes a picture of both.
+//
+// Here is what serves them:
 //
 //   - viz.go: [Config], [UI], the routes. page.go: the pages. assets.go: the rooms' files, at /viz/assets/ROOM/NAME.
 //   - folder.go: the folded state, kept current, with keyframes of its past.

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -22,11 +21,6 @@ import (
 	"listwatch/docs"
 	text "listwatch/internal/text/book"
 )
-
-// Files are the scripts and styles of the room.
-//
-//go:embed *.js *.css
-var Files embed.FS
 
 // New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a
 // source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program. The

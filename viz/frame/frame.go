@@ -3,7 +3,6 @@
 package frame
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 
@@ -13,11 +12,6 @@ import (
 	"listwatch/viz/stage"
 	"listwatch/viz/tour"
 )
-
-// Files are the scripts and styles of the frame, and those that every room uses.
-//
-//go:embed *.js *.css *.svg
-var Files embed.FS
 
 // View is what the page is drawn from before its script takes over.
 type View struct {

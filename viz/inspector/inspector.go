@@ -5,7 +5,6 @@ package inspector
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"net/http"
 	"sync"
@@ -18,11 +17,6 @@ import (
 	"listwatch/internal/play/wiretap"
 	"listwatch/internal/text/book"
 )
-
-// Files are the scripts and styles of the room.
-//
-//go:embed *.js *.css
-var Files embed.FS
 
 // Config is what the inspector needs to know.
 type Config struct {

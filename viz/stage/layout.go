@@ -1,3 +1,5 @@
+// Package stage is the room of the drawing of the path of an event, with the picture at the cursor in it: stations,
+// queues, the ring, what moves between them, and the sentence below.
 package stage
 
 import (

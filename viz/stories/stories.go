@@ -3,7 +3,6 @@
 package stories
 
 import (
-	"embed"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,11 +11,6 @@ import (
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/scenario"
 )
-
-// Files are the scripts and styles of the room.
-//
-//go:embed *.js *.css
-var Files embed.FS
 
 // Modes are the switches of the program between what the machinery does today and what it did before, and where on the
 // stage the difference is seen. To change one both halves start again, under a new log.

@@ -3,7 +3,7 @@
 package tour
 
 import (
-	"embed"
+	_ "embed"
 
 	"sigs.k8s.io/yaml"
 )
@@ -20,11 +20,6 @@ func Steps() string {
 	}
 	return string(steps)
 }
-
-// Files are the scripts and styles of the room.
-//
-//go:embed *.js *.css
-var Files embed.FS
 
 // Take is the recording on which the tour can be given without a program.
 const Take = "tour"
