@@ -3,12 +3,9 @@ package book
 
 import (
 	"bytes"
-	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -24,8 +21,9 @@ import (
 
 // New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a
 // source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program. The
-// first request renders all pages, which takes longer than the rest of the program's start; they need no script. Places
-// where the prose asks for what is not there are shown as gaps; the tests of the book fail on them.
+// first request renders all prose and colours all sources, which takes longer than the rest of the program's start.
+// Pages need no script. Places where the prose asks for what is not there are shown as gaps; the tests of the book fail
+// on them.
 func New() http.Handler { return onFirstRequest(chapters.FS(), docs.FS()) }
 
 // onFirstRequest is the book of fsys and documents, of which nothing is read before a request comes.
@@ -41,13 +39,12 @@ func onFirstRequest(fsys, documents fs.FS) http.Handler {
 	})
 }
 
-// newBook renders the chapters of fsys, and documents.
+// newBook sets the chapters of fsys, and documents.
 func newBook(fsys, documents fs.FS) (http.Handler, error) {
 	b, err := text.New(fsys, documents)
 	if err != nil {
 		return nil, fmt.Errorf("set the book: %w", err)
 	}
-	pages := &bookPages{pages: make(map[string]bookPage)}
 	views := map[string]templ.Component{text.Root: bookContents(b)}
 	for _, chapter := range b.Chapters {
 		figure, err := newFigure(chapter.Number)
@@ -62,55 +59,13 @@ func newBook(fsys, documents fs.FS) (http.Handler, error) {
 	for _, doc := range b.Documents {
 		views[doc.Path] = bookDocument(b, doc)
 	}
-	zip := gzip.NewWriter(nil) // one for all pages: each would bring a megabyte of tables
-	for path, view := range views {
-		if pages.pages[path], err = newBookPage(view, zip); err != nil {
-			return nil, fmt.Errorf("set %s: %w", path, err)
-		}
-	}
-	if pages.missing, err = newBookPage(bookMissing(b), zip); err != nil {
-		return nil, fmt.Errorf("set the page for missing pages: %w", err)
-	}
-	return pages, nil
+	return &bookPages{views: views, missing: bookMissing(b)}, nil
 }
 
-// bookPages serves rendered pages. Immutable.
+// bookPages serves pages, each rendered when it is asked for. Immutable.
 type bookPages struct {
-	pages   map[string]bookPage // by path
-	missing bookPage
-}
-
-// bookPage is kept as gzip, a fifth of what it is: most pages are never read.
-type bookPage struct {
-	packed []byte
-	etag   string
-}
-
-// newBookPage renders and packs one page. It resets zip.
-func newBookPage(view templ.Component, zip *gzip.Writer) (bookPage, error) {
-	var out bytes.Buffer
-	if err := view.Render(context.Background(), &out); err != nil {
-		return bookPage{}, err
-	}
-	sum := sha256.Sum256(out.Bytes())
-	var packed bytes.Buffer
-	zip.Reset(&packed)
-	if _, err := zip.Write(out.Bytes()); err != nil {
-		return bookPage{}, err
-	}
-	if err := zip.Close(); err != nil {
-		return bookPage{}, err
-	}
-	return bookPage{packed: bytes.Clone(packed.Bytes()), etag: `"` + hex.EncodeToString(sum[:8]) + `"`}, nil
-}
-
-// body returns the page as it was rendered.
-func (p bookPage) body() ([]byte, error) {
-	unzip, err := gzip.NewReader(bytes.NewReader(p.packed))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(unzip)
+	views   map[string]templ.Component // by path
+	missing templ.Component
 }
 
 // ServeHTTP implements [http.Handler].
@@ -123,32 +78,30 @@ func (p *bookPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Cache-Control", "no-cache") // may be kept, but is asked for again: the binary may be a new one
-	page, found := p.pages[r.URL.Path]
+	view, found := p.views[r.URL.Path]
 	if near := p.near(r.URL.Path); !found && near != "" {
 		http.Redirect(w, r, near, http.StatusFound)
 		return
 	}
 	if !found {
-		page = p.missing
+		w.WriteHeader(http.StatusNotFound)
+		_ = p.missing.Render(r.Context(), w) // the reader has gone if this fails
+		return
 	}
-	body, err := page.body()
-	if err != nil {
+	var body bytes.Buffer
+	if err := view.Render(r.Context(), &body); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	if !found {
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write(body) // the reader has gone if this fails
-		return
-	}
-	header.Set("ETag", page.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	sum := sha256.Sum256(body.Bytes())
+	header.Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body.Bytes()))
 }
 
 // near returns the page that a path means but for a slash at its end, "" if there is none.
 func (p *bookPages) near(path string) string {
 	for _, other := range []string{path + "/", strings.TrimSuffix(path, "/")} {
-		if _, ok := p.pages[other]; ok {
+		if p.views[other] != nil {
 			return other
 		}
 	}
