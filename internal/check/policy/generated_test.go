@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/lab"
-	"listwatch/internal/text/source"
 )
 
 // templModfile has go commands choose the pinned generator of templates.
@@ -58,18 +56,15 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write what is generated from the sources (docs/DIFFERENCES.md, "+
-	"docs/LABS.md, docs/HANDOUT.md) instead of comparing it")
+var update = flag.Bool("update", false, "write what is generated from the sources (docs/LABS.md, "+
+	"docs/HANDOUT.md) instead of comparing it")
 
 func TestAppendicesAreFresh(t *testing.T) {
-	repo, err := open()
-	require.NoError(t, err)
 	handout, err := handout()
 	require.NoError(t, err)
 	for name, want := range map[string][]byte{
-		"HANDOUT.md":     handout,
-		"DIFFERENCES.md": differencesPage(repo.Tree),
-		"LABS.md":        labsPage(),
+		"HANDOUT.md": handout,
+		"LABS.md":    labsPage(),
 	} {
 		file := filepath.Join(root, "docs", name)
 		if *update {
@@ -122,82 +117,6 @@ labs. On the page, the gallery of stories (Y) has the same list.
 			strings.TrimRight(each.Title, ".?"), text, each.Section)
 	}
 	return bytes.ReplaceAll(page.Bytes(), []byte("~~~"), []byte("```"))
-}
-
-func TestAppendicesSayWhatTheSourcesSay(t *testing.T) {
-	repo := seeded(t, map[string]string{"chapters/01-storage/x.go": `package storage
-
-// Ring is round.
-//
-// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).Add
-// Differs: no *lock* for [Ring.mu],
-// nor for a_b <c>.
-type Ring struct{}
-`})
-	if got, want := string(differencesPage(repo.Tree)), "- [`Ring`](../chapters/01-storage/x.go): no \\*lock\\* for "+
-		"`Ring.mu`, nor for a\\_b &lt;c>.\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("got %s\nwant at its end %s", got, want)
-	}
-}
-
-// generatedNotice opens the appendix.
-const generatedNotice = "<!-- Written by `make generate` from the sources. Do not edit: change the comment it comes from. -->\n"
-
-// differencesPage returns docs/DIFFERENCES.md: what we left out or do in another way, from the Differs lines.
-func differencesPage(tree *source.Tree) []byte {
-	var out strings.Builder
-	out.WriteString("# What differs from upstream\n\n" + generatedNotice)
-	out.WriteString(`
-We simplify in public: whatever is left out of a type or a method, or is done in another way, is said where it is
-declared, in a line that begins with "Differs:". This is all of them. What a whole chapter leaves out is in the last
-sections of its README.
-`)
-	eachPackage(tree, func(note source.Note) bool { return note.Differs != "" && note.Err == nil },
-		func(pkg *source.Package, notes []source.Note) {
-			fmt.Fprintf(&out, "\n## %s\n\n", folderLink(pkg))
-			for _, note := range notes {
-				fmt.Fprintf(&out, "- %s: %s\n", ours(note), escaped(note.Differs))
-			}
-		})
-	return []byte(out.String())
-}
-
-// eachPackage visits the packages that have wanted notes, chapters first.
-func eachPackage(tree *source.Tree, wanted func(source.Note) bool, visit func(*source.Package, []source.Note)) {
-	for _, pkg := range tree.Packages { // sorted by folder, and "chapters/" comes before all others that have any
-		var notes []source.Note
-		for _, note := range pkg.Notes() {
-			if wanted(note) {
-				notes = append(notes, note)
-			}
-		}
-		if len(notes) > 0 {
-			visit(pkg, notes)
-		}
-	}
-}
-
-func folderLink(pkg *source.Package) string {
-	return fmt.Sprintf("[%s](../%s)", strings.TrimPrefix(pkg.Dir, "chapters/"), pkg.Dir)
-}
-
-// ours names our side of a note and leads to its file.
-func ours(note source.Note) string {
-	symbol := note.Symbol
-	if symbol == "" {
-		symbol = "package " + note.Package.Name
-	}
-	return fmt.Sprintf("[`%s`](../%s)", symbol, note.File.Path)
-}
-
-var linkInComment = regexp.MustCompile(`\[\*?([A-Za-z_][\w.]*)\]`)
-
-// escaped turns the text of a comment into Markdown that shows the same words.
-func escaped(text string) string {
-	text = strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`", "|", `\|`).Replace(text)
-	return linkInComment.ReplaceAllStringFunc(text, func(link string) string {
-		return "`" + strings.NewReplacer(`\`, "", "[", "", "]", "", "*", "").Replace(link) + "`"
-	})
 }
 
 // TestRecordingsAreFresh: the program warns of a recording that another table of points has written. Of those

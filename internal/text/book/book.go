@@ -11,7 +11,7 @@
 //   - links.go: links between chapters, documents and files, as the book's own addresses.
 //   - highlight.go: Go source as HTML, line by line.
 //   - site.go: the declarations that report moments, for the page.
-//   - symbols.go: the page of our symbols and upstream's.
+//   - symbols.go: the pages of our symbols beside upstream's, and of what differs.
 //
 // Prose is ours, but it is rendered as if it were not: raw HTML is dropped and everything is escaped, so that the
 // page's Content-Security-Policy needs no exception. Nothing is fetched, at build time or when read.
@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -84,9 +85,9 @@ type Moment struct {
 }
 
 // New renders the chapters of fsys, which is laid out as [chapters.FS], the documents of docs, which may be nil, and
-// with them a page of our symbols and upstream's, made from the Upstream lines. What a chapter
-// gets wrong (an unknown symbol, a dead link) does not keep the rest from being read: it is shown as a gap in its place
-// and reported by [Book.Check]. The error is for sources that cannot be read at all.
+// with them what is collected from the lines about upstream. What a chapter gets wrong (an unknown symbol, a dead link)
+// does not keep the rest from being read: it is shown as a gap in its place and reported by [Book.Check]. The error is
+// for sources that cannot be read at all.
 func New(fsys, docs fs.FS) (*Book, error) {
 	list, err := chapters.List(fsys)
 	if err != nil {
@@ -101,7 +102,7 @@ func New(fsys, docs fs.FS) (*Book, error) {
 		if editor.docs, err = fs.Glob(docs, "*.md"); err != nil {
 			return nil, err
 		}
-		editor.docs = append(editor.docs, symbols)
+		editor.docs = append(editor.docs, slices.Sorted(maps.Keys(collected))...)
 	}
 	book := &Book{}
 	for _, entry := range list {
@@ -121,10 +122,10 @@ func New(fsys, docs fs.FS) (*Book, error) {
 	return book, nil
 }
 
-// document returns the text of a document: a file of docs, or the page of symbols.
+// document returns the text of a document: a file of docs, or one that is collected from the sources.
 func (e *editor) document(docs fs.FS, name string) ([]byte, error) {
-	if name == symbols {
-		return symbolsPage(e.tree), nil
+	if collect := collected[name]; collect != nil {
+		return collect(e.tree), nil
 	}
 	return fs.ReadFile(docs, name)
 }

@@ -437,10 +437,13 @@ func TestEveryPointIsALineOfADeclaration(t *testing.T) {
 	}
 }
 
-func TestSymbolsStandBesideUpstreams(t *testing.T) {
-	tree, err := source.Parse(course())
+func TestLinesAboutUpstreamAreCollected(t *testing.T) {
+	fsys := course()
+	fsys["04-ring/more.go"] = &fstest.MapFile{Data: []byte("package ring\n\n// More is round.\n//\n// Differs: no *lock* " +
+		"for [Ring.mu],\n// nor for a_b <c>.\ntype More struct{}\n")}
+	tree, err := source.Parse(fsys)
 	require.NoError(t, err)
-	const want = `
+	for name, want := range map[string]string{"MAP.md": `
 ## [04-ring](../chapters/04-ring/README.md)
 
 [k8s.io/apiserver/pkg/storage/cacher/watch_cache.go](https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go)
@@ -448,7 +451,10 @@ func TestSymbolsStandBesideUpstreams(t *testing.T) {
 | ours | upstream |
 |---|---|
 | [~Ring.add~](../chapters/04-ring/ring.go) | ~(*watchCache).updateCache~ |
-`
-	got := strings.ReplaceAll(string(symbolsPage(tree)), "`", "~")
-	assert.True(t, strings.HasSuffix(got, want), "got %s\nwant at its end %s", got, want)
+`, "DIFFERENCES.md": `
+- [~More~](../chapters/04-ring/more.go): no \*lock\* for ~Ring.mu~, nor for a\_b &lt;c>.
+`} {
+		got := strings.ReplaceAll(string(collected[name](tree)), "`", "~")
+		assert.True(t, strings.HasSuffix(got, want), "%s: got %s\nwant at its end %s", name, got, want)
+	}
 }
