@@ -16,14 +16,12 @@ import (
 //
 // A queue whose first call is not Replace is synced at once: there is no first list to wait for.
 type commonFIFO struct {
-	// Set by the constructor, never changed.
-	name         string
-	kind         string
-	keyFunc      reflector.KeyFunc
-	knownObjects KeyListerGetter         // nil: only what is queued is known
-	transformer  reflector.TransformFunc // nil: objects are stored as they come
-	probe        *probe.Probe
-	synced       chan struct{} // closed by checkSyncedLocked, once; nothing is sent
+	// Set by init, never changed.
+	name        string
+	kind        string
+	transformer reflector.TransformFunc // nil: objects are stored as they come
+	probe       *probe.Probe
+	synced      chan struct{} // closed by checkSyncedLocked, once; nothing is sent
 
 	queued atomic.Int64 // deltas that wait; written under mu, read by Snapshot without it
 
@@ -35,12 +33,9 @@ type commonFIFO struct {
 	closed                 bool
 }
 
-func (c *commonFIFO) init(kind, name string) {
-	c.kind = kind
-	c.name = name
-	if c.keyFunc == nil {
-		c.keyFunc = reflector.MetaNamespaceKeyFunc
-	}
+// init is called once, by the constructor of the queue.
+func (c *commonFIFO) init(kind, name string, transformer reflector.TransformFunc, p *probe.Probe) {
+	c.kind, c.name, c.transformer, c.probe = kind, name, transformer, p
 	c.synced = make(chan struct{})
 	c.cond.L = &c.mu
 }
@@ -76,10 +71,17 @@ func (c *commonFIFO) lock() {
 	c.probe.At(probe.FIFOLockTaken, "", 0)
 }
 
-// waitForItemLocked lets the consumer sleep until something is queued or the queue is closed.
-func (c *commonFIFO) waitForItemLocked() {
-	c.probe.At(probe.FIFOWaited, "", 0)
-	c.cond.Wait()
+// waitForItemLocked lets the consumer sleep until something is queued. The error is [ErrFIFOClosed] once the queue is
+// closed and empty.
+func (c *commonFIFO) waitForItemLocked() error {
+	for c.queued.Load() == 0 {
+		if c.closed {
+			return ErrFIFOClosed
+		}
+		c.probe.At(probe.FIFOWaited, "", 0)
+		c.cond.Wait()
+	}
+	return nil
 }
 
 // Close implements [Queue].
@@ -91,42 +93,28 @@ func (c *commonFIFO) Close() {
 	c.cond.Broadcast() // a Pop that waits must see it
 }
 
-// prepare makes a delta of obj: transformed, and with the key of what became of it.
-// A tombstone and an object of our own store (Sync) have been transformed before.
+// prepare makes a delta of obj: transformed, and with the key of what became of it. The object
+// of a tombstone has been transformed before.
 //
-// Differs: runs before the lock is taken; upstream transforms under it.
+// Differs: runs before the lock is taken; upstream transforms under it. One fixed key function.
 // Differs: the key is that of the transformed object, so an object whose transformation has no
-// key is refused here; upstream asks for the key before and stumbles when the delta is
-// processed.
+// key is refused here; upstream asks for the key before and stumbles at the processing.
 func (c *commonFIFO) prepare(deltaType DeltaType, obj any) (Delta, error) {
 	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
 		return Delta{Type: deltaType, Object: obj, Key: tombstone.Key}, nil
 	}
-	if c.transformer != nil && deltaType != Sync {
+	if c.transformer != nil {
 		transformed, err := c.transformer(obj)
 		if err != nil {
 			return Delta{}, err
 		}
 		obj = transformed
 	}
-	key, err := c.keyFunc(obj)
+	key, err := reflector.MetaNamespaceKeyFunc(obj)
 	if err != nil {
 		return Delta{}, KeyError{Obj: obj, Err: err}
 	}
 	return Delta{Type: deltaType, Object: obj, Key: key}, nil
-}
-
-// prepareAll is prepare for a list: all of it or nothing.
-func (c *commonFIFO) prepareAll(deltaType DeltaType, list []any) ([]Delta, error) {
-	deltas := make([]Delta, 0, len(list))
-	for _, obj := range list {
-		delta, err := c.prepare(deltaType, obj)
-		if err != nil {
-			return nil, err
-		}
-		deltas = append(deltas, delta)
-	}
-	return deltas, nil
 }
 
 // populatedLocked notes that the queue has been written to, the first time with n items of a first list.
@@ -155,23 +143,23 @@ func (c *commonFIFO) checkSyncedLocked() {
 	}
 }
 
-// addedLocked wakes the consumer and reports that delta waits; queued deltas do now.
-func (c *commonFIFO) addedLocked(delta *Delta, queued int) {
-	c.queued.Store(int64(queued))
+// addedLocked wakes the consumer and reports that delta waits: change more than before, which is 0 if it was merged.
+func (c *commonFIFO) addedLocked(delta *Delta, change int) {
+	queued := int(c.queued.Add(int64(change)))
 	c.cond.Signal()     // one consumer: no need to wake more
 	if c.probe != nil { // a version is not read for free
 		c.probe.Event(probe.FIFOAdded, string(delta.Type), delta.Key, VersionOf(delta.Object), queued, 0)
 	}
 }
 
-// poppedLocked reports that taken have left, one by one; queued deltas still wait.
-func (c *commonFIFO) poppedLocked(taken []Delta, queued int) {
-	c.queued.Store(int64(queued))
+// poppedLocked reports that taken have left, one by one.
+func (c *commonFIFO) poppedLocked(taken Deltas) {
+	left := int(c.queued.Add(-int64(len(taken)))) + len(taken)
 	if c.probe == nil {
 		return
 	}
 	for i := range taken {
-		left := queued + len(taken) - 1 - i
+		left--
 		c.probe.Event(probe.FIFOPopped, string(taken[i].Type), taken[i].Key, VersionOf(taken[i].Object), left, 0)
 	}
 }

@@ -1,6 +1,10 @@
 package deltafifo
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	reflector "listwatch/chapters/03-reflector"
 	"listwatch/internal/observe/probe"
 )
@@ -9,15 +13,10 @@ import (
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeltaFIFOOptions
 type DeltaFIFOOptions struct {
-	Name         string                  // what the queue is called when it is waited for; default "DeltaFIFO"
-	KeyFunction  reflector.KeyFunc       // default [reflector.MetaNamespaceKeyFunc]
+	Name         string                  // what the queue is called when it is waited for
 	KnownObjects KeyListerGetter         // what the consumer's store holds; nil: only what is queued is known
 	Transformer  reflector.TransformFunc // applied to every object on entry, tombstones and Sync excepted
 	Probe        *probe.Probe
-
-	// EmitDeltaTypeReplaced makes Replace emit [Replaced], as every informer wants it. Without it, as before 2020,
-	// Replace emits [Sync], and a relist looks like a resync.
-	EmitDeltaTypeReplaced bool
 }
 
 // DeltaFIFO is a queue of keys, each with the list of everything that happened to it since it was queued. It
@@ -31,15 +30,14 @@ type DeltaFIFOOptions struct {
 // Pop takes the first key with its whole list. A key is in queue exactly if it is in items, and at most once.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeltaFIFO
+// Differs: a list is always told as Replaced; upstream can be told to make Sync of it, as before 2020.
 type DeltaFIFO struct {
-	commonFIFO // mu guards the fields below, too
+	commonFIFO // mu guards items and queue, too
 
-	// Set by NewDeltaFIFO, never changed.
-	emitDeltaTypeReplaced bool // false: a list becomes Sync deltas, as before 2020
+	knownObjects KeyListerGetter // set by NewDeltaFIFO, never changed; nil: only what is queued is known
 
 	items map[string]Deltas // no list in it is empty
 	queue []string          // the keys of items, in order of first insertion
-	n     int               // deltas in all lists together
 }
 
 var _ Queue = (*DeltaFIFO)(nil)
@@ -48,21 +46,8 @@ var _ Queue = (*DeltaFIFO)(nil)
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: NewDeltaFIFOWithOptions
 func NewDeltaFIFO(opts DeltaFIFOOptions) *DeltaFIFO {
-	f := &DeltaFIFO{
-		commonFIFO: commonFIFO{
-			keyFunc:      opts.KeyFunction,
-			knownObjects: opts.KnownObjects,
-			transformer:  opts.Transformer,
-			probe:        opts.Probe,
-		},
-		emitDeltaTypeReplaced: opts.EmitDeltaTypeReplaced,
-		items:                 map[string]Deltas{},
-	}
-	name := opts.Name
-	if name == "" {
-		name = "DeltaFIFO"
-	}
-	f.init("delta", name)
+	f := &DeltaFIFO{knownObjects: opts.KnownObjects, items: map[string]Deltas{}}
+	f.init("delta", opts.Name, opts.Transformer, opts.Probe)
 	return f
 }
 
@@ -76,6 +61,12 @@ func (f *DeltaFIFO) Add(obj any) error { return f.queueAction(Added, obj) }
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Update
 func (f *DeltaFIFO) Update(obj any) error { return f.queueAction(Updated, obj) }
 
+// Delete queues obj as [Deleted], unless its key is unknown: to the queue and to the store. A relist
+// has then told of the deletion already.
+//
+// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Delete
+func (f *DeltaFIFO) Delete(obj any) error { return f.queueAction(Deleted, obj) }
+
 func (f *DeltaFIFO) queueAction(deltaType DeltaType, obj any) error {
 	delta, err := f.prepare(deltaType, obj)
 	f.lock()
@@ -84,23 +75,7 @@ func (f *DeltaFIFO) queueAction(deltaType DeltaType, obj any) error {
 	if err != nil {
 		return err
 	}
-	f.queueActionLocked(delta)
-	return nil
-}
-
-// Delete queues obj as [Deleted], unless its key is unknown: to the queue and to the store. A relist
-// has then told of the deletion already.
-//
-// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Delete
-func (f *DeltaFIFO) Delete(obj any) error {
-	delta, err := f.prepare(Deleted, obj)
-	f.lock()
-	defer f.mu.Unlock()
-	f.populatedLocked(0)
-	if err != nil {
-		return err
-	}
-	if f.knowsLocked(delta.Key) {
+	if deltaType != Deleted || f.knowsLocked(delta.Key) {
 		f.queueActionLocked(delta)
 	}
 	return nil
@@ -109,7 +84,7 @@ func (f *DeltaFIFO) Delete(obj any) error {
 // knowsLocked says whether key is queued or stored. A store that cannot answer counts as one that knows the key: one
 // deletion too many does no harm, one too few does.
 func (f *DeltaFIFO) knowsLocked(key string) bool {
-	if _, queued := f.items[key]; queued {
+	if f.isQueuedLocked(key) {
 		return true
 	}
 	if f.knownObjects == nil {
@@ -129,8 +104,7 @@ func (f *DeltaFIFO) queueActionLocked(delta Delta) {
 	}
 	deltas := dedupDeltas(append(old, delta))
 	f.items[delta.Key] = deltas
-	f.n += len(deltas) - len(old)
-	f.addedLocked(&delta, f.n)
+	f.addedLocked(&delta, len(deltas)-len(old))
 }
 
 // dedupDeltas merges the last two deltas if both are deletions, which happens when a deletion is seen by the watch and
@@ -155,19 +129,20 @@ func dedupDeltas(deltas Deltas) Deltas {
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Replace
 // Differs: all or nothing: an object without a key refuses the whole list; upstream keeps what came before it.
 func (f *DeltaFIFO) Replace(list []any, _ string) error {
-	deltas, err := f.prepareAll(Replaced, list)
-	if err != nil {
-		return err
+	deltas := make(Deltas, len(list))
+	listed := sets.Set[string]{}
+	for i, obj := range list {
+		var err error
+		if deltas[i], err = f.prepare(Replaced, obj); err != nil {
+			return err
+		}
+		listed.Insert(deltas[i].Key)
 	}
 	f.lock()
 	defer f.mu.Unlock()
 	for _, delta := range deltas {
-		if !f.emitDeltaTypeReplaced {
-			delta.Type = Sync // after prepare, which would not have transformed it
-		}
 		f.queueActionLocked(delta)
 	}
-	listed := keySet(deltas)
 	deletions := f.deletionsLocked(listed)
 	for _, tombstone := range deletions {
 		f.queueActionLocked(Delta{Type: Deleted, Object: tombstone, Key: tombstone.Key})
@@ -176,14 +151,12 @@ func (f *DeltaFIFO) Replace(list []any, _ string) error {
 	return nil
 }
 
-// deletionsLocked returns a tombstone for each key that is queued or known but not listed: the queued ones first, with
-// the newest object queued.
-func (f *DeltaFIFO) deletionsLocked(listed map[string]struct{}) []DeletedFinalStateUnknown {
+// deletionsLocked returns a tombstone for each key that is queued or stored but not listed: the queued ones first, with
+// the newest object queued. All that is listed is queued by now.
+func (f *DeltaFIFO) deletionsLocked(listed sets.Set[string]) []DeletedFinalStateUnknown {
 	var deletions []DeletedFinalStateUnknown
-	queued := make(map[string]struct{}, len(f.queue))
 	for _, key := range f.queue {
-		queued[key] = struct{}{}
-		if _, isListed := listed[key]; isListed {
+		if listed.Has(key) {
 			continue
 		}
 		obj := f.items[key].Newest().Object
@@ -192,21 +165,41 @@ func (f *DeltaFIFO) deletionsLocked(listed map[string]struct{}) []DeletedFinalSt
 		}
 		deletions = append(deletions, DeletedFinalStateUnknown{Key: key, Obj: obj})
 	}
-	return append(deletions, gone(f.knownObjects, listed, queued)...)
+	for _, key := range f.unqueuedLocked() {
+		obj, exists, err := f.knownObjects.GetByKey(key)
+		if err != nil || !exists {
+			obj = nil // the key is all that is left to say
+		}
+		deletions = append(deletions, DeletedFinalStateUnknown{Key: key, Obj: obj})
+	}
+	return deletions
 }
 
-// Resync queues a [Sync] for every object of the store whose key is not queued.
+// unqueuedLocked returns the keys of the store for which nothing is queued.
+//
+// Differs: sorted, so that the same relist gives the same deletions in the same order; upstream's is that of a Go map.
+func (f *DeltaFIFO) unqueuedLocked() []string {
+	if f.knownObjects == nil {
+		return nil
+	}
+	keys := slices.DeleteFunc(f.knownObjects.ListKeys(), f.isQueuedLocked)
+	slices.Sort(keys)
+	return keys
+}
+
+// Resync queues a [Sync] for every object of the store whose key is not queued: what waits for the others is newer than
+// what the store has.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Resync
 func (f *DeltaFIFO) Resync() error {
 	f.lock()
 	defer f.mu.Unlock()
-	for _, obj := range unqueued(f.knownObjects, f.isQueuedLocked) {
-		delta, err := f.prepare(Sync, obj)
-		if err != nil {
-			return err
+	for _, key := range f.unqueuedLocked() {
+		obj, exists, err := f.knownObjects.GetByKey(key)
+		if err != nil || !exists {
+			continue
 		}
-		f.queueActionLocked(delta)
+		f.queueActionLocked(Delta{Type: Sync, Object: obj, Key: key})
 	}
 	return nil
 }
@@ -226,19 +219,15 @@ func (f *DeltaFIFO) isQueuedLocked(key string) bool {
 func (f *DeltaFIFO) Pop(process PopProcessFunc) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(f.queue) == 0 {
-		if f.closed {
-			return ErrFIFOClosed
-		}
-		f.waitForItemLocked()
+	if err := f.waitForItemLocked(); err != nil {
+		return err
 	}
 	isInInitialList := !f.HasSynced()
 	key := f.queue[0]
 	f.queue = f.queue[1:]
 	deltas := f.items[key]
 	delete(f.items, key)
-	f.n -= len(deltas)
-	f.poppedLocked(deltas, f.n)
+	f.poppedLocked(deltas)
 	defer f.processedLocked(1)
 	return process(deltas, isInInitialList)
 }

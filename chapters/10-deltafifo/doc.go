@@ -9,17 +9,16 @@
 //   - the_real_fifo.go: [RealFIFO], which replaced it: one item per change, in the order of arrival.
 //
 // The rest serves both: delta.go is the vocabulary, queue.go the contracts, common.go the lock, the wait and the
-// knowledge of when the first list has been processed, reconcile.go finds what a new list no longer mentions.
+// knowledge of when the first list has been processed.
 //
 // # Concurrency
 //
 // There is no goroutine in this package. Every queue has one mutex, mu, and one condition variable on it, on which Pop
 // waits for items. Writers may call from anywhere; Pop and PopBatch belong to one consumer goroutine. The processing
-// function runs under mu, except in a [RealFIFO] made with UnlockWhileProcessing while fewer than 2000 items wait.
-// While mu is held a queue calls [KeyListerGetter], which has a lock of its own: mu is taken before that lock, so
-// a holder of the store's lock must not call the queue.
+// function runs under mu, except in a [RealFIFO] while fewer than 2000 items wait. While mu is held a [DeltaFIFO] calls
+// [KeyListerGetter], which has a lock of its own: mu is taken before that lock, so a holder of the store's lock must
+// not call the queue.
 //
-// Upstream: k8s.io/client-go/tools/cache
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go
 package deltafifo

@@ -11,7 +11,7 @@ import (
 
 // The drawing of the batches: one queue with everything that ends a batch, and where PopBatch cuts it.
 func TestTheDrawingOfTheBatchesIsOfThisQueue(t *testing.T) {
-	q := newAtomic()
+	q := newReal()
 	q.Replace(nil, "1")
 	ignore := func(Deltas, bool) error { return nil }
 	q.Pop(ignore) // the first list is through
@@ -89,16 +89,13 @@ func isLocked(f *commonFIFO) bool {
 func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
 	d := drawing.New("relist.svg", 394)
 	for i, real := range []bool{false, true} {
-		store := &spied{consumer: newConsumer()}
-		for _, name := range []string{"a", "b", "c"} {
-			store.objects["default/"+name] = pod(name, 1)
-		}
+		store := &spied{consumer: newConsumer("a", "b", "c")}
 		var q Queue
 		if real {
-			f := newAtomic()
+			f := newReal()
 			q, store.queue = f, &f.commonFIFO
 		} else {
-			f := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: store, EmitDeltaTypeReplaced: true})
+			f := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: store})
 			q, store.queue = f, &f.commonFIFO
 		}
 		require.NoError(t, q.Replace([]any{pod("a", 2), pod("b", 2), pod("d", 2)}, "2"))

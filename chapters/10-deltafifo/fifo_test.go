@@ -25,10 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 	type script func(q Queue)
 	for _, tc := range []struct {
-		name                string
-		known               []string // in the consumer's store, at rv 1
-		script              script
-		delta, real, atomic []string
+		name        string
+		known       []string // in the consumer's store, at rv 1
+		script      script
+		delta, real []string
 	}{
 		{
 			name:   "create a, create b, update a",
@@ -54,31 +54,27 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 			known:  []string{"a", "b"},
 			script: func(q Queue) { q.Replace([]any{pod("b", 1), pod("c", 2)}, "3") },
 			delta:  []string{"Replaced b@1", "Replaced c@2", "Deleted a@1?"},
-			real:   []string{"Deleted a@1?", "Replaced b@1", "Replaced c@2"},
-			atomic: []string{"ReplacedAll @3 [b@1 c@2]"},
+			real:   []string{"ReplacedAll @3 [b@1 c@2]"},
 		},
 		{
 			name:   "relist without a, which is queued",
 			script: func(q Queue) { q.Add(pod("a", 2)); q.Replace([]any{pod("b", 3)}, "3") },
 			delta:  []string{"Added a@2", "Deleted a@2?", "Replaced b@3"},
-			real:   []string{"Added a@2", "Deleted a@2?", "Replaced b@3"},
-			atomic: []string{"Added a@2", "ReplacedAll @3 [b@3]"},
+			real:   []string{"Added a@2", "ReplacedAll @3 [b@3]"},
 		},
 		{
 			name:   "relist without a, whose deletion is queued",
 			known:  []string{"a"},
 			script: func(q Queue) { q.Delete(pod("a", 2)); q.Replace(nil, "3") },
 			delta:  []string{"Deleted a@2"},
-			real:   []string{"Deleted a@2"},
-			atomic: []string{"Deleted a@2", "ReplacedAll @3 []"},
+			real:   []string{"Deleted a@2", "ReplacedAll @3 []"},
 		},
 		{
 			name:   "resync with a queued",
 			known:  []string{"a", "b"},
 			script: func(q Queue) { q.Update(pod("a", 2)); q.Resync() },
 			delta:  []string{"Updated a@2", "Sync b@1"},
-			real:   []string{"Updated a@2", "Sync b@1"},
-			atomic: []string{"Updated a@2", "SyncAll"},
+			real:   []string{"Updated a@2", "SyncAll"},
 		},
 		{
 			name:   "two deletions of a",
@@ -109,13 +105,7 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 				if s.real {
 					want = tc.real
 				}
-				if s.atomic && tc.atomic != nil {
-					want = tc.atomic
-				}
-				c := newConsumer()
-				for _, name := range tc.known {
-					c.objects["default/"+name] = pod(name, 1)
-				}
+				c := newConsumer(tc.known...)
 				q := s.make(c)
 				tc.script(q)
 				assert.Equal(t, q.Snapshot().Len, len(want), "deltas wait")
@@ -134,19 +124,6 @@ func TestOnePopOfADeltaFIFOTakesAllOfOneKey(t *testing.T) {
 	q.Delete(pod("a", 3))
 	q.Pop(c.process)
 	assert.Equal(t, cmp.Diff([]string{"Added a@1", "Deleted a@3"}, c.take()), "")
-}
-
-func TestWithoutEmitDeltaTypeReplacedARelistLooksLikeAResync(t *testing.T) {
-	c := newConsumer()
-	transformed := 0
-	q := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: c, Transformer: func(obj any) (any, error) {
-		transformed++
-		return obj, nil
-	}})
-	q.Replace([]any{pod("a", 1)}, "1")
-	drain(q, c, false)
-	assert.Equal(t, cmp.Diff([]string{"Sync a@1"}, c.take()), "")
-	assert.Equal(t, transformed, 1, "transformed %d times, want once: it only looks like a resync", transformed)
 }
 
 func TestADeltaFIFOWithoutAStoreKnowsOnlyWhatIsQueued(t *testing.T) {
@@ -196,16 +173,16 @@ func TestSyncedAfterAnEmptyList(t *testing.T) {
 			q := s.make(c)
 			q.Replace(nil, "1")
 			// One delta stands for the whole list, and has to be processed even if the list is empty.
-			assert.True(t, q.HasSynced() != s.atomic, "synced %v before anything was processed", q.HasSynced())
+			assert.True(t, q.HasSynced() != s.real, "synced %v before anything was processed", q.HasSynced())
 			drain(q, c, true)
 			assert.True(t, q.HasSynced(), "not synced")
 		})
 	}
 }
 
-// With UnlockWhileProcessing a first list may come while something older is still being processed.
+// A first list may come while something older is still being processed.
 func TestWhatWasTakenBeforeTheFirstListIsNoPartOfIt(t *testing.T) {
-	q := newAtomic()
+	q := newReal()
 	q.Bookmark("1")
 	require.NoError(t, q.Pop(func(Deltas, bool) error { return q.Replace([]any{pod("a", 2)}, "2") }))
 	assert.False(t, q.HasSynced(), "synced while the first list waits")
@@ -261,7 +238,7 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 		letIn   bool
 	}{{0, true}, {2*defaultBatchSize - 1, true}, {2 * defaultBatchSize, false}} {
 		t.Run(fmt.Sprint(tc.waiting), func(t *testing.T) {
-			q := newAtomic()
+			q := newReal()
 			for i := range tc.waiting + 1 {
 				q.Add(pod(fmt.Sprint(i), i+1))
 			}
@@ -275,37 +252,6 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 				return nil
 			})
 			require.NoError(t, err)
-		})
-	}
-}
-
-func TestDeltaFIFOAndNonAtomicRealFIFOProcessUnderTheLock(t *testing.T) {
-	d := NewDeltaFIFO(DeltaFIFOOptions{})
-	d.Add(pod("a", 1))
-	d.Pop(func(Deltas, bool) error {
-		assert.False(t, d.mu.TryLock(), "DeltaFIFO is unlocked")
-		return nil
-	})
-	r := NewRealFIFO(RealFIFOOptions{KnownObjects: newConsumer()})
-	r.Add(pod("a", 1))
-	r.Pop(func(Deltas, bool) error {
-		assert.False(t, r.mu.TryLock(), "non-atomic RealFIFO is unlocked")
-		return nil
-	})
-}
-
-func TestContradictingOptionsPanic(t *testing.T) {
-	for name, opts := range map[string]RealFIFOOptions{
-		"atomic with a store":            {AtomicEvents: true, KnownObjects: newConsumer()},
-		"not atomic without a store":     {},
-		"unlock without atomic events":   {KnownObjects: newConsumer(), UnlockWhileProcessing: true},
-		"bookmark without atomic events": {KnownObjects: newConsumer(), EmitDeltaTypeBookmark: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				assert.True(t, recover() != nil, "no panic")
-			}()
-			NewRealFIFO(opts)
 		})
 	}
 }
@@ -341,31 +287,20 @@ func TestBatches(t *testing.T) {
 		}, []int{1000, 1000, 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			q := newAtomic()
+			q := newReal()
 			tc.script(q)
 			var got []int
 			note := func(deltas Deltas, _ bool) error { got = append(got, len(deltas)); return nil }
 			for q.Snapshot().Len > 0 {
-				q.PopBatch(note, func(deltas Deltas, initial bool) error { return note(deltas, initial) })
+				q.PopBatch(note, note)
 			}
 			assert.Equal(t, cmp.Diff(tc.want, got), "")
 		})
 	}
 }
 
-func TestABatchEndsWithTheFirstList(t *testing.T) {
-	c := newConsumer()
-	q := NewRealFIFO(RealFIFOOptions{KnownObjects: c})
-	q.Replace([]any{pod("a", 1), pod("b", 2)}, "2")
-	q.Add(pod("c", 3))
-	q.PopBatch(c.processBatch, c.process)
-	assert.Equal(t, cmp.Diff([]bool{true, true}, c.initial), "")
-	q.PopBatch(c.processBatch, c.process)
-	assert.Equal(t, cmp.Diff([]bool{true, true, false}, c.initial), "")
-}
-
 func TestTheArrayLetsGoOfWhatWasTaken(t *testing.T) {
-	q := newAtomic()
+	q := newReal()
 	q.Add(pod("a", 1))
 	q.Add(pod("b", 2))
 	slots := q.items
@@ -381,7 +316,7 @@ func TestAnObjectWithoutKeyIsRefused(t *testing.T) {
 			for name, err := range map[string]error{"Add": q.Add(3), "Update": q.Update(3), "Delete": q.Delete(3)} {
 				assert.True(t, errors.As(err, &keyError), "%s: %v, want a KeyError", name, err)
 			}
-			assert.False(t, !s.atomic && !errors.As(q.Replace([]any{3}, "1"), &keyError), "Replace: want a KeyError")
+			assert.False(t, !s.real && !errors.As(q.Replace([]any{3}, "1"), &keyError), "Replace: want a KeyError")
 			assert.Equal(t, q.Snapshot().Len, 0, "wait")
 		})
 	}
@@ -392,7 +327,7 @@ func TestProbesTellWhatWaits(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
 		probetest.Story(t, log)
 		p := probe.New(log).Resource("pods").Subject("informer")
-		real := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true, Probe: p})
+		real := NewRealFIFO(RealFIFOOptions{Probe: p})
 		c := newConsumer()
 		real.Replace([]any{pod("a", 1)}, "7")
 		real.Update(pod("a", 8))

@@ -103,7 +103,7 @@ func Example_aBundleForEachKey() {
 // TestRealFIFOInTheTriesPlace gives the RealFIFO what the three tries were given.
 func TestRealFIFOInTheTriesPlace(t *testing.T) {
 	queue := func() *deltafifo.RealFIFO {
-		return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{AtomicEvents: true})
+		return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{})
 	}
 	drain := func(q *deltafifo.RealFIFO, apply func(deltafifo.Delta)) {
 		q.Close()

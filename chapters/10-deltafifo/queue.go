@@ -11,18 +11,14 @@ import (
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: ErrFIFOClosed
 var ErrFIFOClosed = errors.New("queue is closed")
 
-// PopProcessFunc is given what Pop took from the queue: with a [DeltaFIFO] all that waited for one key, oldest first;
-// with a [RealFIFO] one delta. isInInitialList says that the first list has not been processed yet.
+// PopProcessFunc is given what was taken from the queue: by Pop of a [DeltaFIFO] all that waited for one key, oldest
+// first; by Pop of a [RealFIFO] one delta; by PopBatch consecutive deltas of different keys. isInInitialList says that
+// the first list has not been processed yet.
 //
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: PopProcessFunc
-// Differs: takes Deltas; upstream takes an interface{} that is always Deltas.
-type PopProcessFunc func(deltas Deltas, isInInitialList bool) error
-
-// ProcessBatchFunc is given consecutive deltas of different keys.
-//
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ProcessBatchFunc
-// Differs: takes Deltas, as PopProcessFunc does; upstream takes a []Delta.
-type ProcessBatchFunc func(deltas Deltas, isInInitialList bool) error
+// Differs: takes Deltas; upstream takes an interface{} that is always Deltas, and a []Delta for a batch.
+type PopProcessFunc func(deltas Deltas, isInInitialList bool) error
 
 // Queue is a store to the reflector on one side and a queue to its consumer on the other.
 //
@@ -52,7 +48,7 @@ type QueueWithBatch interface {
 
 	// PopBatch waits like Pop, takes as many deltas as may be processed together, and calls processBatch, or
 	// processSingle if it took only one.
-	PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error
+	PopBatch(processBatch, processSingle PopProcessFunc) error
 }
 
 // KeyListerGetter is what a queue needs to know about the store that its consumer fills. Both methods may be called
@@ -60,7 +56,7 @@ type QueueWithBatch interface {
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: KeyListerGetter
 type KeyListerGetter interface {
-	// ListKeys returns the keys of all objects in the store, in any order.
+	// ListKeys returns the keys of all objects in the store, in any order. The slice is the caller's.
 	ListKeys() []string
 	// GetByKey returns the object stored under key. An error means that it cannot be told whether there is one.
 	GetByKey(key string) (obj any, exists bool, err error)

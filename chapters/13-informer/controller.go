@@ -21,8 +21,7 @@ type ControllerConfig struct {
 	Reflector reflector.Config
 	// Process and ProcessBatch are given what the queue held, in the goroutine of Run. An error is counted, and what
 	// was being processed is gone. ProcessBatch is used if Queue knows batches.
-	Process      deltafifo.PopProcessFunc
-	ProcessBatch deltafifo.ProcessBatchFunc
+	Process, ProcessBatch deltafifo.PopProcessFunc
 }
 
 // Controller moves what the server says from a reflector through a queue into a processing

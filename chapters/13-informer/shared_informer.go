@@ -158,20 +158,16 @@ func (s *SharedIndexInformer) start() *Controller {
 func (s *SharedIndexInformer) newQueueLocked() deltafifo.Queue {
 	if s.config.FIFO == FIFODelta {
 		return deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
-			Name:                  "DeltaFIFO " + s.name,
-			KnownObjects:          s.indexer,
-			Transformer:           s.config.Transform,
-			Probe:                 s.config.Probe,
-			EmitDeltaTypeReplaced: true,
+			Name:         "DeltaFIFO " + s.name,
+			KnownObjects: s.indexer,
+			Transformer:  s.config.Transform,
+			Probe:        s.config.Probe,
 		})
 	}
 	return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
-		Name:                  "RealFIFO " + s.name,
-		Transformer:           s.config.Transform,
-		Probe:                 s.config.Probe,
-		AtomicEvents:          true,
-		UnlockWhileProcessing: true,
-		EmitDeltaTypeBookmark: true,
+		Name:        "RealFIFO " + s.name,
+		Transformer: s.config.Transform,
+		Probe:       s.config.Probe,
 	})
 }
 

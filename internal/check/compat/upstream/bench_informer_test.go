@@ -55,12 +55,10 @@ func ourQueue(kind string) benchQueue {
 	popped := 0
 	process := func(deltas deltafifo.Deltas, _ bool) error { popped = len(deltas); return nil }
 	if kind == "DeltaFIFO" {
-		q := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{KnownObjects: none{}, EmitDeltaTypeReplaced: true})
+		q := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{KnownObjects: none{}})
 		return benchQueue{q.Add, func() { q.Pop(process) }, func() int { q.Pop(process); return popped }}
 	}
-	q := deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
-		AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
-	})
+	q := deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{})
 	return benchQueue{q.Add, func() { q.Pop(process) }, func() int { q.PopBatch(process, process); return popped }}
 }
 
