@@ -20,14 +20,6 @@ type continueToken struct {
 
 const continueVersion = "meta.k8s.io/v1"
 
-// Errors of [DecodeContinue]; both mean that the token was not made by us.
-var (
-	ErrInvalidStartRV = errors.New("continue key is not valid: incorrect encoded start resourceVersion " +
-		"(version meta.k8s.io/v1)")
-	ErrUnrecognizedEncodedVersion = errors.New(
-		"continue key is not valid: server does not recognize this encoded version")
-)
-
 // EncodeContinue returns the token with which a list under prefix goes on at key (inclusive).
 // rv -1 means that the next page may be read at any later version, which gives up consistency
 // between the pages.
@@ -48,8 +40,8 @@ func EncodeContinue(key, prefix string, rv int64) (string, error) {
 }
 
 // DecodeContinue returns the key at which the list under prefix goes on, and the resource
-// version it is read at: a positive one, or -1. A token is client input: it cannot point
-// outside prefix.
+// version it is read at: a positive one, or -1. A token is client input: one that we did not
+// make is an error, and none can point outside prefix.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/continue.go: DecodeContinue
 func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) {
@@ -62,15 +54,16 @@ func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) 
 		return "", 0, fmt.Errorf("continue key is not valid: %w", err)
 	}
 	if c.APIVersion != continueVersion {
-		return "", 0, ErrUnrecognizedEncodedVersion
+		return "", 0, errors.New(
+			"continue key is not valid: server does not recognize this encoded version")
 	}
 	if c.ResourceVersion == 0 {
-		return "", 0, ErrInvalidStartRV
+		return "", 0, errors.New("continue key is not valid: " +
+			"incorrect encoded start resourceVersion (version " + continueVersion + ")")
 	}
 	if c.StartKey == "" {
-		return "", 0, fmt.Errorf(
-			"continue key is not valid: encoded start key is empty (version %s)",
-			continueVersion)
+		return "", 0, errors.New("continue key is not valid: " +
+			"encoded start key is empty (version " + continueVersion + ")")
 	}
 	// A leading slash keeps Clean from letting ".." climb out of the prefix.
 	key := c.StartKey

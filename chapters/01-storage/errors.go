@@ -15,16 +15,15 @@ type ErrorCode int
 
 // The codes. Each is followed by the status it becomes for a client.
 const (
-	KeyNotFound              ErrorCode = iota + 1 // 404 NotFound
-	KeyExists                                     // 409 AlreadyExists
-	ResourceVersionConflicts                      // 409 Conflict
-	InvalidObj                                    // 409 Conflict: a precondition failed
-	Unreachable                                   // 500 ServerTimeout
+	KeyNotFound ErrorCode = iota + 1 // 404 NotFound
+	KeyExists                        // 409 AlreadyExists
+	InvalidObj                       // 409 Conflict: a precondition failed
+	Unreachable                      // 500 ServerTimeout
 )
 
 var codeNames = map[ErrorCode]string{
-	KeyNotFound: "key not found", KeyExists: "key exists", ResourceVersionConflicts: "resource version conflicts",
-	InvalidObj: "invalid object", Unreachable: "server unreachable",
+	KeyNotFound: "key not found", KeyExists: "key exists", InvalidObj: "invalid object",
+	Unreachable: "server unreachable",
 }
 
 // StorageError is an error about a key. It knows nothing of resources and statuses: the registry translates it.
@@ -75,14 +74,9 @@ func CodeOf(err error) ErrorCode {
 func IsNotFound(err error) bool { return CodeOf(err) == KeyNotFound }
 
 // InvalidError is a client's value that does not parse, found before a resource is known.
-type InvalidError struct {
-	Errs field.ErrorList
-}
+type InvalidError struct{ Err *field.Error }
 
-func (e InvalidError) Error() string { return e.Errs.ToAggregate().Error() }
-
-// NewInvalidError returns an InvalidError with the given causes.
-func NewInvalidError(errs field.ErrorList) InvalidError { return InvalidError{errs} }
+func (e InvalidError) Error() string { return e.Err.Error() }
 
 // tooLargeResourceVersion is the message by which clients of every age recognise the error.
 const tooLargeResourceVersion = "Too large resource version"
@@ -126,7 +120,7 @@ func InterpretError(err error, op string, resource schema.GroupResource, name st
 		return apierrors.NewNotFound(resource, name)
 	case KeyExists:
 		return apierrors.NewAlreadyExists(resource, name)
-	case ResourceVersionConflicts, InvalidObj:
+	case InvalidObj:
 		return apierrors.NewConflict(resource, name, errors.New(e.Message))
 	case Unreachable:
 		return apierrors.NewServerTimeout(resource, op, 2)

@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -92,7 +90,7 @@ type MatchValue struct {
 
 // MatcherIndex returns the index entries that contain every selected object, any one of which may be scanned instead
 // of everything. Index names are those of [FieldIndex].
-func (s *SelectionPredicate) MatcherIndex(context.Context) []MatchValue {
+func (s *SelectionPredicate) MatcherIndex() []MatchValue {
 	if s.Field == nil {
 		return nil
 	}

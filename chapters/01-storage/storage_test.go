@@ -30,9 +30,7 @@ func TestStatusOfEachError(t *testing.T) {
 	}{
 		"not found": {NewKeyNotFoundError("/k", 0), http.StatusNotFound, metav1.StatusReasonNotFound},
 		"exists":    {NewKeyExistsError("/k", 0), http.StatusConflict, metav1.StatusReasonAlreadyExists},
-		"lost a race": {&StorageError{Code: ResourceVersionConflicts}, http.StatusConflict,
-			metav1.StatusReasonConflict},
-		"refused": {NewInvalidObjError("/k", "uid"), http.StatusConflict, metav1.StatusReasonConflict},
+		"refused":   {NewInvalidObjError("/k", "uid"), http.StatusConflict, metav1.StatusReasonConflict},
 		"unreachable": {NewUnreachableError("/k", "gone"), http.StatusInternalServerError,
 			metav1.StatusReasonServerTimeout},
 		"wrapped": {fmt.Errorf("get: %w", NewKeyNotFoundError("/k", 0)), http.StatusNotFound,
@@ -194,13 +192,13 @@ func TestWhatAPredicatePins(t *testing.T) {
 	assert.True(t, ok && name == "a", "name: got %q, %v", name, ok)
 	namespace, ok := p.MatchesSingleNamespace()
 	assert.True(t, ok && namespace == "default", "namespace: got %q, %v", namespace, ok)
-	assert.NoDiff(t, p.MatcherIndex(t.Context()), []MatchValue{{"f:spec.nodeName", "n1"}}, "index")
+	assert.NoDiff(t, p.MatcherIndex(), []MatchValue{{"f:spec.nodeName", "n1"}}, "index")
 	p.Continue = "token"
 	_, ok = p.MatchesSingle()
 	assert.False(t, ok, "a continued list was taken for one object")
 	var zero SelectionPredicate
 	_, ok = zero.MatchesSingle()
-	assert.True(t, !ok && zero.MatcherIndex(t.Context()) == nil, "the zero predicate pins something")
+	assert.True(t, !ok && zero.MatcherIndex() == nil, "the zero predicate pins something")
 	other := predicate(t, "", "metadata.name!=a")
 	_, ok = other.MatchesSingle()
 	assert.False(t, ok, "!= was taken for =")

@@ -102,9 +102,7 @@ func (APIObjectVersioner) ParseResourceVersion(resourceVersion string) (uint64, 
 	}
 	rv, err := strconv.ParseUint(resourceVersion, 10, revisionBits)
 	if err != nil {
-		return 0, NewInvalidError(field.ErrorList{
-			field.Invalid(field.NewPath("resourceVersion"), resourceVersion, err.Error()),
-		})
+		return 0, InvalidError{field.Invalid(field.NewPath("resourceVersion"), resourceVersion, err.Error())}
 	}
 	return rv, nil
 }

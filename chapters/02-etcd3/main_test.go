@@ -64,8 +64,7 @@ func newStore(t testing.TB, client Client, change func(*Config)) *Store {
 	t.Helper()
 	cfg := Config{
 		Client: client, Codec: codec(t, MediaTypeProtobuf), NewFunc: newPod,
-		ResourcePrefix: prefix, Resource: corev1.Resource("pods"), Clock: clock.RealClock{}, Probe: probetest.Probe(t,
-			""),
+		ResourcePrefix: prefix, Clock: clock.RealClock{}, Probe: probetest.Probe(t, ""),
 	}
 	if change != nil {
 		change(&cfg)

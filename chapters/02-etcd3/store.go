@@ -12,7 +12,6 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
@@ -32,7 +31,6 @@ type Config struct {
 	Codec          runtime.Codec         // see [NewCodec]
 	NewFunc        func() runtime.Object // an empty object of the kind that is stored
 	ResourcePrefix string                // "/registry/pods": begins with a slash, does not end with one
-	Resource       schema.GroupResource  // for error texts
 	TTL            time.Duration         // how long after its last write an object is deleted by etcd; 0: never
 	Clock          clock.WithTicker      // required with a TTL: how long a lease is shared
 	Probe          *probe.Probe          // of the resource
@@ -55,7 +53,6 @@ type Store struct {
 	codec          runtime.Codec
 	newFunc        func() runtime.Object
 	resourcePrefix string
-	resource       schema.GroupResource
 	versioner      storage.APIObjectVersioner
 	probe          *probe.Probe
 	watcher        string
@@ -88,7 +85,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	return &Store{
 		client: cfg.Client, codec: cfg.Codec, newFunc: cfg.NewFunc, resourcePrefix: cfg.ResourcePrefix,
-		resource: cfg.Resource, probe: cfg.Probe, watcher: cfg.Watcher,
+		probe: cfg.Probe, watcher: cfg.Watcher,
 		leases: newLeaseManager(cfg.Client, cfg.Clock, cfg.TTL),
 	}, nil
 }

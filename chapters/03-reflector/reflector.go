@@ -17,10 +17,7 @@ import (
 // The server is asked to end each watch after five to ten minutes, so that one that hangs there is replaced, and the
 // server is rid of those whose clients have gone. It does not help against a connection that died silently: the end is
 // lost, too.
-const (
-	defaultMinWatchTimeout = 5 * time.Minute
-	defaultMaxWatchTimeout = 10 * time.Minute
-)
+const minWatchTimeout = 5 * time.Minute // upstream's default, see Differs on [Reflector]
 
 // Config describes a [Reflector]. ListerWatcher, Store and Clock are required.
 type Config struct {
@@ -46,10 +43,6 @@ type Config struct {
 	// once, without a list. 0: never. The cacher gives etcd 30 s to elect a leader.
 	MaxInternalErrorRetryDuration time.Duration
 
-	// MinWatchTimeout raises the time after which a watch is asked to end to [MinWatchTimeout, 2*MinWatchTimeout).
-	// Values below five minutes have no effect.
-	MinWatchTimeout time.Duration
-
 	// WatchErrorHandler is told of every round that ended because a list failed or a watch could not be opened. It is
 	// not told of errors that came as events of an open watch. It runs in the reflector's goroutine.
 	WatchErrorHandler func(ctx context.Context, r *Reflector, err error)
@@ -62,14 +55,13 @@ type Config struct {
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: Reflector
 // Differs: does not log; what upstream logs is a probe, or counted in [Snapshot]. No check of
-// the kind of unstructured objects. No consistency check of streamed against listed state.
+// the kind of unstructured objects. No consistency check of streamed against listed state. The
+// time after which a watch is asked to end is fixed.
 type Reflector struct {
 	// Set by New, never changed.
-	config          Config
-	expectedType    reflect.Type // nil: any
-	minWatchTimeout time.Duration
-	maxWatchTimeout time.Duration
-	probe           *probe.Probe
+	config       Config
+	expectedType reflect.Type // nil: any
+	probe        *probe.Probe
 
 	// Owned by the goroutine in Run.
 	backoff backoff
@@ -98,18 +90,12 @@ func New(config Config) *Reflector {
 		config.KeyOf = MetaNamespaceKeyFunc
 	}
 	r := &Reflector{
-		config:          config,
-		minWatchTimeout: defaultMinWatchTimeout,
-		maxWatchTimeout: defaultMaxWatchTimeout,
-		probe:           config.Probe,
-		backoff:         backoff{clock: config.Clock, jitter: config.Jitter},
+		config:  config,
+		probe:   config.Probe,
+		backoff: backoff{clock: config.Clock, jitter: config.Jitter},
 	}
 	if config.ExpectedType != nil {
 		r.expectedType = reflect.TypeOf(config.ExpectedType)
-	}
-	if config.MinWatchTimeout > defaultMinWatchTimeout {
-		r.minWatchTimeout = config.MinWatchTimeout
-		r.maxWatchTimeout = 2 * config.MinWatchTimeout
 	}
 	return r
 }
@@ -231,11 +217,9 @@ func (r *Reflector) rewatchResourceVersion() string {
 	return r.lastSyncResourceVersion
 }
 
-// watchTimeoutSeconds returns a random duration in [minWatchTimeout, maxWatchTimeout), as options carry it.
+// watchTimeoutSeconds returns a random duration in [minWatchTimeout, 2*minWatchTimeout), as options carry it.
 func (r *Reflector) watchTimeoutSeconds() *int64 {
-	spread := float64(r.maxWatchTimeout - r.minWatchTimeout)
-	timeout := r.minWatchTimeout + time.Duration(r.config.Jitter()*spread)
-	seconds := int64(timeout / time.Second)
+	seconds := int64(minWatchTimeout.Seconds() * (1 + r.config.Jitter()))
 	return &seconds
 }
 

@@ -185,20 +185,9 @@ func TestVersionsOfInitialEventsAreNotRemembered(t *testing.T) {
 }
 
 func TestWatchTimeoutIsBetweenFiveAndTenMinutes(t *testing.T) {
-	rows := []struct {
-		floor  time.Duration
-		jitter float64
-		want   int64
-	}{
-		{0, 0, 300}, {0, 0.5, 450}, {0, 0.9999, 599},
-		{time.Minute, 0, 300}, {20 * time.Minute, 0, 1200}, {20 * time.Minute, 0.5, 1800},
-	}
-	for _, row := range rows {
-		r := newTestReflector(nil, nil, func(c *Config) {
-			c.MinWatchTimeout = row.floor
-			c.Jitter = func() float64 { return row.jitter }
-		})
-		assert.Equal(t, *r.watchTimeoutSeconds(), row.want, "floor %v, jitter %v s", row.floor, row.jitter)
+	for jitter, want := range map[float64]int64{0: 300, 0.5: 450, 0.9999: 599} {
+		r := newTestReflector(nil, nil, func(c *Config) { c.Jitter = func() float64 { return jitter } })
+		assert.Equal(t, *r.watchTimeoutSeconds(), want, "jitter %v", jitter)
 	}
 }
 

@@ -42,23 +42,16 @@ func (w *WatchCache) GetList(
 	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
 		return w.listExact(ctx, key, "", rv)
 	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchNotOlderThan:
-		return w.listLatest(ctx, key, "", rv, matcherIndex(ctx, pred))
+		return w.listLatest(ctx, key, "", rv, pred.MatcherIndex())
 	case pred.Continue != "":
 		return w.listContinued(ctx, key, pred.Continue)
 	// As clients asked for an exact version before there was a way to say so.
 	case pred.Limit > 0 && rv > 0:
 		return w.listExact(ctx, key, "", rv)
 	case opts.ResourceVersion == "":
-		return w.listConsistent(ctx, key, "", matcherIndex(ctx, pred))
+		return w.listConsistent(ctx, key, "", pred.MatcherIndex())
 	}
-	return w.listLatest(ctx, key, "", rv, matcherIndex(ctx, pred))
-}
-
-func matcherIndex(ctx context.Context, pred storage.SelectionPredicate) []storage.MatchValue {
-	if pred.Field == nil {
-		return nil
-	}
-	return pred.MatcherIndex(ctx)
+	return w.listLatest(ctx, key, "", rv, pred.MatcherIndex())
 }
 
 // listContinued reads the page after a token: at the token's version, or, if the token gave up on that, at the newest.

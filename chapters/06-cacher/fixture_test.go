@@ -86,7 +86,7 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	require.NoError(t, err)
 	store, err := etcd3.New(etcd3.Config{
 		Client: fix.etcd, Codec: codec, NewFunc: newPod,
-		ResourcePrefix: prefix, Resource: schema.GroupResource{Resource: "pods"}, Clock: clk, Probe: p,
+		ResourcePrefix: prefix, Clock: clk, Probe: p,
 	})
 	require.NoError(t, err)
 	fix.raw = &gatedStorage{Interface: store}

@@ -49,7 +49,7 @@ func (w *world) config(r *Resource) Config {
 	p := probetest.Probe(w.t, "")
 	store, err := etcd3.New(etcd3.Config{
 		Client: w.etcd, Codec: codec, NewFunc: r.NewFunc,
-		ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{}, Probe: p,
+		ResourcePrefix: r.Prefix, Clock: clock.RealClock{}, Probe: p,
 	})
 	require.NoError(w.t, err)
 	return Config{Resource: r, Storage: store, Clock: w.clock, Probe: p, GenerateName: func(base string) string {

@@ -83,7 +83,7 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 		p := root.Resource(r.Name)
 		raw, err := etcd3.New(etcd3.Config{
 			Client: a.etcd, Codec: codec, NewFunc: r.NewFunc,
-			ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{}, Probe: p,
+			ResourcePrefix: r.Prefix, Clock: clock.RealClock{}, Probe: p,
 		})
 		require.NoError(t, err)
 		maps.Copy(storages, Storages(registry.Config{Resource: r, Storage: wrap(r, raw, p), Clock: clock.RealClock{},

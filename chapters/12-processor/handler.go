@@ -17,9 +17,11 @@ type ResourceEventHandler interface {
 	OnDelete(obj any)
 }
 
-// ResourceEventHandlerFuncs makes a handler of functions, any of which may be nil.
+// ResourceEventHandlerFuncs makes a handler of functions, any of which may be nil. They are not told of
+// isInInitialList; a handler that needs it implements the interface.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ResourceEventHandlerFuncs
+// Differs: there is no ResourceEventHandlerDetailedFuncs, whose AddFunc is told.
 type ResourceEventHandlerFuncs struct {
 	AddFunc    func(obj any)
 	UpdateFunc func(old, obj any)
@@ -42,36 +44,6 @@ func (f ResourceEventHandlerFuncs) OnUpdate(old, obj any) {
 
 // OnDelete implements [ResourceEventHandler].
 func (f ResourceEventHandlerFuncs) OnDelete(obj any) {
-	if f.DeleteFunc != nil {
-		f.DeleteFunc(obj)
-	}
-}
-
-// ResourceEventHandlerDetailedFuncs is [ResourceEventHandlerFuncs] for handlers that need isInInitialList.
-//
-// Upstream: k8s.io/client-go/tools/cache/controller.go: ResourceEventHandlerDetailedFuncs
-type ResourceEventHandlerDetailedFuncs struct {
-	AddFunc    func(obj any, isInInitialList bool)
-	UpdateFunc func(old, obj any)
-	DeleteFunc func(obj any)
-}
-
-// OnAdd implements [ResourceEventHandler].
-func (f ResourceEventHandlerDetailedFuncs) OnAdd(obj any, isInInitialList bool) {
-	if f.AddFunc != nil {
-		f.AddFunc(obj, isInInitialList)
-	}
-}
-
-// OnUpdate implements [ResourceEventHandler].
-func (f ResourceEventHandlerDetailedFuncs) OnUpdate(old, obj any) {
-	if f.UpdateFunc != nil {
-		f.UpdateFunc(old, obj)
-	}
-}
-
-// OnDelete implements [ResourceEventHandler].
-func (f ResourceEventHandlerDetailedFuncs) OnDelete(obj any) {
 	if f.DeleteFunc != nil {
 		f.DeleteFunc(obj)
 	}

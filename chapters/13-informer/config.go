@@ -33,9 +33,8 @@ type Config struct {
 	// whether anyone's is over; handlers added before Run can shorten it. 0: no resyncs, even for handlers that ask.
 	ResyncPeriod time.Duration
 
-	FIFO              string // [FIFOReal] or [FIFODelta]; "": FIFOReal
-	UseWatchList      bool
-	WatchListPageSize int64
+	FIFO         string // [FIFOReal] or [FIFODelta]; "": FIFOReal
+	UseWatchList bool   // as in [reflector.Config]
 
 	// Transform is applied to every object before it is queued, and twice to those of a streamed initial state: it must
 	// not mind being applied to its own result.

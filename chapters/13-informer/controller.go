@@ -88,12 +88,7 @@ func (c *Controller) processNext() error {
 	return c.config.Queue.Pop(c.config.Process)
 }
 
-// HasSynced says whether the first list has been processed.
-//
-// Upstream: k8s.io/client-go/tools/cache/controller.go: (*controller).HasSynced
-func (c *Controller) HasSynced() bool { return c.config.Queue.HasSynced() }
-
-// HasSyncedChecker is HasSynced to wait for.
+// HasSyncedChecker is done when the first list has been processed.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: (*controller).HasSyncedChecker
 func (c *Controller) HasSyncedChecker() deltafifo.DoneChecker {

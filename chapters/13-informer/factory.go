@@ -33,7 +33,6 @@ type FactoryConfig struct {
 	// informer per type: who needs two selectors needs two factories.
 	TweakListOptions func(options *metav1.ListOptions)
 	DefaultResync    time.Duration
-	CustomResync     map[string]time.Duration // by resource, instead of DefaultResync
 	Transform        reflector.TransformFunc
 	FIFO             string
 	UseWatchList     bool
@@ -104,10 +103,6 @@ func (f *SharedInformerFactory) newInformer(example runtime.Object, resource str
 	if !namespaced {
 		namespace = metav1.NamespaceAll
 	}
-	resync, custom := f.config.CustomResync[resource]
-	if !custom {
-		resync = f.config.DefaultResync
-	}
 	return NewSharedIndexInformer(Config{
 		Name:          resource,
 		ListerWatcher: f.config.Client.ListWatch(resource, namespace, f.config.TweakListOptions),
@@ -115,7 +110,7 @@ func (f *SharedInformerFactory) newInformer(example runtime.Object, resource str
 		Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
 		Clock:         f.config.Clock,
 		Probe:         f.config.Probe.Resource(resource),
-		ResyncPeriod:  resync,
+		ResyncPeriod:  f.config.DefaultResync,
 		FIFO:          f.config.FIFO,
 		UseWatchList:  f.config.UseWatchList,
 		Transform:     f.config.Transform,

@@ -80,15 +80,13 @@ func TestOneInformerPerType(t *testing.T) {
 	assert.NoDiff(t, client.asked, want)
 }
 
-func TestTweakAndCustomResync(t *testing.T) {
+func TestTweakAndResync(t *testing.T) {
 	f, client := newFactory(func(cfg *FactoryConfig) {
 		cfg.TweakListOptions = func(options *metav1.ListOptions) { options.LabelSelector = "app=x" }
 		cfg.DefaultResync = time.Hour
-		cfg.CustomResync = map[string]time.Duration{"nodes": time.Minute}
 	})
 	assert.Equal(t, f.Pods().Informer().resyncCheckPeriod, time.Hour, "pods resync every")
-	assert.Equal(t, f.Nodes().Informer().resyncCheckPeriod, time.Minute, "nodes resync every")
-	assert.Equal(t, cmp.Diff([]string{"pods in ", "with app=x", "nodes in ", "with app=x"}, client.asked), "")
+	assert.Equal(t, cmp.Diff([]string{"pods in ", "with app=x"}, client.asked), "")
 }
 
 type podNames struct {

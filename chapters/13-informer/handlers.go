@@ -38,7 +38,7 @@ func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.Resou
 	s.startedMu.Lock()
 	defer s.startedMu.Unlock()
 	if s.stopped {
-		return nil, fmt.Errorf("add handler to %s: the informer has stopped", s.name)
+		return nil, fmt.Errorf("add handler to %s: the informer has stopped", s.config.Name)
 	}
 	period := s.negotiateResyncLocked(opts.ResyncPeriod)
 	// From here until the listener is added the store stands still: what it holds now and what

@@ -2,13 +2,10 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
@@ -57,11 +54,11 @@ import (
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: sharedIndexInformer
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: SharedIndexInformer
-// Differs: the type itself; upstream has an interface of this name and one implementation.
+// Differs: the type itself; upstream has an interface of this name and one implementation, and
+// methods that set what is in [Config] before the start.
 type SharedIndexInformer struct {
 	// Set by NewSharedIndexInformer, never changed.
-	name      string
-	clock     clock.WithTicker
+	config    Config
 	indexer   *indexer.Cache
 	processor *processor.SharedProcessor
 	detector  *mutationDetector // nil: off
@@ -72,7 +69,6 @@ type SharedIndexInformer struct {
 	controller atomic.Pointer[Controller] // set once, when the informer is started
 
 	startedMu         sync.Mutex // guards the fields below; taken before deltasMu
-	config            Config
 	resyncCheckPeriod time.Duration
 	started, stopped  bool
 
@@ -90,8 +86,7 @@ func NewSharedIndexInformer(cfg Config) *SharedIndexInformer {
 		cfg.Name = fmt.Sprintf("SharedIndexInformer %T", cfg.ExampleObject)
 	}
 	s := &SharedIndexInformer{
-		name:  cfg.Name,
-		clock: cfg.Clock,
+		config: cfg,
 		indexer: indexer.NewIndexer(indexer.Config{
 			Indexers:  cfg.Indexers,
 			Probe:     cfg.Probe,
@@ -99,7 +94,6 @@ func NewSharedIndexInformer(cfg Config) *SharedIndexInformer {
 		}),
 		processor:         processor.New(processor.Config{Clock: cfg.Clock, Probe: cfg.Probe}),
 		synced:            make(chan struct{}),
-		config:            cfg,
 		resyncCheckPeriod: cfg.ResyncPeriod,
 	}
 	s.deltas = &deltaProcessor{clientState: s.indexer, handler: s.processor}
@@ -142,7 +136,7 @@ func (s *SharedIndexInformer) start() *Controller {
 	}
 	s.started = true
 	controller := NewController(ControllerConfig{
-		Queue:        s.newQueueLocked(),
+		Queue:        s.newQueue(),
 		Reflector:    s.reflectorConfigLocked(),
 		Process:      s.handleDeltas,
 		ProcessBatch: s.handleBatchDeltas,
@@ -152,29 +146,26 @@ func (s *SharedIndexInformer) start() *Controller {
 	return controller
 }
 
-// newQueueLocked expects startedMu.
-//
 // Upstream: k8s.io/client-go/tools/cache/controller.go: newQueueFIFO
-func (s *SharedIndexInformer) newQueueLocked() deltafifo.Queue {
+func (s *SharedIndexInformer) newQueue() deltafifo.Queue {
 	if s.config.FIFO == FIFODelta {
 		return deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
-			Name:         "DeltaFIFO " + s.name,
+			Name:         "DeltaFIFO " + s.config.Name,
 			KnownObjects: s.indexer,
 			Transformer:  s.config.Transform,
 			Probe:        s.config.Probe,
 		})
 	}
 	return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
-		Name:        "RealFIFO " + s.name,
+		Name:        "RealFIFO " + s.config.Name,
 		Transformer: s.config.Transform,
 		Probe:       s.config.Probe,
 	})
 }
 
-// reflectorConfigLocked expects startedMu.
 func (s *SharedIndexInformer) reflectorConfigLocked() reflector.Config {
 	return reflector.Config{
-		Name:              s.name,
+		Name:              s.config.Name,
 		ListerWatcher:     s.config.ListerWatcher,
 		ExpectedType:      s.config.ExampleObject,
 		Clock:             s.config.Clock,
@@ -182,7 +173,6 @@ func (s *SharedIndexInformer) reflectorConfigLocked() reflector.Config {
 		ResyncPeriod:      s.resyncCheckPeriod,
 		ShouldResync:      s.processor.ShouldResync,
 		UseWatchList:      s.config.UseWatchList,
-		WatchListPageSize: s.config.WatchListPageSize,
 		WatchErrorHandler: s.config.WatchErrorHandler,
 		Jitter:            s.config.Jitter,
 	}
@@ -218,33 +208,4 @@ func (s *SharedIndexInformer) handleBatchDeltas(deltas deltafifo.Deltas, isInIni
 	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
 	return s.deltas.processDeltasInBatch(deltas, isInInitialList)
-}
-
-var errStarted = errors.New("informer has already started")
-
-// SetTransform sets [Config] Transform. It is an error once the informer has started.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).SetTransform
-func (s *SharedIndexInformer) SetTransform(transform reflector.TransformFunc) error {
-	s.startedMu.Lock()
-	defer s.startedMu.Unlock()
-	if s.started {
-		return errStarted
-	}
-	s.config.Transform = transform
-	return nil
-}
-
-// SetWatchErrorHandler sets [Config] WatchErrorHandler. It is an error once the informer has started.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).SetWatchErrorHandlerWithContext
-func (s *SharedIndexInformer) SetWatchErrorHandler(handler func(ctx context.Context, r *reflector.Reflector,
-	err error)) error {
-	s.startedMu.Lock()
-	defer s.startedMu.Unlock()
-	if s.started {
-		return errStarted
-	}
-	s.config.WatchErrorHandler = handler
-	return nil
 }

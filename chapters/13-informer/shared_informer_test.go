@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
-	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
@@ -270,26 +269,6 @@ func TestResyncPeriodsAreNegotiated(t *testing.T) {
 	})
 }
 
-func TestWatchErrorHandlerIsToldOfFailedRequests(t *testing.T) {
-	var told []string
-	variants(t, func() *fakeServer {
-		told = nil
-		s := newFakeServer("a")
-		s.err = errBroken
-		return s
-	}, func(t *testing.T, b *bench) {
-		err := b.SetWatchErrorHandler(func(_ context.Context, _ *reflector.Reflector, err error) {
-			told = append(told,
-				err.Error())
-		})
-		require.NoError(t, err)
-		b.run()
-		b.end()
-		assert.True(t, len(told) != 0 && strings.Contains(told[0], "broken"), "told %v", told)
-		assert.True(t, b.SetWatchErrorHandler(nil) != nil, "set after the start")
-	})
-}
-
 func TestHandlersMayComeAndGoWhileEventsFlow(t *testing.T) {
 	variants(t, twoPods, func(t *testing.T, b *bench) {
 		b.run()
@@ -404,7 +383,6 @@ func TestAnInformerThatNeverSyncsEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		assert.False(t, WaitFor(ctx, b.HasSyncedChecker()), "WaitFor says it has synced")
-		assert.False(t, WaitForCacheSync(ctx, clock.RealClock{}, b.HasSynced), "WaitForCacheSync says it has synced")
 		b.end()
 	})
 }
@@ -423,8 +401,6 @@ func TestWaiting(t *testing.T) {
 			"the store after %v", time.Since(began))
 		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && time.Since(began) == 2*time.Second,
 			"the handler after %v, want the two seconds it takes", time.Since(began))
-		assert.True(t, WaitForCacheSync(ctx, clock.RealClock{}, b.HasSynced, registration.HasSynced),
-			"WaitForCacheSync")
 		cancel()
 		<-b.ended
 		assert.True(t, WaitFor(ctx, b.HasSyncedChecker(), registration.HasSyncedChecker()),

@@ -29,7 +29,7 @@ func (s *SharedIndexInformer) AddIndexers(indexers indexer.Indexers) error {
 	s.startedMu.Lock()
 	defer s.startedMu.Unlock()
 	if s.stopped {
-		return fmt.Errorf("add indexers to %s: the informer has stopped", s.name)
+		return fmt.Errorf("add indexers to %s: the informer has stopped", s.config.Name)
 	}
 	return s.indexer.AddIndexers(indexers)
 }
@@ -48,7 +48,7 @@ func (s *SharedIndexInformer) HasSyncedChecker() deltafifo.DoneChecker { return 
 type informerSynced struct{ s *SharedIndexInformer }
 
 // Name implements [deltafifo.DoneChecker].
-func (i informerSynced) Name() string { return i.s.name }
+func (i informerSynced) Name() string { return i.s.config.Name }
 
 // Done implements [deltafifo.DoneChecker].
 func (i informerSynced) Done() <-chan struct{} { return i.s.synced }
@@ -87,7 +87,7 @@ type Snapshot struct {
 // Snapshot returns the state of the informer. It does not wait for a goroutine that is distributing.
 func (s *SharedIndexInformer) Snapshot() Snapshot {
 	snapshot := Snapshot{
-		Name:      s.name,
+		Name:      s.config.Name,
 		Synced:    s.HasSynced(),
 		Indexer:   s.indexer.Snapshot(),
 		Listeners: s.processor.Snapshot(),

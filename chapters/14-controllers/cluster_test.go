@@ -78,7 +78,7 @@ func (c *cluster) serverHalf() http.Handler {
 		c.must(err)
 		raw, err := etcd3.New(etcd3.Config{
 			Client: etcd, Codec: codec, NewFunc: resource.NewFunc,
-			ResourcePrefix: resource.Prefix, Resource: resource.GroupResource(), Clock: clock.RealClock{},
+			ResourcePrefix: resource.Prefix, Clock: clock.RealClock{},
 		})
 		c.must(err)
 		config := resource.CacherConfig()

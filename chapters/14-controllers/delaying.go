@@ -26,15 +26,14 @@ const (
 // once, with the earliest time asked for.
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: delayingType
-// Differs: the waiting loop is started by Run, not by the constructor; both ways of shutting
-// down end it at once (upstream's drain leaves it to the next heartbeat).
+// Differs: the waiting loop is started by Run, not by the constructor.
 type DelayingQueue struct {
 	*Queue
 
 	// Set by NewDelayingQueue, never changed.
 	clock         clock.WithTicker
 	waitingForAdd chan waitFor  // sent by AddAfter, never closed; 1000: handlers do not wait
-	stop          chan struct{} // closed by stopWaiting; ends Run and every blocked AddAfter
+	stop          chan struct{} // closed by ShutDown; ends Run and every blocked AddAfter
 	stopOnce      sync.Once
 
 	nWaiting atomic.Int64 // length of waiting, for Snapshot
@@ -80,18 +79,8 @@ func (q *DelayingQueue) AddAfter(key string, delay time.Duration) {
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: (*delayingType).ShutDown
 func (q *DelayingQueue) ShutDown() {
 	q.Queue.ShutDown()
-	q.stopWaiting()
+	q.stopOnce.Do(func() { close(q.stop) })
 }
-
-// ShutDownWithDrain is [Queue.ShutDownWithDrain]. Keys that still wait for their time are dropped, not drained.
-func (q *DelayingQueue) ShutDownWithDrain() {
-	q.stopWaiting()
-	q.Queue.ShutDownWithDrain()
-}
-
-func (q *DelayingQueue) stopWaiting() { q.stopOnce.Do(q.closeStop) }
-
-func (q *DelayingQueue) closeStop() { close(q.stop) }
 
 // Run is the waiting loop. It returns when ctx is done or the queue is shut down, and must be called once.
 //

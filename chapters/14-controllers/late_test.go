@@ -233,8 +233,8 @@ func testNode(name string, spec *corev1.NodeSpec) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec}
 }
 
-func cacheOf(strategy Strategy, nodes ...string) *schedulerCache {
-	c := newSchedulerCache(strategy)
+func cacheOf(nodes ...string) *schedulerCache {
+	c := newSchedulerCache()
 	for _, name := range nodes {
 		c.setNode(testNode(name, &corev1.NodeSpec{}))
 	}
@@ -254,7 +254,7 @@ func wantCounts(t *testing.T, c *schedulerCache, want map[string]int) {
 }
 
 func TestLeastPodsSpreadsABurstThatTheInformerHasNotSeen(t *testing.T) {
-	c := cacheOf(LeastPods, "node1", "node2", "node3")
+	c := cacheOf("node1", "node2", "node3")
 	c.update("x", "node1")
 	for i, node := range []string{"node2", "node3", "node1", "node2", "node3"} {
 		assume(t, c, string(rune('a'+i)), node)
@@ -262,15 +262,8 @@ func TestLeastPodsSpreadsABurstThatTheInformerHasNotSeen(t *testing.T) {
 	wantCounts(t, c, map[string]int{"node1": 2, "node2": 2, "node3": 2})
 }
 
-func TestRoundRobinTakesTheNodesInTurn(t *testing.T) {
-	c := cacheOf(RoundRobin, "node1", "node2")
-	for i, node := range []string{"node1", "node2", "node1"} {
-		assume(t, c, string(rune('a'+i)), node)
-	}
-}
-
 func TestAnOldSightOfAPodDoesNotUndoADecision(t *testing.T) {
-	c := cacheOf(LeastPods, "node1")
+	c := cacheOf("node1")
 	c.update("a", "")
 	assume(t, c, "a", "node1")
 	c.update("a", "") // decided, but this event is older
@@ -284,14 +277,14 @@ func TestAnOldSightOfAPodDoesNotUndoADecision(t *testing.T) {
 }
 
 func TestAFailedBindGivesThePlaceBack(t *testing.T) {
-	c := cacheOf(LeastPods, "node1", "node2")
+	c := cacheOf("node1", "node2")
 	assume(t, c, "a", "node1")
 	c.forget("a")
 	wantCounts(t, c, map[string]int{"node1": 0, "node2": 0})
 }
 
 func TestAPodBoundByAnotherCountsWhereItIs(t *testing.T) {
-	c := cacheOf(LeastPods, "node1", "node2")
+	c := cacheOf("node1", "node2")
 	assume(t, c, "a", "node1")
 	c.update("a", "node2")
 	wantCounts(t, c, map[string]int{"node1": 0, "node2": 1})
@@ -299,7 +292,7 @@ func TestAPodBoundByAnotherCountsWhereItIs(t *testing.T) {
 
 // The worker looked at the pod when it had no node; before it decides, the informer shows the pod on one.
 func TestADecisionThatComesTooLateIsNotMade(t *testing.T) {
-	c := cacheOf(LeastPods, "node1", "node2")
+	c := cacheOf("node1", "node2")
 	c.update("a", "node2")
 	node, err := c.assume("a", testPod("a", nil))
 	assert.True(t, errors.Is(err, errPlaced), "assumed %q, %v, want that it has a node", node, err)
@@ -346,7 +339,7 @@ func TestAPodGoesOnlyWhereItIsTolerated(t *testing.T) {
 			Effect: corev1.TaintEffectNoExecute}, want: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cache := cacheOf(LeastPods, "node1", "node2")
+			cache := cacheOf("node1", "node2")
 			for name, spec := range map[string]*corev1.NodeSpec{"node1": c.first, "node2": c.second} {
 				if spec == nil {
 					cache.removeNode(name)
@@ -369,7 +362,7 @@ func TestAPodGoesOnlyWhereItIsTolerated(t *testing.T) {
 
 // TestAPodThatFitsNowhereWaitsForANode: a node that only says that it lives is not worth a look.
 func TestAPodThatFitsNowhereWaitsForANode(t *testing.T) {
-	c := newSchedulerCache(LeastPods)
+	c := newSchedulerCache()
 	free, cordoned := &corev1.NodeSpec{}, &corev1.NodeSpec{Unschedulable: true}
 	for i, step := range []struct {
 		spec *corev1.NodeSpec
@@ -389,7 +382,7 @@ func TestAPodThatFitsNowhereWaitsForANode(t *testing.T) {
 // TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed: a tombstone has a key, and perhaps an old state of the pod or
 // none.
 func TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed(t *testing.T) {
-	s := &Scheduler{cache: cacheOf(LeastPods, "node1", "node2")}
+	s := &Scheduler{cache: cacheOf("node1", "node2")}
 	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
 	old := testPod("b", on("node1"))
 	s.OnAdd(testPod("a", on("node1")), true)

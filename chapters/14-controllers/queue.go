@@ -11,7 +11,7 @@ import (
 // Queue is a work queue of keys. It answers one question, "which key should a worker look at
 // next?", and promises two things: a key that is added any number of times before a worker
 // takes it is taken once, and no key is ever in the hands of two workers. All methods are safe
-// for concurrent use; only Get and ShutDownWithDrain block.
+// for concurrent use; only Get blocks.
 //
 // A key is in one of four states, which dirty and processing tell apart:
 //
@@ -31,13 +31,12 @@ type Queue struct {
 	probe *probe.Probe
 
 	mu         sync.Mutex       // guards the fields below; innermost but for the probe log's
-	cond       *sync.Cond       // of mu: queue grew, the last worker let go, or shutdown
+	cond       *sync.Cond       // of mu: queue grew, or shutdown
 	queue      []string         // the order. Every key in it is dirty and none is processing
 	dirty      sets.Set[string] // keys to be looked at: queued, or waiting for their Done
 	processing sets.Set[string] // keys in the hands of a worker, from Get to Done
 
 	shuttingDown bool // Add is ignored; Get hands out what is left, then says so
-	drain        bool // ShutDownWithDrain still waits
 }
 
 // NewQueue returns an empty queue. A nil probe is off.
@@ -118,41 +117,22 @@ func (q *Queue) Done(key string) {
 	if q.dirty.Has(key) {
 		q.dirty.Delete(key)
 		q.addLocked(key)
-		return
-	}
-	if len(q.processing) == 0 {
-		q.cond.Signal() // only ShutDownWithDrain can be waiting for this
 	}
 }
 
 // ShutDown makes the queue ignore every further Add. Workers finish what is queued, then Get tells them to end.
-// It may be called more than once, and it ends a ShutDownWithDrain that is waiting.
+// It may be called more than once.
 //
 // Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).ShutDown
+// Differs: there is no ShutDownWithDrain, which also waits until no key is in the hands of a worker.
 func (q *Queue) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.shuttingDown = true
-	q.drain = false
 	q.cond.Broadcast()
 }
 
-// ShutDownWithDrain is ShutDown, and returns when no key is in the hands of a worker, or when ShutDown is called. It
-// asks about hands only: a key that is queued while every worker is between Done and Get does not hold it up.
-//
-// Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).ShutDownWithDrain
-func (q *Queue) ShutDownWithDrain() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.shuttingDown = true
-	q.drain = true
-	q.cond.Broadcast()
-	for len(q.processing) > 0 && q.drain {
-		q.cond.Wait()
-	}
-}
-
-// ShuttingDown reports whether ShutDown or ShutDownWithDrain has been called.
+// ShuttingDown reports whether ShutDown has been called.
 func (q *Queue) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

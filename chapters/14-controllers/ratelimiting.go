@@ -62,11 +62,6 @@ func (q *RateLimitingQueue) AddRateLimited(key string) time.Duration {
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).Forget
 func (q *RateLimitingQueue) Forget(key string) { q.perKey.Forget(key) }
 
-// NumRequeues returns how many times in a row key has failed.
-//
-// Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).NumRequeues
-func (q *RateLimitingQueue) NumRequeues(key string) int { return q.perKey.NumRequeues(key) }
-
 // ItemExponentialFailureRateLimiter doubles a key's delay with each failure. Safe for concurrent use.
 //
 // Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: TypedItemExponentialFailureRateLimiter
@@ -106,13 +101,6 @@ func (r *ItemExponentialFailureRateLimiter) Forget(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.failures, key)
-}
-
-// NumRequeues returns how many failures of key have been counted.
-func (r *ItemExponentialFailureRateLimiter) NumRequeues(key string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failures[key]
 }
 
 // BucketRateLimiter hands out tokens to failures, whatever their keys: burst at once, then qps a second. Safe for

@@ -46,7 +46,6 @@ type SchedulerConfig struct {
 	Pods     informer.TypedInformer[*corev1.Pod] // best of those that pass [SchedulerOptions]
 	Nodes    informer.TypedInformer[*corev1.Node]
 	Recorder *EventRecorder
-	Strategy Strategy // default [LeastPods]
 	Clock    clock.WithTicker
 	Probe    *probe.Probe // bound to the subject as which the scheduler appears: "scheduler"
 }
@@ -72,7 +71,7 @@ type Scheduler struct {
 func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 	s := &Scheduler{
 		config: config,
-		cache:  newSchedulerCache(config.Strategy),
+		cache:  newSchedulerCache(),
 		queue:  NewRateLimitingQueue(config.Clock, config.Probe),
 	}
 	s.worker = &worker{queue: s.queue, reconciler: s, probe: config.Probe}

@@ -13,17 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Strategy is how a node is chosen for a pod.
-type Strategy int
-
-// The strategies.
-const (
-	// LeastPods takes the node that holds the fewest pods, and of several such the one that comes first.
-	LeastPods Strategy = iota
-	// RoundRobin takes the nodes in turn.
-	RoundRobin
-)
-
 var errPlaced = errors.New("the pod has been given a node already")
 
 // fitError says why a pod fits on no node.
@@ -40,21 +29,17 @@ func (e fitError) Error() string { return string(e) }
 //
 // Differs: k8s.io/kubernetes/pkg/scheduler/backend/cache lets an assumption expire; here only a failed bind ends it.
 type schedulerCache struct {
-	// Set by newSchedulerCache, never changed.
-	strategy Strategy
-
-	mu       sync.Mutex // guards the fields below; innermost
-	nodes    map[string]*corev1.Node
-	unfit    sets.Set[string]  // keys of pods that fitted nowhere, until they or a node change
-	nodeOf   map[string]string // by pod key; pods without a node are not in it
-	assumed  map[string]bool   // keys of nodeOf that only the scheduler knows so far
-	nPods    map[string]int    // by node, the number of its pods in nodeOf
-	nDecided int               // decisions so far, for RoundRobin
+	mu      sync.Mutex // guards the fields below; innermost
+	nodes   map[string]*corev1.Node
+	unfit   sets.Set[string]  // keys of pods that fitted nowhere, until they or a node change
+	nodeOf  map[string]string // by pod key; pods without a node are not in it
+	assumed map[string]bool   // keys of nodeOf that only the scheduler knows so far
+	nPods   map[string]int    // by node, the number of its pods in nodeOf
 }
 
-func newSchedulerCache(strategy Strategy) *schedulerCache {
+func newSchedulerCache() *schedulerCache {
 	return &schedulerCache{
-		strategy: strategy, nodes: map[string]*corev1.Node{}, unfit: sets.New[string](),
+		nodes: map[string]*corev1.Node{}, unfit: sets.New[string](),
 		nodeOf: map[string]string{}, assumed: map[string]bool{}, nPods: map[string]int{},
 	}
 }
@@ -123,7 +108,6 @@ func (c *schedulerCache) assume(key string, pod *corev1.Pod) (node string, err e
 		return "", fitError(why)
 	}
 	node = c.chooseLocked(fitting)
-	c.nDecided++
 	c.setLocked(key, node, true)
 	return node, nil
 }
@@ -180,10 +164,8 @@ func tolerated(pod *corev1.Pod, taint corev1.Taint) bool {
 	})
 }
 
+// chooseLocked takes the node that holds the fewest pods.
 func (c *schedulerCache) chooseLocked(nodes []string) string {
-	if c.strategy == RoundRobin {
-		return nodes[c.nDecided%len(nodes)]
-	}
 	return slices.MinFunc(nodes, func(a, b string) int { return c.nPods[a] - c.nPods[b] }) // the first of equals
 }
 

@@ -131,9 +131,8 @@ func (s *Server) storageOf(resource *registry.Resource,
 	}
 	raw, err := etcd3.New(etcd3.Config{
 		Client: config.Client, Codec: codec, NewFunc: resource.NewFunc,
-		ResourcePrefix: resource.Prefix, Resource: resource.GroupResource(), TTL: resource.TTL,
+		ResourcePrefix: resource.Prefix, TTL: resource.TTL, Watcher: config.EtcdWatcher,
 		Clock: config.Clock, Probe: config.Probe.Resource(resource.Name),
-		Watcher: config.EtcdWatcher,
 	})
 	if err != nil {
 		return nil, err

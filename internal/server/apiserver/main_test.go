@@ -37,7 +37,7 @@ func newAPI(t testing.TB) *api {
 		codec, err := etcd3.NewCodec(scheme.Codecs, r.GroupVersion, etcd3.MediaTypeProtobuf)
 		require.NoError(t, err)
 		store, err := etcd3.New(etcd3.Config{
-			Client: etcd, Codec: codec, NewFunc: r.NewFunc, ResourcePrefix: r.Prefix, Resource: r.GroupResource(),
+			Client: etcd, Codec: codec, NewFunc: r.NewFunc, ResourcePrefix: r.Prefix,
 			Clock: clock.RealClock{},
 		})
 		require.NoError(t, err)

@@ -54,7 +54,7 @@ func TestACreateWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
 	r, etcd := registry.ConfigMaps(), mvcc.New(clock.RealClock{})
 	store, err := etcd3.New(etcd3.Config{
 		Client: lateEtcd{etcd}, Codec: codec, NewFunc: r.NewFunc,
-		ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{},
+		ResourcePrefix: r.Prefix, Clock: clock.RealClock{},
 	})
 	require.NoError(t, err)
 	api := apiserver.New(apiserver.Config{

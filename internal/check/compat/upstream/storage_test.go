@@ -190,7 +190,7 @@ func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.
 	tb.Helper()
 	store, err := etcd3.New(etcd3.Config{
 		Client: etcd3.NewClient(client), Codec: codec, NewFunc: newPod,
-		ResourcePrefix: prefix, Resource: podsResource, Clock: clock.RealClock{}, Probe: p,
+		ResourcePrefix: prefix, Clock: clock.RealClock{}, Probe: p,
 	})
 	require.NoError(tb, err)
 	return store
