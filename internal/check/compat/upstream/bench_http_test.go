@@ -166,21 +166,6 @@ func somePod(i int) *corev1.Pod {
 	}
 }
 
-// BenchmarkListOverHTTP reads a list of 10000 pods as JSON, through a real connection.
-func BenchmarkListOverHTTP(b *testing.B) {
-	bothHandlers(b, 10000, func(b *testing.B, _ *shelf, client *http.Client, url string) {
-		defer reportCPU(b)()
-		for b.Loop() {
-			response := must(client.Get(url + "?resourceVersion=0"))
-			_, err := io.Copy(io.Discard, response.Body)
-			response.Body.Close()
-			if err != nil || response.StatusCode != http.StatusOK {
-				b.Fatal(response.Status, err)
-			}
-		}
-	})
-}
-
 // BenchmarkFanOutOverHTTP takes one event to n watchers, each on a connection of its own. An operation is one event.
 // The watchers of one event share its encoding, as they do behind either cache.
 func BenchmarkFanOutOverHTTP(b *testing.B) {

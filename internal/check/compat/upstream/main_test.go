@@ -45,10 +45,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The names of sub-benchmarks by which benchstat -col /side puts both sides beside each other. The floor is what no
-// implementation can do without: the bare channels and goroutines on the way of an event, the copying of a list's
-// items.
-const ourSide, upstreamSide, floor = "side=ours", "side=upstream", "side=floor"
+// The names of sub-benchmarks by which benchstat -col /side puts both sides beside each other.
+const ourSide, upstreamSide = "side=ours", "side=upstream"
 
 // bothSides runs two benchmarks side by side.
 func bothSides(b *testing.B, ours, upstream func(b *testing.B)) {
