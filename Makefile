@@ -18,7 +18,9 @@ BINARY    = bin/debugged-$(or $(RECIPE),$(notdir $(firstword $(DEBUGGED))))
 DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
 PLATFORMS := darwin/arm64 windows/amd64
 TARGETS  ?=
-# RACED are the packages whose tests run as race builds. The page's package also runs without: its scripts run there only.
+# RACED are the packages whose tests run as race builds, with a fifth of the tries of each property (-short); `make full` has
+# all of them. The page's package also runs without the detector: its scripts run there only. Plain tests wait more than they
+# compute: four packages at once.
 RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/guest ./internal/play/lens ./viz ./cmd/viz
 BAG       = bin/listwatch-bag.zip
 
@@ -38,11 +40,11 @@ ready: ## say whether this machine has all that the workshop needs; builds the d
 test: lint race plain browser ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; ten minutes on two idle cores
 
 race: ## tests under the race detector: chapters, and what runs goroutines around them
-	$(GO) test -race -vet=off -timeout 20m $(RACED)
+	$(GO) test -race -short -vet=off -timeout 20m $(RACED)
 
 plain: ## all other tests of both modules
-	$(GO) test -vet=off -timeout 20m ./viz $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))" | grep -v /policy/reach)
-	cd internal/check/compat && $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -v /e2e)
+	$(GO) test -vet=off -p 4 -timeout 20m ./viz $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))" | grep -v /policy/reach)
+	cd internal/check/compat && $(GO) test -vet=off -p 4 -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 
 browser: ## the page in a headless browser, by itself: it wants both cores
 	cd internal/check/compat && $(GO) test -vet=off -timeout 20m ./e2e
