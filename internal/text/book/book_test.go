@@ -439,8 +439,8 @@ func TestEveryPointIsALineOfADeclaration(t *testing.T) {
 
 func TestLinesAboutUpstreamAreCollected(t *testing.T) {
 	fsys := course()
-	fsys["04-ring/more.go"] = &fstest.MapFile{Data: []byte("package ring\n\n// More is round.\n//\n// Differs: no *lock* " +
-		"for [Ring.mu],\n// nor for a_b <c>.\ntype More struct{}\n")}
+	fsys["04-ring/more.go"] = &fstest.MapFile{Data: []byte("package ring\n\n// More is round.\n//\n" +
+		"// Differs: no *lock* for [Ring.mu],\n// nor for a_b <c>.\ntype More struct{}\n")}
 	tree, err := source.Parse(fsys)
 	require.NoError(t, err)
 	for name, want := range map[string]string{"MAP.md": `
