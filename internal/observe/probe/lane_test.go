@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
 
@@ -254,23 +253,4 @@ func TestReadersSeeTheSameLogWhileItIsWritten(t *testing.T) {
 	if last := log.Last(); last != writers*each || len(seen[0]) == 0 || seen[0][last].Seq != last {
 		t.Errorf("last: got %d, want %d, and every reader to see it", last, writers*each)
 	}
-}
-
-// TestAWriterThatFallsBehindHoldsUpNoOtherWriter claims a number and does not write it until the log has moved on.
-func TestAWriterThatFallsBehindHoldsUpNoOtherWriter(t *testing.T) {
-	log := NewLog(clock.RealClock{}, 2*blockSize)
-	p := New(log)
-	seq, slot := log.claim()
-	p.At(RingAppend, "default/a", 2)
-	assert.Equal(t, log.Last(), 0, "last before the first record is written")
-	for range 5 * blockSize {
-		p.At(RingAppend, "default/a", 3)
-	}
-	slot.seq.Store(seq) // into a block that no reader uses any more
-	if last, want := log.Last(), uint64(5*blockSize+2); last != want {
-		t.Errorf("last: got %d, want %d", last, want)
-	}
-	records, ok := log.Since(nil, log.Oldest()-1, 10*blockSize)
-	assert.True(t, ok && len(records) == 2*blockSize,
-		"the log shows %d records, %v, want the newest %d", len(records), ok, 2*blockSize)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -74,26 +73,6 @@ func TestLogSaysWhenItHasMovedOn(t *testing.T) {
 	}
 	if oldest, last := log.Oldest(), log.Last(); oldest != 7 || last != 10 {
 		t.Errorf("oldest, last: got %d, %d, want 7, 10", oldest, last)
-	}
-}
-
-func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
-	const writers, each = 8, 500
-	log := NewLog(clock.RealClock{}, writers*each)
-	var wg sync.WaitGroup
-	for range writers {
-		wg.Go(func() {
-			for n := range each {
-				New(log).At(InputSent, "default/a", uint64(n))
-			}
-		})
-	}
-	wg.Wait()
-	records, ok := log.Since(nil, 0, writers*each)
-	require.True(t, ok && len(records) == writers*each, "got %d records, %v, want %d", len(records), ok, writers*each)
-	for i, r := range records {
-		require.True(t, r.Seq == uint64(i+1), "record %d has seq %d", i, r.Seq)
-		require.False(t, i > 0 && r.Time < records[i-1].Time, "time runs backwards at seq %d", r.Seq)
 	}
 }
 
