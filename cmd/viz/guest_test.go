@@ -46,7 +46,7 @@ func TestTheServerHalfIsElsewhere(t *testing.T) {
 		{"/viz/nothing", host, "", "nothing at this path", 404},
 		{"/viz/lens", host, "", `"server":"http://127.0.0.1:`, 200},
 		{"/", host, "", "<!doctype html>", 200},
-		{"/api/v1/pods?watch=true", host, "", "discovery: /api is not understood", 403},
+		{"/api/v1/pods?watch=true", host, "", "become another protocol", 403},
 	} {
 		request, err := http.NewRequest(http.MethodGet, p.url+c.path, nil)
 		require.NoError(t, err)

@@ -62,70 +62,51 @@ func (d *Discovery) Close() { d.client.CloseIdleConnections() }
 // answer is left out, as by kubectl. It blocks until the server has answered; the error is 503 if the server cannot be
 // read, if there is too much, or if ctx ends first.
 func (d *Discovery) All(ctx context.Context) (all []Resource, err error) {
-	found, err := d.find(ctx, "/api", "/apis")
-	for _, each := range found {
-		if each.preferred {
-			all = append(all, each.Resource)
+	for _, path := range []string{"/api", "/apis"} {
+		groups, err := d.groups(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		for _, group := range groups {
+			if len(group.Versions) == 0 {
+				continue
+			}
+			preferred := group.Versions[0]
+			at := strings.ReplaceAll(path+"/"+group.Name+"/"+preferred.Version, "//", "/")
+			for _, each := range preferred.Resources {
+				name := strings.TrimSuffix(each.Resource+"."+group.Name, ".")
+				watched := slices.Contains(each.Verbs, "list") && slices.Contains(each.Verbs, "watch")
+				if watched && len(name) <= maxName {
+					all = append(all, Resource{name, at, each.Scope == discovery.ScopeNamespace})
+				}
+			}
 		}
 	}
 	if len(all) > maxResources {
 		return nil, unavailable("%s has more than %d resources", d.base.Host, maxResources)
 	}
 	slices.SortFunc(all, func(a, b Resource) int { return strings.Compare(a.Name, b.Name) })
-	return all, err
-}
-
-// found is a resource in one of its group's versions.
-type found struct {
-	Resource
-	preferred bool
-}
-
-// find returns what can be listed and watched of what the server has at these paths. Its errors are 503.
-func (d *Discovery) find(ctx context.Context, paths ...string) (all []found, err error) {
-	for _, path := range paths {
-		var list discovery.APIGroupDiscoveryList
-		if err := d.get(ctx, path, &list); err != nil {
-			return nil, err
-		}
-		for _, group := range list.Items {
-			for i, version := range group.Versions {
-				at := strings.ReplaceAll(path+"/"+group.Name+"/"+version.Version, "//", "/")
-				for _, each := range version.Resources {
-					name := strings.TrimSuffix(each.Resource+"."+group.Name, ".")
-					watched := slices.Contains(each.Verbs, "list") && slices.Contains(each.Verbs, "watch")
-					if watched && len(name) <= maxName {
-						all = append(all, found{Resource{name, at, each.Scope == discovery.ScopeNamespace}, i == 0})
-					}
-				}
-			}
-		}
-	}
 	return all, nil
 }
 
-// get reads a list of groups. Its errors are 503.
-func (d *Discovery) get(ctx context.Context, path string, list *discovery.APIGroupDiscoveryList) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.JoinPath(path).String(), nil)
+// groups asks for the groups at a path. Its errors are 503.
+func (d *Discovery) groups(ctx context.Context, path string) ([]discovery.APIGroupDiscovery, error) {
+	response, err := get(ctx, d.client, d.base.JoinPath(path), aggregated)
 	if err != nil {
-		return unavailable("%s is no path", path)
-	}
-	request.Header.Set("Accept", aggregated)
-	response, err := d.client.Do(request)
-	if err != nil {
-		return unavailable("%s cannot be reached: %v", d.base.Host, Reason(err))
+		return nil, unavailable("%s cannot be reached: %v", d.base.Host, Reason(err))
 	}
 	defer response.Body.Close()
-	err = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(list)
+	var list discovery.APIGroupDiscoveryList
+	err = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&list)
 	switch {
 	case response.StatusCode != http.StatusOK:
-		return unavailable("%s answers %s", path, response.Status)
+		return nil, unavailable("%s answers %s", path, response.Status)
 	case err != nil:
-		return unavailable("%s is not understood: %v", path, err)
+		return nil, unavailable("%s is not understood: %v", path, err)
 	case list.Kind != aggregatedKind:
-		return unavailable("%s answers with a %.50s: is the server older than 1.27?", path, list.Kind)
+		return nil, unavailable("%s answers with a %.50s: is the server older than 1.27?", path, list.Kind)
 	}
-	return nil
+	return list.Items, nil
 }
 
 func unavailable(format string, args ...any) error {
@@ -156,11 +137,4 @@ func (d *Discovery) Find(ctx context.Context, names []string) (chosen []Resource
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
-}
-
-// Watches reports whether the resource of that plural name at that path ("/apis/apps/v1") can be listed and watched. It
-// asks the server; the error is 503 if the server does not say.
-func (d *Discovery) Watches(ctx context.Context, path, plural string) (bool, error) {
-	all, err := d.find(ctx, "/"+strings.Split(path, "/")[1])
-	return slices.ContainsFunc(all, func(r found) bool { return r.Path == path && r.plural() == plural }), err
 }

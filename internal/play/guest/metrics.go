@@ -31,7 +31,7 @@ const (
 // Metrics is what a server says of itself at /metrics. Its methods may be called from any goroutine.
 type Metrics struct {
 	// Set by NewMetrics, never changed.
-	url    string
+	url    *url.URL
 	client *http.Client
 	clock  clock.WithTicker
 
@@ -42,7 +42,7 @@ type Metrics struct {
 
 // NewMetrics returns the metrics of the server with these addresses. It sends nothing yet.
 func NewMetrics(servers []*url.URL, clk clock.WithTicker) *Metrics {
-	return &Metrics{url: servers[0].JoinPath("/metrics").String(), client: newClient(servers), clock: clk}
+	return &Metrics{url: servers[0].JoinPath("/metrics"), client: newClient(servers), clock: clk}
 }
 
 // Run asks for the metrics every five seconds until ctx is done.
@@ -53,11 +53,7 @@ func (m *Metrics) Run(ctx context.Context) {
 }
 
 func (m *Metrics) ask(ctx context.Context) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url, nil)
-	if err != nil {
-		return // the URL was parsed before
-	}
-	response, err := m.client.Do(request)
+	response, err := get(ctx, m.client, m.url, "*/*")
 	if err != nil {
 		m.set(nil, "/metrics cannot be reached: "+Reason(err))
 		return

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"k8s.io/utils/clock"
@@ -19,67 +18,6 @@ import (
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
-
-// TestOnlyAWatchThatIsKnownBecomesAWebsocket has a server that turns every request into a stream in both directions.
-func TestOnlyAWatchThatIsKnownBecomesAWebsocket(t *testing.T) {
-	var reached atomic.Int64
-	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/api":
-			_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":[
-				{"resource":"pods","verbs":["list","watch"]},{"resource":"bindings","verbs":["create"]}]}]}]}`)
-		case "/apis":
-			_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[
-				{"version":"v1"},{"version":"v1beta9","resources":[{"resource":"deployments","verbs":["list","watch"]}]}]}]}`)
-		default:
-			reached.Add(1)
-			w.Header().Set("Connection", "Upgrade")
-			w.Header().Set("Upgrade", r.Header.Get("Upgrade"))
-			w.WriteHeader(http.StatusSwitchingProtocols)
-		}
-	})
-	const console = "/apis/subresources.kubevirt.io/v1/namespaces/d/virtualmachineinstances/vm/"
-	for _, c := range []struct {
-		method, path string
-		upgrade      []string
-		want         int
-	}{
-		{"GET", console + "console?watch=true", []string{"websocket"}, 403},
-		{"GET", console + "vnc?watch=1", []string{"SPDY/3.1"}, 403},
-		{"GET", "/anything?watch=true", []string{"websocket"}, 403},
-		{"GET", "/api/v1/pods?watch=1", []string{"h2c"}, 403},
-		{"GET", "/api/v1/pods?watch=1", []string{"websocket", "h2c"}, 403},
-		{"GET", "/api/v1/pods?watch=1", []string{"websocket, h2c"}, 403},
-		{"GET", "/api/v1/pods?watch=1", []string{""}, 403},
-		{"HEAD", "/api/v1/pods?watch=1", []string{"websocket"}, 403},
-		{"POST", "/api/v1/pods?watch=1", []string{"websocket"}, 405},
-		{"GET", "/api/v1/pods", []string{"websocket"}, 403},
-		{"GET", "/api/v1/pods?watch=0", []string{"websocket"}, 403},
-		{"GET", "/api/v1/namespaces/d/pods/a?watch=1", []string{"websocket"}, 403},
-		{"GET", "/api/v1/watch/pods", []string{"websocket"}, 403},
-		{"GET", "/api/v1/%70ods?watch=1", []string{"websocket"}, 403},
-		{"GET", "/api/v1/namespaces/d%2Fpods?watch=1", []string{"websocket"}, 403},
-		{"GET", "/api/v1/namespaces/../pods?watch=1", []string{"websocket"}, 403},
-		{"GET", "/api/v1/bindings?watch=1", []string{"websocket"}, 403},
-		{"GET", "/api/v1/gadgets?watch=1", []string{"websocket"}, 403},
-		{"GET", "/apis/away.test/v1/gadgets?watch=1", []string{"websocket"}, 403},
-		{"GET", "/api/v1/pods?watch=1", []string{"WebSocket"}, 101},
-		{"GET", "/api/v1/namespaces/d/pods?watch", []string{"websocket"}, 101},
-		{"GET", "/apis/apps/v1beta9/namespaces/d/deployments?watch=yes", []string{"websocket"}, 101},
-	} {
-		before := reached.Load()
-		request, err := http.NewRequestWithContext(t.Context(), c.method, b.url+c.path, nil)
-		require.NoError(t, err)
-		request.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": c.upgrade}
-		response, err := b.client.Do(request)
-		require.NoError(t, err)
-		response.Body.Close()
-		if response.StatusCode != c.want || (reached.Load() > before) != (c.want == http.StatusSwitchingProtocols) {
-			t.Errorf("%s %s to %q: got %s, %d requests reached the server", c.method, c.path, c.upgrade,
-				response.Status, reached.Load()-before)
-		}
-	}
-}
 
 func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 	for query, want := range map[string]bool{

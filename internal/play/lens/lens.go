@@ -33,7 +33,6 @@ type Config struct {
 type Lens struct {
 	// Set by New, never changed.
 	config    Config
-	discovery *guest.Discovery
 	transport *guest.Transport
 	proxy     *httputil.ReverseProxy
 	findings  *findings
@@ -49,8 +48,7 @@ var _ http.Handler = (*Lens)(nil)
 // New returns a lens. It starts nothing. Without [Lens.Run] it does not notice what only time tells.
 func New(config Config) *Lens {
 	l := &Lens{
-		config: config, discovery: guest.NewDiscovery(config.Servers), transport: guest.NewTransport(config.Servers),
-		findings: newFindings(),
+		config: config, transport: guest.NewTransport(config.Servers), findings: newFindings(),
 	}
 	l.proxy = &httputil.ReverseProxy{
 		Rewrite:        l.rewrite,
@@ -71,7 +69,7 @@ func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKe
 // ServeHTTP forwards one request, unless it may not pass. It returns when the answer has ended.
 func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !l.config.Writes {
-		if code, why := l.refuse(r); code != 0 {
+		if code, why := refuse(r); code != 0 {
 			writeStatus(w, code, why)
 			return
 		}
@@ -84,7 +82,6 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Run looks once a second at the requests that are being forwarded, until ctx is done. It is called once.
 func (l *Lens) Run(ctx context.Context) {
 	defer l.transport.CloseIdleConnections()
-	defer l.discovery.Close()
 	routine.Every(ctx, l.config.Clock, period, func(context.Context) {
 		now := l.config.Clock.Now()
 		l.running.Range(func(x, _ any) bool { x.(*exchange).tick(now); return true })

@@ -127,6 +127,8 @@ func TestAGuestOnlyReads(t *testing.T) {
 		{"GET", "/api/v1/namespaces/default/services/a:80/proxy/delete", "", 403},
 		{"GET", "/api/v1/proxy/nodes/a", "", 403},
 		{"GET", "/anything", "SPDY/3.1", 403},
+		{"GET", "/api/v1/pods?watch=1", "websocket", 403},
+		{"GET", "/apis/subresources.kubevirt.io/v1/namespaces/d/vms/vm/console?watch=true", "h2c", 403},
 		{"GET", "/api/v1/namespaces/proxy/pods", "", 200},
 		{"HEAD", "/api/v1/pods", "", 200},
 	}
