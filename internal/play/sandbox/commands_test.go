@@ -127,7 +127,7 @@ func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 		if connections.of("a").UserAgent == "" || len(connections.list()) != 0 {
 			t.Errorf("while it opens: %+v", connections.list())
 		}
-		connections.cut("a", true)
+		connections.turn(Knob{"line.cut", "a", "true"})
 		close(transport.goOn)
 		<-done
 		assert.True(t, errors.Is(got, errCut), "got %v, want %v", got, errCut)

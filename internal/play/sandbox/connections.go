@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"sync"
 	"syscall"
@@ -27,9 +28,9 @@ type Connections struct {
 	// Set by NewConnections, never changed.
 	client   *http.Client // of the client half
 	watchers *http.Client // of watchers that are opened to look
-	tap      *wiretap.Tap
 
-	mu    sync.Mutex       // guards the fields below, and those of each line; innermost
+	mu    sync.Mutex       // guards the fields below, and those of each line; innermost but for those of wires
+	last  int              // id of the newest stream
 	lines map[string]*line // of each client that has sent a request and was not forgotten
 }
 
@@ -43,20 +44,35 @@ type line struct {
 // NewConnections returns connections that are made by client, each with a look at its bytes. watchers makes those of
 // watchers that are opened to look; nil: client does.
 func NewConnections(client, watchers *http.Client) *Connections {
-	c := &Connections{tap: wiretap.New(), lines: map[string]*line{}}
+	c := &Connections{lines: map[string]*line{}}
 	if watchers == nil {
 		watchers = client
 	}
-	c.client = c.over(c.tap.Tap(client))
-	c.watchers = c.over(c.tap.Tap(watchers))
+	c.client = c.over(wiretap.Tap(client))
+	c.watchers = c.over(wiretap.Tap(watchers))
 	return c
 }
 
 // Client returns the HTTP client of the client half, whose requests go over these connections.
 func (c *Connections) Client() *http.Client { return c.client }
 
-// Wire returns the open watches as they are on the wire, piece by piece.
-func (c *Connections) Wire() []wiretap.Stream { return c.tap.Snapshot() }
+// Wire returns the open watches as they are on the wire, piece by piece, the oldest first.
+func (c *Connections) Wire() []wiretap.Stream {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	streams := []wiretap.Stream{}
+	for _, l := range c.lines {
+		for s := range l.streams {
+			if s.under != nil && s.wire != nil {
+				stream := s.wire.Snapshot()
+				stream.ID = s.id
+				streams = append(streams, stream)
+			}
+		}
+	}
+	slices.SortFunc(streams, func(a, b wiretap.Stream) int { return a.ID - b.ID })
+	return streams
+}
 
 // over returns a client like the given one whose requests go over these connections.
 func (c *Connections) over(client *http.Client) *http.Client {
@@ -68,33 +84,24 @@ func (c *Connections) over(client *http.Client) *http.Client {
 	return &copied
 }
 
-// on calls do with the line of a client and with c.mu held, if the client has sent a request and was not forgotten.
-func (c *Connections) on(userAgent string, do func(l *line)) {
+// turn turns a knob of the client Target, if the client has sent a request and was not forgotten. Dropped or cut, the
+// client loses its streams, also those that are being opened; stalled, it reads nothing any more.
+func (c *Connections) turn(k Knob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.lines[userAgent]; l != nil {
-		do(l)
+	l, on := c.lines[k.Target], k.isTrue()
+	switch {
+	case l == nil:
+		return
+	case k.Name == "line.stall":
+		l.stallLocked(on)
+		return
+	case k.Name == "line.cut":
+		l.cut = on
 	}
-}
-
-// drop breaks the streams of a client, also those that are being opened.
-func (c *Connections) drop(userAgent string) {
-	c.on(userAgent, (*line).breakLocked)
-}
-
-// cut cuts the connection of a client, or mends it. Cut, the client loses its streams, also those that are being
-// opened.
-func (c *Connections) cut(userAgent string, on bool) {
-	c.on(userAgent, func(l *line) {
-		if l.cut = on; on {
-			l.breakLocked()
-		}
-	})
-}
-
-// stall lets a client read nothing any more, or read on.
-func (c *Connections) stall(userAgent string, on bool) {
-	c.on(userAgent, func(l *line) { l.stallLocked(on) })
+	if on || k.Name == "line.drop" {
+		l.breakLocked()
+	}
 }
 
 func (l *line) breakLocked() {
@@ -130,7 +137,11 @@ type Connection struct {
 
 // of returns the connection of a client; the zero one if the client has sent no request, or was forgotten.
 func (c *Connections) of(userAgent string) (connection Connection) {
-	c.on(userAgent, func(l *line) { connection = l.infoLocked(userAgent) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.lines[userAgent]; l != nil {
+		connection = l.infoLocked(userAgent)
+	}
 	return connection
 }
 
@@ -172,16 +183,19 @@ func (c *Connections) admit(userAgent string, s *stream, watch bool) error {
 		return errCut
 	}
 	if s.line = l; watch {
-		l.streams[s] = true
+		c.last++
+		s.id, l.streams[s] = c.last, true
 	}
 	return nil
 }
 
-// opened gives a stream its bytes.
-func (c *Connections) opened(s *stream, under io.ReadCloser) {
+// opened gives a stream its bytes, those that the client reads and those on the wire.
+func (c *Connections) opened(s *stream, under io.ReadCloser, conn *wiretap.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.under = under
+	if s.under = under; conn != nil {
+		s.wire = conn.Wire()
+	}
 }
 
 // end forgets a stream.
@@ -214,9 +228,13 @@ func (t *lineTransport) RoundTrip(request *http.Request) (*http.Response, error)
 		s.cancel(err)
 		return nil, err
 	}
-	response, err := t.under.RoundTrip(request.WithContext(s.ctx))
+	var conn *wiretap.Conn
+	ctx := httptrace.WithClientTrace(s.ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		conn, _ = got.Conn.(*wiretap.Conn)
+	}})
+	response, err := t.under.RoundTrip(request.WithContext(ctx))
 	if err == nil {
-		t.connections.opened(s, response.Body)
+		t.connections.opened(s, response.Body, conn)
 		response.Body = s
 		if !s.broken() {
 			return response, nil
@@ -243,8 +261,11 @@ type stream struct {
 	ctx         context.Context // of the request, for reading: Read is not given one
 	cancel      context.CancelCauseFunc
 	line        *line // set by admit
+	id          int   // likewise; 0: it is no watch
 
-	under io.ReadCloser // nil: it is being opened; set once, under Connections.mu, before it is read
+	// nil: it is being opened; set once, under Connections.mu, before it is read
+	under io.ReadCloser
+	wire  *wiretap.Wire // likewise; nil also if the connection is not tapped
 }
 
 // broken reports whether the stream was dropped or cut.

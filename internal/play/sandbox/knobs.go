@@ -66,6 +66,8 @@ func now(set func(s *Sandbox, k Knob)) turn {
 	}
 }
 
+var turnLine = now(func(s *Sandbox, k Knob) { s.connections.turn(k) })
+
 // knobs are all knobs. They are filled in by init, because one of them ends a story, which turns others back.
 var knobs []row
 
@@ -106,16 +108,16 @@ func init() {
 			}
 			return nil
 		},
-		turn: now(func(s *Sandbox, k Knob) { s.connections.drop(k.Target) }),
+		turn: turnLine,
 	}, {
 		name: "line.cut", help: `Value "true": the client Target cannot reach the server, until "false"`,
 		check: checkLine,
-		turn:  now(func(s *Sandbox, k Knob) { s.connections.cut(k.Target, k.isTrue()) }),
+		turn:  turnLine,
 		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Cut) },
 	}, {
 		name: "line.stall", help: `Value "true": the client Target reads nothing that arrives, until "false"`,
 		check: checkLine,
-		turn:  now(func(s *Sandbox, k Knob) { s.connections.stall(k.Target, k.isTrue()) }),
+		turn:  turnLine,
 		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Stalled) },
 	}, {
 		name: "ring.capacity",

@@ -156,6 +156,8 @@ func TestAKindInAGroupIsWatched(t *testing.T) {
 			inWorld(t, nil, func(t *testing.T, w *world) {
 				began := w.log.Last()
 				w.addWatcher(t, WatcherOptions{Resource: resource})
+				wire := w.connections.Wire()
+				assert.True(t, strings.Contains(wire[len(wire)-1].OpenedBy(), "/"+resource+"?"), "the newest is %+v", wire)
 				body := []byte(`{"metadata":{"name":"a"},"apiVersion":"` + group + `","kind":"` +
 					map[string]string{"leases": "Lease", "replicasets": "ReplicaSet"}[resource] + `"}`)
 				client := w.client.WithAPIPath("/apis/" + group)

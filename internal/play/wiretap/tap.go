@@ -1,8 +1,7 @@
-// Package wiretap reads the watches of an HTTP client: a [Tap] below net/http, as chunks, byte by byte; [Events]
+// Package wiretap reads the watches of an HTTP client: a [Conn] below net/http, as chunks, byte by byte; [Events]
 // above it, as events. Both are there to be shown: no other code depends on what they find.
 //
-// Locks: the lock of a connection is taken before that of its [Tap], which is innermost. The package starts no
-// goroutine.
+// The lock of a [Wire] is innermost. The package starts no goroutine.
 package wiretap
 
 import (
@@ -15,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Bounds of what is kept of each stream.
@@ -24,29 +24,9 @@ const (
 	maxHeader = 16 << 10 // bytes of a header; an answer with a longer one is not understood
 )
 
-// Tap reads watches between the HTTP client and the network. A reader of a response sees a stream of bytes; on the
-// wire it is cut into chunks, each with its size before it and a line end behind it:
-//
-//	1a4\r\n                                 the size line, in hexadecimal
-//	{"type":"ADDED","object":{…}}\n         so many bytes
-//	\r\n
-//
-// A chunk of size 0 ends the stream. A Tap keeps the newest chunks of each open watch, and may be used from any
-// goroutine.
-//
-// Differs: upstream has nothing of the kind; people use tcpdump.
-type Tap struct {
-	mu      sync.Mutex // guards the fields below and every stream in open; innermost
-	lastID  int
-	streams []*parser // that are open, oldest first
-}
-
-// New returns a tap. It reads nothing until [Tap.Tap] is called.
-func New() *Tap { return &Tap{} }
-
-// Tap returns a copy of a client whose connections the tap reads. A client whose transport is no [http.Transport] is
-// returned as it is, and the tap reads nothing of it.
-func (t *Tap) Tap(client *http.Client) *http.Client {
+// Tap returns a copy of a client whose connections are each a [Conn]. A client whose transport is no [http.Transport]
+// is returned as it is.
+func Tap(client *http.Client) *http.Client {
 	transport, ok := client.Transport.(*http.Transport)
 	if client.Transport == nil {
 		transport, ok = http.DefaultTransport.(*http.Transport)
@@ -64,11 +44,41 @@ func (t *Tap) Tap(client *http.Client) *http.Client {
 		if err != nil {
 			return nil, err
 		}
-		return &tappedConn{Conn: conn, tap: t}, nil
+		return &Conn{Conn: conn}, nil
 	}
 	tapped := *client
 	tapped.Transport = transport
 	return &tapped
+}
+
+// Conn is a connection of HTTP/1.1 whose bytes are read on their way. One answer follows another there, so that what
+// comes belongs to the request that was written last.
+//
+// Differs: upstream has nothing of the kind; people use tcpdump.
+type Conn struct {
+	net.Conn
+	wire atomic.Pointer[Wire] // of the newest request
+}
+
+// Wire returns what is read of the answer to the newest request, which is also given what comes later of it. It
+// returns nil before the first request.
+func (c *Conn) Wire() *Wire { return c.wire.Load() }
+
+// Write notes the beginning of requests.
+func (c *Conn) Write(p []byte) (int, error) {
+	if header, _, ok := bytes.Cut(p, []byte("\r\n\r\n")); ok && bytes.Contains(header, []byte(" HTTP/1.1\r\n")) {
+		c.wire.Store(&Wire{stream: Stream{Request: string(header[:min(len(header), maxHeader)]) + "\r\n\r\n"}})
+	}
+	return c.Conn.Write(p)
+}
+
+// Read implements [net.Conn].
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if wire := c.wire.Load(); wire != nil && n > 0 {
+		wire.read(p[:n])
+	}
+	return n, err
 }
 
 // Chunk is one chunk as it was on the wire, with at most 1 KiB of its data.
@@ -79,9 +89,9 @@ type Chunk struct {
 	End      string `json:"end"`      // the line end behind the data; empty while it has not come
 }
 
-// Stream is one open watch.
+// Stream is one answer and its request.
 type Stream struct {
-	ID      int     `json:"id"`
+	ID      int     `json:"id"`      // for the caller to set
 	Request string  `json:"request"` // as it was sent, to the empty line
 	Header  string  `json:"header"`  // of the answer, to the empty line
 	Bytes   int64   `json:"bytes"`   // read so far, all in all
@@ -98,91 +108,6 @@ func (s *Stream) OpenedBy() string {
 	return request.UserAgent() + " " + request.URL.RequestURI()
 }
 
-// Snapshot returns the open watches, the oldest first. The caller owns it.
-func (t *Tap) Snapshot() []Stream {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	streams := make([]Stream, 0, len(t.streams))
-	for _, stream := range t.streams {
-		view := stream.Stream
-		view.Chunks = slices.Clone(view.Chunks)
-		streams = append(streams, view)
-	}
-	return streams
-}
-
-// open begins a stream.
-func (t *Tap) open(request string) *parser {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lastID++
-	stream := &parser{Stream: Stream{ID: t.lastID, Request: request}}
-	t.streams = append(t.streams, stream)
-	return stream
-}
-
-func (t *Tap) close(stream *parser) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.streams = slices.DeleteFunc(t.streams, func(s *parser) bool { return s == stream })
-}
-
-func (t *Tap) read(stream *parser, p []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	stream.read(p)
-}
-
-// tappedConn is a connection whose bytes the tap reads. On a connection of HTTP/1.1 one answer follows another, so
-// that what is read belongs to the request that was written last.
-type tappedConn struct {
-	net.Conn
-	tap *Tap
-
-	mu     sync.Mutex // guards stream; taken before Tap.mu
-	stream *parser    // nil: the last request was no watch
-}
-
-// Write notes the beginning of requests.
-func (c *tappedConn) Write(p []byte) (int, error) {
-	if line, _, ok := bytes.Cut(p, []byte(" HTTP/1.1\r\n")); ok {
-		header, _, _ := bytes.Cut(p, []byte("\r\n\r\n"))
-		c.request(string(line), string(header[:min(len(header), maxHeader)])+"\r\n\r\n")
-	}
-	return c.Conn.Write(p)
-}
-
-// request ends the stream, and begins the next one if the request is a watch. No line: the connection is closed.
-func (c *tappedConn) request(line, header string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stream != nil {
-		c.tap.close(c.stream)
-		c.stream = nil
-	}
-	if strings.HasPrefix(line, http.MethodGet+" ") && (strings.Contains(line, "watch=true") || strings.Contains(line,
-		"watch=1")) {
-		c.stream = c.tap.open(header)
-	}
-}
-
-// Read implements [net.Conn].
-func (c *tappedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stream != nil && n > 0 {
-		c.tap.read(c.stream, p[:n])
-	}
-	return n, err
-}
-
-// Close implements [net.Conn].
-func (c *tappedConn) Close() error {
-	c.request("", "")
-	return c.Conn.Close()
-}
-
 // state is what comes next on the wire.
 type state int
 
@@ -194,70 +119,89 @@ const (
 	done  // the stream has ended, or is not understood
 )
 
-// parser reads the bytes of one answer, in pieces of any size. Tap.mu guards it.
-type parser struct {
-	Stream
-	state state
-	line  []byte // what has come of a header, a size line or a line end
-	left  int    // bytes of data that have yet to come
+// Wire is one answer as it comes, in pieces of any size. A reader of a response sees a stream of bytes; on the wire it
+// is cut into chunks, each with its size before it and a line end behind it:
+//
+//	1a4\r\n                                 the size line, in hexadecimal
+//	{"type":"ADDED","object":{…}}\n         so many bytes
+//	\r\n
+//
+// A chunk of size 0 ends the stream. A Wire keeps the newest chunks, and may be used from any goroutine.
+type Wire struct {
+	mu     sync.Mutex // guards the fields below; innermost
+	stream Stream
+	state  state
+	line   []byte // what has come of a header, a size line or a line end
+	left   int    // bytes of data that have yet to come
 }
 
-func (s *parser) read(p []byte) {
-	s.Bytes += int64(len(p))
-	for len(p) > 0 && s.state != done {
-		if s.state == inData {
-			p = s.readData(p, &s.Chunks[len(s.Chunks)-1].Data)
+// Snapshot returns what has come so far. The caller owns it.
+func (w *Wire) Snapshot() Stream {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	stream := w.stream
+	stream.Chunks = slices.Clone(stream.Chunks)
+	return stream
+}
+
+func (w *Wire) read(p []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stream.Bytes += int64(len(p))
+	for len(p) > 0 && w.state != done {
+		if w.state == inData {
+			p = w.readDataLocked(p, &w.stream.Chunks[len(w.stream.Chunks)-1].Data)
 			continue
 		}
-		s.line = append(s.line, p[0])
+		w.line = append(w.line, p[0])
 		p = p[1:]
 		end := "\r\n"
-		if s.state == inHeader {
+		if w.state == inHeader {
 			end = "\r\n\r\n"
 		}
-		if bytes.HasSuffix(s.line, []byte(end)) {
-			s.readLine(string(s.line))
-			s.line = nil
-		} else if len(s.line) == maxHeader {
-			s.line, s.state = nil, done
+		if bytes.HasSuffix(w.line, []byte(end)) {
+			w.readLineLocked(string(w.line))
+			w.line = nil
+		} else if len(w.line) == maxHeader {
+			w.line, w.state = nil, done
 		}
 	}
 }
 
-// readLine reads a header, or a line that is complete.
-func (s *parser) readLine(line string) {
-	switch s.state {
+// readLineLocked reads a header, or a line that is complete.
+func (w *Wire) readLineLocked(line string) {
+	switch w.state {
 	case inHeader:
-		s.Header, s.state = line, done
+		w.stream.Header, w.state = line, done
 		if strings.Contains(strings.ToLower(line), "transfer-encoding: chunked") {
-			s.state = inSizeLine
+			w.state = inSizeLine
 		}
 	case inEnd:
-		s.Chunks[len(s.Chunks)-1].End, s.state = line, inSizeLine
+		w.stream.Chunks[len(w.stream.Chunks)-1].End, w.state = line, inSizeLine
 	case inSizeLine:
 		digits, _, _ := strings.Cut(strings.TrimSpace(line), ";")
 		size, err := strconv.ParseUint(digits, 16, 31)
 		switch {
 		case err != nil:
-			s.state = done
+			w.state = done
 			return
 		case size == 0:
-			s.state = inEnd
+			w.state = inEnd
 		default:
-			s.state = inData
+			w.state = inData
 		}
-		s.Count++
-		s.left = int(size)
-		s.Chunks = append(s.Chunks[max(0, len(s.Chunks)+1-maxChunks):], Chunk{SizeLine: line, Size: s.left})
+		w.stream.Count++
+		w.left = int(size)
+		w.stream.Chunks = append(w.stream.Chunks[max(0, len(w.stream.Chunks)+1-maxChunks):], Chunk{SizeLine: line, Size: w.left})
 	}
 }
 
-// readData reads what is left of a chunk, keeps its beginning in data, and returns the bytes behind it.
-func (s *parser) readData(p []byte, data *string) []byte {
-	n := min(s.left, len(p))
+// readDataLocked reads what is left of a chunk, keeps its beginning in data, and returns the bytes behind it.
+func (w *Wire) readDataLocked(p []byte, data *string) []byte {
+	n := min(w.left, len(p))
 	*data += string(p[:min(n, max(0, maxData-len(*data)))])
-	if s.left -= n; s.left == 0 {
-		s.state = inEnd
+	if w.left -= n; w.left == 0 {
+		w.state = inEnd
 	}
 	return p[n:]
 }

@@ -7,7 +7,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptrace"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -48,23 +50,23 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 		server := &http.Server{Handler: mux}
 		var group routine.Group
 		group.Go(t.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
-		tap := New()
-		client := tap.Tap(listener.Client())
-
-		quick, err := client.Get("http://api/quick")
-		require.NoError(t, err)
-		quick.Body.Close()
-		response, err := client.Get("http://api/pods?watch=true")
-		require.NoError(t, err)
-		group.Go(t.Context(), "test.reader", func(context.Context) {
-			_, _ = response.Body.Read(make([]byte, 1<<16))
-			discardAll(response)
-		})
+		var conn *Conn
+		trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { conn = got.Conn.(*Conn) }}
+		client := Tap(listener.Client())
+		get := func(path string) *http.Response {
+			ctx := httptrace.WithClientTrace(t.Context(), trace)
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api"+path, nil)
+			require.NoError(t, err)
+			response, err := client.Do(request)
+			require.NoError(t, err)
+			return response
+		}
+		get("/quick").Body.Close()
+		response := get("/pods?watch=true")
+		group.Go(t.Context(), "test.reader", func(context.Context) { _, _ = io.Copy(io.Discard, response.Body) })
 		synctest.Wait()
 
-		streams := tap.Snapshot()
-		require.Equal(t, len(streams), 1, "got %d streams, want the watch alone", len(streams))
-		s := streams[0]
+		s := conn.Wire().Snapshot()
 		if s.OpenedBy() != "Go-http-client/1.1 /pods?watch=true" || !strings.HasPrefix(s.Request,
 			"GET /pods?watch=true HTTP/1.1\r\nHost: api\r\n") || !strings.HasSuffix(s.Request, "\r\n\r\n") ||
 			!strings.HasPrefix(s.Header, "HTTP/1.1 200 OK\r\n") || s.Count != events || len(s.Chunks) != maxChunks {
@@ -78,30 +80,16 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 			t.Errorf("last chunk: got %d of %d bytes, end %q", len(last.Data), last.Size, last.End)
 		}
 		response.Body.Close()
-		synctest.Wait()
-		if streams := tap.Snapshot(); len(streams) != 0 {
-			t.Errorf("after the end: got %+v", streams)
-		}
 		client.CloseIdleConnections()
 		_ = server.Close()
 		group.Wait()
 	})
 }
 
-// discardAll reads an answer until it is closed.
-func discardAll(response *http.Response) {
-	buf := make([]byte, 1<<10)
-	for {
-		if _, err := response.Body.Read(buf); err != nil {
-			return
-		}
-	}
-}
-
 func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
 	const wire = "HTTP/1.1 200 OK\r\nTransfer-Encoding: " +
 		"chunked\r\n\r\n5\r\nab\r\nc\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n"
-	stream := &parser{}
+	stream := &Wire{}
 	reader := iotest.OneByteReader(strings.NewReader(wire))
 	for buf := make([]byte, 10); ; {
 		n, err := reader.Read(buf)
@@ -110,13 +98,13 @@ func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
 			break
 		}
 	}
-	whole := &parser{}
+	whole := &Wire{}
 	whole.read([]byte(wire))
-	got, want := fmt.Sprintf("%+v", stream.Stream), fmt.Sprintf("%+v", whole.Stream)
+	got, want := fmt.Sprintf("%+v", stream.stream), fmt.Sprintf("%+v", whole.stream)
 	assert.Equal(t, got, want)
-	if whole.Count != 3 || whole.Chunks[0].Data != "ab\r\nc" || whole.Chunks[1].Size != 16 ||
-		whole.Chunks[2].SizeLine != "0\r\n" || whole.Chunks[2].End != "\r\n" {
-		t.Errorf("got %+v", whole.Chunks)
+	if whole.stream.Count != 3 || whole.stream.Chunks[0].Data != "ab\r\nc" || whole.stream.Chunks[1].Size != 16 ||
+		whole.stream.Chunks[2].SizeLine != "0\r\n" || whole.stream.Chunks[2].End != "\r\n" {
+		t.Errorf("got %+v", whole.stream.Chunks)
 	}
 }
 
@@ -126,9 +114,9 @@ func TestWhatIsNoChunkedAnswerIsNotUnderstood(t *testing.T) {
 			"chunked\r\n\r\nxyz\r\n",
 		strings.Repeat("x", 2*maxHeader), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
 	} {
-		stream := &parser{}
+		stream := &Wire{}
 		stream.read([]byte(wire))
-		assert.True(t, stream.state == done && len(stream.Chunks) == 0 && stream.line == nil,
+		assert.True(t, stream.state == done && len(stream.stream.Chunks) == 0 && stream.line == nil,
 			"%.40q: got %+v", wire, stream)
 	}
 }
