@@ -114,10 +114,12 @@ func (sub *Subject) move(info *probe.Info, r *probe.Record) {
 // first.
 func (r *Resource) sum(subject *Subject, info *probe.Info, rec *probe.Record) {
 	for i, name := range info.ArgNames() {
-		n, counted := int64(rec.Args[i]), pointsByName[name].Info()
+		n := int64(rec.Args[i])
 		if n <= 0 {
 			continue
 		}
+		point, _ := probe.PointNamed(name) // a test of package probe knows them
+		counted := point.Info()
 		r.Points[name] += uint64(n)
 		r.station(string(counted.Station)).Count += uint64(n)
 		subject.Counts[name] += uint64(n)

@@ -36,17 +36,6 @@ func AppendRecord(dst []byte, r *probe.Record) []byte {
 	return append(dst, written...)
 }
 
-// pointsByName finds points as they are written.
-var pointsByName = byName(probe.Points())
-
-func byName(all []probe.Point) map[string]probe.Point {
-	names := make(map[string]probe.Point, len(all))
-	for _, p := range all {
-		names[p.String()] = p
-	}
-	return names
-}
-
 // ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A point that no longer
 // exists is an error.
 func ReadRecord(written []byte) (probe.Record, error) {
@@ -54,7 +43,7 @@ func ReadRecord(written []byte) (probe.Record, error) {
 	if err := json.Unmarshal(written, &w); err != nil {
 		return probe.Record{}, fmt.Errorf("read record: %w", err)
 	}
-	point, ok := pointsByName[w.Point]
+	point, ok := probe.PointNamed(w.Point)
 	if !ok {
 		return probe.Record{}, fmt.Errorf("read record %d: no point %q: another version of the program wrote it",
 			w.Seq, w.Point)

@@ -140,6 +140,20 @@ func (p Point) Info() *Info {
 // String returns the point's name.
 func (p Point) String() string { return p.Info().Name }
 
+var pointsByName = func() map[string]Point {
+	byName := map[string]Point{}
+	for _, p := range Points() {
+		byName[p.String()] = p
+	}
+	return byName
+}()
+
+// PointNamed returns the point of a name; ok is false if there is none.
+func PointNamed(name string) (p Point, ok bool) {
+	p, ok = pointsByName[name]
+	return p, ok
+}
+
 // Points returns every declared point in path order.
 func Points() []Point {
 	all := make([]Point, 0, len(points)-1)

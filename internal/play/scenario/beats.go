@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -75,14 +76,6 @@ type term struct {
 	text        *regexp.Regexp // of text
 }
 
-var pointsByName = func() map[string]probe.Point {
-	byName := map[string]probe.Point{}
-	for _, point := range probe.Points() {
-		byName[point.String()] = point
-	}
-	return byName
-}()
-
 // terms are what a record can be asked for.
 var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	"own": func(f *facts, r *probe.Record, _ string) bool { return f.owns(r) },
@@ -128,10 +121,11 @@ func parsePattern(words []string) (p pattern, err error) {
 		switch {
 		case i == 0 && !known:
 			for name := range strings.SplitSeq(word, "|") {
-				p.points = append(p.points, pointsByName[name])
-			}
-			if slices.Contains(p.points, 0) {
-				return p, fmt.Errorf("%q: there is no point %s", p.words, word)
+				point, found := probe.PointNamed(name)
+				if !found {
+					return p, fmt.Errorf("%q: there is no point %s", p.words, name)
+				}
+				p.points = append(p.points, point)
 			}
 			continue
 		case name == "n":
@@ -168,18 +162,23 @@ func (p *pattern) matches(f *facts, r *probe.Record) bool {
 // moment is where a beat rests: at the record of its pattern. One of several patterns is when all of them have been.
 type moment []pattern
 
-func parseMoment(texts []string) (m moment, err error) {
-	for _, text := range texts {
-		p, err := parsePattern(strings.Fields(text))
-		if err != nil {
-			return nil, err
-		}
-		m = append(m, p)
+// UnmarshalJSON implements [json.Unmarshaler]: one pattern, or a list of several.
+func (m *moment) UnmarshalJSON(data []byte) error {
+	if data[0] == '[' {
+		return json.Unmarshal(data, (*[]pattern)(m))
 	}
-	if len(m) == 0 {
-		return nil, errors.New("it does not say where it rests")
+	*m = moment{{}}
+	return json.Unmarshal(data, &(*m)[0])
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *pattern) UnmarshalJSON(data []byte) error {
+	var words string
+	err := json.Unmarshal(data, &words)
+	if err == nil {
+		*p, err = parsePattern(strings.Fields(words))
 	}
-	return m, nil
+	return err
 }
 
 // String returns the moment in words.

@@ -16,36 +16,28 @@ import (
 var files embed.FS
 
 // All are the stories, in the order in which they are best told: that of their files.
-var All = loadAll()
+var All []Story
 
-// storyFile is what a file says. The name of the file is a number, which orders the stories, and the story's id.
+// init reads them when there are verbs and terms: decoders find these by reflection.
+func init() { All = loadAll() }
+
+// storyFile is what a file says: what the page is told, too, and how the story is played. The name of the file is a
+// number, which orders the stories, and the story's id.
 type storyFile struct {
-	Title, Symptom, Watch, Chapter, Thread, Alone, Group, Means string
-
-	Cast                   []Member
-	Versions, Prepare, Was []string
-	Beats                  []struct {
-		Say, Look, Ask, Why, As string
-		Seen, At, Text, Because string
-		Answers                 []string
-		Right                   int // counted from 1
-		Do, Then                []string
-		Rest                    oneOrMore
-	}
-	Saw string
-}
-
-// oneOrMore is a text, or a list of texts.
-type oneOrMore []string
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (o *oneOrMore) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*o = oneOrMore{one}
-		return nil
-	}
-	return json.Unmarshal(data, (*[]string)(o))
+	Story
+	Prepare steps
+	Saw     string
+	Beats   []struct {
+		Beat
+		Look     string `json:"look"` // stations, separated by spaces
+		Ask, Why string
+		Answers  []string
+		Right    int // counted from 1
+		As       string
+		Because  *pattern
+		Do, Then steps
+		Rest     moment
+	} `json:"beats"`
 }
 
 func loadAll() []Story {
@@ -67,44 +59,26 @@ func loadAll() []Story {
 }
 
 // parse reads a story.
-func parse(text []byte) (story Story, err error) {
+func parse(text []byte) (Story, error) {
 	var f storyFile
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
 		return Story{}, err
 	}
-	story = Story{
-		Title: f.Title, Symptom: strings.TrimSpace(f.Symptom), Watch: f.Watch, Chapter: f.Chapter, Thread: f.Thread,
-		Alone: f.Alone, Was: f.Was, Group: f.Group, Means: strings.TrimSpace(f.Means), Cast: f.Cast,
-		Versions: f.Versions, saw: strings.TrimSpace(f.Saw),
-	}
-	if story.prepare, err = parseSteps(f.Prepare); err != nil {
-		return Story{}, err
-	}
+	story := f.Story
+	story.Symptom, story.Means = strings.TrimSpace(story.Symptom), strings.TrimSpace(story.Means)
+	story.prepare, story.saw = f.Prepare, strings.TrimSpace(f.Saw)
 	for i, each := range f.Beats {
-		beat := Beat{Say: strings.TrimSpace(each.Say), as: each.As, Seen: each.Seen, At: each.At, Text: each.Text}
+		beat := each.Beat
+		if len(each.Rest) == 0 {
+			return Story{}, fmt.Errorf("beat %d does not say where it rests", i+1)
+		}
+		beat.Say, beat.as, beat.because = strings.TrimSpace(beat.Say), each.As, each.Because
+		beat.do, beat.then, beat.rest = each.Do, each.Then, each.Rest
 		for station := range strings.FieldsSeq(each.Look) {
 			beat.Look = append(beat.Look, probe.Station(station))
 		}
 		if each.Ask != "" {
-			beat.Question = &Question{
-				Ask: each.Ask, Answers: each.Answers, Right: each.Right - 1, Why: strings.TrimSpace(each.Why),
-			}
-		}
-		if each.Because != "" {
-			because, err := parsePattern(strings.Fields(each.Because))
-			if err != nil {
-				return Story{}, fmt.Errorf("beat %d: %w", i+1, err)
-			}
-			beat.because = &because
-		}
-		var doErr, thenErr, restErr error
-		beat.do, doErr = parseSteps(each.Do)
-		beat.then, thenErr = parseSteps(each.Then)
-		beat.rest, restErr = parseMoment(each.Rest)
-		for _, err := range []error{doErr, thenErr, restErr} {
-			if err != nil {
-				return Story{}, fmt.Errorf("beat %d: %w", i+1, err)
-			}
+			beat.Question = &Question{each.Ask, each.Answers, each.Right - 1, strings.TrimSpace(each.Why)}
 		}
 		story.Beats = append(story.Beats, beat)
 	}
@@ -122,7 +96,14 @@ type step struct {
 	args       []string
 }
 
-func parseSteps(lines []string) (steps []step, err error) {
+type steps []step
+
+// UnmarshalJSON implements [json.Unmarshaler]: a list of lines.
+func (all *steps) UnmarshalJSON(data []byte) error {
+	var lines []string
+	if err := json.Unmarshal(data, &lines); err != nil {
+		return err
+	}
 	for _, line := range lines {
 		words := strings.Fields(line)
 		each := step{line: line}
@@ -130,10 +111,10 @@ func parseSteps(lines []string) (steps []step, err error) {
 			each.name, words = words[0], words[2:]
 		}
 		if each.do = verbs[words[0]]; each.do == nil {
-			return nil, fmt.Errorf("%q: there is no verb %s", line, words[0])
+			return fmt.Errorf("%q: there is no verb %s", line, words[0])
 		}
 		each.args = words[1:]
-		steps = append(steps, each)
+		*all = append(*all, each)
 	}
-	return steps, nil
+	return nil
 }

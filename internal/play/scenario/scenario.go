@@ -38,7 +38,7 @@ type Story struct {
 	// their recordings, which are made in such a world.
 	Alone string `json:"alone,omitempty"`
 
-	prepare []step // before the story begins: none of that is told
+	prepare steps  // before the story begins: none of that is told
 	saw     string // what was seen, with variables for the numbers of a run
 }
 
@@ -88,10 +88,10 @@ type Beat struct {
 
 	because *pattern // the record behind Text, the last one up to where the beat rests; nil: that where it rests
 
-	do   []step // plays it
+	do   steps  // plays it
 	rest moment // is waited for then
 	as   string // names the record at which it rests for what comes later; "": nothing refers to it
-	then []step // counts and holds what follows from that record
+	then steps  // counts and holds what follows from that record
 }
 
 // Question is asked before a beat; what the beat shows answers it.
