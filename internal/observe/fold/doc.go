@@ -8,14 +8,5 @@
 // The page has the same function a second time, in viz/log/fold.js. The two are written to be read side by side,
 // function by function, and are held together by [State.Hash]: the same records must give the same hash.
 //
-//   - state.go: what a State holds; its JSON form is the page's snapshot and a recording's keyframe.
-//   - apply.go: the function.
-//   - queue.go: how tokens are counted although a receive may be written down before its send.
-//   - waits.go: who waits, since when, and what for.
-//   - keyframes.go: pictures kept on the way, so that the past can be shown again.
-//   - hash.go: when two states are equal.
-//   - record.go: the JSON form of one record.
-//   - bounds.go: what a picture from a file may hold.
-//
 // There is no goroutine and no lock in this package: a State belongs to its caller.
 package fold

@@ -21,14 +21,7 @@ type Status struct {
 // Clock is the world's clock.
 type Clock struct {
 	worldclock.State
-	Next []Due `json:"next"` // the next timers
-}
-
-// Due is a timer that a goroutine waits for.
-type Due struct {
-	In   float64 `json:"in"`  // seconds of the world's time
-	Who  string  `json:"who"` // the function that set it
-	Line string  `json:"line"`
+	Next []worldclock.Due `json:"next"` // the next timers
 }
 
 // shownTimers is how many timers a status names.
@@ -39,15 +32,13 @@ func (w *World) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := Status{
-		GateState: w.config.Gate.State(), Clock: Clock{State: w.config.Clock.State(), Next: []Due{}},
-		Stations: Stations(), Attending: w.attending, Unattended: w.unattended.String(), LetGo: w.letGo,
+		GateState: w.config.Gate.State(),
+		Clock:     Clock{State: w.config.Clock.State(), Next: w.config.Clock.Upcoming(shownTimers)},
+		Stations:  Stations(), Attending: w.attending, Unattended: w.unattended.String(), LetGo: w.letGo,
 	}
 	if s.Held {
 		since := w.since
 		s.Since = &since
-	}
-	for _, due := range w.config.Clock.Upcoming(shownTimers) {
-		s.Clock.Next = append(s.Clock.Next, Due{In: due.In.Seconds(), Who: due.Who, Line: due.Line})
 	}
 	return s
 }

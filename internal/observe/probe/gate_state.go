@@ -1,12 +1,11 @@
 package probe
 
 import (
-	"path"
-	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
+
+	"listwatch/internal/observe/routine"
 )
 
 // callersOfAt is how many frames a waiter's stack has above who reported: runtime.Callers, enter, wait, report, At.
@@ -68,8 +67,7 @@ func (w *waiter) describe() Waiting {
 		var frame runtime.Frame
 		frame, more = frames.Next()
 		if held.Function == "" {
-			held.Function = funcName(frame.Function)
-			held.Line = filepath.Base(frame.File) + ":" + strconv.Itoa(frame.Line)
+			held.Function, held.Line = routine.Place(frame)
 		}
 		if strings.HasPrefix(frame.Function, "net/http.") {
 			body = "request"
@@ -78,16 +76,10 @@ func (w *waiter) describe() Waiting {
 		if strings.HasPrefix(frame.Function, "runtime") || strings.Contains(frame.Function, "/routine.") {
 			break
 		}
-		body = funcName(frame.Function)
+		body, _ = routine.Place(frame)
 	}
 	if held.Goroutine == "" {
 		held.Goroutine = body
 	}
 	return held
-}
-
-// funcName shortens "listwatch/chapters/06-cacher.(*Cacher).dispatchEvent" to "cacher.(*Cacher).dispatchEvent": folders
-// are numbered, packages are not.
-func funcName(name string) string {
-	return strings.TrimLeft(path.Base(strings.TrimSuffix(name, "-fm")), "0123456789-")
 }

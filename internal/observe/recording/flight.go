@@ -141,12 +141,10 @@ func reason(r *probe.Record) string {
 // save writes the window before the fault and what came after, and returns the file's name. If writing fails, it
 // removes the file.
 func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
-	records := f.window(t.record.Time - flightWindow)
 	header := NewHeader(f.Clock.Now(), f.Switches)
 	header.Reason = t.reason
-	if len(records) > 0 && records[0].Seq > 1 {
-		records, header.Keyframe = f.fromKeyframe(ctx, records)
-	}
+	var records []probe.Record
+	records, header.Keyframe = f.window(ctx, t.record.Time-flightWindow)
 	name := fmt.Sprintf("listwatch-flight-%s-%s-*.lw.gz", header.Started.Format("20060102-150405"),
 		strings.ToLower(t.record.Point.String()))
 	file, err := os.CreateTemp(f.Dir, name)
@@ -160,33 +158,24 @@ func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	return filepath.Clean(file.Name()), nil
 }
 
-// window returns what the log holds since a time on its clock, without a gap.
-func (f *Flight) window(since time.Duration) (kept []probe.Record) {
-	for r := range f.Log.Between(f.Log.Oldest()-1, f.Log.Last()) {
-		if n := len(kept); n > 0 && r.Seq != kept[n-1].Seq+1 {
-			kept = kept[:0] // the log has overrun us
-		}
-		if r.Time >= since {
-			kept = append(kept, *r)
-		}
-	}
-	return kept
-}
-
-// fromKeyframe makes the recording begin at a keyframe: at the last one before its first record, with the records from
-// there. If the log no longer holds those, the recording begins at the first keyframe within it.
-func (f *Flight) fromKeyframe(ctx context.Context, records []probe.Record) ([]probe.Record, json.RawMessage) {
-	first := records[0].Seq
-	if at, state, err := f.Keyframe(ctx, first-1); err == nil {
-		lead, ok := f.Log.Since(nil, at, int(first-1-at))
-		if ok {
-			return append(lead, records...), state
+// window returns what the log holds since a time on its clock, with the picture before it: from the last keyframe before
+// that time on. If the log no longer holds what leads from there, it begins at the newest keyframe.
+func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Record, json.RawMessage) {
+	first, last := f.Log.Oldest(), f.Log.Last()
+	for r := range f.Log.Between(first-1, last) {
+		if first = r.Seq; r.Time >= since {
+			break
 		}
 	}
-	last := records[len(records)-1].Seq
-	at, state, err := f.Keyframe(ctx, last)
-	if err != nil || at < first {
-		return records, nil // it begins with a gap, and says so when it is shown
+	for _, seq := range []uint64{first - 1, last} {
+		at, state, err := f.Keyframe(ctx, seq)
+		if err != nil {
+			continue
+		}
+		if records, ok := f.Log.Since(nil, at, int(last-at)); ok && len(records) > 0 {
+			return records, state
+		}
 	}
-	return records[at-first+1:], state
+	records, _ := f.Log.Since(nil, first-1, int(last-first+1))
+	return records, nil // it begins with a gap, and says so when it is shown
 }

@@ -1,12 +1,10 @@
 package worldclock
 
 import (
-	"path"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
+
+	"listwatch/internal/observe/routine"
 )
 
 // Moving the clock by hand stops at every timer on the way, so that the goroutine that waited for it can act, and set
@@ -76,10 +74,11 @@ func (c *Clock) stopBefore(target time.Time) bool {
 
 // Due is a timer that is going to fire.
 type Due struct {
-	At   time.Time     // in the world
-	In   time.Duration // of the world's time
-	Who  string        // the function that set it: "pipeline.(*Demo).Run"
-	Line string        // where: "demo.go:42"
+	At      time.Time     `json:"-"` // in the world
+	In      time.Duration `json:"-"` // of the world's time
+	Seconds float64       `json:"in"`
+	Who     string        `json:"who"`  // the function that set it: "pipeline.(*Demo).Run"
+	Line    string        `json:"line"` // where: "demo.go:42"
 }
 
 // Upcoming returns the next timers, at most n, the first one first.
@@ -89,18 +88,12 @@ func (c *Clock) Upcoming(n int) []Due {
 	now := c.nowLocked()
 	due := []Due{}
 	for _, t := range c.timers[:min(n, len(c.timers))] {
-		who, line := describe(t.maker)
-		due = append(due, Due{At: t.when, In: t.when.Sub(now), Who: who, Line: line})
+		frame, _ := runtime.CallersFrames([]uintptr{t.maker}).Next()
+		who, line := routine.Place(frame)
+		in := t.when.Sub(now)
+		due = append(due, Due{At: t.when, In: in, Seconds: in.Seconds(), Who: who, Line: line})
 	}
 	return due
-}
-
-// describe names a place in the program.
-func describe(pc uintptr) (who, line string) {
-	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	who = path.Base(frame.Function)
-	who = strings.TrimLeft(who, "0123456789-") // of the chapter's folder
-	return who, filepath.Base(frame.File) + ":" + strconv.Itoa(frame.Line)
 }
 
 // State is what a clock says of itself.

@@ -2,13 +2,6 @@
 // it or takes something out, and says what a user would notice. Check runs the chapters' own tests on the attendee's
 // repair.
 //
-//   - lab.go: [Lab], one exercise, and [Load], which reads them from chapters/*/labs/*.txtar.
-//   - edit.go: [Lab.Break] makes the broken version from the present sources, [Solution] shows the way back.
-//   - copy.go: [Start] writes a working copy.
-//   - check.go: [Check] runs the tests of a lab in a copy, and says in a few lines what is still wrong.
-//   - checked.go: [Checked], the last check, kept in the copy for the page of a program that runs there.
-//   - predict.go: the answers to questions, worked out from recordings.
-//
 // The broken sources exist nowhere: they are made when a lab starts. The solution is the present source, which the
 // ordinary tests prove; a test of this package makes every broken version and sees its check fail for the stated
 // reason.

@@ -1,15 +1,6 @@
 // Package sandbox is everything that is done to the running machine, so that something can be seen: knobs, faults of
-// connections, traffic, watchers that only look, reset, and what stories do.
-//
-//   - sandbox.go: [Sandbox], the one owner of all commands.
-//   - knobs.go: the table of knobs, one row each, and [KnobState].
-//   - story.go: [Telling], a long command that puts back what it has changed.
-//   - reset.go: everything to where it was; the deletion of pods.
-//   - connections.go: [Connections], the client half's end of the wire: dropped, cut, stalled.
-//   - handlers.go: named handlers on the shared informer, each as slow as it is told to be.
-//   - watchers.go: watches that are opened only to look.
-//   - traffic.go, demo.go: as many changes a second as asked for; a gentle demo.
-//   - tour.go: the demo's rest while a page gives its tour.
+// connections, traffic, watchers that only look, reset, and what stories do. [Sandbox] is the one owner of all commands;
+// the table of knobs has one row each.
 //
 // # Who owns a command
 //

@@ -2,12 +2,6 @@
 // data: one file in stories/, which tells its symptom first and then its beats. Beside the text of a [Beat] stand the
 // steps that play it (create, change, turn, watch, wait, …; see verbs.go) and the record at which it comes to rest.
 //
-//   - scenario.go: [Story], and [World.Play], which plays one.
-//   - load.go: the files.
-//   - beats.go: patterns of records, and [Story.Locate], which finds the rests in them.
-//   - stagehand.go: what steps work with: a client, the variables, the log since the story began.
-//   - verbs.go, machine.go: what a step can do.
-//
 // A beat is played to its end when its record is in the log. The same patterns find the beats of a run of this minute
 // and those of the recording in internal/observe/takes. A story whose record does not come ends in a [Missing].
 //
