@@ -44,7 +44,7 @@ type exchange struct {
 	at                  time.Time
 	head                []byte // of a body that is no watch's
 
-	mu      sync.Mutex // guards the fields below, and what is told of them; innermost but for names.mu
+	mu      sync.Mutex // guards the fields below, and what is told of them; innermost
 	streams bool       // it is a watch that is answered, and has not ended
 	writing time.Time  // since when a piece is being written to the client; zero: none is
 	shownIn *probe.Log // the newest log in which it has a watcher

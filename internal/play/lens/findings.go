@@ -23,6 +23,7 @@ const (
 	maxRows     = 200 // requests that are shown
 	maxFrames   = 8   // that are shown of a watch
 	maxGivens   = 64
+	maxNamed    = 256 // resources that the log names: a recording may hold twice as many (fold.MaxResources)
 )
 
 // Row is one request: as the page shows it, and as the verdicts judge it. The pages of one list are one row.
@@ -45,6 +46,7 @@ type Row struct {
 
 	trail      *trail // nil: the request is none of the API's, and nothing else is kept of it
 	written    *write // nil: it writes no object
+	named      string // what the log calls its resource; "" if the log names enough of them
 	ended      time.Time
 	framed     int64 // bytes of the frames so far
 	gone       bool  // a watch that was told that its version is too old
@@ -93,12 +95,14 @@ type findings struct {
 	objects  map[string]*object // that were written
 	rows     []*Row             // oldest first
 	said     map[string]*Finding
+	named    map[string]bool // resources that the log names
 	frames   int64
 	requests int64
 }
 
 func newFindings() *findings {
-	return &findings{trails: map[string]*trail{}, objects: map[string]*object{}, said: map[string]*Finding{}}
+	return &findings{trails: map[string]*trail{}, objects: map[string]*object{}, said: map[string]*Finding{},
+		named: map[string]bool{}}
 }
 
 // trail is what one client did with one resource and one selector: the work of one informer.
@@ -155,7 +159,7 @@ func (f *findings) begin(id uint64, ask Ask, now time.Time) *Row {
 	row := t.pages
 	next := ask.Continue && row != nil
 	if !next {
-		row = &Row{Request: id, At: now, Ask: ask, Next: -1, trail: t}
+		row = &Row{Request: id, At: now, Ask: ask, Next: -1, trail: t, named: f.nameLocked(ask.plural())}
 		f.rows = appendLast(f.rows, row, maxRows)
 	}
 	if t.ended != nil {
@@ -173,6 +177,17 @@ func (f *findings) begin(id uint64, ask Ask, now time.Time) *Row {
 		}
 	}
 	return row
+}
+
+// nameLocked returns what the log calls a resource.
+func (f *findings) nameLocked(resource string) string {
+	if len(f.named) < maxNamed {
+		f.named[resource] = true
+	}
+	if !f.named[resource] {
+		return ""
+	}
+	return resource
 }
 
 // kept finds a value, or makes it; then the one whose time is the earliest is forgotten if there are limit others.

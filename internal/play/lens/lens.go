@@ -40,7 +40,6 @@ type Lens struct {
 	lastID  atomic.Uint64
 	running sync.Map                  // *exchange of every request that is being forwarded
 	log     atomic.Pointer[probe.Log] // where the lens tells what it sees; nil: nowhere
-	names   names
 }
 
 var _ http.Handler = (*Lens)(nil)

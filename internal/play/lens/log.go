@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	"listwatch/internal/kube/redact"
 	"listwatch/internal/observe/probe"
@@ -34,35 +33,9 @@ func (x *exchange) tell(point probe.Point, told probe.Record) {
 	}
 	told.Point = point
 	if point.Info().Station != probe.HTTP {
-		told.Resource, told.Subject = x.lens.names.in(log, x.ask.plural()), "c"+strconv.FormatUint(x.id, 10)
+		told.Resource, told.Subject = x.row.named, "c"+strconv.FormatUint(x.id, 10)
 	}
 	log.Tell(told)
-}
-
-// maxNamed is how many resources one log names: a recording may hold twice as many (fold.MaxResources).
-const maxNamed = 256
-
-// names are the resources that a log names.
-type names struct {
-	mu    sync.Mutex // guards the fields below; innermost
-	log   *probe.Log // the newest
-	known map[string]bool
-}
-
-// in returns the name of a resource in a log, or "" if the log names enough of them.
-func (n *names) in(log *probe.Log, name string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.log != log {
-		n.log, n.known = log, map[string]bool{}
-	}
-	if len(n.known) < maxNamed {
-		n.known[name] = true
-	}
-	if !n.known[name] {
-		return ""
-	}
-	return name
 }
 
 // showLocked tells of a watch that it is open, if the log does not know yet. The caller holds x.mu.
