@@ -30,8 +30,8 @@ const DefaultLogSize = 1 << 16
 // that a reader which asks for records the log no longer holds is told so instead of being given a gap.
 // All methods are safe for concurrent use.
 //
-// The log is a ring under one mutex. A goroutine that reports holds it while it writes one record, and a reader while it
-// copies at most [readBatch] of them, so no reader holds up the pipeline for longer than some tens of microseconds.
+// The log is a ring under one mutex. A goroutine that reports holds it while it writes one record, a reader while it
+// copies at most [readBatch] of them: no reader holds up the pipeline for longer than some tens of microseconds.
 // Two goroutines that report at the same instant may look at the clock in one order and take the lock in the other: a
 // record is never given an earlier time than the one before it.
 type Log struct {

@@ -158,8 +158,8 @@ func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	return filepath.Clean(file.Name()), nil
 }
 
-// window returns what the log holds since a time on its clock, with the picture before it: from the last keyframe before
-// that time on. If the log no longer holds what leads from there, it begins at the newest keyframe.
+// window returns what the log holds since a time on its clock, with the picture before it: from the last keyframe
+// before that time on. If the log no longer holds what leads from there, it begins at the newest keyframe.
 func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Record, json.RawMessage) {
 	first, last := f.Log.Oldest(), f.Log.Last()
 	for r := range f.Log.Between(first-1, last) {

@@ -1,6 +1,6 @@
 // Package sandbox is everything that is done to the running machine, so that something can be seen: knobs, faults of
-// connections, traffic, watchers that only look, reset, and what stories do. [Sandbox] is the one owner of all commands;
-// the table of knobs has one row each.
+// connections, traffic, watchers that only look, reset, and what stories do. [Sandbox] is the one owner of all
+// commands; the table of knobs has one row each.
 //
 // # Who owns a command
 //

@@ -157,7 +157,8 @@ func TestAKindInAGroupIsWatched(t *testing.T) {
 				began := w.log.Last()
 				w.addWatcher(t, WatcherOptions{Resource: resource})
 				wire := w.connections.Wire()
-				assert.True(t, strings.Contains(wire[len(wire)-1].OpenedBy(), "/"+resource+"?"), "the newest is %+v", wire)
+				newest := wire[len(wire)-1].OpenedBy()
+				assert.True(t, strings.Contains(newest, "/"+resource+"?"), "the newest watch is %s", newest)
 				body := []byte(`{"metadata":{"name":"a"},"apiVersion":"` + group + `","kind":"` +
 					map[string]string{"leases": "Lease", "replicasets": "ReplicaSet"}[resource] + `"}`)
 				client := w.client.WithAPIPath("/apis/" + group)

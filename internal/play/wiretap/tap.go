@@ -192,7 +192,8 @@ func (w *Wire) readLineLocked(line string) {
 		}
 		w.stream.Count++
 		w.left = int(size)
-		w.stream.Chunks = append(w.stream.Chunks[max(0, len(w.stream.Chunks)+1-maxChunks):], Chunk{SizeLine: line, Size: w.left})
+		kept := w.stream.Chunks[max(0, len(w.stream.Chunks)+1-maxChunks):]
+		w.stream.Chunks = append(kept, Chunk{SizeLine: line, Size: w.left})
 	}
 }
 
