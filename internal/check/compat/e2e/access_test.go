@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 )
 
@@ -239,9 +240,7 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	listed := evaluate[[]string](t, p, `$$("#keys-dialog[open] kbd").map((el) => el.textContent)`)
 	const keys = "Space . , > < ] [ N P Home End + - 1 Esc F C M D W X R B V E S / A T ? → ←"
 	for key := range strings.FieldsSeq(keys) {
-		if !slices.Contains(listed, key) {
-			t.Errorf("the list of keys lacks %s: %q", key, listed)
-		}
+		assert.True(t, slices.Contains(listed, key), "the list of keys lacks %s: %q", key, listed)
 	}
 	p.click(t, "#keys-dialog input", "#keys-dialog .close")
 	p.strike(t, " ")
@@ -315,9 +314,7 @@ func (p *page) speaksSlowly(t *testing.T) {
 		for (const el of $$("#spoken, #alarm")) note.observe(el, all);`)
 	p.until(t, `window.spoken.length >= 3`)
 	for i, gap := range evaluate[[]float64](t, p, `window.spoken.slice(1).map((at, i) => at - window.spoken[i])`) {
-		if gap < 1900 {
-			t.Errorf("sentence %d came %.0f ms after the one before, want 2 s", i+1, gap)
-		}
+		assert.True(t, gap >= 1900, "sentence %d came %.0f ms after the one before, want 2 s", i+1, gap)
 	}
 	p.none(t, "speak for themselves", `$$("main [aria-live], main [role=status], main [role=alert]")
 		.filter((el) => !el.parentElement.closest("[hidden]")).map((el) => el.id)`) // what is hidden is silent

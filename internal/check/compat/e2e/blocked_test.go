@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/observe/probe"
 )
@@ -71,7 +72,5 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 	}
 	p.run(t, `$("#leaf .chain li:last-child button.place").click()`)
 	got := shown(`$('#leaf .leaf.blocked[data-title="result of w2"] .chain p')?.textContent`)
-	if !strings.Contains(got, "the client of w2") {
-		t.Errorf("after the jump to the end of the chain: %q", got)
-	}
+	assert.True(t, strings.Contains(got, "the client of w2"), "after the jump to the end of the chain: %q", got)
 }

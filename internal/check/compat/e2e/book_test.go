@@ -12,7 +12,9 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 // mini is what a chapter's mini-stage says of itself.
@@ -49,9 +51,7 @@ func startBook(t *testing.T, flags ...string) *viz {
 	t.Helper()
 	v := startViz(t, flags...)
 	answer, err := http.Get(v.URL + "/book/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer.Body.Close()
 	return v
 }
@@ -73,9 +73,7 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	points := evaluate[[]string](t, p,
 		`$$("article .l[data-point]").filter((line) => !line.closest("details:not([open])"))
 		.map((line) => line.dataset.point).filter((point) => $('.steps li[data-point="' + point + '"]'))`)
-	if len(points) < 3 {
-		t.Fatalf("the chapter shows lines of %q only", points)
-	}
+	require.True(t, len(points) >= 3, "the chapter shows lines of %q only", points)
 	for _, point := range []string{points[1], points[len(points)-1], points[0]} {
 		p.run(t, `$('article .l[data-point="%s"]').scrollIntoView({ block: "center", behavior: "instant" })`, point)
 		settled("reading "+point, func(m mini) bool { return m.Point == point && m.Lit == point })
@@ -162,9 +160,7 @@ func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 	chapters := evaluate[[]string](t, p,
 		`[...new Set($$('a[href^="/book/"]').map((a) => a.getAttribute("href"))
 			.filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
-	if len(chapters) != 15 {
-		t.Fatalf("the contents lead to %q", chapters)
-	}
+	require.True(t, len(chapters) == 15, "the contents lead to %q", chapters)
 	for i, chapter := range chapters {
 		p.do(t, prefers("color-scheme", []string{"light", "dark"}[i%2]), chromedp.Navigate(v.URL+chapter))
 		settled := func(holds func(m mini) bool) {
@@ -237,9 +233,8 @@ func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 	ground := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
 	drawn := evaluate[float64](t, p, `$("#mini svg.moment").getBoundingClientRect().width`)
 	wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`)
-	if ground != "rgb(255, 255, 255)" || drawn < 300 || wide > 0 {
-		t.Errorf("the paper is %s, the key moment %v px wide, and %d px lie beyond the edge", ground, drawn, wide)
-	}
+	assert.False(t, ground != "rgb(255, 255, 255)" || drawn < 300 || wide > 0,
+		"the paper is %s, the key moment %v px wide, and %d px lie beyond the edge", ground, drawn, wide)
 }
 
 // onPaper makes the page one that is printed on A4, by a reader whose screen is dark.

@@ -18,7 +18,9 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 // page is one tab of the tests' Chromium, with a profile and a window of its own. When the test ends it must have asked
@@ -95,9 +97,7 @@ func openPage(t testing.TB, url string) *page {
 	t.Helper()
 	sit(t)
 	browser, err := chromium()
-	if err != nil {
-		t.Fatalf("start Chromium: %v", err)
-	}
+	require.NoError(t, err, "start Chromium")
 	ctx, closePage := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	p := &page{ctx: ctx}
 	t.Cleanup(func() {
@@ -110,9 +110,7 @@ func openPage(t testing.TB, url string) *page {
 	late := time.AfterFunc(patience, closePage)
 	err = chromedp.Listen(ctx, p.listen)
 	late.Stop()
-	if err != nil {
-		t.Fatalf("open a page: %v", err)
-	}
+	require.NoError(t, err, "open a page")
 	p.do(t, focused, chromedp.Navigate(untoured(t, url)))
 	return p
 }
@@ -136,9 +134,7 @@ func (p *page) pick(t *testing.T, button string) {
 func untoured(t testing.TB, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if query := u.Query(); u.Host != "" && strings.Trim(u.Path, "/") == "" && !query.Has("tour") {
 		query.Set("tour", "0")
 		u.Path, u.RawQuery = "/", query.Encode()
@@ -208,13 +204,9 @@ func (p *page) verify(t testing.TB) {
 	for _, complaint := range p.complaints {
 		t.Errorf("on the console: %s", complaint)
 	}
-	if len(p.requests) == 0 {
-		t.Error("the browser made no request: nothing was listened to")
-	}
+	assert.True(t, len(p.requests) != 0, "the browser made no request: nothing was listened to")
 	for _, request := range p.requests {
-		if !loopback(request) {
-			t.Errorf("the page asked %s", request)
-		}
+		assert.True(t, loopback(request), "the page asked %s", request)
 	}
 }
 
@@ -236,9 +228,7 @@ func (p *page) do(t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, chromedp.Do(ctx, steps...))
 }
 
 // eyes are names that every script of these tests may use.
@@ -256,9 +246,7 @@ func evaluate[T any](t testing.TB, p *page, expression string) T {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](eyes+expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatalf("evaluate %.200s: %v", expression, err)
-	}
+	require.NoError(t, err, "evaluate %.200s", expression)
 	return value
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
@@ -31,9 +32,7 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	t.Parallel()
 	take, _ := takes.Find("slow")
 	before, records, err := take.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v := startViz(t, "-replay", "../../../observe/takes/slow"+takes.Suffix)
 	s := &shown{page: openPage(t, v.URL), before: before, records: records}
 	p := s.page
@@ -64,9 +63,7 @@ func (s *shown) next(cursor uint64, direction int, match func(r *probe.Record) b
 // stands waits until the page shows the picture at a cursor.
 func (s *shown) stands(t *testing.T, what string, cursor uint64) {
 	t.Helper()
-	if cursor == 0 {
-		t.Fatalf("%s: there is no such record in the recording", what)
-	}
+	require.True(t, cursor != 0, "%s: there is no such record in the recording", what)
 	state := s.before.Clone()
 	state.Apply(s.records[:cursor-s.before.Seq])
 	program.Eventually(t, patience, func() (bool, string) {
@@ -155,9 +152,7 @@ func (s *shown) stepsByAnomaly(t *testing.T) {
 		s.stands(t, "the next anomaly", cursor)
 		n++
 	}
-	if n < 2 {
-		t.Fatalf("%d anomalies in the recording: that proves nothing", n)
-	}
+	require.True(t, n >= 2, "%d anomalies in the recording: that proves nothing", n)
 	s.strike(t, "n")
 	s.becomes(t, fmt.Sprint("no other anomaly at ", cursor), `$text("#notice") + " at " + listwatch.state.seq`)
 	cursor = s.next(cursor, -1, anomaly)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/observe/probe"
 )
@@ -90,9 +91,8 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 	if got := strings.Join(seen.Posts, ", "); got != "⇥ collectEvent…, ⇥ startWatching" {
 		t.Errorf("beside the channels of the etcd3 watch stand %q", got)
 	}
-	if seen.Locks["dispatch"] != "waited" || seen.Locks["fifo"] != "free" {
-		t.Errorf("locks: %v, want the Cacher's waited for and the queue's free", seen.Locks)
-	}
+	assert.True(t, seen.Locks["dispatch"] == "waited" && seen.Locks["fifo"] == "free",
+		"locks: %v, want the Cacher's waited for and the queue's free", seen.Locks)
 	p.seek(t, len(crowded())-1)
 	program.Eventually(t, patience, func() (bool, string) { // one step back no goroutine held it
 		seen = evaluate[drawing](t, p, readDrawing)

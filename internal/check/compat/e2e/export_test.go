@@ -14,7 +14,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/takes"
 )
 
@@ -53,9 +55,7 @@ func TestAnExportNeedsNoProgram(t *testing.T) {
 	defer server.Close()
 	base = server.URL + "/a/folder"
 	take, _ := takes.Find("ring")
-	if err := os.WriteFile(filepath.Join(dir, "mine.gz"), take.File(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine.gz"), take.File(), 0o600))
 	p.do(t, chromedp.Navigate(base+"/index.html?take=mine.gz"))
 	p.until(t, `window.listwatch?.player.head > 100 && listwatch.player.oldest < listwatch.player.cursor`)
 	p.do(t, chromedp.Navigate(base+"/?story=ring-wrap&beat=2"))
@@ -108,9 +108,7 @@ func (p *page) exportedPages(t *testing.T, dir, base string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // exportedStories tells stories from a page: of each third one its first and its last beat, or all.
@@ -126,9 +124,8 @@ func (p *page) exportedStories(t *testing.T, base string) {
 			}
 			evaluate[bool](t, p, fmt.Sprintf("listwatch.stage.scenarios.openStory(%q, { beat: %d }), true", s.ID, i))
 			r := p.rests(t, i+1, "ready")
-			if r.Story != s.ID || r.Cursor != s.Recorded[i].From || len(r.Found) > 0 {
-				t.Errorf("%s: beat %d begins with %+v", s.ID, i+1, r)
-			}
+			assert.True(t, r.Story == s.ID && r.Cursor == s.Recorded[i].From && len(r.Found) == 0,
+				"%s: beat %d begins with %+v", s.ID, i+1, r)
 			key := "ArrowRight"
 			if beat.Question != nil {
 				key = "1"

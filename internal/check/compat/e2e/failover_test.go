@@ -22,7 +22,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/etcdnode"
 )
 
@@ -82,9 +84,7 @@ func guestOf(t *testing.T, servers ...string) *program.Viz {
 	guest := program.StartViz(t, "-flight=off", "-server", strings.Join(servers, ","))
 	response, err := http.Post(guest.URL+"/viz/guest", "application/json",
 		strings.NewReader(`{"resources":["configmaps"]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response.Body.Close()
 	program.Eventually(t, program.ReadyWithin, func() (bool, string) {
 		points := pointsOf(t, guest)
@@ -123,9 +123,7 @@ func storedBy(t *testing.T, guest *program.Viz, name string) (versions []string)
 func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	t.Parallel()
 	cluster, err := etcdnode.Start(t.Context(), etcdnode.Options{Dir: t.TempDir(), Nodes: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { cluster.Close() })
 	files := cluster.Files()
 	flags := []string{
@@ -151,9 +149,7 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 		cancel()
 		factory.Shutdown()
 	})
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		t.Fatal("not synced")
-	}
+	require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced), "not synced")
 	before := front.lists.Load()
 	guest := guestOf(t, first.URL, second.URL)
 	listed := pointsOf(t, guest)["ReflectorListed"] + pointsOf(t, guest)["ReflectorSynced"]
@@ -168,9 +164,7 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 			if err == nil {
 				return
 			}
-			if time.Since(began) > program.ReadyWithin {
-				t.Fatalf("write %s %d: %v", name, n, err)
-			}
+			require.True(t, time.Since(began) <= program.ReadyWithin, "write %s %d: %v", name, n, err)
 		}
 	}
 	for n := range changes {
@@ -178,9 +172,7 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 		case changes / 3:
 			leader := leaderOf(t, cluster)
 			began := time.Now()
-			if err := cluster.Run(ctx, leader, false); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cluster.Run(ctx, leader, false))
 			write("probe-leader", 0)
 			t.Logf("%s, which led, is gone: the next write took %v", leader, time.Since(began))
 		case changes * 2 / 3:
@@ -214,16 +206,12 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	if points := pointsOf(t, guest); points["ReflectorListed"]+points["ReflectorSynced"] != listed {
 		t.Errorf("our informer listed again: %v", points)
 	}
-	if len(told.wrong) > 0 {
-		t.Errorf("the handler saw %q", told.wrong)
-	}
+	assert.True(t, len(told.wrong) == 0, "the handler saw %q", told.wrong)
 	if after := front.lists.Load(); after != before {
 		t.Errorf("the informer listed %d times more", after-before)
 	}
 	list, err := maps.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := len(informer.GetStore().List()); got != len(list.Items) {
 		t.Errorf("the store holds %d objects, the server %d", got, len(list.Items))
 	}

@@ -22,6 +22,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -82,9 +83,7 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	if at := p.moment(t).Seq; at != forced {
 		t.Errorf("the film ends at record %d, want %d", at, forced)
 	}
-	if err := os.WriteFile(file, animate(t, frames), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, animate(t, frames), 0o644))
 }
 
 // filmReady gives every page that p opens from now on the film's clock.
@@ -184,9 +183,7 @@ func (c chunk) writeAfter(out *bytes.Buffer, kind string, data []byte) []byte {
 func chunksOf(t *testing.T, picture image.Image) (list []chunk) {
 	t.Helper()
 	var file bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&file, picture); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&file, picture))
 	for rest := file.Bytes()[8:]; len(rest) > 0; {
 		n := binary.BigEndian.Uint32(rest)
 		list = append(list, chunk{string(rest[4:8]), rest[8 : 8+n]})

@@ -14,6 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 // firefox is a tab of a Firefox, which is told what to do by WebDriver BiDi. One goroutine uses it.
@@ -53,9 +54,7 @@ func openFirefox(t *testing.T) *firefox {
 		return address != nil, p.Stderr.String()
 	})
 	wire, _, err := websocket.DefaultDialer.DialContext(t.Context(), address[1]+"/session", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { wire.Close() })
 	f := &firefox{wire: wire}
 	f.call(t, "session.new", map[string]any{"capabilities": map[string]any{}})
@@ -79,9 +78,7 @@ func (f *firefox) call(t *testing.T, method string, params map[string]any) bidi 
 			f.complaints = append(f.complaints, m.Params.Text)
 		}
 		if m.Method == "" && m.ID == f.commands {
-			if m.Error != "" {
-				t.Fatalf("%s: %s: %s", method, m.Error, m.Message)
-			}
+			require.True(t, m.Error == "", "%s: %s: %s", method, m.Error, m.Message)
 			return m
 		}
 	}
@@ -102,9 +99,7 @@ func (f *firefox) run(t *testing.T, statements string) string {
 		"expression": "(async () => {" + eyes + statements + "})().then(String)", "awaitPromise": true,
 		"target": map[string]any{"context": f.tab},
 	})
-	if m.Result.Type != "success" {
-		t.Fatalf("run %.200s: %s", statements, m.Result.ExceptionDetails.Text)
-	}
+	require.True(t, m.Result.Type == "success", "run %.200s: %s", statements, m.Result.ExceptionDetails.Text)
 	text, _ := json.Marshal(m.Result.Result.Value)
 	return string(text)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 )
 
@@ -44,9 +45,7 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 		t.Errorf("the first view names %s, and asks in %s", names, seen.Size)
 	}
 	for _, word := range []string{"Kubernetes", "controller", "change"} {
-		if !strings.Contains(seen.Question, word) {
-			t.Errorf("the question lacks %q: %s", word, seen.Question)
-		}
+		assert.True(t, strings.Contains(seen.Question, word), "the question lacks %q: %s", word, seen.Question)
 	}
 	if got := strings.Join(seen.Controls, ", "); got != "tour-start, first-kubectl, watch closed, 410 Gone, 409 "+
 		"Conflict, first-leave" {
@@ -71,9 +70,8 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	p.until(t, `!document.documentElement.dataset.first`)
 
 	visit()
-	if evaluate[bool](t, p, `"first" in document.documentElement.dataset`) {
-		t.Error("the first view comes again after it was left")
-	}
+	assert.False(t, evaluate[bool](t, p, `"first" in document.documentElement.dataset`),
+		"the first view comes again after it was left")
 	p.navigate(t, v.URL+"/?tour=1")
 	p.until(t, `$("#first")?.inert === false`)
 	p.click(t, `[data-first-story="slow-watcher"]`)

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
 )
 
@@ -110,9 +111,7 @@ func TestAGuestToldOnThePage(t *testing.T) {
 		for (const end = performance.now() + 1000; performance.now() < end; n++) await $frames(1);
 		return n;
 	})()`)
-	if frames < 5 {
-		t.Errorf("the page draws %d frames a second", frames)
-	}
+	assert.True(t, frames >= 5, "the page draws %d frames a second", frames)
 	var state struct{ Memory uint64 }
 	if guest.Get(t, "/viz/guest", &state); state.Memory > 400<<20 {
 		t.Errorf("%d MB of memory for %d pods", state.Memory>>20, c.pods)

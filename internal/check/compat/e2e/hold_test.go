@@ -12,7 +12,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
@@ -53,9 +55,7 @@ func (v *viz) command(t *testing.T, path, body string) world {
 	t.Helper()
 	client := &http.Client{Timeout: patience}
 	response, err := client.Post(v.URL+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	var w world
 	if err := json.NewDecoder(response.Body).Decode(&w); err != nil || response.StatusCode != http.StatusOK {
@@ -157,9 +157,7 @@ func (s *stream) seen() (names []string, ended bool) {
 func (v *viz) watchPods(t *testing.T, selector string) *stream {
 	t.Helper()
 	response, err := http.Get(v.URL + "/api/v1/pods?watch=true&labelSelector=" + selector)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, done := &stream{}, make(chan struct{}) // done is closed by the reader
 	go func() {
 		defer close(done)
@@ -216,9 +214,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 		return each.ResultLen == 10 && each.InputLen == 10 && q.Incoming >= 7
 	})
 	began := v.command(t, "/viz/hold", `{"do":"hold"}`)
-	if !began.Held || !began.Clock.Paused {
-		t.Fatalf("not held: %+v", began)
-	}
+	require.True(t, began.Held && began.Clock.Paused, "not held: %+v", began)
 	held := time.Now()
 	if out := k.Run(t, "get", "pods", "--request-timeout=20s"); !strings.Contains(out, "pod-029") {
 		t.Errorf("while held kubectl shows:\n%s", out)
@@ -253,9 +249,8 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 		return ended, fmt.Sprintf("the slow one has seen %d", len(got))
 	})
 	got, _ := slow.seen()
-	if len(got) == 0 || len(got) >= len(names) || !slices.Equal(got, names[:len(got)]) {
-		t.Errorf("the slow one was told of %d, want a beginning: %v", len(got), got)
-	}
+	assert.False(t, len(got) == 0 || len(got) >= len(names) || !slices.Equal(got, names[:len(got)]),
+		"the slow one was told of %d, want a beginning: %v", len(got), got)
 }
 
 // TestWhatIsBehindAGateFillsUpAndComesThrough also ends the program while it is held.
@@ -319,18 +314,14 @@ func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
 				t.Fatalf("hop %d, GET %s: %v; held: %+v", hop, path, err, v.world(t).Waiting)
 			}
 			response.Body.Close()
-			if response.StatusCode != http.StatusOK {
-				t.Errorf("hop %d, GET %s: %s", hop, path, response.Status)
-			}
+			assert.True(t, response.StatusCode == http.StatusOK, "hop %d, GET %s: %s", hop, path, response.Status)
 		}
 		for _, each := range v.world(t).Waiting {
 			stations[each.Station] = true
 		}
 		v.command(t, "/viz/hold", `{"do":"step"}`)
 	}
-	if missing() {
-		t.Errorf("goroutines were held at %v, want at each of %v", stations, want)
-	}
+	assert.False(t, missing(), "goroutines were held at %v, want at each of %v", stations, want)
 	k.Run(t, "get", "pods", "--request-timeout=20s")
 	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`)
 	v.becomes(t, func(w world) bool { // no page is there: the watchdog
@@ -362,9 +353,7 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 		program.Eventually(t, patience, func() (bool, string) { return pods() == n, fmt.Sprint(pods()) })
 	}
 	start := v.world(t).Clock
-	if !start.Paused || len(start.Next) == 0 {
-		t.Fatalf("clock: %+v", start)
-	}
+	require.True(t, start.Paused && len(start.Next) != 0, "clock: %+v", start)
 	v.standsStill(t)
 	had := pods()
 	for had < 3 { // the demo keeps four alive, and may have made one before its clock was stopped
@@ -413,14 +402,10 @@ func (v *viz) standsStill(t *testing.T) {
 	v.Get(t, fmt.Sprintf("/viz/records?from=%d", from+1), &answer)
 	for i, written := range answer.Records {
 		r, err := fold.ReadRecord(written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		told := r.Key == "" && (r.Type == "BOOKMARK" || slices.Contains([]probe.Point{probe.Etcd3IncomingSent,
 			probe.Etcd3IncomingReceived, probe.RVAdvanced}, r.Point))
-		if !told {
-			t.Errorf("though the clock stands: %s", r.Sentence())
-		}
+		assert.True(t, told, "though the clock stands: %s", r.Sentence())
 		if first, err := fold.ReadRecord(answer.Records[0]); err != nil || r.Time != first.Time {
 			t.Errorf("record %d is of %v, the first one of %v: %v", i, r.Time, first.Time, err)
 		}
@@ -459,9 +444,7 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	}
 	for _, want := range []string{"TxnCommitted", "Etcd3IncomingReceived", "IncomingReceived", "InputReceived",
 		"ResultReceived", "FrameDecoded", "ReflectorReceived", "HandlerCalled"} {
-		if !reached[want] {
-			t.Errorf("no goroutine was held at %s: %v", want, reached)
-		}
+		assert.True(t, reached[want], "no goroutine was held at %s: %v", want, reached)
 	}
 	if w := v.world(t); w.Attending != 1 || w.Unattended != "15s" {
 		t.Errorf("the watchdog knows of %d pages and would wait %s", w.Attending, w.Unattended)
@@ -469,9 +452,7 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	// Frozen is the view, held is the world: one does not hide the other.
 	p.run(t, `listwatch.player.toggle()`)
 	p.becomes(t, "frozen", mode)
-	if !v.world(t).Held {
-		t.Error("freezing the view let the world go")
-	}
+	assert.True(t, v.world(t).Held, "freezing the view let the world go")
 	p.run(t, `listwatch.player.toggle()`)
 	p.becomes(t, "held", mode)
 	p.click(t, "#hold")

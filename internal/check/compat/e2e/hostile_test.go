@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/recordingtest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -115,9 +117,8 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 		evaluate[bool](t, p,
 			`new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))`)
 		p.press(t, "v")
-		if evaluate[bool](t, p, `"hostile" in window || "x" in Object.prototype`) {
-			t.Errorf("%s: its script ran", each.name)
-		}
+		assert.False(t, evaluate[bool](t, p, `"hostile" in window || "x" in Object.prototype`),
+			"%s: its script ran", each.name)
 		t.Logf("%s: %d records shown in %v", each.name, last, time.Since(began).Round(time.Millisecond))
 	}
 }
@@ -130,9 +131,7 @@ func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	v := startViz(t, "-record", file)
 	for code := http.StatusCreated; code == http.StatusCreated; {
 		answer, err := http.Post(v.URL+"/viz/watchers", "application/json", strings.NewReader(`{"resource":"pods"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		answer.Body.Close()
 		code = answer.StatusCode
 	}
@@ -154,9 +153,7 @@ func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	}
 	_, records := readRecording(t, file)
 	written, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.drop(t, "at the limits", written)
 	p.replays(t, records)
 }
@@ -169,9 +166,7 @@ func zipped(t *testing.T, text string) []byte {
 	if _, err := w.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return file.Bytes()
 }
 

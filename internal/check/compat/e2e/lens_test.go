@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -66,9 +68,7 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	}
 	p.is(t, "/book/06-cacher", "it is explained at", `$("[data-finding=no-bookmarks] a").getAttribute("href")`)
 	for _, id := range []string{"create-pod", "change-pod", "delete-pod", "open-stories", "open-knobs"} {
-		if evaluate[bool](t, p, `$("#`+id+`").checkVisibility()`) {
-			t.Errorf("a guest is offered #%s", id)
-		}
+		assert.False(t, evaluate[bool](t, p, `$("#`+id+`").checkVisibility()`), "a guest is offered #%s", id)
 	}
 	if response, err := http.Post(lens.URL+"/api/v1/namespaces/default/pods", "application/json",
 		strings.NewReader("{}")); err != nil || response.StatusCode != http.StatusMethodNotAllowed {
@@ -135,11 +135,8 @@ func (p *page) watchesAsAGuest(t *testing.T, lens *viz) {
 	p.until(t, `Number($('[data-text="indexer.n"]').textContent) === 4`)
 	response, err := http.Post(lens.URL+"/viz/guest", "application/json",
 		strings.NewReader(`{"resources":["gadgets.example.com"]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response.Body.Close()
-	if response.StatusCode != http.StatusBadRequest {
-		t.Errorf("a resource that is not there: got %s", response.Status)
-	}
+	assert.True(t, response.StatusCode == http.StatusBadRequest,
+		"a resource that is not there: got %s", response.Status)
 }

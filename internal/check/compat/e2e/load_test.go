@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 const (
@@ -79,14 +80,10 @@ func benchLoad(b *testing.B, open bool) {
 func written(b *testing.B, url string) uint64 {
 	b.Helper()
 	response, err := http.Get(url + "/viz/knobs")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer response.Body.Close()
 	var state struct{ Traffic struct{ Written uint64 } }
-	if err := json.NewDecoder(response.Body).Decode(&state); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, json.NewDecoder(response.Body).Decode(&state))
 	return state.Traffic.Written
 }
 
@@ -94,16 +91,12 @@ func written(b *testing.B, url string) uint64 {
 func cpuSeconds(b *testing.B, url string) float64 {
 	b.Helper()
 	response, err := http.Get(url + "/metrics")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer response.Body.Close()
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
 		if text, ok := strings.CutPrefix(lines.Text(), "process_cpu_seconds_total "); ok {
 			seconds, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			return seconds
 		}
 	}
@@ -114,15 +107,9 @@ func cpuSeconds(b *testing.B, url string) float64 {
 func post(b testing.TB, url string, body any) {
 	b.Helper()
 	data, err := json.Marshal(body)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	response, err := http.Post(url, "application/json", bytes.NewReader(data))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer response.Body.Close()
-	if response.StatusCode >= 300 {
-		b.Fatalf("POST %s %s: %s", url, data, response.Status)
-	}
+	require.True(b, response.StatusCode < 300, "POST %s %s: %s", url, data, response.Status)
 }

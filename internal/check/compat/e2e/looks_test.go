@@ -6,6 +6,7 @@ import (
 	"flag"
 	"image"
 	"image/png"
+	"listwatch/internal/check/require"
 	"os"
 	"path/filepath"
 	"testing"
@@ -71,13 +72,9 @@ func (p *page) see(t *testing.T) image.Image {
 	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
 	defer cancel()
 	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	picture, err := png.Decode(bytes.NewReader(shot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return picture
 }
 
@@ -87,13 +84,7 @@ func (p *page) shoot(t *testing.T, file string) {
 	// what the page said while it was on its way here
 	p.run(t, `$("#notice").textContent = ""`)
 	var small bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, small.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)))
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, small.Bytes(), 0o644))
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/takes"
 )
 
@@ -41,13 +43,9 @@ var keyMoments = []keyMoment{
 func (m keyMoment) seq(t *testing.T) uint64 {
 	t.Helper()
 	take, ok := takes.Find(m.take)
-	if !ok {
-		t.Fatalf("there is no take %s", m.take)
-	}
+	require.True(t, ok, "there is no take %s", m.take)
 	_, records, err := take.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var seqs []uint64
 	for i := range records {
 		if records[i].Point.String() == m.point && (records[i].Resource == "pods" || records[i].Resource == "") {
@@ -58,9 +56,7 @@ func (m keyMoment) seq(t *testing.T) uint64 {
 	if i < 0 {
 		i += len(seqs)
 	}
-	if i < 0 || i >= len(seqs) {
-		t.Fatalf("%s: %d records of %s in %s", m.name, len(seqs), m.point, m.take)
-	}
+	require.True(t, i >= 0 && i < len(seqs), "%s: %d records of %s in %s", m.name, len(seqs), m.point, m.take)
 	return seqs[i]
 }
 
@@ -135,7 +131,5 @@ func (p *page) hurry(t *testing.T, m keyMoment) {
 func (p *page) judge(t *testing.T, m keyMoment) {
 	t.Helper()
 	said := evaluate[string](t, p, `$("#sentence .words").textContent`)
-	if said == "" {
-		t.Errorf("%s: nothing is said", m.name)
-	}
+	assert.True(t, said != "", "%s: nothing is said", m.name)
 }

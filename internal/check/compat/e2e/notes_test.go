@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"listwatch/internal/check/require"
 	"strings"
 	"testing"
 
@@ -23,9 +24,7 @@ func TestTheNotesFollowTheStage(t *testing.T) {
 	p.press(t, "q")
 	ctx, closeTab := chromedp.NewContext(p.ctx, chromedp.WithTargetID(<-opened))
 	notes := &page{ctx: ctx}
-	if err := chromedp.Listen(ctx, notes.listen); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, chromedp.Listen(ctx, notes.listen))
 	t.Cleanup(func() {
 		notes.verify(t)
 		closeTab()

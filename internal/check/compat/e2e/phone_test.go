@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"listwatch/internal/check/require"
 	"strings"
 	"testing"
 
@@ -60,9 +61,7 @@ func (p *page) tap(t *testing.T, selector string) {
 		const top = document.elementFromPoint(x, y);
 		return { x, y, over: el.contains(top) ? "" : top?.outerHTML.slice(0, 80) ?? "outside of the window" };
 	})()`, selector))
-	if found.Over != "" {
-		t.Fatalf("%s cannot be touched: %s", selector, found.Over)
-	}
+	require.True(t, found.Over == "", "%s cannot be touched: %s", selector, found.Over)
 	p.do(t, chromedp.MouseClickXY(found.X, found.Y))
 }
 

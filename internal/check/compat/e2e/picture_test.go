@@ -10,6 +10,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 )
 
@@ -84,9 +85,8 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 			t.Errorf("%s: %d contradictions in %d frames:\n%s", name, len(found), frames,
 				strings.Join(found[:min(len(found), 8)], "\n"))
 		}
-		if name == "live at 1 changes a second" && moving < frames/10 {
-			t.Errorf("%s: %d tokens on their way in %d frames", name, moving, frames)
-		}
+		assert.False(t, name == "live at 1 changes a second" && moving < frames/10,
+			"%s: %d tokens on their way in %d frames", name, moving, frames)
 	}
 	for _, rate := range []int{1, 20, 500, 10000} {
 		post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(rate)})
@@ -236,9 +236,7 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 		})()`)
 	}
 	path := look()
-	if path.Detail != "path" || len(path.Seen) != 0 {
-		t.Errorf("at first: %+v, want the path alone", path)
-	}
+	assert.True(t, path.Detail == "path" && len(path.Seen) == 0, "at first: %+v, want the path alone", path)
 	p.strike(t, "k")
 	all := look()
 	if all.Detail != "machinery" || len(all.Seen) != 4 || all.Address != "?detail=machinery" ||

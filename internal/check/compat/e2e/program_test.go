@@ -6,23 +6,22 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 func TestTheReadyLineNamesAURLThatAnswers(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")
-	if !regexp.MustCompile(`^http://127\.0\.0\.1:[1-9][0-9]*$`).MatchString(v.URL) {
-		t.Errorf("ready line names %q", v.URL)
-	}
+	assert.True(t, regexp.MustCompile(`^http://127\.0\.0\.1:[1-9][0-9]*$`).MatchString(v.URL),
+		"ready line names %q", v.URL)
 	if lines := v.Stdout.Lines(); len(lines) != 1 {
 		t.Errorf("stdout holds %d lines, want the ready line alone:\n%s", len(lines), v.Stdout.String())
 	}
 	var version struct{ GitVersion string }
 	v.Get(t, "/version", &version)
-	if version.GitVersion == "" {
-		t.Error("/version names no version")
-	}
+	assert.True(t, version.GitVersion != "", "/version names no version")
 }
 
 func TestInterruptLeavesNothingBehind(t *testing.T) {
@@ -39,13 +38,9 @@ func TestInterruptLeavesNothingBehind(t *testing.T) {
 	if code := v.ExitCode(t, program.EndsWithin); code != 0 {
 		t.Errorf("exit status %d, want 0; stderr:\n%s", code, v.Stderr.String())
 	}
-	if v.Orphans {
-		t.Error("a process outlived the program")
-	}
+	assert.False(t, v.Orphans, "a process outlived the program")
 	left, err := os.ReadDir(v.Tmp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, entry := range left {
 		t.Errorf("temporary file left: %s", entry.Name())
 	}

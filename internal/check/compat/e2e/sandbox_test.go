@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -67,20 +69,15 @@ func (v *viz) play(t *testing.T, id string) {
 	t.Helper()
 	client := &http.Client{Timeout: 3 * patience} // a reflector that was cut off often takes its time
 	response, err := client.Post(v.URL+"/viz/scenario/"+id, "application/json", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	var seen struct {
 		Message, Saw, Untold string
 		Beats                []struct{ From, To uint64 }
 	}
-	if err := json.NewDecoder(response.Body).Decode(&seen); err != nil {
-		t.Fatal(err)
-	}
-	if response.StatusCode != http.StatusOK || seen.Untold != "" || len(seen.Saw) < 50 {
-		t.Errorf("%s: %s %+v", id, response.Status, seen)
-	}
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&seen))
+	assert.True(t, response.StatusCode == http.StatusOK && seen.Untold == "" && len(seen.Saw) >= 50,
+		"%s: %s %+v", id, response.Status, seen)
 }
 
 // knobs turns every knob on the panel with a click, and looks for its effect in the log.
@@ -122,9 +119,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 		Handlers []struct{ Name string }
 	}
 	v.Get(t, "/viz/knobs", &state)
-	if state.Traffic.Rate != 0 || len(state.Handlers) != 1 {
-		t.Errorf("after the reset: %+v", state)
-	}
+	assert.True(t, state.Traffic.Rate == 0 && len(state.Handlers) == 1, "after the reset: %+v", state)
 }
 
 // switches goes back to an older age and lets the reset return: the stage shows the new run without being asked to.
@@ -144,9 +139,7 @@ func (p *page) switches(t *testing.T, v *viz) {
 			Switches map[string]string
 		}
 		v.Get(t, "/viz/snapshot", &how)
-		if how.Switches["dispatch"] != step.dispatch {
-			t.Errorf("the program runs %+v", how)
-		}
+		assert.True(t, how.Switches["dispatch"] == step.dispatch, "the program runs %+v", how)
 		p.is(t, how.Log, "the page shows the log", run)
 		p.until(t, `$('[data-switch="dispatch"]').value === %q`, step.dispatch)
 		watcher := map[string]string{"etcd3": "watchChan", "etcd2": "etcdWatcher"}[how.Switches["etcd-watcher"]]

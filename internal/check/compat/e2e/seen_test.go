@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"listwatch/internal/check/assert"
 	"strings"
 	"testing"
 )
@@ -122,8 +123,7 @@ func (p *page) shows(t *testing.T, s *told, n int) {
 	}
 	evaluate[bool](t, p, fmt.Sprintf("(%s)(%q, %d, %d, %d)", telling, s.ID, n, place.Behind, place.To))
 	problem = evaluate[string](t, p, look)
-	if !strings.HasPrefix(problem, "it is not written") && problem != "it is hidden" {
-		t.Errorf("%s: %q is there without record %d, too", at, beat.Text, place.Behind)
-	}
+	assert.False(t, !strings.HasPrefix(problem, "it is not written") && problem != "it is hidden",
+		"%s: %q is there without record %d, too", at, beat.Text, place.Behind)
 	evaluate[bool](t, p, "layAgain().then(() => true)")
 }

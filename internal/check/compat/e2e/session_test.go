@@ -17,7 +17,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
@@ -48,9 +50,7 @@ func (p *page) sameAsServer(t *testing.T, v *viz) {
 		var snapshot struct{ State json.RawMessage }
 		v.Get(t, "/viz/snapshot", &snapshot)
 		server, err := fold.Read(snapshot.State)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return m.Mode == "live" && m.Seq == server.Seq && m.Hash == server.Hash(),
 			fmt.Sprintf("the page %+v, the server at %d with %s", m, server.Seq, server.Hash())
 	})
@@ -93,9 +93,8 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 		m = p.moment(t)
 		return m.Head >= m.Seq+500, fmt.Sprintf("%+v", m)
 	})
-	if m.Mode != "frozen" || m.Seq != frozen.Seq || m.Hash != frozen.Hash {
-		t.Errorf("while frozen: got %+v, want it as at %+v", m, frozen)
-	}
+	assert.True(t, m.Mode == "frozen" && m.Seq == frozen.Seq && m.Hash == frozen.Hash,
+		"while frozen: got %+v, want it as at %+v", m, frozen)
 	p.click(t, "#freeze")
 	p.sameAsServer(t, v)
 }
@@ -112,9 +111,7 @@ func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
 	state := fold.New()
 	for _, written := range answer.Records {
 		r, err := fold.ReadRecord(written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		state.Apply([]probe.Record{r})
 		ours = append(ours, fmt.Sprint(state.Seq, " ", state.Hash()))
 	}
@@ -137,15 +134,11 @@ func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
 func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
-	if err := v.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Cmd.Process.Signal(syscall.SIGSTOP))
 	// whatever happens: a stopped process ends no other way
 	t.Cleanup(func() { _ = v.Cmd.Process.Signal(syscall.SIGCONT) })
 	p.until(t, `$("#banner:not([hidden])")?.textContent.includes("process is stopped")`)
-	if err := v.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Cmd.Process.Signal(syscall.SIGCONT))
 	v.busy(t, 50)
 	p.sameAsServer(t, v)
 	if m := p.moment(t); m.Banner != "" && !strings.Contains(m.Banner, "was stopped for") {
@@ -163,9 +156,7 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 	v.ExitCode(t, program.EndsWithin)
 	_, records := readRecording(t, file)
 	written, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	compare := func(t *testing.T, p *page) {
 		random := rand.New(rand.NewPCG(7, 8))
 		for range 20 {
@@ -177,9 +168,8 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 			}
 		}
 		link := evaluate[string](t, p, `($("#link").click(), location.hash)`)
-		if !strings.Contains(link, "recording="+recording.Hash(written)) {
-			t.Errorf("link: got %s, want the recording's hash %s in it", link, recording.Hash(written))
-		}
+		assert.True(t, strings.Contains(link, "recording="+recording.Hash(written)),
+			"link: got %s, want the recording's hash %s in it", link, recording.Hash(written))
 	}
 	t.Run("by the program", func(t *testing.T) {
 		p := openPage(t, startViz(t, "-replay", file).URL)
@@ -222,14 +212,11 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 	v.busy(t, 2000)
 	client := &http.Client{Timeout: 5 * time.Second}
 	response, err := client.Get(v.URL + "/api/v1/pods?watch=true&resourceVersion=2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer, err := io.ReadAll(response.Body) // who leaves before the end may never have been told
 	response.Body.Close()
-	if err != nil || !strings.Contains(string(answer), "too old resource version") {
-		t.Fatalf("got %s, %v", answer, err)
-	}
+	require.False(t, err != nil || !strings.Contains(string(answer), "too old resource version"),
+		"got %s, %v", answer, err)
 	var files []string
 	program.Eventually(t, patience, func() (bool, string) {
 		files, _ = filepath.Glob(filepath.Join(dir, "*"))
@@ -237,9 +224,8 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 			v.Stderr.String())
 	})
 	header, records := readRecording(t, files[0])
-	if len(records) < 1000 || header.Reason == "" {
-		t.Errorf("got %d records for the reason %q", len(records), header.Reason)
-	}
+	assert.True(t, len(records) >= 1000 && header.Reason != "",
+		"got %d records for the reason %q", len(records), header.Reason)
 }
 
 // TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program under the page: the log whose next record the page
@@ -266,8 +252,6 @@ func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
 func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
 	t.Helper()
 	rec, err := recording.Open(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return rec.Header, rec.Records
 }

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
@@ -164,9 +166,7 @@ func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Reco
 	state.Apply(records[:s.From-1-start.Seq])
 	run := records[s.From-1-start.Seq : s.To-start.Seq]
 	want := expect(state, run, resource)
-	if !slices.Equal(s.Records, want.records) {
-		t.Errorf("columns: got %v, want %v", s.Records, want.records)
-	}
+	assert.True(t, slices.Equal(s.Records, want.records), "columns: got %v, want %v", s.Records, want.records)
 	got, counted := map[arrow]bool{}, 0
 	for _, a := range s.Transfers {
 		if run[a.Taken-s.From].Point != probe.FIFOPopped {
@@ -174,12 +174,9 @@ func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Reco
 			counted++
 		}
 	}
-	if !maps.Equal(got, want.transfers) || counted != len(got) {
-		t.Errorf("records %d to %d: %d transfers, %v, want %v", s.From, s.To, counted, got, want.transfers)
-	}
-	if s.Spans != want.spans {
-		t.Errorf("records %d to %d: %d waits, want %d", s.From, s.To, s.Spans, want.spans)
-	}
+	assert.False(t, !maps.Equal(got, want.transfers) || counted != len(got),
+		"records %d to %d: %d transfers, %v, want %v", s.From, s.To, counted, got, want.transfers)
+	assert.True(t, s.Spans == want.spans, "records %d to %d: %d waits, want %d", s.From, s.To, s.Spans, want.spans)
 	if s.Told != [3]int{len(s.Transfers), len(s.Passages), s.Spans} {
 		t.Errorf("the view says %v of %d transfers, %d passages, %d waits", s.Told, len(s.Transfers), len(s.Passages),
 			s.Spans)
@@ -189,23 +186,17 @@ func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Reco
 	for _, a := range s.Passages {
 		from, to := run[a.Sent-s.From], run[a.Taken-s.From]
 		ends[to.Point]++
-		if from.RV != to.RV || probe.ObjectKey(from.Key) != probe.ObjectKey(to.Key) {
-			t.Errorf("an arrow from %+v to %+v: not the same change", from, to)
-		}
+		assert.False(t, from.RV != to.RV || probe.ObjectKey(from.Key) != probe.ObjectKey(to.Key),
+			"an arrow from %+v to %+v: not the same change", from, to)
 		if from.Point == probe.TxnCommitted {
 			commits[a] = true
 			continue
 		}
-		if a.Taken < a.Sent || from.Type != to.Type {
-			t.Errorf("an arrow from %+v to %+v: a stream keeps its order", from, to)
-		}
-		if !slices.Contains(givers[to.Point], from.Point) {
-			t.Errorf("an arrow from %s to %s", from.Point, to.Point)
-		}
+		assert.True(t, a.Taken >= a.Sent && from.Type == to.Type,
+			"an arrow from %+v to %+v: a stream keeps its order", from, to)
+		assert.True(t, slices.Contains(givers[to.Point], from.Point), "an arrow from %s to %s", from.Point, to.Point)
 	}
-	if !maps.Equal(commits, want.commits) {
-		t.Errorf("from etcd: %v, want %v", commits, want.commits)
-	}
+	assert.True(t, maps.Equal(commits, want.commits), "from etcd: %v, want %v", commits, want.commits)
 	return ends
 }
 
@@ -218,9 +209,7 @@ func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
 	transfers, spans, passages := 0, 0, map[probe.Point]int{}
 	for _, take := range takes.All {
 		start, records, err := take.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		last := records[len(records)-1].Seq
 		p.navigate(t, v.URL+"/?take="+take.Name)
 		program.Eventually(t, patience, func() (bool, string) {
@@ -237,9 +226,8 @@ func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
 			}
 			p.seek(t, int(cursor))
 			s := p.spaceTimeAt(t, cursor)
-			if s.From > cursor || s.To < cursor || len(s.Records) > 80 || len(s.Records) < 20 {
-				t.Errorf("%s at %d: from %d to %d, %d records", take.Name, cursor, s.From, s.To, len(s.Records))
-			}
+			assert.True(t, s.From <= cursor && s.To >= cursor && len(s.Records) <= 80 && len(s.Records) >= 20,
+				"%s at %d: from %d to %d, %d records", take.Name, cursor, s.From, s.To, len(s.Records))
 			for point, n := range s.isTrue(t, start, records, resource) {
 				passages[point] += n
 			}
@@ -315,9 +303,7 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 			shown++
 		}
 	}
-	if len(s.Transfers) != shown {
-		t.Errorf("%d transfers, want %d", len(s.Transfers), shown)
-	}
+	assert.True(t, len(s.Transfers) == shown, "%d transfers, want %d", len(s.Transfers), shown)
 	if !slices.Equal(s.Lines[:3], []string{"callers", "startWatching", "schedule…entProcessing"}) ||
 		len(s.Lines) != 26 || !strings.HasSuffix(s.Lines[25], " more") {
 		t.Errorf("lines: %q, want those of etcd3 after their callers, and that there are more than 26", s.Lines)
@@ -350,9 +336,7 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	lines := slices.DeleteFunc(evaluate[spacetime](t, p, readSpacetime).Lines, func(line string) bool {
 		return !slices.Contains(way, line)
 	})
-	if !slices.Equal(lines, way) {
-		t.Errorf("from top to bottom %q, want %q", lines, way)
-	}
+	assert.True(t, slices.Equal(lines, way), "from top to bottom %q, want %q", lines, way)
 	p.strike(t, " ")
 	p.until(t, `document.body.dataset.mode === "frozen"`)
 	seq := evaluate[uint64](t, p, `(() => {
@@ -431,9 +415,7 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 	})()`)
 	wanted := []string{"startCaching", "others *", "others *", "others *", "WatchServer *", "others *", "inf", "inf",
 		"etcdWatcher *", "etcdWatch", "translate", "translate"}
-	if !slices.Equal(special, wanted) {
-		t.Errorf("got  %q\nwant %q", special, wanted)
-	}
+	assert.True(t, slices.Equal(special, wanted), "got  %q\nwant %q", special, wanted)
 	t.Run("a queue that gives by object", func(t *testing.T) {
 		p.handsOver(t, []probe.Record{
 			{Point: probe.FIFOAdded, Subject: "delta", Type: "Sync", Key: "default/a", RV: 1, Args: [4]int{1}},

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
@@ -65,9 +67,7 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 
 func everyStationOpens(t *testing.T, p *page) {
 	stations := evaluate[[]string](t, p, `$$(".scenery [data-station]").map((el) => el.dataset.station)`)
-	if len(stations) != 16 {
-		t.Fatalf("stations on stage: %q", stations)
-	}
+	require.True(t, len(stations) == 16, "stations on stage: %q", stations)
 	for _, station := range stations {
 		p.run(t, `const el = $('.scenery [data-station=%s]');
 			el.focus();
@@ -105,21 +105,17 @@ func codeMoves(t *testing.T, p *page) {
 			return i.Point == r.Point && i.Lit == i.Line && i.Lit != ""
 		})
 		at := got.File + ":" + got.Line
-		if !slices.Equal(got.Breaks, []string{"break " + at, at, at}) {
-			t.Errorf("%s: debuggers are told %q, the line is %s", r.Point, got.Breaks, at)
-		}
+		assert.True(t, slices.Equal(got.Breaks, []string{"break " + at, at, at}),
+			"%s: debuggers are told %q, the line is %s", r.Point, got.Breaks, at)
 		p.is(t, "true", r.Point+" is in the line that is lit", `$text(".l.lit").includes("probe.%s")`, r.Point)
 		link := evaluate[string](t, p, `$("#leaf a.button").getAttribute("href")`)
-		if !strings.HasPrefix(link, "vscode://file/") || !strings.HasSuffix(link, "/"+at) {
-			t.Errorf("%s: an editor is sent to %q, the line is %s", r.Point, link, at)
-		}
+		assert.False(t, !strings.HasPrefix(link, "vscode://file/") || !strings.HasSuffix(link, "/"+at),
+			"%s: an editor is sent to %q, the line is %s", r.Point, link, at)
 		files[got.File] = true
 		p.strike(t, ".")
 		p.becomes(t, fmt.Sprint(r.Seq+1), "listwatch.player.cursor")
 	}
-	if len(files) < 4 {
-		t.Errorf("the code was in %v only", files)
-	}
+	assert.True(t, len(files) >= 4, "the code was in %v only", files)
 }
 
 func gutterCounts(t *testing.T, p *page, v *viz) {
@@ -157,9 +153,7 @@ func wireIsBytes(t *testing.T, p *page, v *viz) {
 		}
 	}
 	v.Get(t, "/viz/wire?resource=pods", &streams)
-	if len(streams) == 0 || len(streams[0].Wire.Chunks) == 0 {
-		t.Fatalf("nothing on the wire: %+v", streams)
-	}
+	require.True(t, len(streams) != 0 && len(streams[0].Wire.Chunks) != 0, "nothing on the wire: %+v", streams)
 	for _, s := range streams {
 		line, _, _ := strings.Cut(s.Wire.Request, "\r\n")
 		p.inspect(t, line, func(i inspected) bool {
@@ -228,9 +222,8 @@ func anomalyIsNeverMerged(t *testing.T, p *page) {
 			motion.clear();
 			return seen;
 		})()`, []int{10, 100, 1000, 10000}[level]))
-		if got.Evictions != 3 || got.Tokens > most+3 || level == 3 && got.Counted != 10000 {
-			t.Errorf("level %d: drawn %+v, want all 3 evictions and at most %d others", level, got, most)
-		}
+		assert.False(t, got.Evictions != 3 || got.Tokens > most+3 || level == 3 && got.Counted != 10000,
+			"level %d: drawn %+v, want all 3 evictions and at most %d others", level, got, most)
 	}
 }
 
@@ -256,9 +249,8 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 		}
 		written = append(written, string(fold.AppendRecord(nil, &r)))
 		want = append(want, r.Sentence())
-		if strings.ContainsAny(r.Sentence(), "{}") || len(r.Sentence()) < 12 {
-			t.Errorf("%s says %q", point, r.Sentence())
-		}
+		assert.False(t, strings.ContainsAny(r.Sentence(), "{}") || len(r.Sentence()) < 12,
+			"%s says %q", point, r.Sentence())
 	}
 	got := evaluate[[]string](t, p, `(async () => {
 		const { sentence } = await import("/viz/assets/log/fold.js");

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 var stoppedFor = flag.Duration("stopped", 10*time.Second, "how long TestAStoppedProgramGoesOn stops the program")
@@ -42,9 +44,7 @@ func stopAndGoOn(t *testing.T, clock string) {
 		for i := range each {
 			fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c-%d-%d}\n", w, i)
 		}
-		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
 		writing = append(writing, program.Start(t, k.Command("create", "-f", file)))
 	}
 	program.Eventually(t, program.ReadyWithin, func() (bool, string) {
@@ -55,13 +55,9 @@ func stopAndGoOn(t *testing.T, clock string) {
 		return n >= writers*each/4, fmt.Sprint(n, " created")
 	})
 	before := v.Points(t)
-	if err := v.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Cmd.Process.Signal(syscall.SIGSTOP))
 	time.Sleep(*stoppedFor) // the subject of the test
-	if err := v.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Cmd.Process.Signal(syscall.SIGCONT))
 	for _, w := range writing {
 		if code := w.ExitCode(t, time.Minute); code != 0 || w.Stderr.String() != "" || len(w.Stdout.Lines()) != each {
 			t.Errorf("kubectl create: status %d, %d lines, stderr %q", code, len(w.Stdout.Lines()), w.Stderr.String())
@@ -78,7 +74,5 @@ func stopAndGoOn(t *testing.T, clock string) {
 			t.Errorf("%s: %d before the stop, %d after", point, before[point], after[point])
 		}
 	}
-	if after["ProgramStopped"] != 1 {
-		t.Errorf("the log tells of %d stops, want 1", after["ProgramStopped"])
-	}
+	assert.True(t, after["ProgramStopped"] == 1, "the log tells of %d stops, want 1", after["ProgramStopped"])
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/observe/probe"
 )
 
@@ -84,9 +85,8 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 	check := func(beat int, phase string, cursor uint64) {
 		t.Helper()
 		r := p.rests(t, beat, phase)
-		if r.Story != s.ID || r.Beats != fmt.Sprint(n) || r.Cursor != cursor || len(r.Found) > 0 {
-			t.Errorf("%s: beat %d %s: %+v, want the cursor at %d of %d beats", s.ID, beat, phase, r, cursor, n)
-		}
+		assert.False(t, r.Story != s.ID || r.Beats != fmt.Sprint(n) || r.Cursor != cursor || len(r.Found) > 0,
+			"%s: beat %d %s: %+v, want the cursor at %d of %d beats", s.ID, beat, phase, r, cursor, n)
 		look := slices.Sorted(slices.Values(s.Beats[beat-1].Look))
 		if bright := slices.Sorted(slices.Values(r.Bright)); !slices.Equal(bright, look) {
 			t.Errorf("%s: beat %d shows %v in the light, and is about %v", s.ID, beat, bright, look)
@@ -166,15 +166,11 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 			return strings.Contains(r.Key, "/selector-a") && r.Point == point
 		})
 	}
-	if knows("TxnCommitted") {
-		t.Error("a link played the story")
-	}
+	assert.False(t, knows("TxnCommitted"), "a link played the story")
 	const state = `$text("#story-state")`
 	p.strike(t, "ArrowRight")
 	p.rests(t, 1, "rests")
-	if !knows("TxnCommitted") {
-		t.Error("the machine did not play the story")
-	}
+	assert.True(t, knows("TxnCommitted"), "the machine did not play the story")
 	p.run(t, `$("#story-auto").click()`)
 	p.until(t, `Number(document.body.dataset.beat) > 1 &&
 		document.body.dataset.rest === "true"`) // it goes on by itself

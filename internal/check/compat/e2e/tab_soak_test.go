@@ -5,6 +5,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"os"
 	"regexp"
 	"strconv"
@@ -40,9 +42,7 @@ func TestATabStaysSmall(t *testing.T) {
 	cost := evaluate[frameCost](t, p, `listwatch.cost()`)
 	t.Logf("renderer: %d MB after the first minute, %d MB after %v; Go's heap %.0f MB; frames: %+v", first>>20, last>>20,
 		soak, heap/(1<<20), cost.Gap)
-	if float64(last) > rendererMay*float64(first) || heap > goMemory {
-		t.Error("it has grown")
-	}
+	assert.False(t, float64(last) > rendererMay*float64(first) || heap > goMemory, "it has grown")
 
 	written := func() int {
 		return evaluate[int](t, p, "(async () => ("+asks("GET", "/viz/knobs", "")+").traffic.written)()")
@@ -81,9 +81,7 @@ func (p *page) renderer(t *testing.T) (most int) {
 		return chromedp.Void{}, err
 	})
 	processes, err := chromedp.CallBrowser(p.ctx, systeminfo.GetProcessInfo, cdp.Empty{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, each := range processes.ProcessInfo {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", int(each.ID)))
 		if found := resident.FindSubmatch(status); each.Type == "renderer" && err == nil && found != nil {

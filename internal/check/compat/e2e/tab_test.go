@@ -5,6 +5,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -29,18 +31,12 @@ func site(t *testing.T) string {
 	if err == nil {
 		err = os.CopyFS(filepath.Join(dir, "machine"), os.DirFS(built+"site"))
 	}
-	if err != nil {
-		t.Fatalf("make tab builds it: %v", err)
-	}
+	require.NoError(t, err, "make tab builds it")
 	page, err := os.ReadFile(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := strings.Replace(string(page), "<body ",
 		fmt.Sprintf("<body data-machine=%q ", strings.TrimSpace(string(size))), 1)
-	if err := os.WriteFile(first, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(first, []byte(text), 0o600))
 	return dir
 }
 
@@ -202,9 +198,7 @@ func TestATabHasALife(t *testing.T) {
 		setTimeout(turn, 0, false);
 		return heard;
 	})()`)
-	if quiet > 0 {
-		t.Errorf("a hidden tab was sent %d messages in three seconds", quiet)
-	}
+	assert.True(t, quiet <= 0, "a hidden tab was sent %d messages in three seconds", quiet)
 	head := evaluate[int](t, p, `listwatch.player.head`)
 	p.until(t, `listwatch.player.mode === "live" && listwatch.player.head > %d`, head)
 

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
@@ -46,9 +48,7 @@ func TestEveryRecordingOfTheRepositoryReplaysInThePage(t *testing.T) {
 	p := openPage(t, v.URL)
 	for _, take := range takes.All {
 		start, records, err := take.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p.navigate(t, v.URL+"/?take="+take.Name)
 		p.samePictures(t, start, records)
 	}
@@ -60,9 +60,7 @@ func (p *page) showsThatEtcdRefusesWrites(t *testing.T, url string) {
 	t.Helper()
 	take, _ := takes.Find(takes.StoryPrefix + "leader-gone")
 	_, records, err := take.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.navigate(t, url+"/?take="+take.Name)
 	p.replays(t, records)
 	said := ""
@@ -76,9 +74,7 @@ func (p *page) showsThatEtcdRefusesWrites(t *testing.T, url string) {
 			($text('[data-text="etcd.full"]') === "no writes")`)
 		said += want + "\n"
 	}
-	if said != "true true\nfalse false\n" {
-		t.Errorf("etcd was looked at with %q", said)
-	}
+	assert.True(t, said == "true true\nfalse false\n", "etcd was looked at with %q", said)
 }
 
 // TestAnOldRecordingReplaysAndIsSaidToBeOld shows what an earlier version of the program recorded.
@@ -97,14 +93,8 @@ func TestAnOldRecordingReplaysAndIsSaidToBeOld(t *testing.T) {
 func writeRecording(t *testing.T, records []probe.Record) (name string) {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "*.lw.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := recording.WriteAll(file, recording.NewHeader(time.Unix(0, 0), nil), records); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, recording.WriteAll(file, recording.NewHeader(time.Unix(0, 0), nil), records))
+	require.NoError(t, file.Close())
 	return file.Name()
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 // tourStop is what the page shows of the tour.
@@ -39,15 +41,10 @@ func (p *page) stop(t *testing.T, step int) tourStop {
 	t.Helper()
 	p.until(t, `document.body.dataset.tour === "%d" && document.body.dataset.tourRest === "true"`, step)
 	at := evaluate[tourStop](t, p, readTour)
-	if at.Purpose == "" || strings.Contains(at.Happened, "undefined") || len(at.Found) > 0 {
-		t.Errorf("step %d: %+v", step, at)
-	}
-	if at.Focus != "tour-next" {
-		t.Errorf("step %d: the focus is on %q", step, at.Focus)
-	}
-	if at.Visited == "" {
-		t.Errorf("step %d visits no station", step)
-	}
+	assert.False(t, at.Purpose == "" || strings.Contains(at.Happened, "undefined") || len(at.Found) > 0,
+		"step %d: %+v", step, at)
+	assert.True(t, at.Focus == "tour-next", "step %d: the focus is on %q", step, at.Focus)
+	assert.True(t, at.Visited != "", "step %d visits no station", step)
 	if step != 7 { // in which the lanes fill the stage
 		p.until(t, `(({ Titles, Reached }) => Titles === Reached)(`+readTour+`)`)
 	}
@@ -70,9 +67,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	for step := 2; step <= 3; step++ {
 		p.press(t, kb.ArrowRight)
 		at := p.stop(t, step)
-		if at.Happened == "" || at.Cursor < first.Cursor {
-			t.Errorf("step %d: %+v", step, at)
-		}
+		assert.True(t, at.Happened != "" && at.Cursor >= first.Cursor, "step %d: %+v", step, at)
 	}
 
 	p.press(t, kb.Escape)
@@ -115,9 +110,8 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 		}
 	}
 	changed := regexp.MustCompile(`changed (\d+) times.*has all (\d+): nothing`).FindStringSubmatch(acted.Happened)
-	if len(lanes) < 2 || changed == nil || changed[1] != changed[2] {
-		t.Errorf("of %d lanes one is stopped, and the page says: %s", len(lanes), acted.Happened)
-	}
+	assert.True(t, len(lanes) >= 2 && changed != nil && changed[1] == changed[2],
+		"of %d lanes one is stopped, and the page says: %s", len(lanes), acted.Happened)
 	p.press(t, kb.ArrowLeft)
 	p.stop(t, 6)
 	p.press(t, kb.ArrowRight)
@@ -174,21 +168,15 @@ func (v *viz) rested(t *testing.T) {
 			}
 		}
 		// Each rest may begin while a write is under way.
-		if len(inTour) > len(story)/2 {
-			t.Fatalf("while a tour is open: %q", inTour)
-		}
+		require.True(t, len(inTour) <= len(story)/2, "while a tour is open: %q", inTour)
 		return !open && writes > 0 && slices.Contains(story, "demo.rest to false"),
 			fmt.Sprintf("%q, then %d writes of the demo", story, writes)
 	})
 	var left []struct{ ID string }
 	v.Get(t, "/viz/watchers", &left)
-	if len(left) > 0 {
-		t.Errorf("the tour leaves %d watchers", len(left))
-	}
+	assert.True(t, len(left) == 0, "the tour leaves %d watchers", len(left))
 	response, err := http.Get(v.URL + "/api/v1/namespaces/default/pods/my-pod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if response.Body.Close(); response.StatusCode != http.StatusNotFound {
 		t.Errorf("the tour leaves its pod: %s", response.Status)
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"listwatch/internal/check/assert"
 	"slices"
 	"testing"
 
@@ -72,13 +73,10 @@ func (s travel) judge(t *testing.T, where string) {
 		t.Errorf("%s: %s", where, wrong)
 	}
 	for _, ms := range s.Hops {
-		if ms < 40 {
-			t.Errorf("%s: a hop took %.0f ms", where, ms)
-		}
+		assert.True(t, ms >= 40, "%s: a hop took %.0f ms", where, ms)
 	}
-	if s.Moved < 10 || len(s.Hops) < 5 {
-		t.Errorf("%s: %d tokens on their way in %d frames, %d hops", where, s.Moved, s.Frames, len(s.Hops))
-	}
+	assert.True(t, s.Moved >= 10 && len(s.Hops) >= 5,
+		"%s: %d tokens on their way in %d frames, %d hops", where, s.Moved, s.Frames, len(s.Hops))
 	t.Logf("%s: %d frames, %d hops, ways %.0f ms", where, s.Frames, len(s.Hops), s.Ways)
 }
 
@@ -105,9 +103,7 @@ func TestOneChangeTravels(t *testing.T) {
 	}); })()`
 	burst := watch(14000, tenAtOnce)
 	burst.judge(t, "ten at once")
-	if len(burst.Ways) != 10 {
-		t.Errorf("of ten changes %d travelled", len(burst.Ways))
-	}
+	assert.True(t, len(burst.Ways) == 10, "of ten changes %d travelled", len(burst.Ways))
 	p.run(t, `listwatch.follow.clear(), void fetch("/api/v1/namespaces/default/pods/p3", { method: "DELETE" })`)
 	p.until(t, `(() => {
 		const token = $picture().drawn.find((d) => d.in === "" && d.key === "default/p3");
@@ -119,18 +115,16 @@ func TestOneChangeTravels(t *testing.T) {
 	p.until(t, `listwatch.player.clock > 32000`) // by now they are no reason to hurry any more
 	one := watch(4000, `$("#create-pod").click()`)
 	one.judge(t, "live")
-	if len(one.Ways) != 1 || one.Ways[0] < 1500 || one.Ways[0] > 3000 {
-		t.Errorf("one change was on its way for %.0f ms, want 1.5 to 3 s", one.Ways)
-	}
+	assert.True(t, len(one.Ways) == 1 && one.Ways[0] >= 1500 && one.Ways[0] <= 3000,
+		"one change was on its way for %.0f ms, want 1.5 to 3 s", one.Ways)
 
 	// Of three a second one travels whole, and the page says of how many.
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "3"})
 	p.until(t, `/1 of \d/.test(document.querySelector("[data-text=behind]").textContent)`)
 	some := watch(8000, "1")
 	some.judge(t, "three a second")
-	if len(some.Ways) < 2 || len(some.Ways) > 8 || slices.Max(some.Ways) < 1000 {
-		t.Errorf("of three changes a second these travelled, for %.0f ms; want a few, each a whole way", some.Ways)
-	}
+	assert.False(t, len(some.Ways) < 2 || len(some.Ways) > 8 || slices.Max(some.Ways) < 1000,
+		"of three changes a second these travelled, for %.0f ms; want a few, each a whole way", some.Ways)
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "0"})
 	// Of many watchers those that have a lane split the token, and the others are counted.
 	for range 200 {

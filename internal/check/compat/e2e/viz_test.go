@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
 )
 
 // viz is the running program, with what the tests of this package ask of it: their files add the questions.
@@ -39,9 +40,7 @@ func kubectlFor(t testing.TB, v *viz) *program.Kubectl {
 func create(t testing.TB, k *program.Kubectl, manifest string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
-	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
 	if out := k.Run(t, "create", "-f", file); !strings.Contains(out, "created") {
 		t.Fatalf("kubectl create said %q", out)
 	}
@@ -54,13 +53,9 @@ func (v *viz) createPod(t testing.TB, name string) {
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[`+
 		`{"name":"c","image":"example.test/c:1"}]}}`, name)
 	response, err := client.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response.Body.Close()
-	if response.StatusCode != http.StatusCreated {
-		t.Fatalf("create %s: %s", name, response.Status)
-	}
+	require.True(t, response.StatusCode == http.StatusCreated, "create %s: %s", name, response.Status)
 }
 
 // podManifest returns a pod that runs until it is deleted.

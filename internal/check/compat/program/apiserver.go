@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"listwatch/internal/check/require"
 	"net"
 	"os"
 	"os/exec"
@@ -24,21 +25,15 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	dir := tb.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		require.NoError(tb, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	keyFile := file("key", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
 		Bytes: x509.MarshalPKCS1PrivateKey(key)})))
 	free, err := net.Listen("tcp", "127.0.0.1:0") // it wants a number
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	address := free.Addr().String()
 	free.Close()
 	_, port, _ := strings.Cut(address, ":")

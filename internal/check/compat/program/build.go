@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"listwatch/internal/check/require"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,8 +69,6 @@ func build(dir string, race bool) (string, error) {
 func built(tb testing.TB, binary func() (string, error)) string {
 	tb.Helper()
 	path, err := binary()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	return path
 }

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"listwatch/internal/check/require"
 	"net/url"
 	"testing"
 	"time"
@@ -29,9 +30,7 @@ func StartEtcd(tb testing.TB) *Etcd {
 	config.UnsafeNoFsync = true
 	config.TickMs, config.ElectionMs = 10, 50
 	etcd, err := embed.StartEtcd(config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	tb.Cleanup(etcd.Close)
 	select {
 	case <-etcd.Server.ReadyNotify():
@@ -40,9 +39,7 @@ func StartEtcd(tb testing.TB) *Etcd {
 	}
 	endpoint := etcd.Clients[0].Addr().String()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	tb.Cleanup(func() { _ = client.Close() })
 	return &Etcd{Client: client, Endpoint: endpoint}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // Proxy stands between clients and the program, and can cut what passes through it.
@@ -23,9 +24,7 @@ type Proxy struct {
 func StartProxy(tb testing.TB, v *Viz) *Proxy {
 	tb.Helper()
 	target, err := url.Parse(v.URL)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	through := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval: -1,

@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/json"
+	"listwatch/internal/check/require"
 	"net/http"
 	"os"
 	"os/exec"
@@ -68,13 +69,9 @@ func (v *Viz) Get(tb testing.TB, path string, into any) {
 	tb.Helper()
 	client := &http.Client{Timeout: HangsAfter}
 	response, err := client.Get(v.URL + path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		tb.Fatalf("GET %s: %s", path, response.Status)
-	}
+	require.True(tb, response.StatusCode == http.StatusOK, "GET %s: %s", path, response.Status)
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
 		tb.Fatalf("GET %s: %v", path, err)
 	}
