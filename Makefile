@@ -62,7 +62,7 @@ full: test storm scale cross tab ## what CI runs, and what is too long for it: s
 	cd internal/check/compat && FULL=1 $(GO) test ./mutations -count=1 -timeout 1h
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere|TestTheDocuments"
 	FULL=1 $(GO) test -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
-	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
+	FULL=1 $(GO) test ./viz/export -run TestAnExportIsWhole
 	$(GO) test -tags full ./cmd/bag -count=1 -timeout 3h -v
 	GOOS=js GOARCH=wasm $(GO) vet -modfile=bin/tab/go.mod -tags grpcnotrace ./cmd/tab
 	$(GO) test -tags full ./cmd/tab -count=1

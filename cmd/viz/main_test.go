@@ -369,6 +369,7 @@ func TestNoCommandOfThePageAnswers500(t *testing.T) {
 }
 
 func TestAKubeconfigNamesTheServer(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config")
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-kubeconfig", file)
 	text, err := os.ReadFile(file)
@@ -394,6 +395,7 @@ const bigPod = "/api/v1/namespaces/default/pods/big"
 
 // TestASleeperThatIsInterruptedTakesItsPodAway interrupts it, as Ctrl-C does, when its clients are at work.
 func TestASleeperThatIsInterruptedTakesItsPodAway(t *testing.T) {
+	t.Parallel()
 	p := start(t, "-demo=false", "-flight=off")
 	ctx, interrupt := context.WithCancel(t.Context())
 	out, in := io.Pipe()
@@ -419,6 +421,7 @@ func (p *program) waits(t *testing.T, path string) bool {
 
 // TestASleeperLeavesAPodOfItsNameAlone and says how to remove it.
 func TestASleeperLeavesAPodOfItsNameAlone(t *testing.T) {
+	t.Parallel()
 	p := start(t, "-demo=false", "-flight=off")
 	pod := `{"metadata":{"name":"big"},"spec":{"containers":[{"name":"c","image":"i"}]}}`
 	code, body := p.send(t, http.MethodPost, "/api/v1/namespaces/default/pods", pod)

@@ -174,6 +174,7 @@ func readRecording(t *testing.T, file string) (recording.Header, []probe.Record)
 }
 
 func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
+	t.Parallel()
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-initial=list")
 	if code, body := p.post(t, "/api/v1/namespaces/default/pods",
 		`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`); code != http.StatusCreated {
@@ -216,6 +217,7 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 }
 
 func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
+	t.Parallel()
 	p := start(t, "-demo=false", "-flight=off", "-record", filepath.Join(t.TempDir(), "a.lw.gz"))
 	code, body := p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`)
 	assert.Equal(t, code, http.StatusConflict, "got %d, %s", code, body)
