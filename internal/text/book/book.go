@@ -142,26 +142,6 @@ func (b *Book) add(chapter *Chapter) {
 // Check returns everything that the chapters get wrong, joined, each with file and line; nil if all is well.
 func (b *Book) Check() error { return errors.Join(b.problems...) }
 
-// Chapter returns the chapter in a folder, nil if there is none.
-func (b *Book) Chapter(folder string) *Chapter {
-	for _, chapter := range b.Chapters {
-		if chapter.Folder == folder {
-			return chapter
-		}
-	}
-	return nil
-}
-
-// File returns a source file of the chapter, nil if there is none of that name.
-func (c *Chapter) File(name string) *File {
-	for _, file := range c.Files {
-		if file.Name == name {
-			return file
-		}
-	}
-	return nil
-}
-
 // editor renders chapters and collects what is wrong with them.
 type editor struct {
 	// Set by newEditor, never changed.

@@ -17,16 +17,14 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// newMarkdown sets goldmark up for one chapter: GitHub's dialect and footnotes, headings with anchors, and our own
-// nodes. Raw HTML is dropped, which is goldmark's default.
+// newMarkdown sets goldmark up for one chapter: tables, bare links, headings with anchors, and our own nodes. Raw HTML
+// is dropped, which is goldmark's default.
 func newMarkdown(d *document) goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(
 			// A style attribute would be refused by the page's Content-Security-Policy.
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
-			extension.Strikethrough,
 			extension.Linkify,
-			extension.Footnote,
 		),
 		goldmark.WithParserOptions(
 			parser.WithAutoHeadingID(),

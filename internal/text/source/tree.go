@@ -136,10 +136,9 @@ func (t *Tree) Holding(file string) *Package {
 // Line returns the line number of a position in one of the tree's files.
 func (t *Tree) Line(pos token.Pos) int { return t.fset.Position(pos).Line }
 
-// Position returns file and line of a position, for messages.
-func (t *Tree) Position(pos token.Pos) string {
-	p := t.fset.Position(pos)
-	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
+// Lines returns the whole lines of a file from the one on which from lies to the one on which to does.
+func (t *Tree) Lines(file *File, from, to token.Pos) string {
+	return string(file.Src[t.lineStart(file, from):t.lineEnd(file, to)])
 }
 
 // offset returns where in its file a position lies.

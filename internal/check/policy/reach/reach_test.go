@@ -11,8 +11,8 @@ import (
 
 // excused are what no program calls, by file and function ("" for all of a file), each with its reason.
 var excused = map[string]string{
-	"chapters/12-processor/handler.go FilteringResourceEventHandler": "a form of handler that controllers use, and the " +
-		"chapter shows",
+	"chapters/12-processor/handler.go FilteringResourceEventHandler": "a form of handler that controllers use, and " +
+		"the chapter shows",
 	"chapters/13-informer/handlers.go ShutDownEventHandler": "how a handler is removed for good, as the " +
 		"chapter shows",
 }
