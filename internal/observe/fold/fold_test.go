@@ -221,19 +221,6 @@ func TestAnySplitIntoBatchesGivesTheSameState(t *testing.T) {
 	})
 }
 
-func TestAStateThatWasWrittenFoldsOn(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		records := history(t)
-		want := folded(records)
-		cut := rapid.IntRange(0, len(records)).Draw(t, "keyframe")
-		got := folded(records[:cut]).Clone()
-		got.Apply(records[cut:])
-		if got.Hash() != want.Hash() {
-			t.Fatalf("hash from keyframe %d: got %s, want %s\n%s", cut, got.Hash(), want.Hash(), cmp.Diff(want, got))
-		}
-	})
-}
-
 func TestARecordThatWasWrittenFoldsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := history(t)
@@ -292,11 +279,6 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 			require.Equal(t, token.RV, want, "token %d: got rv %d, want %d", i, token.RV, want)
 		}
 	})
-}
-
-func TestUnknownPointsInARecordingAreAnError(t *testing.T) {
-	_, err := ReadRecord([]byte(`{"seq":1,"point":"NoSuchPoint"}`))
-	assert.True(t, err != nil, "got nil, want an error that names the point")
 }
 
 // TestAPictureThatSaysLittleIsFoldedOn: a keyframe may have been written by an earlier version, or by hand.

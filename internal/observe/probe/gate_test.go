@@ -265,13 +265,3 @@ func TestAGateSaysWhoStandsThere(t *testing.T) {
 		group.Wait()
 	})
 }
-
-func TestAGateCostsNothingWhileItIsOpen(t *testing.T) {
-	log := NewLog(clock.RealClock{}, 16)
-	p := New(log).Subject("w1")
-	log.Gate().Hold()
-	log.Gate().Release()
-	if n := testing.AllocsPerRun(100, func() { p.Event(InputSent, "ADDED", "default/a", 7, 1, 10) }); n != 0 {
-		t.Errorf("got %v allocations, want 0", n)
-	}
-}

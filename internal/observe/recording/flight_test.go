@@ -157,19 +157,6 @@ func TestABrokenPromiseIsSaved(t *testing.T) {
 	})
 }
 
-func TestAFileThatCannotBeWrittenIsTold(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFlown(t, 64)
-		f.dir = filepath.Join(f.dir, "no", "such")
-		f.run(t, func() {
-			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
-			f.live(4 * time.Second)
-		})
-		assert.True(t, len(f.lines) == 1 && strings.Contains(f.lines[0], "could not be saved"),
-			"told %q, want that it could not be saved", f.lines)
-	})
-}
-
 func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFlown(t, 1<<12)

@@ -111,14 +111,3 @@ func TestACheckerForgetsWhatIsSettled(t *testing.T) {
 	got := checker.Apply(numbered(twice, uint64(len(records)+1)))
 	assert.True(t, len(got) != 0, "a deletion that is sent twice is not noticed any more")
 }
-
-func BenchmarkChecker(b *testing.B) {
-	records := numbered(append(story()[:9], lives(0, 1000)...), 1)
-	b.ReportAllocs()
-	for b.Loop() {
-		if breaches := New().Apply(records); len(breaches) > 0 {
-			b.Fatal(breaches[0])
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(records)), "ns/record")
-}

@@ -46,20 +46,6 @@ func drained(ch <-chan time.Time) int {
 	}
 }
 
-func TestAClockOfSpeedOneIsTheWalls(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		c := start(t)
-		began := c.Now()
-		timer := c.NewTimer(5 * time.Second)
-		wall := time.Now()
-		at := <-timer.C()
-		got := time.Since(wall)
-		assert.Equal(t, got, 5*time.Second, "the timer took %v on the wall, want 5s", got)
-		got = at.Sub(began)
-		assert.Equal(t, got, 5*time.Second, "the timer fired at %v, want 5s", got)
-	})
-}
-
 func TestSpeedScalesWhatOneWaitsFor(t *testing.T) {
 	for _, test := range []struct {
 		speed float64
@@ -107,19 +93,6 @@ func TestWhileItIsPausedNothingIsDue(t *testing.T) {
 	})
 }
 
-func TestAChangeOfPaceConcernsThoseWhoWaitAlready(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		c := start(t)
-		wall := time.Now()
-		timer := c.NewTimer(10 * time.Second)
-		time.Sleep(5 * time.Second)
-		_ = c.SetSpeed(10)
-		<-timer.C()
-		got := time.Since(wall)
-		assert.Equal(t, got, 5500*time.Millisecond, "fired after %v, want 5.5s: half at speed 1, half at 10", got)
-	})
-}
-
 func TestAdvancingByAMinuteTicksSixtyTimes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
@@ -148,26 +121,6 @@ func TestAdvancingByAMinuteTicksSixtyTimes(t *testing.T) {
 		assert.True(t, len(seen) == 60 && seen[0] == time.Second && seen[59] == time.Minute,
 			"got %d ticks: %v", len(seen), seen)
 		assert.Equal(t, c.Since(began), time.Minute, "the world is on")
-	})
-}
-
-func TestATimerSetOnTheWayFiresOnTheWay(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		c := start(t)
-		c.SetPaused(true)
-		began := c.Now()
-		var second time.Duration
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			c.Sleep(2 * time.Second)
-			c.Sleep(3 * time.Second)
-			second = c.Since(began)
-		}()
-		synctest.Wait()
-		c.Advance(time.Minute)
-		<-done
-		assert.True(t, second >= 5*time.Second && second < time.Minute, "the second sleep ended at %v, want 5s", second)
 	})
 }
 
@@ -247,29 +200,6 @@ func TestWhatIsDueAtOnceFiresWhileTheClockStands(t *testing.T) {
 	<-c.After(-time.Second)
 }
 
-func TestTimersFireInTheOrderOfTheirTimes(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		c := start(t)
-		c.SetPaused(true)
-		var order []int
-		var channels []<-chan time.Time
-		for _, s := range []int{5, 3, 9, 1, 7} {
-			channels = append(channels, c.NewTimer(time.Duration(s)*time.Second).C())
-			order = append(order, s)
-		}
-		var fired []int
-		for range channels {
-			c.AdvanceToNext()
-			for i, ch := range channels {
-				if drained(ch) == 1 {
-					fired = append(fired, order[i])
-				}
-			}
-		}
-		assert.EqualSlices(t, fired, []int{1, 3, 5, 7, 9}, "fired in the order")
-	})
-}
-
 func TestALateTickerSkipsWhatItMissed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
@@ -314,21 +244,6 @@ func TestTimeNeverRunsBackwards(t *testing.T) {
 	close(stop)
 	for _, reader := range readers {
 		<-reader
-	}
-}
-
-func BenchmarkSince(b *testing.B) {
-	c := New(time.Now())
-	began := c.Now()
-	for b.Loop() {
-		_ = c.Since(began)
-	}
-}
-
-func BenchmarkSinceOfTheWall(b *testing.B) {
-	began := time.Now()
-	for b.Loop() {
-		_ = time.Since(began)
 	}
 }
 
