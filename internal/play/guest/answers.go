@@ -1,10 +1,8 @@
 package guest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,8 +31,7 @@ const (
 
 // Bounds of what a server may send us.
 const (
-	maxState      = 64 << 20 // bytes that are left of a list
-	maxItem       = 4 << 20  // bytes of one object in a list; etcd takes objects of 1.5 MiB
+	maxList       = 64 << 20 // bytes of a list, all of which is in memory at once
 	maxError      = 1 << 20  // bytes of an answer that is an error
 	maxRetryAfter = time.Minute
 )
@@ -48,8 +45,8 @@ type answers struct {
 	next                http.RoundTripper
 	resource, namespace string
 	maxObjects          int64
-	stop                func() // called when there are too many objects, perhaps more than once
 
+	stop    func()       // called when there are too many objects, perhaps more than once; set before the first request
 	limit   atomic.Bool  // there are too many objects; stays
 	status  atomic.Value // string: what is wrong with the newest answer's header
 	content atomic.Value // string: what is wrong with what was read last
@@ -59,8 +56,8 @@ type answers struct {
 func (a *answers) said() string {
 	if a.limit.Load() {
 		return fmt.Sprintf(
-			"there are more than %d objects, or more than %d MB of names: choose a namespace or a selector",
-			a.maxObjects, maxState>>20)
+			"there are more than %d objects, or a list of more than %d MB: choose a namespace or a selector",
+			a.maxObjects, maxList>>20)
 	}
 	if status, _ := a.status.Load().(string); status != "" {
 		return status
@@ -115,12 +112,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 		arriving := query.Has("sendInitialEvents")
 		response.Body = &watchBody{ReadCloser: body, answers: a, events: wiretap.NewEvents(""), arriving: arriving}
 	default:
-		list, err := a.list(body)
-		_ = body.Close()
-		if err != nil {
-			return nil, err
-		}
-		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(list)), int64(len(list))
+		response.Body = &listBody{body, a, maxList}
 	}
 	return response, nil
 }
@@ -206,71 +198,20 @@ func (b *watchBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// list reads a list, one object after the other, and returns it with what a guest keeps of each. The informer needs
-// all of a list at once; this counts the objects while they arrive.
-func (a *answers) list(body io.Reader) ([]byte, error) {
-	source := &io.LimitedReader{R: body, N: maxItem}
-	decoder := json.NewDecoder(source)
-	fields := map[string]any{}
-	err := expect(decoder, '{')
-	for err == nil && decoder.More() {
-		source.N = maxItem
-		var name json.Token
-		if name, err = decoder.Token(); err != nil {
-			break
-		}
-		var value any = new(json.RawMessage)
-		if name == "items" {
-			value, err = a.items(decoder, source)
-		} else {
-			err = decoder.Decode(value)
-		}
-		fields[fmt.Sprint(name)] = value
-	}
-	if err == nil {
-		err = expect(decoder, '}')
-	}
-	switch {
-	case err == errTooMany:
-		return nil, err
-	case err != nil:
-		return nil, a.misread(err)
-	}
-	return json.Marshal(fields)
+// listBody is the body of a list on its way to the informer. It ends with an error if there is too much.
+type listBody struct {
+	io.ReadCloser
+	answers *answers
+	left    int // bytes
 }
 
-// items reads the objects of a list.
-func (a *answers) items(decoder *json.Decoder, source *io.LimitedReader) (items []json.RawMessage, err error) {
-	if err := expect(decoder, '['); err != nil {
-		return nil, err
+// Read implements [io.Reader].
+func (b *listBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, b.answers.exceeded()
 	}
-	kept := 0 // bytes
-	for decoder.More() {
-		source.N = maxItem
-		var object metav1.PartialObjectMetadata
-		if err := decoder.Decode(&object); err != nil {
-			return nil, fmt.Errorf("object %d of a list: %w", len(items), err)
-		}
-		slim(&object)
-		item, err := json.Marshal(&object)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-		if kept += len(item); int64(len(items)) > a.maxObjects || kept > maxState {
-			return nil, a.exceeded()
-		}
-	}
-	return items, expect(decoder, ']')
-}
-
-// expect reads a bracket.
-func expect(decoder *json.Decoder, bracket json.Delim) error {
-	token, err := decoder.Token()
-	if err == nil && token != bracket {
-		err = fmt.Errorf("got %v, want %v", token, bracket)
-	}
-	return err
+	return n, err
 }
 
 // slim leaves of an object what a guest keeps: its name, its version and the times of its life. A name or version
@@ -301,8 +242,16 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind,
 	if err != nil {
 		return nil, nil, d.answers.misread(err)
 	}
-	if partial, ok := object.(*metav1.PartialObjectMetadata); ok {
+	switch partial := object.(type) {
+	case *metav1.PartialObjectMetadata:
 		slim(partial)
+	case *metav1.PartialObjectMetadataList:
+		if int64(len(partial.Items)) > d.answers.maxObjects {
+			return nil, nil, d.answers.exceeded()
+		}
+		for i := range partial.Items {
+			slim(&partial.Items[i])
+		}
 	}
 	d.answers.content.Store("")
 	return object, kind, nil

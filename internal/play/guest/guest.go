@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"runtime/metrics"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -83,8 +82,6 @@ type watchedResource struct {
 	factory  *informer.SharedInformerFactory
 	answers  *answers
 
-	full chan struct{} // closed by stop, when there are too many objects; nothing is sent
-
 	objects atomic.Int64
 }
 
@@ -104,9 +101,8 @@ func New(config Config) (*Guest, error) {
 
 // add makes an informer.
 func (g *Guest) add(resource Resource) error {
-	w := &watchedResource{resource: resource, full: make(chan struct{})}
-	w.answers = &answers{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace,
-		maxObjects: g.config.MaxObjects, stop: sync.OnceFunc(func() { close(w.full) })}
+	w := &watchedResource{resource: resource, answers: &answers{next: g.client.Transport, resource: resource.Name,
+		namespace: g.config.Choice.Namespace, maxObjects: g.config.MaxObjects}}
 	p := g.config.Probe.Subject("informer")
 	client := listwatch.NewRESTClient(listwatch.Config{
 		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay},
@@ -158,13 +154,11 @@ func (g *Guest) Run(ctx context.Context) {
 // run runs one informer until ctx is done, or until there are more objects than we have room for.
 func (w *watchedResource) run(ctx context.Context) {
 	watching, stop := context.WithCancel(ctx)
-	defer w.factory.Shutdown()
 	defer stop()
+	w.answers.stop = stop
 	w.factory.Start(watching)
-	select {
-	case <-ctx.Done():
-	case <-w.full:
-	}
+	<-watching.Done()
+	w.factory.Shutdown()
 }
 
 // Recount lets the stores of a resource report what they hold, if that is at most limit objects.

@@ -96,7 +96,7 @@ func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 				return strings.Contains(s.Trouble,
 					"there are more than 10000 objects")
 			})
-			if used := heap(); used > 100<<20 || sent.Load() > 200_000 {
+			if used := heap(); used > 250<<20 || sent.Load() > 200_000 {
 				t.Errorf("%d MB of memory, %d objects sent", used>>20, sent.Load())
 			}
 			state := guest.State()

@@ -21,7 +21,6 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
-	"listwatch/internal/text/source"
 )
 
 const root = "../../.."
