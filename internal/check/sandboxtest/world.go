@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,7 +34,7 @@ import (
 // World is a pipeline in a bubble.
 type World struct {
 	// Set by Run, never changed.
-	Pipeline *pipeline.Pipeline // its Server is another one after StartServer
+	Pipeline *pipeline.Pipeline // its Server is another one after "server start"
 	Sandbox  *sandbox.Sandbox
 	Log      *probe.Log
 	Probe    *probe.Probe
@@ -45,7 +47,7 @@ type World struct {
 	hung       atomic.Pointer[atomic.Bool]      // while what connects is to hang when this becomes true; otherwise nil
 
 	// Of the other server.
-	first     *pipenet.Listener // where connections lead again after FirstServer
+	first     *pipenet.Listener // where connections lead again after "other first"
 	otherHung *atomic.Bool
 	end       func()
 }
@@ -58,7 +60,7 @@ type etcd struct {
 	election *atomic.Pointer[election] // nil: a node leads
 }
 
-// election is under way until elected is closed, by [World.Elect].
+// election is under way until elected is closed, by "etcd elect".
 type election struct{ elected chan struct{} }
 
 // answerGrace is how long after an election the members of etcdnode wait before they answer that a write was lost.
@@ -133,10 +135,12 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program
 		w.Probe = probe.New(w.Log)
 		w.Pipeline = &pipeline.Pipeline{}
-		if err := w.StartServer(); err != nil {
+		if err := w.startServer(); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { w.stopServer() }()
+		w.end = func() {}
+		defer func() { w.end() }()
 		base := &url.URL{Scheme: "http", Host: "pipe"}
 		// A pipe that the server closes during the next request breaks as no socket does. So no connection is used
 		// twice.
@@ -199,11 +203,43 @@ func (c hanging) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// StopServer ends the server: its streams end, and its clients are refused.
-func (w *World) StopServer() { w.stopServer() }
+// Do implements [scenario.Machine], which says what the words mean.
+func (w *World) Do(ctx context.Context, words ...string) error {
+	switch strings.Join(words[:2], " ") {
+	case "server stop":
+		w.stopServer()
+	case "server start":
+		return w.startServer()
+	case "etcd slow":
+		d, err := time.ParseDuration(words[2])
+		w.etcd.slow.Store(int64(d))
+		return err
+	case "etcd stop-leader":
+		w.etcd.election.Store(&election{make(chan struct{})})
+		w.Probe.Text(probe.EtcdLookedAt, "it takes no writes, etcd has no leader: its members are electing one, "+
+			"etcd-1 does not answer", "", 0, 0, 0, 1)
+	case "etcd elect":
+		close(w.etcd.election.Swap(nil).elected)
+		w.Probe.Text(probe.EtcdLookedAt, "it takes writes, etcd-1 does not answer, etcd-2 leads", "", 0, 0, 0, 0)
+	case "etcd restore":
+		rv, err := strconv.ParseInt(words[2], 10, 64)
+		w.etcd.Store = w.etcd.Store.Until(rv)
+		return err
+	case "other start":
+		return w.startOther(ctx)
+	case "other first":
+		w.otherHung = w.hung.Swap(nil)
+		w.listener.Store(w.first)
+	case "other hang":
+		w.otherHung.Store(true)
+	case "other end":
+		w.end()
+	}
+	return nil
+}
 
-// StartServer starts another server on the same etcd. It does not wait until its caches are filled.
-func (w *World) StartServer() error {
+// startServer starts another server on the same etcd. It does not wait until its caches are filled.
+func (w *World) startServer() error {
 	s, err := w.start(w.Probe)
 	if err != nil {
 		return err
@@ -245,9 +281,9 @@ func (w *World) start(p *probe.Probe) (*server, error) {
 	return s, nil
 }
 
-// OtherServer starts another server on the same etcd, of which nothing is recorded, and waits until it is ready. What
+// startOther starts another server on the same etcd, of which nothing is recorded, and waits until it is ready. What
 // connects from now on is connected to it.
-func (w *World) OtherServer(ctx context.Context) error {
+func (w *World) startOther(ctx context.Context) error {
 	s, err := w.start(nil)
 	if err != nil {
 		return err
@@ -264,36 +300,4 @@ func (w *World) OtherServer(ctx context.Context) error {
 	w.hung.Store(new(atomic.Bool))
 	w.listener.Store(s.listener)
 	return nil
-}
-
-// FirstServer lets what connects from now on be connected to the first server again.
-func (w *World) FirstServer() {
-	w.otherHung = w.hung.Swap(nil)
-	w.listener.Store(w.first)
-}
-
-// EndOther ends the other server as a crash does: its connections break. It may be called twice.
-func (w *World) EndOther() { w.end() }
-
-// HangOther lets nothing more come from the other server.
-func (w *World) HangOther() { w.otherHung.Store(true) }
-
-// SlowEtcd makes each list of etcd take so long.
-func (w *World) SlowEtcd(each time.Duration) { w.etcd.slow.Store(int64(each)) }
-
-// RestoreEtcd lets etcd be as it was at a version, for the server that is started next.
-func (w *World) RestoreEtcd(rv uint64) { w.etcd.Store = w.etcd.Store.Until(int64(rv)) }
-
-// StopLeader lets the node of etcd that leads die. Until [World.Elect], reads wait that must not be stale, and writes
-// are lost.
-func (w *World) StopLeader() {
-	w.etcd.election.Store(&election{make(chan struct{})})
-	w.Probe.Text(probe.EtcdLookedAt, "it takes no writes, etcd has no leader: its members are electing one, etcd-1 "+
-		"does not answer", "", 0, 0, 0, 1)
-}
-
-// Elect lets one of the others lead.
-func (w *World) Elect() {
-	close(w.etcd.election.Swap(nil).elected)
-	w.Probe.Text(probe.EtcdLookedAt, "it takes writes, etcd-1 does not answer, etcd-2 leads", "", 0, 0, 0, 0)
 }

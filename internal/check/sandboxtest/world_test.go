@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,9 +17,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestAServerThatIsStartedAgainIsReadyWhenEtcdHasAnswered(t *testing.T) {
 	Run(t, 1<<16, func(t *testing.T, w *World) {
 		first := w.Pipeline.Server
-		w.StopServer()
-		w.SlowEtcd(time.Second)
-		require.NoError(t, w.StartServer())
+		for _, line := range []string{"server stop", "etcd slow 1s", "server start"} {
+			require.NoError(t, w.Do(t.Context(), strings.Fields(line)...))
+		}
 		assert.True(t, w.Pipeline.Server != first && w.Pipeline.Server.Ready() != nil,
 			"it is ready before etcd has answered")
 		began := time.Now()

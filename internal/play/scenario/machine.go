@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -170,47 +169,11 @@ func recount(s *stagehand, _ *args) (answer, error) {
 	return answer{}, nil
 }
 
-func server(s *stagehand, a *args) (answer, error) {
-	if a.word(0) == "stop" {
-		s.Machine.StopServer()
-		return answer{}, nil
+// machine returns the verb of a part of the machine.
+func machine(part string) verb {
+	return func(s *stagehand, a *args) (answer, error) {
+		return answer{}, s.Machine.Do(s.ctx, append([]string{part}, a.words...)...)
 	}
-	return answer{}, s.Machine.StartServer()
-}
-
-func etcd(s *stagehand, a *args) (answer, error) {
-	switch a.word(0) {
-	case "slow":
-		d, err := time.ParseDuration(a.word(1))
-		s.Machine.SlowEtcd(d)
-		return answer{}, err
-	case "restore":
-		rv, err := strconv.ParseUint(a.word(1), 10, 64)
-		s.Machine.RestoreEtcd(rv)
-		return answer{}, err
-	case "stop-leader":
-		s.Machine.StopLeader()
-	case "elect":
-		s.Machine.Elect()
-	}
-	return answer{}, nil
-}
-
-// other starts a second server, of which nothing is recorded: what connects then is connected to it. After first, new
-// connections lead to the first server again. The other one hangs, and dies.
-func other(s *stagehand, a *args) (answer, error) {
-	switch a.word(0) {
-	case "first":
-		s.Machine.FirstServer()
-	case "hang":
-		s.Machine.HangOther()
-	case "end":
-		s.Machine.EndOther()
-	default:
-		s.ends = append(s.ends, s.Machine.EndOther)
-		return answer{}, s.Machine.OtherServer(s.ctx)
-	}
-	return answer{}, nil
 }
 
 // ---- many clients

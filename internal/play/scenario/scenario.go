@@ -127,30 +127,22 @@ type World struct {
 	Lab bool
 }
 
-// Machine is what stories do that need a world of their own. Nothing of that is undone: the world ends with the story.
+// Machine does what stories do that need a world of their own. Nothing of that is undone: the world ends with the story.
 type Machine interface {
-	// StopServer ends the server half. Its clients are refused.
-	StopServer()
-	// StartServer starts another one on the same etcd, and does not wait until it is ready.
-	StartServer() error
-	// SlowEtcd makes each list of etcd take so long.
-	SlowEtcd(each time.Duration)
-	// OtherServer starts another server half on the same etcd, of which nothing is recorded, and waits until it is
-	// ready. What connects from now on is connected to it.
-	OtherServer(ctx context.Context) error
-	// FirstServer lets what connects from now on be connected to the first server again.
-	FirstServer()
-	// HangOther lets nothing more come from the other server.
-	HangOther()
-	// EndOther lets the other server die: its connections break. It may be called twice.
-	EndOther()
-	// StopLeader lets the node of etcd that leads die. Until Elect, reads wait that must not be stale, and writes are
-	// lost.
-	StopLeader()
-	// Elect lets another node lead.
-	Elect()
-	// RestoreEtcd lets etcd be as it was at a version, for the server that is started next.
-	RestoreEtcd(rv uint64)
+	// Do does what the words say, and waits for its end where that is said:
+	//
+	//	server stop        ends the server half; its clients are refused
+	//	server start       starts another one on the same etcd
+	//	etcd slow D        lets each list of etcd take so long
+	//	etcd stop-leader   lets the node that leads die: reads that must not be stale wait, and writes are lost
+	//	etcd elect         lets another node lead
+	//	etcd restore V     lets etcd be as it was at a version, for the server that is started next
+	//	other start        starts another server on the same etcd, of which nothing is recorded, and waits until it is
+	//	                   ready; what connects from now on is connected to it
+	//	other first        lets what connects from now on be connected to the first server again
+	//	other hang         lets nothing more come from the other server
+	//	other end          lets it die: its connections break
+	Do(ctx context.Context, words ...string) error
 }
 
 // Step is one thing that was done, or one that was waited for.
@@ -283,7 +275,7 @@ func (s *stagehand) playBeats() error {
 			return fmt.Errorf("beat %d: %w", i+1, err)
 		}
 		rest = r.Seq
-		s.records[beat.as] = r
+		s.note(beat.as, r)
 		if err := s.doAll(beat.then); err != nil {
 			return fmt.Errorf("beat %d, afterwards: %w", i+1, err)
 		}

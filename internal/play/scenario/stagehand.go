@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,6 +95,15 @@ func (s *stagehand) keep(name string) func(answer, error) error {
 	}
 }
 
+// note keeps a record under a name, and its fields.
+func (s *stagehand) note(name string, r probe.Record) {
+	s.records[name] = r
+	for field, value := range map[string]any{"rv": r.RV, "seq": r.Seq, "n": r.Args[0], "type": r.Type,
+		"subject": r.Subject, "text": fmt.Sprintf("%q", short(r.Text, 90))} {
+		s.vars[name+"."+field] = fmt.Sprint(value)
+	}
+}
+
 // expandAll replaces the variables in each word.
 func (s *stagehand) expandAll(words []string) ([]string, error) {
 	expanded := make([]string, len(words))
@@ -117,23 +125,6 @@ func (s *stagehand) expand(text string) (expanded string, err error) {
 		}
 		if from, to, ok := strings.Cut(name, ".."); ok {
 			return rounded(s.records[to].Time - s.records[from].Time)
-		}
-		record, field, _ := strings.Cut(name, ".")
-		if r, ok := s.records[record]; ok {
-			switch field {
-			case "rv":
-				return strconv.FormatUint(r.RV, 10)
-			case "seq":
-				return strconv.FormatUint(r.Seq, 10)
-			case "n":
-				return strconv.Itoa(r.Args[0])
-			case "type":
-				return r.Type
-			case "subject":
-				return r.Subject
-			case "text":
-				return fmt.Sprintf("%q", short(r.Text, 90))
-			}
 		}
 		err = fmt.Errorf("there is no variable %s", name)
 		return ""

@@ -55,11 +55,11 @@ var verbs = map[string]verb{
 	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in their order
 
 	// What is done to the machine.
-	"turn":   turn,   // KNOB (TARGET|-) (VALUE)
-	"server": server, // stop|start
-	"etcd":   etcd,   // slow D|stop-leader|elect|restore V
-	"other":  other,  // start|first|hang|end: a second server
-	"crowd":  crowd,  // watchers N, or kubelets N M: of the N kubelets, M ask for no bookmarks
+	"turn":   turn,              // KNOB (TARGET|-) (VALUE)
+	"server": machine("server"), // see Machine, as for the next two
+	"etcd":   machine("etcd"),
+	"other":  machine("other"),
+	"crowd":  crowd, // watchers N, or kubelets N M: of the N kubelets, M ask for no bookmarks
 
 	// the cache of pods and the informer say what they hold: after a new list the log has only numbers
 	"recount": recount,
@@ -385,7 +385,7 @@ func await(s *stagehand, a *args) (answer, error) {
 		return answer{}, err
 	}
 	r, err := s.await(moment{p}, s.from)
-	s.records[a.name] = r
+	s.note(a.name, r)
 	return answer{}, err
 }
 
