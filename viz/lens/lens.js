@@ -122,8 +122,7 @@ function row(r) {
     [r.end || "open", r.end ? "" : "open"],
     [r.next >= 0 ? `after ${time(r.next)}` : ""],
   ];
-  const title = (r.last ?? []).map((f) => `${f.type} ${f.key} at ${f.rv}, ${bytes(f.size)}`).join("\n");
-  return make("tr", { title }, ...cells.map(([text, className = ""]) => make("td", { className }, text ?? "")));
+  return make("tr", {}, ...cells.map(([text, className = ""]) => make("td", { className }, text ?? "")));
 }
 
 function wanted(ask) {

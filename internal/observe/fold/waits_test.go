@@ -51,6 +51,7 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 		{"another watcher's", in(opened, blocked, rec(probe.InputSent, "w4", "ADDED", "a", 7, 10, 10)),
 			map[string]int{"InputBlocked w3": 1}},
 		{"gone", in(opened, blocked, rec(probe.WatcherRemoved, "w3", "", "", 0)), nil},
+		{"a gap", append(in(opened, blocked), probe.Record{Seq: 12, Point: probe.RVAdvanced, Resource: "pods"}), nil},
 		{"late word", in(blocked, rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 0, 10)), nil},
 		{"write after write", in(opened,
 			rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 1, 10), rec(probe.FrameWritten, "w3", "ADDED", "a", 7, 80,
@@ -84,16 +85,6 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 			assert.NoDiff(t, waitsNow(test.records), want, "waits")
 		})
 	}
-}
-
-func TestAGapEndsWhatIsKnownOfWaits(t *testing.T) {
-	records := in(
-		rec(probe.IncomingBlocked, "cacher", "ADDED", "a", 7),
-		rec(probe.RVAdvanced, "cacher", "", "", 8),
-	)
-	records[1].Seq += 10
-	got := waitsNow(records)
-	assert.Equal(t, len(got), 0, "waits after a gap: got %v, want none", got)
 }
 
 // TestQuietLanesAreCountedAsLoudOnes lets the same happen twice: with every lane loud, and with lanes that become loud

@@ -95,7 +95,9 @@ func TestAHeldWorldLosesNoTime(t *testing.T) {
 func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
+		before := f.Changes()
 		f.Hold(0)
+		assert.True(t, f.Changes() != before, "a hold changes nothing")
 		f.SetPaused(false)
 		time.Sleep(5500 * time.Millisecond)
 		synctest.Wait()
@@ -104,7 +106,7 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 			"%d records, want the worker held at its first: %+v", f.log.Last(), s)
 		got := s.Waiting[0]
 		if got.Point != "InputReceived" || got.Station != probe.Watcher || got.Subject != "w1" ||
-			got.Key != "default/a" || got.RV != 1 || got.Seconds != 4.5 ||
+			got.Key != "default/a" || got.RV != 1 || got.Seconds != 4.5 || got.Seq != 1 ||
 			got.Goroutine != "cacheWatcher.processInterval" || got.Function != "hold.(*fixture).work" ||
 			!strings.HasPrefix(got.Line, "hold_test.go:") ||
 			got.Says != "w1 takes ADDED default/a at 1 from its input." {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -12,7 +11,6 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
@@ -217,51 +215,4 @@ func TestNobodyIsHeldUnderALockOrWhileLooking(t *testing.T) {
 	if n := len(log.Gate().State().Waiting); n != 0 {
 		t.Errorf("%d are held", n)
 	}
-}
-
-func TestAnEndedGateHoldsNobody(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		l := newLine()
-		gate := l.log.Gate()
-		gate.Hold()
-		group := l.run(t.Context(), 50)
-		synctest.Wait()
-		gate.End()
-		gate.Hold() // too late
-		gate.Close(Selector{Station: Watcher})
-		group.Wait()
-		if state := gate.State(); state.Held || len(state.Waiting) != 0 {
-			t.Errorf("state: %+v", state)
-		}
-	})
-}
-
-func TestAGateSaysWhoStandsThere(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		l := newLine()
-		gate := l.log.Gate()
-		before := gate.Changes()
-		gate.Hold()
-		group := l.run(t.Context(), 1)
-		synctest.Wait()
-		assert.True(t, gate.Changes() != before, "the number of changes has not changed")
-		held := gate.State().Waiting
-		require.True(t, len(held) == 2, "held: %+v", held)
-		for _, each := range held {
-			if each.Subject != "w1" || each.Key != "default/1" || each.Seq == 0 {
-				t.Errorf("held: %+v", each)
-			}
-			if !strings.HasPrefix(each.Function, "probe.(*line).run.func") || !strings.HasPrefix(each.Line,
-				"gate_test.go:") {
-				t.Errorf("it stands in %q at %q", each.Function, each.Line)
-			}
-		}
-		// in the order in which they came, which is anybody's
-		goroutines := []string{held[0].Goroutine, held[1].Goroutine}
-		slices.Sort(goroutines)
-		assert.True(t, slices.Equal(goroutines, []string{"cacheWatcher.processInterval", "cacher.dispatchEvents"}),
-			"goroutines: %q, want the lanes of their points", goroutines)
-		gate.Release()
-		group.Wait()
-	})
 }

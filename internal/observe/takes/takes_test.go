@@ -108,7 +108,13 @@ func checkFold(t *testing.T, rec *recording.Recording) {
 
 func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 	for _, take := range slices.Concat(All, Stories, Broken) {
-		t.Run(take.Name, func(t *testing.T) { check(t, take, take.File()) })
+		t.Run(take.Name, func(t *testing.T) {
+			check(t, take, take.File())
+			found, ok := Find(take.Name)
+			assert.True(t, ok && found == take, "found is %v", found)
+			_, scripted := scripts[take.Name]
+			assert.True(t, scripted != strings.HasPrefix(take.Name, StoryPrefix), "it has no script, or no story")
+		})
 	}
 	entries, err := files.ReadDir(".")
 	assert.True(t, err == nil && len(entries) == len(All)+len(Stories)+len(Broken),
@@ -137,25 +143,6 @@ func TestAnOlderRecordingIsRefused(t *testing.T) {
 	_, err := recording.Open(t.Context(), "testdata/older.lw.gz")
 	if err == nil || !strings.Contains(err.Error(), `no point "AddSent": another version of the program wrote it`) {
 		t.Errorf("got %v, want that it was written by another version", err)
-	}
-}
-
-func TestATakeIsFoundByItsName(t *testing.T) {
-	for _, take := range slices.Concat(All, Stories) {
-		found, ok := Find(take.Name)
-		assert.True(t, ok && found == take, "%s: got %v", take.Name, found)
-		if _, ok := scripts[take.Name]; !ok && !strings.HasPrefix(take.Name, StoryPrefix) {
-			t.Errorf("%s has no script", take.Name)
-		}
-		start, records, err := take.Load()
-		if err != nil || len(records) == 0 || start.Seq+1 != records[0].Seq {
-			t.Errorf("%s begins at %d with record %d: %v", take.Name, start.Seq, records[0].Seq, err)
-		}
-	}
-	if _, ok := Find("none"); ok || slices.ContainsFunc(slices.Concat(All, Stories), func(take Take) bool {
-		return take.Name == ""
-	}) {
-		t.Error("found a take that is none")
 	}
 }
 

@@ -21,7 +21,6 @@ const (
 	maxWrites   = 64 // of one object
 	maxFindings = 256
 	maxRows     = 200 // requests that are shown
-	maxFrames   = 8   // that are shown of a watch
 	maxGivens   = 64
 	maxNamed    = 256 // resources that the log names: a recording may hold twice as many (fold.MaxResources)
 )
@@ -41,8 +40,7 @@ type Row struct {
 	Took      int64     `json:"took"`   // milliseconds; of a request that has not ended: so far
 	End       string    `json:"end"`    // why it ended; "" if it has not
 	// milliseconds from its end to the next request of the same trail; -1: there is none yet
-	Next int64   `json:"next"`
-	Last []Frame `json:"last"` // the newest frames of a watch
+	Next int64 `json:"next"`
 
 	trail      *trail // nil: the request is none of the API's, and nothing else is kept of it
 	written    *write // nil: it writes no object
@@ -54,14 +52,6 @@ type Row struct {
 	lastFrame  time.Time     // or the header of the answer
 	retryAfter time.Duration // as a 429 said
 	stuckFor   time.Duration // the connection is full; 0: it never was
-}
-
-// Frame is one frame of a watch as it is shown.
-type Frame struct {
-	Type string `json:"type"`
-	Key  string `json:"key"`
-	RV   string `json:"rv"`
-	Size int    `json:"size"` // bytes
 }
 
 // Finding is one habit of a client that does harm, in words.
@@ -281,7 +271,6 @@ func (f *findings) frame(row *Row, event wiretap.Event, now time.Time) {
 	if event.Type == "BOOKMARK" {
 		row.Bookmarks++
 	}
-	row.Last = appendLast(row.Last, Frame{Type: event.Type, Key: event.Key, RV: event.RV, Size: event.Size}, maxFrames)
 	switch {
 	case event.Type == "ERROR":
 		row.gone = row.gone || event.Code == http.StatusGone
@@ -467,7 +456,6 @@ func (f *findings) view(now time.Time) View {
 	})
 	for _, row := range slices.Backward(f.rows) {
 		shown := *row
-		shown.Last = slices.Clone(row.Last)
 		if shown.End == "" {
 			shown.Took, shown.Bytes = now.Sub(row.At).Milliseconds(), row.framed
 		}

@@ -37,7 +37,7 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 
 // TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets every rule for browsers that it can.
 func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
-	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
+	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		for _, name := range append([]string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
 			"Content-Security-Policy"}, forBrowsers...) {
 			w.Header()[name] = []string{"theirs", "theirs"}
@@ -67,7 +67,7 @@ func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 // keeps.
 func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
-	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
+	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if !r.URL.Query().Has("watch") {
 			fmt.Fprintf(w, `{"kind":"PodList","metadata":{"resourceVersion":"7%s"}}`, long[:3000])
@@ -119,7 +119,7 @@ func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) 
 // TestWhatIsSeenIsToldInTheLog also has the world held all the time: that is about us, and not about what passes.
 func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	next := make(chan bool) // closed when the watch may end
-	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
+	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		if !r.URL.Query().Has("watch") {
 			io.WriteString(w,
 				`{"kind":"SecretList","metadata":{"resourceVersion":"7"},"items":[{"data":{"p":"s3cret"}}]}`)
@@ -172,7 +172,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 
 // TestALogNamesSoManyResourcesThatItsRecordingCanBeShown watches more resources than that.
 func TestALogNamesSoManyResourcesThatItsRecordingCanBeShown(t *testing.T) {
-	b := newBench(t, false, true, func(w http.ResponseWriter, _ *http.Request) {})
+	b := newBench(t, false, func(w http.ResponseWriter, _ *http.Request) {})
 	log := probe.NewLog(clock.RealClock{}, 0)
 	b.lens.Show(log)
 	const asked = maxNamed + 20
