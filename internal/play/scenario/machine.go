@@ -14,6 +14,7 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	listwatch "listwatch/chapters/09-listwatch"
 	deltafifo "listwatch/chapters/10-deltafifo"
+	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
@@ -221,18 +222,9 @@ func (s *stagehand) kubelet(i, n int, plain bool) {
 	}
 	client := s.Pipeline.Client.NewClient("kubelet", nil, nil)
 	r := reflector.New(reflector.Config{
-		Name: node(i), ExpectedType: &corev1.Pod{}, Store: nothing{}, Clock: s.Clock,
+		Name: node(i), ExpectedType: &corev1.Pod{}, Store: indexer.NewIndexer(indexer.Config{}), Clock: s.Clock,
 		Jitter:        func() float64 { return float64(i) / float64(n) },
 		ListerWatcher: listwatch.NewListWatch(client, "pods", "", which),
 	})
 	s.group.Go(s.ctx, "reflector.Run", r.Run)
 }
-
-// nothing is a store that keeps nothing: of these clients only the requests count.
-type nothing struct{}
-
-func (nothing) Add(any) error               { return nil }
-func (nothing) Update(any) error            { return nil }
-func (nothing) Delete(any) error            { return nil }
-func (nothing) Replace([]any, string) error { return nil }
-func (nothing) Resync() error               { return nil }
