@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -33,7 +32,7 @@ const Version = 1
 
 const (
 	interval = 100 * time.Millisecond // how often a writer looks at the log
-	batch    = 4096                   // records taken from the log, or folded, at once
+	batch    = 4096                   // records folded at once
 )
 
 // Header is the first line of a recording.
@@ -121,30 +120,22 @@ func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches m
 
 // drain writes everything the log holds beyond seq, and returns the last record it has written.
 func drain(log *probe.Log, seq uint64, out io.Writer) (uint64, error) {
-	var records []probe.Record
-	for {
-		var ok bool
-		if records, ok = log.Since(records[:0], seq, batch); !ok {
+	for r := range log.Between(seq, log.Last()) {
+		if r.Seq != seq+1 {
 			return seq, fmt.Errorf("write recording after record %d: %w", seq, ErrGap)
 		}
-		if len(records) == 0 {
-			return seq, nil
-		}
-		if err := writeRecords(out, records); err != nil {
+		if err := writeRecord(out, *r); err != nil {
 			return seq, err
 		}
-		seq = records[len(records)-1].Seq
+		seq = r.Seq
 	}
+	return seq, nil
 }
 
-// writeRecords writes records a line each, with secrets in their texts redacted.
-func writeRecords(out io.Writer, records []probe.Record) error {
-	var lines []byte
-	for _, r := range records {
-		r.Text = redact.Text(r.Text)
-		lines = append(fold.AppendRecord(lines, &r), '\n')
-	}
-	if _, err := out.Write(lines); err != nil {
+// writeRecord writes a record as a line, with secrets in its text redacted.
+func writeRecord(out io.Writer, r probe.Record) error {
+	r.Text = redact.Text(r.Text)
+	if _, err := out.Write(append(fold.AppendRecord(nil, &r), '\n')); err != nil {
 		return fmt.Errorf("write recording: %w", err)
 	}
 	return nil
@@ -154,11 +145,7 @@ func writeHeader(out io.Writer, header Header) error {
 	if json.Valid(header.Keyframe) { // what is not JSON is refused just below
 		header.Keyframe = redact.JSON(header.Keyframe)
 	}
-	line, err := json.Marshal(header)
-	if err != nil {
-		return fmt.Errorf("write recording: %w", err)
-	}
-	if _, err := out.Write(append(line, '\n')); err != nil {
+	if err := json.NewEncoder(out).Encode(header); err != nil {
 		return fmt.Errorf("write recording: %w", err)
 	}
 	return nil
@@ -171,8 +158,8 @@ func WriteAll(out io.Writer, header Header, records []probe.Record) error {
 	if err := writeHeader(zipped, header); err != nil {
 		return err
 	}
-	for some := range slices.Chunk(records, batch) {
-		if err := writeRecords(zipped, some); err != nil {
+	for _, r := range records {
+		if err := writeRecord(zipped, r); err != nil {
 			return err
 		}
 	}

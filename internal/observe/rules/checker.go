@@ -73,31 +73,26 @@ func New() *Checker { return &Checker{resources: map[string][]checking{}} }
 func (c *Checker) Apply(records []probe.Record) []Breach {
 	var breaches []Breach
 	for i := range records {
-		r := &records[i]
-		if r.Seq <= c.seq {
-			continue
-		}
-		if r.Seq != c.seq+1 {
-			c.gap = true
-			clear(c.resources) // whatever was missed may explain everything
-		}
-		c.seq = r.Seq
-		for n, rule := range c.of(r.Resource) {
-			if text := rule.check(r); text != "" {
-				breaches = append(breaches, Breach{Rule: All[n].Number, Record: *r, Text: text})
-			}
-		}
+		breaches = append(breaches, c.apply(&records[i])...)
 	}
 	return breaches
 }
 
-// skip passes over the records up to seq: they have left the log. What they said may explain everything.
-func (c *Checker) skip(seq uint64) {
-	if seq > c.seq {
-		c.gap = true
-		c.seq = seq
-		clear(c.resources)
+func (c *Checker) apply(r *probe.Record) (breaches []Breach) {
+	if r.Seq <= c.seq {
+		return nil
 	}
+	if r.Seq != c.seq+1 {
+		c.gap = true
+		clear(c.resources) // whatever was missed may explain everything
+	}
+	c.seq = r.Seq
+	for n, rule := range c.of(r.Resource) {
+		if text := rule.check(r); text != "" {
+			breaches = append(breaches, Breach{Rule: All[n].Number, Record: *r, Text: text})
+		}
+	}
+	return breaches
 }
 
 // of returns the state of every rule for a resource, in the order of [All].

@@ -14,9 +14,7 @@ import (
 
 const (
 	monitorPeriod = 100 * time.Millisecond // how often the log is looked at
-	// records taken from the log at once, so that its lock is never held for long
-	monitorBatch = 1024
-	maxBreaches  = 100 // of all rules together, the newest
+	maxBreaches   = 100                    // of all rules together, the newest
 )
 
 // Monitor keeps the rules at work on a log while it grows. However long that is, it holds a bounded amount of memory:
@@ -36,7 +34,6 @@ type Monitor struct {
 	missed   uint64 // records that had left the log before they were seen
 	counts   map[int]int
 	breaches []Breach
-	batch    []probe.Record
 }
 
 // NewMonitor returns a monitor that has seen nothing. It starts nothing; [Monitor.Run] and [Monitor.Look] do the work.
@@ -51,27 +48,18 @@ func (m *Monitor) Run(ctx context.Context, clk clock.WithTicker) {
 
 // Look checks what has been written since the last look, or until ctx is done.
 func (m *Monitor) Look(ctx context.Context) {
-	for ctx.Err() == nil && m.lookOnce() {
-	}
-}
-
-// lookOnce checks one batch, and reports whether there may be more.
-func (m *Monitor) lookOnce() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	records, ok := m.log.Since(m.batch[:0], m.checker.seq, monitorBatch)
-	m.batch = records
-	if !ok {
-		oldest := m.log.Oldest()
-		m.missed += oldest - 1 - m.checker.seq
-		m.checker.skip(oldest - 1)
-		return true
+	for r := range m.log.Between(m.checker.seq, m.log.Last()) {
+		if ctx.Err() != nil {
+			return
+		}
+		m.checked++
+		m.missed += r.Seq - 1 - m.checker.seq
+		for _, breach := range m.checker.apply(r) {
+			m.keepLocked(breach)
+		}
 	}
-	m.checked += uint64(len(records))
-	for _, breach := range m.checker.Apply(records) {
-		m.keepLocked(breach)
-	}
-	return len(records) == monitorBatch
 }
 
 func (m *Monitor) keepLocked(breach Breach) {
