@@ -100,21 +100,15 @@ $ go run ./cmd/lab check neighbours    # is it solved? If not: which promise doe
 $ go run ./cmd/lab solution neighbours # the difference to the present sources
 ~~~
 
-Stars say how hard a lab is, minutes how long it takes at a first try. Every chapter's README is the reading for its
-labs. On the page, the gallery of stories (Y) has the same list.
+Stars say how hard a lab is, minutes how long it takes at a first try. A chapter's README is the reading for its labs. "lab
+start" says what a user would report, as does the page in its gallery of stories (Y).
+
+| chapter | lab | | minutes | |
+|---|---|---|---:|---|
 `)
-	chapter := ""
 	for _, each := range lab.All() {
-		if each.Chapter != chapter {
-			chapter = each.Chapter
-			fmt.Fprintf(&page,
-				"\n## %s\n\n[The chapter](../chapters/%s/README.md)\n\n| lab | | | symptom, or question "+
-					"|\n|---|---|---|---|\n", chapter, chapter)
-		}
-		text := each.Symptom + each.Ask // one of the two
-		fmt.Fprintf(&page, "| %s | %s %s | %d min | **%s.** %s Read *%s*. |\n", "`"+each.ID+"`", each.Kind,
-			strings.Repeat("★", each.Stars), each.Minutes,
-			strings.TrimRight(each.Title, ".?"), text, each.Section)
+		fmt.Fprintf(&page, "| [%s](../chapters/%s/README.md) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2], each.Chapter,
+			each.ID, each.Kind, strings.Repeat("★", each.Stars), each.Minutes, each.Title)
 	}
 	return bytes.ReplaceAll(page.Bytes(), []byte("~~~"), []byte("```"))
 }
