@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/eventually"
 )
 
 // fault is one thing that is done to the program while all clients are at work.
@@ -72,10 +73,14 @@ func (s *storm) moment() time.Duration {
 	return time.Duration(200+s.random.IntN(1000)) * time.Millisecond
 }
 
-// command asks the program for something that it must answer soon, with anything but a 5xx.
+// command asks the program for something that it must answer soon, with anything but a 5xx. After the switch of a mode
+// the halves that end may still be there to refuse a command, with 503: it is for those that come.
 func (s *storm) command(method, path string, body any) reply {
-	began := time.Now()
-	r := s.page.do(method, path, body)
+	began, r := time.Now(), reply{}
+	eventually.Did(healsIn, func() bool {
+		r = s.page.do(method, path, body)
+		return r.code != http.StatusServiceUnavailable
+	})
 	if took := time.Since(began); took > healsIn {
 		s.fault("%s %s %v: answered after %v", method, path, body, took)
 	}
