@@ -58,7 +58,6 @@ type Cacher struct {
 
 	// Guards the fields below; taken after the watchCache's lock, before ready.mu.
 	mu               sync.RWMutex
-	watcherIdx       int
 	watchers         indexedWatchers
 	bookmarkWatchers *cachewatcher.BookmarkTimeBuckets
 	// An event is being handed out: no watcher's input may be closed.
@@ -81,6 +80,9 @@ type Cacher struct {
 func New(config Config) (*Cacher, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
+	}
+	if config.WatcherIDs == nil {
+		config.WatcherIDs = &atomic.Int64{}
 	}
 	c := &Cacher{
 		config:           config,
@@ -140,6 +142,9 @@ func (c *Cacher) Run(ctx context.Context) {
 	c.terminateAllWatchers()
 	routines.Wait()
 	c.watcherRoutines.Wait()
+	for _, each := range c.metrics.shown {
+		c.config.Registry.Unregister(each) // another cache of the resource may follow
+	}
 }
 
 // keepCaching begins again, a second later, whenever the cache has lost its source. It is the goroutine of the one

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,6 +60,8 @@ type Config struct {
 	RingCapacity int                  // 0: as the rate of events demands
 	Dispatch     Mode
 	UseWatchList bool // get the first state as a stream instead of a list
+	// WatcherIDs numbers the watchers, on from those of a cache that this one replaces; nil: from 1 on.
+	WatcherIDs *atomic.Int64
 }
 
 func (c *Config) validate() error {

@@ -17,8 +17,9 @@ import (
 // each watcher and event, which is half of what such a delivery costs. So are the metrics of what we do
 // not have: the consistency checker, sharded watches, and those of lists that 1.37 deprecates.
 type metrics struct {
-	// Set by newMetrics, never changed.
+	// Set by New, never changed.
 	labels prometheus.Labels // group and resource
+	shown  []prometheus.Collector
 
 	initializationErrors   prometheus.Counter
 	readWait               prometheus.Histogram
@@ -104,6 +105,7 @@ func (c *Cacher) registerMetrics(registry *prometheus.Registry) error {
 		if err := registry.Register(each); err != nil {
 			return err
 		}
+		m.shown = append(m.shown, each)
 	}
 	return nil
 }

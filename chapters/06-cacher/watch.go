@@ -190,8 +190,7 @@ func (c *Cacher) register(
 	if err != nil || generation != req.generation {
 		return false
 	}
-	c.watcherIdx++
-	id := "w" + strconv.Itoa(c.watcherIdx)
+	id := "w" + strconv.FormatInt(c.config.WatcherIDs.Add(1), 10)
 	req.watcher.RegisterLocked(cachewatcher.Registration{
 		ID: id, Probe: c.config.Probe.Lane(id), Forgetter: req,
 		Interval: interval, ResourceVersion: req.requiredRV,

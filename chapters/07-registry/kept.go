@@ -2,7 +2,6 @@ package registry
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -42,10 +41,7 @@ func keptResources() []*Resource {
 		Columns: resources.ClaimColumns, Idle: noVolumes},
 		&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolumeClaimList{}, true)
 	for _, row := range keptJSON {
-		obj, list := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
-		gv := schema.GroupVersion{Group: row.group, Version: "v1"}
-		obj.SetGroupVersionKind(gv.WithKind(row.kind))
-		list.SetGroupVersionKind(gv.WithKind(row.kind + "List"))
+		obj, list := untyped(schema.GroupVersion{Group: row.group, Version: "v1"}, row.kind, row.kind+"List")
 		add(row.Resource, obj, list, row.status)
 	}
 	return kept

@@ -19,7 +19,7 @@ import (
 // Resources returns every resource of the program, by name: those that something here acts on, and those that are only
 // kept.
 func Resources() []*Resource {
-	own := []*Resource{ConfigMaps(), Events(), EventsV1(), Leases(), Namespaces(), Nodes(), Pods()}
+	own := []*Resource{ConfigMaps(), Definitions(), Events(), EventsV1(), Leases(), Namespaces(), Nodes(), Pods()}
 	return append(own, keptResources()...)
 }
 

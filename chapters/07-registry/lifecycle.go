@@ -32,7 +32,7 @@ func (s *Store) admitCreate(ctx context.Context, namespace, name string) error {
 	if s.namespaces == nil || !s.resource.Namespaced {
 		return nil
 	}
-	// The cache first: it is right nearly always, and costs nothing.
+	// The cache first: it is right nearly always.
 	obj, err := s.namespaces.Get(ctx, "", namespace, &metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) {
 		obj, err = s.namespaces.Get(ctx, "", namespace, &metav1.GetOptions{})

@@ -67,6 +67,8 @@ type Resource struct {
 	// server.
 	OnDemand bool
 
+	Custom *CustomResource // nil: no definition
+
 	// Idle is the warning to writers of a kind on which nothing acts.
 	Idle string
 

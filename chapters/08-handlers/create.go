@@ -28,7 +28,8 @@ func (s *Scope) create(w http.ResponseWriter,
 	if problems := metav1validation.ValidateCreateOptions(options); len(problems) > 0 {
 		return nil, 0, NewInvalidOptions("CreateOptions", problems)
 	}
-	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation)
+	prune := s.Resource.Custom.Pruner()
+	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation, prune)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,8 +29,13 @@ func (s *Scope) Answer(w http.ResponseWriter, r *http.Request, serve func(http.R
 		WriteError(w, r, err)
 		return
 	}
-	if s.Resource.Idle != "" && s.Subresource == "" && r.Method != http.MethodGet && r.Method != http.MethodDelete {
+	definition, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
+	switch {
+	case s.Subresource != "", r.Method == http.MethodGet, r.Method == http.MethodDelete:
+	case s.Resource.Idle != "":
 		negotiation.AddWarnings(w, []error{errors.New(s.Resource.Name + " are only kept: " + s.Resource.Idle)})
+	case ok:
+		negotiation.AddWarnings(w, resources.DefinitionWarnings(definition))
 	}
 	transformResponseObject(w, r, s, code, output, obj)
 }

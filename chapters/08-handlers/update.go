@@ -29,7 +29,8 @@ func (s *Scope) update(w http.ResponseWriter, r *http.Request) (obj runtime.Obje
 	if problems := metav1validation.ValidateUpdateOptions(options); len(problems) > 0 {
 		return nil, 0, NewInvalidOptions("UpdateOptions", problems)
 	}
-	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation)
+	prune := s.Resource.Custom.Pruner()
+	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation, prune)
 	if err != nil {
 		return nil, 0, err
 	}

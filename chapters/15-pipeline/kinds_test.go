@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/clock"
 
 	registry "listwatch/chapters/07-registry"
@@ -56,7 +57,7 @@ func (k *kindTest) send(method, path, contentType, body string, code int) *httpt
 func (k *kindTest) object(method, path, contentType, body string, code int) *unstructured.Unstructured {
 	k.t.Helper()
 	obj := &unstructured.Unstructured{}
-	if err := json.Unmarshal(k.send(method, path, contentType, body, code).Body.Bytes(), &obj.Object); err != nil {
+	if err := utiljson.Unmarshal(k.send(method, path, contentType, body, code).Body.Bytes(), &obj.Object); err != nil {
 		k.t.Fatal(err)
 	}
 	return obj
@@ -122,6 +123,13 @@ func (k *kindTest) patches() {
 		{"application/apply-patch+yaml", "?fieldManager=m&force=true", k.body("a", `"labels":{"l":"y"}`), "y", 2, 2},
 		{"application/merge-patch+json", "", `{"metadata":{"labels":{"l":"m"},"finalizers":null}}`, "m", 0, 2},
 	} {
+		if k.resource.Custom != nil { // no Go type says how its lists are merged
+			patch.nFinalizers, patch.nOwners = min(patch.nFinalizers, 1), 1
+			if patch.contentType == "application/strategic-merge-patch+json" {
+				k.send("PATCH", "/a", patch.contentType, patch.body, http.StatusUnsupportedMediaType)
+				patch.contentType, patch.body = "application/merge-patch+json", `{"metadata":{"annotations":{"m":"1"}}}`
+			}
+		}
 		obj := k.object("PATCH", "/a"+patch.query, patch.contentType, patch.body, 200)
 		if label, nf, no := obj.GetLabels()["l"], len(obj.GetFinalizers()), len(obj.GetOwnerReferences()); label !=
 			patch.label || nf != patch.nFinalizers || no != patch.nOwners {
@@ -174,11 +182,11 @@ func (k *kindTest) run() {
 	k.first = first.GetResourceVersion()
 }
 
-// TestEveryKindIsServedAlike does with every kind what clients do with configmaps. Pods and namespaces, which have a
-// life, have tests of their own.
+// TestEveryKindIsServedAlike does with every kind what clients do with configmaps, custom resources included. Pods,
+// namespaces and definitions, which have a life, have tests of their own.
 func TestEveryKindIsServedAlike(t *testing.T) {
-	for _, resource := range registry.Resources() {
-		if resource.Name == "pods" || resource.Name == "namespaces" {
+	for _, resource := range append(registry.Resources(), widgets(t, widgetsV1)...) {
+		if resource.Name == "pods" || resource.Name == "namespaces" || resource.Name == "customresourcedefinitions" {
 			continue
 		}
 		t.Run(resource.GroupResource().String(), func(t *testing.T) {
@@ -188,7 +196,12 @@ func TestEveryKindIsServedAlike(t *testing.T) {
 				if resource.Namespaced {
 					k.path = resource.Root() + "/namespaces/default/" + resource.Name
 				}
-				k.serve(etcd, k.run)
+				k.serve(etcd, func() {
+					if resource.Custom != nil {
+						k.define(widgetsV1)
+					}
+					k.run()
+				})
 				k.serve(etcd, func() {
 					if got := k.names("") + ", " + k.watch("0"); got != "b c, ADDED b, ADDED c" {
 						t.Errorf("after a restart: got %s", got)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
@@ -29,13 +30,22 @@ type onDemand struct {
 	storage.Interface
 	patience clock.WithTicker
 	make     func() (*cacher.Cacher, storage.Interface, error) // called once
-	run      func(*cacher.Cacher)                              // hands the cache to Server.Run; does not block
+	server   *Server                                           // runs the cache
 
 	once   sync.Once
 	begun  atomic.Bool // set when the fields below are
 	cacher *cacher.Cacher
 	cached storage.Interface
 	err    error
+
+	stopping chan struct{} // closed by stop, never sent on
+	ended    chan struct{} // closed when there is no cache any more, or will be none; never sent on
+}
+
+func newOnDemand(raw storage.Interface, patience clock.WithTicker,
+	begin func() (*cacher.Cacher, storage.Interface, error), s *Server) *onDemand {
+	return &onDemand{Interface: raw, patience: patience, make: begin, server: s, stopping: make(chan struct{}),
+		ended: make(chan struct{})}
 }
 
 // Watch begins the cache, and is answered by it.
@@ -62,10 +72,12 @@ func (o *onDemand) GetList(ctx context.Context, key string, opts storage.ListOpt
 // begin returns the storage with its cache in front, when that is ready or beginPatience is over.
 func (o *onDemand) begin(ctx context.Context) (storage.Interface, error) {
 	o.once.Do(func() {
-		if o.cacher, o.cached, o.err = o.make(); o.err == nil {
-			o.begun.Store(true)
-			o.run(o.cacher)
+		if o.cacher, o.cached, o.err = o.make(); o.err != nil {
+			close(o.ended)
+			return
 		}
+		o.begun.Store(true)
+		o.server.late <- o
 	})
 	if o.err != nil {
 		return nil, o.err
@@ -77,4 +89,39 @@ func (o *onDemand) begin(ctx context.Context) (storage.Interface, error) {
 	defer end()
 	_ = o.cacher.Wait(waits) // a cache that is not ready says so itself
 	return o.cached, nil
+}
+
+// run runs the cache, until ctx is done or the storage is stopped.
+func (o *onDemand) run(ctx context.Context) {
+	defer close(o.ended)
+	running, end := context.WithCancel(ctx)
+	var group routine.Group
+	group.Go(running, "cacher", o.cacher.Run)
+	select {
+	case <-ctx.Done():
+	case <-o.stopping:
+	}
+	end()
+	group.Wait()
+	if ctx.Err() == nil {
+		o.server.forget(o)
+	}
+}
+
+// errStopped is the answer to a request that has found the storage before another took its place. The client comes
+// again, and finds that one.
+var errStopped = apierrors.NewTooManyRequests("the definition of this resource has changed", 1)
+
+// stop ends the cache, and with it all watches, and returns when its goroutines have ended, or ctx is done. If there is
+// none, none will begin: once decides between a stop and a request that wants one. It is called once.
+func (o *onDemand) stop(ctx context.Context) {
+	o.once.Do(func() {
+		o.err = errStopped
+		close(o.ended)
+	})
+	close(o.stopping)
+	select {
+	case <-o.ended:
+	case <-ctx.Done():
+	}
 }

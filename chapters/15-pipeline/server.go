@@ -2,11 +2,13 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -49,12 +51,15 @@ type Server struct {
 	compactor *etcd3.Compactor
 	registry  *prometheus.Registry // of everything that is shown at /metrics
 	system    *systemNamespaces
-	handler   http.Handler
+	custom    *definitions
+	api       *apiserver.API
 	shutdown  chan struct{} // closed by EndStreams, never sent on
 
-	// late brings the caches that begin on demand to Run. It has room for each, is sent to once for each, and never
-	// closed.
-	late chan *cacher.Cacher
+	// late brings the caches that begin on demand to Run. It has room for each that may begin before Run does. It is
+	// sent to once for each, and never closed.
+	late chan *onDemand
+
+	watchers atomic.Int64 // numbers those of custom resources, whose caches take each other's place
 
 	mu      sync.Mutex // guards the fields below, which grow when a cache begins
 	stores  []*etcd3.Store
@@ -74,12 +79,13 @@ func NewServer(config ServerConfig) (*Server, error) {
 		compactor: etcd3.NewCompactor(config.Client, config.Clock, etcd3.DefaultCompactInterval),
 		registry:  prometheus.NewRegistry(),
 		shutdown:  make(chan struct{}),
-		late:      make(chan *cacher.Cacher, len(registry.Resources())),
+		late:      make(chan *onDemand, len(registry.Resources())),
 	}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(
 		collectors.ProcessCollectorOpts{}))
 	var configs []registry.Config
 	var namespaces *registry.Store
+	var definitions registry.Config
 	for _, resource := range registry.Resources() {
 		stored, err := s.storageOf(resource, config)
 		if err != nil {
@@ -87,13 +93,15 @@ func NewServer(config ServerConfig) (*Server, error) {
 		}
 		s.storages[resource.GroupResource().String()] = stored
 		c := registry.Config{Resource: resource, Storage: stored, Clock: config.Clock,
-			Probe: config.Probe.Resource(resource.Name)}
+			Probe: config.Probe.Resource(resource.Called())}
 		configs = append(configs, c)
 		switch resource.Name {
 		case "namespaces":
 			namespaces = registry.New(c)
 		case "pods":
 			s.pods = registry.New(c)
+		case "customresourcedefinitions":
+			definitions = c
 		}
 	}
 	s.system = newSystemNamespaces(namespaces, s.started, config.Clock)
@@ -102,7 +110,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		c.Namespaces = namespaces
 		maps.Copy(rest, handlers.Storages(c))
 	}
-	s.handler = apiserver.New(apiserver.Config{
+	s.api = apiserver.New(apiserver.Config{
 		Storage:   rest,
 		Clock:     config.Clock,
 		Patience:  config.Patience,
@@ -112,7 +120,9 @@ func NewServer(config ServerConfig) (*Server, error) {
 		Registry:  s.registry,
 		Shutdown:  s.shutdown,
 	})
-	return s, nil
+	custom, err := newDefinitions(s, config, definitions, namespaces)
+	s.custom = custom
+	return s, err
 }
 
 // storageOf returns what a resource is read from and written to: its etcd3 store, behind a
@@ -129,15 +139,18 @@ func (s *Server) storageOf(resource *registry.Resource,
 	if err != nil {
 		return nil, err
 	}
+	if resource.Custom != nil {
+		codec = resource.Custom.Codec(codec)
+	}
 	raw, err := etcd3.New(etcd3.Config{
 		Client: config.Client, Codec: codec, NewFunc: resource.NewFunc,
 		ResourcePrefix: resource.Prefix, TTL: resource.TTL, Watcher: config.EtcdWatcher,
-		Clock: config.Clock, Probe: config.Probe.Resource(resource.Name),
+		Clock: config.Clock, Probe: config.Probe.Resource(resource.Called()),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if uncached[resource.Name] {
+	if uncached[resource.Called()] {
 		if resource.GroupVersion.Group == "" { // the other events are the same
 			s.stores = append(s.stores, raw)
 		}
@@ -151,9 +164,7 @@ func (s *Server) storageOf(resource *registry.Resource,
 		if patience == nil {
 			patience = config.Clock
 		}
-		return &onDemand{Interface: raw, patience: patience, make: begin,
-				run: func(c *cacher.Cacher) { s.late <- c }},
-			nil
+		return newOnDemand(raw, patience, begin, s), nil
 	}
 	cached, delegator, err := begin()
 	s.started = append(s.started, cached)
@@ -166,8 +177,14 @@ func (s *Server) cache(
 ) (*cacher.Cacher, storage.Interface, error) {
 	cacherConfig := resource.CacherConfig()
 	cacherConfig.Clock, cacherConfig.Patience = config.Clock, config.Patience
-	cacherConfig.Probe = config.Probe.Resource(resource.Name)
+	cacherConfig.Probe = config.Probe.Resource(resource.Called())
 	cacherConfig.Registry, cacherConfig.Compaction = s.registry, s.compactor
+	if custom := resource.Custom; custom != nil {
+		cacherConfig.WatcherIDs = &s.watchers
+		if custom.Sibling {
+			cacherConfig.Registry = nil
+		}
+	}
 	cacherConfig.RingCapacity, cacherConfig.Dispatch, cacherConfig.UseWatchList = config.RingCapacity, config.Dispatch,
 		config.UseWatchList
 	cached, delegator, err := registry.StorageWithCacher(raw, cacherConfig)
@@ -178,6 +195,14 @@ func (s *Server) cache(
 	defer s.mu.Unlock()
 	s.stores, s.cachers = append(s.stores, raw), append(s.cachers, cached)
 	return cached, delegator, nil
+}
+
+// forget drops a cache that has ended.
+func (s *Server) forget(o *onDemand) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cachers = slices.DeleteFunc(s.cachers, func(each *cacher.Cacher) bool { return each == o.cacher })
+	s.stores = slices.DeleteFunc(s.stores, func(each *etcd3.Store) bool { return each == o.Interface })
 }
 
 // Storage returns what a resource is read from and written to below the registry; nil if there is no such resource.
@@ -200,7 +225,7 @@ func (s *Server) Compact(ctx context.Context) (rev int64, err error) {
 }
 
 // Handler returns the Kubernetes API, /metrics and the health endpoints.
-func (s *Server) Handler() http.Handler { return s.handler }
+func (s *Server) Handler() http.Handler { return s.api }
 
 // Registry returns what is shown at /metrics. Others of the same process may add to it.
 func (s *Server) Registry() *prometheus.Registry { return s.registry }
@@ -215,13 +240,14 @@ func (s *Server) Run(ctx context.Context) {
 	var group routine.Group
 	group.Go(ctx, "compactor", s.compactor.Run)
 	group.Go(ctx, "systemNamespaces", s.system.run)
+	group.Go(ctx, "definitions", s.custom.run)
 	for _, each := range s.started {
 		group.Go(ctx, "cacher", each.Run)
 	}
 	for ctx.Err() == nil {
 		select {
 		case each := <-s.late:
-			group.Go(ctx, "cacher", each.Run)
+			group.Go(ctx, "cacher.onDemand", each.run)
 		case <-ctx.Done():
 		}
 	}
@@ -236,7 +262,7 @@ func (s *Server) Ready() error {
 			return fmt.Errorf("the watch cache of %s is not initialized", each.Snapshot().Resource)
 		}
 	}
-	return s.system.ready()
+	return errors.Join(s.system.ready(), s.custom.ready())
 }
 
 // WaitReady returns when Ready would return nil. The error is ctx's, or that the server has stopped.
@@ -246,7 +272,7 @@ func (s *Server) WaitReady(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.system.wait(ctx)
+	return errors.Join(s.system.wait(ctx), s.custom.wait(ctx))
 }
 
 // ServerSnapshot is the state of the server half, by resource.

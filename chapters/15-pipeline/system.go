@@ -18,8 +18,6 @@ import (
 // systemRetry is the time between two attempts to create the system's namespaces.
 const systemRetry = time.Second
 
-var errNoSystemNamespaces = errors.New("the system's namespaces are not created yet")
-
 // systemNamespaces creates the namespaces that clients count on: without "default" nothing could be created that
 // does not say where.
 //
@@ -31,13 +29,12 @@ type systemNamespaces struct {
 	caches []*cacher.Cacher
 	clock  clock.WithTicker
 
-	created chan struct{} // closed by run when all exist
-	stopped chan struct{} // closed by run when it returns
+	goal
 }
 
 func newSystemNamespaces(store *registry.Store, caches []*cacher.Cacher, clk clock.WithTicker) *systemNamespaces {
-	return &systemNamespaces{store: store, caches: caches, clock: clk, created: make(chan struct{}),
-		stopped: make(chan struct{})}
+	return &systemNamespaces{store: store, caches: caches, clock: clk,
+		goal: newGoal("the system's namespaces are not created yet")}
 }
 
 // run tries until it has succeeded or ctx is done. It begins when the caches are filled, so that what they are filled
@@ -54,7 +51,7 @@ func (s *systemNamespaces) run(ctx context.Context) {
 			return
 		}
 	}
-	close(s.created)
+	close(s.reached)
 }
 
 func (s *systemNamespaces) create(ctx context.Context) error {
@@ -68,24 +65,35 @@ func (s *systemNamespaces) create(ctx context.Context) error {
 	return nil
 }
 
-// ready returns nil once the namespaces exist.
-func (s *systemNamespaces) ready() error {
+// goal is what a controller of the server reaches before clients are served.
+type goal struct {
+	missing error         // why it is not reached
+	reached chan struct{} // closed by the controller when it is
+	stopped chan struct{} // closed by the controller when it returns
+}
+
+func newGoal(missing string) goal {
+	return goal{errors.New(missing), make(chan struct{}), make(chan struct{})}
+}
+
+// ready returns nil once the goal is reached.
+func (g goal) ready() error {
 	select {
-	case <-s.created:
+	case <-g.reached:
 		return nil
 	default:
-		return errNoSystemNamespaces
+		return g.missing
 	}
 }
 
 // wait returns when ready would return nil. The error is ctx's, or that the server has stopped.
-func (s *systemNamespaces) wait(ctx context.Context) error {
+func (g goal) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.created:
+	case <-g.reached:
 		return nil
-	case <-s.stopped:
-		return s.ready()
+	case <-g.stopped:
+		return g.ready()
 	}
 }

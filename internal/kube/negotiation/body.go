@@ -54,15 +54,17 @@ func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 }
 
 // Decode reads an object of gvk into into. What it does about unknown and doubled fields is said by directive,
-// Warn if it is empty: Strict refuses them, Warn names them in Warning headers, Ignore drops them. The error is 400.
-func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object,
-	directive string) (runtime.Object, error) {
+// Warn if it is empty: Strict refuses them, Warn names them in Warning headers, Ignore drops them. prune is as in
+// [Pruned]. The error is 400.
+func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object, directive string,
+	prune func(runtime.Object) []error) (runtime.Object, error) {
 	serializer := b.info.Serializer
 	if directive != metav1.FieldValidationIgnore && b.info.StrictSerializer != nil {
 		serializer = b.info.StrictSerializer
 	}
 	decoder := scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion())
 	obj, actual, err := decoder.Decode(b.bytes, &gvk, into)
+	err = Pruned(obj, err, prune)
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && directive != metav1.FieldValidationStrict {
 		AddWarnings(w, strict.Errors())
 		err = nil
@@ -83,6 +85,23 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 	}
 	scheme.ClearKind(obj)
 	return obj, nil
+}
+
+// Pruned returns the error of decoding obj, with what prune says of it. prune takes unknown fields out of an object
+// that has no Go type, and returns an error for each; nil: there is nothing to prune.
+func Pruned(obj runtime.Object, err error, prune func(runtime.Object) []error) error {
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if prune == nil || err != nil && !ok {
+		return err
+	}
+	problems := prune(obj)
+	if ok {
+		problems = append(problems, strict.Errors()...)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return runtime.NewStrictDecodingError(problems)
 }
 
 // explainDecodeError says what was expected.

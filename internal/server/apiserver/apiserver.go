@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,7 +32,26 @@ type Config struct {
 	Registry  *prometheus.Registry // metrics are added to it and shown at /metrics; nil: a registry of its own
 }
 
-// apiServer is what the handlers of this package share. Nothing in it changes after New.
+// API is the handler of a whole API server. Which kinds it serves may change while it does.
+type API struct {
+	// Set by New, never changed.
+	config  Config
+	metrics *metrics
+
+	serving atomic.Pointer[handlers.Server] // replaced by Serve
+}
+
+// Serve serves custom beside the storages of the configuration, and no longer those of an earlier call. A request under
+// way goes on with what it has found. Serve is called by one goroutine at a time.
+//
+// Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go: crdHandler
+// Differs: all routes are made again, where upstream looks for a custom resource when no other route fits.
+func (a *API) Serve(custom map[string]handlers.Storage) { a.serving.Store(newServer(a, custom)) }
+
+// ServeHTTP serves a request with the kinds of this moment.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.serving.Load().ServeHTTP(w, r) }
+
+// apiServer is what the handlers of this package share. Nothing in it changes once it serves.
 type apiServer struct {
 	server    *handlers.Server
 	ready     func() error
@@ -53,11 +73,18 @@ type apiServer struct {
 //	GET    /metrics                       what it has counted                                metrics.go
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
-func New(cfg Config) http.Handler {
-	a := &apiServer{ready: cfg.Ready, etcdReady: cfg.EtcdReady, metrics: newMetrics(cfg.Clock, cfg.Registry),
-		openapi: loadOpenAPI()}
+func New(cfg Config) *API {
+	a := &API{config: cfg, metrics: newMetrics(cfg.Clock, cfg.Registry)}
+	a.Serve(nil)
+	return a
+}
+
+func newServer(api *API, custom map[string]handlers.Storage) *handlers.Server {
+	cfg := api.config
+	a := &apiServer{ready: cfg.Ready, etcdReady: cfg.EtcdReady, metrics: api.metrics}
 	storages := reviews()
 	maps.Copy(storages, cfg.Storage)
+	maps.Copy(storages, custom)
 	a.server = handlers.New(handlers.Config{
 		Storage:           storages,
 		Clock:             cfg.Clock,
@@ -72,6 +99,7 @@ func New(cfg Config) http.Handler {
 		a.installPatch(s)
 	}
 	a.discovery = newDiscovery(a.server.Scopes())
+	a.openapi = loadOpenAPI().with(a.server.Scopes())
 	a.installDiscovery()
 	a.installHealth()
 	return a.server

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -11,7 +12,7 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/version"
+	utilversion "k8s.io/apimachinery/pkg/version"
 
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/kube/negotiation"
@@ -39,12 +40,15 @@ type discovery struct {
 
 func newDiscovery(installed []*handlers.Scope) *discovery {
 	d := &discovery{core: newAggregated(), named: newAggregated(), resources: map[string]*metav1.APIResourceList{}}
-	// Paths are sorted: a subresource follows its parent.
+	// Paths are sorted: a subresource follows its parent. So are versions: the first one is preferred.
 	byGroup := map[schema.GroupVersion][]*handlers.Scope{}
 	for _, s := range installed {
 		byGroup[s.Resource.GroupVersion] = append(byGroup[s.Resource.GroupVersion], s)
 	}
-	compare := func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }
+	compare := func(a, b schema.GroupVersion) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group),
+			utilversion.CompareKubeAwareVersionStrings(b.Version, a.Version))
+	}
 	for _, gv := range slices.SortedFunc(maps.Keys(byGroup), compare) {
 		d.add(gv, byGroup[gv])
 	}
@@ -88,8 +92,13 @@ func (d *discovery) add(gv schema.GroupVersion, scopes []*handlers.Scope) {
 		d.core.Items = append(d.core.Items, group)
 		return
 	}
-	d.named.Items = append(d.named.Items, group)
 	version := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
+	if last := len(d.groups) - 1; last >= 0 && d.groups[last].Name == gv.Group {
+		d.groups[last].Versions = append(d.groups[last].Versions, version)
+		d.named.Items[last].Versions = append(d.named.Items[last].Versions, byVersion)
+		return
+	}
+	d.named.Items = append(d.named.Items, group)
 	d.groups = append(d.groups, metav1.APIGroup{
 		Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version,
 	})
@@ -120,7 +129,9 @@ func (a *apiServer) installDiscovery() {
 	get("/version", a.version)
 	get("/openapi/v2", a.openapi.serveV2)
 	get("/openapi/v3", a.openapi.serveIndex)
-	get("/openapi/v3/api/v1", a.openapi.serveCoreV1)
+	for path, document := range a.openapi.v3 {
+		get("/openapi/v3/"+path, document.serveJSON)
+	}
 }
 
 // aggregatedKind is what discovery in one piece is called in an Accept header.
@@ -159,7 +170,7 @@ func (a *apiServer) apis(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *apiServer) version(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, r, negotiation.JSON, version.Info{
+	writeJSON(w, r, negotiation.JSON, utilversion.Info{
 		Major: versionMajor, Minor: versionMinor, GitVersion: versionGitVersion, GitTreeState: "clean",
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	})

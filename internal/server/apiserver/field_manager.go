@@ -4,6 +4,7 @@ import (
 	_ "embed" // for the field types
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"unicode"
@@ -41,12 +42,30 @@ type fieldManager struct{ manager *managedfields.FieldManager }
 func newFieldManager(s *handlers.Scope) handlers.FieldManager {
 	objects := objectConverter{scheme.Scheme, s.Kind}
 	manager, err := managedfields.NewDefaultFieldManager(
-		typeConverter(), objects, resourceDefaulter{s.Resource}, objects,
+		converterOf(s), objects, resourceDefaulter{s.Resource}, objects,
 		s.Kind, s.Kind.GroupVersion(), s.Subresource, resetFields(s.Resource, s.Subresource))
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: field manager of %s: %v", s.Resource.Name, err))
 	}
 	return &fieldManager{manager}
+}
+
+// converterOf returns what knows the field types of a path.
+//
+// Differs: of definitions, no list is merged.
+func converterOf(s *handlers.Scope) managedfields.TypeConverter {
+	if s.Resource.Custom != nil {
+		models := maps.Clone(metadataModels())
+		name, model := modelOf(s)
+		models[name] = model
+		if converter, err := managedfields.NewTypeConverter(models, false); err == nil {
+			return converter
+		}
+	}
+	if s.Resource.Custom != nil || s.Resource.Name == "customresourcedefinitions" {
+		return managedfields.NewDeducedTypeConverter()
+	}
+	return typeConverter()
 }
 
 // resetFields are the fields that a write to this path does not change whatever it says, so that no manager comes to

@@ -39,14 +39,17 @@ const (
 // today, v2 to older ones.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go: OpenAPIService
-// Differs: leases and reviews are not described. Made once and for all; upstream builds them when it starts, from its
-// routes. v3 is JSON only.
-type openAPI struct{ v3, v2, v2Proto *document }
+// Differs: of the server's own kinds, only those of core/v1 with a Go type are described, once and for all; upstream
+// builds the documents from its routes. v3 is JSON only. v2 has no custom resources.
+type openAPI struct {
+	v3          map[string]*document // by path, such as "api/v1"
+	v2, v2Proto *document
+}
 
 // document is one description in one form.
 type document struct {
 	contentType       string
-	plain, compressed []byte
+	plain, compressed []byte // compressed is nil of custom resources
 	hash              string // of plain; part of the URL of a v3 document, so that the URL's answer never changes
 }
 
@@ -55,7 +58,7 @@ var loadOpenAPI = sync.OnceValue(newOpenAPI)
 
 func newOpenAPI() *openAPI {
 	return &openAPI{
-		v3:      newDocument(negotiation.JSON, openAPIv3),
+		v3:      map[string]*document{"api/v1": newDocument(negotiation.JSON, openAPIv3)},
 		v2:      newDocument(negotiation.JSON, openAPIv2),
 		v2Proto: newDocument(mediaTypeOpenAPIv2Proto, openAPIv2Proto),
 	}
@@ -81,19 +84,19 @@ func gunzip(data []byte) ([]byte, error) {
 
 // serveIndex says which v3 documents there are. The hash makes clients keep theirs until it changes.
 func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
-	type document struct {
-		ServerRelativeURL string `json:"serverRelativeURL"`
+	paths := map[string]any{}
+	for path, document := range o.v3 {
+		paths[path] = map[string]string{"serverRelativeURL": "/openapi/v3/" + path + "?hash=" + document.hash}
 	}
-	paths := map[string]document{"api/v1": {ServerRelativeURL: "/openapi/v3/api/v1?hash=" + o.v3.hash}}
 	writeJSON(w, r, negotiation.JSON, map[string]any{"paths": paths})
 }
 
-func (o *openAPI) serveCoreV1(w http.ResponseWriter, r *http.Request) {
+func (d *document) serveJSON(w http.ResponseWriter, r *http.Request) {
 	if accepted(r, negotiation.JSON) == "" {
 		handlers.WriteError(w, r, negotiation.NewNotAcceptable([]string{negotiation.JSON}))
 		return
 	}
-	o.v3.serve(w, r)
+	d.serve(w, r)
 }
 
 // serveV2 serves the description of before OpenAPI v3.
@@ -134,7 +137,7 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", d.contentType)
-	if !negotiation.AcceptsGzip(r) {
+	if !negotiation.AcceptsGzip(r) || d.compressed == nil {
 		_, _ = w.Write(d.plain)
 		return
 	}

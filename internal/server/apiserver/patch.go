@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	handlers "listwatch/chapters/08-handlers"
@@ -75,7 +75,7 @@ func patching(s *handlers.Scope) http.HandlerFunc {
 }
 
 func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
-	patchType, err := patchTypeOf(r)
+	patchType, err := patchTypeOf(s, r)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -102,17 +102,20 @@ func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runti
 	return obj, code, err
 }
 
-// patchTypeOf returns how the patch is written. The error is 415.
-func patchTypeOf(r *http.Request) (types.PatchType, error) {
-	name, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err == nil {
-		for _, known := range patchTypes {
-			if name == known {
-				return types.PatchType(name), nil
-			}
-		}
+// patchTypeOf returns how the patch is written. The error is 415. A custom resource has no Go type to say how its lists
+// are merged strategically.
+func patchTypeOf(s *handlers.Scope, r *http.Request) (types.PatchType, error) {
+	known := patchTypes
+	if s.Resource.Custom != nil {
+		known = slices.DeleteFunc(slices.Clone(known), func(each string) bool {
+			return each == string(types.StrategicMergePatchType)
+		})
 	}
-	return "", negotiation.NewUnsupportedMediaType(patchTypes)
+	name, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || !slices.Contains(known, name) {
+		return "", negotiation.NewUnsupportedMediaType(known)
+	}
+	return types.PatchType(name), nil
 }
 
 // patcher is the UpdatedObjectInfo of a PATCH: it makes the new object out of the stored one, again each time another
@@ -183,7 +186,7 @@ func (p *patcher) AllowsCreate() bool { return p.patchType == types.ApplyYAMLPat
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: applyPatcher
 func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	wishes := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(p.patch, &wishes.Object); err != nil {
+	if err := utilyaml.Unmarshal(p.patch, &wishes.Object); err != nil { // keeps whole numbers whole
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	if wishes.Object == nil {
@@ -348,6 +351,7 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	gvk := p.scope.Kind
 	decoder := scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion())
 	obj, _, err := decoder.Decode(patched, &gvk, p.scope.Storage.New())
+	err = negotiation.Pruned(obj, err, p.scope.Resource.Custom.Pruner())
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
 		if p.directive == metav1.FieldValidationStrict {
 			return nil, newInvalidPatch(p.patch, err)

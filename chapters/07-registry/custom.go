@@ -1,0 +1,113 @@
+package registry
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"listwatch/internal/kube/resources"
+)
+
+// Definitions describes the definitions of custom resources: what a client creates to have the server serve a kind
+// that it does not know.
+func Definitions() *Resource {
+	return complete(Resource{
+		Name: "customresourcedefinitions", ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
+		Prefix:              "/registry/apiextensions.k8s.io/customresourcedefinitions",
+		Columns:             resources.DefinitionColumns,
+		Default:             resources.DefaultDefinition,
+		Strategy:            resources.DefinitionStrategy{},
+		StatusStrategy:      resources.DefinitionStatusStrategy{},
+		OnDemand:            true,
+		ReturnDeletedObject: true,
+	}, &apiextensionsv1.CustomResourceDefinition{}, &apiextensionsv1.CustomResourceDefinitionList{})
+}
+
+// CustomResource is what a version of a custom resource has besides.
+type CustomResource struct {
+	*resources.CustomStrategy
+	Called  string      // by the log and the page: other groups may have resources of the same name
+	Sibling bool        // another version is stored; their caches would have the same metrics
+	Going   atomic.Bool // the definition is being deleted: no object is created any more
+}
+
+// Pruner returns what takes unknown fields out of an object, as [negotiation.Pruned] wants it; nil if r is.
+func (r *CustomResource) Pruner() func(obj runtime.Object) []error {
+	if r == nil {
+		return nil
+	}
+	return r.Prune
+}
+
+// Called is what the log and the page call the resource.
+func (r *Resource) Called() string {
+	if r.Custom != nil {
+		return r.Custom.Called
+	}
+	return r.Name
+}
+
+// admit is admitCreate, which a kind that goes never passes.
+//
+// Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go: forbidCreateAdmission
+func (s *Store) admit(ctx context.Context, namespace, name string) error {
+	if custom := s.resource.Custom; custom != nil && custom.Going.Load() {
+		return errGoing
+	}
+	return s.admitCreate(ctx, namespace, name)
+}
+
+// errGoing is 405.
+var errGoing = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+	Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed,
+	Message: "create not allowed while custom resource definition is terminating"}}
+
+// CustomResources describes the kind of a definition, in each of its versions, those that are not served included. A
+// version is a resource with a cache of its own. Its objects are those of the others, in its name.
+//
+// Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go: crdInfo
+func CustomResources(definition *apiextensionsv1.CustomResourceDefinition) (versions []*Resource, err error) {
+	spec := &definition.Spec
+	for i := range spec.Versions {
+		version := &spec.Versions[i]
+		strategy, err := resources.NewCustomStrategy(definition, version)
+		if err != nil {
+			return nil, err
+		}
+		custom := &CustomResource{CustomStrategy: strategy, Called: definition.Name, Sibling: !version.Storage}
+		if custom.Sibling {
+			custom.Called = spec.Names.Plural + "." + version.Name + "." + spec.Group
+		}
+		r := Resource{
+			Name: spec.Names.Plural, ShortNames: spec.Names.ShortNames, Categories: spec.Names.Categories,
+			Namespaced: spec.Scope == apiextensionsv1.NamespaceScoped,
+			Prefix:     "/registry/" + spec.Group + "/" + spec.Names.Plural,
+			Default:    strategy.Default, Strategy: strategy, Custom: custom,
+			Columns:  resources.CustomColumns(version),
+			OnDemand: true,
+		}
+		if strategy.HasStatus {
+			r.StatusStrategy = resources.CustomStatusStrategy{CustomStrategy: strategy}
+		}
+		obj, list := untyped(schema.GroupVersion{Group: spec.Group, Version: version.Name}, spec.Names.Kind,
+			spec.Names.ListKind)
+		versions = append(versions, complete(r, obj, list))
+		versions[i].Singular = spec.Names.Singular
+	}
+	return versions, nil
+}
+
+// untyped returns an empty object and an empty list of a kind without Go types.
+func untyped(gv schema.GroupVersion, kind, listKind string) (obj, list runtime.Object) {
+	object, objects := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
+	object.SetGroupVersionKind(gv.WithKind(kind))
+	objects.SetGroupVersionKind(gv.WithKind(listKind))
+	return object, objects
+}

@@ -1,0 +1,338 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	registry "listwatch/chapters/07-registry"
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/observe/routine"
+)
+
+const (
+	// maxCustomVersions is how many versions of custom resources are served, of all definitions
+	// together: each may have a cache.
+	maxCustomVersions = 128
+	// definitionsRetry is the time after which we try again to write what etcd did not take, or to
+	// delete what a finalizer holds.
+	definitionsRetry = time.Second
+)
+
+type definition = apiextensionsv1.CustomResourceDefinition
+
+// definitions serves the kinds that definitions describe.
+//
+// Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go: completedConfig
+// Differs: one loop for what are an informer and five controllers there. It reads etcd itself, and what it reads is not
+// in the log. Two definitions of a group may use the same kind or short name.
+type definitions struct {
+	// Set by newDefinitions, never changed.
+	server     *Server
+	config     ServerConfig
+	read       *registry.Store // of definitions: etcd's
+	written    *registry.Store // the same, as clients see them
+	namespaces *registry.Store
+	goal
+
+	// Owned by the goroutine of run.
+	served     map[string]*customKind // by the definition's name
+	finalizing map[types.UID]bool     // whose objects are being deleted
+	finalizers routine.Group
+}
+
+// customKind is a kind as one state of its definition describes it. It never changes.
+type customKind struct {
+	from     *definition
+	rows     []*registry.Resource // its versions
+	storages []*onDemand          // theirs
+	uncached *registry.Store      // of any of them
+	rest     map[string]handlers.Storage
+}
+
+// newDefinitions returns a controller that serves nothing yet. c is how the server stores definitions.
+func newDefinitions(s *Server, config ServerConfig, c registry.Config,
+	namespaces *registry.Store) (*definitions, error) {
+	unseen := config
+	unseen.Probe = nil
+	raw, err := s.storageOf(c.Resource, unseen)
+	if err != nil {
+		return nil, err
+	}
+	d := &definitions{server: s, config: config, written: registry.New(c), namespaces: namespaces,
+		goal:   newGoal("custom resources are not served yet"),
+		served: map[string]*customKind{}, finalizing: map[types.UID]bool{}}
+	c.Storage, c.Probe = raw.(*onDemand).Interface, nil
+	d.read = registry.New(c)
+	return d, nil
+}
+
+// run serves custom resources until ctx is done.
+func (d *definitions) run(ctx context.Context) {
+	defer close(d.stopped)
+	for ctx.Err() == nil {
+		if d.follow(ctx) != nil {
+			_ = routine.Sleep(ctx, d.config.Clock, definitionsRetry) // ended early: the loop looks at ctx, too
+		}
+	}
+	d.finalizers.Wait()
+}
+
+// follow serves the definitions that there are, and returns when there are others.
+func (d *definitions) follow(ctx context.Context) error {
+	read, err := d.read.List(ctx, "", &metainternalversion.ListOptions{})
+	if err != nil {
+		return err
+	}
+	list := read.(*apiextensionsv1.CustomResourceDefinitionList)
+	if err := d.sync(ctx, list.Items); err != nil {
+		return err
+	}
+	if d.ready() != nil {
+		close(d.reached)
+	}
+	since := &metainternalversion.ListOptions{ResourceVersion: list.ResourceVersion}
+	changes, err := d.read.Watch(ctx, "", since)
+	if err != nil {
+		return err
+	}
+	defer changes.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case event, ok := <-changes.ResultChan():
+		if !ok || event.Type == watch.Error {
+			return errors.New("the watch on definitions has ended")
+		}
+		return nil // it does not matter what has changed: the next list shows it
+	}
+}
+
+// sync makes what is served follow from the definitions. The error is that something could not be
+// written.
+func (d *definitions) sync(ctx context.Context, all []definition) (err error) {
+	slices.SortFunc(all, func(a, b definition) int { return cmp.Compare(a.Name, b.Name) })
+	// A cache ends before another of its resource may begin: both have the same names in metrics and
+	// log. A request in between is answered 429.
+	changed := d.stop(ctx, all)
+	refused := map[string]error{}
+	for i := range all {
+		if name := all[i].Name; d.served[name] == nil {
+			kind, err := d.newKind(&all[i])
+			if refused[name] = cmp.Or(err, d.checkRoom(&all[i])); refused[name] == nil {
+				d.served[name], changed = kind, true
+			}
+		}
+	}
+	// A kind is served before its definition says so: a client that waits for that finds it.
+	if changed {
+		d.serve()
+	}
+	for i := range all {
+		err = errors.Join(err, d.tell(ctx, &all[i], refused[all[i].Name]))
+		d.finalize(ctx, &all[i])
+	}
+	return err
+}
+
+// stop ends the caches of kinds whose definitions have changed or gone, and reports whether there were any.
+func (d *definitions) stop(ctx context.Context, all []definition) bool {
+	gone, finished := maps.Clone(d.served), maps.Clone(d.finalizing)
+	for i := range all {
+		kind := d.served[all[i].Name]
+		if kind != nil && kind.from.UID == all[i].UID && equality.Semantic.DeepEqual(kind.from.Spec, all[i].Spec) {
+			delete(gone, all[i].Name)
+		}
+		delete(finished, all[i].UID)
+	}
+	for name, kind := range gone {
+		for _, each := range kind.storages {
+			each.stop(ctx)
+		}
+		delete(d.served, name)
+	}
+	for uid := range finished {
+		delete(d.finalizing, uid)
+	}
+	return len(gone) > 0
+}
+
+// serve replaces the routes.
+func (d *definitions) serve() {
+	rest := map[string]handlers.Storage{}
+	for _, kind := range d.served {
+		maps.Copy(rest, kind.rest)
+	}
+	d.server.api.Serve(rest)
+}
+
+// checkRoom returns why one more kind cannot be served, nil if it can.
+func (d *definitions) checkRoom(from *definition) error {
+	n := len(from.Spec.Versions)
+	for _, other := range d.served {
+		n += len(other.rows)
+	}
+	if n > maxCustomVersions {
+		return fmt.Errorf("no more than %d versions of custom resources are served", maxCustomVersions)
+	}
+	return nil
+}
+
+// newKind wires the resources of a definition, as [NewServer] does those that are always there.
+func (d *definitions) newKind(from *definition) (*customKind, error) {
+	rows, err := registry.CustomResources(from)
+	if err != nil {
+		return nil, err
+	}
+	kind := &customKind{from: from, rows: rows, rest: map[string]handlers.Storage{}}
+	for i, row := range rows {
+		stored, err := d.server.storageOf(row, d.config)
+		if err != nil {
+			return nil, err
+		}
+		cached := stored.(*onDemand)
+		c := registry.Config{Resource: row, Storage: cached, Clock: d.config.Clock, Namespaces: d.namespaces,
+			Probe: d.config.Probe.Resource(row.Called())}
+		for path, each := range handlers.Storages(c) {
+			if from.Spec.Versions[i].Served {
+				kind.rest[row.GroupVersion.Version+":"+path] = each
+			}
+		}
+		row.Custom.Going.Store(from.DeletionTimestamp != nil)
+		c.Storage = cached.Interface
+		kind.storages, kind.uncached = append(kind.storages, cached), registry.New(c)
+	}
+	return kind, nil
+}
+
+// tell writes into the status of a definition whether its kind is served, or why it is refused.
+//
+// Upstream: k8s.io/apiextensions-apiserver/pkg/controller/status/naming_controller.go: NamingConditionController
+func (d *definitions) tell(ctx context.Context, about *definition, refused error) error {
+	now := metav1.NewTime(d.config.Clock.Now()).Rfc3339Copy()
+	how := change(func(obj *definition) { setConditions(obj, refused, now) })
+	told := about.DeepCopy()
+	if how(told); equality.Semantic.DeepEqual(told.Status, about.Status) {
+		return nil
+	}
+	_, _, err := registry.NewStatusREST(d.written).Update(ctx, "", about.Name, how, &metav1.UpdateOptions{})
+	return ignoreNotFound(err)
+}
+
+func setConditions(obj *definition, refused error, now metav1.Time) {
+	obj.Status.AcceptedNames = obj.Spec.Names
+	was := obj.Status.Conditions
+	obj.Status.Conditions = nil
+	set := func(kind apiextensionsv1.CustomResourceDefinitionConditionType, reason, message string) {
+		condition := apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Reason: reason, Message: message,
+			Status: apiextensionsv1.ConditionTrue, LastTransitionTime: now}
+		if refused != nil {
+			condition.Status, condition.Reason, condition.Message = "False", "NotAccepted", refused.Error()
+		}
+		for _, old := range was {
+			if old.Type == condition.Type && old.Status == condition.Status {
+				condition.LastTransitionTime = old.LastTransitionTime
+			}
+		}
+		obj.Status.Conditions = append(obj.Status.Conditions, condition)
+	}
+	set(apiextensionsv1.NamesAccepted, "NoConflicts", "no conflicts found")
+	set(apiextensionsv1.Established, "InitialNamesAccepted", "the initial names have been accepted")
+	if refused = nil; obj.DeletionTimestamp != nil {
+		set(apiextensionsv1.Terminating, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+	}
+}
+
+// finalize begins to delete the objects of a kind whose definition is being deleted.
+//
+// Upstream: k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go: (*CRDFinalizer).deleteInstances
+func (d *definitions) finalize(ctx context.Context, of *definition) {
+	kind := d.served[of.Name]
+	if of.DeletionTimestamp == nil || d.finalizing[of.UID] {
+		return
+	}
+	if kind == nil {
+		if kind, _ = d.newKind(of); kind == nil {
+			return // a schema that cannot be read has let no object in
+		}
+	}
+	for _, row := range kind.rows {
+		row.Custom.Going.Store(true)
+	}
+	d.finalizing[of.UID] = true
+	d.finalizers.Go(ctx, "definitions.finalizer", finalizer{d, kind}.run)
+}
+
+// finalizer is one definition that is being deleted.
+type finalizer struct {
+	*definitions
+	kind *customKind
+}
+
+// run deletes the objects of the kind until there are none, and then lets the definition go.
+func (f finalizer) run(ctx context.Context) {
+	for f.empty(ctx) != nil {
+		if routine.Sleep(ctx, f.config.Clock, definitionsRetry) != nil {
+			return
+		}
+	}
+}
+
+func (f finalizer) empty(ctx context.Context) error {
+	everything := &metainternalversion.ListOptions{}
+	if _, err := f.kind.uncached.DeleteCollection(ctx, "", &metav1.DeleteOptions{}, everything); err != nil {
+		return err
+	}
+	left, err := f.kind.uncached.List(ctx, "", everything)
+	if err != nil {
+		return err
+	}
+	if n := meta.LenList(left); n > 0 {
+		return fmt.Errorf("%d objects are held by finalizers", n)
+	}
+	_, _, err = f.written.Update(ctx, "", f.kind.from.Name, change(func(obj *definition) {
+		obj.Finalizers = slices.DeleteFunc(obj.Finalizers, func(name string) bool {
+			return name == apiextensionsv1.CustomResourceCleanupFinalizer
+		})
+	}), &metav1.UpdateOptions{})
+	return ignoreNotFound(err)
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// change is an update of a definition.
+type change func(*definition)
+
+var _ registry.UpdatedObjectInfo = change(nil)
+
+// Preconditions returns none.
+func (change) Preconditions() *metav1.Preconditions { return nil }
+
+// AllowsCreate returns false.
+func (change) AllowsCreate() bool { return false }
+
+// UpdatedObject changes a copy of old.
+func (c change) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
+	obj := old.(*definition).DeepCopy()
+	c(obj)
+	return obj, nil
+}
