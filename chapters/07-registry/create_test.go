@@ -225,6 +225,23 @@ func TestEveryMistakeInAPodIsNamedWithItsField(t *testing.T) {
 		}),
 		"spec.containers[0].resources.requests Invalid": container(tooMuch),
 		"spec.volumes[0].name Required":                 func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{}} },
+		"spec.tolerations[0].operator NotSupported": func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: "Equals"}}
+		},
+		"spec.tolerations[0].operator Invalid": func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists, Value: "v"}}
+		},
+		"spec.tolerations[0].effect Invalid": func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "a", TolerationSeconds: seconds(1)}}
+		},
+		"spec.containers[0].livenessProbe Required": container(func(c *corev1.Container) {
+			c.LivenessProbe = &corev1.Probe{SuccessThreshold: 1}
+		}),
+		"spec.containers[0].startupProbe.successThreshold Invalid": container(func(c *corev1.Container) {
+			exec := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
+			c.StartupProbe = &corev1.Probe{ProbeHandler: exec, SuccessThreshold: 2}
+			c.ReadinessProbe = c.StartupProbe
+		}),
 		"spec.volumes[0].configMap.name Required": func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
 				ConfigMap: &corev1.ConfigMapVolumeSource{}}}}

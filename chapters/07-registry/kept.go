@@ -23,7 +23,7 @@ func keptResources() []*Resource {
 		}
 		kept = append(kept, complete(r, obj, list))
 	}
-	add(Resource{Name: "secrets", Namespaced: true, Columns: resources.SecretColumns},
+	add(Resource{Name: "secrets", Namespaced: true, Columns: resources.SecretColumns, Default: resources.DefaultSecret},
 		&corev1.Secret{}, &corev1.SecretList{}, false)
 	add(Resource{Name: "serviceaccounts", ShortNames: []string{"sa"}, Namespaced: true},
 		&corev1.ServiceAccount{}, &corev1.ServiceAccountList{}, false)

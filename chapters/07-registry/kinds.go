@@ -2,6 +2,8 @@ package registry
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +25,9 @@ func Resources() []*Resource {
 	return append(own, keptResources()...)
 }
 
+// defaultFields are those that objects of most kinds can be selected by.
+var defaultFields = []string{"metadata.name", "metadata.namespace"}
+
 // complete fills in what follows from an empty object and an empty list of a kind, and what most kinds have in common.
 func complete(r Resource, obj, list runtime.Object) *Resource {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
@@ -34,7 +39,7 @@ func complete(r Resource, obj, list runtime.Object) *Resource {
 	r.Prefix = cmp.Or(r.Prefix, "/registry/"+r.Name)
 	r.NewFunc, r.NewListFunc = obj.DeepCopyObject, list.DeepCopyObject
 	if r.GetAttrs == nil {
-		r.GetAttrs, r.Fields = storage.DefaultNamespaceScopedAttr, []string{"metadata.name", "metadata.namespace"}
+		r.GetAttrs, r.Fields = storage.DefaultNamespaceScopedAttr, defaultFields
 	}
 	if r.Default == nil {
 		r.Default = func(runtime.Object) {}
@@ -80,6 +85,8 @@ func Events() *Resource {
 func EventsV1() *Resource {
 	return complete(Resource{
 		Name: "events", ShortNames: []string{"ev"}, Namespaced: true,
+		GetAttrs: resources.EventV1Attrs,
+		Fields:   slices.Sorted(maps.Keys(resources.EventV1Fields)),
 		Columns:  resources.EventV1Columns(),
 		Strategy: resources.EventV1Strategy{},
 		TTL:      eventTTL,

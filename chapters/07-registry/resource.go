@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,6 +160,9 @@ func (r *Resource) ConvertFieldLabel(label, value string) (string, string, error
 		if label == known {
 			return label, value, nil
 		}
+	}
+	if slices.Equal(r.Fields, defaultFields) {
+		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, r.Fields[0], r.Fields[1])
 	}
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }

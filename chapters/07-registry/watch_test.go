@@ -225,6 +225,14 @@ func TestOtherKindsKeepTheirRules(t *testing.T) {
 		{Key: "k", Effect: "Perhaps"}}}}
 	_, err = nodes.Create(t.Context(), "", node, &metav1.CreateOptions{})
 	wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+	node.Spec = corev1.NodeSpec{PodCIDRs: []string{"nonsense"}}
+	_, err = nodes.Create(t.Context(), "", node, &metav1.CreateOptions{})
+	wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+
+	secret := &corev1.Secret{StringData: map[string]string{"k": "text"}}
+	resources.DefaultSecret(secret)
+	want := &corev1.Secret{Data: map[string][]byte{"k": []byte("text")}, Type: corev1.SecretTypeOpaque}
+	assert.DeepEqual(t, secret, want, "secret")
 
 	events := New(w.config(Events()))
 	stray := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, InvolvedObject: corev1.ObjectReference{

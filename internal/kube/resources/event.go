@@ -38,6 +38,33 @@ func EventAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	}, nil
 }
 
+// EventV1Fields are the fields that events of events.k8s.io/v1 can be selected by, and what [EventAttrs] calls them.
+var EventV1Fields = map[string]string{
+	"metadata.name": "metadata.name", "metadata.namespace": "metadata.namespace", "reason": "reason", "type": "type",
+	"regarding.kind": "involvedObject.kind", "regarding.namespace": "involvedObject.namespace",
+	"regarding.name": "involvedObject.name", "regarding.uid": "involvedObject.uid",
+	"regarding.apiVersion":      "involvedObject.apiVersion",
+	"regarding.resourceVersion": "involvedObject.resourceVersion",
+	"regarding.fieldPath":       "involvedObject.fieldPath", "reportingController": "reportingComponent",
+}
+
+// EventV1Attrs returns what selectors see of an event of events.k8s.io/v1.
+func EventV1Attrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
+	stored, err := scheme.Stored(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, attrs, err := EventAttrs(stored)
+	if err != nil {
+		return nil, nil, err
+	}
+	renamed := fields.Set{}
+	for name, old := range EventV1Fields {
+		renamed[name] = attrs.Get(old)
+	}
+	return set, renamed, nil
+}
+
 // EventStrategy is for events.
 type EventStrategy struct{ freely }
 

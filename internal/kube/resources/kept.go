@@ -1,9 +1,11 @@
 package resources
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +34,19 @@ func (KeptStrategy) PrepareForUpdate(obj, old runtime.Object) {
 		accessor := obj.(metav1.Object)
 		accessor.SetGeneration(accessor.GetGeneration() + 1)
 	}
+}
+
+// DefaultSecret makes data of what is given as text, and names the type of a secret that is of none.
+func DefaultSecret(obj runtime.Object) {
+	secret := obj.(*corev1.Secret)
+	secret.Type = cmp.Or(secret.Type, corev1.SecretTypeOpaque)
+	for key, text := range secret.StringData {
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[key] = []byte(text)
+	}
+	secret.StringData = nil
 }
 
 // KeptStatusStrategy is for the status of such kinds.

@@ -2,12 +2,12 @@ package resources
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -28,17 +28,19 @@ func NodeAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 // it knows of itself.
 type NodeStrategy struct{ freely }
 
-// Validate checks taints.
+// Validate checks taints and the ranges of pods' addresses.
 func (NodeStrategy) Validate(obj runtime.Object) field.ErrorList {
 	var problems field.ErrorList
-	for i, taint := range obj.(*corev1.Node).Spec.Taints {
+	spec := &obj.(*corev1.Node).Spec
+	for i, cidr := range spec.PodCIDRs {
+		problems = append(problems, validation.IsValidCIDR(field.NewPath("spec", "podCIDRs").Index(i), cidr)...)
+	}
+	for i, taint := range spec.Taints {
 		path := field.NewPath("metadata", "taints").Index(i)
 		if taint.Key == "" {
 			problems = append(problems, field.Required(path.Child("key"), ""))
 		}
-		if !slices.Contains(taintEffects, taint.Effect) {
-			problems = append(problems, field.NotSupported(path.Child("effect"), taint.Effect, taintEffects))
-		}
+		problems = append(problems, oneOf(taint.Effect, taintEffects, path.Child("effect"))...)
 	}
 	return problems
 }

@@ -13,11 +13,12 @@ import (
 )
 
 var (
-	restartPolicies = sets.New(corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
-	dnsPolicies     = sets.New(corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault,
-		corev1.DNSNone)
-	pullPolicies = sets.New(corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
-	protocols    = sets.New(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
+	restartPolicies = []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure,
+		corev1.RestartPolicyNever}
+	dnsPolicies = []corev1.DNSPolicy{corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault,
+		corev1.DNSNone}
+	pullPolicies = []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}
+	protocols    = []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
 )
 
 // ValidatePodSpec checks what can be wrong with a pod in this program.
@@ -54,6 +55,7 @@ func ValidatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	problems = append(problems, valid(spec.ServiceAccountName, validation.IsDNS1123Subdomain,
 		path.Child("serviceAccountName"))...)
 	problems = append(problems, valid(spec.Hostname, validation.IsDNS1123Label, path.Child("hostname"))...)
+	problems = append(problems, validateTolerations(spec.Tolerations, path.Child("tolerations"))...)
 	for key, value := range spec.NodeSelector {
 		problems = append(problems, valid(key, validation.IsQualifiedName, path.Child("nodeSelector"))...)
 		problems = append(problems, valid(value, validation.IsValidLabelValue, path.Child("nodeSelector").Key(key))...)
@@ -77,6 +79,11 @@ func validateContainer(c *corev1.Container, names, volumes sets.Set[string], pat
 	}
 	for i := range c.Env {
 		problems = append(problems, validateEnv(&c.Env[i], path.Child("env").Index(i))...)
+	}
+	for name, probe := range map[string]*corev1.Probe{
+		"livenessProbe": c.LivenessProbe, "readinessProbe": c.ReadinessProbe, "startupProbe": c.StartupProbe,
+	} {
+		problems = append(problems, validateProbe(probe, name != "readinessProbe", path.Child(name))...)
 	}
 	problems = append(problems, validateMounts(c.VolumeMounts, volumes, path.Child("volumeMounts"))...)
 	return append(problems, validateResources(&c.Resources, path.Child("resources"))...)
@@ -129,6 +136,8 @@ const updatablePodSpec = "pod updates may not change fields other than " +
 
 // ValidatePodSpecUpdate: a pod is one attempt to run something. What it runs may be replaced image by image; another
 // shape or another node makes another pod.
+//
+// Differs: upstream also shows the fields that differ.
 func ValidatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {
 	if len(spec.Containers) != len(old.Containers) || len(spec.InitContainers) != len(old.InitContainers) {
 		return field.ErrorList{field.Forbidden(path.Child("containers"),
@@ -141,16 +150,19 @@ func ValidatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.Er
 	for i := range munged.InitContainers {
 		munged.InitContainers[i].Image = old.InitContainers[i].Image
 	}
-	if seconds := munged.ActiveDeadlineSeconds; seconds != nil {
-		if before := old.ActiveDeadlineSeconds; before != nil && *seconds > *before {
-			return field.ErrorList{field.Invalid(path.Child("activeDeadlineSeconds"), *seconds,
-				"must be less than or equal to previous value")}
+	if seconds, before := munged.ActiveDeadlineSeconds, old.ActiveDeadlineSeconds; before != nil {
+		path := path.Child("activeDeadlineSeconds")
+		if seconds == nil {
+			return field.ErrorList{field.Invalid(path, seconds, "must not update from a positive integer to nil value")}
 		}
-		munged.ActiveDeadlineSeconds = old.ActiveDeadlineSeconds
+		if *seconds > *before {
+			return field.ErrorList{field.Invalid(path, *seconds, "must be less than or equal to previous value")}
+		}
 	}
-	for _, gate := range munged.SchedulingGates {
+	munged.ActiveDeadlineSeconds = old.ActiveDeadlineSeconds
+	for i, gate := range munged.SchedulingGates {
 		if !slices.Contains(old.SchedulingGates, gate) {
-			return field.ErrorList{field.Forbidden(path.Child("schedulingGates"),
+			return field.ErrorList{field.Forbidden(path.Child("schedulingGates").Index(i).Child("name"),
 				fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name))}
 		}
 	}
@@ -207,9 +219,10 @@ func check(value string, rule func(string) []string, path *field.Path) field.Err
 	return problems
 }
 
-func oneOf[T ~string](value T, allowed sets.Set[T], path *field.Path) field.ErrorList {
-	if allowed.Has(value) {
+// oneOf checks that a value is one of those that are allowed. The error names these in their order.
+func oneOf[T ~string](value T, allowed []T, path *field.Path) field.ErrorList {
+	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, value, sets.List(allowed))}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
 }
