@@ -86,3 +86,20 @@ func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.
 	})
 	return pod, nil
 }
+
+// BindingsREST takes bindings at a path of their own, without the pod's name in it: that of the object counts.
+type BindingsREST struct{ *BindingREST }
+
+// Describe returns what is known about bindings.
+func (BindingsREST) Describe() *Resource {
+	return &Resource{GroupVersion: corev1.SchemeGroupVersion, Name: "bindings", Singular: "binding", Kind: "Binding",
+		Namespaced: true}
+}
+
+// Create does what [BindingREST.Create] does.
+//
+// Upstream: k8s.io/kubernetes/pkg/registry/core/pod/storage/storage.go: (*LegacyBindingREST).Create
+func (r BindingsREST) Create(ctx context.Context, namespace string, obj runtime.Object,
+	options *metav1.CreateOptions) (runtime.Object, error) {
+	return r.BindingREST.Create(ctx, namespace, metadata(obj).GetName(), obj, options)
+}

@@ -131,7 +131,8 @@ func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 		got.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("conditions: got %+v", got.Status.Conditions)
 	}
-	_, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n2"), &metav1.CreateOptions{})
+	bindings := BindingsREST{w.pods.Binding}
+	_, err := bindings.Create(t.Context(), "default", binding("a", "n2"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
 	assert.True(t, strings.Contains(status.Message, `already assigned to node "n1"`), "message: got %q", status.Message)
 }
@@ -177,6 +178,7 @@ func TestGatesAndDeadlinesOnlyShrink(t *testing.T) {
 	for name, edit := range map[string]func(*corev1.Pod){
 		"another gate": func(p *corev1.Pod) { p.Spec.SchedulingGates[0].Name = "h" },
 		"more time":    func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(6) },
+		"no limit":     func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = nil },
 	} {
 		_, err := w.update(w.pods.Pod, "a", edit)
 		assert.True(t, apierrors.IsInvalid(err), "%s: got %v", name, err)
