@@ -39,7 +39,7 @@ const (
 // today, v2 to older ones.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go: OpenAPIService
-// Differs: of the server's own kinds, only those of core/v1 with a Go type are described, once and for all; upstream
+// Differs: of the server's own kinds, only those of core/v1 are described, once and for all; upstream
 // builds the documents from its routes. v3 is JSON only. v2 has no custom resources.
 type openAPI struct {
 	v3          map[string]*document // by path, such as "api/v1"

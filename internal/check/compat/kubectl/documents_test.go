@@ -25,8 +25,9 @@ import (
 
 // served are the paths we have.
 var served = regexp.MustCompile(`^/api/v1/(watch/)?(namespaces/\{namespace\}/)?` +
-	`((configmaps|events|namespaces|nodes|pods)(/\{name\}(/status)?)?|namespaces/\{name\}/finalize|` +
-	`pods/\{name\}/binding)?$`)
+	`((configmaps|events|namespaces|nodes|pods|secrets|serviceaccounts|services|replicationcontrollers|` +
+	`persistentvolumes|persistentvolumeclaims)(/\{name\}(/status)?)?|namespaces/\{name\}/finalize|bindings|` +
+	`pods/\{name\}/(binding|eviction))?$`)
 
 // kinds that people may want explained although no body refers to them.
 var kinds = []string{"Pod", "Node", "ConfigMap", "Namespace", "Event"}
