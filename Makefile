@@ -25,7 +25,7 @@ RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./in
 BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help
-.PHONY: help run ready test race plain browser lint size generate recordings screenshots tab site cross dist bag bag-check bench debug debug-viz scale storm full
+.PHONY: help run ready test race plain browser lint size generate recordings screenshots tab site cross dist bag bag-check bench debug debug-viz scale storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -55,7 +55,10 @@ scale: ## measure what an object, a watch and an event cost, and check the predi
 storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
 	cd internal/check/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
 
-full: test storm scale cross tab ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
+clients: ## run programs that no one here wrote against us and a real kube-apiserver: controllers, kube-scheduler, kwok, k9s, helm ...
+	cd internal/check/compat && $(GO) test -tags full ./clients -count=1 -timeout 1h -v
+
+full: test storm scale cross tab clients ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
 	$(GO) test -race -vet=off -timeout 30m ./...
 	$(GO) test -count=1 ./internal/check/policy/reach
 	$(MAKE) storm RACE=1

@@ -1,9 +1,7 @@
 package kubectl
 
 import (
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,7 +20,7 @@ func TestAServerElsewhere(t *testing.T) {
 	} else {
 		flags = []string{"-s", program.StartViz(t, "-flight=off", "-demo=false", "-controllers=false").URL}
 	}
-	proxy := startProxy(t, flags)
+	proxy := program.StartKubectlProxy(t, flags)
 	lens := program.StartViz(t, "-flight=off", "-server", proxy, "-server-writes")
 	kubectl := program.KubectlFor(t, lens)
 	t.Logf("%s", kubectl.Run(t, "get", "--raw", "/version"))
@@ -86,32 +84,4 @@ func TestAServerElsewhere(t *testing.T) {
 		return seen.Synced && seen.Objects == 1 && guest.Metrics["pods"]["ring capacity"] != "", seen.Trouble
 	})
 	t.Logf("in the log: %v", lens.Points(t))
-}
-
-// startProxy starts kubectl proxy, and returns where it is when the server behind it is ready.
-func startProxy(t *testing.T, flags []string) (address string) {
-	kubectl := program.KubectlFor(t, &program.Viz{})
-	cmd := exec.Command(kubectl.Binary, append(flags, "proxy", "--port=0")...)
-	cmd.Env = kubectl.Command().Env
-	proxy := program.Start(t, cmd)
-	program.Eventually(t, 2*patience, func() (bool, string) {
-		said := proxy.Stdout.String()
-		at, ok := strings.CutPrefix(strings.TrimSpace(said), "Starting to serve on ")
-		address = "http://" + at
-		if !ok {
-			return false, said + proxy.Stderr.String()
-		}
-		for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
-			response, err := http.Get(address + path)
-			if err != nil {
-				return false, err.Error()
-			}
-			response.Body.Close()
-			if response.StatusCode != http.StatusOK {
-				return false, path + ": " + response.Status
-			}
-		}
-		return true, ""
-	})
-	return address
 }

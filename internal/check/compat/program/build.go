@@ -6,6 +6,7 @@ import (
 	"listwatch/internal/check/require"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -32,9 +33,26 @@ func Build() error {
 // folder holds the binaries, in the checkout; like the sources it is seen from the folder of a test.
 const folder = "../../../../bin/compat"
 
+// BuildOf builds the program of which source is the package, with the go.mod in dir, and returns the path of the binary.
+func BuildOf(tb testing.TB, dir, source string) string {
+	tb.Helper()
+	name := path.Base(source)
+	if source == "." {
+		name = path.Base(dir)
+	}
+	binary, err := buildPackage(dir, source, name, false)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return binary
+}
+
 // build builds the program at dir and returns the path of the binary. go build leaves one that is up to date alone.
 func build(dir string, race bool) (string, error) {
-	name := filepath.Base(dir)
+	return buildPackage(dir, ".", filepath.Base(dir), race)
+}
+
+func buildPackage(dir, source, name string, race bool) (string, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return "", err
@@ -57,7 +75,7 @@ func build(dir string, race bool) (string, error) {
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
-	cmd := exec.Command("go", append(args, "-o", binary, ".")...)
+	cmd := exec.Command("go", append(args, "-o", binary, source)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -42,4 +43,32 @@ func (k *Kubectl) Run(tb testing.TB, args ...string) string {
 			p.Stdout.String(), p.Stderr.String())
 	}
 	return p.Stdout.String()
+}
+
+// StartKubectlProxy starts kubectl proxy, and returns where it is when the server behind it is ready.
+func StartKubectlProxy(tb testing.TB, flags []string) (address string) {
+	kubectl := KubectlFor(tb, &Viz{})
+	cmd := exec.Command(kubectl.Binary, append(flags, "proxy", "--port=0")...)
+	cmd.Env = kubectl.Command().Env
+	proxy := Start(tb, cmd)
+	Eventually(tb, HangsAfter, func() (bool, string) {
+		said := proxy.Stdout.String()
+		at, ok := strings.CutPrefix(strings.TrimSpace(said), "Starting to serve on ")
+		address = "http://" + at
+		if !ok {
+			return false, said + proxy.Stderr.String()
+		}
+		for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
+			response, err := http.Get(address + path)
+			if err != nil {
+				return false, err.Error()
+			}
+			response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				return false, path + ": " + response.Status
+			}
+		}
+		return true, ""
+	})
+	return address
 }

@@ -1,0 +1,68 @@
+//go:build full
+
+package clients
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// programs are all that are compared, in the order in which they run. do returns what a program came to know, in lines.
+// The lines that differ are told: "- " begins one that only our server gives rise to, "+ " one of the real server.
+var programs = []struct {
+	name    string
+	do      func(t *testing.T, at *target) []string
+	differs []string
+}{
+	{"controller-runtime 0.25.2, what it asks for", checks, nil},
+	{"controller-runtime 0.25.2, two managers", elect, nil},
+	{"client-go 0.26.15", oldClient, nil},
+	{"kube-scheduler 1.37.2 and kwok 0.8.0", schedule, nil},
+	{"kube-state-metrics 2.15.0", stateMetrics, nil},
+	{"helm 3.18.6", helm, nil},
+	{"k9s 0.50.18", k9s, nil},
+	{"client-node 1.4.0", node, nil},
+}
+
+func TestProgramsKnowNoDifference(t *testing.T) {
+	facts := map[string][][]string{}
+	run := func(t *testing.T, at *target) {
+		for _, p := range programs {
+			t.Run(p.name, func(t *testing.T) {
+				start := time.Now()
+				facts[p.name] = append(facts[p.name], p.do(t, at))
+				t.Logf("%v", time.Since(start).Round(time.Second))
+			})
+		}
+	}
+	t.Run("ours", func(t *testing.T) { run(t, ours(t)) })
+	t.Run("real", func(t *testing.T) {
+		flags := program.StartKubeAPIServer(t, program.StartEtcd(t))
+		run(t, through(t, program.StartKubectlProxy(t, flags)))
+	})
+	for _, p := range programs {
+		if len(facts[p.name]) < 2 {
+			continue // its own test has said why
+		}
+		ours, real := facts[p.name][0], facts[p.name][1]
+		var differs []string
+		for _, line := range ours {
+			if !slices.Contains(real, line) {
+				differs = append(differs, "- "+line)
+			}
+		}
+		for _, line := range real {
+			if !slices.Contains(ours, line) {
+				differs = append(differs, "+ "+line)
+			}
+		}
+		if !slices.Equal(differs, p.differs) {
+			t.Errorf("%s: differs in\n%s\nwant\n%s", p.name, strings.Join(differs, "\n"), strings.Join(p.differs, "\n"))
+		}
+		t.Logf("%s came to know:\n\t%s", p.name, strings.Join(ours, "\n\t"))
+	}
+}

@@ -1,0 +1,140 @@
+package clients
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
+)
+
+const patience = 2 * time.Minute // with both cores taken
+
+// target is a server as the programs see it.
+type target struct {
+	*program.Kubectl        // of the test, which asks the server itself
+	url              string // for programs
+	kubeconfig       string
+	restart          func(t *testing.T) // kills the server and starts it again; nil: it is not ours to kill
+}
+
+// through starts a lens before the server at an address.
+func through(t *testing.T, address string) *target {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	lens := program.StartViz(t, "-flight=off", "-server", address, "-server-writes", "-kubeconfig", kubeconfig)
+	t.Cleanup(func() {
+		var report struct{ Findings []struct{ Sentence string } }
+		lens.Get(t, "/viz/lens", &report)
+		for _, finding := range report.Findings {
+			t.Errorf("the lens found fault with a program that has none: %s", finding.Sentence)
+		}
+	})
+	return &target{Kubectl: program.KubectlFor(t, &program.Viz{URL: address}), url: lens.URL, kubeconfig: kubeconfig}
+}
+
+// ours starts our server, which outlives a kill, behind a lens.
+func ours(t *testing.T) *target {
+	t.Helper()
+	flags := []string{"-flight=off", "-demo=false", "-controllers=false", "-data-dir", t.TempDir()}
+	server := program.StartViz(t, flags...)
+	address, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	at := through(t, server.URL)
+	at.restart = func(t *testing.T) {
+		server.Kill()
+		server = program.StartViz(t, append(flags, "-listen", address.Host)...)
+	}
+	return at
+}
+
+// eventually waits until kubectl prints what is wanted, apart from white space around it.
+func (at *target) eventually(t *testing.T, want string, args ...string) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		p := program.Start(t, at.Command(args...))
+		p.ExitCode(t, program.HangsAfter)
+		return strings.TrimSpace(p.Stdout.String()) == want, p.Stdout.String() + p.Stderr.String()
+	})
+}
+
+// apply applies objects, and returns what kubectl says.
+func (at *target) apply(t *testing.T, objects string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "objects.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(objects), 0o600))
+	return at.Run(t, "apply", "--server-side", "-f", file)
+}
+
+// pods returns pods of a name with numbers in [from, to), in YAML.
+func pods(name string, from, to int, spec string) string {
+	text := ""
+	for i := from; i < to; i++ {
+		text += fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s-%d, labels: {app: %[1]s}}\n"+
+			"spec: {%[3]s containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}\n", name, i, spec)
+	}
+	return text
+}
+
+// says waits until a program has printed a line.
+func says(t *testing.T, p *program.Process, line string) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		said := p.Stdout.String()
+		return strings.Contains("\n"+said, "\n"+line+"\n"), said + p.Stderr.String()
+	})
+}
+
+// elect runs two managers, kills the one that leads, and if it may the server. It returns how far the work came.
+func elect(t *testing.T, at *target) []string {
+	binary := program.BuildOf(t, "manager", ".")
+	start := func(name string) *program.Process {
+		return program.Start(t, exec.Command(binary, "-server", at.url, "-name", name))
+	}
+	labels := []string{"get", "pods", "-l", "app=letter", "-o", "jsonpath={range .items[*]}{.metadata.labels.letter} {end}"}
+	labelled := func(n int) {
+		t.Helper()
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprint("letter-", i)
+		}
+		at.eventually(t, strings.Join(all, " "), labels...)
+	}
+	first := start("manager-1")
+	says(t, first, "leads")
+	second := start("manager-2")
+	at.apply(t, pods("letter", 0, 4, ""))
+	labelled(4)
+	first.Kill()
+	at.apply(t, pods("letter", 4, 6, ""))
+	says(t, second, "leads")
+	labelled(6)
+	if at.restart != nil {
+		at.restart(t)
+	}
+	at.apply(t, pods("letter", 6, 10, ""))
+	labelled(10)
+	second.Interrupt(t)
+	if code := second.ExitCode(t, patience); code != 0 {
+		t.Errorf("the second manager ended with %d:\n%s", code, second.Stderr.String())
+	}
+	lease := at.Run(t, "get", "lease", "letters", "-o", "jsonpath={.spec.holderIdentity}")
+	events := at.Run(t, "get", "events.events.k8s.io", "--field-selector", "reason=Written", "-o", "name")
+	letters := at.Run(t, "get", "configmaps", "-o",
+		"jsonpath={range .items[*]}{.metadata.ownerReferences[*].name} {end}")
+	facts := []string{"holder after release: " + lease, fmt.Sprint("events: ", strings.Count(events, "\n")),
+		"letters: " + strings.TrimSpace(letters)}
+	at.Run(t, "delete", "pods", "-l", "app=letter", "--now")
+	return facts
+}
+
+func TestOneOfTwoManagersLeads(t *testing.T) {
+	t.Parallel()
+	t.Logf("%q", elect(t, ours(t)))
+}

@@ -1,0 +1,200 @@
+//go:build full
+
+package clients
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
+)
+
+// unlike replaces what no two runs have in common.
+var unlike = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// output runs a program to its end and returns the lines that it prints.
+func output(t *testing.T, cmd *exec.Cmd) []string {
+	t.Helper()
+	p := program.Start(t, cmd)
+	if code := p.ExitCode(t, program.HangsAfter); code != 0 {
+		t.Fatalf("%s: exit status %d\n%s%s", cmd, code, p.Stdout.String(), p.Stderr.String())
+	}
+	return strings.Split(strings.TrimSpace(unlike.ReplaceAllString(p.Stdout.String(), "UID")), "\n")
+}
+
+// checks are what a controller may ask of a server.
+func checks(t *testing.T, at *target) []string {
+	return output(t, exec.Command(program.BuildOf(t, "manager", "."), "-server", at.url, "-checks"))
+}
+
+// oldClient is a program of 2022 with the election, the informers and the queue of that time.
+func oldClient(t *testing.T, at *target) []string {
+	return output(t, exec.Command(program.BuildOf(t, "oldclient", "."), "-server", at.url))
+}
+
+// node is the official JavaScript client.
+func node(t *testing.T, at *target) []string {
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Log("NOT RUN: the JavaScript client wants Node and npm, which are not installed here")
+		return nil
+	}
+	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	install.Dir = "node"
+	output(t, install)
+	run := exec.Command("node", "node/main.mjs")
+	run.Env = append(os.Environ(), "KUBECONFIG="+at.kubeconfig)
+	return output(t, run)
+}
+
+// stateMetrics is what a monitoring of the cluster sees, of one namespace.
+func stateMetrics(t *testing.T, at *target) []string {
+	at.Run(t, "create", "namespace", "ksm")
+	at.Run(t, "-n", "ksm", "create", "secret", "generic", "s", "--from-literal=a=b")
+	at.Run(t, "-n", "ksm", "create", "configmap", "c")
+	at.Run(t, "-n", "ksm", "create", "service", "clusterip", "web", "--tcp=80")
+	at.Run(t, "-n", "ksm", "run", "a", "--image=i")
+	const port = "18181"
+	program.Start(t, exec.Command(program.BuildOf(t, "kubestatemetrics", "k8s.io/kube-state-metrics/v2"),
+		"--apiserver", at.url, "--host", "127.0.0.1", "--port", port, "--telemetry-host", "127.0.0.1",
+		"--telemetry-port", "18182", "--resources", "pods,secrets,configmaps,services,namespaces,nodes,leases"))
+	series := func() (names []string) {
+		answer, err := http.Get("http://127.0.0.1:" + port + "/metrics")
+		if err != nil {
+			return nil
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, `{namespace="ksm"`) {
+				name, _, _ := strings.Cut(line, "{")
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return slices.Compact(names)
+	}
+	seen := func(metric string, want bool) {
+		t.Helper()
+		program.Eventually(t, patience, func() (bool, string) {
+			names := series()
+			return slices.Contains(names, metric) == want, fmt.Sprint(names)
+		})
+	}
+	for _, each := range []string{"pod", "secret", "configmap", "service"} {
+		seen("kube_"+each+"_info", true)
+	}
+	names := series()
+	at.Run(t, "-n", "ksm", "delete", "pod", "a", "--now")
+	seen("kube_pod_info", false)
+	return names
+}
+
+// chart is a chart of helm with kinds that need no kubelet.
+var chart = map[string]string{
+	"Chart.yaml":  "apiVersion: v2\nname: web\nversion: 0.1.0\n",
+	"values.yaml": "text: one\n",
+	"templates/all.yaml": `apiVersion: v1
+kind: ConfigMap
+metadata: {name: web}
+data: {text: "{{ .Values.text }}"}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: web}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: web}
+stringData: {text: "{{ .Values.text }}"}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: ClusterIP, ports: [{port: 80}]}
+`}
+
+// helm installs a release, changes it, goes back and removes it, and keeps its own state in secrets.
+func helm(t *testing.T, at *target) (facts []string) {
+	dir := t.TempDir()
+	for name, text := range chart {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	binary := program.BuildOf(t, "helm", "helm.sh/helm/v3/cmd/helm")
+	for _, line := range []string{"install web " + dir + " --wait --timeout 1m", "upgrade web " + dir + " --set text=two",
+		"rollback web 1", "history web", "list", "uninstall web", "list"} {
+		cmd := exec.Command(binary, strings.Fields(line)...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+at.kubeconfig, "HOME="+dir)
+		for _, said := range output(t, cmd) {
+			if !strings.HasPrefix(said, "LAST DEPLOYED") {
+				facts = append(facts, strings.Join(strings.Fields(dates.ReplaceAllString(said, "")), " "))
+			}
+		}
+		if strings.HasPrefix(line, "rollback") {
+			facts = append(facts, at.Run(t, "get", "secret", "web", "-o", "jsonpath={.data}"),
+				at.Run(t, "get", "secrets", "--field-selector", "type=helm.sh/release.v1", "-o", "name"))
+		}
+	}
+	return facts
+}
+
+var dates = regexp.MustCompile(`\S+ +\S+ +\d+ \d\d:\d\d:\d\d \d{4}|\d{4}-\d\d-\d\d \S+ \S+ \S+`)
+
+// k9s is looked at in a terminal of its own.
+func k9s(t *testing.T, at *target) (facts []string) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Log("NOT RUN: k9s wants a terminal, and tmux is not installed here")
+		return nil
+	}
+	at.apply(t, pods("k9s", 0, 2, ""))
+	home := t.TempDir()
+	socket := filepath.Join(home, "tmux")
+	tmux := func(args ...string) string {
+		cmd := exec.Command("tmux", append([]string{"-S", socket}, args...)...)
+		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "TERM=xterm-256color",
+			"KUBECONFIG="+at.kubeconfig, "LANG=C.UTF-8")
+		return strings.Join(output(t, cmd), "\n")
+	}
+	binary := program.BuildOf(t, "k9s", "github.com/derailed/k9s")
+	tmux("new-session", "-d", "-x", "160", "-y", "40", binary+" --splashless -c pods")
+	t.Cleanup(func() { tmux("kill-server") })
+	shows := func(want ...string) {
+		t.Helper()
+		program.Eventually(t, patience, func() (bool, string) {
+			screen := tmux("capture-pane", "-p")
+			for _, text := range want {
+				if !strings.Contains(screen, text) {
+					return false, screen
+				}
+			}
+			return true, ""
+		})
+		facts = append(facts, fmt.Sprint("shows ", want))
+	}
+	keys := func(line string) { tmux("send-keys", line, "Enter") }
+	shows("k9s-0", "k9s-1")
+	at.apply(t, pods("k9s", 2, 3, ""))
+	shows("k9s-2")
+	at.Run(t, "delete", "pod", "k9s-2", "--now")
+	tmux("send-keys", "d")
+	shows("Describe", "Namespace:", "default")
+	tmux("send-keys", "Escape")
+	for _, view := range []string{"configmaps", "secrets", "namespaces", "services", "leases", "serviceaccounts"} {
+		keys(":" + view)
+		shows(view + "(")
+	}
+	keys(":pulses")
+	shows("Pods", "Nodes")
+	at.Run(t, "delete", "pods", "-l", "app=k9s", "--now")
+	return facts
+}

@@ -1,0 +1,120 @@
+//go:build full
+
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/require"
+)
+
+// stages are what kwok is told to pretend, from its own module.
+var stages = []string{"node/fast/node-initialize", "node/heartbeat/node-heartbeat", "pod/fast/pod-complete",
+	"pod/fast/pod-delete", "pod/fast/pod-ready"}
+
+// startCluster starts the unmodified kube-scheduler and kwok, with n nodes of kwok's.
+func startCluster(t *testing.T, at *target, n int) {
+	t.Helper()
+	find := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok")
+	find.Dir = "kwok"
+	module := output(t, find)[0]
+	text := ""
+	for _, stage := range stages {
+		data, err := os.ReadFile(filepath.Join(module, "kustomize/stage", stage+".yaml"))
+		require.NoError(t, err)
+		text += "---\n" + string(data)
+	}
+	config := filepath.Join(t.TempDir(), "stages.yaml")
+	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
+	program.Start(t, exec.Command(program.BuildOf(t, "kwok", "sigs.k8s.io/kwok/cmd/kwok"), "--kubeconfig", at.kubeconfig,
+		"-c", config, "--manage-all-nodes=true"))
+	program.Start(t, exec.Command(program.BuildOf(t, "../kubeapiserver", "k8s.io/kubernetes/cmd/kube-scheduler"),
+		"--kubeconfig", at.kubeconfig, "--secure-port=0"))
+	nodes, ready := "", ""
+	for i := range n {
+		nodes += fmt.Sprintf("---\napiVersion: v1\nkind: Node\nmetadata: {name: kwok-%d}\nstatus: {allocatable: "+
+			"{cpu: 32, memory: 256Gi, pods: 110}, capacity: {cpu: 32, memory: 256Gi, pods: 110}}\n", i)
+		ready += "True "
+	}
+	at.apply(t, nodes)
+	at.eventually(t, strings.TrimSpace(ready), "get", "nodes", "-o",
+		`jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status} {end}`)
+	at.eventually(t, "kube-scheduler", "get", "lease", "-n", "kube-system", "-o",
+		`jsonpath={.items[?(@.metadata.name=="kube-scheduler")].metadata.name}`)
+}
+
+// schedule lets the two run pods that they may run, and leave alone what they may not.
+func schedule(t *testing.T, at *target) []string {
+	startCluster(t, at, 4)
+	at.Run(t, "cordon", "kwok-0")
+	at.apply(t, pods("load", 0, 30, "")+pods("other", 0, 1, "schedulerName: other,")+
+		pods("gated", 0, 1, "schedulingGates: [{name: example.com/g}],")+
+		strings.Replace(pods("large", 0, 1, ""), "100m", "100", 1))
+	running := at.runs(t, "load", 30)
+	on := map[string]bool{}
+	for _, pod := range running {
+		on[pod.Spec.NodeName] = true
+	}
+	failed := []string{"get", "events", "--field-selector", "reason=FailedScheduling,involvedObject.name=large-0", "-o",
+		"jsonpath={.items[0].message}"}
+	program.Eventually(t, patience, func() (bool, string) {
+		said := at.Run(t, "get", "events", "--field-selector", "involvedObject.name=large-0")
+		return strings.Contains(said, "FailedScheduling"), said
+	})
+	facts := []string{fmt.Sprint("pods on a cordoned node: ", on["kwok-0"], ", nodes in use: ", len(on)), at.Run(t, failed...)}
+	scheduled := at.Run(t, "get", "events", "--field-selector", "reason=Scheduled", "-o", "name")
+	facts = append(facts, fmt.Sprint("Scheduled: ", strings.Count(scheduled, "\n")))
+	for _, name := range []string{"large-0", "other-0", "gated-0"} {
+		facts = append(facts, name+": "+at.Run(t, "get", "pod", name, "-o",
+			`jsonpath={.status.phase} {.spec.nodeName} {.status.conditions[?(@.type=="PodScheduled")].reason}`))
+	}
+	at.Run(t, "delete", "pods", "-l", "app in (load, other, gated, large)", "--now", "--wait=false")
+	at.eventually(t, "", "get", "pods", "-l", "app in (load, other, gated, large)", "-o", "name")
+	return facts
+}
+
+// runs waits until n pods of a name run, and returns them.
+func (at *target) runs(t *testing.T, name string, n int) (running []corev1.Pod) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		var list corev1.PodList
+		answer := at.Run(t, "get", "--raw", "/api/v1/namespaces/default/pods?resourceVersion=0&labelSelector=app%3D"+name)
+		require.NoError(t, json.Unmarshal([]byte(answer), &list))
+		running = slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
+		return len(running) == n, fmt.Sprint(len(running), " run")
+	})
+	return running
+}
+
+// TestFiveHundredPods is the demonstration: kube-scheduler and kwok as they are, directly at our server, and on its
+// stage by their names. On two idle cores all pods run in less than 15 seconds; what is asserted leaves room for
+// machines that are at work.
+func TestFiveHundredPods(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	server := program.StartViz(t, "-demo=false", "-controllers=false", "-kubeconfig", kubeconfig)
+	at := &target{Kubectl: program.KubectlFor(t, server), url: server.URL, kubeconfig: kubeconfig}
+	startCluster(t, at, 20)
+	start := time.Now()
+	at.apply(t, pods("load", 0, 500, ""))
+	created := time.Since(start)
+	at.runs(t, "load", 500)
+	took := time.Since(start)
+	t.Logf("500 pods were created in %v, and ran after %v", created, took)
+	if took > time.Minute {
+		t.Errorf("500 pods ran after %v, want 15 s on idle cores and a minute on others", took)
+	}
+	var wire []struct{ Client string }
+	server.Get(t, "/viz/wire", &wire)
+	t.Logf("%+v", wire)
+}
