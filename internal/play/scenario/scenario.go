@@ -127,7 +127,7 @@ type World struct {
 	Lab bool
 }
 
-// Machine does what stories do that need a world of their own. Nothing of that is undone: the world ends with the story.
+// Machine does what stories do that need a world of their own. Nothing of that is undone: it ends with the story.
 type Machine interface {
 	// Do does what the words say, and waits for its end where that is said:
 	//
