@@ -182,13 +182,6 @@ func TestAGapIsCountedAndWhatItHidIsForgotten(t *testing.T) {
 	assert.Equal(t, pods.Subjects["w3"], nil, "w3, from which only a receive is known, appears")
 }
 
-func TestTextsOfOthersAreCutAndValid(t *testing.T) {
-	r := rec(probe.ReflectorWatchEnded, "informer", "", "", 0)
-	r.Text = strings.Repeat("ä", 500) + "\xff"
-	got := folded(in(r)).Resources["pods"].Stations["reflector"].Last.Text
-	assert.Equal(t, got, strings.Repeat("ä", maxText), "got %d bytes, want %d times ä", len(got), maxText)
-}
-
 // history draws a random, legal history of a machine with several watchers, a FIFO, a ring and a workqueue.
 func history(t *rapid.T) []probe.Record {
 	keys := rapid.SampledFrom([]string{"default/a", "default/b", "<b>&\u2028\xff", "ü"})

@@ -128,44 +128,27 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 	}
 }
 
-func TestASentenceCountsAsPeopleDo(t *testing.T) {
-	for n, want := range map[int]string{
-		0: "A list of 0 objects is served from the cache at 7.",
-		1: "A list of 1 object is served from the cache at 7.",
-		2: "A list of 2 objects is served from the cache at 7.",
+func TestASentenceIsFilledIn(t *testing.T) {
+	for _, test := range []struct {
+		r    Record
+		want string
+	}{
+		{Record{Point: ListServed, RV: 7, Args: [4]int{0}}, "A list of 0 objects is served from the cache at 7."},
+		{Record{Point: ListServed, RV: 7, Args: [4]int{1}}, "A list of 1 object is served from the cache at 7."},
+		{Record{Point: ListServed, RV: 7, Args: [4]int{2}}, "A list of 2 objects is served from the cache at 7."},
+		// What a client chose is filled in as it is.
+		{Record{Point: RequestReceived, Text: "GET /{n object}{key}"}, "Request GET /{n object}{key}."},
+		{Record{Point: KnobTurned, Text: "line.stall of a to true"}, "One client stops reading: a."},
+		{Record{Point: KnobTurned, Text: "line.drop of a"}, "The connection of a breaks."},
+		{Record{Point: KnobTurned, Text: "traffic.rate to 200"}, "A knob is turned: traffic.rate to 200."},
+		// A record about no object, or about no version, leaves no gap.
+		{Record{Point: Etcd3IncomingSent, RV: 7}, "Revision 7 enters incomingEventChan."},
+		{Record{Point: ResultSent, RV: 7, Type: "BOOKMARK", Subject: "w1"}, "BOOKMARK at 7 enters the result of w1."},
+		{Record{Point: FIFOAdded, RV: 7, Type: "BOOKMARK", Subject: "w1"}, "BOOKMARK is queued for w1; 0 in line."},
+		{Record{Point: FrameDecoded, Type: "ERROR"}, "The client decodes ERROR."},
 	} {
-		r := Record{Point: ListServed, RV: 7, Args: [4]int{n}}
-		if got := r.Sentence(); got != want {
-			t.Errorf("of %d it says %q, want %q", n, got, want)
-		}
+		assert.Equal(t, test.r.Sentence(), test.want)
 	}
-	// What a client chose is filled in as it is.
-	r := Record{Point: RequestReceived, Text: "GET /{n object}{key}"}
-	assert.Equal(t, r.Sentence(), "Request GET /{n object}{key}.")
-}
-
-func TestASentenceSaysWhatAKnobDoes(t *testing.T) {
-	for text, want := range map[string]string{
-		"line.stall of listwatch-page-1 to true": "One client stops reading: listwatch-page-1.",
-		"line.drop of a":                         "The connection of a breaks.",
-		"traffic.rate to 200":                    "A knob is turned: traffic.rate to 200.",
-	} {
-		r := Record{Point: KnobTurned, Text: text}
-		assert.Equal(t, r.Sentence(), want, "%s", text)
-	}
-}
-
-func TestASentenceAboutNoObjectLeavesNoGap(t *testing.T) {
-	for point, want := range map[Point]string{
-		Etcd3IncomingSent: "Revision 7 enters incomingEventChan.",
-		ResultSent:        "BOOKMARK at 7 enters the result of w1.",
-		FIFOAdded:         "BOOKMARK is queued for w1; 0 in line.",
-	} {
-		r := Record{Point: point, RV: 7, Type: "BOOKMARK", Subject: "w1"}
-		assert.Equal(t, r.Sentence(), want, "%v", point)
-	}
-	r := Record{Point: FrameDecoded, Type: "ERROR"}
-	assert.Equal(t, r.Sentence(), "The client decodes ERROR.")
 }
 
 func TestObjectKeyIsTheSameInBothHalves(t *testing.T) {

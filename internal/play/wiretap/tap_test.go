@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -188,29 +187,6 @@ func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 				"%s: the sizes add up to %d of %d; %d bytes are kept", media, total, len(body), cap(reader.frame))
 		}
 	}
-}
-
-// TestAnEventKeepsLittleOfAFrame reads frames of texts that no server of good will sends.
-func TestAnEventKeepsLittleOfAFrame(t *testing.T) {
-	long := strings.Repeat("x", MaxEvent/5)
-	frame := fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"namespace":%q,"resourceVersion":%q}}}`+"\n",
-		long, long, long, long)
-	var kept []Event
-	var before, after goruntime.MemStats
-	goruntime.ReadMemStats(&before)
-	reader := NewEvents("")
-	for range 200 {
-		kept = append(kept, reader.Read([]byte(frame))...)
-	}
-	goruntime.GC()
-	goruntime.ReadMemStats(&after)
-	for _, each := range kept {
-		require.True(t, len(each.Type) == maxType && len(each.RV) == maxVersion && len(each.Key) == maxKey,
-			"got %d, %d and %d bytes", len(each.Type), len(each.RV), len(each.Key))
-	}
-	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
-	assert.True(t, grown <= 1<<20 && len(kept) == 200, "%d events keep %d bytes", len(kept), grown)
-	goruntime.KeepAlive(kept)
 }
 
 func TestAnObjectWithACodeOfItsOwnIsRead(t *testing.T) {
