@@ -386,8 +386,6 @@ type KnobState struct {
 	Rings    []RingInfo        `json:"rings"`
 	Traffic  TrafficInfo       `json:"traffic"`
 	Nodes    []NodeInfo        `json:"nodes,omitempty"`
-	// UnderWay are the commands that run, of those of which one runs at a time.
-	UnderWay []string          `json:"underWay,omitempty"`
 	Switches map[string]string `json:"switches"` // the modes
 	Etcd     any               `json:"etcd"`
 }
@@ -409,7 +407,7 @@ type NodeInfo struct {
 func (s *Sandbox) Knobs() KnobState {
 	state := KnobState{
 		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(),
-		Lines: s.connections.list(), Traffic: s.traffic.info(), UnderWay: s.underWay(),
+		Lines: s.connections.list(), Traffic: s.traffic.info(),
 	}
 	for _, each := range knobs {
 		state.Names[each.name] = each.help
@@ -434,16 +432,4 @@ func (s *Sandbox) Knobs() KnobState {
 		state.Etcd = s.config.Etcd()
 	}
 	return state
-}
-
-func (s *Sandbox) underWay() (names []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range s.alone {
-		if o != nil {
-			names = append(names, o.name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

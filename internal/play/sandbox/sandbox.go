@@ -74,9 +74,10 @@ type Sandbox struct {
 	last     atomic.Uint64 // id of the newest command
 
 	// Owned by Run.
-	jobs    routine.Group // commands, and the watchers
-	running int           // commands that are not over
-	ending  bool          // the session ends: only what was begun goes on
+	jobs    routine.Group     // commands, and the watchers
+	running int               // commands that are not over
+	alone   map[string]*order // that run and exclude others of their kind, by kind
+	ending  bool              // the session ends: only what was begun goes on
 
 	// Owned by the command that has the machine to itself: see command.
 	before   []Knob   // what puts back each knob that was turned, in the order of the first turns
@@ -84,9 +85,8 @@ type Sandbox struct {
 	tours    int      // pages that give their tour
 	ringKept bool     // for a tour, the pods' ring is fixed at its size
 
-	mu    sync.Mutex        // guards the fields below; innermost
-	alone map[string]*order // that run and exclude others of their kind, by kind
-	fixed map[string]int    // by resource: the capacity at which its ring was fixed
+	mu    sync.Mutex     // guards fixed; innermost
+	fixed map[string]int // by resource: the capacity at which its ring was fixed
 }
 
 // command does one thing to the machine, to its end or to its undo, on a goroutine of its own. It has the machine to
@@ -184,7 +184,7 @@ func (s *Sandbox) take(ctx context.Context, o *order) {
 	}
 	s.running++
 	if o.kind != "" {
-		s.setAlone(o.kind, o)
+		s.alone[o.kind] = o
 	}
 	s.start(ctx, o.do, func(err error) {
 		o.err = err
@@ -209,7 +209,7 @@ func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
 // request waits any more, a record says how the command has ended.
 func (s *Sandbox) finish(o *order) {
 	s.running--
-	s.setAlone(o.kind, nil)
+	delete(s.alone, o.kind)
 	if o.kind == storyKind {
 		s.story = nil
 	}
@@ -231,13 +231,6 @@ func (o *order) answer(err error) bool {
 	case <-o.left:
 		return false
 	}
-}
-
-// setAlone notes that a command of a kind runs, or with nil that none does.
-func (s *Sandbox) setAlone(kind string, o *order) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.alone[kind] = o
 }
 
 // do has a command done. It returns when the command is over, or earlier if ctx is done, or if the world is held and

@@ -57,7 +57,7 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 	if err := t.Ctx.Err(); err != nil {
 		return err // the request went before its turn came
 	}
-	if reset := t.sandbox.alone[resetKind]; reset != nil {
+	if reset := t.sandbox.alone[resetKind]; reset != nil { // its owner waits until others may begin
 		return conflict(t.id, fmt.Errorf("%s is under way", reset.name))
 	}
 	t.sandbox.story = t

@@ -19,7 +19,7 @@ import (
 var full = os.Getenv("FULL") != ""
 
 // TestAStoryThatIsCancelledLeavesNothing cancels each story at every other one of its beats and at a chance record, in
-// the heavy form at all of its beats, at each of its steps, and at twenty chance records.
+// the heavy form at all of its beats and at twenty chance records.
 // The world goes hop by hop until then, so that the story is met in the middle of what it does.
 func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 	for _, each := range All {
@@ -49,9 +49,6 @@ func moments(whole Seen, start uint64) (after []uint64) {
 	n := 1
 	if full {
 		n = 20
-		for _, step := range whole.Steps {
-			after = append(after, step.Seq-start)
-		}
 	}
 	random := rand.New(rand.NewPCG(uint64(len(whole.ID)), 14))
 	for range n {

@@ -145,20 +145,12 @@ type Machine interface {
 	Do(ctx context.Context, words ...string) error
 }
 
-// Step is one thing that was done, or one that was waited for.
-type Step struct {
-	Text string `json:"text"`
-	Seq  uint64 `json:"seq"` // of the newest record when it was over
-}
-
 // Seen is what a story came to.
 type Seen struct {
-	ID    string `json:"id"`
-	From  uint64 `json:"from"` // the records of the story are (From, To]
-	To    uint64 `json:"to"`
-	Key   uint64 `json:"key"` // of them the one to look at: where the last question is answered
-	Saw   string `json:"saw"`
-	Steps []Step `json:"steps"`
+	ID   string `json:"id"`
+	From uint64 `json:"from"` // the records of the story are (From, To]
+	To   uint64 `json:"to"`
+	Saw  string `json:"saw"`
 	// where each beat of the story stands; zero for one that is not in the records
 	Beats   []Range `json:"beats"`
 	Untold  string  `json:"untold,omitempty"`  // which beats these are
@@ -236,7 +228,7 @@ func (s *stagehand) play() (Seen, error) {
 	s.group.Wait()
 	err = errors.Join(err, s.read())
 	var missing *Missing
-	seen := Seen{ID: s.story.ID, From: s.from, Steps: s.steps}
+	seen := Seen{ID: s.story.ID, From: s.from}
 	if s.Lab && errors.As(err, &missing) {
 		seen.Symptom, err = missing.Error(), nil
 	}
@@ -249,11 +241,6 @@ func (s *stagehand) play() (Seen, error) {
 	if seen.Beats, err = s.story.Locate(s.seen); err != nil {
 		seen.Untold = err.Error() // the run was played all the same; the recording has these beats
 	}
-	for i, beat := range s.story.Beats {
-		if beat.Question != nil {
-			seen.Key = max(seen.Key, seen.Beats[i].To)
-		}
-	}
 	return seen, nil
 }
 
@@ -263,7 +250,7 @@ func (s *stagehand) playBeats() error {
 		return err
 	}
 	s.from = s.Log.Last()
-	s.readTo, s.seen, s.steps, s.facts = s.from, nil, nil, newFacts(s.story.ID)
+	s.readTo, s.seen, s.facts = s.from, nil, newFacts(s.story.ID)
 	rest := s.from
 	for i := range s.story.Beats {
 		beat := &s.story.Beats[i]

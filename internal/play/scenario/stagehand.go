@@ -37,8 +37,7 @@ type stagehand struct {
 	group routine.Group
 	ends  []func() // called when the story is over: what the sandbox does not undo
 
-	from   uint64 // the story's records are those after it
-	steps  []Step
+	from   uint64         // the story's records are those after it
 	seen   []probe.Record // of the log since the story began, as far as it was read
 	readTo uint64
 	facts  *facts // of seen
@@ -73,7 +72,6 @@ func (s *stagehand) doAll(steps steps) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", each.line, err)
 		}
-		s.steps = append(s.steps, Step{Text: each.line, Seq: s.Log.Last()})
 	}
 	return nil
 }
