@@ -23,8 +23,6 @@ type Ask struct {
 	Labels        string `json:"labels,omitempty"`
 	Fields        string `json:"fields,omitempty"`
 	Version       string `json:"version"`
-	Match         string `json:"match,omitempty"`
-	Limit         string `json:"limit,omitempty"`
 	Continue      bool   `json:"continue,omitempty"`
 	Watch         bool   `json:"watch,omitempty"`
 	Bookmarks     bool   `json:"bookmarks,omitempty"`
@@ -50,8 +48,7 @@ func newAsk(r *http.Request) Ask {
 	ask := askPath(r.URL.Path)
 	ask.Client, ask.Method = bound(r.UserAgent()), bound(r.Method)
 	ask.Labels, ask.Fields = bound(query.Get("labelSelector")), bound(query.Get("fieldSelector"))
-	ask.Version, ask.Match = bound(query.Get("resourceVersion")), bound(query.Get("resourceVersionMatch"))
-	ask.Limit, ask.Continue = bound(query.Get("limit")), query.Get("continue") != ""
+	ask.Version, ask.Continue = bound(query.Get("resourceVersion")), query.Get("continue") != ""
 	ask.Watch = ask.Watch || ask.Name == "" && isTrue(query, "watch")
 	ask.Bookmarks, ask.InitialEvents = isTrue(query, "allowWatchBookmarks"), isTrue(query, "sendInitialEvents")
 	return ask

@@ -53,7 +53,7 @@ type exchange struct {
 // begin sees a request come.
 func (l *Lens) begin(r *http.Request) *exchange {
 	x := &exchange{lens: l, id: l.lastID.Add(1), began: l.config.Clock.Now(), ask: newAsk(r), line: requestLine(r)}
-	x.row = l.findings.begin(x.id, x.ask, x.began)
+	x.row = l.findings.begin(x.ask, x.began)
 	l.running.Store(x, true)
 	x.tell(probe.RequestReceived, probe.Record{Text: x.line + " by " + short(x.ask.Client)})
 	return x

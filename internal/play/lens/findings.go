@@ -27,7 +27,6 @@ const (
 
 // Row is one request: as the page shows it, and as the verdicts judge it. The pages of one list are one row.
 type Row struct {
-	Request   uint64    `json:"request"`
 	At        time.Time `json:"at"`
 	Ask       Ask       `json:"ask"`
 	Status    int       `json:"status"`
@@ -135,7 +134,7 @@ type write struct {
 }
 
 // begin notes that a request has come.
-func (f *findings) begin(id uint64, ask Ask, now time.Time) *Row {
+func (f *findings) begin(ask Ask, now time.Time) *Row {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests++
@@ -149,7 +148,7 @@ func (f *findings) begin(id uint64, ask Ask, now time.Time) *Row {
 	row := t.pages
 	next := ask.Continue && row != nil
 	if !next {
-		row = &Row{Request: id, At: now, Ask: ask, Next: -1, trail: t, named: f.nameLocked(ask.plural())}
+		row = &Row{At: now, Ask: ask, Next: -1, trail: t, named: f.nameLocked(ask.plural())}
 		f.rows = appendLast(f.rows, row, maxRows)
 	}
 	if t.ended != nil {

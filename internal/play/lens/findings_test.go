@@ -20,9 +20,8 @@ type tale struct {
 
 // world is what the tales of several clients have in common.
 type world struct {
-	f    *findings
-	now  time.Time
-	last uint64
+	f   *findings
+	now time.Time
 }
 
 func newTale() *tale {
@@ -41,9 +40,8 @@ func (t *tale) wait(d time.Duration) {
 
 // ask begins a request.
 func (t *tale) ask(ask Ask, status int) *Row {
-	t.last++
 	ask.Client, ask.Resource, ask.Method = t.client, t.resource, cmp.Or(ask.Method, http.MethodGet)
-	r := t.f.begin(t.last, ask, t.now)
+	r := t.f.begin(ask, t.now)
 	t.f.answered(r, status, time.Second, t.now)
 	return r
 }
@@ -374,7 +372,7 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 	for round := range 4 {
 		base := 100 * round
 		rv := func(n int) string { return fmt.Sprint(base + n) }
-		first := s.ask(Ask{Watch: true, InitialEvents: true, Bookmarks: true, Match: "NotOlderThan"}, 200)
+		first := s.ask(Ask{Watch: true, InitialEvents: true, Bookmarks: true}, 200)
 		s.frame(first, "ADDED", rv(1))
 		s.f.frame(first, wiretap.Event{Type: "BOOKMARK", RV: rv(5), InitialEnd: true}, s.now)
 		s.frame(first, "MODIFIED", rv(6))
@@ -415,9 +413,9 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 func TestPagesOfAListAreOneRow(t *testing.T) {
 	s := newTale()
 	first := end{Status: 200, Bytes: 10, Head: wiretap.Head{RV: "5", Continue: true}}
-	s.f.end(s.ask(Ask{Limit: "500"}, 200), first, s.now)
+	s.f.end(s.ask(Ask{}, 200), first, s.now)
 	second := end{Status: 200, Bytes: 3, Head: wiretap.Head{RV: "5"}, Cause: serverEnded}
-	s.f.end(s.ask(Ask{Limit: "500", Continue: true}, 200), second, s.now)
+	s.f.end(s.ask(Ask{Continue: true}, 200), second, s.now)
 	s.now = s.now.Add(time.Second)
 	s.ask(Ask{Watch: true, Version: "5"}, 200)
 	rows := s.f.view(s.now).Rows
