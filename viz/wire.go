@@ -3,9 +3,7 @@ package viz
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"listwatch/internal/kube/redact"
@@ -30,59 +28,43 @@ func (u *UI) wire(r *http.Request) (any, error) {
 	return streams, err
 }
 
-// streams returns the open watches with their watchers, and with nothing in their bytes that opens doors.
-func (u *UI) streams(ctx context.Context) ([]inspector.Stream, error) {
-	streams, err := u.folder.watchersOf(ctx, u.config.Wire())
+// streams returns the open watches with their watchers, and with nothing in their bytes that opens doors. A stream's
+// watcher is the oldest open one that was opened by the same client for the same, and is not another stream's.
+func (u *UI) streams(ctx context.Context) (streams []inspector.Stream, err error) {
+	state, err := u.folder.now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i := range streams {
-		hide := redact.JSON
-		if strings.Contains(streams[i].OpenedBy, "/secrets") {
-			hide = redact.Stream
+	taken := map[*fold.Subject]bool{}
+	for _, wire := range u.config.Wire() {
+		one := inspector.Stream{OpenedBy: wire.OpenedBy()}
+		var oldest *fold.Subject
+		for name, resource := range state.Resources {
+			for id, subject := range resource.Subjects {
+				if !taken[subject] && subject.Texts[probe.WireOpened.String()] == fold.Bound(one.OpenedBy) &&
+					(oldest == nil || subject.Opened < oldest.Opened) {
+					oldest, one.Resource, one.Watcher = subject, name, id
+				}
+			}
 		}
-		written, err := json.Marshal(streams[i].Wire)
-		if err != nil {
+		taken[oldest] = oldest != nil
+		if one.Wire, err = withoutSecrets(wire); err != nil {
 			return nil, err
 		}
-		streams[i].Wire = wiretap.Stream{}
-		if err := json.Unmarshal(hide(written), &streams[i].Wire); err != nil {
-			return nil, err
-		}
+		streams = append(streams, one)
 	}
 	return streams, nil
 }
 
-// watchersOf finds the watcher of each stream: the oldest open one that was opened by the same client for the same, and
-// is not another stream's.
-func (f *folder) watchersOf(ctx context.Context, streams []wiretap.Stream) ([]inspector.Stream, error) {
-	if err := f.lockCurrent(ctx); err != nil {
-		return nil, err
+// withoutSecrets masks what opens doors in the bytes of a stream.
+func withoutSecrets(stream wiretap.Stream) (masked wiretap.Stream, err error) {
+	written, err := json.Marshal(stream)
+	if err != nil {
+		return masked, err
 	}
-	defer f.mu.Unlock()
-	var found []inspector.Stream
-	taken := map[*fold.Subject]bool{}
-	for _, stream := range streams {
-		one := inspector.Stream{OpenedBy: stream.OpenedBy(), Wire: stream}
-		if subject := f.openedLocked(&one, taken); subject != nil {
-			taken[subject] = true
-		}
-		found = append(found, one)
+	hide := redact.JSON
+	if strings.Contains(stream.OpenedBy(), "/secrets") {
+		hide = redact.Stream
 	}
-	return found, nil
-}
-
-// openedLocked sets resource and watcher of a stream and returns the latter's subject, nil if there is none.
-func (f *folder) openedLocked(stream *inspector.Stream, taken map[*fold.Subject]bool) (oldest *fold.Subject) {
-	text := fold.Bound(stream.OpenedBy)
-	for _, name := range slices.Sorted(maps.Keys(f.state.Resources)) {
-		for id, subject := range f.state.Resources[name].Subjects {
-			if taken[subject] || subject.Texts[probe.WireOpened.Info().Name] != text || oldest != nil &&
-				oldest.Opened < subject.Opened {
-				continue
-			}
-			oldest, stream.Resource, stream.Watcher = subject, name, id
-		}
-	}
-	return oldest
+	return masked, json.Unmarshal(hide(written), &masked)
 }

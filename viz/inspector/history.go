@@ -15,9 +15,6 @@ import (
 // historyRows is how many records the history leaf shows.
 const historyRows = 80
 
-// historyBatch is how many records are taken from the log at once, so that its lock is never held for long.
-const historyBatch = 1024
-
 func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, error) {
 	return partHistoryLeaf(p, i.recent(p.Seq, historyRows, p.recalls)), nil
 }
@@ -32,20 +29,16 @@ func (p *part) recalls(r *probe.Record) bool {
 func (i *Inspector) recent(seq uint64, n int, match func(*probe.Record) bool) []probe.Record {
 	var found []probe.Record
 	log := i.config.Log
-	for to := seq; to > 0 && len(found) < n; {
-		from := max(to, historyBatch) - historyBatch // (from, to]
-		from = max(from, log.Oldest()-1)
-		records, ok := log.Since(nil, from, int(max(to, from)-from))
-		if !ok || len(records) == 0 {
-			break
+	for r := range log.Between(log.Oldest()-1, seq) {
+		if !match(r) {
+			continue
 		}
-		for _, r := range slices.Backward(records) {
-			if len(found) < n && match(&r) {
-				found = append(found, r)
-			}
+		if found = append(found, *r); len(found) == 2*n {
+			found = slices.Delete(found, 0, n)
 		}
-		to = from
 	}
+	found = found[max(0, len(found)-n):]
+	slices.Reverse(found)
 	return found
 }
 
