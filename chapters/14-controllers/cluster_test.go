@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"sync"
@@ -145,7 +144,7 @@ func (c *cluster) schedule(change func(*SchedulerConfig), names ...string) *Sche
 func (c *cluster) node(name string, change func(*KubeletConfig)) *Kubelet {
 	config := KubeletConfig{
 		NodeName: name, Client: c.newClient("kubelet-" + name), Clock: clock.RealClock{}, UseWatchList: true,
-		Probe: probe.New(c.log).Subject("kubelet-" + name), PodCIDR: netip.MustParsePrefix("10.244.1.0/24"),
+		Probe: probe.New(c.log).Subject("kubelet-" + name),
 	}
 	if change != nil {
 		change(&config)
@@ -282,15 +281,15 @@ func TestAPodThatIsDeletedIsGivenTimeToStop(t *testing.T) {
 		all, scheduler := c.observe(nil), c.observe(SchedulerOptions)
 		node1, node2 := c.observe(onNode("node1")), c.observe(onNode("node2"))
 		c.schedule(nil)
-		c.node("node1", func(k *KubeletConfig) { k.StopAfter = 5 * time.Second })
+		c.node("node1", nil)
 		synctest.Wait()
 		created := c.create("a", nil)
 		settle(2 * time.Second)
-		if pod := c.get("a"); pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "10.244.1.1" {
-			t.Fatalf("a is %s at %q, want Running at 10.244.1.1", pod.Status.Phase, pod.Status.PodIP)
+		if pod := c.get("a"); pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "10.1.0.1" {
+			t.Fatalf("a is %s at %q, want Running at 10.1.0.1", pod.Status.Phase, pod.Status.PodIP)
 		}
 		c.delete("a", &metav1.DeleteOptions{})
-		settle(5*time.Second - 1)
+		settle(time.Second - 1)
 		pod := c.get("a")
 		assert.True(t, pod.DeletionTimestamp != nil, "a has no deletionTimestamp while it stops")
 		settle(1)

@@ -30,20 +30,12 @@ type KubeletConfig struct {
 	UseWatchList bool                    // as in [reflector.Config]
 	Transform    reflector.TransformFunc // applied to every pod before it is stored; nil: none
 	Recorder     *EventRecorder
-
-	HostIP  string       // the node's address; default 192.168.0.N, where N is the number at the end of NodeName
-	PodCIDR netip.Prefix // where pods get their addresses from; default 10.N.0.0/16
-
-	StartAfter  time.Duration // from the pod's arrival until its containers run; default 1 s
-	FinishAfter time.Duration // from then until they end, unless they are to run forever; default 10 s
-	StopAfter   time.Duration // from the wish to delete until they have stopped, at most the grace period; default 1 s
 }
 
-// The defaults of a [KubeletConfig].
 const (
-	defaultStartAfter  = time.Second
-	defaultFinishAfter = 10 * time.Second
-	defaultStopAfter   = time.Second
+	startAfter  = time.Second      // from the pod's arrival until its containers run
+	finishAfter = 10 * time.Second // from then until they end, unless they are to run forever
+	stopAfter   = time.Second      // from the wish to delete until they have stopped, at most the grace period
 )
 
 // Kubelet brings the pods of one node to life and to their end. There are no containers: it waits a little and says
@@ -58,6 +50,8 @@ const (
 type Kubelet struct {
 	// Set by NewKubelet, never changed.
 	config    KubeletConfig
+	hostIP    string       // 192.168.0.N, where N is the number at the end of the node's name
+	podCIDR   netip.Prefix // where pods get their addresses from: 10.N.0.0/16
 	store     *undeltaStore
 	reflector *reflector.Reflector
 	queue     *RateLimitingQueue
@@ -73,9 +67,10 @@ type Kubelet struct {
 
 // NewKubelet returns a kubelet that does nothing until [Kubelet.Run].
 func NewKubelet(config KubeletConfig) *Kubelet {
-	setKubeletDefaults(&config)
-	k := &Kubelet{config: config, seen: map[string]seenStep{}, nextIP: config.PodCIDR.Masked().Addr(),
-		done: map[podStep]int{}}
+	n := nodeNumber(config.NodeName)
+	network := netip.AddrFrom4([4]byte{10, n, 0, 0})
+	k := &Kubelet{config: config, seen: map[string]seenStep{}, done: map[podStep]int{}, nextIP: network,
+		hostIP: fmt.Sprint("192.168.0.", n), podCIDR: netip.PrefixFrom(network, 16)}
 	k.queue = NewRateLimitingQueue(config.Clock, config.Probe)
 	// This store reports nothing: the indexer on the picture is the informer's.
 	k.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Indexers: byAddress}), queue: k.queue,
@@ -92,25 +87,6 @@ func NewKubelet(config KubeletConfig) *Kubelet {
 		UseWatchList: config.UseWatchList,
 	})
 	return k
-}
-
-func setKubeletDefaults(config *KubeletConfig) {
-	n := nodeNumber(config.NodeName)
-	if config.HostIP == "" {
-		config.HostIP = netip.AddrFrom4([4]byte{192, 168, 0, n}).String()
-	}
-	if !config.PodCIDR.IsValid() {
-		config.PodCIDR = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, n, 0, 0}), 16)
-	}
-	if config.StartAfter == 0 {
-		config.StartAfter = defaultStartAfter
-	}
-	if config.FinishAfter == 0 {
-		config.FinishAfter = defaultFinishAfter
-	}
-	if config.StopAfter == 0 {
-		config.StopAfter = defaultStopAfter
-	}
 }
 
 // nodeNumber returns the number at the end of a node's name, so that nodes with different numbers give out different

@@ -59,18 +59,18 @@ func (k *Kubelet) rest(key string, pod *corev1.Pod, step podStep) time.Duration 
 		seen = seenStep{uid: string(pod.UID), step: step, since: now}
 		k.seen[key] = seen
 	}
-	return k.takes(step, pod) - now.Sub(seen.since)
+	return step.takes(pod) - now.Sub(seen.since)
 }
 
 // takes returns how long a step takes.
-func (k *Kubelet) takes(step podStep, pod *corev1.Pod) time.Duration {
+func (step podStep) takes(pod *corev1.Pod) time.Duration {
 	switch step {
 	case launch:
-		return k.config.StartAfter
+		return startAfter
 	case finish:
-		return k.config.FinishAfter
+		return finishAfter
 	case stop:
-		return min(k.config.StopAfter, gracePeriod(pod))
+		return min(stopAfter, gracePeriod(pod))
 	}
 	return 0
 }
@@ -90,7 +90,7 @@ func (k *Kubelet) do(ctx context.Context, step podStep, pod *corev1.Pod) error {
 	var err error
 	switch step {
 	case admit:
-		setPending(&updated.Status, pod, k.config.HostIP, now)
+		setPending(&updated.Status, pod, k.hostIP, now)
 		err = k.updateStatus(ctx, updated)
 	case launch:
 		setRunning(&updated.Status, pod, k.allocateIP(), now)
@@ -159,10 +159,10 @@ func (k *Kubelet) allocateIP() string {
 
 // addressAfter returns the address that follows ip in the node's range, which begins with the network's own.
 func (k *Kubelet) addressAfter(ip netip.Addr) netip.Addr {
-	if next := ip.Next(); k.config.PodCIDR.Contains(next) {
+	if next := ip.Next(); k.podCIDR.Contains(next) {
 		return next
 	}
-	return k.config.PodCIDR.Masked().Addr().Next()
+	return k.podCIDR.Masked().Addr().Next()
 }
 
 func (k *Kubelet) isTaken(ip netip.Addr) bool {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	listwatch "listwatch/chapters/09-listwatch"
 	indexer "listwatch/chapters/11-indexer"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
@@ -61,19 +62,15 @@ func TestTheNextStepFollowsFromWhatThePodSays(t *testing.T) {
 }
 
 func TestAPodStopsWithinItsGracePeriod(t *testing.T) {
-	k := &Kubelet{config: KubeletConfig{StopAfter: 5 * time.Second}}
-	for _, c := range []struct {
-		grace int64
-		want  time.Duration
-	}{{30, 5 * time.Second}, {2, 2 * time.Second}, {0, 0}} {
-		pod := testPod("a", func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = &c.grace })
-		assert.Equal(t, k.takes(stop, pod), c.want, "with %d s of grace stopping takes", c.grace)
+	for grace, want := range map[int64]time.Duration{30: stopAfter, 1: stopAfter, 0: 0} {
+		pod := testPod("a", func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = &grace })
+		assert.Equal(t, stop.takes(pod), want, "with %d s of grace stopping takes", grace)
 	}
 }
 
 func TestAPodOfTheSameNameWaitsForItselfAlone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		k := &Kubelet{config: KubeletConfig{Clock: clock.RealClock{}, StartAfter: time.Second},
+		k := &Kubelet{config: KubeletConfig{Clock: clock.RealClock{}},
 			seen: map[string]seenStep{}}
 		first, second := testPod("a", nil), testPod("a", func(p *corev1.Pod) { p.UID = "uid-2" })
 		rests := func(pod *corev1.Pod, want time.Duration) {
@@ -178,17 +175,16 @@ func TestNodesGiveOutDifferentAddresses(t *testing.T) {
 		{"alone", "192.168.0.0", "10.0.0.0/16"},
 		{"node-999", "192.168.0.0", "10.0.0.0/16"},
 	} {
-		config := KubeletConfig{NodeName: c.node}
-		setKubeletDefaults(&config)
-		assert.True(t, config.HostIP == c.hostIP && config.PodCIDR.String() == c.podCIDR,
-			"%s is %s with pods in %s, want %s and %s", c.node, config.HostIP, config.PodCIDR, c.hostIP, c.podCIDR)
+		k := NewKubelet(KubeletConfig{NodeName: c.node, Client: &listwatch.RESTClient{}, Clock: clock.RealClock{}})
+		assert.True(t, k.hostIP == c.hostIP && k.podCIDR.String() == c.podCIDR,
+			"%s is %s with pods in %s, want %s and %s", c.node, k.hostIP, k.podCIDR, c.hostIP, c.podCIDR)
 	}
 }
 
 func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
-	config := KubeletConfig{PodCIDR: netip.MustParsePrefix("10.1.0.0/29")} // .1 to .7
+	cidr := netip.MustParsePrefix("10.1.0.0/29") // .1 to .7
 	k := &Kubelet{
-		config: config, nextIP: config.PodCIDR.Addr(),
+		podCIDR: cidr, nextIP: cidr.Addr(),
 		store: &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Indexers: byAddress})},
 	}
 	taken := map[string]bool{"10.1.0.2": true, "10.1.0.4": true}

@@ -52,10 +52,10 @@ func (k *Kubelet) node(now time.Time) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: k.config.NodeName, Labels: map[string]string{
 			corev1.LabelHostname: k.config.NodeName}},
-		Spec: corev1.NodeSpec{PodCIDR: k.config.PodCIDR.String(), PodCIDRs: []string{k.config.PodCIDR.String()}},
+		Spec: corev1.NodeSpec{PodCIDR: k.podCIDR.String(), PodCIDRs: []string{k.podCIDR.String()}},
 		Status: corev1.NodeStatus{
 			Capacity: room, Allocatable: room,
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: k.config.HostIP},
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: k.hostIP},
 				{Type: corev1.NodeHostName, Address: k.config.NodeName}},
 			Conditions: []corev1.NodeCondition{
 				healthy(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory",
