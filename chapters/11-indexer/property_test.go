@@ -40,7 +40,7 @@ func checkIndices(t fataler, c *Cache) {
 	for _, obj := range c.List() {
 		rebuilt.Add(obj)
 	}
-	if diff := cmp.Diff(contents(rebuilt.storage), contents(c.storage)); diff != "" {
+	if diff := cmp.Diff(contents(rebuilt.ThreadSafeStore), contents(c.ThreadSafeStore)); diff != "" {
 		t.Fatalf("indices (-rebuilt +kept):\n%s", diff)
 	}
 }

@@ -51,7 +51,6 @@ type Indexer interface {
 
 // Config configures a [Cache].
 type Config struct {
-	KeyFunc  reflector.KeyFunc // default [deltafifo.DeletionHandlingMetaNamespaceKeyFunc]
 	Indexers Indexers
 	Probe    *probe.Probe
 	// Unordered says that writes to different keys do not come in the order of the server, as is the case behind a
@@ -59,14 +58,15 @@ type Config struct {
 	Unordered bool
 }
 
-// Cache is the one implementation of [Store] and [Indexer].
+// Cache is the one implementation of [Store] and [Indexer]: a [ThreadSafeStore] that is given objects, and works out
+// their keys.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: cache
+// Differs: the key function is fixed. What needs no key is the ThreadSafeStore's method; upstream hands each on.
 type Cache struct {
-	// Set by NewIndexer, never changed.
-	keyFunc   reflector.KeyFunc
-	unordered bool
-	storage   *ThreadSafeStore // has the lock
+	*ThreadSafeStore // has the lock
+
+	unordered bool // set by NewIndexer, never changed
 }
 
 var _ Indexer = (*Cache)(nil)
@@ -77,20 +77,12 @@ var _ deltafifo.KeyListerGetter = (*Cache)(nil)
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: NewIndexer
 func NewIndexer(cfg Config) *Cache {
-	keyFunc := cfg.KeyFunc
-	if keyFunc == nil {
-		keyFunc = deltafifo.DeletionHandlingMetaNamespaceKeyFunc
-	}
-	return &Cache{
-		keyFunc:   keyFunc,
-		unordered: cfg.Unordered,
-		storage:   NewThreadSafeStore(cfg.Indexers, cfg.Probe),
-	}
+	return &Cache{ThreadSafeStore: NewThreadSafeStore(cfg.Indexers, cfg.Probe), unordered: cfg.Unordered}
 }
 
 // Key returns the key under which the store keeps obj.
 func (c *Cache) Key(obj any) (string, error) {
-	key, err := c.keyFunc(obj)
+	key, err := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
 		return "", deltafifo.KeyError{Obj: obj, Err: err}
 	}
@@ -110,7 +102,7 @@ func (c *Cache) Update(obj any) error {
 	if err != nil {
 		return err
 	}
-	c.storage.Update(key, obj)
+	c.ThreadSafeStore.Update(key, obj)
 	return nil
 }
 
@@ -122,7 +114,7 @@ func (c *Cache) Delete(obj any) error {
 	if err != nil {
 		return err
 	}
-	c.storage.Delete(key, obj)
+	c.ThreadSafeStore.Delete(key, obj)
 	return nil
 }
 
@@ -145,21 +137,15 @@ func (c *Cache) ReplaceAll(list []any, resourceVersion string) (changes, gone []
 		}
 		changes = append(changes, Transaction{Type: TransactionTypeUpdate, Key: key, Object: obj})
 	}
-	gone = c.storage.Replace(changes, resourceVersion)
+	gone = c.ThreadSafeStore.Replace(changes, resourceVersion)
 	return changes, gone, nil
 }
-
-// Transaction applies txns, whose keys the caller has filled in, as one step.
-//
-// Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Transaction
-// Differs: cannot fail; upstream makes the keys here and skips objects that have none.
-func (c *Cache) Transaction(txns []Transaction) { c.storage.Transaction(txns) }
 
 // Bookmark notes that everything up to resourceVersion has been told.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Bookmark
 func (c *Cache) Bookmark(resourceVersion string) error {
-	c.storage.Bookmark(resourceVersion)
+	c.ThreadSafeStore.Bookmark(resourceVersion)
 	return nil
 }
 
@@ -175,8 +161,5 @@ func (c *Cache) LastStoreSyncResourceVersion() string {
 	if c.unordered {
 		return ""
 	}
-	return c.storage.LastStoreSyncResourceVersion()
+	return c.ThreadSafeStore.LastStoreSyncResourceVersion()
 }
-
-// Recount is [ThreadSafeStore.Recount].
-func (c *Cache) Recount(limit int) { c.storage.Recount(limit) }

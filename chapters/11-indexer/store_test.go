@@ -102,7 +102,7 @@ func TestValuesOfDeletedObjectsVanish(t *testing.T) {
 		c.Delete(pod("default", fmt.Sprint(i), "", 20+i))
 	}
 	assert.Equal(t, cmp.Diff([]string{"node-9"}, c.ListIndexFuncValues("node")), "")
-	got := len(c.storage.index.indices["node"])
+	got := len(c.index.indices["node"])
 	assert.Equal(t, got, 1, "%d sets, want 1: the empty ones stay", got)
 }
 

@@ -49,20 +49,20 @@ func NewThreadSafeStore(indexers Indexers, p *probe.Probe) *ThreadSafeStore {
 // Update stores obj under key, whether there was an object or not.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Update
-func (c *ThreadSafeStore) Update(key string, obj any) (old any, existed bool) {
+func (c *ThreadSafeStore) Update(key string, obj any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.updateLocked(key, obj)
+	c.updateLocked(key, obj)
 }
 
 // Delete removes the object under key, if there is one. obj is what the deletion was told with: its resource version
 // is that of the deletion. It may be nil.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).DeleteWithObject
-func (c *ThreadSafeStore) Delete(key string, obj any) (old any, existed bool) {
+func (c *ThreadSafeStore) Delete(key string, obj any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.deleteLocked(key, obj)
+	c.deleteLocked(key, obj)
 }
 
 func (c *ThreadSafeStore) updateLocked(key string, obj any) (old any, existed bool) {

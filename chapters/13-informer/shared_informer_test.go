@@ -461,13 +461,8 @@ func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 		s := newFakeServer("a")
 		b := &bench{SharedIndexInformer: NewSharedIndexInformer(Config{
 			ListerWatcher: s, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
-			Transform: func(any) (any, error) { return "", nil }, // a string counts as a key, but is nothing to index
-			Indexers:  indexer.Indexers{},
+			Transform: func(any) (any, error) { return 3, nil }, // which has no key
 		}), t: t, server: s, ended: make(chan struct{})}
-		b.deltas.clientState = indexer.NewIndexer(indexer.Config{KeyFunc: func(any) (string, error) {
-			return "",
-				errBroken
-		}})
 		b.run()
 		assert.Equal(t, b.Snapshot().ProcessErrors, 1, "errors")
 		b.end()
