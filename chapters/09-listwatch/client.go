@@ -46,46 +46,24 @@ type Config struct {
 // Differs: one API group; JSON only, and not compressed; no warnings, no per-URL backoff.
 type RESTClient struct {
 	// Set by NewRESTClient, never changed.
-	base      url.URL // its path ends in apiPath
-	apiPath   string
-	http      *http.Client
-	userAgent string
-	limiter   *tokenBucket // nil: no limit
-	clock     clock.WithTicker
-	probe     *probe.Probe
-	metrics   *Metrics // nil: nothing is counted
-	decoder   runtime.Decoder
+	config  Config       // with its defaults
+	base    url.URL      // its path ends in config.APIPath
+	limiter *tokenBucket // nil: no limit
 }
 
 // NewRESTClient returns a client.
 //
 // Upstream: k8s.io/client-go/rest/client.go: NewRESTClient
 func NewRESTClient(config Config) *RESTClient {
-	c := &RESTClient{
-		base:      *config.Base,
-		http:      config.HTTP,
-		userAgent: config.UserAgent,
-		clock:     config.Clock,
-		probe:     config.Probe,
-		metrics:   config.Metrics,
+	config.HTTP = cmp.Or(config.HTTP, http.DefaultClient)
+	config.APIPath = cmp.Or(config.APIPath, apiPath)
+	if config.Decoder == nil {
+		config.Decoder = decoder
 	}
-	c.apiPath = cmp.Or(config.APIPath, apiPath)
-	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + c.apiPath
-	c.decoder = config.Decoder
-	if c.decoder == nil {
-		c.decoder = decoder
-	}
-	if c.http == nil {
-		c.http = http.DefaultClient
-	}
-	if config.QPS == 0 {
-		config.QPS = defaultQPS
-	}
-	if config.Burst == 0 {
-		config.Burst = defaultBurst
-	}
-	if config.QPS > 0 {
-		c.limiter = newTokenBucket(float64(config.QPS), config.Burst, config.Clock)
+	c := &RESTClient{config: config, base: *config.Base}
+	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + config.APIPath
+	if qps := cmp.Or(config.QPS, defaultQPS); qps > 0 {
+		c.limiter = newTokenBucket(float64(qps), cmp.Or(config.Burst, defaultBurst), config.Clock)
 	}
 	return c
 }
@@ -93,7 +71,7 @@ func NewRESTClient(config Config) *RESTClient {
 // WithProbe returns a client that shares everything with c, its limit included, but reports to p.
 func (c *RESTClient) WithProbe(p *probe.Probe) *RESTClient {
 	copied := *c
-	copied.probe = p
+	copied.config.Probe = p
 	return &copied
 }
 
@@ -101,8 +79,8 @@ func (c *RESTClient) WithProbe(p *probe.Probe) *RESTClient {
 // group: those at "/apis/coordination.k8s.io/v1".
 func (c *RESTClient) WithAPIPath(path string) *RESTClient {
 	copied := *c
-	copied.apiPath = path
-	copied.base.Path = strings.TrimSuffix(c.base.Path, c.apiPath) + path
+	copied.config.APIPath = path
+	copied.base.Path = strings.TrimSuffix(c.base.Path, c.config.APIPath) + path
 	return &copied
 }
 
@@ -110,7 +88,7 @@ func (c *RESTClient) WithAPIPath(path string) *RESTClient {
 // [unstructured.Unstructured], whether or not its kind has a Go type here.
 func (c *RESTClient) Untyped() *RESTClient {
 	copied := *c
-	copied.decoder = unstructured.UnstructuredJSONScheme
+	copied.config.Decoder = unstructured.UnstructuredJSONScheme
 	return &copied
 }
 

@@ -159,15 +159,15 @@ func (r *Request) Do(ctx context.Context) Result {
 	if r.err != nil {
 		return Result{err: r.err}
 	}
-	start := r.client.clock.Now()
+	start := r.client.config.Clock.Now()
 	result := r.do(ctx)
-	r.client.metrics.finished(r, r.client.clock.Since(start), result)
+	r.client.config.Metrics.finished(r, r.client.config.Clock.Since(start), result)
 	return result
 }
 
 // do is Do without being measured.
 func (r *Request) do(ctx context.Context) Result {
-	retry := &withRetry{request: r, client: r.client, isRetryable: never}
+	retry := &withRetry{request: r, isRetryable: never}
 	if r.verb == http.MethodGet {
 		retry.isRetryable = isBroken
 	}
@@ -197,7 +197,7 @@ func (r *Request) Watch(ctx context.Context) (watch.Interface, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	retry := &withRetry{request: r, client: r.client, isRetryable: isStreamEnd}
+	retry := &withRetry{request: r, isRetryable: isStreamEnd}
 	for {
 		if err := retry.before(ctx, false); err != nil {
 			return nil, err
@@ -236,7 +236,7 @@ func (r *Request) newStreamWatcher(ctx context.Context, response *http.Response)
 			response.Header.Get("Content-Type"), runtime.ContentTypeJSON)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, r.verb, clientWatchDecoding)
-	w := NewStreamWatcher(NewDecoder(response.Body, r.client.decoder), reporter, r.client.probe)
+	w := NewStreamWatcher(NewDecoder(response.Body, r.client.config.Decoder), reporter, r.client.config.Probe)
 	w.Start(ctx)
 	return w, nil
 }
@@ -256,10 +256,10 @@ func (r *Request) send(ctx context.Context) (*http.Response, error) {
 	if r.body != nil {
 		request.Header.Set("Content-Type", r.contentType)
 	}
-	if r.client.userAgent != "" {
-		request.Header.Set("User-Agent", r.client.userAgent)
+	if r.client.config.UserAgent != "" {
+		request.Header.Set("User-Agent", r.client.config.UserAgent)
 	}
-	response, err := r.client.http.Do(request)
-	r.client.metrics.attempted(r, response, err)
+	response, err := r.client.config.HTTP.Do(request)
+	r.client.config.Metrics.attempted(r, response, err)
 	return response, err
 }

@@ -83,7 +83,7 @@ func (r *Request) result(response *http.Response) Result {
 	if err != nil {
 		return Result{err: fmt.Errorf("read answer: %w", err)}
 	}
-	result := Result{body: body, decoder: r.client.decoder, statusCode: response.StatusCode}
+	result := Result{body: body, decoder: r.client.config.Decoder, statusCode: response.StatusCode}
 	if response.StatusCode < http.StatusOK || response.StatusCode > http.StatusPartialContent {
 		result.err = r.statusError(response, body)
 	}

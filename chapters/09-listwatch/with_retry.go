@@ -29,8 +29,7 @@ const (
 // Upstream: k8s.io/client-go/rest/with_retry.go: WithRetry
 // Differs: the last error is returned as it is, without the one of the attempt before.
 type withRetry struct {
-	request     *Request // for the metrics
-	client      *RESTClient
+	request     *Request
 	isRetryable func(error) bool // of errors without an answer
 
 	attempts int
@@ -40,19 +39,20 @@ type withRetry struct {
 // before waits until the attempt may be made. The first one waits for the limiter only if throttled says so, the
 // others always do, after the delay that the server asked for.
 func (w *withRetry) before(ctx context.Context, throttled bool) error {
+	client, clk := w.request.client, w.request.client.config.Clock
 	w.attempts++
 	if w.attempts > 1 {
-		if err := routine.Sleep(ctx, w.client.clock, w.delay); err != nil {
+		if err := routine.Sleep(ctx, clk, w.delay); err != nil {
 			return err
 		}
 		throttled = true
 	}
-	if !throttled || w.client.limiter == nil {
+	if !throttled || client.limiter == nil {
 		return ctx.Err()
 	}
-	start := w.client.clock.Now()
-	err := w.client.limiter.Wait(ctx)
-	w.client.metrics.waited(w.request, w.client.clock.Since(start))
+	start := clk.Now()
+	err := client.limiter.Wait(ctx)
+	client.config.Metrics.waited(w.request, clk.Since(start))
 	return err
 }
 
@@ -60,7 +60,7 @@ func (w *withRetry) before(ctx context.Context, throttled bool) error {
 func (w *withRetry) again(response *http.Response, err error) bool {
 	repeat := w.decide(response, err)
 	if repeat {
-		w.client.metrics.repeated(w.request, response, err)
+		w.request.client.config.Metrics.repeated(w.request, response, err)
 	}
 	return repeat
 }
