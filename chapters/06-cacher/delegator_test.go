@@ -14,7 +14,6 @@ import (
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/observe/probe"
 )
 
 func exactly(rv string) storage.ListOptions {
@@ -197,19 +196,5 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 		f.raw.suggested = nil
 		f.store.GuaranteedUpdate(f.ctx, prefix+"/default/z", &corev1.Pod{}, false, nil, nil, nil)
 		assert.Equal(t, f.raw.suggested[0], nil, "a suggestion out of nowhere")
-	})
-}
-
-func TestEveryReadOfTheCacheIsReported(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		f.create("default/a")
-		f.list("", everything(""))
-		records, _ := f.log.Since(nil, 0, probe.DefaultLogSize)
-		for _, r := range records {
-			if r.Point == probe.ListServed && r.RV == 2 && r.Args[0] == 1 && r.Subject == "cacher" {
-				return
-			}
-		}
-		t.Errorf("no record of the list among %d", len(records))
 	})
 }

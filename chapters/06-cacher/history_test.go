@@ -5,9 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"testing"
-
-	"listwatch/internal/check/assert"
 )
 
 // history is what the storage has gone through, kept by the test that writes to it. It knows what each watcher has to
@@ -116,45 +113,4 @@ func (h *history) check(v view, saw []sight, ended bool) string {
 			want[len(saw)])
 	}
 	return ""
-}
-
-func TestAViewIsAPrefixOfItsHistory(t *testing.T) {
-	web, db := attributes{"web"}, attributes{"db"}
-	var h history
-	h.write(2, "default/a", web)
-	h.write(3, "default/a", db)
-	h.write(4, "kube-system/b", web)
-	h.write(5, "default/a", nil)
-	all := view{from: 1}
-	onlyWeb := view{from: 1, wants: func(_ string, state attributes) bool { return state[0] == "web" }}
-	a2, a3 := sight{"ADDED", "default/a", 2, "web"}, sight{"MODIFIED", "default/a", 3, "db"}
-	b4, a5 := sight{"ADDED", "kube-system/b", 4, "web"}, sight{"DELETED", "default/a", 5, "db"}
-	gone3, wrong4 := sight{"DELETED", "default/a", 3, "web"}, sight{"ADDED", "kube-system/b", 4, "db"}
-	for name, c := range map[string]struct {
-		view  view
-		saw   []sight
-		ended bool
-		right bool
-	}{
-		"complete":        {all, []sight{a2, a3, b4, a5}, false, true},
-		"ended early":     {all, []sight{a2, a3}, true, true},
-		"open, and short": {all, []sight{a2, a3}, false, false},
-		"a gap":           {all, []sight{a2, b4, a5}, true, false},
-		"twice":           {all, []sight{a2, a2, a3}, true, false},
-		"another order":   {all, []sight{a3, a2}, true, false},
-		"too much":        {view{from: 4}, []sight{b4, a5}, true, false},
-		"selected":        {onlyWeb, []sight{a2, gone3, b4}, false, true},
-		"wrong object":    {all, []sight{a2, a3, wrong4}, true, false},
-		"new, not old":    {onlyWeb, []sight{a2, {"DELETED", "default/a", 3, "db"}}, true, false},
-		"wrong type":      {onlyWeb, []sight{a2, a3, b4}, true, false},
-		"of the storage":  {onlyWeb, []sight{a2, gone3, b4, a5}, false, false},
-	} {
-		fault := h.check(c.view, c.saw, c.ended)
-		assert.Equal(t, fault == "", c.right, "%s: got %q", name, fault)
-	}
-	a3.typ = "ADDED"
-	for rv, want := range [][]sight{1: nil, 2: {a2}, 3: {a3}, 4: {a3, b4}, 5: {b4}} {
-		assert.EqualSlices(t, h.stateAt(all, uint64(rv)), want, "everything at %d", rv)
-	}
-	assert.EqualSlices(t, h.stateAt(onlyWeb, 4), []sight{b4}, "selected")
 }

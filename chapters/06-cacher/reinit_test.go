@@ -148,15 +148,6 @@ func TestAnEventComesThroughIncomingOnceAndABookmarkOnlyWithNews(t *testing.T) {
 	})
 }
 
-func TestTheCacheMayBeFilledByAListInsteadOfAStream(t *testing.T) {
-	list := func(c *Config) { c.UseWatchList = false }
-	run(t, list, func(f *fixture) {
-		w := f.watch("", everything(f.create("default/a")))
-		f.create("default/b")
-		f.is("watch", seen(w), "ADDED default/b 3")
-	})
-}
-
 func TestACacherThatCannotBeConfiguredIsNotMade(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"no prefix":    func(c *Config) { c.ResourcePrefix = "" },
@@ -230,12 +221,6 @@ func TestAnEventOfThePastEndsTheCacheAndItListsAgain(t *testing.T) {
 		assert.True(t, strings.Contains(said, "ADDED of /registry/pods/default/b at 1 after"),
 			"the log says of the end: %q", said)
 	})
-}
-
-func TestRetryAfterGrowsWithTheDowntime(t *testing.T) {
-	for seconds, want := range map[int]int{0: 1, 5: 1, 11: 1, 12: 2, 18: 2, 20: 3, 30: 6, 40: 11, 57: 30, 600: 30} {
-		assert.Equal(t, retryAfter(time.Duration(seconds)*time.Second), want, "after %d s", seconds)
-	}
 }
 
 func TestEveryReturnToReadyIsAnotherGeneration(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/gorilla/websocket"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,17 +97,24 @@ func clockedAPI(t *testing.T, s stuck, shutdown <-chan struct{}, world clock.Wit
 type hanging struct {
 	watching *watch.FakeWatcher
 	shutdown chan struct{}
-	response *http.Response
+	leave    func()          // the client goes
+	conn     *websocket.Conn // nil: it is no websocket
 }
 
-func hang(t *testing.T) *hanging {
+func hang(t *testing.T, socket bool) *hanging {
 	t.Helper()
-	h := &hanging{watching: watch.NewFakeWithChanSize(1000, false), shutdown: make(chan struct{})}
+	h := &hanging{watching: watch.NewFakeWithChanSize(10, false), shutdown: make(chan struct{})}
 	client := stuckAPI(t, stuck{watching: h.watching}, h.shutdown).serve()
-	response, err := client.Get("http://api" + podsPath + "?watch=1&timeoutSeconds=3600")
+	const path = podsPath + "?watch=1&timeoutSeconds=3600"
+	if socket {
+		h.conn = mustDial(t, client, path)
+		h.leave = func() { h.conn.Close() }
+		return h
+	}
+	response, err := client.Get("http://api" + path)
 	require.NoError(t, err)
-	h.response = response
-	t.Cleanup(func() { response.Body.Close() })
+	h.leave = func() { response.Body.Close() }
+	t.Cleanup(h.leave)
 	return h
 }
 

@@ -55,36 +55,28 @@ func TestAbsurdNumbersAreRefusedOrTakenAtTheirWord(t *testing.T) {
 }
 
 func TestALengthOfCenturiesIsNoLimit(t *testing.T) {
-	for _, seconds := range []string{"9223372036", "9223372036854775807"} {
-		t.Run(seconds, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				a := newCachedAPI(t)
-				response, err := a.serve().Get("http://api" + podsPath + "?watch=1&resourceVersion=0&timeoutSeconds=" +
-					seconds)
-				require.NoError(t, err)
-				defer response.Body.Close()
-				time.Sleep(2 * time.Hour)
-				a.create(podA)
-				got := next(t, bufio.NewScanner(response.Body))
-				assert.Equal(t, got.Type, "ADDED", "got %+v, want a after two hours", got)
-			})
-		})
-	}
+	bubble.Test(t, func(t *testing.T) {
+		a := newCachedAPI(t)
+		response, err := a.serve().Get("http://api" + podsPath +
+			"?watch=1&resourceVersion=0&timeoutSeconds=9223372036854775807")
+		require.NoError(t, err)
+		defer response.Body.Close()
+		time.Sleep(time.Minute)
+		a.create(podA)
+		got := next(t, bufio.NewScanner(response.Body))
+		assert.Equal(t, got.Type, "ADDED", "got %+v, want a after a minute", got)
+	})
 }
 
 func TestANamespaceThatClimbsIsABadRequest(t *testing.T) {
+	a := newAPI(t)
 	const climbing = "/api/v1/namespaces/%2e%2e/pods"
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", climbing + "/x", ""}, {"GET", climbing, ""}, {"GET", climbing + "?watch=1", ""},
-		{"PUT", climbing + "/x", strings.Replace(podA, `"name":"a"`, `"name":"x"`, 1)}, {"DELETE", climbing + "/x",
-			""}, {"DELETE", climbing, ""},
-		{"GET", climbing + "/x/status", ""},
+		{"PUT", climbing + "/x", strings.Replace(podA, `"name":"a"`, `"name":"x"`, 1)},
+		{"DELETE", climbing + "/x", ""}, {"DELETE", climbing, ""}, {"GET", climbing + "/x/status", ""},
 	} {
-		t.Run(c.method+" "+c.path, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				wantStatus(t, newCachedAPI(t).do(c.method, c.path, c.body), 400, metav1.StatusReasonBadRequest)
-			})
-		})
+		wantStatus(t, a.do(c.method, c.path, c.body), 400, metav1.StatusReasonBadRequest)
 	}
 }
 

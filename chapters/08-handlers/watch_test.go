@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -152,7 +153,7 @@ func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
 
 func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		const watchers, events = 200, 500
+		const watchers, events = 50, 200
 		a := newCachedAPI(t)
 		client := a.serve()
 		streams := make(chan string, watchers) // sent by the readers, never closed; room for all
@@ -197,35 +198,31 @@ func TestAListOfTheFutureTimesOutWithACause(t *testing.T) {
 }
 
 func TestEveryEndOfAStreamStopsTheWatch(t *testing.T) {
-	for name, end := range map[string]func(h *hanging){
-		"the client goes":       func(h *hanging) { h.response.Body.Close() },
-		"the server shuts down": func(h *hanging) { close(h.shutdown) },
-		"time is over":          func(*hanging) { time.Sleep(time.Hour) },
-		"the watch ends":        func(h *hanging) { h.watching.Stop() },
+	for _, c := range []struct {
+		name    string
+		sockets []bool
+		end     func(h *hanging)
+	}{
+		{"the client goes", []bool{false, true}, func(h *hanging) { h.leave() }},
+		{"the client says so", []bool{true}, func(h *hanging) { _ = h.conn.WriteMessage(websocket.CloseMessage, nil) }},
+		{"the server shuts down", []bool{false, true}, func(h *hanging) { close(h.shutdown) }},
+		{"time is over", []bool{false, true}, func(*hanging) { time.Sleep(time.Hour) }},
+		{"the watch ends", []bool{false, true}, func(h *hanging) { h.watching.Stop() }},
+		{"no client reads", []bool{true}, func(h *hanging) {
+			h.watching.Add(&corev1.Pod{})
+			time.Sleep(time.Hour + 2*writeGrace)
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				h := hang(t)
-				end(h)
-				synctest.Wait()
-				assert.True(t, h.watching.IsStopped(), "the watch goes on")
+		for _, socket := range c.sockets {
+			t.Run(fmt.Sprint(c.name, ", websocket ", socket), func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
+					h := hang(t, socket)
+					c.end(h)
+					time.Sleep(3 * goodbyeTime)
+					synctest.Wait()
+					assert.True(t, h.watching.IsStopped(), "the watch goes on")
+				})
 			})
-		})
-	}
-}
-
-func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		h := hang(t)
-		for i := range 100 { // far more than the buffers of net/http hold
-			h.watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i),
-				Annotations: map[string]string{"k": strings.Repeat("x", 10<<10)}}})
 		}
-		time.Sleep(59*time.Minute + writeGrace)
-		synctest.Wait()
-		require.False(t, h.watching.IsStopped(), "cut off too early")
-		time.Sleep(time.Minute + writeGrace)
-		synctest.Wait()
-		assert.True(t, h.watching.IsStopped(), "the handler still waits for its client")
-	})
+	}
 }

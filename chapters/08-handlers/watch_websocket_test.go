@@ -18,14 +18,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/routine"
-	"listwatch/internal/server/pipenet"
 )
 
 // dial opens a websocket to the API, over a pipe.
@@ -75,36 +72,6 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 	})
 }
 
-func TestEveryEndOfAWebsocketStopsTheWatch(t *testing.T) {
-	for name, end := range map[string]func(h *hangingSocket){
-		"the client goes": func(h *hangingSocket) { h.conn.Close() },
-		"the client says so": func(h *hangingSocket) {
-			_ = h.conn.WriteMessage(websocket.CloseMessage, nil)
-			time.Sleep(3 * goodbyeTime)
-		},
-		"the server shuts down": func(h *hangingSocket) { close(h.shutdown); time.Sleep(goodbyeTime) },
-		"time is over":          func(*hangingSocket) { time.Sleep(time.Hour + goodbyeTime) },
-		"the watch ends":        func(h *hangingSocket) { h.watching.Stop(); time.Sleep(goodbyeTime) },
-		"no client reads": func(h *hangingSocket) {
-			h.watching.Add(&corev1.Pod{})
-			time.Sleep(time.Hour + 2*writeGrace + goodbyeTime)
-		},
-		"no client reads, and the server shuts down": func(h *hangingSocket) {
-			close(h.shutdown)
-			time.Sleep(goodbyeTime)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				h := hangSocket(t)
-				end(h)
-				synctest.Wait()
-				assert.True(t, h.watching.IsStopped(), "the watch goes on")
-			})
-		})
-	}
-}
-
 // TestAStreamThatEndsWithTheServerSaysSo lets the requests' contexts end, too, as they do when a server is shut down.
 func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -131,20 +98,6 @@ func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-}
-
-type hangingSocket struct {
-	watching *watch.FakeWatcher
-	shutdown chan struct{}
-	conn     *websocket.Conn
-}
-
-func hangSocket(t *testing.T) *hangingSocket {
-	t.Helper()
-	h := &hangingSocket{watching: watch.NewFakeWithChanSize(10, false), shutdown: make(chan struct{})}
-	client := stuckAPI(t, stuck{watching: h.watching}, h.shutdown).serve()
-	h.conn = mustDial(t, client, podsPath+"?watch=1&timeoutSeconds=3600")
-	return h
 }
 
 func TestAPageFromElsewhereGetsNoWebsocket(t *testing.T) {
@@ -216,61 +169,4 @@ func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
 			t.Errorf("%q, %q: got %d items of a %s", c.query, c.accept, len(list.Items), list.Kind)
 		}
 	}
-}
-
-// openWebsocket returns a client's websocket to a server that serves it with serve.
-func openWebsocket(t *testing.T, serve func(context.Context, *wsStream)) *websocket.Conn {
-	listener := pipenet.Listen()
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, stream := upgrade(w, r, clock.RealClock{})
-		if stream != nil {
-			serve(ctx, stream)
-		}
-	})}
-	var group routine.Group
-	group.Go(t.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
-	t.Cleanup(func() { _ = server.Close(); group.Wait(); synctest.Wait() })
-	dialer := websocket.Dialer{NetDialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		return listener.Client().Transport.(*http.Transport).DialContext(ctx, network, address)
-	}}
-	conn, _, err := dialer.DialContext(t.Context(), "ws://pipe/", nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
-	return conn
-}
-
-func TestEachWriteIsAMessageAndTheEndSaysWhy(t *testing.T) {
-	for goingAway, code := range map[bool]int{true: websocket.CloseGoingAway, false: websocket.CloseNormalClosure} {
-		bubble.Test(t, func(t *testing.T) {
-			conn := openWebsocket(t, func(_ context.Context, s *wsStream) {
-				for _, text := range []string{"a", "b"} {
-					n, err := s.Write([]byte(text))
-					assert.True(t, n == 1 && err == nil, "got %d, %v", n, err)
-				}
-				s.Close("enough", goingAway)
-			})
-			for _, want := range []string{"a", "b"} {
-				_, got, err := conn.ReadMessage()
-				assert.Equal(t, string(got), want, "got %q, %v, want %q", got, err, want)
-			}
-			if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, code) || !strings.Contains(err.Error(),
-				"enough") {
-				t.Errorf("the end: got %v", err)
-			}
-		})
-	}
-}
-
-func TestTheContextEndsWithTheClient(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		ended := false
-		conn := openWebsocket(t, func(ctx context.Context, s *wsStream) {
-			<-ctx.Done()
-			ended = true
-			s.Close("", false)
-		})
-		conn.Close()
-		synctest.Wait()
-		assert.True(t, ended, "the stream goes on")
-	})
 }
