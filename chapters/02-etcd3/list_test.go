@@ -41,23 +41,6 @@ func mustList(t *testing.T, s *Store, opts storage.ListOptions) *corev1.PodList 
 	return out
 }
 
-func TestListIsInKeyOrderAtTheStoresRevision(t *testing.T) {
-	onBoth(t, func(t *testing.T, client Client) {
-		s := newStore(t, client, nil)
-		if got := mustList(t, s, everything()); names(got) != " at 1" || got.Items == nil {
-			t.Errorf("empty: got %q, nil %v", names(got), got.Items == nil)
-		}
-		create(t, s, pod("b", ""))                                       // 2
-		create(t, s, pod("a", ""))                                       // 3
-		putRaw(t, client, "/registry/podsecurity/x", []byte("not ours")) // 4
-		got := mustList(t, s, everything())
-		if names(got) != "a b at 4" || got.Items[0].ResourceVersion != "3" || got.Items[1].ResourceVersion != "2" {
-			t.Errorf("got %q with %s and %s, want a 3, b 2", names(got), got.Items[0].ResourceVersion,
-				got.Items[1].ResourceVersion)
-		}
-	})
-}
-
 // counting counts range reads and writes down their limits.
 type counting struct {
 	Client
@@ -98,6 +81,21 @@ func TestLimitsGrowToTheBoundOnly(t *testing.T) {
 	}
 }
 
+func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
+	s, _ := newMVCC(t)
+	create(t, s, pod("a", ""))
+	out := &corev1.PodList{Items: []corev1.Pod{*pod("junk", "junk"), *pod("junk", "junk")}}
+	if err := s.GetList(t.Context(), prefix, everything(), out); err != nil || names(out) != "a at 2" ||
+		len(out.Items[0].Labels) != 0 {
+		t.Errorf("got %q, %v", names(out), err)
+	}
+	assert.True(t, s.GetList(t.Context(), prefix, everything(), &corev1.Pod{}) != nil, "into a pod: got no error")
+	opts := everything()
+	opts.Predicate.Limit = -1
+	_, err := list(t, s, opts)
+	wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
+}
+
 func TestContinueAfterCompactionOffersTheRestAtTheNewestState(t *testing.T) {
 	onBoth(t, func(t *testing.T, client Client) {
 		s := newStore(t, client, nil)
@@ -119,19 +117,4 @@ func TestContinueAfterCompactionOffersTheRestAtTheNewestState(t *testing.T) {
 			t.Errorf("got %q, want c e at 7", names(got))
 		}
 	})
-}
-
-func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
-	s, _ := newMVCC(t)
-	create(t, s, pod("a", ""))
-	out := &corev1.PodList{Items: []corev1.Pod{*pod("junk", "junk"), *pod("junk", "junk")}}
-	if err := s.GetList(t.Context(), prefix, everything(), out); err != nil || names(out) != "a at 2" ||
-		len(out.Items[0].Labels) != 0 {
-		t.Errorf("got %q, %v", names(out), err)
-	}
-	assert.True(t, s.GetList(t.Context(), prefix, everything(), &corev1.Pod{}) != nil, "into a pod: got no error")
-	opts := everything()
-	opts.Predicate.Limit = -1
-	_, err := list(t, s, opts)
-	wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
 }

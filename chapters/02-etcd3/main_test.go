@@ -3,7 +3,6 @@ package etcd3
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -201,32 +200,6 @@ func TestAWriteThatMayHaveHappenedIsNotToBeRepeated(t *testing.T) {
 		_, again := apierrors.SuggestsClientDelay(got)
 		assert.False(t, again, "%v: got %v, which tells the client to come again", err, got)
 	}
-}
-
-func TestCancellationIsRecognisedInEveryForm(t *testing.T) {
-	for _, err := range []error{context.Canceled, fmt.Errorf("watch: %w", context.Canceled),
-		status.Error(codes.Canceled, "gone")} {
-		assert.True(t, isCancelError(err), "%v: not recognised", err)
-	}
-	for _, err := range []error{context.DeadlineExceeded, rpctypes.ErrCompacted, errors.New("canceled")} {
-		assert.False(t, isCancelError(err), "%v: taken for a cancellation", err)
-	}
-}
-
-// The type of an event follows from whether the object matched before and matches now, never from the verb.
-func TestTheTypeOfAnEventFollowsFromTheTwoMatches(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
-		created := create(t, s, pod("a", "db"))
-		w := start(t, s, prefix, storage.ListOptions{
-			ResourceVersion: created.ResourceVersion, Recursive: true, Predicate: selecting(t, "app=web"),
-		})
-		relabel(t, s, "a", "web")
-		w.want(t, "ADDED a 3 web") // an update made it match
-		relabel(t, s, "a", "db")
-		w.want(t, "DELETED a 4 web") // an update made it match no longer; the pod lives
-		remove(t, s, "a")
-		w.want(t) // what did not match is not missed
-	})
 }
 
 // overdue is a context whose deadline has passed by the wall clock although, on the injected one, there is time left.

@@ -135,17 +135,6 @@ func filteredHistory(t *testing.T, rt *rapid.T, age string) {
 	}
 }
 
-func TestModelOfAHistoryNoticesALostAndADoubledEvent(t *testing.T) {
-	m := &model{labels: map[string]string{}}
-	m.add(2, "a", "web")
-	m.add(3, "a", "db")
-	right := []string{"ADDED a 2 web", "DELETED a 3 web"}
-	for _, wrong := range [][]string{right[:1], right[1:], {right[0], right[0], right[1]}, {right[1], right[0]}} {
-		assert.False(t, slices.Equal(wrong, m.want(1, "web")), "%q passes", wrong)
-	}
-	assert.EqualSlices(t, m.want(1, "web"), right)
-}
-
 func TestPagedListsOfAnySizeAreTheStateOfOneRevision(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		client := mvcc.New(clock.RealClock{})

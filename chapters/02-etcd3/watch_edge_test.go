@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -53,18 +52,6 @@ func TestInitialStateFromTheFutureIsTooLarge(t *testing.T) {
 		e := <-w.ResultChan()
 		assert.Equal(t, line(e), "ERROR 504 Timeout")
 		w.want(t, "closed")
-	})
-}
-
-func TestWatchWithoutInitialEventsBeginsNow(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
-		create(t, s, pod("a", ""))
-		opts := everything()
-		opts.SendInitialEvents = ptr(false)
-		w := start(t, s, prefix, opts)
-		w.want(t)
-		create(t, s, pod("b", ""))
-		w.want(t, "ADDED b 3")
 	})
 }
 
@@ -168,15 +155,6 @@ func TestObjectThatBecomesReadableCountsAsNewForTheOldWatch(t *testing.T) {
 		w := start(t, s, prefix, opts)
 		client.Put(key("b"), data) // 3
 		w.want(t, want[s.watcher]...)
-	})
-}
-
-func TestLostLeaderEndsTheWatchWithOneError(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
-		w := start(t, s, prefix, everything())
-		w.want(t)
-		client.FailWatches(rpctypes.ErrorDesc(rpctypes.ErrNoLeader))
-		w.want(t, "ERROR 500 InternalError", "closed")
 	})
 }
 

@@ -16,9 +16,9 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/server/etcdnode"
-	"listwatch/internal/server/mvcc"
 )
 
 // trace collects what a watch delivers.
@@ -60,12 +60,13 @@ func (w trace) want(t *testing.T, want ...string) {
 // A state of more than one page is still one state: without a hole where one page ends, and without what was written
 // while the reader was slow. The two objects on either side of the end are neighbours in the order of keys.
 func TestAStateOfManyPagesIsThatOfOneRevision(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
-		const n = 2*maxLimit + 10
+	bubble.Test(t, func(t *testing.T) {
+		s, client := newMVCC(t)
+		const n = maxLimit + 10
 		want := make([]string, 0, n)
 		for i := range n {
 			p := pod(fmt.Sprintf("p%05d", i), "")
-			if i > 0 && i%2 == 0 {
+			if i == maxLimit {
 				p.Name = fmt.Sprintf("p%05d-1", i-1)
 			}
 			data, err := runtime.Encode(s.codec, p)

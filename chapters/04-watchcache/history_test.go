@@ -64,20 +64,6 @@ func TestTheListsVersionIsTheBoundUntilSomethingIsDropped(t *testing.T) {
 	assert.NoError(t, err, "resume from the event before the first")
 }
 
-func TestWhatWasDroppedBeforeARelistIsNotMissedAfterIt(t *testing.T) {
-	f := newFixture(t, 4)
-	f.list(10)
-	f.fill(11, 20)
-	f.list(30)
-	for name, more := range map[string]func(){"empty": func() {}, "filled again": func() { f.fill(33, 36) }} {
-		more()
-		_, err := f.since(30)
-		assert.NoError(t, err, "resume from the list, %s ring", name)
-		_, err = f.since(29)
-		assert.Fails(t, err, apierrors.IsResourceExpired, "resume from before the list, %s ring", name)
-	}
-}
-
 func TestARingThatIsMadeSmallerByHandForgets(t *testing.T) {
 	f := newFixture(t, 0)
 	f.list(10)
@@ -122,24 +108,6 @@ func TestTheRingGrowsWhileItsEventsAreFreshAndShrinksWhenTheNewestQuarterIsNot(t
 	})
 }
 
-func TestTheRingHalvesDownToItsLowerBound(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFixture(t, 0)
-		f.list(1)
-		f.fill(2, 402) // capacity 400, full
-		f.is("grown", f.Snapshot().Capacity, "400")
-		time.Sleep(2 * EventFreshDuration)
-		f.fill(402, 403)
-		f.is("one late event", f.Snapshot().Capacity, "200")
-		f.fill(403, 404)
-		f.is("and one more: the newest quarter still is old", f.Snapshot().Capacity, "100")
-		time.Sleep(2 * EventFreshDuration)
-		f.fill(404, 405)
-		f.is("never below", f.Snapshot().Capacity, "100")
-		f.is("the newest events are kept", f.Snapshot().OldestRV, "305")
-	})
-}
-
 func TestTheRingKeepsItsSizeWhileTheNewestQuarterIsFresh(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, 0)
@@ -177,38 +145,50 @@ func TestTheRingIsHalvedWhenTheNewestQuarterReachesBackFarEnough(t *testing.T) {
 	}
 }
 
+// bare is a ring without a cache around it, which takes ten times as long to fill.
+type bare struct {
+	*history
+	rv  uint64
+	now time.Time
+}
+
+func (b *bare) append(n int) {
+	for range n {
+		b.rv++
+		b.appendLocked(&Event{ResourceVersion: b.rv, RecordTime: b.now})
+	}
+}
+
 func TestTheCapacityIsAlwaysAHundredTimesAPowerOfTwoWithinBounds(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFixture(t, 0)
-		f.list(1)
-		rv := uint64(2)
-		var seen []int
-		for range 200 {
-			f.fill(rv, rv+1200)
-			rv += 1200
-			seen = append(seen, f.Snapshot().Capacity)
-			if rv%7 == 0 {
-				time.Sleep(2 * EventFreshDuration)
-			}
-			s := f.Snapshot()
-			require.True(t, s.End-s.Start <= s.Capacity && s.Start <= s.End,
-				"ring [%d, %d) with capacity %d", s.Start, s.End, s.Capacity)
+	ring := &bare{history: newHistory(0, nil), now: time.Unix(0, 0)}
+	var seen []int
+	for i := range 200 {
+		ring.append(1200)
+		if i%7 == 0 {
+			ring.now = ring.now.Add(2 * EventFreshDuration)
 		}
-		for _, capacity := range seen {
-			n := capacity / 100
-			require.True(t, capacity%100 == 0 && n&(n-1) == 0 && capacity <= upperBoundCapacity,
-				"capacity %d", capacity)
-		}
-		assert.True(t, slices.Max(seen) >= 6400, "largest capacity %d: the ring did not grow", slices.Max(seen))
-	})
+		capacity := len(ring.cache)
+		seen = append(seen, capacity)
+		require.True(t, ring.endIndex-ring.startIndex <= capacity && ring.startIndex <= ring.endIndex,
+			"ring [%d, %d) with capacity %d", ring.startIndex, ring.endIndex, capacity)
+		n := capacity / 100
+		require.True(t, capacity%100 == 0 && n&(n-1) == 0, "capacity %d", capacity)
+	}
+	ring.append(len(ring.cache) - (ring.endIndex - ring.startIndex)) // full
+	for range 20 {                                                   // it shrinks as far as it can
+		ring.now = ring.now.Add(2 * EventFreshDuration)
+		ring.append(1)
+	}
+	assert.Equal(t, len(ring.cache), lowerBoundCapacity, "after a long time")
+	assert.Equal(t, ring.oldestLocked(), ring.rv-lowerBoundCapacity+1, "the newest events are kept")
+	assert.True(t, slices.Max(seen) >= 6400, "largest capacity %d: the ring did not grow", slices.Max(seen))
 }
 
 func TestTheUpperBoundHolds(t *testing.T) {
-	f := newFixture(t, 0)
-	f.list(1)
-	f.fill(2, 2+upperBoundCapacity+10)
-	f.is("capacity", f.Snapshot().Capacity, fmt.Sprint(upperBoundCapacity))
-	f.is("oldest", f.Snapshot().OldestRV, "12")
+	ring := &bare{history: newHistory(0, nil)}
+	ring.append(upperBoundCapacity + 10)
+	assert.Equal(t, len(ring.cache), upperBoundCapacity, "capacity")
+	assert.Equal(t, ring.oldestLocked(), 11, "oldest")
 }
 
 func TestAFixedRingNeverMoves(t *testing.T) {
@@ -288,5 +268,19 @@ func TestAWatchChannelHoldsAboutASecondOfEvents(t *testing.T) {
 	} {
 		f := newFixture(t, c.capacity)
 		assert.Equal(t, f.SuggestedWatchChannelSize(c.indexExists, c.trigger), c.want, "%+v", c)
+	}
+}
+
+func TestWhatWasDroppedBeforeARelistIsNotMissedAfterIt(t *testing.T) {
+	f := newFixture(t, 4)
+	f.list(10)
+	f.fill(11, 20)
+	f.list(30)
+	for name, more := range map[string]func(){"empty": func() {}, "filled again": func() { f.fill(33, 36) }} {
+		more()
+		_, err := f.since(30)
+		assert.NoError(t, err, "resume from the list, %s ring", name)
+		_, err = f.since(29)
+		assert.Fails(t, err, apierrors.IsResourceExpired, "resume from before the list, %s ring", name)
 	}
 }

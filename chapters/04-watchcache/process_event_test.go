@@ -93,14 +93,6 @@ func TestWhatIsNotAnObjectOfTheResourceIsRefusedAndChangesNothing(t *testing.T) 
 	f.is("content", names(f.latestList()), "default/a 5")
 }
 
-func TestAnUnknownObjectThatIsDeletedHasNoPrevious(t *testing.T) {
-	f := newFixture(t, 10)
-	f.list(1)
-	f.delete("default/a", 2)
-	assert.Equal(t, f.handled[0].PrevObject, nil, "a previous object out of nowhere")
-	f.is("objects", f.Snapshot().Objects, "0")
-}
-
 func TestReplaceForgetsTheHistoryAndTellsNobody(t *testing.T) {
 	f := newFixture(t, 10)
 	replaced := uint64(0)
@@ -323,4 +315,12 @@ func TestAnExactListOfTheFutureWaits(t *testing.T) {
 		list := f.exact(7)
 		f.is("version", list.ResourceVersion, "7")
 	})
+}
+
+func TestAnUnknownObjectThatIsDeletedHasNoPrevious(t *testing.T) {
+	f := newFixture(t, 10)
+	f.list(1)
+	f.delete("default/a", 2)
+	assert.Equal(t, f.handled[0].PrevObject, nil, "a previous object out of nowhere")
+	f.is("objects", f.Snapshot().Objects, "0")
 }
