@@ -23,8 +23,9 @@ import (
 // Differs: a time to live is the storage's own business, not a parameter of writes; no key
 // checks against a compaction endpoint, no Stats.
 type Interface interface {
-	// Create stores obj at key and fills out with what was stored, resource version included. obj
-	// must not carry a resource version. The error is KeyExists if something is there already.
+	// Create stores obj at key and fills out with what was stored, resource version included.
+	// obj must not carry a resource version. The error is KeyExists if something is there
+	// already.
 	Create(ctx context.Context, key string, obj, out runtime.Object) error
 
 	// Delete removes the object at key and fills out with its last state, stamped with the

@@ -19,8 +19,9 @@ import (
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: ValidateListOptions
 // Differs: an unknown match is 400 too; a negative continue revision is the only way to read
 // the rest at the newest state.
-func ValidateListOptions(keyPrefix string, opts ListOptions) (withRev int64, continueKey string,
-	err error) {
+func ValidateListOptions(
+	keyPrefix string, opts ListOptions,
+) (withRev int64, continueKey string, err error) {
 	if opts.Recursive && opts.Predicate.Continue != "" {
 		return validateContinue(keyPrefix, opts)
 	}

@@ -21,10 +21,14 @@ const (
 	MediaTypeJSON     = runtime.ContentTypeJSON
 )
 
-// NewCodec returns a codec that writes objects of version in the form of mediaType, and reads both forms.
+// NewCodec returns a codec that writes objects of version in the form of mediaType, and reads
+// both forms.
 //
-// Differs: objects are kept as the version that is stored; upstream converts to an internal version in between.
-func NewCodec(codecs serializer.CodecFactory, version schema.GroupVersion, mediaType string) (runtime.Codec, error) {
+// Differs: objects are kept as the version that is stored; upstream converts to an internal
+// version in between.
+func NewCodec(
+	codecs serializer.CodecFactory, version schema.GroupVersion, mediaType string,
+) (runtime.Codec, error) {
 	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
 	if !ok {
 		return nil, fmt.Errorf("storage media type %q is not supported", mediaType)

@@ -16,17 +16,20 @@ import (
 //	etcd ─► etcdWatch ─► etcdIncoming (100) ─► translate ─► outgoing (100) ─► reader
 //	            └──────► etcdError (1) ───────────┘
 //
-// It looks like a simpler [watchChan], and differs from it in two ways that mattered in the original: a value that does
-// not decode is skipped, so that a watcher gets past it, without knowing what it missed; and an error can overtake
-// events, because it comes by a channel of its own.
+// It looks like a simpler [watchChan], and differs from it in two ways that mattered in the
+// original: a value that does not decode is skipped, so that a watcher gets past it, without
+// knowing what it missed; and an error can overtake events, because it comes by a channel of
+// its own.
 //
-// Differs: the original asked etcd 2 in a chain of HTTP long polls, each for the index after the last answer. Its Stop
-// closed a userStop channel; here a context is cancelled. Its sendAdd, sendModify and sendDelete are one function here,
-// over [stream.transform]. It had no bookmarks, and today's cacher does not work without.
+// Differs: the original asked etcd 2 in a chain of HTTP long polls, each for the index after
+// the last answer. Its Stop closed a userStop channel; here a context is cancelled. Its
+// sendAdd, sendModify and sendDelete are one function here, over [stream.transform]. It had no
+// bookmarks, and today's cacher does not work without.
 type etcdWatcher struct {
 	*stream // its incomingEventChan is etcdIncoming, its resultChan outgoing
 
-	// Sent by etcdWatch, at most once; never closed; 1: etcdWatch does not wait to get rid of it.
+	// Sent by etcdWatch, at most once; never closed; 1: etcdWatch does not wait to get rid of
+	// it.
 	etcdError chan error
 
 	owner routine.Group // run alone: it waits for the other two
@@ -54,7 +57,8 @@ func (w *etcdWatcher) etcdWatch(ctx context.Context) {
 	w.etcdError <- w.watchFromStart(ctx)
 }
 
-// translate turns events into results until an error comes or ctx is done. It is the only sender of outgoing.
+// translate turns events into results until an error comes or ctx is done. It is the only
+// sender of outgoing.
 func (w *etcdWatcher) translate(ctx context.Context) {
 	for {
 		select {

@@ -150,7 +150,8 @@ func (l *lister) take(ctx context.Context, page []*mvccpb.KeyValue) error {
 	return nil
 }
 
-// append decodes an object right into its place in the items, and takes the place back if it does not match or decode.
+// append decodes an object right into its place in the items, and takes the place back if it
+// does not match or decode.
 func (l *lister) append(kv *mvccpb.KeyValue) error {
 	n := l.items.Len()
 	l.items.Grow(1)

@@ -42,8 +42,9 @@ func (s *Store) getCurrentState(ctx context.Context, key string, ignoreNotFound 
 
 // refresh reads the key again if state was only a guess. changed is false if state was, or
 // turns out to be, what etcd has: then whatever was concluded from it stands.
-func (s *Store) refresh(ctx context.Context, key string, ignoreNotFound bool,
-	state *objState) (fresh *objState, changed bool, err error) {
+func (s *Store) refresh(
+	ctx context.Context, key string, ignoreNotFound bool, state *objState,
+) (fresh *objState, changed bool, err error) {
 	if state.current {
 		return state, false, nil
 	}

@@ -37,10 +37,12 @@ type Config struct {
 	Watcher        string                // [WatcherEtcd3] or [WatcherEtcd2]; "" means the former
 }
 
-// Store is the source of truth: every write passes through it, and everything that a client sees began as one of its
-// revisions. An object's resource version is the revision that last wrote it; a list's is the one it was read at.
+// Store is the source of truth: every write passes through it, and everything that a client
+// sees began as one of its revisions. An object's resource version is the revision that last
+// wrote it; a list's is the one it was read at.
 //
-// All methods are safe for concurrent use. No lock is held during a call: etcd's transactions are the lock.
+// All methods are safe for concurrent use. No lock is held during a call: etcd's transactions
+// are the lock.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: store
 // Differs: no encryption, one time to live for all objects of a store, no size estimator, no

@@ -27,20 +27,6 @@ func onBoth(t *testing.T, test func(t *testing.T, client Client)) {
 	t.Run("etcd", func(t *testing.T) { test(t, newEtcd(t)) })
 }
 
-// putRaw writes bytes as a client without this package would.
-func putRaw(t *testing.T, client Client, key string, value []byte) int64 {
-	t.Helper()
-	current, err := client.Get(context.Background(), key, kubernetes.GetOptions{})
-	require.NoError(t, err)
-	var expected int64
-	if current.KV != nil {
-		expected = current.KV.ModRevision
-	}
-	response, err := client.OptimisticPut(context.Background(), key, value, expected, kubernetes.PutOptions{})
-	require.True(t, err == nil && response.Succeeded, "put %s: %v, %v", key, response, err)
-	return response.Revision
-}
-
 // wantStatus checks code and reason of an error that a client is to see.
 func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason) {
 	t.Helper()

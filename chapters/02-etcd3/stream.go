@@ -56,8 +56,9 @@ func (s *stream) ResultChan() <-chan watch.Event { return s.resultChan }
 func (s *stream) Stop() { s.cancel() }
 
 // startWatch starts the configured implementation.
-func (s *Store) startWatch(ctx context.Context, key string, rev int64, opts storage.ListOptions) (watch.Interface,
-	error) {
+func (s *Store) startWatch(
+	ctx context.Context, key string, rev int64, opts storage.ListOptions,
+) (watch.Interface, error) {
 	rev, err := s.getStartWatchResourceVersion(ctx, rev, opts)
 	if err != nil {
 		return nil, err

@@ -103,7 +103,8 @@ func (s *stream) sync(ctx context.Context) error {
 	for {
 		response, err := s.store.readRange(ctx, s.key, s.recursive, page)
 		if err != nil {
-			// This includes compaction between two pages: unlike a list, a watch has no continue token.
+			// This includes compaction between two pages: unlike a list, a watch has no
+			// continue token.
 			return interpretListError(err, "", s.key)
 		}
 		if response.Revision < s.initialRev {

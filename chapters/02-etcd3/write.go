@@ -128,8 +128,10 @@ func (s *Store) GuaranteedUpdate(
 // Delete implements [storage.Interface].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Delete
-func (s *Store) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
-	validate storage.ValidateFunc, cached runtime.Object) error {
+func (s *Store) Delete(
+	ctx context.Context, key string, out runtime.Object,
+	preconditions *storage.Preconditions, validate storage.ValidateFunc, cached runtime.Object,
+) error {
 	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
 	if err != nil {
 		return err

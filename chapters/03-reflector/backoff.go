@@ -18,9 +18,10 @@ const (
 // backoff hands out delays. It belongs to the goroutine that runs the reflector.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/wait/backoff.go: Backoff
-// Differs: the sequence begins again when two minutes have passed since the end of the last delay, which is what
-// upstream's comment promises. Upstream measures from the last time the sequence began again, so that in a lasting
-// outage its delays drop from 30 s back to 0.8 s every two minutes.
+// Differs: the sequence begins again when two minutes have passed since the end of the last
+// delay, which is what upstream's comment promises. Upstream measures from the last time the
+// sequence began again, so that in a lasting outage its delays drop from 30 s back to 0.8 s
+// every two minutes.
 type backoff struct {
 	// Set by New, never changed.
 	clock  clock.Clock

@@ -10,14 +10,16 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// list makes the store's content that of one LIST, read at one resource version, from which a watch can go on.
+// list makes the store's content that of one LIST, read at one resource version, from which a
+// watch can go on.
 //
 // A version that the server cannot serve is given up for the newest one; a 504 gets here only
 // after the HTTP client's repeats (chapter 09). The store may have seen a version that a
 // restored etcd never reached: without this the reflector would ask for it forever.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).list
-// Differs: relies on the ListerWatcher to return when ctx is done, instead of leaving it behind in a goroutine.
+// Differs: relies on the ListerWatcher to return when ctx is done, instead of leaving it behind
+// in a goroutine.
 func (r *Reflector) list(ctx context.Context) error {
 	options := metav1.ListOptions{ResourceVersion: r.relistResourceVersion()}
 	pager := ListPager{
@@ -43,10 +45,11 @@ func (r *Reflector) list(ctx context.Context) error {
 	return nil
 }
 
-// pageSize chooses the page size for a list at resourceVersion. The rule is from before 1.34, when the server read
-// pages from etcd only, but full lists from its cache as well. So a list that the cache could answer, one at a version,
-// has no pages. The exception is a server whose first list came in pages: it has no cache, or had none that was ready,
-// for a cache would have ignored the limit.
+// pageSize chooses the page size for a list at resourceVersion. The rule is from before 1.34,
+// when the server read pages from etcd only, but full lists from its cache as well. So a list
+// that the cache could answer, one at a version, has no pages. The exception is a server whose
+// first list came in pages: it has no cache, or had none that was ready, for a cache would have
+// ignored the limit.
 func (r *Reflector) pageSize(resourceVersion string) int64 {
 	switch {
 	case r.config.WatchListPageSize != 0:

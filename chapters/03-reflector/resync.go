@@ -37,7 +37,8 @@ type resyncer struct {
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).startResync
 func (s *resyncer) startResync(ctx context.Context) {
 	config := &s.r.config
-	// Each period begins when the last resync is over, so a slow store is not resynced all the time.
+	// Each period begins when the last resync is over, so a slow store is not resynced all the
+	// time.
 	for routine.Sleep(ctx, config.Clock, config.ResyncPeriod) == nil {
 		if config.ShouldResync != nil && !config.ShouldResync() {
 			continue

@@ -30,8 +30,9 @@ type ListerWatcher interface {
 
 // Store is what a reflector fills. Objects belong to the store from the call on.
 //
-// An error of Add, Update or Delete is counted and changes nothing else: the reflector goes on with the next event. An
-// error of Replace or Resync ends the round, and the reflector begins again with a list.
+// An error of Add, Update or Delete is counted and changes nothing else: the reflector goes on
+// with the next event. An error of Replace or Resync ends the round, and the reflector begins
+// again with a list.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ReflectorStore
 type Store interface {
@@ -40,7 +41,8 @@ type Store interface {
 	Delete(obj any) error
 	// Replace makes list the whole content of the store, as of resourceVersion.
 	Replace(list []any, resourceVersion string) error
-	// Resync makes the store look at everything it holds again. What that means is the store's affair.
+	// Resync makes the store look at everything it holds again. What that means is the store's
+	// affair.
 	Resync() error
 }
 

@@ -30,8 +30,9 @@ import (
 // Differs: after a 500 upstream always opens the next watch at once; a server that fails each
 // as soon as it is open is then asked as fast as it can answer, for as long as
 // MaxInternalErrorRetryDuration.
-func (r *Reflector) watch(ctx context.Context, w watch.Interface,
-	resyncerrc <-chan error) error {
+func (r *Reflector) watch(
+	ctx context.Context, w watch.Interface, resyncerrc <-chan error,
+) error {
 	retry := &retryWithDeadline{
 		maxRetryDuration: r.config.MaxInternalErrorRetryDuration,
 		minResetPeriod:   internalErrorReset,

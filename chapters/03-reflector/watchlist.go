@@ -11,14 +11,16 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// watchList makes the store's content that of one stream's initial events, and returns the stream, still open, for the
-// changes that follow. Both results are nil when ctx is done. An error means that this server does not stream initial
-// events, or not now: a list may still work.
+// watchList makes the store's content that of one stream's initial events, and returns the
+// stream, still open, for the changes that follow. Both results are nil when ctx is done. An
+// error means that this server does not stream initial events, or not now: a list may still
+// work.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).watchList
 func (r *Reflector) watchList(ctx context.Context) (watch.Interface, error) {
 	for ctx.Err() == nil {
-		// From a clean store each time: what an interrupted stream has sent does not say what it had yet to send.
+		// From a clean store each time: what an interrupted stream has sent does not say what
+		// it had yet to send.
 		temporary := newTemporaryStore(r.config.Store)
 		w, rv, err := r.streamInitialEvents(ctx, temporary)
 		switch {
@@ -42,8 +44,9 @@ func (r *Reflector) watchList(ctx context.Context) (watch.Interface, error) {
 // streamInitialEvents fills temporary from a new stream. If the stream's state is complete, it
 // returns the stream and the version of the state. If the stream ended cleanly before that, all
 // results are nil.
-func (r *Reflector) streamInitialEvents(ctx context.Context,
-	temporary *temporaryStore) (watch.Interface, string, error) {
+func (r *Reflector) streamInitialEvents(
+	ctx context.Context, temporary *temporaryStore,
+) (watch.Interface, string, error) {
 	sendInitialEvents := true
 	options := metav1.ListOptions{
 		ResourceVersion:      r.rewatchResourceVersion(),
@@ -68,8 +71,9 @@ func (r *Reflector) streamInitialEvents(ctx context.Context,
 
 // installInitialEvents hands the state over to the store, which may be a queue that another
 // goroutine drains: that is why the state was not collected there.
-func (r *Reflector) installInitialEvents(w watch.Interface, temporary *temporaryStore,
-	resourceVersion string) (watch.Interface, error) {
+func (r *Reflector) installInitialEvents(
+	w watch.Interface, temporary *temporaryStore, resourceVersion string,
+) (watch.Interface, error) {
 	items := temporary.list()
 	r.setIsLastSyncResourceVersionUnavailable(false)
 	if err := r.config.Store.Replace(items, resourceVersion); err != nil {

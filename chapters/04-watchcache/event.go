@@ -9,14 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Event is one change, with everything a watcher needs to decide what the change means to it: the state before and the
-// state after, and what selectors may see of both. Labels and fields are computed once, here, not per watcher.
+// Event is one change, with everything a watcher needs to decide what the change means to it:
+// the state before and the state after, and what selectors may see of both. Labels and fields
+// are computed once, here, not per watcher.
 //
-// An Event never changes once it is in the ring: the ring, open intervals and every watcher's channel share it.
+// An Event never changes once it is in the ring: the ring, open intervals and every watcher's
+// channel share it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: watchCacheEvent
-// Differs: PrevObject of a deletion is a copy already stamped with the resource version of the deletion, made once in
-// [WatchCache.processEvent]; upstream stamps it once when dispatched and again for every watcher that replays it.
+// Differs: PrevObject of a deletion is a copy already stamped with the resource version of the
+// deletion, made once in [WatchCache.processEvent]; upstream stamps it once when dispatched and
+// again for every watcher that replays it.
 type Event struct {
 	// ADDED, MODIFIED, DELETED; BOOKMARK for an event that only carries a resource version.
 	Type      watch.EventType

@@ -27,8 +27,9 @@ type List struct {
 // storage.InvalidError for such a version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).WaitUntilFreshAndGetList
-func (w *WatchCache) GetList(ctx context.Context, key string, opts storage.ListOptions) (List,
-	error) {
+func (w *WatchCache) GetList(
+	ctx context.Context, key string, opts storage.ListOptions,
+) (List, error) {
 	rv, err := w.versioner.ParseResourceVersion(opts.ResourceVersion)
 	if err != nil {
 		return List{}, err

@@ -44,6 +44,14 @@ func TestAnIndexNarrowsAListAndKeepsItsOrder(t *testing.T) {
 	list, err = f.GetList(context.Background(), root, opts)
 	f.must(err)
 	f.is("after a move and a deletion", names(list), "default2/c 4")
+
+	for rv := uint64(10); rv < 50; rv++ { // an index has no order
+		f.must(f.Add(pod(fmt.Sprint("default/p", rv), rv, "n1")))
+	}
+	list, err = f.GetList(context.Background(), root+"default/", opts)
+	f.must(err)
+	f.is("in order", slices.IsSortedFunc(list.Elements, func(a, b *Element) int { return strings.Compare(a.Key, b.Key) }),
+		"true")
 }
 
 func TestAnIndexForgetsValuesThatNobodyHasAnyMore(t *testing.T) {

@@ -56,7 +56,8 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 		ResourceVersion: rv,
 		RecordTime:      w.config.Clock.Now(),
 	}
-	// Without the lock: only this goroutine ever changes the store, so none writes while it reads.
+	// Without the lock: only this goroutine ever changes the store, so none writes while it
+	// reads.
 	previous := w.store.get(element.Key)
 	if previous == nil {
 		return event, nil
@@ -65,8 +66,9 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 	event.PrevObjLabels = previous.Labels
 	event.PrevObjFields = previous.Fields
 	if typ == watch.Deleted {
-		// A watcher that resumes from the version of the last event it saw must not be sent the deletion again, so a deleted
-		// object carries the version of its deletion. In a copy: lists and other watchers are reading the original.
+		// A watcher that resumes from the version of the last event it saw must not be sent the
+		// deletion again, so a deleted object carries the version of its deletion. In a copy:
+		// lists and other watchers are reading the original.
 		event.PrevObject, err = w.versioner.Stamped(previous.Object, rv)
 	}
 	return event, err

@@ -8,8 +8,10 @@ import (
 // before the cache can change: an event is then either in the interval, or comes after and is
 // dispatched to the watch. register is told how far the cache is. It must neither wait nor call
 // the cache. The error is that of the choice: 410 Expired; then register is not called.
-func (w *WatchCache) BeginWatch(rv uint64, key string, opts storage.ListOptions,
-	register func(interval *Interval, current uint64)) error {
+func (w *WatchCache) BeginWatch(
+	rv uint64, key string, opts storage.ListOptions,
+	register func(interval *Interval, current uint64),
+) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	interval, err := w.intervalSinceLocked(rv, key, opts)
@@ -19,12 +21,15 @@ func (w *WatchCache) BeginWatch(rv uint64, key string, opts storage.ListOptions,
 	return err
 }
 
-// intervalSinceLocked returns what a watch of key from rv begins with: the current state if it asked for initial
-// events, or if it named no version (rv 0) and did not refuse them; otherwise the events in (rv, newest]. The error is
-// 410 Expired if the ring no longer holds all of those.
+// intervalSinceLocked returns what a watch of key from rv begins with: the current state if it
+// asked for initial events, or if it named no version (rv 0) and did not refuse them; otherwise
+// the events in (rv, newest]. The error is 410 Expired if the ring no longer holds all of
+// those.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).getAllEventsSinceLocked
-func (w *WatchCache) intervalSinceLocked(rv uint64, key string, opts storage.ListOptions) (*Interval, error) {
+func (w *WatchCache) intervalSinceLocked(
+	rv uint64, key string, opts storage.ListOptions,
+) (*Interval, error) {
 	initial := opts.SendInitialEvents
 	switch {
 	case initial != nil && *initial, initial == nil && rv == 0:

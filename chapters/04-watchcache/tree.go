@@ -39,9 +39,10 @@ type node struct {
 	children []*node
 }
 
-// newTree returns the tree of elements, built from the leaves up. Of several elements with the same key the last one
-// counts. Nodes are full as far as possible: a tree with fewer levels copies less for each update. Set one by one in
-// the order of their keys, elements would leave every node half empty.
+// newTree returns the tree of elements, built from the leaves up. Of several elements with the same
+// key the last one counts. Nodes are full as far as possible: a tree with fewer levels copies less
+// for each update. Set one by one in the order of their keys, elements would leave every node half
+// empty.
 func newTree(elements []*Element) tree {
 	sorted := lastOfEach(elements)
 	var level []*node

@@ -32,15 +32,17 @@ const (
 
 // history is the ring: the newest events, in order of their resource versions.
 //
-// Positions are absolute: endIndex counts every event ever appended, startIndex every event ever dropped, and only the
-// slot in cache is taken modulo the capacity. A position therefore means the same event in a ring of any size, which is
-// why an [Interval] that is being read survives when the ring grows.
+// Positions are absolute: endIndex counts every event ever appended, startIndex every event
+// ever dropped, and only the slot in cache is taken modulo the capacity. A position therefore
+// means the same event in a ring of any size, which is why an [Interval] that is being read
+// survives when the ring grows.
 //
 //	positions  … 3  4 │ 5  6  7  8 │ 9 …        capacity 4, startIndex 5, endIndex 9
 //	slots             │ 1  2  3  0 │            position 8 lies in slot 0
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: watchCacheHistory
-// Differs: the history window is constant, so the upper bound is too. A capacity can be fixed for demonstrations.
+// Differs: the history window is constant, so the upper bound is too. A capacity can be fixed
+// for demonstrations.
 type history struct {
 	probe *probe.Probe // set by newHistory, never changed
 

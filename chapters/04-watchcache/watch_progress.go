@@ -16,7 +16,8 @@ const progressRequestPeriod = 100 * time.Millisecond
 // the outcome. An idle cache costs nothing.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/progress/watch_progress.go: ConditionalProgressRequester
-// Differs: used a second time, to wake the readers, where upstream starts a goroutine per waiting reader.
+// Differs: used a second time, to wake the readers, where upstream starts a goroutine per
+// waiting reader.
 type ConditionalProgressRequester struct {
 	// Set by NewConditionalProgressRequester, never changed.
 	clock   clock.WithTicker

@@ -8,9 +8,10 @@ import (
 	watchcache "listwatch/chapters/04-watchcache"
 )
 
-// BookmarkTimeBuckets says which watchers are due a bookmark, to the second: bucket n holds those whose time lies in
-// [n, n+1) seconds after they were made. A thousand watchers cost one look a second instead of a thousand timers. A
-// watcher that has been stopped stays in its bucket until that is emptied.
+// BookmarkTimeBuckets says which watchers are due a bookmark, to the second: bucket n holds
+// those whose time lies in [n, n+1) seconds after they were made. A thousand watchers cost one
+// look a second instead of a thousand timers. A watcher that has been stopped stays in its
+// bucket until that is emptied.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: watcherBookmarkTimeBuckets
 type BookmarkTimeBuckets struct {

@@ -61,7 +61,8 @@ type CacheWatcher struct {
 	deadline  time.Time
 	text      string
 
-	// Set by Register, under the Cacher's lock, before any other goroutine knows the watcher; never changed after.
+	// Set by Register, under the Cacher's lock, before any other goroutine knows the watcher;
+	// never changed after.
 	id                           string
 	probe                        *probe.Probe
 	forgetter                    Forgetter

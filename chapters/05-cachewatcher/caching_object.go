@@ -13,22 +13,25 @@ import (
 	watchcache "listwatch/chapters/04-watchcache"
 )
 
-// cachingObject is an object that remembers how it was encoded, so that a thousand watchers who are sent it in the same
-// form have it encoded once. Nothing is encoded before a WatchServer asks, and nothing is kept for longer than the
-// object is on its way: the ring holds the plain object.
+// cachingObject is an object that remembers how it was encoded, so that a thousand watchers who
+// are sent it in the same form have it encoded once. Nothing is encoded before a WatchServer
+// asks, and nothing is kept for longer than the object is on its way: the ring holds the plain
+// object.
 //
 //	ShareEncodings ─┬─► w1.input ─► WatchServer ─► CacheEncode("JSON, ADDED") ── encodes
 //	 one            ├─► w2.input ─► WatchServer ─► CacheEncode("JSON, ADDED") ── copies bytes
 //	 cachingObject  └─► w3.input ─► WatchServer ─► CacheEncode("Table, ADDED") ─ encodes
 //
-// In every other respect it is the object: its metadata are the object's, a copy of it is a copy of the object, without
-// encodings. A caller that needs the object as its own type asks for [cachingObject.GetObject]. As with every object
-// that comes out of a cache, callers must not write to it.
+// In every other respect it is the object: its metadata are the object's, a copy of it is a
+// copy of the object, without encodings. A caller that needs the object as its own type asks
+// for [cachingObject.GetObject]. As with every object that comes out of a cache, callers must
+// not write to it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go: cachingObject
-// Differs: upstream's can be written to, and then copies the object and drops the encodings; here the one thing that
-// was ever written, the version of a deletion, is in the object already. The object is encoded as it is, upstream
-// encodes a copy; and a copy of ours is a plain object, upstream's a cachingObject again.
+// Differs: upstream's can be written to, and then copies the object and drops the encodings;
+// here the one thing that was ever written, the version of a deletion, is in the object
+// already. The object is encoded as it is, upstream encodes a copy; and a copy of ours is a
+// plain object, upstream's a cachingObject again.
 type cachingObject struct {
 	metaRuntimeInterface // shared with the cache, never written to
 
@@ -65,8 +68,9 @@ var errEncodingPanicked = errors.New("encode object: an earlier attempt panicked
 // again.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go: (*cachingObject).CacheEncode
-func (o *cachingObject) CacheEncode(id runtime.Identifier, encode func(runtime.Object,
-	io.Writer) error, w io.Writer) error {
+func (o *cachingObject) CacheEncode(
+	id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer,
+) error {
 	e := o.getEncoding(id)
 	e.once.Do(func() { e.fill(o.metaRuntimeInterface, encode) })
 	if e.err != nil {

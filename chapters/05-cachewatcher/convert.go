@@ -42,8 +42,9 @@ func (f *Filter) Matches(key string, l labels.Set, fields fields.Fields) bool {
 // though it lives on.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).convertToWatchEvent
-func (w *CacheWatcher) convertToWatchEvent(event *watchcache.Event) (out watch.Event,
-	wanted bool) {
+func (w *CacheWatcher) convertToWatchEvent(
+	event *watchcache.Event,
+) (out watch.Event, wanted bool) {
 	if event.Type == watch.Bookmark {
 		return w.convertBookmark(event), true
 	}

@@ -43,8 +43,9 @@ type Cacher struct {
 	budget     *timeBudget
 	metrics    *metrics
 
-	// incoming is sent to by processEvent, on the reflector's goroutine, which blocks while it is full: that is how a slow
-	// dispatcher slows down the watch on the storage. Closed by keepCaching, on the same goroutine.
+	// incoming is sent to by processEvent, on the reflector's goroutine, which blocks while it
+	// is full: that is how a slow dispatcher slows down the watch on the storage. Closed by
+	// keepCaching, on the same goroutine.
 	incoming chan *watchcache.Event
 
 	// Written by dispatchEvents: everything up to it has been handed to every watcher.

@@ -76,8 +76,9 @@ func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOp
 // how a client fills itself while the server starts.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).GetList
-func (d *CacheDelegator) GetList(ctx context.Context, key string, opts storage.ListOptions,
-	listOut runtime.Object) error {
+func (d *CacheDelegator) GetList(
+	ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object,
+) error {
 	prepared, err := d.cacher.prepareKey(key, opts.Recursive)
 	if err != nil {
 		return err

@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// metrics are what one Cacher shows of itself, under upstream's names and with upstream's labels. The fields are what
-// happens seldom; what happens for every event is counted by the Cacher, and asked for when /metrics is.
+// metrics are what one Cacher shows of itself, under upstream's names and with upstream's labels. The
+// fields are what happens seldom; what happens for every event is counted by the Cacher, and asked for
+// when /metrics is.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go
 // Differs: apiserver_watch_events_dispatch_duration_seconds is left out: it needs the time twice for

@@ -29,16 +29,20 @@ type watchRequest struct {
 	watcher *cachewatcher.CacheWatcher
 }
 
-// Watch begins a watch. ctx bounds its whole life; if it has a deadline, the watcher is sent a bookmark shortly before.
+// Watch begins a watch. ctx bounds its whole life; if it has a deadline, the watcher is sent a
+// bookmark shortly before.
 //
-// Watch returns 400 for a malformed key, a [storage.InvalidError] for an unparsable version, and 429 with Retry-After
-// while the cache is not ready. Once these are passed, every error comes as an event of the stream, as it does from a
-// storage that has no cache in front of it. A cache that begins another generation while the watch is being prepared
-// gives a stream that has ended already.
+// Watch returns 400 for a malformed key, a [storage.InvalidError] for an unparsable version,
+// and 429 with Retry-After while the cache is not ready. Once these are passed, every error
+// comes as an event of the stream, as it does from a storage that has no cache in front of it.
+// A cache that begins another generation while the watch is being prepared gives a stream that
+// has ended already.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).Watch
 // Differs: support of progress requests is taken for granted.
-func (c *Cacher) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+func (c *Cacher) Watch(
+	ctx context.Context, key string, opts storage.ListOptions,
+) (watch.Interface, error) {
 	req, err := c.newWatchRequest(key, opts)
 	if err != nil {
 		return nil, err
@@ -173,11 +177,13 @@ func bookmarkAfter(req *watchRequest, current uint64) uint64 {
 	return req.requestedRV
 }
 
-// register adds the watcher and starts its goroutine, unless the cache has begun another generation since the request
-// came: then all watchers have been ended, and one that slipped in after that could begin at a version that the new
-// generation has not reached. The caller holds the watchCache's lock for reading; register takes and releases c.mu.
-func (c *Cacher) register(ctx context.Context, req *watchRequest, interval *watchcache.Interval,
-	bookmarkAfter uint64) bool {
+// register adds the watcher and starts its goroutine, unless the cache has begun another
+// generation since the request came: then all watchers have been ended, and one that slipped in
+// after that could begin at a version that the new generation has not reached. The caller holds
+// the watchCache's lock for reading; register takes and releases c.mu.
+func (c *Cacher) register(
+	ctx context.Context, req *watchRequest, interval *watchcache.Interval, bookmarkAfter uint64,
+) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	generation, _, err := c.ready.check()

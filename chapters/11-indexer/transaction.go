@@ -33,8 +33,8 @@ type Transaction struct {
 	Existed bool // whether anything was
 }
 
-// Transaction applies txns, whose keys the caller has filled in, in order as one step: no reader
-// sees only some of them.
+// Transaction applies txns, whose keys the caller has filled in, in order as one step: no
+// reader sees only some of them.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Transaction
 // Differs: cannot fail; upstream's cache makes the keys and skips objects that have none.

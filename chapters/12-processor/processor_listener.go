@@ -84,8 +84,9 @@ type processorListener struct {
 	// Written by pop and run, read by snapshot.
 	pendingLen, pendingCap, slowCalls atomic.Int64
 
-	// Guarded by SharedProcessor.mu. whether updates that change nothing are for this listener,
-	// see [SharedProcessor.ShouldResync]
+	// Guarded by SharedProcessor.mu.
+	// whether updates that change nothing are for this listener, see
+	// [SharedProcessor.ShouldResync]
 	syncing               bool
 	requestedResyncPeriod time.Duration
 	resyncPeriod          time.Duration // requested and granted; 0 for none

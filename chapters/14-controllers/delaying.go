@@ -105,7 +105,8 @@ func (q *DelayingQueue) wait(ctx context.Context, heartbeat <-chan time.Time) bo
 		nextReadyAt = q.timer.C()
 	}
 	// Five cases, one more than we allow ourselves elsewhere: stop cannot be ctx, because the
-	// caller that shuts a queue down (any worker, through ShutDown) is not the one that runs it.
+	// caller that shuts a queue down (any worker, through ShutDown) is not the one that runs
+	// it.
 	select {
 	case <-ctx.Done():
 		return false

@@ -172,8 +172,9 @@ func (s *Server) storageOf(resource *registry.Resource,
 }
 
 // cache puts a cache in front of raw. Run has yet to run it.
-func (s *Server) cache(resource *registry.Resource, raw *etcd3.Store, config ServerConfig) (*cacher.Cacher,
-	storage.Interface, error) {
+func (s *Server) cache(
+	resource *registry.Resource, raw *etcd3.Store, config ServerConfig,
+) (*cacher.Cacher, storage.Interface, error) {
 	cacherConfig := resource.CacherConfig()
 	cacherConfig.Clock, cacherConfig.Patience = config.Clock, config.Patience
 	cacherConfig.Probe = config.Probe.Resource(resource.Called())
