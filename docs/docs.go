@@ -15,5 +15,10 @@ var files embed.FS
 //go:embed stage-light.png
 var Preview []byte
 
+// Film is ten seconds of the stage, for those who only look.
+//
+//go:embed film-light.png
+var Film []byte
+
 // FS returns the documents by their names, such as "WHERE.md".
 func FS() fs.FS { return files }

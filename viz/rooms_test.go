@@ -15,8 +15,8 @@ import (
 
 // floors are the rooms of the page's scripts from the ground up. A script imports from its own room and from rooms
 // below it.
-var floors = []string{"lib", "log", "stage", "timeline", "inspector", "spacetime", "lens", "book", "stories", "tour",
-	"frame"}
+var floors = []string{"lib", "log", "stage", "timeline", "inspector", "spacetime", "lens", "console", "book",
+	"stories", "tour", "frame"}
 
 var (
 	imports  = regexp.MustCompile(`(?m)^import \{[^}]*\} from "([^"]+)";`)

@@ -9,6 +9,7 @@ import (
 
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/play/scenario"
+	"listwatch/viz/console"
 	"listwatch/viz/stories"
 )
 
@@ -23,6 +24,8 @@ type Sandbox interface {
 	AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (id string, receipt sandbox.Receipt, err error)
 	RemoveWatcher(ctx context.Context, id string) error
 	Watchers() []sandbox.WatcherInfo
+
+	Ask(r *http.Request) (*http.Response, error)
 }
 
 func (u *UI) knobs(*http.Request) (any, error) { return u.config.Sandbox.Knobs(), nil }
@@ -109,4 +112,21 @@ func (u *UI) tellScenario(r *http.Request) (any, error) {
 
 func (u *UI) playScenario(r *http.Request) (any, error) {
 	return u.config.Play(r.Context(), chi.URLParam(r, "id"))
+}
+
+// console answers POST /viz/console {"request": "GET /api/v1/pods\n…"} with what the server says to that, as it
+// arrives: see [console.Answer]. 400 for what is no request, and the sandbox's errors.
+func (u *UI) console(r *http.Request) (any, error) {
+	var written struct {
+		Request string `json:"request"`
+	}
+	if err := readJSON(r, &written); err != nil {
+		return nil, err
+	}
+	request, err := console.Read(written.Request)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "%v", err)
+	}
+	response, err := u.config.Sandbox.Ask(request.WithContext(r.Context()))
+	return console.Answer{Response: response}, err
 }

@@ -36,7 +36,7 @@ func refuse(code int, format string, args ...any) error {
 }
 
 // answering is the handler that answers what f returns: an error, under the status it carries, or a value as JSON,
-// under 200 if it is not [answered] under another one.
+// under 200 if it is not [answered] under another one. A handler answers by itself.
 func answering(f func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -45,11 +45,14 @@ func answering(f func(*http.Request) (any, error)) http.HandlerFunc {
 			writeError(w, err)
 			return
 		}
-		if a, ok := value.(answered); ok {
+		switch a := value.(type) {
+		case answered:
 			writeJSON(w, a.code, a.value)
-			return
+		case http.Handler:
+			a.ServeHTTP(w, r)
+		default:
+			writeJSON(w, http.StatusOK, value)
 		}
-		writeJSON(w, http.StatusOK, value)
 	}
 }
 

@@ -175,6 +175,7 @@ func (u *UI) routes() http.Handler {
 		{"GET /viz/watchers", all, u.watchers},
 		{"POST /viz/watchers", acts, u.addWatcher},
 		{"DELETE /viz/watchers/{id}", acts, u.removeWatcher},
+		{"POST /viz/console", acts, u.console},
 		{"GET /viz/scenarios", all, u.scenarios},
 		{"GET /viz/scenario/{id}", all, u.tellScenario},
 		{"POST /viz/scenario/{id}", player, u.playScenario},

@@ -181,6 +181,10 @@ func (w *fakeWorld) RemoveWatcher(_ context.Context, id string) error {
 	return nil
 }
 
+func (w *fakeWorld) Ask(*http.Request) (*http.Response, error) {
+	return nil, apierrors.NewTooManyRequests("one too many", 0)
+}
+
 func (w *fakeWorld) Watchers() []sandbox.WatcherInfo {
 	return []sandbox.WatcherInfo{{ID: "page-1", UserAgent: "listwatch-page-1", Options: sandbox.WatcherOptions{
 		Resource: "pods"}}}
@@ -211,6 +215,8 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"too large", "POST", "/viz/watchers", "application/json", `{"labelSelector":"` + strings.Repeat("a",
 			maxBody) + `"}`, 413},
 		{"refused by the API", "POST", "/viz/watchers", "application/json", `{"resourceVersion":"1"}`, 410},
+		{"no request", "POST", "/viz/console", "application/json", `{"request":"hello"}`, 400},
+		{"a request that is refused", "POST", "/viz/console", "application/json", `{"request":"GET /api"}`, 429},
 		{"remove", "DELETE", "/viz/watchers/page-1", "", "", 204},
 		{"remove what is not there", "DELETE", "/viz/watchers/page-9", "", "", 404},
 	}

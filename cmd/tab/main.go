@@ -44,7 +44,7 @@ func main() {
 		Say:   func(line string) { fmt.Println(line) },
 	}, machine.Options{
 		Demo: true, Controllers: true, Modes: machine.Today(), MediaType: "application/vnd.kubernetes.protobuf",
-		LogSize: logSize, Clock: "real",
+		LogSize: logSize, Clock: "real", Etcd: "memory",
 	}, func() { post(messages.Message{Kind: "ready"}) })
 	post(messages.Message{Kind: "died", Reason: fmt.Sprint(err)})
 }

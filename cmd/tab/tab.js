@@ -58,53 +58,9 @@
 
     return {
       request,
-      events: (url) => new Events(request, url),
       word: async (url, blob) =>
         request(url, { method: "POST", body: await blob.text(), headers: { "Content-Type": blob.type } }),
     };
-  }
-
-  // Events is what an EventSource is, but that it does not resume: the feed begins again.
-  class Events extends EventTarget {
-    OPEN = 1;
-    CLOSED = 2;
-    readyState = 0;
-    #stop = new AbortController();
-
-    constructor(request, url) {
-      super();
-      this.#read(request, url).catch(() => {}).finally(() => {
-        const closed = this.readyState === this.CLOSED;
-        this.readyState = this.CLOSED;
-        if (!closed) this.dispatchEvent(new Event("error"));
-      });
-    }
-
-    close() {
-      this.readyState = this.CLOSED;
-      this.#stop.abort();
-    }
-
-    async #read(request, url) {
-      const response = await request(url, { headers: { Accept: "text/event-stream" }, signal: this.#stop.signal });
-      if (!response.ok) return;
-      this.readyState = this.OPEN;
-      const pieces = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      let text = "";
-      let lastEventId = "";
-      for (let piece = await pieces.read(); !piece.done; piece = await pieces.read()) {
-        const messages = (text + piece.value).split("\n\n");
-        text = messages.pop();
-        for (const message of messages) {
-          const fields = new Map(message.split("\n").map((line) => line.split(/: ?(.*)/s, 2)));
-          lastEventId = fields.get("id") ?? lastEventId;
-          const type = fields.get("event") ?? "message";
-          if (fields.has("data")) {
-            this.dispatchEvent(new MessageEvent(type, { data: fields.get("data"), lastEventId }));
-          }
-        }
-      }
-    }
   }
 
   // load returns the machine as gzip. From a web server it is one file; from a folder a page may load scripts only.

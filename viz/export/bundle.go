@@ -11,7 +11,7 @@ import (
 // declared.
 var (
 	importing = regexp.MustCompile(`(?m)^import \{ ([^}\n]+) \} from "([^"\n]+)";$`)
-	exporting = regexp.MustCompile(`(?m)^export ((?:async )?(?:function|const) ([\w$]+))`)
+	exporting = regexp.MustCompile(`(?m)^export ((?:async )?(?:function\*?|const|class) ([\w$]+))`)
 	unknown   = regexp.MustCompile(`(?m)^(?:import|export)\b.*`)
 )
 

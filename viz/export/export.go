@@ -75,7 +75,7 @@ func (s *site) gather() error {
 			return err
 		}
 	}
-	s.files["assets/preview.png"] = docs.Preview
+	s.files["assets/preview.png"], s.files["assets/film.png"] = docs.Preview, docs.Film
 	return s.search()
 }
 

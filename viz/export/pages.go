@@ -95,7 +95,7 @@ func (s *site) rewrite(name, page string) (string, error) {
 // complete puts into a page what the program says in headers, and the script that stands in for it.
 func (s *site) complete(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
-	page = module.ReplaceAllString(page, "<script defer")
+	page = strings.Replace(module.ReplaceAllString(page, "<script defer"), "the live stage", "the stage, recorded", 1)
 	const charset = `<meta charset="utf-8">`
 	page = strings.Replace(page, charset,
 		fmt.Sprintf(

@@ -101,6 +101,7 @@
       }
       for (const link of made.querySelectorAll("a[href]")) link.target = "_blank"; // this tab is the machine
       made.body.dataset.host = "tab";
+      document.title = made.title;
       document.documentElement.dataset.tours = made.documentElement.dataset.tours;
       document.body.replaceWith(made.body);
       const told = async (id) => ({ ...(await story(id)), runs: true });

@@ -6,6 +6,7 @@
 // the page.
 
 import { newFigure } from "../book/figure.js";
+import { newConsole } from "../console/console.js";
 import { newInspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, shelf } from "../lib/api.js";
@@ -141,7 +142,7 @@ const stage = {
 const made = {
   telling: newTelling, table: newTable, modes: newModes, banner: newBanner, controls: newControls, status: newStatus,
   visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold, knobs: newKnobs,
-  scenarios: newScenarios, promises: newPromises, lens: newLens, find: newFind, presenter: newPresenter,
+  scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole, find: newFind, presenter: newPresenter,
   history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
   blocked: newBlocked, goroutines: newGoroutines, locks: newLocks, journey: newJourney, detail: newDetail,
   picture: newPicture, targets: newTargets, tour: newTour, first: newFirst,

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"listwatch/internal/observe/recording"
+	"listwatch/viz/console"
 	"listwatch/viz/inspector"
 	"listwatch/viz/lens"
 	"listwatch/viz/spacetime"
@@ -50,13 +51,13 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var2 string
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(v.tours()))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 19, Col: 51}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 20, Col: 51}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>listwatch · the live stage</title><link rel=\"icon\" href=\"/viz/assets/frame/icon.svg\" type=\"image/svg+xml\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/page.css\"><link rel=\"stylesheet\" href=\"/viz/assets/timeline/hold.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/scenery.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/tall.css\"><link rel=\"stylesheet\" href=\"/viz/assets/spacetime/spacetime.css\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/access.css\"><link rel=\"stylesheet\" href=\"/viz/assets/inspector/inspector.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/blocked.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stories/sandbox.css\"><link rel=\"stylesheet\" href=\"/viz/assets/tour/tour.css\"><link rel=\"stylesheet\" href=\"/viz/assets/lens/lens.css\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/first.css\"><script src=\"/viz/assets/frame/theme.js\"></script><script type=\"module\" src=\"/viz/assets/frame/page.js\"></script></head>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>listwatch · the live stage</title><link rel=\"icon\" href=\"/viz/assets/frame/icon.svg\" type=\"image/svg+xml\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/page.css\"><link rel=\"stylesheet\" href=\"/viz/assets/timeline/hold.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/scenery.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/tall.css\"><link rel=\"stylesheet\" href=\"/viz/assets/spacetime/spacetime.css\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/access.css\"><link rel=\"stylesheet\" href=\"/viz/assets/inspector/inspector.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/blocked.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stories/sandbox.css\"><link rel=\"stylesheet\" href=\"/viz/assets/tour/tour.css\"><link rel=\"stylesheet\" href=\"/viz/assets/lens/lens.css\"><link rel=\"stylesheet\" href=\"/viz/assets/console/console.css\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/first.css\"><script src=\"/viz/assets/frame/theme.js\"></script><script type=\"module\" src=\"/viz/assets/frame/page.js\"></script></head>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -72,7 +73,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var4 string
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(v.Stage.Seq))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 41, Col: 61}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 43, Col: 61}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {
@@ -85,7 +86,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var5 string
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(v.Mode)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 41, Col: 82}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 43, Col: 82}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -98,7 +99,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var6 string
 		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(v.Mode == "replay"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 41, Col: 129}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 43, Col: 129}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 		if templ_7745c5c3_Err != nil {
@@ -111,7 +112,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var7 string
 		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(recording.PointsHash())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 41, Col: 168}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 43, Col: 168}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 		if templ_7745c5c3_Err != nil {
@@ -124,7 +125,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var8 string
 		templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(v.Stage.Resource)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 41, Col: 203}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 43, Col: 203}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 		if templ_7745c5c3_Err != nil {
@@ -137,7 +138,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var9 string
 		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(limitsText(v.Limits))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 41, Col: 240}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 43, Col: 240}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {
@@ -150,7 +151,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var10 string
 		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(stage.Geometry())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 41, Col: 275}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 43, Col: 275}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 		if templ_7745c5c3_Err != nil {
@@ -163,7 +164,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var11 string
 		templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(v.Take)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 41, Col: 296}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 43, Col: 296}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 		if templ_7745c5c3_Err != nil {
@@ -176,7 +177,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var12 string
 		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(v.Server)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 41, Col: 321}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 43, Col: 321}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 		if templ_7745c5c3_Err != nil {
@@ -274,6 +275,10 @@ func Page(v View) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = lens.Panel(v.Server).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = console.Panel().Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -5,6 +5,8 @@ import { newTape } from "../log/tape.js";
 import { shelf, take } from "../lib/api.js";
 import { $, copied, when } from "../lib/dom.js";
 
+const theOnly = "recording"; // the name of the take in a page of one recording (viz/export/one.go)
+
 export function newVisit(stage) {
   const { player, follow, timeline, fold } = stage;
   let putAway = []; // what acts on the program, while a recording is on stage
@@ -76,7 +78,7 @@ export function newVisit(stage) {
   // openTake shows such a recording from its beginning. In a chapter it stands still: the chapter moves it.
   async function openTake(name) {
     try {
-      if (!stage.figure.ready) return await openRecording(await take(name), true);
+      if (!stage.figure.ready) return await openRecording(await take(name), name !== theOnly);
       await layTake(name);
       stage.figure.ready();
     } catch (problem) {
@@ -130,7 +132,8 @@ export function newVisit(stage) {
     }
     const why = header.reason ? `Why: ${header.reason} ` : "";
     stage.banner.notice(
-      `A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to leave it.`, true
+      `A recording of ${new Date(header.started).toLocaleString()}. ${why}` +
+        (shelf.program ? "Reload the page to leave it." : "The program is not here."), true
     );
   }
 

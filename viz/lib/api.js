@@ -4,8 +4,10 @@
 // runs; such a page asks for nothing else. A page whose program is not behind a port brings its own wire in
 // window.listwatchWire, in the same way.
 
+import { Events, split } from "./events.js";
+
 // web is the wire to a program behind a port. request returns a Response, whose body may still be on its way, and obeys
-// options.signal; events returns what an EventSource is, its resuming included; word sends a Blob, and does not wait.
+// options.signal; events returns an EventSource, and may be missing; word sends a Blob, and does not wait.
 const web = {
   request: (url, options) => fetch(url, options),
   events: (url) => new EventSource(url),
@@ -45,10 +47,15 @@ export async function html(url) {
   return elementOf(await (await send("GET", url)).text());
 }
 
+// lines sends a request and yields its answer as it comes: each line is a value in JSON.
+export async function* lines(url, body, signal) {
+  for await (const line of split(await send("POST", url, body, { signal }), "\n")) yield JSON.parse(line);
+}
+
 const elementOf = (text) => new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
 
-// watch opens a stream of events. A broken one is resumed by itself, with Last-Event-ID.
-export const watch = (url) => wire.events(url);
+// watch opens a stream of events. Over the web a broken one is resumed by itself, with Last-Event-ID.
+export const watch = (url) => wire.events?.(url) ?? new Events(wire.request, url);
 
 // asking returns a function for each frame, which calls act when so many ms have passed, if the page is seen. What
 // fails is no news: the banner says already that the program does not answer.

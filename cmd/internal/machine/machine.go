@@ -104,8 +104,8 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 		return nil, err
 	}
 	owner, err := sandbox.New(sandbox.Config{
-		Pipeline: p, Connections: connections, Clock: clocks.World, Probe: probe.New(log), Gate: log.Gate(),
-		Demo: r.Options.Demo, RingCapacity: r.Options.RingCapacity, Modes: r,
+		Pipeline: p, Connections: connections, Base: h.Base, Clock: clocks.World, Probe: probe.New(log),
+		Gate: log.Gate(), Demo: r.Options.Demo, RingCapacity: r.Options.RingCapacity, Modes: r,
 		RestartEtcd: h.Etcd.Restart, Cluster: h.Etcd.Cluster, Etcd: h.Etcd.State,
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ type Options struct {
 	RingCapacity int               // of every history ring; 0: dynamic
 	LogSize      int               // how many records the log keeps
 	Clock        string            // "real" or [ClockManual]
+	Etcd         string            // "memory": the small one; "": a real one
 }
 
 // Today returns the modes of today's machinery.
@@ -36,6 +37,9 @@ func (o Options) Switches() map[string]string {
 	all["storage-media-type"], all["ring-capacity"], all["clock"] = o.MediaType, "dynamic", o.Clock
 	if o.RingCapacity > 0 {
 		all["ring-capacity"] = strconv.Itoa(o.RingCapacity)
+	}
+	if o.Etcd != "" {
+		all["etcd"] = o.Etcd
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ const heldPeriod = 250 * time.Millisecond // how long a request waits for effect
 type Config struct {
 	Pipeline     *pipeline.Pipeline
 	Connections  *Connections // over which the client half was built
+	Base         *url.URL     // where the server half is served; nil: nothing is asked
 	Clock        clock.WithTicker
 	Probe        *probe.Probe                    // nil: off
 	Gate         *probe.Gate                     // that may hold the world; nil: there is none
@@ -121,9 +123,12 @@ func New(config Config) (*Sandbox, error) {
 	s := &Sandbox{
 		config:      config,
 		connections: config.Connections,
-		watchers:    &watchers{client: config.Pipeline.Client, connections: config.Connections, clock: config.Clock},
-		handlers:    &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},
-		traffic:     newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock),
+		watchers: &watchers{
+			client: config.Pipeline.Client, connections: config.Connections, clock: config.Clock,
+			asking: map[string]context.CancelCauseFunc{},
+		},
+		handlers: &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},
+		traffic:  newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock),
 
 		commands: make(chan *order), finished: make(chan *order), ended: make(chan struct{}),
 		alone: map[string]*order{}, fixed: map[string]int{},

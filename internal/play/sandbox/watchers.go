@@ -80,8 +80,9 @@ type watchers struct {
 
 	last atomic.Int64 // number of the last one
 
-	mu   sync.Mutex // guards list and the err of each watcher; innermost
-	list []*watcher // in the order in which they were added
+	mu     sync.Mutex                         // guards the fields below, and the err of each watcher; innermost
+	list   []*watcher                         // in the order in which they were added
+	asking map[string]context.CancelCauseFunc // what ends each request of a viewer, by its client's name
 }
 
 // watcher is one open watch.
@@ -210,7 +211,9 @@ func (w *watchers) remove(id string) error {
 	return nil
 }
 
+// removeAll closes every watch, and ends what viewers have asked.
 func (w *watchers) removeAll() {
+	w.endAsked()
 	for _, each := range w.info() {
 		_ = w.remove(each.ID) // it may be gone by itself
 	}

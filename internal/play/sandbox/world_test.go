@@ -64,7 +64,7 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 		Base: base, HTTP: connections.Client(), Clock: clk, Probe: p, UseWatchList: true, Controllers: true,
 		Registry: server.Registry(),
 	}
-	config := Config{Connections: connections, Clock: clk, Probe: p, Gate: log.Gate()}
+	config := Config{Connections: connections, Base: base, Clock: clk, Probe: p, Gate: log.Gate()}
 	if change != nil {
 		change(&config, &clientConfig)
 	}

@@ -67,7 +67,7 @@ func TestAnExportNeedsNoProgram(t *testing.T) {
 	one := filepath.Join(t.TempDir(), "one.html")
 	export(t, "-export", one, "-replay", filepath.Join(dir, "mine.gz"))
 	p.do(t, chromedp.Navigate(fileURL(one)))
-	p.until(t, `window.listwatch?.player.head > 100 && $("#banner").hidden`)
+	p.until(t, `window.listwatch?.player.head > 100 && $text("#banner p").startsWith("A recording of")`)
 	p.exportedLeaves(t)
 	p.stays(t, fileURL(one))
 }

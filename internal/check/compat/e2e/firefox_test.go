@@ -143,7 +143,10 @@ func TestFirefoxShowsItToo(t *testing.T) {
 	f.run(t, `$("[data-run]").click()`)
 	f.until(t, `document.body?.dataset.host === "tab" && `+moves)
 	t.Logf("from the click to the first pod that moves: %v", time.Since(began).Round(time.Millisecond))
-	f.run(t, podFromThePage("fox"))
+	f.run(t, `$("#open-console").click();
+		$("[data-console] textarea").value = $("#console-ready [value^=POST]").value.replaceAll("hello", "fox");
+		$("[data-console]").requestSubmit();`)
+	f.until(t, `$text("#console-head").startsWith("HTTP/1.1 201")`)
 	f.until(t, shelved("fox"))
 	for _, complaint := range f.complaints {
 		t.Errorf("on the console: %s", complaint)

@@ -5,9 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"listwatch/internal/check/assert"
-	"listwatch/internal/check/require"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,7 +16,12 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
+
+const goMemory = 96 << 20 // bytes: cmd/tab's limit
 
 // site writes what `make site` does, with the machine that `make tab` has built, and returns the folder.
 func site(t *testing.T) string {
@@ -79,20 +81,13 @@ func (p *page) runs(t *testing.T, base string) {
 	p.click(t, "[data-run]")
 	p.until(t, `document.body?.dataset.host === "tab" && window.listwatch?.player.mode === "live"`)
 	p.until(t, `listwatch.picture().moving.length > 0`)
-	t.Logf("from the click to the first pod that moves: %v", time.Since(began).Round(time.Millisecond))
+	took := time.Since(began)
+	t.Logf("from the click to the first pod that moves: %v", took.Round(time.Millisecond))
+	p.until(t, `$text('[data-named="etcd"]') === "in memory"`)
 }
 
-// asks is a request of the page to the machine in its tab: the answer as JSON.
-func asks(method, path, body string) string {
-	return fmt.Sprintf(`await (async () => {
-		const body = %q;
-		const options = body ? { method: %[2]q, body, headers: { "Content-Type": "application/json" } } : {};
-		return (await listwatchWire.request(%[3]q, options)).json();
-	})()`, body, method, path)
-}
-
-// TestAMachineRunsInATab does in a tab, from a web server and from a folder, what the page does with a program: a pod
-// of a new name, hold and step. From the server it gives the tour, too, and plays a story.
+// TestAMachineRunsInATab does in a tab, from a web server and from a folder, what the page does with a program: the
+// tour, from the folder on a phone, the console, hold and step. From the server it plays a story, too.
 func TestAMachineRunsInATab(t *testing.T) {
 	t.Parallel()
 	dir := site(t)
@@ -100,15 +95,20 @@ func TestAMachineRunsInATab(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := openPage(t, "about:blank")
 			p.runs(t, base)
+			if name == "file" {
+				p.do(t, look{"phone", 390, 844, "light", "no-preference"}.wear(1))
+			}
+			p.tourInTab(t)
 			if name == "http" {
-				p.tourInTab(t)
 				p.run(t, `listwatch.stage.scenarios.openStory("two-queues", { played: true })`)
 				p.rests(t, 1, "rests")
 				p.is(t, "true", "the story is the machine's own", `listwatch.stage.source !== null`)
 			}
 			p.strike(t, "Escape")
 			p.until(t, `!document.body.dataset.story && !document.documentElement.dataset.first`)
-			p.createsInTab(t)
+			p.do(t, looks[0].wear(1))
+			p.createsInConsole(t)
+			t.Logf("evicted after %d frames", p.evictsConsole(t))
 			p.holdsInTab(t)
 		})
 	}
@@ -129,36 +129,6 @@ func (p *page) tourInTab(t *testing.T) {
 	}
 	p.until(t, `document.body.dataset.tour === "end"`)
 	p.strike(t, "Escape")
-}
-
-// podFromThePage has the page create a pod.
-func podFromThePage(name string) string {
-	return asks("POST", "/api/v1/namespaces/default/pods", `{"metadata":{"name":"`+name+
-		`"},"spec":{"containers":[{"name":"c","image":"example.com/c"}]}}`)
-}
-
-// shelved is true when a pod is in the informer's store.
-func shelved(name string) string {
-	return fmt.Sprintf(`Object.entries(listwatch.state.resources.pods.shelves).some(([name, { rows }]) =>
-		name.startsWith("indexer") && rows.some((row) => row.key.endsWith("default/%s")))`, name)
-}
-
-// createsInTab creates a pod and finds it in the informer's store, on the stage and in the table.
-func (p *page) createsInTab(t *testing.T) {
-	t.Helper()
-	name := fmt.Sprintf("pod-%x", rand.Uint32())
-	p.run(t, `globalThis.seen = { stage: false, table: false };
-		const key = "default/%[1]s";
-		const look = () => {
-			seen.stage ||= $picture().drawn.some((each) => each.key === key);
-			seen.table ||= $text("#records").includes("%[1]s");
-			if (!seen.stage || !seen.table) requestAnimationFrame(look);
-		};
-		look();
-		listwatch.follow.set(key);
-		`+podFromThePage(name), name)
-	p.until(t, `seen.stage && seen.table`)
-	p.until(t, shelved(name))
 }
 
 // holdsInTab holds the world, and moves it on by a key.
@@ -234,6 +204,50 @@ func TestATabHasALife(t *testing.T) {
 	p.mu.Unlock()
 	p.click(t, "#run button")
 	p.until(t, `window.listwatch?.player.mode === "live" && document.body.dataset.host === "tab" && $("#run").hidden`)
+}
+
+// TestAReaderInATabThatReadsNothingIsEvicted opens a watch from the page and leaves its answer unread: the page is sent
+// what it granted room for, the server closes the watch, and Go keeps to its memory while the changes go on.
+func TestAReaderInATabThatReadsNothingIsEvicted(t *testing.T) {
+	t.Parallel()
+	p := openPage(t, "about:blank")
+	p.runs(t, served(t, site(t)))
+	p.strike(t, "Escape")
+	p.run(t, `globalThis.came = 0;
+		let mine = 0;
+		const post = machine.postMessage.bind(machine);
+		machine.postMessage = (message, moved) => {
+			if (message.url?.endsWith("?watch=true")) mine = message.id;
+			post(message, moved);
+		};
+		machine.addEventListener("message", ({ data }) => { if (data.id === mine) came += data.body?.length ?? 0; });
+		globalThis.unread = await listwatchWire.request("/api/v1/namespaces/default/pods?watch=true");`)
+	p.rate(t, 100)
+	p.evicts(t)
+	p.passes(t, time.Minute)
+	p.rate(t, 0)
+	const granted = 16 << 10
+	if came, heap := evaluate[int](t, p, `came`), p.heap(t); came != granted || heap > goMemory {
+		t.Errorf("the page was sent %d bytes, and granted %d; Go keeps %d", came, granted, heap)
+	}
+}
+
+// passes lets so much time pass in the page.
+func (p *page) passes(t *testing.T, d time.Duration) {
+	t.Helper()
+	const once = 30 * time.Second // within the patience of one call
+	for range d / once {
+		p.run(t, `await new Promise((done) => setTimeout(done, %d))`, once.Milliseconds())
+	}
+}
+
+// heap returns how many bytes Go keeps in the tab: those at which it collects again, a half more than are in use.
+func (p *page) heap(t *testing.T) int {
+	t.Helper()
+	return evaluate[int](t, p, `(async () => {
+		const text = await (await listwatchWire.request("/metrics")).text();
+		return Number(text.match(/^go_memstats_next_gc_bytes (.*)$/m)[1]) / 3 * 2 | 0;
+	})()`)
 }
 
 // TestWithoutAMachineThereAreRecordings: a browser that cannot run it is told so, and shown what the files have.

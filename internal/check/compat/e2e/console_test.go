@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// TestTheConsoleShowsWhatTheWireCarries sends what kubectl sends, watches, stops reading, and is evicted.
+func TestTheConsoleShowsWhatTheWireCarries(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-flight=off")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	p.createsInConsole(t)
+	t.Logf("evicted after %d frames", p.evictsConsole(t))
+
+	p.run(t, `const { writeText } = navigator.clipboard;
+		navigator.clipboard.writeText = async (text) => { globalThis.curl = text; };`)
+	p.run(t, `$("[data-console] textarea").value = "POST /api/v1/pods\nAccept: a\n\n{\"it's\":1}"`)
+	p.click(t, "#console-curl")
+	p.until(t, `globalThis.curl === "curl -N -X POST -H 'Accept: a' --data-binary '{\"it'\\''s\":1}' '" +
+		location.origin + "/api/v1/pods'"`)
+
+	p.run(t, `$("[data-console] textarea").value = "hello"; $("[data-console]").requestSubmit()`)
+	p.until(t, `$text("#console-refused").includes("want a method and a path")`)
+	p.mu.Lock()
+	p.complaints = nil // the browser's own word on the 400
+	p.mu.Unlock()
+}
+
+// asked sends a request from the console, and waits for the answer's status.
+func (p *page) asked(t *testing.T, request, status string) {
+	t.Helper()
+	p.run(t, `$("[data-console] textarea").value = %q; $("#console-head").hidden = true;
+		$("[data-console]").requestSubmit()`, request)
+	p.until(t, `!$("#console-head").hidden && $text("#console-head").startsWith("HTTP/1.1 %s")`, status)
+}
+
+// createsInConsole creates a pod of a new name with the request of kubectl run, and finds it in the informer's store,
+// on the stage and in the table.
+func (p *page) createsInConsole(t *testing.T) {
+	t.Helper()
+	p.pick(t, "#open-console")
+	p.until(t, `$("[data-console]").checkVisibility()`)
+	name := fmt.Sprintf("pod-%x", rand.Uint32())
+	p.run(t, `globalThis.seen = { stage: false, table: false };
+		const key = "default/%[1]s";
+		const look = () => {
+			seen.stage ||= $picture().drawn.some((each) => each.key === key);
+			seen.table ||= $text("#records").includes("%[1]s");
+			if (!seen.stage || !seen.table) requestAnimationFrame(look);
+		};
+		look();
+		listwatch.follow.set(key);`, name)
+	request := evaluate[string](t, p, `[...$("#console-ready").options].find((each) => each.label.includes("run")).value`)
+	p.asked(t, strings.ReplaceAll(request, "hello", name), "201 Created")
+	p.until(t, `$("[data-console-output]").childElementCount === 1 && $text("[data-console-output]").includes("%s")`, name)
+	p.until(t, `seen.stage && seen.table`)
+	p.until(t, shelved(name))
+}
+
+// evictsConsole watches pods in the console, stops reading, and returns how many frames had come when the server had
+// closed the watch, and the page had said why.
+func (p *page) evictsConsole(t *testing.T) int {
+	t.Helper()
+	p.asked(t, `GET /api/v1/namespaces/default/pods?watch=true`, "200 OK")
+	p.until(t, `$$("[data-watcher]").some((el) => el.textContent.includes($text("#console-state").split(":")[0]))`)
+	p.run(t, `globalThis.told = "";
+		const sentence = $(".sentence");
+		new MutationObserver(() => (told += sentence.textContent)).observe(sentence,
+			{ subtree: true, childList: true, characterData: true });`)
+	p.click(t, "#console-stall")
+	p.until(t, `$("#console-stall").getAttribute("aria-pressed") === "true"`)
+	p.rate(t, 50)
+	p.evicts(t)
+	p.rate(t, 0)
+	p.click(t, "#console-stall")
+	p.until(t, `$text("#console-state").includes("the server has ended its answer")`)
+	p.until(t, `told.includes("does not keep up and is closed")`)
+	return evaluate[int](t, p, `Number($text("#console-state").match(/(\d+) piece/)[1])`)
+}
+
+// evicts waits until a watcher was closed because it did not keep up.
+func (p *page) evicts(t *testing.T) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		n := evaluate[int](t, p, "(async () => ("+asks("GET", "/viz/records?point=WatcherForced", "")+").records?.length ?? 0)()")
+		return n > 0, "no watcher was closed"
+	})
+}
+
+// rate lets so many changes a second come.
+func (p *page) rate(t *testing.T, n int) {
+	t.Helper()
+	p.run(t, asks("POST", "/viz/knobs", fmt.Sprintf(`{"name":"traffic.rate","value":"%d"}`, n)))
+}
+
+// asks is a request of the page to its program, or to the machine in its tab: the answer as JSON.
+func asks(method, path, body string) string {
+	return fmt.Sprintf(`await (async () => {
+		const body = %q;
+		const options = body ? { method: %[2]q, body, headers: { "Content-Type": "application/json" } } : {};
+		return (await (globalThis.listwatchWire?.request ?? fetch)(%[3]q, options)).json();
+	})()`, body, method, path)
+}
+
+// shelved is true when a pod is in the informer's store.
+func shelved(name string) string {
+	return fmt.Sprintf(`Object.entries(listwatch.state.resources.pods.shelves).some(([name, { rows }]) =>
+		name.startsWith("indexer") && rows.some((row) => row.key.endsWith("default/%s")))`, name)
+}
