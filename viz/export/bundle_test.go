@@ -28,7 +28,8 @@ func TestModulesBecomeOneScript(t *testing.T) {
 			"import { say } from \"./say.js\";\n\n" +
 			"const modules = await Promise.resolve([from, 2]);\nsay(add(...modules));\n",
 		"frame/say.js": "import { base } from \"../log/sum.js\";\nconst own = base;\nexport async function later() " +
-			"{}\nexport function* each() {}\nexport class Kept {}\nexport function say(n) {\n  heard.push(n + own);\n}\n",
+			"{}\nexport function* each() {}\nexport class Kept {}\n" +
+			"export function say(n) {\n  heard.push(n + own);\n}\n",
 		"log/sum.js": "heard.push(0); // once\nexport const base = 40;\nexport const add = (a, b) => a + b;\n",
 	}
 	text, err := bundle("frame/page.js", modules.read)
