@@ -42,11 +42,17 @@ func (p *page) replays(t *testing.T, records []probe.Record) {
 	})
 }
 
+// TestEveryRecordingOfTheRepositoryReplaysInThePage: with FULL each, otherwise one. Package viz folds them all with the
+// page's script, without a browser.
 func TestEveryRecordingOfTheRepositoryReplaysInThePage(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
-	for _, take := range takes.All {
+	all := takes.All
+	if !full {
+		all = all[:1]
+	}
+	for _, take := range all {
 		start, records, err := take.Load()
 		require.NoError(t, err)
 		p.navigate(t, v.URL+"/?take="+take.Name)
