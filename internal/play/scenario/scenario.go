@@ -22,7 +22,6 @@ type Story struct {
 	ID      string `json:"id"`
 	Title   string `json:"title"`
 	Symptom string `json:"symptom"` // what people see at work before they know why; one incident a line
-	Watch   string `json:"watch"`   // what to look at while it is played
 	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
 	// upstream's discussions: "kubernetes/kubernetes#125123", a space between two; "": none
 	Thread string   `json:"thread"`
