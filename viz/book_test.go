@@ -104,7 +104,7 @@ func TestTheShelfListsEveryLab(t *testing.T) {
 
 func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 	for id, promise := range map[string]string{
-		"neighbours": "", "wrong-type": `data-rule="5"`, "build-pop": "<code>pop</code> always takes what comes in",
+		"neighbours": "", "wrong-type": "Promise 5:", "build-pop": "<code>pop</code> always takes what comes in",
 	} {
 		here, err := lab.ByID(id)
 		require.NoError(t, err)

@@ -7,7 +7,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"listwatch/docs"
-	"listwatch/internal/observe/rules"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/lab"
 	"listwatch/viz/frame"
@@ -26,8 +25,13 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 		Stage: stage.NewView(state, stage.FirstResource),
 		Mode:  "live", World: u.config.Hold != nil,
 		Sandbox: u.config.Sandbox != nil, Scenarios: u.config.Scenarios,
-		Rules: u.config.Rules != nil, Promises: rules.All, Limits: limits,
-		Lab: u.config.Lab, Labs: lab.All(), Server: u.config.Server,
+		Limits: limits, Lab: u.config.Lab, Labs: lab.All(), Server: u.config.Server,
+	}
+	if u.config.Sandbox != nil {
+		v.Knobs = u.config.Sandbox.Knobs()
+	}
+	if u.config.Rules != nil {
+		v.Promises = new(u.config.Rules.Report())
 	}
 	switch {
 	case u.config.Replay:
@@ -75,6 +79,17 @@ func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writePage(w, r, leaf)
+}
+
+// serveKnobs answers GET /viz/panel/knobs with the panel as everything stands.
+func (u *UI) serveKnobs(w http.ResponseWriter, r *http.Request) {
+	writePage(w, r, stories.KnobsPanel(u.config.Sandbox.Knobs()))
+}
+
+// servePromises answers GET /viz/panel/promises with how the promises stand, and the lab that is about one of them.
+func (u *UI) servePromises(w http.ResponseWriter, r *http.Request) {
+	u.config.Rules.Look(r.Context())
+	writePage(w, r, stories.PromisesNow(new(u.config.Rules.Report()), u.config.Lab))
 }
 
 // serveTake answers GET /viz/takes/NAME with a recording.

@@ -2,9 +2,11 @@ package viz
 
 import (
 	"context"
+	"html/template"
 	"net/http"
 	"slices"
 
+	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
 	"listwatch/internal/play/sandbox"
@@ -103,11 +105,16 @@ func (u *UI) tellScenario(r *http.Request) (any, error) {
 	}
 	story := &u.config.Scenarios[i]
 	recorded, err := stories.Recorded(story)
+	if err != nil {
+		return nil, err
+	}
+	panel, err := templ.ToGoHTML(r.Context(), stories.Beats(story))
 	return struct {
 		storyTold
 		Recorded []scenario.Range `json:"recorded"`
-		Runs     bool             `json:"runs"` // there is a machine to play it
-	}{storyTold{*story, stories.TakeOf(story.ID)}, recorded, u.config.Play != nil}, err
+		Runs     bool             `json:"runs"`  // there is a machine to play it
+		Panel    template.HTML    `json:"panel"` // what the page says, beat by beat
+	}{storyTold{*story, stories.TakeOf(story.ID)}, recorded, u.config.Play != nil, panel}, err
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {

@@ -185,6 +185,12 @@ func (u *UI) routes() http.Handler {
 	} {
 		router.HandleFunc(each.route, answering(each.needs.of(each.answer)))
 	}
+	if c.Sandbox != nil {
+		router.Get("/viz/panel/knobs", u.serveKnobs)
+	}
+	if c.Rules != nil {
+		router.Get("/viz/panel/promises", u.servePromises)
+	}
 	if pages := u.config.Book; pages != nil {
 		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))
 		router.Handle("/book/*", pages)

@@ -275,7 +275,7 @@ func status(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.OpenPromises(v.Rules).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stories.OpenPromises(v.Promises).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"listwatch/internal/observe/rules"
 	"listwatch/internal/play/lab"
+	"listwatch/internal/play/sandbox"
 	"listwatch/internal/play/scenario"
 	"listwatch/viz/stage"
 	"listwatch/viz/tour"
@@ -20,9 +21,9 @@ type View struct {
 	World     bool   // something runs that can be held
 	Take      string // a recording to be shown instead of the log, by name
 	Sandbox   bool   // something runs that can be acted on
-	Rules     bool   // the promises are checked
 	Scenarios []scenario.Story
-	Promises  []rules.Rule
+	Promises  *rules.Report     // how they stand; nil: they are not checked
+	Knobs     sandbox.KnobState // how they stand
 	Lab       *lab.Lab // the program runs in its working copy; nil: in none
 	Labs      []lab.Lab
 	Limits    Limits

@@ -205,7 +205,7 @@ func Page(v View) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.Lab != nil && !v.Figure {
-			templ_7745c5c3_Err = stories.LabLine(*v.Lab).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = stories.LabLine(*v.Lab, v.Promises).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -262,13 +262,15 @@ func Page(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.KnobsPanel().Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stories.KnobsPanel(v.Knobs).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.PromisesPanel(v.Promises).Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
+		if v.Promises != nil {
+			templ_7745c5c3_Err = stories.PromisesPanel(v.Promises).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
 		}
 		templ_7745c5c3_Err = tour.Panel().Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {

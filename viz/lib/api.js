@@ -52,7 +52,8 @@ export async function* lines(url, body, signal) {
   for await (const line of split(await send("POST", url, body, { signal }), "\n")) yield JSON.parse(line);
 }
 
-const elementOf = (text) => new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
+// elementOf returns HTML that the program has rendered as an element.
+export const elementOf = (text) => new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
 
 // watch opens a stream of events. Over the web a broken one is resumed by itself, with Last-Event-ID.
 export const watch = (url) => wire.events?.(url) ?? new Events(wire.request, url);

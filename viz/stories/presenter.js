@@ -81,10 +81,10 @@ export function newPresenter(stage) {
   // story is what is being told, null if nothing is.
   function story() {
     if ($("#story").hidden) return null;
-    const asked = $("#story-question").hidden ? "" : text("#story-ask");
+    const told = (name) => $(`#story-beat section:not([hidden]) .${name}`)?.textContent ?? "";
     return {
       title: `${text("#story-title")}, beat ${text("#story-count")}`, symptom: text("#story-symptom"),
-      said: text("#story-say"), asked,
+      said: told("say"), asked: told("ask"),
     };
   }
 

@@ -5,12 +5,12 @@
 // page says so.
 
 import { $, address, below, make, mark, put, say, when } from "../lib/dom.js";
-import { sentence } from "../log/fold.js";
-import { shelf } from "../lib/api.js";
+import { elementOf, shelf } from "../lib/api.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "./teller.js";
 
 const storage = "stories";
+const verdicts = { right: "Right", wrong: "Not so", told: "It is so" };
 
 export function newScenarios(stage) {
   const { player } = stage;
@@ -134,6 +134,7 @@ export function newScenarios(stage) {
   function introduce() {
     say($("#story-title"), story.title);
     say($("#story-symptom"), story.symptom);
+    $("#story-beat").replaceChildren(...elementOf(story.panel).children);
     put($("#story-chapter"), "href", shelf.page(`/book/${encodeURIComponent(story.chapter)}`));
     $("#story-beats").replaceChildren(...story.beats.map(() => make("li")));
     put(document.body, "data-story", story.id);
@@ -141,21 +142,20 @@ export function newScenarios(stage) {
   }
 
   function show() {
-    const { beat, phase } = teller;
-    const { say: said, look, question } = story.beats[beat];
+    const { beat, phase, over } = teller;
     if (phase === "rests") seen[beat] = player.tape.get(teller.range.behind || teller.range.to);
     put(document.body, "data-beat", beat + 1);
     if (teller.resting) put(document.body, "data-rest", "true");
     else document.body.removeAttribute("data-rest");
     put(panel, "data-phase", phase);
-    say($("#story-say"), said);
-    if (teller.over && !known().includes(story.id)) localStorage.setItem(storage, [...known(), story.id].join(" "));
+    mark(panel, "over", over);
+    if (over && !known().includes(story.id)) localStorage.setItem(storage, [...known(), story.id].join(" "));
     showBeats();
-    showQuestion(question);
-    showSaw();
+    showWords();
     showButtons();
-    panel.scrollTop = question ? panel.scrollHeight : 0; // a phone shows the end of a long card: the answers
-    stage.zoom.frameOn(look);
+    // a phone shows the end of a long card: the answers
+    panel.scrollTop = story.beats[beat].question && !over ? panel.scrollHeight : 0;
+    stage.zoom.frameOn(story.beats[beat].look);
     nameBeat();
   }
 
@@ -169,61 +169,37 @@ export function newScenarios(stage) {
     say($("#story-count"), `${teller.beat + 1} of ${story.beats.length}`);
   }
 
-  function showQuestion(question) {
-    const box = $("#story-question");
-    const verdict = teller.verdict();
-    box.hidden = !question;
-    if (!question) return;
+  // showWords shows the beat's part of the panel, as far as it has been told: what was shown, and nothing else.
+  function showWords() {
+    const parts = $("#story-beat").children;
+    for (const [i, each] of [...parts].entries()) each.hidden = i !== teller.beat;
+    const part = parts[teller.beat];
     const guess = teller.guesses[teller.beat];
-    say($("#story-ask"), question.ask);
-    const list = $("#story-answers");
-    if (list.dataset.of !== `${story.id} ${teller.beat}`) {
-      list.dataset.of = `${story.id} ${teller.beat}`;
-      list.replaceChildren(...question.answers.map(answerButton));
-    }
-    [...list.children].forEach((button, i) => {
+    const verdict = teller.verdict();
+    put(part, "data-verdict", verdict);
+    part.querySelectorAll("[data-answer]").forEach((button, i) => {
       button.disabled = teller.phase !== "ready" || guess !== undefined;
       put(button, "aria-pressed", String(i === guess));
-      mark(button, "true", verdict !== "" && i === question.right);
-      mark(button, "false", verdict === "wrong" && i === guess);
     });
-    const word = { right: "Right", wrong: "Not so", told: "It is so", "": "" }[verdict];
-    $("#story-verdict").hidden = !verdict;
-    say($("#story-verdict b"), word);
-    say($("#story-verdict span"), verdict ? question.why || saysOf(seen[teller.beat]) : "");
-  }
-
-  const answerButton = (text, i) => make("button", { type: "button", data: { answer: i } }, `${i + 1}. ${text}`);
-
-  const saysOf = (r) => (r ? `${sentence(stage.infos.get(r.point), r)} (record ${r.seq})` : "");
-
-  // showSaw says at the end what it means, and names what was shown, and nothing else: where the beats came to rest.
-  function showSaw() {
-    const { over } = teller;
-    const another = over && nextOf(story.id);
-    mark(panel, "over", over);
-    $("#story-means").hidden = $("#story-saw").hidden = !over;
-    $("#story-another").hidden = !another;
-    $("#story-next").hidden = over;
-    if (!over) return;
-    say($("#story-means"), story.means);
-    if (another) put($("#story-another"), "title", another.querySelector("h4").firstChild.textContent.trim());
-    const items = story.beats.map((beat, i) => [beat, i]).filter(([, i]) => seen[i] && teller.shown.has(i));
-    $("#story-saw ol").replaceChildren(
-      ...items.map(([beat, i]) => make("li", { value: i + 1 }, seenOf(beat.seen, seen[i])))
-    );
+    if (verdict) say(part.querySelector(".verdict b"), verdicts[verdict]);
+    part.querySelectorAll("[data-seen]").forEach((el) => {
+      const i = (el.value || teller.beat + 1) - 1;
+      el.hidden = teller.phase !== "rests" || !seen[i] || !teller.shown.has(i);
+      say(el, el.hidden ? "" : seenOf(el.dataset.seen, seen[i]));
+    });
+    if (!teller.over) return;
     const all = run && !onTake && run.beats.every((each, i) => each.to && teller.shown.has(i));
-    $("#story-run").hidden = !all;
-    if (all) say($("#story-run span"), run.saw);
+    part.querySelector(".run").hidden = !all;
+    if (all) say(part.querySelector(".run span"), run.saw);
   }
 
   // seenOf is a sentence with what the record behind it says.
   const seenOf = (text, r) => text.replace(/\$(rv|n|type)/g, (_, name) => (name === "n" ? r.args?.[0] : r[name]) ?? "");
 
-  // nextOf is the row of the gallery after a story's own.
-  function nextOf(id) {
+  // next is the row of the gallery after the story's own, the first one after the last.
+  function next() {
     const all = [...dialog.querySelectorAll("[data-story]")];
-    return all[all.findIndex((li) => li.dataset.story === id) + 1];
+    return all[(all.findIndex((li) => li.dataset.story === story.id) + 1) % all.length];
   }
 
   function openGallery() {
@@ -235,7 +211,10 @@ export function newScenarios(stage) {
 
   function showButtons() {
     const { phase, auto, over, beat } = teller;
-    $("#story-next").disabled = phase === "busy" || over;
+    $("#story-next").hidden = over;
+    $("#story-another").hidden = !over;
+    if (over) put($("#story-another"), "title", next().querySelector("h4").firstChild.textContent.trim());
+    $("#story-next").disabled = phase === "busy";
     $("#story-back").disabled = phase === "busy" || (beat === 0 && phase === "ready");
     say(
       $("#story-next"),
@@ -311,7 +290,7 @@ export function newScenarios(stage) {
 
   when(document, "keydown", press, true);
   when("#open-stories", "click", openGallery);
-  when("#story-another", "click", () => openStory(nextOf(story.id).dataset.story, { played: true }));
+  when("#story-another", "click", () => openStory(next().dataset.story, { played: true }));
   when("#stories-close", "click", () => dialog.close());
   when(dialog, "click", (event) => {
     const id = event.target.closest("[data-play]")?.dataset.play;
@@ -321,7 +300,7 @@ export function newScenarios(stage) {
   when("#story-back", "click", () => teller?.back());
   when("#story-auto", "click", () => teller?.toggle());
   when("#story-leave", "click", leave);
-  when("#story-answers", "click", (event) => {
+  when("#story-beat", "click", (event) => {
     const answer = event.target.closest("[data-answer]")?.dataset.answer;
     if (answer !== undefined) teller?.guess(Number(answer));
   });

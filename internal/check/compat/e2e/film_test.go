@@ -23,17 +23,32 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/probe"
 )
 
 // The README's film: the page itself, a tenth of a second a picture, from the recording of a story. It is an animated
 // PNG, which every browser shows.
 const (
-	filmTake    = "story-slow-watcher"
+	filmStory   = "slow-watcher"
 	filmPeriod  = 100 * time.Millisecond // between two pictures
 	filmColours = 128                    // of both halves of a theme
-	filmScale   = 0.7                    // of 1280 by 592
+	filmWidth   = 900                    // of a README on a forge: there the lanes' names are 16 px and more
+	filmHeight  = 432
 )
+
+// filmScenes follow the beats of the story.
+var filmScenes = []struct {
+	caption string
+	beat    int // it plays to where this beat of the story rests; 0: nothing moves
+	ms      int // that this takes
+	rest    int // ms after that
+}{
+	{"Five clients watch all pods, each through two channels", 0, 0, 1500},
+	{"One of them, the laptop, stops reading", 1, 300, 1500},
+	{"Pods change, and its result channel fills", 2, 3400, 900},
+	{"Then its input channel fills, too", 3, 1800, 1000},
+	{"The dispatcher waits for it, but 0.1 s at most", 4, 1800, 200},
+	{"The laptop's watch is closed, and the others go on", 0, 0, 2200},
+}
 
 // filmClock gives the page a clock that stands between two pictures, however long it takes to take one.
 const filmClock = `{
@@ -52,36 +67,41 @@ const filmClock = `{
 	};
 }`
 
-// film takes the pictures: a pod crosses, while a client has stopped reading; its channels fill; it is closed.
+// film takes the pictures: a client stops reading, its channels fill, and its watch is closed.
 func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	t.Helper()
-	stall := keyMoment{name: "stall", take: filmTake, point: probe.KnobTurned.String()}.seq(t)
-	handled := keyMoment{name: "handled", take: filmTake, point: probe.HandlerCalled.String(), nth: 3}.seq(t)
-	blocked := keyMoment{name: "blocked", take: filmTake, point: probe.DispatchBlocked.String()}.seq(t)
-	forced := keyMoment{name: "forced", take: filmTake, point: probe.WatcherForced.String()}.seq(t)
-	p.do(t, look{"film", 1280, 592, scheme, "no-preference"}.wear(filmScale), chromedp.Navigate(v.URL+
-		"/?figure=1&detail=path&take="+filmTake))
-	p.until(t, "window.listwatch?.player.head >= %d", forced)
-	evaluate[bool](t, p, fmt.Sprintf(
-		`(async () => { $("#detail").hidden = true; await listwatch.player.seek(%d); return film(200); })()`, stall))
+	var story told
+	v.Get(t, "/viz/scenario/"+filmStory, &story)
+	beats := story.Recorded
+	p.do(t, look{"film", filmWidth, filmHeight, scheme, "no-preference"}.wear(1),
+		chromedp.Navigate(v.URL+"/?figure=1&detail=path&take=story-"+filmStory))
+	p.until(t, "window.listwatch?.player.head >= %d", beats[len(beats)-1].To)
+	p.run(t, `const { newTold } = await import("/viz/assets/stage/told.js");
+		const { player, stage } = listwatch;
+		const story = await (await fetch("/viz/scenario/%s")).json();
+		stage.scene.told = newTold(stage.scene, story, player.tape.between(%d, %d));
+		$("#detail").hidden = true;
+		const [caption, said] = [document.createElement("h2"), $(".said")];
+		said.after(caption);
+		said.hidden = true;
+		Object.assign(caption.style, { font: "600 24px/2.2 var(--sans, sans-serif)", textAlign: "center", margin: 0 });
+		globalThis.$caption = caption;
+		await player.seek(%d);
+		stage.zoom.frameOn(["dispatch", "watcher"]);
+		await film(1000);`, filmStory, beats[0].From+1, beats[len(beats)-1].To+1, beats[0].To-1)
 	var frames []image.Image
-	for _, part := range []struct {
-		to     uint64
-		pace   float64 // at least; 0: nothing moves
-		ms     int
-		frames int
-	}{{stall, 0, 0, 4}, {handled, 0.5, 4400, 46}, {blocked, 1, 2400, 25}, {forced, 1, 700, 8}, {forced, 0, 0, 17}} {
-		if part.pace > 0 {
-			p.run(t, `listwatch.player.playTo(%d, { pace: %v, within: %d })`, part.to,
-				part.pace, part.ms)
+	for _, scene := range filmScenes {
+		p.run(t, `$caption.textContent = %q`, scene.caption)
+		if scene.beat > 0 {
+			p.run(t, `listwatch.player.playTo(%d, { within: %d })`, beats[scene.beat-1].To, scene.ms)
 		}
-		for range part.frames {
+		for range time.Duration(scene.ms+scene.rest) * time.Millisecond / filmPeriod {
 			evaluate[bool](t, p, fmt.Sprintf(`film(%d)`, filmPeriod.Milliseconds()))
 			frames = append(frames, p.see(t))
 		}
-	}
-	if at := p.moment(t).Seq; at != forced {
-		t.Errorf("the film ends at record %d, want %d", at, forced)
+		if at := p.moment(t).Seq; scene.beat > 0 && at != beats[scene.beat-1].To {
+			t.Errorf("%q ends at record %d, want %d", scene.caption, at, beats[scene.beat-1].To)
+		}
 	}
 	require.NoError(t, os.WriteFile(file, animate(t, frames), 0o644))
 }

@@ -104,7 +104,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 		p.tap(t, "#story-next")
 		if beat == 4 {
 			p.rests(t, beat, "ready")
-			p.tap(t, "#story-answers button:last-child")
+			p.tap(t, "#story section:not([hidden]) .answers button:last-child")
 		}
 		p.rests(t, beat, "rests")
 		p.until(t, inSight(".station.bright", "#story"))

@@ -127,8 +127,8 @@ func (p *page) switches(t *testing.T, v *viz) {
 	t.Helper()
 	const run = "listwatch.stage.shown.log"
 	for _, step := range []struct{ act, dispatch string }{
-		{choose(`[data-switch="dispatch"]`, "sequential"), "sequential"},
-		{choose(`[data-switch="etcd-watcher"]`, "etcd2"), "sequential"},
+		{choose(`[data-knob="switch"][data-target="dispatch"]`, "sequential"), "sequential"},
+		{choose(`[data-knob="switch"][data-target="etcd-watcher"]`, "etcd2"), "sequential"},
 		{`$("#reset").click()`, "two-phase"},
 	} {
 		before := evaluate[string](t, p, run)
@@ -141,7 +141,7 @@ func (p *page) switches(t *testing.T, v *viz) {
 		v.Get(t, "/viz/snapshot", &how)
 		assert.True(t, how.Switches["dispatch"] == step.dispatch, "the program runs %+v", how)
 		p.is(t, how.Log, "the page shows the log", run)
-		p.until(t, `$('[data-switch="dispatch"]').value === %q`, step.dispatch)
+		p.until(t, `$('[data-knob="switch"][data-target="dispatch"]').value === %q`, step.dispatch)
 		watcher := map[string]string{"etcd3": "watchChan", "etcd2": "etcdWatcher"}[how.Switches["etcd-watcher"]]
 		p.until(t, `$('[data-station="etcd3"] .title').textContent === %q`, watcher)
 	}

@@ -57,7 +57,7 @@ func (p *page) rests(t *testing.T, beat int, phase string) resting {
 		return {
 			Story: at.story, Beat: at.beat, Beats: at.beats, Phase: told.phase, Cursor: picture.cursor,
 			Bright: bright.map((el) => el.dataset.station), Found: (%s)(picture),
-			Over: !$("#story-saw").hidden, Saw: $$("#story-saw li").length,
+			Over: $("#story").classList.contains("over"), Saw: $$("#story section:not([hidden]) li:not([hidden])").length,
 		};
 	})()`, beat, phase, contradictions))
 }
@@ -121,7 +121,7 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 		}
 		check(i+1, "rests", s.Recorded[i].To)
 		p.collides(t, fmt.Sprint(s.ID, " ", i+1))
-		if beat.Question != nil && evaluate[string](t, p, `$("#story-verdict").textContent`) ==
+		if beat.Question != nil && evaluate[string](t, p, `$("#story section:not([hidden]) .verdict b").textContent`) ==
 			"" {
 			t.Errorf("%s: beat %d does not answer its question", s.ID, i+1)
 		}
