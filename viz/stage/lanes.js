@@ -79,7 +79,7 @@ const naturally = new Intl.Collator("en", { numeric: true }).compare;
 // inOrder gives lanes a fixed order: the informer on stage, the viewer's own clients, and the others by their names.
 function inOrder(list, scene) {
   const rank = ([id, subject]) =>
-    [serves(scene, subject) ? 0 : own(subject) ? 1 : 2, nameOf(subject), subject.opened, id];
+    [serves(scene, subject) ? 0 : own(subject) ? 1 : nameOf(subject) ? 2 : 3, nameOf(subject), subject.opened, id];
   const ranks = new Map(list.map((each) => [each[0], rank(each)]));
   const compare = (a, b) => a.reduce((sum, value, n) => sum || naturally(String(value), String(b[n])), 0);
   return list.sort(([a], [b]) => compare(ranks.get(a), ranks.get(b)));

@@ -28,7 +28,6 @@ import (
 // The README's film: the page itself, a tenth of a second a picture, from the recording of a story. It is an animated
 // PNG, which every browser shows.
 const (
-	filmStory   = "slow-watcher"
 	filmPeriod  = 100 * time.Millisecond // between two pictures
 	filmColours = 128                    // of both halves of a theme
 	filmWidth   = 900                    // of a README on a forge: there the lanes' names are 16 px and more

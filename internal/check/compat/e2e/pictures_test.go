@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const (
+	root        = "../../../.."
+	filmStory   = "slow-watcher"
+	picturesSum = "pictures.sum" // beside the README's pictures: what they were made from
+)
+
+// drawn are the files from which the README's pictures are made.
+var drawn = []string{
+	"viz/stage/*.js", "viz/stage/*.css", "viz/stage/*.templ", "viz/stage/layout.go", "viz/timeline/player.js",
+	"viz/log/fold.js",
+	"viz/frame/page.css", "viz/frame/access.css", "internal/check/compat/e2e/film_test.go",
+	"internal/check/compat/e2e/moments_test.go", "internal/observe/takes/busy.lw.gz",
+	"internal/observe/takes/story-" + filmStory + ".lw.gz",
+}
+
+// remarks are comments and white space, which no picture shows.
+var remarks = regexp.MustCompile(`(?m)^\s*//.*$|/\*(?s:.*?)\*/|\s+`)
+
+// sumOfPictures is a hash of those files, one for each pattern.
+func sumOfPictures(t *testing.T) string {
+	t.Helper()
+	var sum strings.Builder
+	for _, pattern := range drawn {
+		names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(names), err)
+		}
+		hash := sha256.New()
+		for _, name := range names {
+			content, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if filepath.Ext(name) != ".gz" {
+				content = remarks.ReplaceAll(content, nil)
+			}
+			hash.Write(content)
+		}
+		fmt.Fprintf(&sum, "%.8x  %s\n", hash.Sum(nil), pattern)
+	}
+	return sum.String()
+}
+
+// TestThePicturesAreOfThisPage holds that the README's film and pictures were made from the page as it is.
+func TestThePicturesAreOfThisPage(t *testing.T) {
+	made, err := os.ReadFile(filepath.Join(root, "docs", picturesSum))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := sumOfPictures(t); string(made) != want {
+		t.Errorf("docs/film-*.png and docs/stage-*.png are stale: look at the page, then make screenshots. They were "+
+			"made from\n%s\nand the page is\n%s", made, want)
+	}
+}
