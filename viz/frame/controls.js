@@ -21,6 +21,7 @@ export function newControls(stage) {
     quiet = setTimeout(() => (notice.textContent = ""), refused ? 8000 : 3000);
   }
 
+  // attempt acts once at a time.
   async function attempt(button, act) {
     button.disabled = true;
     try {
@@ -110,20 +111,29 @@ export function newControls(stage) {
     }
   }
 
-  for (const [id, act] of [["create", create], ["change", change], ["delete", remove]]) {
-    when(`#${id}-pod`, "click", (event) => attempt(event.currentTarget, act));
-  }
-  when("#add-watcher", "click", () => {
+  function addWatcher() {
     dialog.showModal();
     listWatchers().catch((problem) => tell(problem.message, true));
-  });
+  }
+
+  // row binds a key to a button, and so does nothing where that is not offered.
+  const row = (key, words, id, act) => [[key], words, () => {
+    const button = $(id);
+    if (!button.closest("[hidden]") && !button.disabled) attempt(button, act);
+  }];
   when("#watcher-form", "submit", submitWatcher);
   when("#watcher-cancel", "click", () => dialog.close());
   when(scene.root, "click", (event) => {
     const key = event.target.closest(".row")?.dataset.key;
     if (key) choose(key);
   });
-  return { tell, shown };
+  return {
+    tell, shown,
+    keys: [
+      row("c", "create a pod", "#create-pod", create), row("m", "modify the marked pod", "#change-pod", change),
+      row("d", "delete it", "#delete-pod", remove), row("w", "add a watcher", "#add-watcher", addWatcher),
+    ],
+  };
 }
 
 // letters counts a, b, … z, aa, ab, …

@@ -6,7 +6,6 @@ import { objectKey } from "../log/fold.js";
 
 export function newHands(stage) {
   const { player, follow, scene, infos, timeline } = stage;
-  const press = (selector) => () => $(selector)?.closest("[hidden]") ?? $(selector)?.click();
 
   async function toAnomaly(direction) {
     const from = player.target();
@@ -56,17 +55,6 @@ export function newHands(stage) {
 
   const marked = () => scene.marked || objectKey(scene.store.at(-1)?.key ?? "");
 
-  // by has what several ways lead to: a button, a key, or both.
-  const by = {
-    freeze: () => player.toggle(), on: () => player.step(1), back: () => player.step(-1),
-    start: () => player.seek(player.oldest), live: () => player.live(), next: () => toAnomaly(1),
-    before: () => toAnomaly(-1),
-  };
-  const buttons = {
-    freeze: by.freeze, "step-on": by.on, "step-back": by.back, "to-start": by.start, live: by.live,
-    "next-anomaly": by.next, "prev-anomaly": by.before,
-  };
-  for (const [id, act] of Object.entries(buttons)) when(`#${id}`, "click", act);
   // A panel below the stage has a button that opens and closes it, and one of its own that closes it.
   when(document, "click", ({ target }) => {
     const panel = document.getElementById(target.closest("[data-below]")?.getAttribute("aria-controls"));
@@ -106,23 +94,19 @@ export function newHands(stage) {
     keys: [
       [["+", "="], "faster", () => setSpeed(Number($("#speed").value) + 0.3)],
       [["-"], "slower", () => setSpeed(Number($("#speed").value) - 0.3)],
-      [[" "], "freeze the picture, resume; play from here", by.freeze],
-      [["."], "next record", by.on],
-      [[","], "previous record", by.back],
+      [[" "], "freeze the picture, resume; play from here", () => player.toggle()],
+      [["."], "next record", () => player.step(1)],
+      [[","], "previous record", () => player.step(-1)],
       [[">"], "next hop of what is followed", () => toHop(1)],
       [["<"], "previous hop", () => toHop(-1)],
       [["]"], "next record at the station that has the focus", () => toStation(1)],
       [["["], "previous record there", () => toStation(-1)],
-      [["n"], "next anomaly", by.next],
-      [["p"], "previous anomaly", by.before],
-      [["Home"], "to the start", by.start],
-      [["End"], "to the end, live", by.live],
+      [["n"], "next anomaly", () => toAnomaly(1)],
+      [["p"], "previous anomaly", () => toAnomaly(-1)],
+      [["Home"], "to the start", () => player.seek(player.oldest)],
+      [["End"], "to the end, live", () => player.live()],
       [["f"], "follow the marked object, or stop following it", () => toggleFollow(follow.has() ? "" : marked())],
       [[..."1234567890"], "to 0: the first ten stations", toNth],
-      [["c"], "create a pod", press("#create-pod")],
-      [["m"], "modify the marked pod", press("#change-pod")],
-      [["d"], "delete it", press("#delete-pod")],
-      [["w"], "add a watcher", press("#add-watcher")],
       [["Escape"], "close what is open, remove the focus", () => stage.escape() ?? document.activeElement?.blur?.()],
     ],
     escape() {

@@ -1,4 +1,4 @@
-// Keys: one letter does what a button does. They are off while a field has the focus or a dialog is open, and can be
+// Keys: one letter does what a button does, and a button with data-stroke does what that key does. They are off while a field has the focus or a dialog is open, and can be
 // switched off altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
 //
 // A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for
@@ -72,6 +72,7 @@ export function newKeys(rows, guided) {
     event.preventDefault();
     row[2](event);
   });
+  when(document, "click", ({ target }) => bound.get(target.closest("[data-stroke]")?.dataset.stroke)?.[2]());
   fill();
   return { show: () => dialog.showModal() };
 }

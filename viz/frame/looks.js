@@ -31,7 +31,6 @@ export function newLooks(stage) {
 
   name(dataset.theme ?? "");
   when(select, "change", () => stage.setResource(select.value));
-  when(button, "click", turn);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
   const resource = (name) => (select.value = name);
   return { applied: pickResources, jumped: pickResources, resource, keys: [[["t"], "theme", turn]] };

@@ -10,7 +10,7 @@ import { newConsole } from "../console/console.js";
 import { newInspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, shelf } from "../lib/api.js";
-import { $, put, say, when } from "../lib/dom.js";
+import { $, put, say } from "../lib/dom.js";
 import { partOf } from "../lib/hooks.js";
 import { clockText } from "../lib/times.js";
 import { newFeed } from "../log/feed.js";
@@ -151,7 +151,6 @@ for (const [name, make] of Object.entries(made)) parts.push((stage[name] = partO
 
 const listed = [[["?"], "this list", () => keys.show()]];
 const keys = newKeys([...parts.flatMap((part) => part.keys), ...listed], parts.flatMap((part) => part.guided));
-when("#keys", "click", () => keys.show());
 stage.reset(newTape(fold, null), newState(), false);
 
 const feed = newFeed({

@@ -1,6 +1,6 @@
 // The status: how much is going on, how much of it is drawn, and where in the log the stage is.
 
-import { $, put, say, when } from "../lib/dom.js";
+import { $, put, say } from "../lib/dom.js";
 import { levels } from "../stage/level.js";
 
 const period = 250; // ms between two readings of the rate; of sums, each is read once
@@ -106,7 +106,6 @@ export function newStatus(stage) {
     put($("#open-records"), "aria-expanded", String(open));
   }
 
-  when("#open-records", "click", turnLog);
   return {
     count, rates, draw,
     jumped: () => (player.mode === "live" ? count(performance.now()) : (history = [])),

@@ -155,7 +155,6 @@ export function newVisit(stage) {
     const link = readLink(location.hash);
     if (link) visit(link);
   });
-  when("#link", "click", copyLink);
   when("#keep", "click", keep);
   return {
     arrive, home, layTake, openRecording, openTake, begin: () => returned?.(),

@@ -88,8 +88,6 @@ export function newPresenter(stage) {
     };
   }
 
-  when(button, "click", toggle);
-  when(notes, "click", openNotes);
   when(stage.scene.root, "focusin", (event) => {
     const station = event.target.closest(".station");
     if (on() && station && station !== lit) light(station);
@@ -100,7 +98,7 @@ export function newPresenter(stage) {
     draw,
     escape: () => lit !== null && (light(null), true),
     keys: [
-      [["a"], "presenter: large type, one station lit", () => toggle()],
+      [["a"], "presenter: large type, one station lit", toggle],
       [["q"], "notes for the speaker, in a window of their own", openNotes],
       [["PageDown"], "presenter: the next station; also on a remote clicker", () => walk(1)],
       [["PageUp"], "presenter: the station before", () => walk(-1)],

@@ -38,7 +38,7 @@ func OpenStories(told bool) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<button type=\"button\" id=\"open-stories\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<button type=\"button\" id=\"open-stories\" data-stroke=\"y\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -289,7 +289,6 @@ export function newScenarios(stage) {
   }
 
   when(document, "keydown", press, true);
-  when("#open-stories", "click", openGallery);
   when("#story-another", "click", () => openStory(next().dataset.story, { played: true }));
   when("#stories-close", "click", () => dialog.close());
   when(dialog, "click", (event) => {

@@ -13,7 +13,7 @@ import { filled, happened, plotOf, restsOf, stopped } from "./steps.js";
 
 const storage = "tour";
 const slowly = 0.6; // times the reading pace: a step is a few hops
-const overview = 7000; // ms that the many changes of the act take
+const overview = 5000; // ms that the many changes of the act take
 const onward = new Set(["ArrowRight", "PageDown"]);
 const backward = new Set(["ArrowLeft", "PageUp"]);
 const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
