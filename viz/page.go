@@ -28,7 +28,7 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 		Limits: limits, Lab: u.config.Lab, Labs: lab.All(), Server: u.config.Server,
 	}
 	if u.config.Sandbox != nil {
-		v.Knobs = u.config.Sandbox.Knobs()
+		v.Knobs, v.Watchers = u.config.Sandbox.Knobs(), u.config.Sandbox.Watchers()
 	}
 	if u.config.Rules != nil {
 		v.Promises = new(u.config.Rules.Report())
@@ -83,7 +83,7 @@ func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
 
 // serveKnobs answers GET /viz/panel/knobs with the panel as everything stands.
 func (u *UI) serveKnobs(w http.ResponseWriter, r *http.Request) {
-	writePage(w, r, stories.KnobsPanel(u.config.Sandbox.Knobs()))
+	writePage(w, r, stories.KnobsPanel(u.config.Sandbox.Knobs(), u.config.Sandbox.Watchers()))
 }
 
 // servePromises answers GET /viz/panel/promises with how the promises stand, and the lab that is about one of them.

@@ -1,7 +1,7 @@
 // Controls: the buttons and the dialog by which a viewer acts on the cluster.
 
-import { closeWatcher, createPod, deletePod, getPod, openWatcher, patchPod, watchers } from "../lib/cluster.js";
-import { $, cut, make, say, when } from "../lib/dom.js";
+import { createPod, deletePod, getPod, openWatcher, patchPod } from "../lib/cluster.js";
+import { $, cut, say, when } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 
 const colours = ["blue", "green", "amber", "rose"];
@@ -79,22 +79,6 @@ export function newControls(stage) {
     scene.stale = true;
   }
 
-  const listWatchers = async () => $("#watcher-list").replaceChildren(...(await watchers()).map(watcherItem));
-
-  function watcherItem({ id, userAgent, error, options: o }) {
-    const wants = [
-      o.labelSelector, o.fieldSelector, o.resourceVersion && `from ${o.resourceVersion}`,
-    ].filter(Boolean).join(", ");
-    const words = cut(`${userAgent}: ${wants || "everything"}${error ? ` (${error})` : ""}`, 120);
-    const remove = make("button", { type: "button" }, "Remove");
-    const act = async () => {
-      await closeWatcher(id);
-      await listWatchers();
-    };
-    when(remove, "click", () => attempt(remove, act));
-    return make("li", {}, make("span", {}, words), remove);
-  }
-
   async function submitWatcher(event) {
     event.preventDefault();
     const options = { resource: stage.resource };
@@ -111,10 +95,7 @@ export function newControls(stage) {
     }
   }
 
-  function addWatcher() {
-    dialog.showModal();
-    listWatchers().catch((problem) => tell(problem.message, true));
-  }
+  const addWatcher = () => dialog.showModal();
 
   // row binds a key to a button, and so does nothing where that is not offered.
   const row = (key, words, id, act) => [[key], words, () => {

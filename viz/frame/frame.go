@@ -24,6 +24,7 @@ type View struct {
 	Scenarios []scenario.Story
 	Promises  *rules.Report     // how they stand; nil: they are not checked
 	Knobs     sandbox.KnobState // how they stand
+	Watchers  []sandbox.WatcherInfo
 	Lab       *lab.Lab // the program runs in its working copy; nil: in none
 	Labs      []lab.Lab
 	Limits    Limits

@@ -262,7 +262,7 @@ func Page(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.KnobsPanel(v.Knobs).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stories.KnobsPanel(v.Knobs, v.Watchers).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -3,7 +3,7 @@
 // leaves, too.
 
 import { ask, asking } from "../lib/api.js";
-import { openWatcher, turnKnob } from "../lib/cluster.js";
+import { closeWatcher, openWatcher, turnKnob } from "../lib/cluster.js";
 import { $, say, when } from "../lib/dom.js";
 import { renew } from "../lib/panel.js";
 
@@ -42,8 +42,9 @@ export function newKnobs(stage) {
   const valueOf = ({ value, dataset }) => (dataset.values ? String(JSON.parse(dataset.values)[value]) : value);
 
   when(document, "click", ({ target }) => {
-    const { knob, target: name, value } = target.closest("button[data-knob]")?.dataset ?? {};
+    const { knob, target: name, value, closes } = target.closest("button")?.dataset ?? {};
     if (knob) turn(knob, name, value);
+    if (closes) command("closed", () => closeWatcher(closes));
     if (target.closest("#reset")) reset();
     if (target.closest("#fill")) fill();
   });

@@ -57,11 +57,10 @@ func (p *page) addWatcher(t *testing.T) {
 		`/bytes in \d+ chunks.*GET \/api\/v1\/pods.*200 OK.*chunk of \d+ bytes/s.test($$("#leaf details.stream")
 			.find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
 	p.strike(t, "Escape")
-	p.pick(t, "#add-watcher")
-	p.until(t, `$$("#watcher-list button").length === 1`)
-	p.click(t, "#watcher-list button")
-	p.until(t, `$$("#watcher-list button").length === 0`)
-	p.click(t, "#watcher-cancel")
+	p.pick(t, "#open-knobs")
+	p.click(t, "#knob-watchers button")
+	p.until(t, `$("#knob-watchers").hidden`)
+	p.click(t, "#knobs-close")
 }
 
 // play plays a story on the machine. Every beat of it must stand in what the machine did.
