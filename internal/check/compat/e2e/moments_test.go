@@ -96,9 +96,7 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 	for _, l := range looks[:2] {
 		p.film(t, v, l.scheme, filepath.Join(*opening, "film-"+l.name+".png"))
 	}
-	if err := os.WriteFile(filepath.Join(*opening, picturesSum), []byte(sumOfPictures(t)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(*opening, picturesSum), []byte(sumOfPictures(t)), 0o644))
 }
 
 // stand opens the recording of a moment and goes there.

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/require"
 )
 
 const (
@@ -34,15 +36,11 @@ func sumOfPictures(t *testing.T) string {
 	var sum strings.Builder
 	for _, pattern := range drawn {
 		names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
-		if err != nil || len(names) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(names), err)
-		}
+		require.True(t, err == nil && len(names) > 0, "%s: %d files, %v", pattern, len(names), err)
 		hash := sha256.New()
 		for _, name := range names {
 			content, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if filepath.Ext(name) != ".gz" {
 				content = remarks.ReplaceAll(content, nil)
 			}
@@ -56,11 +54,7 @@ func sumOfPictures(t *testing.T) string {
 // TestThePicturesAreOfThisPage holds that the README's film and pictures were made from the page as it is.
 func TestThePicturesAreOfThisPage(t *testing.T) {
 	made, err := os.ReadFile(filepath.Join(root, "docs", picturesSum))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := sumOfPictures(t); string(made) != want {
-		t.Errorf("docs/film-*.png and docs/stage-*.png are stale: look at the page, then make screenshots. They were "+
-			"made from\n%s\nand the page is\n%s", made, want)
-	}
+	require.NoError(t, err)
+	require.Equal(t, string(made), sumOfPictures(t),
+		"docs/film-*.png and docs/stage-*.png are stale: look at the page, then make screenshots")
 }
