@@ -38,15 +38,15 @@ const (
 var filmScenes = []struct {
 	caption string
 	beat    int // it plays to where this beat of the story rests; 0: nothing moves
-	ms      int // that this takes
+	ms      int // that this takes, about
 	rest    int // ms after that
 }{
-	{"Five clients watch all pods, each through two channels", 0, 0, 1500},
+	{"Five clients watch pods, each through two channels", 0, 0, 1800},
 	{"One of them, the laptop, stops reading", 1, 300, 1500},
 	{"Pods change, and its result channel fills", 2, 3400, 900},
 	{"Then its input channel fills, too", 3, 1800, 1000},
 	{"The dispatcher waits for it, but 0.1 s at most", 4, 1800, 200},
-	{"The laptop's watch is closed, and the others go on", 0, 0, 2200},
+	{"The laptop's watch is closed, and the others go on", 5, 2200, 1800},
 }
 
 // filmClock gives the page a clock that stands between two pictures, however long it takes to take one.
@@ -89,18 +89,26 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 		stage.zoom.frameOn(["dispatch", "watcher"]);
 		await film(1000);`, filmStory, beats[0].From+1, beats[len(beats)-1].To+1, beats[0].To-1)
 	var frames []image.Image
+	shoot := func(ms int) {
+		for range time.Duration(ms) * time.Millisecond / filmPeriod {
+			evaluate[bool](t, p, fmt.Sprintf(`film(%d)`, filmPeriod.Milliseconds()))
+			frames = append(frames, p.see(t))
+		}
+	}
+	// The last scene ends before the next client is full: for that the story has other words.
+	beats[4].To = evaluate[uint64](t, p, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head)
+		.find((r) => r.point === "DispatchBlocked").seq - 1`, beats[3].To+1))
 	for _, scene := range filmScenes {
 		p.run(t, `$caption.textContent = %q`, scene.caption)
 		if scene.beat > 0 {
 			p.run(t, `listwatch.player.playTo(%d, { within: %d })`, beats[scene.beat-1].To, scene.ms)
 		}
-		for range time.Duration(scene.ms+scene.rest) * time.Millisecond / filmPeriod {
-			evaluate[bool](t, p, fmt.Sprintf(`film(%d)`, filmPeriod.Milliseconds()))
-			frames = append(frames, p.see(t))
+		shoot(scene.ms)
+		for late := 0; scene.beat > 0 && p.moment(t).Seq != beats[scene.beat-1].To; late++ {
+			require.True(t, late < 30, "%q does not come to its end", scene.caption)
+			shoot(int(filmPeriod.Milliseconds()))
 		}
-		if at := p.moment(t).Seq; scene.beat > 0 && at != beats[scene.beat-1].To {
-			t.Errorf("%q ends at record %d, want %d", scene.caption, at, beats[scene.beat-1].To)
-		}
+		shoot(scene.rest)
 	}
 	require.NoError(t, os.WriteFile(file, animate(t, frames), 0o644))
 }
