@@ -1,19 +1,16 @@
 // The first view: the stage with five names, a question, and three ways on. It is a look of the same page, which ends
 // with Escape and with everything that puts something else on the stage. A later visit says where the viewer was.
 
-import { $, copied, mark, say, when } from "../lib/dom.js";
+import { $, copied, put, say, when } from "../lib/dom.js";
 
 const storage = { seen: "first", last: "last-time" };
 const patience = 60000; // ms without a watch, after which the page says what to check
-const greeting = "Your watch is here: the lane that is called kubectl. Now run the second command, and see your " +
-  "pod travel.";
 
 export function newFirst(stage) {
   const root = document.documentElement;
-  const [ways, commands, state] = ["#first .ways", "#first-commands", "#first-state"].map($);
+  const [commands, state] = ["#first-commands", "#first-state"].map($);
   const on = () => Boolean(root.dataset.first);
   let asked = 0; // when the commands were shown
-  let greeted = false;
 
   function show() {
     root.dataset.first = "asks";
@@ -35,9 +32,6 @@ export function newFirst(stage) {
     commands.hidden = !commands.hidden;
     $("#first-kubectl").ariaExpanded = String(!commands.hidden);
     asked = performance.now();
-    for (const code of commands.querySelectorAll("code")) {
-      say(code, `kubectl -s ${location.origin} ${code.dataset.rest}`);
-    }
     if (!commands.hidden) commands.querySelector("button").focus({ preventScroll: true });
   }
 
@@ -53,14 +47,9 @@ export function newFirst(stage) {
     const theirs = [...stage.scene.lanes.watchers.values()].some(
       (el) => el.lane?.subject.texts.WireOpened?.startsWith("kubectl")
     );
-    greeted ||= theirs;
-    mark(ways, "greeted", greeted);
-    const late = now - asked > patience;
-    say(state, greeted ? greeting : late ? `No watch has come. Does “kubectl version --client” say 1.26 or newer? ` +
-      `Does “curl ` +
-      `${location.origin}/readyz” print ok in that terminal? Elsewhere than on this machine, start the program ` +
-      `with -listen.`
-      : "The page waits for your watch …");
+    if (theirs || state.dataset.watch !== "here") {
+      put(state, "data-watch", theirs ? "here" : now - asked > patience ? "late" : "waits");
+    }
   }
 
   // where is what a later visit can go back to.
@@ -89,6 +78,7 @@ export function newFirst(stage) {
     if (last.story) stage.scenarios.openStory(last.story, { beat: last.beat });
     else $("#open-tour").click();
   });
+  for (const el of document.querySelectorAll("[data-here]")) say(el, el.dataset.here.replace("HERE", location.origin));
   $("#first").inert = false;
   if (on()) show();
 

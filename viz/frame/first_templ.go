@@ -9,7 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 // First is what a first visitor finds below the stage: the question, one line, and three ways on (first.js). Until
-// the script is there it does not take a press that would be lost.
+// the script is there it does not take a press that would be lost. In a text of data-here, HERE is the page's address.
 func First() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -49,14 +49,14 @@ func First() templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</span> <code data-rest=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</span> <code data-here=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var3 string
-			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(rest)
+			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("kubectl -s HERE " + rest)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/first.templ`, Line: 43, Col: 27}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/first.templ`, Line: 43, Col: 48}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -67,7 +67,7 @@ func First() templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p id=\"first-state\" role=\"status\"></p></div><button type=\"button\" id=\"first-leave\" class=\"quiet\">Or look around first (Esc)</button></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p id=\"first-state\" role=\"status\" data-watch=\"waits\"><span class=\"waits\">The page waits for your watch …</span> <span class=\"late\">No watch has come. Does <code>kubectl version --client</code> say 1.26 or newer? Does <code data-here=\"curl HERE/readyz\"></code> print ok in that terminal? Elsewhere than on this machine, start the program with <code>-listen</code>.</span> <span class=\"here\">Your watch is here: the lane that is called kubectl. Now run the second command, and see your pod travel.</span></p></div><button type=\"button\" id=\"first-leave\" class=\"quiet\">Or look around first (Esc)</button></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

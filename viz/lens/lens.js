@@ -14,7 +14,6 @@ export function newLens(stage) {
   const frame = asking(look);
   let told = 0;
   let trouble = "";
-  say($("#lens-point"), `Point one at ${location.origin}: kubectl --server, --master, or a kubeconfig.`);
 
   const form = $("#guest");
   let resource = document.body.dataset.resource;

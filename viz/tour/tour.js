@@ -210,7 +210,6 @@ export function newTour(stage) {
   function finish() {
     show("end");
     done();
-    say($("#tour-kubectl"), `kubectl -s ${location.origin} get pods -w`);
     close();
     follow.clear(); // what kubectl writes now is followed
     panel.querySelector("[data-part=end] .main").focus({ preventScroll: true });

@@ -19,7 +19,7 @@ const readFirst = `(() => {
 		Controls: texts("button, select, input, a").map((el) => el.id || el.textContent),
 		Names: texts(".scenery text").map((el) => el.textContent).filter((text) => !/^\d+$/.test(text)),
 		Question: $("#first h2").textContent, Size: getComputedStyle($("#first h2")).fontSize,
-		State: $("#first-state").textContent,
+		State: $("#first-state").innerText,
 	};
 })()`
 
@@ -53,7 +53,7 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	}
 
 	p.click(t, "#first-kubectl")
-	p.until(t, `$("#first-state").textContent.startsWith("The page waits")`)
+	p.until(t, `$("#first-state").innerText.startsWith("The page waits")`)
 	// A minute ago the commands were shown.
 	p.run(t, `const button = $("#first-kubectl");
 		const { now } = performance;
@@ -61,9 +61,9 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 		performance.now = () => now.call(performance) - 61000;
 		button.click();
 		delete performance.now;`)
-	p.until(t, `$("#first-state").textContent.includes("readyz")`)
+	p.until(t, `$("#first-state").innerText.includes("readyz")`)
 	watch := program.Start(t, kubectlFor(t, v).Command("get", "pods", "-w"))
-	p.until(t, `$("#first-state").textContent.startsWith("Your watch is here")`)
+	p.until(t, `$("#first-state").innerText.startsWith("Your watch is here")`)
 	watch.Interrupt(t)
 	watch.ExitCode(t, program.EndsWithin)
 	p.press(t, kb.Escape)
