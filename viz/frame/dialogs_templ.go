@@ -60,7 +60,7 @@ func findDialog() templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<dialog id=\"find-dialog\" aria-labelledby=\"find-title\"><form method=\"dialog\"><h2 id=\"find-title\">Find</h2><label>An object, a resource version, a goroutine, a station <input type=\"search\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"default/a, 87, w1, fifo\"></label><ul aria-label=\"What was found\"></ul><div class=\"buttons\"><button type=\"submit\" class=\"main\">Go to the first</button> <button type=\"button\" class=\"close\">Close</button></div></form></dialog>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<dialog id=\"find-dialog\" aria-labelledby=\"find-title\"><form method=\"dialog\"><h2 id=\"find-title\">Find</h2><label>An object, a resource version, a goroutine, a station <input type=\"search\" list=\"find-things\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"default/a, 87, w1, fifo\"></label> <datalist id=\"find-things\"></datalist><div class=\"buttons\"><button type=\"submit\" class=\"main\">Go</button> <button type=\"button\" class=\"close\">Close</button></div></form></dialog>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,57 +1,41 @@
-// Find: from a few letters to an object, a revision, a goroutine or a station on the stage.
+// Find: from a few letters to an object, a revision, a goroutine or a station on the stage. The browser offers what there
+// is when the dialog opens.
 
-import { $, cut, make, when } from "../lib/dom.js";
+import { $, make, when } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
-
-const most = 8;
 
 export function newFind(stage) {
   const dialog = $("#find-dialog");
   const input = dialog.querySelector("input");
-  let found = [];
+  let things = new Map(); // by their words: how to come there
 
-  // things are what there is to be found now: [words, what it is, act].
-  function things(text) {
+  function open() {
     const { scene, follow } = stage;
     const shelves = Object.values(stage.state.resources[stage.resource]?.shelves ?? {});
     const keys = new Set(shelves.flatMap((shelf) => (shelf.rows ?? []).map((row) => objectKey(row.key))));
-    const focus = (el) => (el.closest("[tabindex]") ?? el.closest(".station")).focus();
-    const place = ([id, el]) => [id, el.closest(".station").getAttribute("aria-label"), () => focus(el)];
-    return [
-      ...(/^[1-9]\d*$/.test(text) ? [[text, "resource version", () => follow.set("", text)]] : []),
-      ...[...keys].map((key) => [key, "object", () => follow.set(key)]),
+    const place = ([id, el]) => {
+      const station = el.closest(".station");
+      return [`${id} · ${station.getAttribute("aria-label")}`, () => (el.closest("[tabindex]") ?? station).focus()];
+    };
+    things = new Map([
+      ...[...keys].map((key) => [key, () => follow.set(key)]),
       ...Object.values(scene.lanes).flatMap((lanes) => [...lanes].map(place)),
       ...[...scene.stations].map(place),
-    ];
-  }
-
-  function search() {
-    const text = input.value.trim().toLowerCase();
-    const fits = ([words, what]) => words.toLowerCase().includes(text) || what.toLowerCase().includes(text);
-    found = text ? things(text).filter(fits).slice(0, most) : [];
-    dialog.querySelector("ul").replaceChildren(...found.map((thing) => {
-      const button = make("button", { type: "button" }, `${cut(thing[0], 60)} · ${cut(thing[1], 40)}`);
-      when(button, "click", () => go(thing));
-      return make("li", {}, button);
-    }));
-  }
-
-  function go(thing) {
-    dialog.close();
-    thing?.[2]();
-  }
-
-  function open() {
+    ]);
+    dialog.querySelector("datalist").replaceChildren(...[...things.keys()].map((value) => make("option", { value })));
     input.value = "";
-    search();
     dialog.showModal();
   }
 
-  when(input, "input", search);
-  when(dialog.querySelector("form"), "submit", (event) => {
-    event.preventDefault();
-    if (found.length > 0) go(found[0]);
-  });
+  // go comes to what has the text in its words; a number is a version.
+  function go(text) {
+    if (/^[1-9]\d*$/.test(text)) return stage.follow.set("", text);
+    const found = [...things].find(([words]) => words.toLowerCase().includes(text.toLowerCase()));
+    if (text && found) found[1]();
+    else stage.tell("nothing on the stage has that name");
+  }
+
+  when(dialog.querySelector("form"), "submit", () => requestAnimationFrame(() => go(input.value.trim())));
   when(dialog.querySelector(".close"), "click", () => dialog.close());
   return { keys: [[["/"], "find an object, a revision, a goroutine, a station", open]] };
 }
