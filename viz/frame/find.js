@@ -1,5 +1,5 @@
-// Find: from a few letters to an object, a revision, a goroutine or a station on the stage. The browser offers what there
-// is when the dialog opens.
+// Find: from a few letters to an object, a revision, a goroutine or a station on the stage. The browser offers what
+// there is when the dialog opens.
 
 import { $, make, when } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";

@@ -1,5 +1,6 @@
-// Keys: one letter does what a button does, and a button with data-stroke does what that key does. They are off while a field has the focus or a dialog is open, and can be
-// switched off altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
+// Keys: one letter does what a button does, and a button with data-stroke does what that key does. They are off while a
+// field has the focus or a dialog is open, and can be switched off altogether, for those whose screen reader or switch
+// needs the letters. `?` lists what there is.
 //
 // A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for
 // Shift and Space; words say what act does. Every part of the page hands in its rows. What a guide does with keys while

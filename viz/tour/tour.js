@@ -144,9 +144,17 @@ export function newTour(stage) {
   const play = async ({ to }) =>
     (await player.playTo(to, steps[teller.beat].act ? { within: overview } : { pace: slowly })) || seek(to);
 
-  function tell() {
+  // enter tells the tour from a step on, when the records of the visitor's pod have come.
+  async function enter(mine, step) {
+    follow.set(run.key, "", "tour");
+    await until(() => (replot(), rests.slice(0, half).every(Boolean)));
+    await player.seek(plot.asked - 1);
+    if (mine !== ticket) return;
     teller = newTeller(steps, { range, play, seek, changed, trouble });
     teller.still = true; // words and picture come together
+    if (step === 0) teller.turnTo(0);
+    else if (rests[step]) teller.restAt(step);
+    else teller.open(step, false);
   }
 
   // ---- what the visitor does
@@ -167,12 +175,7 @@ export function newTour(stage) {
     try {
       if (player.recording) await player.seek(player.oldest);
       Object.assign(run, await doer().begin(seen));
-      follow.set(run.key, "", "tour");
-      await until(() => (replot(), rests.slice(0, half).every(Boolean)));
-      await player.seek(plot.asked - 1);
-      if (mine !== ticket) return;
-      tell();
-      teller.turnTo(0);
+      await enter(mine, 0);
     } catch (problem) {
       trouble(problem);
     } finally {
@@ -226,20 +229,13 @@ export function newTour(stage) {
 
   // resume goes on where the tour was left, if the records of it are still there.
   async function resume() {
-    const step = Math.max(1, saved.step) - 1;
     ({ run } = saved);
     stage.attend(true);
     const mine = ++ticket;
     try {
       await player.tape.load(run.from + 1, (run.to || player.head) + 1);
       if (!(await player.seek(run.from))) return;
-      follow.set(run.key, "", "tour");
-      replot();
-      if (mine !== ticket) return;
-      if (!rests[step] && step !== half) throw new Error("gone");
-      tell();
-      if (rests[step]) teller.restAt(step);
-      else teller.open(step, false);
+      await enter(mine, Math.max(0, saved.step - 1));
     } catch {
       stage.attend(false);
       run = null;
