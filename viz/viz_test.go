@@ -158,6 +158,7 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 type fakeWorld struct {
 	Sandbox
 	added []sandbox.WatcherOptions
+	state sandbox.KnobState
 }
 
 func (w *fakeWorld) AddWatcher(_ context.Context, options sandbox.WatcherOptions) (string, sandbox.Receipt, error) {
@@ -172,7 +173,7 @@ func (w *fakeWorld) Turn(_ context.Context, knob sandbox.Knob) (sandbox.Receipt,
 	return sandbox.Receipt{ID: 7, UnderWay: knob.Name == "etcd.restart"}, nil
 }
 
-func (w *fakeWorld) Knobs() sandbox.KnobState { return sandbox.KnobState{} }
+func (w *fakeWorld) Knobs() sandbox.KnobState { return w.state }
 
 func (w *fakeWorld) RemoveWatcher(_ context.Context, id string) error {
 	if id != "page-1" {
@@ -247,6 +248,32 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	if got := ask(New(Config{Log: log}), "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").
 		Code; got != 503 {
 		t.Errorf("without a world: got %d, want 503", got)
+	}
+}
+
+// TestThePanelOfKnobsSaysHowEverythingStands, also of clients whose names are markup.
+func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
+	log, _ := newLog()
+	ui := New(Config{Log: log, Sandbox: &fakeWorld{state: sandbox.KnobState{
+		WhyNot: map[string]string{"etcd.restart": "it is not ours"}, Traffic: sandbox.TrafficInfo{Rate: 60, Written: 7},
+		Handlers: []sandbox.HandlerInfo{{Name: "handler-1", Delay: 3 * time.Second}},
+		Lines:    []sandbox.Connection{{UserAgent: "<b>", Streams: 2, Stalled: true}},
+		Rings:    []sandbox.RingInfo{{Resource: "pods", Fixed: 8}},
+		Nodes:    []sandbox.NodeInfo{{Name: "a", Running: true}},
+		Etcd:     map[string]any{"members": []any{map[string]any{"leader": true}}},
+		Switches: map[string]string{"fifo": "delta"},
+	}}})
+	panel := ask(ui, "GET", "/viz/panel/knobs", "").Body.String()
+	for _, want := range []string{
+		`value="4" data-values="[0,5,10,20,50,`, `60/s, 7 written<`, `value="8" selected`, `data-knob="etcd.restart" title="Stop it ` +
+			`and start it again on its data" disabled`, `a leads<`, `aria-label="Stop the node a of etcd"`, `value="3s" selected`,
+		`data-target="handler-2">Add a handler`, `&lt;b&gt;, 2 streams<`, `data-value="false" aria-label="Stall the reader of ` +
+			`&lt;b&gt;" aria-pressed="true"`, `listwatch-page-1<`, `data-closes="page-1"`, `value="delta" selected`,
+	} {
+		assert.True(t, strings.Contains(panel, want), "the panel lacks %s: %s", want, panel)
+	}
+	for _, path := range []string{"/viz/panel/knobs", "/viz/panel/promises"} {
+		assert.Equal(t, ask(New(Config{Log: log}), "GET", path, "").Code, http.StatusNotFound, path)
 	}
 }
 
