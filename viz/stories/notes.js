@@ -16,19 +16,11 @@ let block; // of the half day, by the clock
 when(channel, "message", ({ data }) => {
   if (!data.presents) return;
   heard = performance.now();
-  say($("#sentence"), data.sentence);
-  say($("#moment"), `record ${data.cursor}, ${data.mode}`);
-  say($("#next"), data.next ? `then: ${data.next}` : "");
-  showStory(data.story);
+  for (const [id, text] of Object.entries(data.texts)) say($(`#${id}`), text);
+  $("#story").hidden = !data.texts["story-title"];
   showStation(data);
   showWhether();
 });
-
-function showStory(story) {
-  $("#story").hidden = !story;
-  if (!story) return;
-  for (const part of ["title", "symptom", "said", "asked"]) say($(`#story-${part}`), story[part]);
-}
 
 async function showStation({ station, title, resource }) {
   $("#station").hidden = !station;

@@ -66,25 +66,28 @@ export function newPresenter(stage) {
   function draw(now) {
     if (!on()) return;
     const all = stations();
-    const message = {
-      presents: true, resource: stage.resource, station: lit?.dataset.station ?? "", title: titleOf(lit),
-      next: titleOf(all[(all.indexOf(lit) + 1) % all.length]),
-      sentence: text("#sentence .words"), cursor: stage.player.cursor, mode: document.body.dataset.mode, story: story(),
+    const { mode } = document.body.dataset;
+    const texts = {
+      sentence: text("#sentence .words"), next: `then: ${titleOf(all[(all.indexOf(lit) + 1) % all.length])}`, ...story(),
     };
-    // live it is another one in every frame
-    const key = JSON.stringify({ ...message, cursor: stage.player.mode === "frozen" ? message.cursor : 0 });
+    const message = {
+      presents: true, resource: stage.resource, station: lit?.dataset.station ?? "", title: titleOf(lit), texts,
+    };
+    const frozen = stage.player.mode === "frozen"; // live it is another record in every frame
+    const key = JSON.stringify([message, mode, frozen && stage.player.cursor]);
     if (key === told && now - toldAt < word) return;
     [told, toldAt] = [key, now];
+    texts.moment = `record ${stage.player.cursor}, ${mode}`;
     channel.postMessage(message);
   }
 
-  // story is what is being told, null if nothing is.
+  // story is what is being told, by the names that the notes have for it.
   function story() {
-    if ($("#story").hidden) return null;
+    if ($("#story").hidden) return { "story-title": "" };
     const told = (name) => $(`#story-beat section:not([hidden]) .${name}`)?.textContent ?? "";
     return {
-      title: `${text("#story-title")}, beat ${text("#story-count")}`, symptom: text("#story-symptom"),
-      said: told("say"), asked: told("ask"),
+      "story-title": `${text("#story-title")}, beat ${text("#story-count")}`, "story-symptom": text("#story-symptom"),
+      "story-said": told("say"), "story-asked": told("ask"),
     };
   }
 
