@@ -68,10 +68,14 @@ func (s *Sandbox) restoreModes() error {
 	return again()
 }
 
-// listPods returns every pod. It is a consistent read: the cache has caught up with all that was written before.
+// listPods returns every pod. It is a consistent read: the cache has caught up with all that was written before. A cache
+// that fills again, as after a restart of etcd, is waited for.
 func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
+	if err := s.config.Pipeline.Server.WaitReady(ctx); err != nil {
+		return list, err
+	}
 	everything := storage.ListOptions{Recursive: true, Predicate: storage.Everything}
 	err = s.pods().GetList(ctx, "/registry/pods/", everything, &list)
 	return list, err

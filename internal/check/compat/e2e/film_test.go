@@ -46,7 +46,7 @@ var filmScenes = []struct {
 	{"Pods change, and its result channel fills", 2, 3400, 900},
 	{"Then its input channel fills, too", 3, 1800, 1000},
 	{"The dispatcher waits for it, but 0.1 s at most", 4, 1800, 200},
-	{"The laptop's watch is closed, and the others go on", 5, 2200, 1800},
+	{"The laptop's watch is closed, and the others go on", 5, 2800, 1800},
 }
 
 // filmClock gives the page a clock that stands between two pictures, however long it takes to take one.
@@ -95,9 +95,9 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 			frames = append(frames, p.see(t))
 		}
 	}
-	// The last scene ends before the next client is full: for that the story has other words.
+	// The last scene ends before the laptop comes back.
 	beats[4].To = evaluate[uint64](t, p, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head)
-		.find((r) => r.point === "DispatchBlocked").seq - 1`, beats[3].To+1))
+		.find((r) => r.point === "WatcherAdded").seq - 1`, beats[3].To+1))
 	for _, scene := range filmScenes {
 		p.run(t, `$caption.textContent = %q`, scene.caption)
 		if scene.beat > 0 {

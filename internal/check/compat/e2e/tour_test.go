@@ -81,8 +81,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	}
 	p.press(t, kb.PageDown)
 	p.stop(t, 4)
-	p.run(t, `window.old = true, location.reload()`)
-	p.until(t, `!window.old && document.body && window.listwatch`)
+	p.do(t, chromedp.Navigate(v.URL))
 	p.stop(t, 4)
 	for step := 5; step <= 7; step++ {
 		p.press(t, kb.PageDown)
