@@ -97,11 +97,11 @@ export function newControls(stage) {
 
   const addWatcher = () => dialog.showModal();
 
-  // row binds a key to a button, and so does nothing where that is not offered.
-  const row = (key, words, id, act) => [[key], words, () => {
+  // by is what a button does, and its key: nothing where the button is not offered.
+  const by = (id, act) => () => {
     const button = $(id);
     if (!button.closest("[hidden]") && !button.disabled) attempt(button, act);
-  }];
+  };
   when("#watcher-form", "submit", submitWatcher);
   when("#watcher-cancel", "click", () => dialog.close());
   when(scene.root, "click", (event) => {
@@ -111,8 +111,10 @@ export function newControls(stage) {
   return {
     tell, shown,
     keys: [
-      row("c", "create a pod", "#create-pod", create), row("m", "modify the marked pod", "#change-pod", change),
-      row("d", "delete it", "#delete-pod", remove), row("w", "add a watcher", "#add-watcher", addWatcher),
+      [["c"], "create a pod", by("#create-pod", create)],
+      [["m"], "modify the marked pod", by("#change-pod", change)],
+      [["d"], "delete it", by("#delete-pod", remove)],
+      [["w"], "add a watcher", by("#add-watcher", addWatcher)],
     ],
   };
 }
