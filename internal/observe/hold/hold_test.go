@@ -118,7 +118,7 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 		assert.Equal(t, n, 1, "%d passed, want 1", n)
 		synctest.Wait()
 		assert.True(t, f.log.Last() == 2,
-			"after the hop %d records, want 2: it missed ticks, as anybody who is slow", f.log.Last())
+			"after the hop %d records, want 2: a slow receiver misses ticks", f.log.Last())
 		f.SetPaused(true)
 		assert.True(t, f.Status().Clock.Paused, "the clock of the held world does not stop")
 		f.Release()
@@ -165,7 +165,7 @@ func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
 	})
 }
 
-func TestTheWatchdogLetsGoWhenNobodyIsThere(t *testing.T) {
+func TestTheWatchdogResumesAWorldWithNoPageOpen(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		leave := f.Attend()
@@ -224,7 +224,7 @@ func TestAGateOfItsOwnOutlastsTheHold(t *testing.T) {
 	})
 }
 
-func TestTheEndLetsEverybodyGoForGood(t *testing.T) {
+func TestTheEndReleasesEveryGoroutineForGood(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		f.Hold(0)

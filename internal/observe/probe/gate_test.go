@@ -160,7 +160,7 @@ func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
 	})
 }
 
-func TestAGateForOneSubjectStopsNobodyElse(t *testing.T) {
+func TestAGateForOneSubjectStopsNoOther(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		slow, fast := newLine(), newLine()
 		fast.log, fast.probe = slow.log, New(slow.log).Resource("pods").Subject("w2")
@@ -201,7 +201,7 @@ func TestInAHeldWorldAStationCanRun(t *testing.T) {
 	})
 }
 
-func TestNobodyIsHeldUnderALockOrWhileLooking(t *testing.T) {
+func TestNoGoroutineIsHeldUnderALockOrForReading(t *testing.T) {
 	log := NewLog(clock.RealClock{}, 0)
 	p := New(log)
 	log.Gate().Hold()

@@ -206,7 +206,7 @@ func TestAWatcherThatIsRegisteredDuringADispatchIsNotPartOfIt(t *testing.T) {
 	assert.Equal(t, broken(numbered(records, 1)), "[]", "broken")
 }
 
-func TestNobodyIsAccusedOfWhatWasNotSeen(t *testing.T) {
+func TestNoRuleJudgesWhatWasNotSeen(t *testing.T) {
 	for from := range story() {
 		assert.Equal(t, broken(numbered(story()[from:], uint64(from+10))), "[]", "beginning at record %d", from)
 	}

@@ -73,7 +73,7 @@ var _ clock.WithTicker = (*Clock)(nil)
 type frame struct {
 	world time.Time
 	wall  time.Time
-	pace  float64       // world seconds per second; 0: it stands
+	pace  float64       // world seconds per second; 0: stopped
 	reach time.Duration // on the wall, how long it runs without another frame; 0: forever
 }
 
@@ -193,7 +193,7 @@ func (c *Clock) tellLocked(stopped time.Duration) {
 	}
 }
 
-// rouseLocked has Run look again. Called with mu held, although it does not need it: the send never blocks.
+// rouseLocked has Run look again. The send never blocks.
 func (c *Clock) rouseLocked() {
 	select {
 	case c.wake <- struct{}{}:
@@ -201,8 +201,8 @@ func (c *Clock) rouseLocked() {
 	}
 }
 
-// fire beats, fires what is due, and returns how long on the wall until it is to be called again; ok is false if the
-// clock stands.
+// fire runs all due timers and returns the delay on the wall until it has to be called again; ok is false if the clock
+// is stopped.
 func (c *Clock) fire() (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,7 +220,7 @@ func (c *Clock) fire() (wait time.Duration, ok bool) {
 	return wait, true
 }
 
-// fireLocked fires what is due at now, in the order of its times.
+// fireLocked fires the timers that are due at now, in the order of their times.
 func (c *Clock) fireLocked(now time.Time) {
 	for next := c.timers.next(); next != nil && !next.when.After(now); next = c.timers.next() {
 		next.fireLocked(now)

@@ -14,8 +14,8 @@ const (
 	settleBudget = time.Second      // for all stops of one move; then they are as short as can be
 )
 
-// Advance moves the clock on by d, whether it runs or stands, and returns when it is there. Everything due on the way
-// fires in order, each timer at its own time.
+// Advance moves the clock forward by d, whether it runs or is stopped, and returns when it is there. The timers that are
+// due on the way fire in order, each at its own time.
 func (c *Clock) Advance(d time.Duration) {
 	c.moves.Lock()
 	defer c.moves.Unlock()
@@ -35,7 +35,7 @@ func (c *Clock) AdvanceToNext() (next Due, ok bool) {
 	return due[0], true
 }
 
-// moveTo expects moves.
+// moveTo moves the clock to target. The caller holds moves.
 func (c *Clock) moveTo(target time.Time) {
 	c.setMoving(true)
 	defer c.setMoving(false)

@@ -14,7 +14,7 @@ import (
 type timer struct {
 	// Set when it is made, never changed.
 	clock  *Clock
-	ch     chan time.Time // sent by fireLocked, never closed; room for one: who does not look in time misses a tick
+	ch     chan time.Time // sent by fireLocked, never closed; room for one: a receiver that is late misses a tick
 	period time.Duration  // 0: fires once
 	maker  uintptr        // where it was made
 
@@ -97,7 +97,7 @@ func (t *timer) stopLocked() (pending bool) {
 	return pending
 }
 
-// setLocked expects clock.mu. What is due at once fires at once: while the clock stands, too.
+// setLocked sets the timer. What is due at once fires at once, also while the clock is stopped.
 func (t *timer) setLocked(d time.Duration) {
 	now := t.clock.nowLocked()
 	t.when = now.Add(d)
@@ -112,7 +112,7 @@ func (t *timer) setLocked(d time.Duration) {
 	}
 }
 
-// fireLocked expects clock.mu, and that the timer is the next. A ticker that is late skips the ticks it has missed.
+// fireLocked fires the timer, which is the next one. A ticker that is late skips the ticks it has missed.
 func (t *timer) fireLocked(now time.Time) {
 	t.clock.timers.remove(t)
 	if t.period > 0 {

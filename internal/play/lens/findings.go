@@ -202,7 +202,7 @@ func appendLast[V any](all []V, value V, limit int) []V {
 	return append(all, value)
 }
 
-// writeLocked notes that an object is being written. The caller holds f.mu.
+// writeLocked notes that an object is being written.
 func (f *findings) writeLocked(ask *Ask, now time.Time) *write {
 	o := kept(f.objects, ask.object(), maxObjects, func(o *object) time.Time { return o.last },
 		func() *object { return &object{} })
@@ -231,8 +231,7 @@ func (o *object) lastOf(client string, at time.Time) *write {
 	return nil
 }
 
-// giveLocked notes that a client was given an object at a time: in a frame, in a list, or by itself. The caller holds
-// f.mu.
+// giveLocked notes that a client was given an object at a time: in a frame, in a list, or by itself.
 func (o *object) giveLocked(client, rv string, at time.Time) {
 	if older(o.rv, rv) {
 		o.rv = rv
@@ -347,7 +346,7 @@ func (f *findings) end(row *Row, e end, now time.Time) {
 	}
 }
 
-// listedLocked notes that a client was given every object of a resource. The caller holds f.mu.
+// listedLocked notes that a client was given every object of a resource.
 func (f *findings) listedLocked(t *trail, now time.Time) {
 	for key, o := range f.objects {
 		if strings.HasPrefix(key, t.resource+"\x00") {
@@ -356,7 +355,7 @@ func (f *findings) listedLocked(t *trail, now time.Time) {
 	}
 }
 
-// wroteLocked notes the answer to a write. The caller holds f.mu.
+// wroteLocked notes the answer to a write.
 func (f *findings) wroteLocked(row *Row, e end, now time.Time) {
 	o, w := f.objects[row.Ask.object()], row.written
 	if o == nil {
@@ -401,7 +400,7 @@ func (f *findings) tick(now time.Time) {
 	}
 }
 
-// judgeLocked asks each verdict of the moment. The caller holds f.mu.
+// judgeLocked asks each verdict of the moment.
 func (f *findings) judgeLocked(m moment, row *Row, now time.Time) {
 	c := &judged{all: f, trail: row.trail, row: row, ask: &row.Ask, now: now}
 	for i := range verdicts {
@@ -420,7 +419,7 @@ func (f *findings) judgeLocked(m moment, row *Row, now time.Time) {
 	}
 }
 
-// sayLocked adds a finding, or renews it. The caller holds f.mu.
+// sayLocked adds a finding, or renews it.
 func (f *findings) sayLocked(v *verdict, c *judged, sentence string) {
 	key := v.id + "\x00" + c.key
 	finding := f.said[key]

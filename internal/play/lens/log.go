@@ -38,7 +38,7 @@ func (x *exchange) tell(point probe.Point, told probe.Record) {
 	log.Tell(told)
 }
 
-// showLocked tells of a watch that it is open, if the log does not know yet. The caller holds x.mu.
+// showLocked tells of a watch that it is open, if the log does not know yet.
 func (x *exchange) showLocked() {
 	log := x.lens.log.Load()
 	if !x.streams || x.shownIn == log {
