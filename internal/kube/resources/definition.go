@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -128,13 +129,11 @@ func structuralOf(version *apiextensionsv1.CustomResourceDefinitionVersion) (*st
 
 // ValidateUpdate also keeps what the objects that there are have been made by.
 func (s DefinitionStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
-	problems := s.Validate(obj)
 	now, was := obj.(*apiextensionsv1.CustomResourceDefinition).Spec,
 		old.(*apiextensionsv1.CustomResourceDefinition).Spec
-	if now.Scope != was.Scope || now.Names.Kind != was.Names.Kind {
-		problems = append(problems, field.Forbidden(field.NewPath("spec"), "scope and names.kind are immutable"))
-	}
-	return problems
+	path := field.NewPath("spec")
+	return slices.Concat(s.Validate(obj), apivalidation.ValidateImmutableField(now.Scope, was.Scope, path.Child("scope")),
+		apivalidation.ValidateImmutableField(now.Names.Kind, was.Names.Kind, path.Child("names", "kind")))
 }
 
 // DefinitionWarnings names what a definition asks for in vain.

@@ -47,8 +47,8 @@ func ours(t *testing.T) *target {
 	address, err := url.Parse(server.URL)
 	require.NoError(t, err)
 	at := through(t, server.URL)
-	at.restart = func(t *testing.T) {
-		server.Kill()
+	at.restart = func(*testing.T) {
+		server.Kill() // and the next one lives as long as t, the test of all programs
 		server = program.StartViz(t, append(flags, "-listen", address.Host)...)
 	}
 	return at
@@ -67,9 +67,15 @@ func (at *target) eventually(t *testing.T, want string, args ...string) {
 // apply applies objects, and returns what kubectl says.
 func (at *target) apply(t *testing.T, objects string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "objects.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(objects), 0o600))
-	return at.Run(t, "apply", "--server-side", "-f", file)
+	return at.Run(t, "apply", "--server-side", "-f", file(t, objects))
+}
+
+// file returns where a text stands.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "objects.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
 // pods returns pods of a name with numbers in [from, to), in YAML.
