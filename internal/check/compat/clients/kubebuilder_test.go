@@ -5,6 +5,7 @@ package clients
 import (
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -97,6 +98,9 @@ spec:
   - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: *schema}}
 `
 
+// path is that of a file of a test.
+var path = regexp.MustCompile(`"/[^"]*objects.yaml"`)
+
 // customResources is a session with a kind that is defined in it.
 func customResources(t *testing.T, at *target) (facts []string) {
 	say := func(args ...string) {
@@ -104,7 +108,7 @@ func customResources(t *testing.T, at *target) (facts []string) {
 		p := program.Start(t, at.Command(args...))
 		code := p.ExitCode(t, program.HangsAfter)
 		for line := range strings.Lines(p.Stdout.String() + "\n" + p.Stderr.String()) {
-			if text := strings.ReplaceAll(strings.TrimSpace(line), args[len(args)-1], "FILE"); text != "" {
+			if text := strings.TrimSpace(path.ReplaceAllString(line, "FILE")); text != "" {
 				facts = append(facts, fmt.Sprintf("%s (%d): %s", strings.Join(args[:2], " "), code, text))
 			}
 		}
