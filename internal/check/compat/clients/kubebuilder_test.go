@@ -121,6 +121,10 @@ func customResources(t *testing.T, at *target) (facts []string) {
 	say("get", "crd/widgets.example.com", "-o", "jsonpath={range .status.conditions[*]}{.type}={.status} {.reason}: "+
 		"{.message}{\"\\n\"}{end}{.status.acceptedNames} {.status.storedVersions} {.metadata.generation}")
 	say("api-resources", "--api-group=example.com")
+	program.Eventually(t, patience, func() (bool, string) { // the real server publishes it some time after Established
+		p := program.Start(t, at.Command("explain", "widget.spec"))
+		return p.ExitCode(t, program.HangsAfter) == 0, p.Stderr.String()
+	})
 	say("explain", "widget.spec")
 	for _, spec := range []string{"size: 11, color: green", `size: "x"`, "color: red", "size: 1, bad: 1", "size: 1, port: {}",
 		"size: 1, tags: [a, a]", "size: 1, tags: [A]", "size: 1, tags: [1], owner: 7", "size: null", "size: 1.5"} {
