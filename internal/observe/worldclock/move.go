@@ -14,8 +14,8 @@ const (
 	settleBudget = time.Second      // for all stops of one move; then they are as short as can be
 )
 
-// Advance moves the clock forward by d, whether it runs or is stopped, and returns when it is there. The timers that are
-// due on the way fire in order, each at its own time.
+// Advance moves the clock forward by d, whether it runs or is stopped, and returns when it is there. The timers that
+// are due on the way fire in order, each at its own time.
 func (c *Clock) Advance(d time.Duration) {
 	c.moves.Lock()
 	defer c.moves.Unlock()
