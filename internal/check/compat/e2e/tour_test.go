@@ -131,8 +131,8 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 		`document.body.dataset.tour === "end" && $("#tour-kubectl").textContent.endsWith("get pods -w") &&
 			document.activeElement.dataset.tourStory`)
 	v.rested(t)
-	p.press(t, kb.Escape)
-	p.until(t, `!document.body.dataset.tour`)
+	p.click(t, `[data-tour-try="#open-console"]`)
+	p.until(t, `!document.body.dataset.tour && !$("#console").hidden`)
 
 	p.navigate(t, v.URL+"/?tour=1")
 	p.until(t, `document.documentElement.dataset.first === "asks"`)
