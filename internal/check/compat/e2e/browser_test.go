@@ -102,9 +102,7 @@ func openPage(t testing.TB, url string) *page {
 	p := &page{ctx: ctx}
 	t.Cleanup(func() {
 		p.verify(t)
-		if err := chromedp.Cancel(ctx); err != nil {
-			t.Errorf("close the page: %v", err)
-		}
+		assert.NoError(t, chromedp.Cancel(ctx), "close the page")
 		closePage()
 	})
 	late := time.AfterFunc(patience, closePage)
@@ -267,9 +265,7 @@ func script(format string, args []any) string {
 // is fails the test unless an expression has a value as text.
 func (p *page) is(t testing.TB, want, what, expression string, args ...any) {
 	t.Helper()
-	if got := evaluate[string](t, p, "(async () => String("+script(expression, args)+"))()"); got != want {
-		t.Errorf("%s: got %q, want %q", what, got, want)
-	}
+	assert.Equal(t, evaluate[string](t, p, "(async () => String("+script(expression, args)+"))()"), want, what)
 }
 
 // becomes waits until an expression has a value as text.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/require"
 )
 
 // Process is a child process in a process group of its own: what it starts can be found and ended with it.
@@ -29,9 +30,7 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	cmd.Stdout, cmd.Stderr = &p.Stdout, &p.Stderr
 	cmd.WaitDelay = 5 * time.Second // for pipes that a grandchild keeps open
 	ownGroup(cmd)
-	if err := cmd.Start(); err != nil {
-		tb.Fatalf("start %s: %v", cmd, err)
-	}
+	require.NoError(tb, cmd.Start(), "start %s", cmd)
 	go p.await()
 	tb.Cleanup(p.Kill)
 	return p
@@ -73,9 +72,7 @@ func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 // Interrupt does what Ctrl-C does.
 func (p *Process) Interrupt(tb testing.TB) {
 	tb.Helper()
-	if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {
-		tb.Fatalf("interrupt %s: %v", p.Cmd, err)
-	}
+	require.NoError(tb, p.Cmd.Process.Signal(os.Interrupt), "interrupt %s", p.Cmd)
 }
 
 // Output collects what a process writes. Safe for concurrent use.

@@ -72,9 +72,7 @@ func (v *Viz) Get(tb testing.TB, path string, into any) {
 	require.NoError(tb, err)
 	defer response.Body.Close()
 	require.True(tb, response.StatusCode == http.StatusOK, "GET %s: %s", path, response.Status)
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		tb.Fatalf("GET %s: %v", path, err)
-	}
+	require.NoError(tb, json.NewDecoder(response.Body).Decode(into), "GET %s", path)
 }
 
 // Points returns how often each point was reported, over all resources.
