@@ -192,13 +192,12 @@ var versions = regexp.MustCompile(`at \d+`)
 // TestOnlyTheClientThatSleepsIsEvicted is block 4 of docs/WORKSHOP.md: the reader, registered behind the sleeper, gets
 // the change after the wait or before it.
 func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
-	t.Parallel()
 	for dispatch, wait := range map[string]string{ // w5 sleeps, w6 reads
 		"sequential": "waits with MODIFIED default/big at N.\n  MODIFIED default/big at N enters the input of w6.\n",
 		"two-phase":  "waits with MODIFIED default/big at N.\n  1 watcher had no room; the dispatcher may wait up to",
 	} {
 		t.Run(dispatch, func(t *testing.T) {
-			t.Parallel()
+			t.Parallel() // beside the other one, and beside no test that must be quick
 			p := start(t, "-demo=false", "-flight=off", "-dispatch="+dispatch)
 			var out, stderr strings.Builder
 			if status := run(t.Context(), []string{"-sleeper", p.url}, &out, &stderr); status != exitOK {
