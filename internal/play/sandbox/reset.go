@@ -68,8 +68,8 @@ func (s *Sandbox) restoreModes() error {
 	return again()
 }
 
-// listPods returns every pod. It is a consistent read: the cache has caught up with all that was written before. A cache
-// that fills again, as after a restart of etcd, is waited for.
+// listPods returns every pod. It is a consistent read: the cache has caught up with all that was written before. A
+// cache that fills again, as after a restart of etcd, is waited for.
 func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
