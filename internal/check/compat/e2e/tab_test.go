@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
 )
 
@@ -79,11 +80,24 @@ func (p *page) runs(t *testing.T, base string) {
 		`document.body.dataset.host + " " + $("[data-run]").closest("[hidden]")`)
 	began := time.Now()
 	p.click(t, "[data-run]")
-	p.until(t, `document.body?.dataset.host === "tab" && window.listwatch?.player.mode === "live"`)
+	p.arrives(t)
 	p.until(t, `listwatch.picture().moving.length > 0`)
 	took := time.Since(began)
 	t.Logf("from the click to the first pod that moves: %v", took.Round(time.Millisecond))
 	p.until(t, `$text('[data-named="etcd"]') === "in memory"`)
+}
+
+// arrives waits until the page is that of a machine in its tab. It leads there from another page: what that one is asked
+// while it goes has no answer.
+func (p *page) arrives(t *testing.T) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		ctx, cancel := context.WithTimeout(p.ctx, patience)
+		defer cancel()
+		there, err := chromedp.Run(ctx, chromedp.Evaluate[bool](
+			`document.body?.dataset.host === "tab" && window.listwatch?.player.mode === "live"`))
+		return there && err == nil, fmt.Sprint("no machine: ", err)
+	})
 }
 
 // TestAMachineRunsInATab does in a tab, from a web server and from a folder, what the page does with a program: the
@@ -203,7 +217,8 @@ func TestATabHasALife(t *testing.T) {
 	p.complaints = nil // Go's own word on its end
 	p.mu.Unlock()
 	p.click(t, "#run button")
-	p.until(t, `window.listwatch?.player.mode === "live" && document.body.dataset.host === "tab" && $("#run").hidden`)
+	p.arrives(t)
+	p.until(t, `$("#run").hidden`)
 }
 
 // TestAReaderInATabThatReadsNothingIsEvicted opens a watch from the page and leaves its answer unread: the page is sent
