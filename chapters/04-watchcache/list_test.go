@@ -50,7 +50,8 @@ func TestAnIndexNarrowsAListAndKeepsItsOrder(t *testing.T) {
 	}
 	list, err = f.GetList(context.Background(), root+"default/", opts)
 	f.must(err)
-	f.is("in order", slices.IsSortedFunc(list.Elements, func(a, b *Element) int { return strings.Compare(a.Key, b.Key) }),
+	byKey := func(a, b *Element) int { return strings.Compare(a.Key, b.Key) }
+	f.is("in order", slices.IsSortedFunc(list.Elements, byKey),
 		"true")
 }
 

@@ -107,8 +107,8 @@ start" says what a user would report, as does the page in its gallery of stories
 |---|---|---|---:|---|
 `)
 	for _, each := range lab.All() {
-		fmt.Fprintf(&page, "| [%s](../chapters/%s/README.md) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2], each.Chapter,
-			each.ID, each.Kind, strings.Repeat("★", each.Stars), each.Minutes, each.Title)
+		fmt.Fprintf(&page, "| [%s](../chapters/%s/README.md) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2],
+			each.Chapter, each.ID, each.Kind, strings.Repeat("★", each.Stars), each.Minutes, each.Title)
 	}
 	return bytes.ReplaceAll(page.Bytes(), []byte("~~~"), []byte("```"))
 }

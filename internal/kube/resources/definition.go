@@ -132,7 +132,8 @@ func (s DefinitionStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorL
 	now, was := obj.(*apiextensionsv1.CustomResourceDefinition).Spec,
 		old.(*apiextensionsv1.CustomResourceDefinition).Spec
 	path := field.NewPath("spec")
-	return slices.Concat(s.Validate(obj), apivalidation.ValidateImmutableField(now.Scope, was.Scope, path.Child("scope")),
+	return slices.Concat(s.Validate(obj),
+		apivalidation.ValidateImmutableField(now.Scope, was.Scope, path.Child("scope")),
 		apivalidation.ValidateImmutableField(now.Names.Kind, was.Names.Kind, path.Child("names", "kind")))
 }
 
