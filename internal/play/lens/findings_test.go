@@ -118,6 +118,18 @@ func TestFindings(t *testing.T) {
 				s.ask(Ask{Watch: true, Version: "5"}, 200)
 				times(9, func(rv string) { s.wait(time.Minute); s.list("", rv) })
 			}},
+		{id: "polls", sentence: `c lists all pods every 100ms at resourceVersion "", which is a consistent read each ` +
+			"time, and never watches.",
+			before: func(s *tale) { times(15, func(rv string) { s.list("", rv); s.wait(100 * time.Millisecond) }) },
+			after:  func(s *tale) { s.list("", "9") },
+			twin: func(s *tale) { // a command that lists at its beginning and its end, and is run again
+				times(3, func(rv string) {
+					s.list("", rv)
+					s.wait(time.Second)
+					s.list("", rv)
+					s.wait(time.Second << len(s.f.rows))
+				})
+			}},
 		{id: "polls-cache", sentence: "c lists all pods every 3s at resourceVersion 0, and never watches: each list " +
 			"sends every object, changed or not, and may be older than the one before.",
 			before: func(s *tale) { s.list("0", "5"); s.wait(3 * time.Second); s.list("0", "5") },

@@ -33,6 +33,7 @@ type judged struct {
 // When a habit is a finding.
 const (
 	minPolls       = 3 // lists in a row
+	pollsApart     = 2 * time.Second
 	pollsWithin    = time.Minute
 	minGone        = 3 // times the same stale version
 	minWrites      = 30
@@ -342,21 +343,35 @@ func (c *judged) gone() (first *Row, n int) {
 	return first, n
 }
 
-// polls reports whether the newest requests of the trail are lists at that version, and how far apart.
+// polls reports whether the newest requests of the trail are lists at that version, and how far apart. A command that
+// ends, such as helm's, may list several times, and people run several commands: only lists at even intervals are
+// polls, or as many as are remembered.
 func (c *judged) polls(version string) (every time.Duration, polls bool) {
-	var at []time.Time // newest first
+	n := 0
+	var at []time.Time // newest first; lists that follow each other closely are one
 	for _, r := range slices.Backward(c.rows) {
 		if r.Ask.Watch || r.Ask.Version != version {
 			break
 		}
-		if r.Status == 200 {
+		if r.Status != 200 {
+			continue
+		}
+		n++
+		if len(at) == 0 || at[len(at)-1].Sub(r.At) >= pollsApart {
 			at = append(at, r.At)
 		}
 	}
-	if len(at) < minPolls || len(c.open) > 0 {
+	if len(c.open) > 0 {
 		return 0, false
 	}
-	return at[0].Sub(at[minPolls-1]) / (minPolls - 1), true
+	if n == maxSteps && len(at) < minPolls {
+		return c.now.Sub(c.rows[0].At) / (maxSteps - 1), true
+	}
+	if len(at) < minPolls {
+		return 0, false
+	}
+	newer, older := at[0].Sub(at[1]), at[1].Sub(at[2])
+	return (newer + older) / 2, max(newer, older) <= 2*min(newer, older)
 }
 
 // run returns how many of the client's newest writes of the object and subresource are all alike, and how long ago the
