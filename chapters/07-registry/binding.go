@@ -62,7 +62,7 @@ func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj ru
 
 // assign is the update of a binding.
 func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.Object, error) {
-	resource := r.store.resource.GroupResource()
+	resource := corev1.Resource("pods/binding")
 	if pod.DeletionTimestamp != nil {
 		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is being deleted, cannot be "+
 			"assigned to a host", pod.Name))

@@ -23,7 +23,8 @@ func keptResources() []*Resource {
 		}
 		kept = append(kept, complete(r, obj, list))
 	}
-	add(Resource{Name: "secrets", Namespaced: true, Columns: resources.SecretColumns, Default: resources.DefaultSecret},
+	add(Resource{Name: "secrets", Namespaced: true, Columns: resources.SecretColumns, Default: resources.DefaultSecret,
+		GetAttrs: resources.SecretAttrs, Fields: []string{"metadata.name", "metadata.namespace", "type"}},
 		&corev1.Secret{}, &corev1.SecretList{}, false)
 	add(Resource{Name: "serviceaccounts", ShortNames: []string{"sa"}, Namespaced: true},
 		&corev1.ServiceAccount{}, &corev1.ServiceAccountList{}, false)

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -9,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -34,6 +37,16 @@ func (KeptStrategy) PrepareForUpdate(obj, old runtime.Object) {
 		accessor := obj.(metav1.Object)
 		accessor.SetGeneration(accessor.GetGeneration() + 1)
 	}
+}
+
+// SecretAttrs returns what selectors see of a secret.
+func SecretAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
+	secret, ok := obj.(*corev1.Secret)
+	if !ok {
+		return nil, nil, fmt.Errorf("not a secret: %T", obj)
+	}
+	return secret.Labels, fields.Set{"metadata.name": secret.Name, "metadata.namespace": secret.Namespace,
+		"type": string(secret.Type)}, nil
 }
 
 // DefaultSecret makes data of what is given as text, and names the type of a secret that is of none.
