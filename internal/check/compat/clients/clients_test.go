@@ -18,8 +18,8 @@ var programs = []struct {
 	do      func(t *testing.T, at *target) []string
 	differs []string
 }{
-	{"controller-runtime 0.25.2, what it asks for", checks, nil},
-	{"controller-runtime 0.25.2, two managers", elect, nil},
+	{"controller-runtime 0.25.2 one by one", checks, differentUID},
+	{"controller-runtime 0.25.2 two managers", elect, nil},
 	{"kubebuilder project", guestbook, nil},
 	{"kubectl with custom resources", customResources, []string{
 		`- create -f (1): * <nil>: Invalid value: "": "spec.port" must validate at least one schema (anyOf)`,
@@ -42,10 +42,18 @@ var programs = []struct {
 	}},
 	{"client-go 0.26.15", oldClient, nil},
 	{"kube-scheduler 1.37.2 and kwok 0.8.0", schedule, nil},
-	{"kube-state-metrics 2.15.0", stateMetrics, nil},
+	{"kube-state-metrics 2.15.0", stateMetrics, []string{"+ kube_pod_tolerations"}}, // admission adds them
 	{"helm 3.18.6", helm, nil},
 	{"k9s 0.50.18", k9s, nil},
 	{"client-node 1.4.0", node, nil},
+}
+
+// differentUID is how a deletion of another object of the same name is refused.
+var differentUID = []string{
+	`- delete another of its name: Conflict Operation cannot be fulfilled on pods "` +
+		`gated": Precondition failed: UID in precondition: UID, UID in object meta: UID`,
+	`+ delete another of its name: Conflict Operation cannot be fulfilled on Pod "gated": the UID in the ` +
+		`precondition (UID) does not match the UID in record (UID). The object might have been deleted and then recreated`,
 }
 
 func TestProgramsKnowNoDifference(t *testing.T) {

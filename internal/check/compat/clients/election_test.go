@@ -21,7 +21,7 @@ type target struct {
 	*program.Kubectl        // of the test, which asks the server itself
 	url              string // for programs
 	kubeconfig       string
-	restart          func(t *testing.T) // kills the server and starts it again; nil: it is not ours to kill
+	restart          func() // kills the server and starts it again; nil: it is not ours to kill
 }
 
 // through starts a lens before the server at an address.
@@ -47,8 +47,8 @@ func ours(t *testing.T) *target {
 	address, err := url.Parse(server.URL)
 	require.NoError(t, err)
 	at := through(t, server.URL)
-	at.restart = func(*testing.T) {
-		server.Kill() // and the next one lives as long as t, the test of all programs
+	at.restart = func() { // for the whole of t, not for the part of it that asks
+		server.Kill()
 		server = program.StartViz(t, append(flags, "-listen", address.Host)...)
 	}
 	return at
@@ -103,7 +103,8 @@ func elect(t *testing.T, at *target) []string {
 	start := func(name string) *program.Process {
 		return program.Start(t, exec.Command(binary, "-server", at.url, "-name", name))
 	}
-	labels := []string{"get", "pods", "-l", "app=letter", "-o", "jsonpath={range .items[*]}{.metadata.labels.letter} {end}"}
+	labels := []string{"get", "pods", "-l", "app=letter", "-o",
+		"jsonpath={range .items[*]}{.metadata.labels.letter} {end}"}
 	labelled := func(n int) {
 		t.Helper()
 		all := make([]string, n)
@@ -122,7 +123,7 @@ func elect(t *testing.T, at *target) []string {
 	says(t, second, "leads")
 	labelled(6)
 	if at.restart != nil {
-		at.restart(t)
+		at.restart()
 	}
 	at.apply(t, pods("letter", 6, 10, ""))
 	labelled(10)

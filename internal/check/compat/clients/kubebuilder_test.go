@@ -44,7 +44,7 @@ func guestbook(t *testing.T, at *target) []string {
 	at.Run(t, "patch", "guestbook", "guestbook-sample", "--type=merge", "-p", `{"spec":{"pages":4}}`)
 	shows(4)
 	if at.restart != nil {
-		at.restart(t)
+		at.restart()
 	}
 	at.Run(t, "patch", "guestbook", "guestbook-sample", "--type=merge", "-p", `{"spec":{"pages":5}}`)
 	shows(5)

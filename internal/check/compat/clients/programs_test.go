@@ -101,26 +101,26 @@ func stateMetrics(t *testing.T, at *target) []string {
 
 // chart is a chart of helm with kinds that need no kubelet.
 var chart = map[string]string{
-	"Chart.yaml":  "apiVersion: v2\nname: web\nversion: 0.1.0\n",
+	"Chart.yaml":  "apiVersion: v2\nname: shop\nversion: 0.1.0\n",
 	"values.yaml": "text: one\n",
 	"templates/all.yaml": `apiVersion: v1
 kind: ConfigMap
-metadata: {name: web}
+metadata: {name: shop}
 data: {text: "{{ .Values.text }}"}
 ---
 apiVersion: v1
 kind: ServiceAccount
-metadata: {name: web}
+metadata: {name: shop}
 ---
 apiVersion: v1
 kind: Secret
-metadata: {name: web}
+metadata: {name: shop}
 stringData: {text: "{{ .Values.text }}"}
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: web}
-spec: {type: ClusterIP, ports: [{port: 80}]}
+metadata: {name: shop}
+spec: {clusterIP: None, ports: [{port: 80}]}
 `}
 
 // helm installs a release, changes it, goes back and removes it, and keeps its own state in secrets.
@@ -131,8 +131,10 @@ func helm(t *testing.T, at *target) (facts []string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	binary := program.BuildOf(t, "helm", "helm.sh/helm/v3/cmd/helm")
-	for _, line := range []string{"install web " + dir + " --wait --timeout 1m", "upgrade web " + dir + " --set text=two",
-		"rollback web 1", "history web", "list", "uninstall web", "list"} {
+	for _, line := range []string{
+		"install shop " + dir + " --wait --timeout 1m", "upgrade shop " + dir + " --set text=two",
+		"rollback shop 1", "history shop", "list", "uninstall shop", "list",
+	} {
 		cmd := exec.Command(binary, strings.Fields(line)...)
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+at.kubeconfig, "HOME="+dir)
 		for _, said := range output(t, cmd) {
@@ -141,7 +143,7 @@ func helm(t *testing.T, at *target) (facts []string) {
 			}
 		}
 		if strings.HasPrefix(line, "rollback") {
-			facts = append(facts, at.Run(t, "get", "secret", "web", "-o", "jsonpath={.data}"),
+			facts = append(facts, at.Run(t, "get", "secret", "shop", "-o", "jsonpath={.data}"),
 				at.Run(t, "get", "secrets", "--field-selector", "type=helm.sh/release.v1", "-o", "name"))
 		}
 	}
@@ -187,14 +189,15 @@ func k9s(t *testing.T, at *target) (facts []string) {
 	shows("k9s-2")
 	at.Run(t, "delete", "pod", "k9s-2", "--now")
 	tmux("send-keys", "d")
-	shows("Describe", "Namespace:", "default")
+	shows("Name:", "Namespace:", "app=k9s")
 	tmux("send-keys", "Escape")
+	shows("pods(") // or the next key is taken for a part of this one
 	for _, view := range []string{"configmaps", "secrets", "namespaces", "services", "leases", "serviceaccounts"} {
 		keys(":" + view)
 		shows(view + "(")
 	}
 	keys(":pulses")
-	shows("Pods", "Nodes")
+	shows("Pods", "Deployments")
 	at.Run(t, "delete", "pods", "-l", "app=k9s", "--now")
 	return facts
 }

@@ -72,7 +72,8 @@ func schedule(t *testing.T, at *target) []string {
 		said := at.Run(t, "get", "events", "--field-selector", "involvedObject.name=large-0")
 		return strings.Contains(said, "FailedScheduling"), said
 	})
-	facts := []string{fmt.Sprint("pods on a cordoned node: ", on["kwok-0"], ", nodes in use: ", len(on)), at.Run(t, failed...)}
+	facts := []string{fmt.Sprint("pods on a cordoned node: ", on["kwok-0"], ", nodes in use: ", len(on)),
+		at.Run(t, failed...)}
 	scheduled := at.Run(t, "get", "events", "--field-selector", "reason=Scheduled", "-o", "name")
 	facts = append(facts, fmt.Sprint("Scheduled: ", strings.Count(scheduled, "\n")))
 	for _, name := range []string{"large-0", "other-0", "gated-0"} {
@@ -114,7 +115,11 @@ func TestFiveHundredPods(t *testing.T) {
 	if took > time.Minute {
 		t.Errorf("500 pods ran after %v, want 15 s on idle cores and a minute on others", took)
 	}
-	var wire []struct{ Client string }
-	server.Get(t, "/viz/wire", &wire)
-	t.Logf("%+v", wire)
+	var stage json.RawMessage
+	server.Get(t, "/viz/snapshot", &stage)
+	for _, name := range []string{`"WireOpened":"kube-scheduler/`, `"WireOpened":"kwok/`} {
+		if !strings.Contains(string(stage), name) {
+			t.Errorf("no watcher on the stage has %s", name)
+		}
+	}
 }

@@ -42,7 +42,9 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 		"--token-auth-file="+file("tokens", token+",admin,admin,system:masters\n"), "--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+keyFile,
 		"--service-account-signing-key-file="+keyFile,
-		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount"))
+		"--service-cluster-ip-range=10.0.0.0/24",
+		// no controller here makes the service accounts that the one wants, or removes the taints that the other sets
+		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"))
 	tb.Cleanup(func() {
 		if tb.Failed() {
 			log := server.Stderr.Lines()
