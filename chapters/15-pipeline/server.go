@@ -205,6 +205,17 @@ func (s *Server) forget(o *onDemand) {
 	s.stores = slices.DeleteFunc(s.stores, func(each *etcd3.Store) bool { return each == o.Interface })
 }
 
+// Resource returns the resource that is watched and that the log calls so, of several the first by group; nil if none
+// is served now.
+func (s *Server) Resource(called string) *registry.Resource {
+	for _, scope := range s.api.Scopes() {
+		if _, watched := scope.Storage.(handlers.Watcher); watched && scope.Resource.Called() == called {
+			return scope.Resource
+		}
+	}
+	return nil
+}
+
 // Storage returns what a resource is read from and written to below the registry; nil if there is no such resource.
 func (s *Server) Storage(resource string) storage.Interface { return s.storages[resource] }
 

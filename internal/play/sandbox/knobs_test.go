@@ -149,20 +149,36 @@ func (w *world) reset(t *testing.T) {
 	w.settle() // clients that were cut off come back
 }
 
-// TestAKindInAGroupIsWatched opens a watcher of a kind that has a Go type here, and of one that is only kept.
+// TestAKindInAGroupIsWatched opens a watcher of a kind that has a Go type here, of one that is only kept, and of one that
+// a client defines while the server runs.
 func TestAKindInAGroupIsWatched(t *testing.T) {
-	for resource, group := range map[string]string{"leases": "coordination.k8s.io/v1", "replicasets": "apps/v1"} {
+	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+		"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+		"names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
+	for resource, kind := range map[string][3]string{
+		"leases":              {"leases", "coordination.k8s.io/v1", "Lease"},
+		"replicasets":         {"replicasets", "apps/v1", "ReplicaSet"},
+		"widgets.example.com": {"widgets", "example.com/v1", "Widget"},
+	} {
 		t.Run(resource, func(t *testing.T) {
 			inWorld(t, nil, func(t *testing.T, w *world) {
+				if resource == "widgets.example.com" {
+					_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: resource})
+					require.True(t, apierrors.IsNotFound(err), "before it is defined: got %v", err)
+					crds := w.client.WithAPIPath("/apis/apiextensions.k8s.io/v1")
+					require.NoError(t, crds.Post().Resource("customresourcedefinitions").Body([]byte(definition)).
+						Do(t.Context()).Error())
+					w.settle()
+				}
 				began := w.log.Last()
 				w.addWatcher(t, WatcherOptions{Resource: resource})
 				wire := w.connections.Wire()
 				newest := wire[len(wire)-1].OpenedBy()
-				assert.True(t, strings.Contains(newest, "/"+resource+"?"), "the newest watch is %s", newest)
-				body := []byte(`{"metadata":{"name":"a"},"apiVersion":"` + group + `","kind":"` +
-					map[string]string{"leases": "Lease", "replicasets": "ReplicaSet"}[resource] + `"}`)
-				client := w.client.WithAPIPath("/apis/" + group)
-				created := client.Post().Namespace("default").Resource(resource).Body(body).Do(t.Context())
+				assert.True(t, strings.Contains(newest, "/"+kind[0]+"?"), "the newest watch is %s", newest)
+				body := []byte(`{"metadata":{"name":"a"},"apiVersion":"` + kind[1] + `","kind":"` + kind[2] + `"}`)
+				client := w.client.WithAPIPath("/apis/" + kind[1])
+				created := client.Post().Namespace("default").Resource(kind[0]).Body(body).Do(t.Context())
 				require.NoError(t, created.Error())
 				w.settle()
 				assert.Equal(t, len(w.since(t, began, func(r *probe.Record) bool {

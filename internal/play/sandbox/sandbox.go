@@ -124,7 +124,8 @@ func New(config Config) (*Sandbox, error) {
 		config:      config,
 		connections: config.Connections,
 		watchers: &watchers{
-			client: config.Pipeline.Client, connections: config.Connections, clock: config.Clock,
+			server: config.Pipeline.Server, client: config.Pipeline.Client, connections: config.Connections,
+			clock:  config.Clock,
 			asking: map[string]context.CancelCauseFunc{},
 		},
 		handlers: &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
-	registry "listwatch/chapters/07-registry"
 	listwatch "listwatch/chapters/09-listwatch"
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/observe/routine"
@@ -46,7 +45,7 @@ func Followed(agent string) bool {
 
 // WatcherOptions says what a watcher wants to see. Resource is required.
 type WatcherOptions struct {
-	Resource        string `json:"resource"`  // "pods"
+	Resource        string `json:"resource"`  // as the log calls it: "pods", "widgets.example.com"
 	Namespace       string `json:"namespace"` // "": all
 	LabelSelector   string `json:"labelSelector"`
 	FieldSelector   string `json:"fieldSelector"`
@@ -74,6 +73,7 @@ type WatcherInfo struct {
 // is taken out by its own command, while others may run.
 type watchers struct {
 	// Set by New, never changed.
+	server      *pipeline.Server
 	client      *pipeline.Client
 	connections *Connections
 	clock       clock.WithTicker
@@ -149,7 +149,7 @@ func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begu
 func (w *watchers) check(options WatcherOptions) error {
 	wrong := validation.IsDNS1123Label(options.Namespace)
 	switch {
-	case rootOf(options.Resource) == "":
+	case w.server.Resource(options.Resource) == nil:
 		return notFound("resources", short(options.Resource))
 	case options.Namespace != "" && len(wrong) > 0:
 		return badRequest("namespace %q: %s", short(options.Namespace), wrong[0])
@@ -159,28 +159,21 @@ func (w *watchers) check(options WatcherOptions) error {
 	return nil
 }
 
-// rootOf returns the path below which the server has a resource, that of its first group; "" if it has none such.
-func rootOf(resource string) string {
-	all := registry.Resources()
-	i := slices.IndexFunc(all, func(each *registry.Resource) bool { return each.Name == resource })
-	if i < 0 {
-		return ""
-	}
-	return all[i].Root()
-}
-
 // short returns the beginning of a text that a client sent.
 func short(text string) string { return text[:min(len(text), 64)] }
 
 func (w *watchers) make(options WatcherOptions) *watcher {
 	agent := WatcherAgent + strconv.FormatInt(w.last.Add(1), 10)
 	client := w.client.NewClient(agent, nil, w.connections.watchers)
-	if root := rootOf(options.Resource); root != "/api/v1" {
-		client = client.WithAPIPath(root).Untyped()
+	name := ""
+	if resource := w.server.Resource(options.Resource); resource != nil {
+		if name = resource.Name; resource.Root() != "/api/v1" {
+			client = client.WithAPIPath(resource.Root()).Untyped()
+		}
 	}
 	return &watcher{
 		id: strings.TrimPrefix(agent, userAgent+"-"), userAgent: agent, options: options, opened: make(chan error, 1),
-		lister:          listwatch.NewListWatch(client, options.Resource, options.Namespace, nil),
+		lister:          listwatch.NewListWatch(client, name, options.Namespace, nil),
 		resourceVersion: options.ResourceVersion,
 	}
 }

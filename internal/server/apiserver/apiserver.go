@@ -48,6 +48,9 @@ type API struct {
 // Differs: all routes are made again, where upstream looks for a custom resource when no other route fits.
 func (a *API) Serve(custom map[string]handlers.Storage) { a.serving.Store(newServer(a, custom)) }
 
+// Scopes returns what is served at this moment, sorted by path. The caller must not change it.
+func (a *API) Scopes() []*handlers.Scope { return a.serving.Load().Scopes() }
+
 // ServeHTTP serves a request with the kinds of this moment.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.serving.Load().ServeHTTP(w, r) }
 
