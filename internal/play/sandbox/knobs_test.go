@@ -149,8 +149,8 @@ func (w *world) reset(t *testing.T) {
 	w.settle() // clients that were cut off come back
 }
 
-// TestAKindInAGroupIsWatched opens a watcher of a kind that has a Go type here, of one that is only kept, and of one that
-// a client defines while the server runs.
+// TestAKindInAGroupIsWatched opens a watcher of a kind that has a Go type here, of one that is only kept, and of one
+// that a client defines while the server runs.
 func TestAKindInAGroupIsWatched(t *testing.T) {
 	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 		"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
