@@ -82,7 +82,7 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	fix := &fixture{t: t, etcd: mvcc.New(clk), log: probe.NewLog(clk, logSize)}
 	probetest.Story(t, fix.log)
 	p := probe.New(fix.log).Resource("pods")
-	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, "application/json")
+	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
 	require.NoError(t, err)
 	store, err := etcd3.New(etcd3.Config{
 		Client: fix.etcd, Codec: codec, NewFunc: newPod,
