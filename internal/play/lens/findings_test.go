@@ -132,8 +132,8 @@ func TestFindings(t *testing.T) {
 			}},
 		{id: "polls-cache", sentence: "c lists all pods every 3s at resourceVersion 0, and never watches: each list " +
 			"sends every object, changed or not, and may be older than the one before.",
-			before: func(s *tale) { s.list("0", "5"); s.wait(3 * time.Second); s.list("0", "5") },
-			after:  func(s *tale) { s.wait(3 * time.Second); s.list("0", "6") },
+			before: func(s *tale) { times(15, func(rv string) { s.list("0", rv); s.wait(3 * time.Second) }) },
+			after:  func(s *tale) { s.list("0", "6") },
 			twin:   func(s *tale) { times(9, func(rv string) { s.list("0", rv); s.wait(10 * time.Minute) }) }},
 		{id: "no-initial-end", sentence: "c waits for the bookmark that ends the first state of pods, and it does " +
 			"not ask for bookmarks (open for 5s): its informer never syncs.",

@@ -34,8 +34,9 @@ type judged struct {
 const (
 	minPolls       = 3 // lists in a row
 	pollsApart     = 2 * time.Second
-	pollsWithin    = time.Minute
-	minGone        = 3 // times the same stale version
+	pollsFor       = time.Minute
+	pollsWithin    = time.Minute // a list from the cache less often costs little
+	minGone        = 3           // times the same stale version
 	minWrites      = 30
 	writesWithin   = 10 * time.Second
 	minRepeats     = 10 // writes that change nothing, or that answer their own event
@@ -344,8 +345,8 @@ func (c *judged) gone() (first *Row, n int) {
 }
 
 // polls reports whether the newest requests of the trail are lists at that version, and how far apart. A command that
-// ends, such as helm's, may list several times, and people run several commands: only lists at even intervals are
-// polls, or as many as are remembered.
+// ends, such as helm's, may list several times, and people run several commands: only lists at even intervals for a
+// minute are polls, or as many as are remembered.
 func (c *judged) polls(version string) (every time.Duration, polls bool) {
 	n := 0
 	var at []time.Time // newest first; lists that follow each other closely are one
@@ -364,10 +365,10 @@ func (c *judged) polls(version string) (every time.Duration, polls bool) {
 	if len(c.open) > 0 {
 		return 0, false
 	}
-	if n == maxSteps && len(at) < minPolls {
+	if n == maxSteps {
 		return c.now.Sub(c.rows[0].At) / (maxSteps - 1), true
 	}
-	if len(at) < minPolls {
+	if len(at) < minPolls || c.now.Sub(at[len(at)-1]) < pollsFor {
 		return 0, false
 	}
 	newer, older := at[0].Sub(at[1]), at[1].Sub(at[2])
