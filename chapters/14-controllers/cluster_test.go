@@ -349,6 +349,7 @@ func TestPeopleAreToldWhatHasBecomeOfAPod(t *testing.T) {
 			node := &corev1.Node{}
 			c.must(c.client.Get().Resource("nodes").Name("node1").Do(c.ctx).Into(node))
 			node.Spec.Unschedulable = cordoned
+			node.ResourceVersion = "" // the kubelet may have written its status since
 			c.must(c.client.Put().Resource("nodes").Name("node1").Body(node).Do(c.ctx).Error())
 			synctest.Wait()
 		}
