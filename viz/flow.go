@@ -8,11 +8,10 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// Above so many events a second eyes cannot follow single ones: the page draws how many pass each way (level.js, L3),
-// or, of fewer events that make many records, one in k (L2).
-// Its feed then carries sums, and of the records those that matter.
+// Above so many events or records a second the page's feed carries sums, and of the records those that matter: the page
+// draws how many changes pass each way (stage/flow.js).
 const (
-	flowEvents   = 2000             // a second; sent to the page as one of its limits
+	flowEvents   = 2000             // a second
 	flowRecords  = 20_000           // a second
 	flowCalm     = 0.7              // below this part of them for flowPatience, every record is sent again
 	flowPatience = 2 * time.Second  // so that the feed does not change with every breath of the rate

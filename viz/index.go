@@ -16,7 +16,7 @@ const (
 )
 
 // limits are sent to the page, which keeps the same timeline and sums up at the same rate.
-var limits = frame.Limits{FlowEvents: flowEvents, BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags,
+var limits = frame.Limits{BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags,
 	Writes: []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}}
 
 // span is the answer of /viz/timeline: how much there is to see, and where.

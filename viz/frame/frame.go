@@ -34,7 +34,6 @@ type View struct {
 
 // Limits are what the program and the page have to agree on (limits.js).
 type Limits struct {
-	FlowEvents  int   `json:"flowEvents"`  // a second, above which single events are not drawn
 	BucketWidth int64 `json:"bucketWidth"` // nanoseconds of one bucket of the timeline
 	Buckets     int   `json:"buckets"`     // of the timeline, at most
 	Flags       int   `json:"flags"`       // anomalies on the timeline, at most

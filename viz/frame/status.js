@@ -1,7 +1,6 @@
 // The status: how much is going on, how much of it is drawn, and where in the log the stage is.
 
 import { $, put, say } from "../lib/dom.js";
-import { levels } from "../stage/level.js";
 
 const period = 250; // ms between two readings of the rate; of sums, each is read once
 
@@ -45,9 +44,8 @@ export function newStatus(stage) {
     const { events, records } = rates(now);
     say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s`);
     put($("#rate"), "title", `${records} records/s`);
-    const { level, every } = motion.detail;
-    say($("#level"), level === 2 ? `1 of ${every} leaves a trail` : levels[level].words);
-    put($("#level"), "data-level", level);
+    say($("#level"), motion.level > 0 ? "as a stream" : "each change travels");
+    put($("#level"), "data-level", motion.level);
     const late = lateness();
     const travels = motion.travelling().length > 0;
     const how = player.sweeping ? "summed up" : travels ? "slowed" : "";

@@ -13,9 +13,7 @@ const maxText = 240; // code points of any text a client may have chosen
 
 // dict is a map from names that a client may have chosen. An object of the ordinary kind knows "toString" without
 // having been told of it, and does not keep "__proto__".
-function dict() {
-  return Object.create(null);
-}
+const dict = () => Object.create(null);
 
 // The shape of a state: kinds of values by name, lists of a shape, which may have a length, and maps of one (each).
 const token = { type: "text", key: "text", rv: "version" };
@@ -42,15 +40,35 @@ const resource = {
 };
 export const picture = { seq: "count", t: "count", lost: "count", resources: { each: resource } };
 const zero = { text: "", count: 0, number: 0, version: "0" };
+export const isCount = (n) => Number.isSafeInteger(n) && n >= 0;
+export const isVersion = (rv) => typeof rv === "string" && /^\d{1,20}$/.test(rv);
+const kinds = {
+  text: (value) => typeof value === "string", number: Number.isSafeInteger, count: isCount, version: isVersion,
+};
 
 // complete gives what an earlier version of the program wrote down the parts that it did not know of: zero, as Go has
-// it. Of nothing it makes an empty part.
+// it. Of nothing it makes an empty part. It throws if what is there has another shape; what stands in a list has to be
+// there as a whole.
 export function complete(value, shape = picture) {
-  if (typeof shape === "string") return value ?? zero[shape];
-  if (Array.isArray(shape)) return value ?? [];
+  const need = (holds) => {
+    if (!holds) throw new TypeError("this is no picture");
+  };
+  if (typeof shape === "string") {
+    need((value ??= zero[shape]) === zero[shape] || kinds[shape](value));
+    return value;
+  }
+  if (Array.isArray(shape)) {
+    const [each, most = 4096] = shape;
+    need(Array.isArray(value ??= []) && value.length <= most);
+    const whole = (one) => one && Object.keys(each).every((name) => one[name] !== undefined);
+    for (const one of value) need(whole(one) && complete(one, each));
+    return value;
+  }
+  need(typeof (value ??= {}) === "object" && !Array.isArray(value));
   const whole = shape.each ? dict() : { ...value };
-  const names = Object.keys(shape.each ? (value ?? {}) : shape);
-  for (const name of names) whole[name] = complete(value?.[name], shape.each ?? shape[name]);
+  for (const name of Object.keys(shape.each ? value : shape)) {
+    whole[name] = complete(value[name], shape.each ?? shape[name]);
+  }
   return whole;
 }
 
@@ -72,9 +90,7 @@ const queueOf = (subject, name) => (subject.queues[name] ??= complete(undefined,
 const newSubject = (kind, opened, began) => complete({ kind, opened, began }, subject);
 
 // shelfName is how the store of a subject at a station is called: there may be several informers of one resource.
-export function shelfName(station, subject) {
-  return `${station}/${subject ?? ""}`;
-}
+export const shelfName = (station, subject) => `${station}/${subject ?? ""}`;
 
 // ---- queue.go
 
@@ -155,15 +171,9 @@ function endWait(res, begun, r) {
 // endedBy reports whether a record that ends waits of this kind ends this one: many may wait for a version or do some
 // work.
 function endedBy(w, r) {
-  switch (w.kind) {
-    case "version":
-      return w.key === bound(r.key) && w.rv === (r.rv ?? "0");
-    case "taker":
-      return !r.type || (w.type === bound(r.type) && w.key === bound(r.key) && w.rv === (r.rv ?? "0"));
-    case "return":
-      return w.key === bound(r.key);
-  }
-  return true;
+  const key = w.key === bound(r.key);
+  const both = key && w.rv === (r.rv ?? "0");
+  return { version: both, taker: !r.type || (both && w.type === bound(r.type)), return: key }[w.kind] ?? true;
 }
 
 // endAllWaits is what the end of a subject does.
@@ -190,13 +200,9 @@ export function newFold(points) {
 
 // ownersOf says which kind of subject owns a queue: the kind that opens at the station which sends into it.
 function ownersOf(points) {
-  const opens = {};
-  for (const info of points) if (info.op === "open") opens[info.station] = info.opens;
-  const owners = {};
-  for (const info of points) {
-    if (info.op === "send" || info.op === "push") owners[info.queue] = opens[info.station] ?? "";
-  }
-  return owners;
+  const opens = Object.fromEntries(points.filter(({ op }) => op === "open").map((info) => [info.station, info.opens]));
+  const fill = points.filter(({ op }) => op === "send" || op === "push");
+  return Object.fromEntries(fill.map((info) => [info.queue, opens[info.station] ?? ""]));
 }
 
 function apply(infos, owners, ends, state, r) {
@@ -211,14 +217,10 @@ function apply(infos, owners, ends, state, r) {
   res.points[info.name] = (res.points[info.name] ?? 0) + 1;
   noteStation(stationOf(res, info.station), moment, info, r);
   const id = r.subject ?? "";
-  switch (info.op) {
-    case "open":
-      res.subjects[id] = newSubject(info.opens, r.seq, r.rv);
-      break;
-    case "close":
-      delete res.subjects[id];
-      endAllWaits(infos, res, id);
-      return;
+  if (info.op === "open") res.subjects[id] = newSubject(info.opens, r.seq, r.rv);
+  if (info.op === "close") {
+    delete res.subjects[id];
+    return endAllWaits(infos, res, id);
   }
   noteWait(infos, owners, ends, res, info, r);
   const subject = subjectOf(owners, state, res, info, id);
@@ -246,19 +248,11 @@ function noteSubject(subject, moment, info, r) {
 }
 
 // move carries a token into or out of one of the subject's queues, if that is what the point does.
-function move(subject, info, r) {
+function move(subject, { op, queue: name }, r) {
   const token = { type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0" };
-  const length = r.args?.[0] ?? 0;
-  const capacity = r.args?.[1] ?? 0;
-  switch (info.op) {
-    case "send":
-    case "recv":
-      transfer(queueOf(subject, info.queue), info.op === "send", token, capacity);
-      break;
-    case "push":
-    case "pop":
-      change(queueOf(subject, info.queue), token, length, capacity);
-  }
+  const [length = 0, capacity = 0] = r.args ?? [];
+  if (op === "send" || op === "recv") transfer(queueOf(subject, name), op === "send", token, capacity);
+  if (op === "push" || op === "pop") change(queueOf(subject, name), token, length, capacity);
 }
 
 // sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not
@@ -292,17 +286,9 @@ function subjectOf(owners, state, res, info, id) {
 }
 
 // aboutOpened reports whether a point without a queue speaks for subjects that open and close.
-function aboutOpened(info) {
-  if (info.queue) return false;
-  switch (info.station) {
-    case "etcd3":
-    case "watcher":
-    case "listener":
-    case "handler":
-      return true;
-  }
-  return info.lane === "handlers.WatchServer";
-}
+const stationsOfOpened = new Set(["etcd3", "watcher", "listener", "handler"]);
+const aboutOpened = (info) => !info.queue
+  && (stationsOfOpened.has(info.station) || info.lane === "handlers.WatchServer");
 
 // forget is what a gap does.
 function forget(state, missing) {
@@ -317,27 +303,23 @@ function forget(state, missing) {
 
 // applySpecial holds what the table of points cannot say.
 function applySpecial(res, info, r) {
+  const shelf = () => shelfOf(res, shelfName(info.station, r.subject));
   switch (info.name) {
+    case "CacheReplaced":
+      res.shelves[shelfName("store", r.subject)] = { n: arg(info, r, "n"), rows: [] };
+    // falls through
     case "RingAppend":
     case "RingResize":
     case "RVAdvanced":
-    case "CacheReplaced":
-      applyRing(res.ring, info, r);
-      break;
+      return applyRing(res.ring, info, r);
     case "ReflectorReceived":
-      takeResult(res, r);
-  }
-  switch (info.name) {
+      return takeResult(res, r);
     case "StoreUpdate":
     case "IndexerUpdated":
-      updateShelf(shelfOf(res, shelfName(info.station, r.subject)), r, arg(info, r, "n"));
-      break;
+      return updateShelf(shelf(), r, arg(info, r, "n"));
     case "StoreHolds":
     case "IndexerHolds":
-      holdOnShelf(shelfOf(res, shelfName(info.station, r.subject)), r, arg(info, r, "n"));
-      break;
-    case "CacheReplaced":
-      res.shelves[shelfName("store", r.subject)] = { n: arg(info, r, "n"), rows: [] };
+      holdOnShelf(shelf(), r, arg(info, r, "n"));
   }
 }
 
@@ -349,18 +331,10 @@ function applyRing(ring, info, r) {
   ring.start = arg(info, r, "start");
   ring.end = arg(info, r, "end");
   ring.capacity = arg(info, r, "capacity");
-  switch (info.name) {
-    case "RingAppend":
-      ring.oldest = String(arg(info, r, "oldest"));
-      ring.cells.push({ pos: ring.end - 1, t: r.t, type: bound(r.type), key: bound(r.key), rv });
-      break;
-    case "RingResize":
-      ring.oldest = String(arg(info, r, "oldest"));
-      break;
-    case "CacheReplaced":
-      ring.oldest = rv;
-      ring.newest = rv;
-      ring.cells = [];
+  if (info.name === "CacheReplaced") Object.assign(ring, { oldest: rv, newest: rv, cells: [] });
+  else ring.oldest = String(arg(info, r, "oldest"));
+  if (info.name === "RingAppend") {
+    ring.cells.push({ pos: ring.end - 1, t: r.t, type: bound(r.type), key: bound(r.key), rv });
   }
   newest(ring.cells, Math.min(ring.end - ring.start, maxCells));
 }
@@ -406,12 +380,10 @@ function holdOnShelf(shelf, r, n) {
   newest(shelf.rows, maxRows);
 }
 
-function momentOf(r) {
-  return {
-    seq: r.seq, t: r.t, point: r.point, subject: bound(r.subject), type: bound(r.type),
-    key: bound(r.key), rv: r.rv ?? "0", text: bound(r.text),
-  };
-}
+const momentOf = (r) => ({
+  seq: r.seq, t: r.t, point: r.point, subject: bound(r.subject), type: bound(r.type), key: bound(r.key),
+  rv: r.rv ?? "0", text: bound(r.text),
+});
 
 // keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add
 // to.
@@ -427,9 +399,7 @@ function arg(info, r, name) {
 }
 
 // laterRV compares two resource versions, which are numbers of any size written as text.
-export function laterRV(a, b) {
-  return a.length !== b.length ? a.length > b.length : a > b;
-}
+export const laterRV = (a, b) => (a.length !== b.length ? a.length > b.length : a > b);
 
 // bound cuts a text that a client chose.
 export function bound(text) {
@@ -473,15 +443,8 @@ const calm = new Set([
 // isAlarm is true of what is wrong with a client: it was evicted, it was answered 410, or etcd has failed.
 export const isAlarm = (info, r) => isAnomaly(info, r) && !calm.has(info.name);
 
-export function isAnomaly(info, r) {
-  switch (info.name) {
-    case "RequestAnswered":
-      return r.args?.[0] === 410;
-    case "FrameWritten":
-      return r.type === "ERROR";
-  }
-  return Boolean(info.anomaly);
-}
+export const isAnomaly = (info, r) => (info.name === "RequestAnswered" ? r.args?.[0] === 410
+  : info.name === "FrameWritten" ? r.type === "ERROR" : Boolean(info.anomaly));
 
 export function sentence(info, r) {
   const words = {

@@ -1,7 +1,7 @@
 // Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then
 // one record a line (internal/observe/recording). What it may hold is bounded as there: all of it is kept in memory.
 
-import { bound, complete, newState, picture } from "./fold.js";
+import { bound, complete, isCount, isVersion, newState } from "./fold.js";
 
 const version = 1;
 const maxRecords = 2_000_000;
@@ -36,41 +36,34 @@ export function newReader(fold, tape) {
 
   function begin(text) {
     const written = measure(text) ?? parse(text);
-    if (written?.format !== "listwatch recording") throw new Error("the file is not a recording of this program");
+    need(written?.format === "listwatch recording", "the file is not a recording of this program");
     header = written;
-    const { keyframe } = header;
-    if (keyframe !== undefined && !fits(keyframe, picture)) {
+    try {
+      state = header.keyframe === undefined ? null : complete(header.keyframe);
+    } catch {
       throw new Error("the recording does not begin with a picture");
     }
-    state = keyframe ? complete(keyframe) : null;
     header = { ...header, keyframe: undefined };
   }
 
   function take(text) {
     const r = parse(text);
-    if (r === null || typeof r !== "object") {
-      throw new Error(
-        `line ${n} of the recording is not a record: the file is cut off, or was not written by this program`
-      );
-    }
-    if (!fold.infos.has(r.point)) {
-      throw new Error(
-        `line ${n} speaks of ${String(r.point).slice(0, 40)}, which this version of the program does not know`
-      );
-    }
+    need(
+      r !== null && typeof r === "object",
+      `line ${n} of the recording is not a record: the file is cut off, or was not written by this program`
+    );
+    const point = String(r.point).slice(0, 40);
+    need(fold.infos.has(r.point), `line ${n} speaks of ${point}, which this version of the program does not know`);
     checkRecord(r, records.at(-1), n);
     if (records.length === 0) start(r.seq - 1);
-    if (records.length === maxRecords) {
-      throw new Error(`the recording has more than the ${maxRecords} records that can be shown`);
-    }
+    need(records.length < maxRecords, `the recording has more than the ${maxRecords} records that can be shown`);
     records.push(r);
     if (records.length - folded === together) foldOn();
   }
 
   function start(seq) {
-    if (state && state.seq !== seq) {
-      throw new Error(`the recording's picture is of record ${state.seq}, but its records begin with ${seq + 1}`);
-    }
+    const begins = `but its records begin with ${seq + 1}`;
+    need(!state || state.seq === seq, `the recording's picture is of record ${state?.seq}, ${begins}`);
     state ??= { ...newState(), seq };
     first = seq;
     room(state);
@@ -106,9 +99,7 @@ export function newReader(fold, tape) {
   }
 
   function end() {
-    if (records.length === 0) {
-      throw new Error(header ? "the recording is empty" : "the file is not a recording of this program");
-    }
+    need(records.length > 0, header ? "the recording is empty" : "the file is not a recording of this program");
     guarded(foldOn);
     return { header, records, state, first };
   }
@@ -127,14 +118,18 @@ export function partsOf(state) {
 }
 
 const tooMany = {
-  resources: () => new Error(`the recording has more than the ${maxResources} resources that can be shown`),
-  parts: () => new Error(`the recording has more than the ${maxParts} subjects, stores and waits that can be shown`),
+  resources: `the recording has more than the ${maxResources} resources that can be shown`,
+  parts: `the recording has more than the ${maxParts} subjects, stores and waits that can be shown`,
 };
+
+function need(holds, problem) {
+  if (!holds) throw new Error(problem);
+}
 
 // room throws if a picture is too large to be shown.
 function room(state) {
-  if (Object.keys(state.resources).length > maxResources) throw tooMany.resources();
-  if (partsOf(state) > maxParts) throw tooMany.parts();
+  need(Object.keys(state.resources).length <= maxResources, tooMany.resources);
+  need(partsOf(state) <= maxParts, tooMany.parts);
 }
 
 // measure throws if reading a header would take too much memory. It looks at brackets, commas and quotes alone (measure
@@ -147,9 +142,7 @@ function measure(text) {
     if (quote >= 0) {
       if (c === "\\") i++;
       else if (c === '"') {
-        if (i - quote > maxQuoted) {
-          throw new Error(`the recording's picture has a text of more than ${maxQuoted} bytes`);
-        }
+        need(i - quote <= maxQuoted, `the recording's picture has a text of more than ${maxQuoted} bytes`);
         quote = -1;
       }
     } else if (c === '"') quote = i;
@@ -160,50 +153,25 @@ function measure(text) {
       at[Math.max(0, Math.min(depth, 7))]++;
     }
   }
-  if (at[3] > maxResources) throw tooMany.resources();
-  if (at[5] > maxNames || all > maxValues) throw tooMany.parts();
+  need(at[3] <= maxResources, tooMany.resources);
+  need(at[5] <= maxNames && all <= maxValues, tooMany.parts);
 }
 
-const counts = (n) => Number.isSafeInteger(n) && n >= 0;
 const texts = ["resource", "subject", "type", "key", "text"];
 
 function checkRecord(r, before, line) {
-  if (!counts(r.seq) || r.seq === 0) throw new Error(`line ${line} has no sequence number that can be counted with`);
-  if (!counts(r.t ?? 0)) throw new Error(`record ${r.seq} has no time that can be counted with`);
-  r.t ??= 0;
-  if (before && r.seq !== before.seq + 1) throw new Error(`record ${before.seq + 1} is missing`);
-  if (before && r.t < before.t) throw new Error(`record ${r.seq} is earlier than the one before it`);
-  if (r.args !== undefined && !(Array.isArray(r.args) && r.args.length <= 4 && r.args.every(Number.isSafeInteger))) {
-    throw new Error(`record ${r.seq} has args that cannot be counted with`);
-  }
-  if (r.rv !== undefined && !version64(r.rv)) throw new Error(`record ${r.seq} has no resource version`);
-  for (const name of texts) {
-    if (r[name] === undefined) continue;
-    if (typeof r[name] !== "string") throw new Error(`the ${name} of record ${r.seq} is not text`);
+  need(isCount(r.seq) && r.seq > 0, `line ${line} has no sequence number that can be counted with`);
+  need(isCount(r.t ??= 0), `record ${r.seq} has no time that can be counted with`);
+  need(!before || r.seq === before.seq + 1, `record ${before?.seq + 1} is missing`);
+  need(!before || r.t >= before.t, `record ${r.seq} is earlier than the one before it`);
+  const args = r.args ?? [];
+  const few = Array.isArray(args) && args.length <= 4;
+  need(few && args.every(Number.isSafeInteger), `record ${r.seq} has args that cannot be counted with`);
+  need(r.rv === undefined || isVersion(r.rv), `record ${r.seq} has no resource version`);
+  for (const name of texts.filter((each) => r[each] !== undefined)) {
+    need(typeof r[name] === "string", `the ${name} of record ${r.seq} is not text`);
     r[name] = bound(r[name]);
   }
-}
-
-const version64 = (rv) => typeof rv === "string" && /^\d{1,20}$/.test(rv);
-
-// The picture before the first record: what is not there is filled in (complete), what is there has to fit.
-const kinds = {
-  text: (value) => typeof value === "string", number: Number.isSafeInteger, count: counts, version: version64,
-};
-
-const whole = (value, shape) => value !== null && typeof value === "object" && Object.keys(shape)
-  .every((name) => value[name] !== undefined);
-
-// fits tells whether what is there of a value has a shape. What stands in a list is there as a whole.
-function fits(value, shape) {
-  if (typeof shape === "string") return kinds[shape](value);
-  if (Array.isArray(shape)) {
-    return Array.isArray(value) && value.length <= (shape[1] ?? 4096)
-      && value.every((each) => whole(each, shape[0]) && fits(each, shape[0]));
-  }
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return false;
-  if (shape.each) return Object.values(value).every((each) => fits(each, shape.each));
-  return Object.keys(shape).every((name) => value[name] === undefined || fits(value[name], shape[name]));
 }
 
 // unpack calls take for each line of a file, as they come.
@@ -221,9 +189,8 @@ async function unpack(bytes, take) {
     const [first, ...more] = value.split("\n");
     line.push(first);
     length += first.length;
-    if (all > maxChars || length > maxLine) {
-      throw new Error(`the recording is longer than the ${maxChars / 2 ** 20} MB that can be shown`);
-    }
+    const shown = all <= maxChars && length <= maxLine;
+    need(shown, `the recording is longer than the ${maxChars / 2 ** 20} MB that can be shown`);
     if (more.length === 0) continue;
     take(line.join(""));
     line = [more.pop()];
@@ -267,11 +234,8 @@ export function linkTo({ log, recording, cursor, follow }) {
 export function readLink(hash) {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   const at = Number(parts.get("at"));
-  if (!parts.has("at") || !Number.isSafeInteger(at) || at < 0) return null;
-  return {
-    log: parts.get("log") ?? "", recording: parts.get("recording") ?? "", at, key: parts.get("key") ?? "",
-    rv: parts.get("rv") ?? "",
-  };
+  if (!parts.has("at") || !isCount(at)) return null;
+  return { at, ...Object.fromEntries(["log", "recording", "key", "rv"].map((name) => [name, parts.get(name) ?? ""])) };
 }
 
 // misfit says why a link does not fit what is shown, or returns "".

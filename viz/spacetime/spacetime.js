@@ -3,7 +3,6 @@
 // record, as everything is; where the stage shows one moment, it shows the eighty that led there.
 
 import { $, put, say, when } from "../lib/dom.js";
-import { levels } from "../stage/level.js";
 import { newDrawing, room } from "./drawing.js";
 import { newHandovers } from "./handovers.js";
 
@@ -85,9 +84,8 @@ export function newSpacetime(stage) {
 
   function draw(now) {
     if (!open || busy || now - drawnAt < (player.mode === "frozen" ? 0 : period)) return;
-    // Records come faster than they are sent one by one, and than anybody can read them.
-    const tooMuch = player.mode === "live" && stage.status.rates(now).events > levels[1].most;
-    if (tooMuch) return blank("too much happens to be read: freeze (Space)");
+    const stream = player.mode === "live" && stage.motion.level > 0;
+    if (stream) return blank("too much happens to be read: freeze (Space)");
     if (!stale) return;
     drawnAt = now;
     build();

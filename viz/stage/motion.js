@@ -3,16 +3,14 @@
 // or sets out with it (departs). Between two hops it stands where its last record left it: in a queue, where the pipe
 // draws it, or at a station, where it is drawn here.
 //
-// Above twenty changes a second nothing travels: what the cursor has passed leaves trails, of one event in k, and above
-// two thousand the ways have stripes instead (level.js, flow.js). The counters are the fold's and exact whatever is
-// drawn here.
+// Above twenty changes a second nothing travels: the ways have stripes (flow.js), and singly is drawn only what must
+// not be overlooked. The counters are the fold's and exact whatever is drawn here.
 
 import { newBrush } from "./brush.js";
 import { fit } from "../lib/canvas.js";
 import { cut, mark } from "../lib/dom.js";
 import { isAnomaly, objectKey } from "../log/fold.js";
 import { flowPeriod, newFlow } from "./flow.js";
-import { newLevel } from "./level.js";
 import { heldIn, shortKey } from "./pipe.js";
 import { changeOf, departs, newSteps } from "./steps.js";
 import { shapeOf } from "./tokens.js";
@@ -23,9 +21,9 @@ const shortest = 58; // ms of one hop
 const longest = 330;
 const slow = 800; // ms of what must not be overlooked: a watcher that is closed, a request that falls
 const trailLasts = 380; // ms
-const alive = 400; // trails drawn at once, at most
-const trailPeriod = 50; // ms between two drawings where nothing is left to be seen but trails, and many
-const glanced = 16; // records of one step of a sweep whose ways are looked for, the newest: more cannot be told apart
+const few = 20; // changes a second, at most, that travel
+const calm = 0.7; // … and again when there are so much fewer
+const patience = 2000; // … for so many ms
 const kept = 48; // copies that stand, at most
 const remembered = 400; // copies that have gone: what is reported late does not bring them back
 
@@ -37,16 +35,15 @@ export function newMotion(canvas, scene, infos, follow) {
   const tokens = new Map(); // by copy: where each copy of a change is
   const gone = new Map(); // by copy: how far it had come
   let air = null; // the plan that is on its way: {moves, t0, t1}
-  let trails = []; // {legs, colour, t0, t1, from, to} of what passed
-  const newest = new Map(); // of a stream, by where it leads: the trail that the next one makes last longer
-  let flashes = [];
+  let trails = []; // the plans that have landed a moment ago, and what is drawn singly of a stream
   let making = null; // the plan that is being made
+  let before = new Map(); // what is painted: the box by what is to be seen
   const flow = newFlow(scene);
-  const detail = newLevel();
+  let stream = false;
+  let hushed = 0; // since when there is less
   let painted = false;
   let stale = true;
   let drawnAt = 0;
-  let seen = 0; // records without a resource version, for sampling
 
   function resize() {
     fit(canvas);
@@ -89,14 +86,9 @@ export function newMotion(canvas, scene, infos, follow) {
   const end = (copy) => making.ends.push(copy);
   const where = (copy) => (making.moves.get(copy) ?? tokens.get(copy))?.at;
 
-  function flash(at, colour, radius = 14) {
-    if (detail.level > 1 && colour !== "anomaly") return;
-    making.flashes.push({ at: scene.place(at), colour, radius, ms: 620 });
-  }
-
   // plan returns the ways of records, oldest first, as one hop: {moves, ms, length}. Res is the picture before them.
   function plan(list, res) {
-    making = { moves: new Map(), ends: [], flashes: [], slow: false, r: null, res, seq: list.at(-1)?.seq ?? 0 };
+    making = { moves: new Map(), ends: [], slow: false, r: null, res, seq: list.at(-1)?.seq ?? 0 };
     for (const r of list) {
       making.r = r;
       steps[r.point]?.(r);
@@ -148,7 +140,6 @@ export function newMotion(canvas, scene, infos, follow) {
       if (move.ends) drop(move.copy);
     }
     for (const copy of made.ends) drop(copy);
-    for (const f of made.flashes) if (made.t1 && flashes.length < 80) flashes.push({ ...f, t0: now });
     while (tokens.size > kept) drop(tokens.keys().next().value);
     stale = true;
   }
@@ -220,129 +211,117 @@ export function newMotion(canvas, scene, infos, follow) {
 
   // ---- streams
 
-  // rated takes notice of how many changes arrive in a second.
-  const rated = (rate, now) => detail.at(rate, now).level;
-
-  // records draws the ways of records that are folded already, as trails. res is the picture after them.
-  function records(list, resource, now, rate, res) {
-    const { level, every } = detail.at(rate, now);
-    tokens.clear();
-    const ours = (r) => (r.resource ?? "") === resource || (r.resource ?? "") === "";
-    if (level === 3 && res) flow.look(res, now);
-    const first = list.length - glanced;
-    for (const [i, r] of list.entries()) {
-      const single = follow.matches(r) || isAnomaly(infos.get(r.point), r);
-      if (!steps[r.point] || !ours(r) || (i < first && !single)) continue;
-      const one = (r.rv ? Number(r.rv) : seen++) % every === 0;
-      if (!single && (level === 3 || (every > 1 && !one))) continue;
-      const { moves, flashes: lit } = plan([r], res);
-      for (const f of lit) if (flashes.length < 80) flashes.push({ ...f, t0: now });
-      for (const move of moves) if (move.length >= 1) leave(move, now, level > 0 && !single);
-    }
+  // rated takes notice of how many changes arrive in a second, and reports whether they are a stream.
+  function rated(rate, now) {
+    if (rate > few) stream = true;
+    if (rate > few * calm) hushed = 0;
+    else if (stream) hushed ||= now;
+    if (hushed && now - hushed > patience) [stream, hushed] = [false, 0];
+    return stream;
   }
 
-  // leave leaves a trail. One that goes the same way as another makes that one last longer.
-  function leave(move, now, plain) {
-    if (plain && trails.length >= alive) return;
-    const way = plain ? `${move.points[0]} ${move.x} ${move.y} ${move.shape}` : "";
-    const known = newest.get(way);
-    const t1 = now + trailLasts;
-    if (known && known.t1 > now) return Object.assign(known, { t1, key: move.key, rv: move.rv, seq: move.seq });
-    const trail = { ...move, t0: now, t1, done: now, stamped: true, label: plain ? "" : move.label };
-    if (way) newest.set(way, trail);
-    trails.push(trail);
+  // records takes notice of what has been folded in a stream. res is the picture after it.
+  function records(list, resource, now, rate, res) {
+    tokens.clear();
+    if (rated(rate, now) && res) flow.look(res, now);
+    for (const r of list) {
+      if (!isAnomaly(infos.get(r.point), r) && !follow.matches(r)) continue;
+      if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;
+      for (const move of plan([r], res).moves) {
+        if (move.length >= 1) trails.push({ ...move, t0: now, done: now, t1: now + trailLasts, single: true });
+      }
+    }
   }
 
   // ---- drawing
 
   function draw(now, pile = 0) {
     trails = trails.filter((each) => now < each.t1);
-    flashes = flashes.filter((f) => now < f.t0 + f.ms);
-    for (const [way, trail] of newest) if (trail.t1 <= now) newest.delete(way);
-    const { level } = detail;
-    const moves = air || trails.length + flashes.length > 0 || level === 3;
+    const moves = air || trails.length > 0 || stream;
     if (!moves && !stale && !painted && pile === draw.pile) return;
-    const period = air ? 0 : level === 3 ? flowPeriod : level === 2 ? trailPeriod : 0;
-    if (!stale && now - drawnAt < period) return;
-    [drawnAt, painted, stale, draw.pile] = [now, Boolean(moves), false, pile];
+    if (stream && !air && !stale && now - drawnAt < flowPeriod) return;
+    [drawnAt, painted, draw.pile] = [now, Boolean(moves), pile];
+    brush.clean();
+    const moved = flying(now);
+    const at = (t) => brush.pill(t, [t.x, t.y]);
+    const singles = trails.filter((each) => each.single);
+    const pills = [...singles, ...standing()].map(at).concat(moved.map((m) => brush.pill(m, m.now)));
+    const [hx, hy] = scene.place(scene.geometry.anchors.dispatch);
+    const visited = pills.some(({ box: [l, t, r, b] }) => l < hx + 20 && r > hx - 20 && t < hy && b > hy);
+    mark(scene.stations.get("dispatch"), "visited", visited); // its arrow would be drawn over the token
+    const things = [
+      ...trails.map((each) => tail(each, each.t0, each.done, now)),
+      ...moved.map((m) => tail(m, air.t0, air.t1, now)), // behind all names
+      ...(pile > 0 ? [brush.pill({ label: `+${pile}`, shape: "", colour: "moving" }, scene.place([209, 222]))] : []),
+      ...pills, ...(stream ? [] : named().map(brush.beside)),
+    ].filter(Boolean);
     const { view } = scene;
     const scale = canvas.width / view.w;
-    ctx.setTransform(1, 0, 0, 1, 0, 0);
-    ctx.clearRect(0, 0, canvas.width, canvas.height);
+    const [left, top, right, bottom] = stale || stream ? [view.x, view.y, view.x + view.w, view.y + view.h]
+      : changed(things);
+    before = new Map(things.map(({ id, box }) => [id, box]));
+    stale = false;
+    if (!(right > left)) return;
+    ctx.save();
     ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
-    brush.clean();
-    if (level === 3) flow.draw(ctx, now, brush, still.matches);
-    for (const f of flashes) if (now >= f.t0) drawFlash(f, (now - f.t0) / f.ms);
-    for (const each of trails) drawTrail(each, now);
-    if (pile > 0) brush.pile(pile, scene.place([209, 222]));
-    const moved = flying(now);
-    for (const m of moved) drawTail(m, air.t0, air.t1, now); // behind all names
-    for (const t of standing()) brush.pill(t, [t.x, t.y]);
-    if (level === 0) for (const held of named()) brush.beside(held);
-    const hub = scene.place(scene.geometry.anchors.dispatch);
-    const there = (t, [x, y]) => Math.abs(x - hub[0]) < 26 + 5 * t.label.length && Math.abs(y - hub[1]) < 20;
-    const visited = standing().some((t) => there(t, [t.x, t.y])) || moved.some((m) => there(m, m.now));
-    mark(scene.stations.get("dispatch"), "visited", visited); // its arrow would be drawn over the token
-    for (const m of moved) brush.pill(m, m.now);
-  }
-
-  function drawFlash(f, t) {
-    ctx.globalAlpha = (1 - t) * 0.9;
-    ctx.strokeStyle = brush.colours[f.colour];
-    ctx.lineWidth = 3 * (1 - t) + 0.5;
     ctx.beginPath();
-    ctx.arc(f.at[0], f.at[1], f.radius * (0.6 + 0.5 * t), 0, 2 * Math.PI);
-    ctx.stroke();
-    ctx.globalAlpha = 1;
+    ctx.rect(left, top, right - left, bottom - top);
+    ctx.clip();
+    ctx.clearRect(left, top, right - left, bottom - top);
+    if (stream) flow.draw(ctx, now, brush, still.matches);
+    for (const { box, paint } of things) if (box[0] < right && box[2] > left) paint();
+    ctx.restore();
   }
 
-  // drawTail draws the part of a way that its token has passed in the last moments, paler where that is longer ago.
-  function drawTail({ legs, length, colour }, begin, end, now) {
-    if (still.matches) return;
+  // changed is the box around what is not painted as it was, in whole units: nothing else is painted again.
+  function changed(things) {
+    const now = new Map(things.map(({ id, box }) => [id, box]));
+    const boxes = [...now, ...before].filter(([id]) => !now.has(id) || !before.has(id)).map(([, box]) => box);
+    const edge = (side, most) => most(...boxes.map((box) => box[side]));
+    return [edge(0, Math.min), edge(1, Math.min), edge(2, Math.max), edge(3, Math.max)];
+  }
+
+  // tail is the part of a way that its token has passed in the last moments, paler where that is longer ago.
+  function tail({ copy, legs, length, colour }, begin, end, now) {
+    if (still.matches) return null;
     const at = (t) => Math.min(1, Math.max(0, (t - begin) / Math.max(1, end - begin))) * length;
     const pieces = 5;
-    for (let i = 0; i < pieces; i++) {
-      const [from, to] = [i, i + 1].map((n) => at(now - trailLasts * (1 - n / pieces)));
-      if (to > from) stroke(legs, from, to, brush.colours[colour], (0.6 * (i + 1)) / pieces);
-    }
-  }
-
-  // drawTrail draws what is left of a way. In a stream it is the whole way, with the token at its end.
-  function drawTrail(trail, now) {
-    if (!trail.stamped) return drawTail(trail, trail.t0, trail.done, now);
-    const fade = (trail.t1 - now) / trailLasts;
-    stroke(trail.legs, 0, trail.length, brush.colours[trail.colour], 0.55 * fade);
-    ctx.globalAlpha = fade;
-    brush.stamp(trail, [trail.x, trail.y]);
-    ctx.globalAlpha = 1;
-  }
-
-  function stroke(legs, from, to, colour, alpha) {
-    ctx.globalAlpha = alpha;
-    ctx.strokeStyle = colour;
-    ctx.lineWidth = 3;
-    ctx.beginPath();
-    ctx.moveTo(...along(legs, from));
-    for (let at = from + 8; at < to; at += 8) ctx.lineTo(...along(legs, at));
-    ctx.lineTo(...along(legs, to));
-    ctx.stroke();
-    ctx.globalAlpha = 1;
+    const ends = Array.from({ length: pieces + 1 }, (_, n) => at(now - trailLasts * (1 - n / pieces)));
+    const lines = ends.slice(1).map((to, i) => {
+      const [points, from] = [[], ends[i]];
+      for (let d = from; d < to; d += 8) points.push(along(legs, d));
+      return points.length > 0 ? [...points, along(legs, to)] : points;
+    });
+    const all = lines.flat();
+    if (all.length === 0) return null;
+    const edge = (side, most, by) => most(...all.map((point) => point[side])) + by;
+    return {
+      id: `${copy} ${now}`, box: [0, 1].map((i) => edge(i, Math.min, -3)).concat([0, 1].map((i) => edge(i, Math.max, 3))),
+      paint() {
+        Object.assign(ctx, { strokeStyle: brush.colours[colour], lineWidth: 3 });
+        lines.forEach((points, i) => {
+          ctx.globalAlpha = (0.6 * (i + 1)) / pieces;
+          ctx.beginPath();
+          for (const point of points) ctx.lineTo(...point);
+          ctx.stroke();
+        });
+        ctx.globalAlpha = 1;
+      },
+    };
   }
 
   function clear() {
     air = null;
     trails = [];
-    flashes = [];
     tokens.clear();
     gone.clear();
-    newest.clear();
     flow.clear();
     stale = true;
   }
 
   const lenOf = (r, queue) => making.res?.subjects[r.subject ?? ""]?.queues[queue];
   const wires = () => [...tokens.values()].filter((t) => t.in === "wire").length;
-  const steps = newSteps({ scene, go, end, flash, where, lenOf, wires, tokens });
+  const steps = newSteps({ scene, go, end, where, lenOf, wires, tokens });
   new ResizeObserver(resize).observe(canvas);
   resize();
   brush.restyle();
@@ -351,10 +330,9 @@ export function newMotion(canvas, scene, infos, follow) {
     records, rated, draw, clear,
     travels: (r) => Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)),
     touch: () => (stale = true),
-    labels: () => brush.labels, detail, flow,
-    get alive() { return trails.length; },
-    get anomalies() { return trails.filter((each) => each.colour === "anomaly").length; },
+    labels: () => brush.labels, flow,
+    get anomalies() { return trails.filter((each) => each.single && each.colour === "anomaly").length; },
     get change() { return air?.moves.at(-1)?.change; }, // that is in the air
-    get level() { return detail.level; }, get every() { return detail.every; },
+    get level() { return stream ? 3 : 0; },
   };
 }

@@ -8,9 +8,9 @@ import { cellOf, leftward } from "./pipe.js";
 
 const kinds = { watchers: "watcher", listeners: "listener", workqueues: "workqueue" };
 
-// newSteps returns, by point, what moves for a record of it: step(r). m has go, end, flash, where, lenOf and wires of
+// newSteps returns, by point, what moves for a record of it: step(r). m has go, end, where, lenOf and wires of
 // motion.js.
-export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens }) {
+export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
   const g = scene.geometry;
   const a = g.anchors;
 
@@ -38,17 +38,13 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
   const middle = (name) => g.pipes[name].Y + g.pipes[name].H / 2;
   const inlet = (name) => [ends(name)[leftward.has(name) ? 1 : 0], middle(name)];
   const outlet = (name) => [ends(name)[leftward.has(name) ? 0 : 1], middle(name)];
-  const laned = (kind, r, [x, y]) => spot(kind, r, x, y);
 
   // sent goes into a queue of a lane, taken out of it.
-  const sent = (kind, r, name, from, look) =>
-    spot(kind, r, 0) && go(look?.copy ?? mine(r), [
-      ...from, laned(kind, r, inlet(name)), laned(kind, r, cell(r, name)),
-    ], look);
-  const taken = (kind, r, name, to, look) =>
-    spot(kind, r, 0) && go(look?.copy ?? mine(r), [
-      laned(kind, r, cell(r, name, 0)), laned(kind, r, outlet(name)), laned(kind, r, to),
-    ], look);
+  const within = (kind, r, ...places) => places.map((at) => spot(kind, r, ...at));
+  const sent = (kind, r, name, from, look) => spot(kind, r, 0)
+    && go(look?.copy ?? mine(r), [...from, ...within(kind, r, inlet(name), cell(r, name))], look);
+  const taken = (kind, r, name, to, look) => spot(kind, r, 0)
+    && go(look?.copy ?? mine(r), within(kind, r, cell(r, name, 0), outlet(name), to), look);
 
   const drawn = (r) => r.subject === scene.informer; // of several informers one is
   const hangs = (r) => hangsOn(scene, scene.lanes.listeners.get(r.subject)?.lane?.subject);
@@ -81,11 +77,6 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
   // leaves is where in its lane a copy leaves the server: before the flag, if a story's client has one.
   const leaves = () => (scene.told?.members.length > 0 ? 204 : 227);
 
-  const handler = (r) => {
-    const at = spot("listeners", r, 0);
-    return at && [g.boxes.handler.X - 9, at[1]]; // beside the words
-  };
-
   return {
     // What a controller writes goes up the loop, if a worker of its has the key.
     RequestReceived(r) {
@@ -101,10 +92,7 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
         ends: true, fresh: true, label: hand.label, key,
       });
     },
-    TxnCommitted(r) {
-      go(copy(r), [a.http, a.etcd]);
-      flash(a.etcd, "stored");
-    },
+    TxnCommitted: (r) => go(copy(r), [a.http, a.etcd]),
     Etcd3IncomingSent: (r) => go(copy(r), [
       a.etcd, [250, g.serverAxis], inlet("etcd3-incoming"), cell(r, "etcd3-incoming"),
     ]),
@@ -125,7 +113,6 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
       const slot = scene.slotSpot((r.args?.[1] ?? 1) - 1, { capacity: r.args?.[2] ?? 1 });
       const beside = (r.args?.[2] ?? 0) <= 32 ? [[...slot, "straight"]] : []; // its cell has the version in it
       go(copy(r), [ringIn, ...rim(ringDoor(), slot), ...beside]);
-      flash(slot, "stored", 12);
     },
     StoreUpdate(r) {
       const from = where(copy(r)) ?? ringOut();
@@ -158,11 +145,7 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
     },
     FIFOAdded: (r) => drawn(r) && go(inside(r), [a.reflector, inlet("fifo"), cell(r, "fifo")]),
     FIFOPopped: (r) => drawn(r) && go(inside(r), [cell(r, "fifo", 0), outlet("fifo"), [890, g.clientAxis]]),
-    IndexerUpdated(r) {
-      if (!drawn(r)) return;
-      go(inside(r), [[890, g.clientAxis], a.indexer]);
-      flash(a.indexer, "stored");
-    },
+    IndexerUpdated: (r) => drawn(r) && go(inside(r), [[890, g.clientAxis], a.indexer]),
     Distributed: (r) => drawn(r) && !(r.args?.[0] > 0) && end(inside(r)),
     // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.
     AddReceived(r) {
@@ -175,10 +158,9 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
     PendingPushed: (r) => sent("listeners", r, "pending", [spot("listeners", r, 284)]),
     PendingPopped: (r) => taken("listeners", r, "pending", [45, 26]),
     HandlerCalled(r) {
-      const to = handler(r);
-      if (!to) return;
-      go(mine(r), [spot("listeners", r, 284), spot("listeners", r, 16), to], { colour: "delivered" });
-      flash(to, "delivered", 22);
+      const to = spot("listeners", r, 0);
+      const beside = to && [g.boxes.handler.X - 9, to[1]]; // the words
+      if (to) go(mine(r), [spot("listeners", r, 284), spot("listeners", r, 16), beside], { colour: "delivered" });
     },
     HandlerReturned: (r) => end(mine(r)),
     WorkAdded(r) {
@@ -195,12 +177,7 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
       const from = spot("watchers", r, 0) ?? last; // without a place of its own it is one of those that share the last
       go(`forced|${r.seq}`, [from, [scene.edges.right, from[1]]], { ...alarm, label: "closed" });
     },
-    ReflectorBackoff: (r) => flash(r.subject === "cacher" ? a["etcd3-out"] : a.reflector, "anomaly", 40),
-    RingResize: () => flash(a.ring, "anomaly", 96),
     RequestAnswered: (r) => r.args?.[0] === 410 && slideOff(r),
-    DispatchBlocked: () => flash(a.dispatch, "anomaly", 34),
-    CacherNotReady: () => flash(a.incoming, "anomaly", 40),
-    WatchChanError: () => flash(a.decode, "anomaly", 50),
   };
 }
 

@@ -3,7 +3,7 @@
 // what was asked for.
 
 import { ask, get, leave as lastWord } from "../lib/api.js";
-import { $, cut, make, mark, options, pool, put, say, squeeze, when } from "../lib/dom.js";
+import { $, cut, make, mark, pool, put, say, squeeze, when } from "../lib/dom.js";
 import { times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shortKey } from "../stage/pipe.js";
@@ -11,7 +11,7 @@ import { targetOf } from "../stage/targets.js";
 
 const unattended = "15s"; // how long the world stays held when this page is gone without a word
 const hidden = "10m"; // … and when it is only out of sight
-const rows = 40; // shown of those who are held
+const rows = 40; // of held goroutines that are shown
 const settle = 80; // ms between two settings of the speed
 const rounds = 24; // goroutines that are let go on for one hop of what is followed
 const looks = 8; // for what came of it, 25 ms apart
@@ -33,25 +33,12 @@ export function newHold(stage) {
   let turned = 0; // the speed is being set
   let own = false; // the viewer held something from this page
 
-  async function command(url, body) {
-    try {
-      const answer = await ask("POST", url, body);
-      show(answer);
-      return answer;
-    } catch (problem) {
-      stage.tell(problem.message);
-      return null;
-    }
-  }
-
-  const closed = () => Boolean(status?.held || status?.gates.length > 0);
+  // command returns how the world is then, null if the program refused.
+  const command = (url, body) => ask("POST", url, body).then(show, (problem) => (stage.tell(problem.message), null));
   const gate = (body) => command("/viz/hold", body);
   const clock = (body) => command("/viz/clock", body);
-
-  function close(where = {}) {
-    own = true;
-    return gate({ do: "hold", ...where, unattended });
-  }
+  const closed = () => Boolean(status?.held || status?.gates.length > 0);
+  const close = (where) => ((own = true), gate({ do: "hold", ...where, unattended }));
 
   // away reports whether the viewer has left what is live: the one button then leads back there.
   const away = () => player.mode !== "live" && !player.recording && !guided();
@@ -116,16 +103,15 @@ export function newHold(stage) {
     heard = performance.now();
     player.worldPace = status.clock.paused ? 0 : status.clock.speed;
     if (status.letGo && !closed()) stage.banner.notice(`Watchdog: ${status.letGo}.`);
-    put(
-      document.body, "data-gates",
-      status.gates.map((g) => [g.station, g.resource, g.subject].filter(Boolean).join(":")).join(" ")
-    );
+    const nameOf = ({ station, resource, subject }) => [station, resource, subject].filter(Boolean).join(":");
+    put(document.body, "data-gates", status.gates.map(nameOf).join(" "));
     put(document.body, "data-clock", status.clock.paused ? "paused" : String(status.clock.speed));
     if (!closed()) folded = false;
     showPanel();
     showClock();
     showGates();
     showHeld();
+    return status;
   }
 
   function showPanel() {
@@ -145,12 +131,9 @@ export function newHold(stage) {
   function showClock() {
     const { paused, speed } = status.clock;
     say($("#world-clock"), paused ? "❄ 0×" : times(speed));
-    put(
-      $("#world-clock"), "aria-label",
-      paused ? "The world's clock is stopped" : `The world's clock runs at ${times(speed)}`
-    );
-    const words = paused ? "clock stopped" : "running";
-    say($("#world-state"), status.held ? "held" : status.gates.length > 0 ? "gates closed" : words);
+    put($("#world-clock"), "aria-label", `The world's clock ${paused ? "is stopped" : `runs at ${times(speed)}`}`);
+    const words = status.held ? "held" : closed() ? "gates closed" : paused ? "clock stopped" : "running";
+    say($("#world-state"), words);
     put($("#clock-run"), "aria-pressed", String(!paused));
     say($("#clock-run"), paused ? "Run clock" : "Stop clock");
     if (document.activeElement !== $("#clock-speed")) $("#clock-speed").value = Math.log10(speed);
@@ -169,10 +152,6 @@ export function newHold(stage) {
       put(glyph, "data-closed", String(status.gates.some((g) => g.station === station) || held(station)));
       showAtGate(glyph, status.waiting.filter((w) => w.station === station));
     }
-    for (const lane of document.querySelectorAll("[data-watcher]")) {
-      mark(lane, "gated", slow().some((g) => g.subject === lane.dataset.watcher));
-    }
-    showSlow();
   }
 
   // showAtGate writes what the goroutines at a gate hold: the name of the first object, and that there are more.
@@ -191,24 +170,9 @@ export function newHold(stage) {
   // a gate while the pointer is there.
   function point(row, station = row?.held?.station) {
     const of = row?.held && targetOf(row.held);
-    for (const glyph of document.querySelectorAll("[data-gate-at]")) {
-      mark(glyph, "pointed", glyph.dataset.gateAt === station);
-    }
+    for (const at of document.querySelectorAll("[data-gate-at]")) mark(at, "pointed", at.dataset.gateAt === station);
     for (const el of document.querySelectorAll("#targets .target")) mark(el, "pointed", el.dataset.of === of);
     for (const tr of list.rows) mark(tr, "pointed", !row && tr.held?.station === station);
-  }
-
-  const slow = () => status?.gates.filter(
-    (g) => g.station === "wire" && g.subject && g.resource === stage.resource
-  ) ?? [];
-
-  // showSlow offers the watchers there are.
-  function showSlow() {
-    const select = $("#slow");
-    const ids = [...document.querySelectorAll("#watchers > [data-watcher]")].map((lane) => lane.dataset.watcher);
-    const now = slow()[0]?.subject ?? "";
-    options(select, [["", "none"], ...new Set(now ? [...ids, now] : ids)]);
-    if (document.activeElement !== select) select.value = now;
   }
 
   function showHeld() {
@@ -250,10 +214,8 @@ export function newHold(stage) {
     const passed = (now - heard) / 1000;
     const next = status.clock.next[0];
     const left = next && Math.max(0, next.in - passed * (status.clock.paused ? 0 : status.clock.speed));
-    say(
-      $("#world-next"), next ? `next timer: ${next.who}, in ${left.toFixed(left < 10 ? 2 : 0)} s` : "no timer is set"
-    );
-    showSlow();
+    const soon = next && `next timer: ${next.who}, in ${left.toFixed(left < 10 ? 2 : 0)} s`;
+    say($("#world-next"), soon ?? "no timer is set");
     say($("#world-since"), status.held ? `for ${((Date.now() - Date.parse(status.since)) / 1000).toFixed(0)} s` : "");
   }
 
@@ -279,12 +241,6 @@ export function newHold(stage) {
     if (station && button.getAttribute("aria-pressed") === "true") gate({ do: "release", station });
     else if (station) close({ station });
   });
-  when("#slow", "change", async (event) => {
-    const subject = event.target.value;
-    event.target.blur();
-    for (const g of slow()) await gate({ do: "release", ...g });
-    if (subject) close({ station: "wire", resource: stage.resource, subject });
-  });
   for (const type of ["pointerover", "focusin"]) when(list, type, (event) => point(event.target.closest("tr")));
   for (const type of ["pointerleave", "focusout"]) when(list, type, () => point(null));
   const gates = $("#gate-glyphs");
@@ -308,10 +264,9 @@ export function newHold(stage) {
   });
   when("#clock-speed", "input", (event) => {
     clearTimeout(turned);
-    say($("#clock-speed-text"), times(10 ** Number(event.target.value)));
-    turned = setTimeout(
-      () => clock({ speed: Math.min(10, Math.max(0.001, 10 ** Number(event.target.value))) }), settle
-    );
+    const speed = 10 ** Number(event.target.value);
+    say($("#clock-speed-text"), times(speed));
+    turned = setTimeout(() => clock({ speed }), settle);
   });
   for (const id of ["create-pod", "change-pod", "delete-pod"]) {
     when(`#${id}`, "click", () => status?.held
@@ -319,31 +274,20 @@ export function newHold(stage) {
   }
 
   // A page that goes says how long to wait for another one to come.
-  const leave = (time) => {
-    if (own && closed()) lastWord("/viz/hold", { do: "leave", unattended: time });
-  };
+  const leave = (time) => own && closed() && lastWord("/viz/hold", { do: "leave", unattended: time });
   let going = false;
-  when(window, "pagehide", () => {
-    going = true;
-    leave(unattended);
-  });
+  when(window, "pagehide", () => ((going = true), leave(unattended)));
   when(window, "pageshow", () => (going = false));
   when(document, "visibilitychange", () => !going && document.hidden && leave(hidden));
 
   return {
     get held() { return status?.held ?? false; },
     get waiting() { return closed() ? status.waiting : []; },
-    begin,
-    world: show,
-    draw,
-    followed: () => status && showHeld(),
+    begin, draw, world: show, followed: () => status && showHeld(),
     escape: () => !panel.hidden && ((open = false), (folded = true), showPanel(), true),
     keys: [
       [["Shift+ "], "hold the world, resume it", toggle],
-      [
-        ["h"], "held: one hop; only of what is followed, if you follow something",
-        () => (follow.has() ? hopFollowed() : hop()),
-      ],
+      [["h"], "held: one hop; of what you follow, if anything", () => (follow.has() ? hopFollowed() : hop())],
     ],
   };
 }

@@ -157,12 +157,12 @@ func HoldPanel() templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</button> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</button>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<label>slow client <select id=\"slow\" title=\"Closes the gate for one watcher's client: it stops reading\"><option value=\"\">none</option></select></label></div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Held goroutines\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">paused at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">one hop</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"none\" id=\"held-none\">No goroutine is held.</p></div></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Held goroutines\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">paused at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">one hop</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"none\" id=\"held-none\">No goroutine is held.</p></div></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

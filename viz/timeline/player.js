@@ -37,7 +37,7 @@ const ahead = 40; // records that are looked at for what belongs to one hop
 // still is what a player does that no stage draws for.
 const still = {
   travels: () => false, plan: () => ({ moves: [], ms: 0 }), launch() {}, land() {}, abort() {}, under: () => false,
-  rated: () => 0, matches: () => false,
+  rated: () => false, matches: () => false,
 };
 
 // changeOf names the change that a record is about; "" is none.
@@ -65,12 +65,13 @@ export function newPlayer(fold, on) {
   };
   const motion = on.motion ?? still;
   let flight = null; // the hop that is on its way: {list, plan, end, step, done}
-  let goal = null; // to where a story plays: {seq, pace, due, done, changes, every, seen}
+  let goal = null; // to where a story plays: {seq, pace, due, done, left, every}
   let swept = 0; // when the cursor swept last
   let came = []; // [newest seq, when, by the stage's clock] of what arrived and is not on stage
-  let firsts = []; // the first records of changes that are due and not begun
   let arrivals = []; // [when, how many] changes became due, by the clock
-  const tellings = new Map(); // by change: is it told?
+  // by name the changes that are due, or have begun: {seq, told}, the record with which it begins (0: not known), and
+  // whether it is told (undefined: it has not begun)
+  const changes = new Map();
   let current = ""; // the change that is told
   let went = 0; // when its last hop ended
   let landing = 0; // changes that have landed untold since the last one that was told
@@ -87,8 +88,7 @@ export function newPlayer(fold, on) {
     ticket++;
     wanted = 0;
     ground();
-    forget();
-    arrivals = [];
+    p.turned();
     Object.assign(p, { tape, state, cursor: state.seq, head: state.seq, recording, moved: false });
     p.mode = recording ? "frozen" : "live";
     tape.keep(state, true);
@@ -98,8 +98,8 @@ export function newPlayer(fold, on) {
 
   // forget forgets what waits to be shown: the cursor goes elsewhere.
   function forget() {
-    [came, firsts] = [[], []];
-    tellings.clear();
+    came = [];
+    changes.clear();
     [current, landing, p.share] = ["", 0, 1];
   }
 
@@ -117,21 +117,15 @@ export function newPlayer(fold, on) {
 
   // note counts a change that becomes due with a record.
   function note(r) {
-    const first = begins(r);
-    if (!first) return;
-    if (firsts.length < noted) firsts.push(r.seq);
+    if (r.point !== "Etcd3IncomingSent" && r.point !== "TxnCommitted") return;
+    if (!r.key || changes.has(changeOf(r)) || !motion.travels(r)) return;
+    remember(changeOf(r), r.seq);
     arrivals.push([p.clock, 1]);
   }
 
-  // begins reports whether a record is the first one of a change.
-  const seen = new Set();
-  function begins(r) {
-    if (r.point !== "Etcd3IncomingSent" && r.point !== "TxnCommitted") return false;
-    const change = changeOf(r);
-    if (!r.key || seen.has(change) || !motion.travels(r)) return false;
-    seen.add(change);
-    if (seen.size > noted) seen.delete(seen.values().next().value);
-    return true;
+  function remember(change, seq) {
+    changes.set(change, { seq, told: undefined });
+    if (changes.size > noted) changes.delete(changes.keys().next().value);
   }
 
   // since is how many changes became due in the last so many ms.
@@ -140,11 +134,9 @@ export function newPlayer(fold, on) {
     return arrivals.reduce((sum, [t, n]) => sum + (t > p.clock - ms ? n : 0), 0);
   }
 
-  // pile is how many changes are due of which no record is at or before the cursor.
-  p.pile = () => {
-    while (firsts[0] <= p.cursor) firsts.shift();
-    return firsts.length;
-  };
+  // after is how many changes begin after a record, and pile those of which no record is at or before the cursor.
+  const after = (seq) => [...changes.values()].filter((change) => change.seq > seq).length;
+  p.pile = () => after(p.cursor);
 
   // replaced takes a newer picture from the feed, and of the records between those that matter one by one; null: it is
   // not known what was between.
@@ -156,7 +148,9 @@ export function newPlayer(fold, on) {
     ticket++;
     wanted = 0;
     ground();
-    if (kept) catchUp(state.seq);
+    let next = p.cursor + 1;
+    while (kept && next <= state.seq && p.tape.get(next)) next++;
+    apply(p.tape.between(p.cursor + 1, next)); // what is at hand
     const before = p.state;
     const counts = (of) => of.resources[on.resource?.()]?.points.RingAppend ?? 0;
     forget();
@@ -212,7 +206,7 @@ export function newPlayer(fold, on) {
     ground();
     wanted = Math.min(p.head, Math.max(p.oldest, Math.round(seq)));
     p.mode = mode;
-    p.moved = true;
+    p.moved = mode !== "live";
     try {
       const state = await p.tape.stateAt(wanted);
       if (mine !== ticket) return false;
@@ -266,12 +260,11 @@ export function newPlayer(fold, on) {
     p.moved = true;
     forget();
     const coming = p.tape.between(p.cursor + 1, to + 1);
-    const changes = new Set(coming.filter((r) => r.key && motion.travels(r)).map(changeOf));
-    changes.delete("");
+    const told = new Set(coming.filter((r) => r.key && motion.travels(r)).map(changeOf).filter(Boolean));
     // As many are told as there is time for, the last one among them.
-    const every = Math.max(1, Math.ceil(((changes.size - 1) * way) / 3 / within));
+    const every = Math.max(1, Math.ceil(((told.size - 1) * way) / 3 / within));
     return new Promise((done) => {
-      goal = { seq: to, pace, due: p.clock + within, done, left: changes.size, every };
+      goal = { seq: to, pace, due: p.clock + within, done, left: told.size, every };
     });
   };
 
@@ -298,33 +291,8 @@ export function newPlayer(fold, on) {
   // live returns to the end and stays with it, at the pace of the program.
   p.live = async () => {
     if (p.recording) return p.seek(p.head);
-    ground();
     p.speed = 1;
-    if (!wanted && p.tape.holds(p.cursor + 1, p.head + 1)) {
-      own();
-      fold.apply(p.state, p.tape.between(p.cursor + 1, p.head + 1));
-    } else {
-      const mine = ++ticket;
-      wanted = p.head;
-      try {
-        let state;
-        do {
-          state = await p.tape.stateAt(p.head); // what came meanwhile may have been passed over: then once more
-          if (mine !== ticket) return;
-        } while (!p.tape.holds(state.seq + 1, p.head + 1));
-        fold.apply(state, p.tape.between(state.seq + 1, p.head + 1));
-        [p.state, lent] = [state, false];
-      } catch (problem) {
-        if (mine === ticket) wanted = 0;
-        return on.trouble(problem);
-      }
-      wanted = 0;
-    }
-    p.cursor = p.state.seq;
-    p.mode = "live";
-    p.moved = false;
-    forget();
-    on.jumped();
+    return p.seek(p.head, "live");
   };
 
   p.play = async () => {
@@ -374,10 +342,10 @@ export function newPlayer(fold, on) {
       const end = due();
       if (p.cursor >= end) return goal && arrive();
       if (!p.tape.get(p.cursor + 1)) return fetchMore(p.cursor + 1);
-      const level = motion.rated(goal ? 0 : (since(burst) * 1000) / burst, p.clock);
+      const stream = motion.rated(goal ? 0 : (since(burst) * 1000) / burst, p.clock);
       const lost = p.mode === "live" && (end - p.cursor > tooMany || waited() > tooFar);
-      if ((level > 0 || lost) && !p.sweeping) [p.sweeping, swept] = [true, p.clock];
-      else if (level === 0 && !lost) p.sweeping = false;
+      if (!p.sweeping) swept = p.clock;
+      p.sweeping = stream || lost;
       if (p.sweeping) return sweepOver(end);
       hop(end);
     }
@@ -398,9 +366,9 @@ export function newPlayer(fold, on) {
       r = p.tape.get(seq);
       if (!r) break;
       if (motion.travels(r)) {
-        const fresh = !tellings.has(changeOf(r)) && changeOf(r);
+        const begins = r.key && changeOf(r) && changes.get(changeOf(r))?.told === undefined;
         if (tells(r)) break;
-        untold = Boolean(fresh) && r.key;
+        untold = begins;
       }
       passed.push(r);
       r = null;
@@ -420,13 +388,14 @@ export function newPlayer(fold, on) {
   function tells(r) {
     const change = changeOf(r);
     if (!change) return !samples() || !r.key || current.endsWith(nameOf(r)); // a key in a workqueue
-    if (!tellings.has(change)) {
-      if (tellings.size > noted) tellings.delete(tellings.keys().next().value);
-      tellings.set(change, chooses(r));
-      if (tellings.get(change)) [current, p.share, landing, went] = [change, r.key ? landing + 1 : 1, 0, p.clock];
+    if (!changes.has(change)) remember(change, 0);
+    const one = changes.get(change);
+    if (one.told === undefined) {
+      one.told = chooses(r);
+      if (one.told) [current, p.share, landing, went] = [change, r.key ? landing + 1 : 1, 0, p.clock];
       else if (r.key) landing++;
     }
-    return tellings.get(change);
+    return one.told;
   }
 
   // samples reports whether there are too many changes to tell each.
@@ -439,12 +408,12 @@ export function newPlayer(fold, on) {
     if (!samples() || motion.matches(r)) return true;
     if (goal) return goal.left % goal.every === 0;
     const over = !motion.under(current) || p.clock - went > waits;
-    return over && !firsts.some((seq) => seq > r.seq);
+    return over && after(r.seq) === 0;
   }
 
   // hurry is at how many times the reading pace hops are shown. It quickens with what waits.
   function hurry(from) {
-    const pile = samples() ? 0 : firsts.filter((seq) => seq > from).length;
+    const pile = samples() ? 0 : after(from);
     if (!goal) return (p.pace = Math.min(4, Math.max(0.25, p.speed)) * Math.min(3, 1 + 0.35 * pile));
     const left = way * (1 + Math.floor(goal.left / goal.every)) * 0.7;
     return (p.pace = Math.max(goal.pace, Math.min(3, left / Math.max(50, goal.due - p.clock))));
@@ -501,22 +470,8 @@ export function newPlayer(fold, on) {
     swept = p.clock;
     const backlog = end - p.cursor;
     const all = p.mode !== "live" || p.lag() > patience || passed >= sweepWithin;
-    apply(
-      p.tape.between(
-        p.cursor + 1,
-        p.cursor + 1 + (all ? backlog : Math.min(backlog, Math.max(20, Math.ceil((backlog * passed) / sweepWithin))))
-      )
-    );
-  }
-
-  // catchUp folds what is at hand before a record.
-  function catchUp(before) {
-    const end = Math.min(before, p.head);
-    if (p.cursor < end && p.tape.get(p.cursor + 1)) {
-      let last = p.cursor + 1;
-      while (last < end && p.tape.get(last + 1)) last++;
-      apply(p.tape.between(p.cursor + 1, last + 1));
-    }
+    const some = all ? backlog : Math.min(backlog, Math.max(20, Math.ceil((backlog * passed) / sweepWithin)));
+    apply(p.tape.between(p.cursor + 1, p.cursor + 1 + some));
   }
 
   // ---- a replay
