@@ -166,12 +166,8 @@ func (f *folder) timeline(ctx context.Context) (span, error) {
 		return span{}, err
 	}
 	defer f.mu.Unlock()
-	events := uint64(0)
-	for _, res := range f.state.Resources {
-		events += res.Points[probe.RingAppend.String()]
-	}
 	return span{
-		Oldest: f.frames.Oldest(), Last: f.state.Seq, Events: events, T: f.state.T, Width: int64(bucketWidth),
+		Oldest: f.frames.Oldest(), Last: f.state.Seq, T: f.state.T, Width: int64(bucketWidth),
 		Buckets: f.index.rows(), Flags: append([]flag{}, f.index.flags...),
 	}, nil
 }

@@ -24,9 +24,8 @@ type span struct {
 	Log    string `json:"log"`
 	Oldest uint64 `json:"oldest"` // the first picture that can be had
 	Last   uint64 `json:"last"`
-	Events uint64 `json:"events"` // ever, up to the last one, as the picture counts them
-	T      int64  `json:"t"`      // of the last one: nanoseconds since the log was made
-	Width  int64  `json:"width"`  // of a bucket, in nanoseconds
+	T      int64  `json:"t"`     // of the last one: nanoseconds since the log was made
+	Width  int64  `json:"width"` // of a bucket, in nanoseconds
 	// number (its time is that many widths), first seq, records, events; empty ones are left out
 	Buckets [][4]uint64 `json:"buckets"`
 	Flags   []flag      `json:"flags"`

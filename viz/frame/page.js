@@ -174,7 +174,7 @@ const feed = newFeed({
 // begin takes the list of the page's list-watch. A log that is known already is only continued.
 async function begin(answer) {
   waiting = [];
-  timeline.expect(answer.state);
+  timeline.clear();
   const recorded = document.body.dataset.replay === "true";
   if (answer.log === logShown.log) {
     player.replaced(answer.state, null);

@@ -28,28 +28,19 @@ const signs = {
 // posts by the point that begins the wait.
 const posts = { Etcd3IncomingBlocked: "etcd3-incoming", Etcd3ResultBlocked: "etcd3-result", StreamBlocked: "stream" };
 
-const lastPart = (lane) => lane.split(" ")[0].split(".").at(-1);
-
 export function newGoroutines(stage) {
   const { scene, infos } = stage;
   const chips = new Map([...scene.root.querySelectorAll("[data-post]")].map((el) => [el.dataset.post, el]));
-  const cast = Object.entries(roles).map(([name, role]) => ({
-    ...role, el: $(`[data-role="${name}"]`),
-  }));
+  const cast = Object.entries(roles).map(([name, role]) => ({ ...role, el: $(`[data-role="${name}"]`) }));
 
   const lasts = (w) => stage.blocked.lasting.has(w.seq);
 
-  // waitOf is what a role waits for at the cursor, undefined if it does not wait, or has hardly begun to.
-  function waitOf(one, waits) {
+  function showRole(one, waits, state) {
     const mine = waits.filter((w) => {
       const other = one.subject && w.on !== "add" && w.subject && w.subject !== one.subject(scene);
       return w.lane.split(" ").includes(one.lane) && !other && (w.kind === "work" || lasts(w));
     });
-    return mine.find((w) => w.kind !== "work") ?? mine[0];
-  }
-
-  function showRole(one, waits, state) {
-    const wait = waitOf(one, waits);
+    const wait = mine.find((w) => w.kind !== "work") ?? mine[0]; // undefined if it hardly waits
     const [icon, words] = states[wait?.kind] ?? ["", "waits for no other one"];
     const other = Boolean(wait) && wait.kind !== "work";
     mark(one.el, "held", other);
@@ -67,14 +58,16 @@ export function newGoroutines(stage) {
     label(node, `${who} ${words}${why}`);
   }
 
-  function showWatcher(el, id, blocked) {
+  function showWatcher(id, blocked) {
+    const el = scene.lanes.watchers.get(id);
     const [full, deaf] = [blocked("ResultBlocked", id), blocked("ResultReceived", id)];
     stand(el, "process", full ? "send" : "receive", `${id} processInterval`, full ? ": result is full" : " from input");
     const client = deaf ? ": its client does not read" : " from result";
     stand(el, "serve", deaf ? "send" : "receive", `${id} WatchServer`, client);
   }
 
-  function showListener(el, id, { counts, queues }, blocked) {
+  function showListener(id, { counts, queues }, blocked) {
+    const el = scene.lanes.listeners.get(id);
     const calls = (counts.HandlerCalled ?? 0) > (counts.HandlerReturned ?? 0);
     const pending = queues.pending?.len ?? 0;
     const full = blocked("AddBlocked", id);
@@ -89,18 +82,17 @@ export function newGoroutines(stage) {
     const waits = Object.values(res.waits).flat();
     const blocked = (point, id) => res.waits[`${point} ${id}`]?.some((w, i) => i === 0 && lasts(w));
     for (const one of cast) showRole(one, waits, state);
-    const drawn = (lanes) => [...lanes].filter(([id, el]) => el.lane?.shown && res.subjects[id]);
-    for (const [id, el] of drawn(scene.lanes.watchers)) showWatcher(el, id, blocked);
-    for (const [id, el] of drawn(scene.lanes.listeners)) showListener(el, id, res.subjects[id], blocked);
+    for (const [id, { lane }] of scene.lanes.watchers) if (lane?.shown && res.subjects[id]) showWatcher(id, blocked);
+    for (const [id, { lane }] of scene.lanes.listeners) {
+      if (lane?.shown && res.subjects[id]) showListener(id, res.subjects[id], blocked);
+    }
     for (const [point, post] of Object.entries(posts)) {
-      const mine = (w) => post !== "stream" || w.subject === scene.informer;
-      const waits1 = waits.some((w) => w.point === point && mine(w) && lasts(w));
-      const el = chips.get(post);
-      mark(el, "here", waits1);
-      if (!waits1) continue;
-      const who = lastPart(infos.get(point).lane);
-      say(el.querySelector("text"), `⇥ ${cut(who, 13)}`);
-      put(el, "aria-label", `${who} waits to send`);
+      const mine = (w) => w.point === point && (post !== "stream" || w.subject === scene.informer);
+      const [el, there] = [chips.get(post), waits.some((w) => mine(w) && lasts(w))];
+      mark(el, "here", there);
+      const who = infos.get(point).lane.split(" ")[0].split(".").at(-1);
+      if (there) say(el.querySelector("text"), `⇥ ${cut(who, 13)}`);
+      if (there) put(el, "aria-label", `${who} waits to send`);
     }
   }
 

@@ -5,45 +5,35 @@
 
 import { label, mark, put, say } from "../lib/dom.js";
 
-// padlocks by the station on which the padlock stands: its name, where what is done under it is reported, and the
-// points of those who had to wait.
-const padlocks = {
-  store: {
-    name: "WatchCache.mu", stations: ["ring", "store"], waited: "CacheLockWaited", writer: "cacher.startCaching",
-  },
-  dispatch: {
-    name: "Cacher.mu", stations: ["dispatch", "watcher", "incoming"], waited: "CacherLockWaited",
-    writer: "cacher.dispatchEvents",
-  },
-  fifo: { name: "the queue's lock", stations: ["fifo"], waited: "FIFOLockWaited", writer: "reflector.Run" },
-};
+// padlocks: the station on which each stands, its name, where what is done under it is reported, the points of those
+// who had to wait, and who holds it for writing.
+const padlocks = [
+  ["store", "WatchCache.mu", ["ring", "store"], "CacheLockWaited", "cacher.startCaching"],
+  ["dispatch", "Cacher.mu", ["dispatch", "watcher", "incoming"], "CacherLockWaited", "cacher.dispatchEvents"],
+  ["fifo", "the queue's lock", ["fifo"], "FIFOLockWaited", "reflector.Run"],
+];
 
 export function newLocks(stage) {
   const { player, infos, scene } = stage;
-  const tabs = new Map([...scene.root.querySelectorAll("[data-lock]")].map((el) => [el.dataset.lock, el]));
-
-  // underWhich is the record at the cursor if it was reported under this lock and time stands there.
-  function recordUnder(lock) {
-    const r = player.mode === "frozen" ? player.tape.get(player.cursor) : null;
-    const info = r && infos.get(r.point);
-    return info?.locked && lock.stations.includes(info.station) && stage.here(r) ? { r, info } : null;
-  }
 
   function shown(res) {
     if (!res) return;
-    for (const [name, lock] of Object.entries(padlocks)) {
-      const el = tabs.get(name);
-      const under = recordUnder(lock);
-      const waits = Object.values(res.waits).flat()
-        .filter((w) => w.point === lock.waited && (player.mode === "frozen" || stage.blocked.lasting.has(w.seq)));
-      const holder = under ? (under.info.lane ?? lock.writer).split(" ")[0] : "";
+    const frozen = player.mode === "frozen";
+    const r = frozen ? player.tape.get(player.cursor) : null;
+    const info = r && stage.here(r) ? infos.get(r.point) : null;
+    const all = Object.values(res.waits).flat().filter((w) => frozen || stage.blocked.lasting.has(w.seq));
+    for (const [station, name, stations, waited, writer] of padlocks) {
+      const el = scene.root.querySelector(`[data-lock="${station}"]`);
+      const under = Boolean(info?.locked) && stations.includes(info.station);
+      const waits = all.filter((w) => w.point === waited);
       put(el, "data-state", waits.length > 0 ? "waited" : under ? "held" : "free");
-      mark(el, "closed", Boolean(under) || waits.length > 0);
+      mark(el, "closed", under || waits.length > 0);
       say(el.querySelector(".lock-word"), waits.length > 0 ? `${waits.length} wait` : under ? "W" : "");
-      const n = res.points[lock.waited] ?? 0;
-      const now = waits.length > 0 ? `${waits[0].lane.split(" ")[0]} waits for it` : under
-        ? `held for writing by ${holder}, at this record` : "no goroutine waits for it";
-      label(el, `${lock.name}: ${now}. So far goroutines have waited for it ${n === 1 ? "once" : `${n} times`}.`);
+      const holder = (info?.lane ?? writer).split(" ")[0];
+      const now = waits.length > 0 ? `${waits[0].lane.split(" ")[0]} waits for it`
+        : under ? `held for writing by ${holder}, at this record` : "no goroutine waits for it";
+      const n = res.points[waited] ?? 0;
+      label(el, `${name}: ${now}. So far goroutines have waited for it ${n === 1 ? "once" : `${n} times`}.`);
     }
   }
 

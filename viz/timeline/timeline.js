@@ -1,6 +1,7 @@
 // The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move
 // it by keys.
 
+import { asking, get } from "../lib/api.js";
 import { $, put, when } from "../lib/dom.js";
 import { fit, inks, newLetters } from "../lib/canvas.js";
 import { limits } from "../lib/limits.js";
@@ -9,6 +10,7 @@ import { clockText, marks } from "../lib/times.js";
 const width = limits.bucketWidth; // ns
 const period = 40; // ms between two drawings, while the viewer moves through the log
 const livePeriod = 125; // ms between two drawings of what goes on by itself
+const askPeriod = 1000; // ms between two questions for the index
 const legend = `Records in each ${width / 1e9} s, and above them, darker, the changes; heights by the logarithm. ▲ ` +
   "is an anomaly. Click or drag to go there.";
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
@@ -19,12 +21,10 @@ export function newTimeline(player, on) {
   const canvas = slider.querySelector("canvas");
   const ctx = canvas.getContext("2d");
   const select = $("#span");
-  let buckets = []; // [number, first seq, records, events], oldest first
+  let buckets = []; // [number, first seq, records, changes], oldest first
   let flags = []; // {seq, t, point, resource, says}
   let counted = 0; // records up to here are in the buckets
-  let events = 0; // ever, up to the record eventsAt
-  let eventsAt = 0;
-  let early = null; // what came while the index was on its way: records, and sums of them
+  let passed = false; // there are records that did not come one by one
   let headT = 0;
   let headAt = 0;
   let span = spans[select.value];
@@ -35,30 +35,20 @@ export function newTimeline(player, on) {
     () => ({ font: "12px system-ui, sans-serif", height: 14, ink: colours.soft, scale: window.devicePixelRatio || 1 })
   );
 
+  const ask = asking(async () => {
+    passed = false;
+    index(await get("/viz/timeline"));
+  });
+
   function clear() {
-    buckets = [];
-    flags = [];
-    counted = 0;
-    headT = 0;
-    early = null;
+    [buckets, flags, counted, headT, passed] = [[], [], 0, 0, false];
   }
 
-  // expect keeps what comes after a picture until the server's index is there.
-  function expect(state) {
-    clear();
-    early = [];
-    [events, eventsAt] = [eventsOf(state), state.seq];
-  }
-
+  // index takes the server's index, and adds what has come since.
   function index(line) {
-    buckets = line.buckets;
-    flags = line.flags;
-    counted = line.last;
-    if (line.last > eventsAt) [events, eventsAt] = [line.events, line.last];
-    headT = Math.max(headT, line.t);
-    const waited = early ?? [];
-    early = null;
-    for (const each of waited) Array.isArray(each) ? add(each) : skip(each);
+    [buckets, flags, counted] = [line.buckets, line.flags, line.last];
+    reached(line.t);
+    add(player.tape.between(line.last + 1, player.head + 1));
   }
 
   // reached notes how far time has come.
@@ -71,13 +61,12 @@ export function newTimeline(player, on) {
   function add(list) {
     if (list.length === 0) return;
     reached(list.at(-1).t);
-    if (early) return early.push(list);
     for (const r of list) {
-      if (r.seq > eventsAt) [events, eventsAt] = [events + (r.point === "RingAppend"), r.seq];
       if (r.seq <= counted) continue;
       counted = r.seq;
-      bucketOf(r.t, r.seq)[2]++;
-      if (r.point === "RingAppend") buckets.at(-1)[3]++;
+      const bucket = bucketOf(r.t, r.seq);
+      bucket[2]++;
+      if (r.point === "RingAppend") bucket[3]++;
       const flag = on.flag(r);
       if (flag) flags.push(flag);
     }
@@ -85,21 +74,11 @@ export function newTimeline(player, on) {
     if (flags.length > limits.flags) flags.splice(0, flags.length - limits.flags);
   }
 
-  // skip counts what the feed has passed over, as far as it is not counted yet.
-  function skip(message) {
-    reached(message.state.t);
-    if (early) return early.push(message);
-    if (message.seq <= counted) return;
-    const b = bucketOf(message.state.t, counted + 1);
-    b[2] += message.seq - Math.max(message.from, counted);
-    const all = eventsOf(message.state);
-    b[3] += Math.max(0, all - events);
-    flags.push(...message.flags.filter((f) => f.seq > counted));
-    [events, eventsAt] = [all, message.seq];
-    counted = message.seq;
+  // skip is told of a sum: the server has counted what is in it.
+  function skip({ state }) {
+    reached(state.t);
+    passed = true;
   }
-
-  const eventsOf = (state) => Object.values(state.resources).reduce((n, res) => n + (res.points.RingAppend ?? 0), 0);
 
   function bucketOf(t, seq) {
     const number = Math.floor(t / width);
@@ -158,6 +137,7 @@ export function newTimeline(player, on) {
   }
 
   function draw(now) {
+    if (passed && player.mode === "live") ask(now, askPeriod);
     if (now - drawnAt < (player.mode === "live" ? livePeriod : period) && !dragging) return;
     drawnAt = now;
     const scale = window.devicePixelRatio || 1;
@@ -170,13 +150,8 @@ export function newTimeline(player, on) {
     drawBars(x, w, h, from, to);
     drawTicks(x, h, from, to);
     for (const f of flags) if (f.t >= from && f.t <= to) drawFlag(x(f.t));
-    drawCursor(
-      Math.min(
-        w - 1.5, Math.max(1.5, x(player.mode === "live" && player.behind() === 0 ? to : (player.state?.t ?? 0)))
-      ),
-      h,
-      w
-    );
+    const newest = player.mode === "live" && player.behind() === 0;
+    drawCursor(Math.min(w - 1.5, Math.max(1.5, x(newest ? to : (player.state?.t ?? 0)))), h);
     tell();
   }
 
@@ -184,16 +159,14 @@ export function newTimeline(player, on) {
     const shown = buckets.filter((b) => (b[0] + 1) * width > from && b[0] * width < to);
     const most = shown.reduce((m, b) => Math.max(m, b[2]), 20);
     const height = (n) => (n > 0 ? Math.max(2, ((h - 14) * Math.log1p(n)) / Math.log1p(most)) : 0);
-    const bar = Math.max(1, (width / (to - from)) * w - (width / (to - from) * w > 3 ? 1 : 0));
+    const pitch = (width / (to - from)) * w;
     const later = player.mode === "live" && player.behind() === 0 ? Infinity : (player.state?.t ?? Infinity);
     for (const b of shown) {
-      const left = x(b[0] * width);
       ctx.globalAlpha = b[0] * width > later ? 0.4 : 1;
-      ctx.fillStyle = colours.stored;
-      ctx.fillRect(left, h - height(b[2]), bar, height(b[2]));
-      if (b[3] === 0) continue;
-      ctx.fillStyle = colours.moving;
-      ctx.fillRect(left, h - height(b[3]), bar, height(b[3]));
+      for (const [n, ink] of [[b[2], colours.stored], [b[3], colours.moving]]) {
+        ctx.fillStyle = ink;
+        ctx.fillRect(x(b[0] * width), h - height(n), Math.max(1, pitch > 3 ? pitch - 1 : pitch), height(n));
+      }
     }
     ctx.globalAlpha = 1;
   }
@@ -241,9 +214,8 @@ export function newTimeline(player, on) {
     const box = slider.getBoundingClientRect();
     if (event.clientY - box.top > 16) return null;
     const [from, to] = edges(performance.now());
-    const near = (7 / box.width) * (to - from);
     const t = timeAt(event);
-    return flags.filter((f) => Math.abs(f.t - t) <= near).at(-1) ?? null;
+    return flags.findLast((f) => Math.abs(f.t - t) <= (7 / box.width) * (to - from)) ?? null;
   };
 
   when(slider, "pointerdown", (event) => {
@@ -261,16 +233,10 @@ export function newTimeline(player, on) {
   const drop = () => (dragging = false);
   when(slider, "pointerup", drop);
   when(slider, "pointercancel", drop);
-  when(slider, "wheel", (event) => {
-    event.preventDefault();
-    const whole = headT - (buckets[0]?.[0] ?? 0) * width;
-    span = Math.min(Math.max(2e9, Math.min(span, whole) * (event.deltaY > 0 ? 1.25 : 0.8)), Math.max(2e9, whole));
-  }, { passive: false });
   when(slider, "keydown", (event) => {
     const [from, to] = edges(performance.now());
-    const part = {
-      ArrowLeft: -0.005, ArrowDown: -0.005, ArrowRight: 0.005, ArrowUp: 0.005, PageDown: -0.1, PageUp: 0.1,
-    }[event.key];
+    const small = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -20, PageUp: 20 };
+    const part = 0.005 * small[event.key];
     if (!part || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     const t = (player.state?.t ?? to) + part * (to - from);
@@ -283,7 +249,7 @@ export function newTimeline(player, on) {
   resize();
   restyle();
   return {
-    clear, expect, index, add, skip, draw, restyle, timeOf, get flags() { return flags; },
-    get buckets() { return buckets; },
+    clear, index, add, skip, draw, restyle, timeOf,
+    get flags() { return flags; }, get buckets() { return buckets; },
   };
 }

@@ -244,20 +244,6 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 		t.Errorf("with the machinery: %+v, want all of it, at an address that says so, and %d names", all, path.Names)
 	}
 	p.strike(t, "k")
-	const quiet = `$("[data-station=ring]").classList.contains("quiet") &&
-		getComputedStyle($("#ring-cells")).opacity === "0.45"`
-	p.until(t, quiet)
-	p.run(t, `const ring = $("[data-station=ring]");
-		window.stirred = [];
-		const note = () => stirred.push([ring.classList.contains("quiet"), listwatch.player.cursor]);
-		new MutationObserver(note).observe(ring, { attributeFilter: ["class"] });
-		$("#create-pod").click();`)
-	p.until(t, `window.stirred.length > 1 && `+quiet)
-	p.is(t, "true", "the ring stirs when something has been appended to it", `(() => {
-		const [[asleep, seq]] = window.stirred.filter(([asleep]) => !asleep);
-		const appended = (r) => r.point === "RingAppend" && r.resource === "pods";
-		return !asleep && listwatch.player.tape.between(1, seq + 1).some(appended);
-	})()`)
 	p.navigate(t, v.URL+"/?detail=machinery")
 	p.live(t, v)
 	if linked := look(); len(linked.Seen) != 4 {
