@@ -1,22 +1,16 @@
 // Handovers: which line handed what to which, as a run of records tells it. Nothing here knows the document.
 //
-// A transfer is counted, not guessed: the fold numbers what goes into a queue and what comes out of it, and the k-th
-// that came out is the k-th that went in. A queue of deltas need not keep that order (a DeltaFIFO gives by object):
-// there the oldest equal one is taken. What went in before the run, or comes out after it, is no transfer of the run,
-// and neither is what still comes out of a queue whose subject is gone.
-//
-// Where no queue of ours is between two lines, the same change is seen again at the other end: etcd's watch reports
-// what was committed, the client what was written to the wire, its reflector what it decoded, its listeners what the
-// informer stored. That is a passage.
+// A transfer goes through a queue of ours: what is put in and what is taken out is the same change of the same object,
+// the oldest first. A passage is where no queue of ours is between two lines and the change is seen again at the other
+// end: etcd's watch reports what was committed, the client what was written to the wire, its reflector what it decoded,
+// its listeners what the informer stored. What went in before the run, or comes out after it, is neither.
 
 import { clientNames, objectKey } from "../log/fold.js";
 import { compareLines, newLines } from "./lines.js";
 
-const most = 1024; // objects that one record can bring into a queue, or take out of it
-
 // newHandovers returns {trace, switches}. trace folds records onto the picture before them, which it takes, and returns
 // what happened between those that here accepts: columns in the order of the log, lines from top to bottom; transfers,
-// passages and spans between columns. None of the records may be missing: no count goes across a gap.
+// passages and spans between columns.
 export function newHandovers(fold) {
   const who = newLines(fold.infos);
 
@@ -27,26 +21,24 @@ export function newHandovers(fold) {
       if (!lines.has(l.id)) lines.set(l.id, { ...l, opened: res?.subjects[l.owner]?.opened ?? 0 });
       return lines.get(l.id);
     };
-    const arrows = newArrows();
+    const arrows = newArrows(fold.infos);
     const spans = newSpans(fold.infos);
     who.begin();
-    for (const [name, res] of Object.entries(state.resources)) {
-      if (here({ resource: name })) spans.begin(name, res, (w) => on(who.at(w.point, w.subject, res, w.type), res));
+    for (const [name, res] of Object.entries(state.resources).filter(([resource]) => here({ resource }))) {
+      spans.begin(name, res, (w) => on(who.at(w.point, w.subject, res, w.type), res));
+      arrows.begin(res);
     }
     for (const r of records) {
       const name = r.resource ?? "";
       const before = state.resources[name];
-      const queues = queuesOf(before, r);
-      const column = { r, index: columns.length };
-      if (here(r)) column.line = on(who.at(r.point, r.subject ?? "", before, r.type), before);
+      const line = here(r) && on(who.at(r.point, r.subject ?? "", before, r.type), before);
       fold.apply(state, [r]);
-      if (!column.line) continue;
-      const res = state.resources[name];
+      if (!line) continue;
+      const column = { r, line, index: columns.length };
       columns.push(column);
-      who.note(r, res);
-      arrows.transfer(column, queues, queuesOf(res, r));
-      arrows.pass(column, res);
-      spans.see(column, name, res);
+      who.note(r, state.resources[name]);
+      arrows.see(column, state.resources[name]);
+      spans.see(column, name, state.resources[name]);
     }
     const { transfers, passages } = arrows;
     return { columns, transfers, passages, spans: spans.all(), lines: [...lines.values()].sort(compareLines) };
@@ -55,118 +47,107 @@ export function newHandovers(fold) {
   return { trace, switches: who.switches };
 }
 
-const same = (a, b) => ["type", "rv"].every((name) => (a[name] || "0") === (b[name] || "0"))
-  && objectKey(a.key ?? "") === objectKey(b.key ?? "");
-
-// queuesOf returns the queues that a record may have to do with, as they are now: how much has gone in and come out,
-// and what stands in them. A reflector is the receiver of resultChan, too, and reports nothing else of it.
-function queuesOf(res, r) {
-  const all = new Map();
-  for (const [id, subject] of Object.entries(res?.subjects ?? {})) {
-    if (id !== (r.subject ?? "") && !(r.point === "ReflectorReceived" && subject.kind === "watchchan")) continue;
-    for (const [name, { sent, received: taken, tokens }] of Object.entries(subject.queues)) {
-      all.set(`${id}@${subject.opened} ${name}`, { name, sent, taken, tokens: name === "fifo" ? [...tokens] : [] });
-    }
-  }
-  return all;
-}
-
 // newArrows joins the record that gave something away to the record that took it: as transfers through queues, and as
 // passages.
-function newArrows() {
+function newArrows(infos) {
   const transfers = [];
   const passages = [];
-  const ends = new Map(); // by what is handed over once: {sent, taken}, the columns that are known
-  const streams = new Map(); // by stream: what was given and not taken yet, the oldest first
-  const current = new Map(); // by client: the watcher whose stream it reads
+  const given = new Map(); // by what is handed over: the columns of those who gave it and still have it, oldest first
+  const early = new Map(); // of those who took it, where the giver has yet to write its record
+  const reads = new Map(); // by client: the watcher whose stream it reads
+  const streams = new Map(); // by reflector: how many streams it has had
+  const list = (all, id) => all.get(id) ?? all.set(id, []).get(id);
+  const named = (where, { type, key, rv }) => `${where} ${type ?? ""} ${change({ key, rv })}`;
+  const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
-  // meet notes one end of what is handed over once. Its two ends may be reported in either order.
-  function meet(list, more, id, side, column) {
-    const pair = { ...ends.get(id), [side]: column };
-    ends.set(id, pair);
-    if (pair.sent && pair.taken && (more.through || same(pair.sent.r, pair.taken.r))) list.push({ ...more, ...pair });
+  // give and take note the two ends of a handover. Where the two are reported without a common lock, who takes may be
+  // the first to write (races). What many take is kept.
+  function give(id, column, more, { races = false, kept = false } = {}) {
+    const taken = races ? list(early, id).splice(0, kept ? Infinity : 1) : [];
+    for (const each of taken) note(more, column, each);
+    if (kept || taken.length === 0) list(given, id).push(column);
   }
-
-  const given = (stream) => streams.get(stream) ?? [];
-  const give = (stream, column) => streams.set(stream, [...given(stream), column]);
-
-  // drop takes the oldest equal one out of a stream, and returns its column, if it has one: it may come from before.
-  function drop(stream, column) {
-    const i = given(stream).findIndex(({ r }) => same(r, column.r));
-    const [found] = i < 0 ? [] : given(stream).splice(i, 1);
-    return found?.line && found;
+  function take(id, column, more, { races = false, kept = false } = {}) {
+    const sent = kept ? list(given, id).at(-1) : list(given, id).shift();
+    if (sent) note(more, sent, column);
+    else if (races) list(early, id).push(column);
   }
+  const note = (more, sent, taken) => sent.line && (more.queue ? transfers : passages).push({ ...more, sent, taken });
 
-  function take(list, more, stream, column) {
-    const sent = drop(stream, column);
-    if (sent) list.push({ ...more, sent, taken: column });
-  }
-
-  // transfer sees what a record has put into queues and taken out of them. A record of ours adds a few to a counter;
-  // one in a file may say anything: beyond 2^53 a counter that is increased by one stays as it is, so the loop does not
-  // count in it.
-  function transfer(column, before, after) {
-    for (const [queue, now] of after) {
-      const was = before.get(queue) ?? { sent: 0, taken: 0, tokens: [] };
-      if (now.name === "fifo") {
-        if (!streams.has(queue)) streams.set(queue, was.tokens.map((r) => ({ r })));
-        if (now.sent > was.sent) give(queue, column);
-        if (now.taken > was.taken) take(transfers, { queue }, queue, column);
-        continue;
-      }
-      for (const side of ["sent", "taken"]) {
-        for (let left = Math.min(now[side] - was[side], most); left > 0; left--) {
-          meet(transfers, { queue }, `${queue} ${now[side] - left + 1}`, side, column);
-        }
+  // begin takes notice of what stands in the queues before the run.
+  function begin(res) {
+    for (const [id, { opened, queues }] of Object.entries(res.subjects)) {
+      for (const [name, { tokens }] of Object.entries(queues)) {
+        for (const token of tokens) give(named(`${id}@${opened} ${name}`, token), { r: token });
       }
     }
+  }
+
+  function see(column, res) {
+    const { r } = column;
+    const { op, queue } = infos.get(r.point);
+    if (["send", "push"].includes(op)) through(give, r.subject ?? "", queue, column, res, op === "send");
+    if (["recv", "pop"].includes(op)) through(take, r.subject ?? "", queue, column, res, op === "recv");
+    pass(column, res);
+  }
+
+  // through is one end of a transfer.
+  function through(act, subject, name, column, res, races) {
+    const queue = `${subject}@${res.subjects[subject]?.opened} ${name}`;
+    // A key that is in the workqueue, or in the hands of a worker, is added later.
+    const newest = res.subjects[subject]?.queues[name]?.tokens.at(-1);
+    const waits = newest?.key !== (column.r.key ?? "") || list(given, named(queue, column.r)).length > 0;
+    if (act === give && name === "workqueue" && waits) return;
+    act(named(queue, column.r), column, { queue }, { races });
   }
 
   // pass sees what a record says of the ways without queues. A revision is committed once, and its writer may be told
-  // after its watchers. A stream keeps its order, and loses what is on its way when it ends.
+  // after its watchers. A stream loses what is on its way when it ends.
   function pass(column, res) {
     const { r } = column;
-    const clients = () => clientNames(res, r.subject);
+    const stream = () => named(`stream ${r.subject} ${streams.get(r.subject) ?? 0}`, r);
+    const stored = (informer) => `stored ${informer} ${change(r)}`; // every listener is given it
+    const next = named(`next ${r.subject}`, r);
     switch (r.point) {
       case "TxnCommitted":
-        return meet(passages, { through: "etcd" }, `${r.key} ${r.rv}`, "sent", column);
+        return give(`etcd ${change(r)}`, column, { through: "etcd" }, { races: true, kept: true });
       case "Etcd3IncomingSent":
-        return meet(passages, { through: "etcd" }, `${r.key} ${r.rv}`, "taken", column);
+        return take(`etcd ${change(r)}`, column, { through: "etcd" }, { races: true, kept: true });
       case "WireOpened":
-        for (const client of clients()) {
-          current.set(client, r.subject);
-          streams.delete(`wire ${client}`);
-        }
+        for (const client of clientNames(res, r.subject)) reads.set(client, r.subject);
         return;
       case "FrameWritten":
-        for (const client of clients()) {
-          if ((current.get(client) ?? r.subject) === r.subject) give(`wire ${client}`, column);
+        for (const client of clientNames(res, r.subject)) {
+          if (!reads.has(client)) reads.set(client, r.subject);
+          give(named(`wire ${client} ${r.subject}`, r), column, { through: "wire" });
         }
         return;
       case "FrameDecoded":
-        take(passages, { through: "wire" }, `wire ${r.subject}`, column);
-        return give(`stream ${r.subject}`, column);
-      case "ReflectorReceived":
-        return take(passages, { through: "stream" }, `stream ${r.subject}`, column);
-      case "ReflectorWatchEnded":
-        return streams.delete(`stream ${r.subject}`);
-      case "IndexerUpdated":
-        return streams.set(`stored ${r.subject} ${r.key}`, [column]); // every listener is given it
-      case "AddReceived": {
-        const [sent] = given(`stored ${res.subjects[r.subject]?.texts.ListenerAdded} ${r.key}`);
-        if (sent && sent.r.rv === r.rv) passages.push({ through: "add", sent, taken: column });
+        take(named(`wire ${r.subject} ${reads.get(r.subject)}`, r), column, { through: "wire" });
+        return give(stream(), column, { through: "stream" });
+      case "ReflectorReceived": {
+        const watches = Object.entries(res.subjects).filter(([, { kind }]) => kind === "watchchan");
+        const [id] = watches.reduce((last, each) => (last[1]?.opened >= each[1].opened ? last : each), []);
+        if (r.subject === "cacher" && id) through(take, id, "etcd3-result", column, res, true);
+        return take(stream(), column, { through: "stream" });
       }
+      case "ReflectorWatchEnded":
+        return streams.set(r.subject, (streams.get(r.subject) ?? 0) + 1);
+      case "IndexerUpdated":
+        return give(stored(r.subject), column, { through: "add" }, { kept: true });
+      case "AddReceived":
+        take(stored(res.subjects[r.subject]?.texts.ListenerAdded), column, { through: "add" }, { kept: true });
       // falls through
       case "PendingPopped":
-        return give(`next ${r.subject}`, column);
+        return give(next, column, { through: "next" });
       case "PendingPushed":
-        return drop(`next ${r.subject}`, column);
+        return list(given, next).shift();
       case "HandlerCalled":
-        take(passages, { through: "next" }, `next ${r.subject}`, column);
+        take(next, column, { through: "next" });
     }
   }
 
-  return { transfers, passages, transfer, pass };
+  return { transfers, passages, begin, see };
 }
 
 // newSpans says which line waited for how long: {kind, line, since, from, to}, from and to being columns, null where

@@ -10,16 +10,16 @@ function lanes(scene, kind, template, attribute, list, size) {
   const container = scene.root.querySelector(`#${kind}`);
   const known = scene.lanes[kind];
   if (known.size === 0) for (const el of container.children) known.set(el.getAttribute(attribute), el);
-  const open = new Set(list.map(([id]) => id));
   for (const [id, el] of known) {
-    if (open.has(id)) continue;
+    if (list.some(([each]) => each === id)) continue;
     el.remove();
     known.delete(id);
   }
-  const rows = list.reduce((n, [, , place], i) => Math.max(n, (kind === "watchers" ? (place ?? i) : i) + 1), 0);
+  const places = list.map(([, , place], n) => place ?? n);
+  const rows = Math.max(0, ...places.map((place) => place + 1));
   const room = rows > size.room ? size.room - 1 : size.room;
-  list.forEach(([id, subject, place], n) => {
-    const i = place ?? n;
+  list.forEach(([id, subject], n) => {
+    const [index, shown] = [places[n], places[n] < room];
     let el = known.get(id);
     if (!el) {
       el = $(`#${template}`).content.querySelector("g.lane").cloneNode(true);
@@ -27,10 +27,10 @@ function lanes(scene, kind, template, attribute, list, size) {
       container.append(el);
       known.set(id, el);
     }
-    put(el, "transform", `translate(0 ${i * size.height})`);
-    mark(el, "over", i >= room);
-    if (i < room) wayIn(el, kind, i, size, scene);
-    el.lane = { id, index: i, subject, shown: i < room };
+    put(el, "transform", `translate(0 ${index * size.height})`);
+    mark(el, "over", !shown);
+    if (shown) wayIn(el, kind, index, size, scene);
+    el.lane = { id, index, subject, shown };
   });
   return Math.max(0, rows - room);
 }
@@ -57,50 +57,43 @@ function opened(res, kind) {
     .sort(([, a], [, b]) => a.opened - b.opened);
 }
 
-function more(n) {
-  return n > 0 ? `+${n} more` : "";
-}
+const more = (n) => (n > 0 ? `+${n} more` : "");
 
-// agentOf is who is behind a watcher: the first word of what it called itself.
-function agentOf(subject) {
-  const said = subject.texts.WireOpened ?? "";
-  return said.split(" ")[0].split("/")[0] || said.split(" ")[0];
+// nameOf is what a watcher's lane is called: the first word of what its client called itself.
+function nameOf(subject) {
+  const [word] = (subject.texts.WireOpened ?? "").split(" ");
+  return (word.split("/")[0] || word).replace(/^listwatch-/, "");
 }
 
 // own is a client that the viewer has opened: kubectl, or a watcher of this page.
 const own = (subject) => /^(kubectl|page-)/.test(nameOf(subject));
-
-// nameOf is what a watcher's lane is called.
-const nameOf = (subject) => agentOf(subject).replace(/^listwatch-/, "");
 
 // naturally puts page-2 before page-10.
 const naturally = new Intl.Collator("en", { numeric: true }).compare;
 
 // inOrder gives lanes a fixed order: the informer on stage, the viewer's own clients, and the others by their names.
 function inOrder(list, scene) {
-  const rank = ([id, subject]) =>
-    [serves(scene, subject) ? 0 : own(subject) ? 1 : nameOf(subject) ? 2 : 3, nameOf(subject), subject.opened, id];
-  const ranks = new Map(list.map((each) => [each[0], rank(each)]));
-  const compare = (a, b) => a.reduce((sum, value, n) => sum || naturally(String(value), String(b[n])), 0);
-  return list.sort(([a], [b]) => compare(ranks.get(a), ranks.get(b)));
+  const kind = (s) => (serves(scene, s) ? 0 : own(s) ? 1 : nameOf(s) ? 2 : 3);
+  const rank = ([id, s]) => [kind(s), nameOf(s), s.opened, id].map(String);
+  const ranks = new Map(list.map((each) => [each, rank(each)]));
+  const compare = (a, b) => a.reduce((sum, value, n) => sum || naturally(value, b[n]), 0);
+  return list.sort((a, b) => compare(ranks.get(a), ranks.get(b)));
 }
 
 // forward moves the lanes that have to be seen (scene.front) to the last places that are drawn, if they have none. The
 // cast of a story stands first, each member at its own place, also without a watcher.
 function forward(list, scene) {
-  if (scene.told?.members.length > 0) {
-    const { members } = scene.told;
+  const isFront = ([id]) => scene.front.includes(id);
+  const members = scene.told?.members ?? [];
+  if (members.length > 0) {
     const member = ([id]) => members.findIndex((each) => each.subject === id);
-    const others = list.filter((each) => member(each) < 0)
-      .sort(([a], [b]) => scene.front.includes(b) - scene.front.includes(a));
-    return [
-      ...list.filter((each) => member(each) >= 0).map(([id, s]) => [id, s, member([id])]),
-      ...others.map(([id, s], i) => [id, s, members.length + i]),
-    ];
+    const others = list.filter((each) => member(each) < 0).sort((a, b) => isFront(b) - isFront(a));
+    const cast = list.filter((each) => member(each) >= 0).map((each) => [...each, member(each)]);
+    return [...cast, ...others.map((each, i) => [...each, members.length + i])];
   }
   const drawn = scene.geometry.lane.room - 1;
   if (list.length === drawn + 1) return list;
-  const hidden = list.slice(drawn).filter(([id]) => scene.front.includes(id)).slice(0, drawn);
+  const hidden = list.slice(drawn).filter(isFront).slice(0, drawn);
   const others = list.filter((each) => !hidden.includes(each));
   others.splice(Math.max(0, drawn - hidden.length), 0, ...hidden);
   return others;
@@ -149,21 +142,18 @@ export function showListeners(scene, res) {
     for (const name of ["add", "pending", "next"]) {
       showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0, el.lane.shown);
     }
-    const pending = subject.queues.pending;
-    say(
-      el.querySelector('[data-queue="pending"] .num'),
-      pending?.len ? `pending ${pending.len}/${pending.cap}` : "pending 0"
-    );
+    const { pending } = subject.queues;
+    const waits = pending?.len ? `${pending.len}/${pending.cap}` : 0;
+    say(el.querySelector('[data-queue="pending"] .num'), `pending ${waits}`);
     const handler = scene.lanes.handlers.get(id);
-    const running = (subject.counts.HandlerCalled ?? 0) > (subject.counts.HandlerReturned ?? 0);
-    mark(handler, "running", running);
-    const slow = scene.told?.delays.get(id);
     const n = subject.counts.HandlerReturned ?? 0;
+    const running = (subject.counts.HandlerCalled ?? 0) > n;
+    const [slow, call] = [scene.told?.delays.get(id), scene.told?.calls.get(id)];
     const count = n === 1 ? "1 call" : `${n} calls`;
-    const call = scene.told?.calls.get(id);
     const state = running ? `▶ ${call ?? "running"}` : (call ?? (slow ? `takes ${slow}` : count));
-    say(handler.querySelector(".count"), call ? count : "");
+    mark(handler, "running", running);
     mark(handler, "called", Boolean(call));
+    say(handler.querySelector(".count"), call ? count : "");
     say(handler.querySelector(".state"), state);
     put(handler, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
   }
@@ -171,9 +161,7 @@ export function showListeners(scene, res) {
 
 // hangsOn reports whether a listener belongs to the informer that is drawn. One of another informer is drawn where
 // listeners are, and no rail leads to it.
-export function hangsOn(scene, listener) {
-  return (listener?.texts.ListenerAdded ?? scene.informer) === scene.informer;
-}
+export const hangsOn = (scene, listener) => (listener?.texts.ListenerAdded ?? scene.informer) === scene.informer;
 
 // feeds is whose workqueue the handler of a listener fills, if it fills one: that of "scheduler" is called
 // "scheduler-handler".
@@ -183,10 +171,9 @@ const feeds = (listener) => listener.replace(/-handler$/, "");
 // where no handler is, as long as there is one.
 function beside(queues, handlers, room) {
   const own = new Set(queues.map(([id]) => handlers.indexOf(id)));
-  const free = [];
-  for (let i = handlers.length; i < room; i++) free.push(i);
-  for (let i = 0; i < handlers.length; i++) if (!own.has(i)) free.push(i);
-  for (let i = room; free.length < queues.length; i++) free.push(i);
+  const places = Array.from({ length: room + queues.length }, (_, i) => i);
+  const free = [...places.filter((i) => i >= handlers.length && i < room),
+    ...places.filter((i) => i < handlers.length && !own.has(i)), ...places.filter((i) => i >= room)];
   return queues.map(([id, subject]) => [id, subject, handlers.includes(id) ? handlers.indexOf(id) : free.shift()]);
 }
 

@@ -294,9 +294,10 @@ export function newMotion(canvas, scene, infos, follow) {
     });
     const all = lines.flat();
     if (all.length === 0) return null;
-    const edge = (side, most, by) => most(...all.map((point) => point[side])) + by;
+    const [xs, ys] = [0, 1].map((side) => all.map((point) => point[side]));
+    const box = [Math.min(...xs) - 3, Math.min(...ys) - 3, Math.max(...xs) + 3, Math.max(...ys) + 3];
     return {
-      id: `${copy} ${now}`, box: [0, 1].map((i) => edge(i, Math.min, -3)).concat([0, 1].map((i) => edge(i, Math.max, 3))),
+      id: `${copy} ${now}`, box,
       paint() {
         Object.assign(ctx, { strokeStyle: brush.colours[colour], lineWidth: 3 });
         lines.forEach((points, i) => {

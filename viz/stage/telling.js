@@ -3,7 +3,7 @@
 // sentence would never stop talking, so it changes every two seconds at most, and an anomaly interrupts. While a story
 // is told, the story speaks.
 
-import { $, put, say } from "../lib/dom.js";
+import { $, mark, put, say } from "../lib/dom.js";
 import { isAlarm, sentence } from "../log/fold.js";
 import { changeOf } from "./steps.js";
 
@@ -21,8 +21,7 @@ export function newTelling(stage) {
   let told = null; // the record that it is about
   let toldAt = 0;
   let movedAt = 0;
-  let spoken = "";
-  let spokenAt = -Infinity;
+  let spoken = ["", -Infinity]; // what, and when
 
   // travels is told which change sets out, or goes on. Of another one there is nothing more to be said.
   function travels(name) {
@@ -42,12 +41,6 @@ export function newTelling(stage) {
     }
   }
 
-  // is says which record the sentence is about, beside it.
-  function is(seq) {
-    put(bar, "data-told", seq);
-    say(bar.querySelector(".at"), `record ${seq}`);
-  }
-
   // passed reports whether the sentence is not about the change that is on its way.
   const passed = () => !told || (changeOf(told) !== change && !isAlarm(infos.get(told.point), told));
 
@@ -65,10 +58,10 @@ export function newTelling(stage) {
   }
 
   function speak(now) {
-    if (now - spokenAt < period || document.body.dataset.story || Number(document.body.dataset.tour)) return;
+    if (now - spoken[1] < period || document.body.dataset.story || Number(document.body.dataset.tour)) return;
     const text = bar.querySelector(".where").textContent + bar.querySelector(".words").textContent;
-    if (text === spoken) return;
-    [spoken, spokenAt] = [text, now];
+    if (text === spoken[0]) return;
+    spoken = [text, now];
     say($(bar.classList.contains("anomaly") ? "#alarm" : "#spoken"), text);
   }
 
@@ -76,29 +69,23 @@ export function newTelling(stage) {
   function begins(seq) {
     clear();
     told = null;
-    is(seq);
-    say(bar.querySelector(".where"), "start");
-    say(
-      bar.querySelector(".words"),
-      seq > 0 ? "The first moment there is. What led here is not in the log any more."
-        : "The first moment there is: nothing has happened yet."
-    );
-    light("sentence", null);
+    const gone = "What led here is not in the log any more.";
+    write(seq, "start", `The first moment there is${seq > 0 ? `. ${gone}` : ": nothing has happened yet."}`);
   }
 
-  function light(look, station) {
-    put(bar, "class", look);
-    document.querySelectorAll(".station.told").forEach((el) => el.classList.remove("told"));
-    station?.classList.add("told");
+  // write says words about a record, and lights the station where it was reported.
+  function write(seq, where, words, anomaly = false) {
+    put(bar, "data-told", seq);
+    put(bar, "class", anomaly ? "sentence anomaly" : "sentence");
+    const texts = { at: `record ${seq}`, where, words };
+    for (const [name, text] of Object.entries(texts)) say(bar.querySelector(`.${name}`), text);
+    for (const [name, el] of scene.stations) mark(el, "told", name === where);
   }
 
   function tell(r, now) {
     [next, alarm, told, toldAt] = [null, null, r, now];
     const info = infos.get(r.point);
-    is(r.seq);
-    say(bar.querySelector(".where"), info.station);
-    say(bar.querySelector(".words"), sentence(info, r));
-    light(isAlarm(info, r) ? "sentence anomaly" : "sentence", scene.stations.get(info.station));
+    write(r.seq, info.station, sentence(info, r), isAlarm(info, r));
   }
 
   function clear() {

@@ -33,8 +33,7 @@ export function newFollow(infos, on) {
 
   // query is what is followed as the server is asked for it; "": nothing.
   function query() {
-    if (!f.has()) return "";
-    const parts = { resource: document.body.dataset.resource, key: f.key, rv: f.rv };
+    const parts = f.has() ? { resource: document.body.dataset.resource, key: f.key, rv: f.rv } : {};
     const given = Object.entries(parts).filter(([, value]) => value);
     return given.map(([name, value]) => `&${name}=${encodeURIComponent(value)}`).join("");
   }
@@ -64,10 +63,8 @@ export function newFollow(infos, on) {
   }
 
   function update() {
-    if (!stale) return;
+    if (stale) [ways, shown] = [waysOf(records), ""];
     stale = false;
-    ways = waysOf(records);
-    shown = "";
   }
 
   async function set(key, rv = "", by = "hand") {
@@ -137,14 +134,14 @@ export function newFollow(infos, on) {
     const along = (ns) => (ns / Math.max(1, steps.at(-1).r.t - begin)) * 99;
     const { name, station } = infos.get(r.point);
     const words = name + (r.subject ? ` ${cut(r.subject, 14)}` : "");
-    const took = r === steps[0].r ? clockText(begin, 3) : `+${milliseconds(r.t - from)}`;
+    const after = milliseconds(r.t - from);
     const bar = svg("svg", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" });
     const width = Math.max(0.8, along(r.t - from)).toFixed(2);
     bar.append(svg("rect", { x: along(from - begin).toFixed(2), width, height: 4 }));
-    const texts = [make("span", { className: "words" }, words), make("span", { className: "took" }, took)];
-    const button = make("button", { type: "button" }, ...texts, bar);
-    put(button, "aria-label", `${station}: ${words}, after ${milliseconds(r.t - from)}. Go there.`);
-    when(button, "click", () => on.seek(r.seq));
+    const took = make("span", { className: "took" }, r === steps[0].r ? clockText(begin, 3) : `+${after}`);
+    const ariaLabel = `${station}: ${words}, after ${after}. Go there.`;
+    const texts = [make("span", { className: "words" }, words), took];
+    const button = make("button", { type: "button", ariaLabel, onclick: () => on.seek(r.seq) }, ...texts, bar);
     return make("li", { data: { seq: r.seq } }, button);
   }
 
@@ -161,10 +158,7 @@ export function newFollow(infos, on) {
     return `${first} from commit to the first of ${calls.length} handlers, ${last} to the last`;
   }
 
-  when(select, "change", () => {
-    picked = true;
-    drawnAt = 0;
-  });
+  when(select, "change", () => ([picked, drawnAt] = [true, 0]));
   when(panel.querySelector(".close"), "click", clear);
   when(panel.querySelector(".side"), "click", () => panel.classList.toggle("left"));
   return f;
@@ -175,11 +169,10 @@ export function newFollow(infos, on) {
 // of {r, from}, where from is the time of the step before. Records without a version are left out.
 export function waysOf(records) {
   const ways = new Map();
-  for (const r of records) {
-    if (!r.rv) continue;
-    let way = ways.get(r.rv);
-    if (!way) ways.set(r.rv, (way = []));
+  for (const r of records.filter((each) => each.rv)) {
+    const way = ways.get(r.rv) ?? [];
     const before = way.findLast((h) => (h.r.subject ?? "") === (r.subject ?? "")) ?? way.at(-1);
+    ways.set(r.rv, way);
     way.push({ r, from: before ? before.r.t : r.t });
   }
   return ways;
