@@ -269,9 +269,15 @@ export function newMotion(canvas, scene, infos, follow) {
     ctx.clip();
     ctx.clearRect(left, top, right - left, bottom - top);
     if (stream) flow.draw(ctx, now, brush, still.matches);
-    for (const { box, paint } of things) if (box[0] < right && box[2] > left) paint();
+    for (const { box, paint } of things) if (meet(box, [left, top, right, bottom])) paint();
+    // What moves is behind what is written: there it has a hole.
+    for (const [l, t, r, b] of things.length > 0 && !stream ? scene.words() : []) {
+      if (things.some(({ box }) => meet(box, [l, t, r, b]))) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);
+    }
     ctx.restore();
   }
+
+  const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
   // changed is the box around what is not painted as it was, in whole units: nothing else is painted again.
   function changed(things) {

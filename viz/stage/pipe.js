@@ -6,7 +6,7 @@ import { shapeOf } from "./tokens.js";
 
 export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
 
-const cellWidth = 20; // units of a cell with a name in it
+const cellWidth = 24; // units of a cell with a name in it
 const unknown = { type: "", key: "", rv: "0" };
 
 // twin is the double outline of what is followed.

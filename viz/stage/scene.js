@@ -16,6 +16,7 @@ export function newScene(geometry) {
   for (const name of ["etcd3-incoming", "etcd3-result", "incoming", "fifo"]) {
     queues.set(name, root.querySelector(`[data-queue="${name}"]`));
   }
+  let read = null; // what words has returned: {view, boxes}
   const scene = {
     geometry, root, texts, stations, queues,
     inTurn: false, // -dispatch=sequential: there are no passes
@@ -30,7 +31,16 @@ export function newScene(geometry) {
     slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
     ring: { capacity: 0 },
     store: [],
-    show: (state, resource) => show(scene, state, resource),
+    show(state, resource) {
+      read = null;
+      show(scene, state, resource);
+    },
+    // words returns where texts can be read: [left, top, right, bottom] in units of the stage.
+    words() {
+      const view = Object.values(scene.view).join();
+      if (read?.view !== view) read = { view, boxes: wordsOf(scene) };
+      return read.boxes;
+    },
     text(name, value) {
       const el = texts.get(name);
       if (el) say(el, String(value));
@@ -38,6 +48,17 @@ export function newScene(geometry) {
   };
   scene.relaid = newLayout(scene); // tells of another layout
   return scene;
+}
+
+function wordsOf({ root, view }) {
+  const ground = root.getBoundingClientRect();
+  const scale = view.w / ground.width;
+  const seen = (el) => el.checkVisibility({ visibilityProperty: true });
+  return [...root.querySelectorAll("text")].filter(seen).map((el) => {
+    const { left, top, right, bottom } = el.getBoundingClientRect();
+    return [left - ground.left, top - ground.top, right - ground.left, bottom - ground.top]
+      .map((side, i) => side * scale + (i % 2 ? view.y : view.x));
+  }).filter(([left, , right]) => right > left);
 }
 
 function show(scene, state, resource) {

@@ -10,7 +10,7 @@ import { clockText, marks } from "../lib/times.js";
 const width = limits.bucketWidth; // ns
 const period = 40; // ms between two drawings, while the viewer moves through the log
 const livePeriod = 125; // ms between two drawings of what goes on by itself
-const askPeriod = 1000; // ms between two questions for the index
+const askPeriod = 2000; // ms between two questions for the index
 const legend = `Records in each ${width / 1e9} s, and above them, darker, the changes; heights by the logarithm. ▲ ` +
   "is an anomaly. Click or drag to go there.";
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
