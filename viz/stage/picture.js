@@ -61,45 +61,35 @@ export function newPicture(stage) {
 
   // texts are those that can be read: boxes in CSS pixels of the window.
   function texts() {
-    const found = [];
     const ground = frame.getBoundingClientRect();
-    for (const el of frame.querySelectorAll("text, button, .written")) {
-      const words = el.textContent.trim();
-      if (!words || !el.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
-      const { x, y, width: w, height: h } = el.getBoundingClientRect();
-      if (w > 0 && h > 0) found.push({ text: words, x, y, w, h });
-    }
     const scale = ground.width / scene.view.w;
-    for (const [, y, text, left, w] of motion.labels()) {
-      found.push({
-        text, x: ground.x + (left - scene.view.x) * scale, y: ground.y + (y - 12 - scene.view.y) * scale, w: w * scale,
-        h: 15 * scale, moves: true,
-      });
-    }
-    return found;
+    const seen = (el) => el.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+    const fixed = [...frame.querySelectorAll("text, button, .written")].filter(seen).map((el) => {
+      const { x, y, width: w, height: h } = el.getBoundingClientRect();
+      return { text: el.textContent.trim(), x, y, w, h };
+    });
+    const moving = motion.labels().map(([, y, text, left, w]) => ({
+      text, x: ground.x + (left - scene.view.x) * scale, y: ground.y + (y - 12 - scene.view.y) * scale, w: w * scale,
+      h: 15 * scale, moves: true,
+    }));
+    return [...fixed.filter(({ text, w, h }) => text && w > 0 && h > 0), ...moving];
   }
 
   // read returns the picture; without texts it is cheap enough for every frame.
   function read({ texts: wanted = true } = {}) {
-    const ring = scene.stations.get("ring");
-    const cursor = Number(document.body.dataset.seq);
-    const top = $("#records tr");
+    const { mode, seq } = document.body.dataset;
+    const { start, end, capacity } = scene.stations.get("ring").dataset;
+    const top = $("#records tr"); // an empty table, at the beginning of a recording, says nothing else
+    const sentence = said();
     return {
-      cursor, newest: player.head, mode: document.body.dataset.mode, pace: player.pace, behind: player.lag() / 1000,
-      banner: {
-        seq: number($("#sentence"), "data-told"), text: said().words,
-      },
-      said: said(),
-      // an empty table, at the beginning of a recording, says nothing else
-      table: { seq: top ? number(top, "data-seq") : cursor },
+      cursor: Number(seq), newest: player.head, mode, pace: player.pace, behind: player.lag() / 1000,
+      banner: { seq: number($("#sentence"), "data-told"), text: sentence.words }, said: sentence,
+      table: { seq: top ? number(top, "data-seq") : Number(seq) },
       queues: queues(), shelves: shelves(), moving: motion.travelling(), drawn: drawn(), pile: player.pile(),
-      level: motion.level,
+      level: motion.level, ring: { start: Number(start), end: Number(end), capacity: Number(capacity) },
       held: stage.hold.waiting.map(
         (w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })
       ),
-      ring: {
-        start: number(ring, "data-start"), end: number(ring, "data-end"), capacity: number(ring, "data-capacity"),
-      },
       texts: wanted ? texts() : [],
     };
   }

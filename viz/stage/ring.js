@@ -9,6 +9,7 @@ const fresh = 75e9; // ns: the history the ring tries to keep
 const drawn = 128; // cells at most; of a larger ring each is several places
 const few = 32; // of so few cells each has its version in it
 const wide = 44; // the inner radius of such a ring
+const level = 12; // of so few cells the versions are level, of more they stand along the radius
 
 // turnOf is where a position lies, from 0 at slot 0 to 1 behind the last slot.
 function turnOf(ring, pos) {
@@ -90,8 +91,8 @@ function showVersions(scene, ring) {
   cells.forEach((cell, i) => {
     const turn = turnOf(ring, cell.pos) + 0.5 / ring.capacity;
     const along = turn * 360 + (turn < 0.5 ? -90 : 90);
-    place(texts[i], seat(scene, turn, 0.5), ring.capacity > 8 ? along : 0);
-    put(texts[i], "dy", ring.capacity > 8 ? 4 : 5);
+    place(texts[i], seat(scene, turn, 0.5), ring.capacity > level ? along : 0);
+    put(texts[i], "dy", ring.capacity > level ? 4 : 5);
     say(texts[i], cell.rv.length > 4 ? `…${cell.rv.slice(-3)}` : cell.rv); // the number in the middle is whole
   });
 }

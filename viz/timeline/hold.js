@@ -14,7 +14,7 @@ const hidden = "10m"; // … and when it is only out of sight
 const rows = 40; // of held goroutines that are shown
 const settle = 80; // ms between two settings of the speed
 const rounds = 24; // goroutines that are let go on for one hop of what is followed
-const looks = 8; // for what came of it, 25 ms apart
+const looks = 8; // for what came of it, 25 ms apart; ten times as many where no other goroutine is in the way
 const recent = 4000; // records in which what is followed is looked for
 const holdsAll = "Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)";
 const resumesAll = "Resume: the program runs, and the page shows what is live (Shift+Space)";
@@ -76,7 +76,7 @@ export function newHold(stage) {
       const { station, resource = "", subject = "", key = "", rv = 0 } = front || {};
       const one = front ? { station, resource, subject, key, rv } : { key: follow.key, rv: Number(follow.rv) || 0 };
       if (!(await gate({ do: "step", ...one }))) return;
-      for (let n = 0; n < looks; n++) {
+      for (let n = 0; n < (inFront(has) ? looks : 10 * looks); n++) {
         await new Promise((done) => setTimeout(done, 25));
         show(await get("/viz/hold"));
         if (ran()) return stage.tell("its handler has run");

@@ -42,14 +42,6 @@ type world struct {
 	Unattended string
 }
 
-// names tells of each goroutine that is held where it is, and what tells this moment from another one.
-func (w *world) names() (points, seqs []string) {
-	for _, each := range w.Waiting {
-		points, seqs = append(points, each.Point), append(seqs, fmt.Sprint(each.Seq))
-	}
-	return points, seqs
-}
-
 // command sends one of the page's commands and returns how the world is then.
 func (v *viz) command(t *testing.T, path, body string) world {
 	t.Helper()
@@ -284,7 +276,7 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 
 	v.command(t, "/viz/hold", `{"do":"hold"}`)
 	program.Start(t, k.Command("delete", "pod", "pod-000", "--now"))
-	v.becomes(t, func(w world) bool { points, _ := w.names(); return slices.Contains(points, "RequestReceived") })
+	v.becomes(t, func(w world) bool { return strings.Contains(fmt.Sprint(w.Waiting), "RequestReceived") })
 	v.Interrupt(t)
 	if code := v.ExitCode(t, program.EndsWithin); code != 0 {
 		t.Errorf("exit status %d, want 0; stderr:\n%s", code, v.Stderr.String())
@@ -412,39 +404,50 @@ func (v *viz) standsStill(t *testing.T) {
 	}
 }
 
-func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
+// fromGateAndBack is "" as long as no gate holds the pod alone; then what it is called there, and whether a click leads to
+// its row, the focus there back to the gate, and the pointer on the gate to the rows.
+const fromGateAndBack = `(() => {
+	const gate = $$("[data-gate-at]").find((g) => g.dataset.keys === "default/a");
+	if (!gate) return "";
+	gate.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+	const here = (tr) => tr.held.station === gate.dataset.gateAt;
+	const [row, back] = [document.activeElement.closest("tr"), $("[data-gate-at].pointed")];
+	gate.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+	const rows = $$("#held tr").every((tr) => tr.classList.contains("pointed") === here(tr));
+	return [gate.querySelector(".who").textContent, here(row), back === gate, rows].join(" ");
+})()`
+
+// TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler holds the world, creates a pod, and presses one key until its
+// handler has run. After each press the pod is held further on its way, nothing waits since a time to come, and its gate
+// and its goroutine point at each other. Then all goes on by one button.
+func TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
 	const mode = `document.body.dataset.mode`
 	p.click(t, "#hold")
 	p.becomes(t, "held", mode)
 	p.pick(t, "#create-pod")
-	// etcd runs by the wall and says every five seconds how far it is: that may be held, too. Nothing else happens in
-	// this world.
-	p.until(t, `$$("#held tr").some((tr) => tr.held?.point === "RequestReceived")`)
-	// Hop by hop to the handler of the observer.
-	reached, hopped := map[string]bool{}, ""
-	for hop := 0; hop < 60 && !reached["HandlerCalled"]; hop++ {
-		now, same := "", 0
-		// who was let go has come to where it is held next, or waits for others
-		v.becomes(t, func(w world) bool {
-			points, seqs := w.names()
-			before := now
-			if now = strings.Join(seqs, " "); now != before {
-				same = 0
-			}
-			for _, each := range points {
-				reached[each] = true
-			}
-			same++
-			return len(points) > 0 && same >= 3 && now != hopped
-		})
-		hopped = now
-		p.click(t, "#hop")
+	p.until(t, `$$("#held tr").some((tr) => tr.held?.point === "RequestReceived") &&
+		$("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`) // the next hop leads into etcd
+	const ran = `listwatch.player.tape.between(1, listwatch.player.head + 1)
+		.some((r) => r.point === "HandlerCalled" && listwatch.follow.matches(r))`
+	const held = `$picture().held.filter((h) => listwatch.follow.matches(h)).map((h) => h.at + h.goroutine).join()`
+	presses, before, pointed := 0, "", ""
+	for ; presses < 24 && !evaluate[bool](t, p, ran); presses++ {
+		p.strike(t, "h")
+		p.until(t, `%s || (%s !== "" && %[2]s !== %q)`, ran, held, before)
+		before = evaluate[string](t, p, held)
+		p.none(t, "held since a time to come",
+			`$$("#held td.n").map((td) => td.textContent).filter((text) => text.startsWith("-"))`)
+		if pointed == "" {
+			pointed = evaluate[string](t, p, fromGateAndBack)
+		}
 	}
-	for _, want := range []string{"TxnCommitted", "Etcd3IncomingReceived", "IncomingReceived", "InputReceived",
-		"ResultReceived", "FrameDecoded", "ReflectorReceived", "HandlerCalled"} {
-		assert.True(t, reached[want], "no goroutine was held at %s: %v", want, reached)
+	if presses < 8 || presses == 24 {
+		t.Errorf("after %d presses the pod is held at %q; want its handler to have run after 8 at least", presses, before)
+	}
+	if pointed != "a true true true" {
+		t.Errorf("the gate, its goroutine, and back: %q", pointed)
 	}
 	if w := v.world(t); w.Attending != 1 || w.Unattended != "15s" {
 		t.Errorf("the watchdog knows of %d pages and would wait %s", w.Attending, w.Unattended)

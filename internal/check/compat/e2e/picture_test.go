@@ -254,38 +254,3 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 		t.Errorf("turned off: %+v", again)
 	}
 }
-
-// TestTheHeldObjectStandsAtItsGateByName holds the world and writes: the gate at which a goroutine stands names what it
-// has, and the table of goroutines and the gates point at each other.
-func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
-	t.Parallel()
-	v, p := still(t)
-	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
-	p.until(t, `document.body.dataset.mode === "held"`)
-	p.pick(t, "#create-pod")
-	// the next hop leads into etcd
-	p.until(t, `$("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`)
-	const named = `$$("[data-gate-at]").find((g) => (g.dataset.keys ?? "").split(" ").includes("default/a") &&
-		g.querySelector(".who").textContent === "a")`
-	// hop by hop, until what stands there has the pod in its hands
-	program.Eventually(t, patience, func() (bool, string) {
-		if evaluate[bool](t, p, "Boolean("+named+")") {
-			return true, ""
-		}
-		post(t, v.URL+"/viz/hold", map[string]any{"do": "step"})
-		return false, evaluate[string](t, p, "JSON.stringify(listwatch.picture({ texts: false }).held)")
-	})
-	p.is(t, "true,true,true", "from the gate to its goroutine, and back", `(() => {
-		const gate = `+named+`;
-		gate.dispatchEvent(new MouseEvent("click", { bubbles: true }));
-		const here = (tr) => tr.held.station === gate.dataset.gateAt;
-		const row = document.activeElement.closest("tr");
-		const back = $("[data-gate-at].pointed");
-		gate.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
-		return [here(row), back === gate, $$("#held tr").every((tr) => tr.classList.contains("pointed") === here(tr))]
-			.join();
-	})()`)
-	p.is(t, "true", "the picture says that it is held", `$picture().held.some((h) => h.key.includes("default/a"))`)
-	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
-	p.caughtUp(t, v)
-}

@@ -147,34 +147,3 @@ func TestOneChangeTravels(t *testing.T) {
 	p.until(t, `document.body.dataset.rest !== "true"`)
 	watch(8000, "1").judge(t, "story")
 }
-
-// TestOneKeyMovesAHeldPodToItsHandler holds the world, creates a pod, and presses one key until its handler has run.
-// After each press the pod is held further on its way, is drawn once for each that has it, and nothing waits since a
-// time to come.
-func TestOneKeyMovesAHeldPodToItsHandler(t *testing.T) {
-	t.Parallel()
-	v, p := still(t)
-	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
-	p.until(t, `document.body.dataset.mode === "held"`)
-	p.run(t, `$("#create-pod").click(), listwatch.follow.set("default/a")`)
-	p.until(t, `$picture().held.length > 0`)
-	const ran = `listwatch.player.tape.between(1, listwatch.player.head + 1)
-		.some((r) => r.point === "HandlerCalled" && (r.key ?? "").endsWith("default/a"))`
-	presses := 0
-	for ; presses < 24 && !evaluate[bool](t, p, ran); presses++ {
-		before := evaluate[int](t, p, `listwatch.player.head`)
-		p.strike(t, "h")
-		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1)
-			.some((r) => listwatch.follow.matches(r) || r.point === "RequestAnswered")`, before+1)
-		if ago := evaluate[string](t, p,
-			`$$("#held td.n").map((td) => td.textContent).filter((text) => text.startsWith("-")).join()`); ago != "" {
-			t.Errorf("held since %s", ago)
-		}
-	}
-	if presses == 24 {
-		t.Errorf("after %d presses no handler has run; held: %s", presses, evaluate[string](t, p,
-			`JSON.stringify($picture().held)`))
-	}
-	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
-	p.caughtUp(t, v)
-}
