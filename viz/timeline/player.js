@@ -199,31 +199,36 @@ export function newPlayer(fold, on) {
     on.froze();
   };
 
-  // seek shows the picture at a cursor, and stays there. It returns whether the cursor was not sent elsewhere
-  // meanwhile.
-  p.seek = async (seq, mode = "frozen") => {
+  // going takes its time on the way to another moment, and reports whether the cursor was not sent elsewhere meanwhile.
+  async function going(act) {
     const mine = ++ticket;
     ground();
-    wanted = Math.min(p.head, Math.max(p.oldest, Math.round(seq)));
-    p.mode = mode;
-    p.moved = mode !== "live";
     try {
-      const state = await p.tape.stateAt(wanted);
-      if (mine !== ticket) return false;
-      await p.tape.load(Math.max(wanted - 40, p.oldest + 1), Math.min(p.head, wanted + 200) + 1).catch(() => {});
-      if (mine !== ticket) return false;
-      wanted = 0;
-      [p.state, lent] = [state, false];
-      p.cursor = ready = state.seq;
-      time = state.t;
-      forget();
-      on.jumped();
-      return true;
+      await act();
     } catch (problem) {
       if (mine === ticket) wanted = 0;
       on.trouble(problem);
       return false;
     }
+    return mine === ticket;
+  }
+
+  // seek shows the picture at a cursor, and stays there. It returns whether it came there.
+  p.seek = async (seq, mode = "frozen") => {
+    let state = null;
+    const there = await going(async () => {
+      wanted = Math.min(p.head, Math.max(p.oldest, Math.round(seq)));
+      [p.mode, p.moved] = [mode, mode !== "live"];
+      state = await p.tape.stateAt(wanted);
+      await p.tape.load(Math.max(wanted - 40, p.oldest + 1), Math.min(p.head, wanted + 200) + 1).catch(() => {});
+    });
+    if (!there) return false;
+    [p.state, lent, wanted] = [state, false, 0];
+    p.cursor = ready = state.seq;
+    time = state.t;
+    forget();
+    on.jumped();
+    return true;
   };
 
   // step goes n records on or back. One record on is shown as it happens; the promise is kept when it has.
@@ -245,15 +250,7 @@ export function newPlayer(fold, on) {
   p.playTo = async (seq, { pace = 1, within = Infinity } = {}) => {
     const to = Math.min(p.head, Math.round(seq));
     if (to <= p.cursor) return p.seek(to);
-    const mine = ++ticket;
-    ground();
-    try {
-      await p.tape.load(p.cursor + 1, to + 1);
-    } catch (problem) {
-      on.trouble(problem);
-      return false;
-    }
-    if (mine !== ticket) return false;
+    if (!(await going(() => p.tape.load(p.cursor + 1, to + 1)))) return false;
     if (!p.tape.holds(p.cursor + 1, to + 1)) return p.seek(to);
     wanted = 0;
     p.mode = "playing";
