@@ -36,6 +36,8 @@ export function newControls(stage) {
   async function create() {
     const from = turn;
     const labels = { app: apps[from % apps.length], colour: colours[0] };
+    // In a held world it is followed from its request on: no answer comes before it has been moved to its commit.
+    if (stage.hold.held) stage.follow.wrote(`default/${letters(from)}`);
     const key = await createPod((n) => letters((turn = from + n)), labels);
     turn++;
     choose(key);
