@@ -245,16 +245,18 @@ export function newMotion(canvas, scene, infos, follow) {
     const moved = flying(now);
     const at = (t) => brush.pill(t, [t.x, t.y]);
     const singles = trails.filter((each) => each.single);
-    const pills = [...singles, ...standing()].map(at).concat(moved.map((m) => brush.pill(m, m.now)));
+    const inAir = moved.map((m) => brush.pill(m, m.now)).map((each) => ({ ...each, id: `air ${each.id}` }));
+    const placed = [...singles, ...standing()].map(at);
     const [hx, hy] = scene.place(scene.geometry.anchors.dispatch);
-    const visited = pills.some(({ box: [l, t, r, b] }) => l < hx + 20 && r > hx - 20 && t < hy && b > hy);
+    const visited = [...inAir, ...placed].some(({ box }) => meet(box, [hx - 20, hy, hx + 20, hy]));
     mark(scene.stations.get("dispatch"), "visited", visited); // its arrow would be drawn over the token
-    const things = [
-      ...trails.map((each) => tail(each, each.t0, each.done, now)),
-      ...moved.map((m) => tail(m, air.t0, air.t1, now)), // behind all names
-      ...(pile > 0 ? [brush.pill({ label: `+${pile}`, shape: "", colour: "moving" }, scene.place([209, 222]))] : []),
-      ...pills, ...(stream ? [] : named().map(brush.beside)),
+    const tails = [
+      ...trails.map((each) => tail(each, each.t0, each.done, now)), ...moved.map((m) => tail(m, air.t0, air.t1, now)),
     ].filter(Boolean);
+    const moving = [...tails, ...inAir];
+    if (pile > 0) placed.push(brush.pill({ label: `+${pile}`, shape: "", colour: "moving" }, scene.place([209, 222])));
+    if (!stream) placed.push(...named().map(brush.beside).filter(Boolean));
+    const things = [...moving, ...placed];
     const { view } = scene;
     const scale = canvas.width / view.w;
     const [left, top, right, bottom] = stale || stream ? [view.x, view.y, view.x + view.w, view.y + view.h]
@@ -269,11 +271,13 @@ export function newMotion(canvas, scene, infos, follow) {
     ctx.clip();
     ctx.clearRect(left, top, right - left, bottom - top);
     if (stream) flow.draw(ctx, now, brush, still.matches);
-    for (const { box, paint } of things) if (meet(box, [left, top, right, bottom])) paint();
+    const paint = (list) => list.forEach((each) => meet(each.box, [left, top, right, bottom]) && each.paint());
+    paint(moving);
     // What moves is behind what is written: there it has a hole.
-    for (const [l, t, r, b] of things.length > 0 && !stream ? scene.words() : []) {
-      if (things.some(({ box }) => meet(box, [l, t, r, b]))) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);
+    for (const [l, t, r, b] of moving.length > 0 && !stream ? scene.words() : []) {
+      if (moving.some(({ box }) => meet(box, [l, t, r, b]))) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);
     }
+    paint(placed);
     ctx.restore();
   }
 
