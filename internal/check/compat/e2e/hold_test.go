@@ -404,8 +404,8 @@ func (v *viz) standsStill(t *testing.T) {
 	}
 }
 
-// fromGateAndBack is "" as long as no gate holds the pod alone; then what it is called there, and whether a click leads to
-// its row, the focus there back to the gate, and the pointer on the gate to the rows.
+// fromGateAndBack is "" as long as no gate holds the pod alone; then what it is called there, and whether a click leads
+// to its row, the focus there back to the gate, and the pointer on the gate to the rows.
 const fromGateAndBack = `(() => {
 	const gate = $$("[data-gate-at]").find((g) => g.dataset.keys === "default/a");
 	if (!gate) return "";
@@ -417,8 +417,8 @@ const fromGateAndBack = `(() => {
 	return [gate.querySelector(".who").textContent, here(row), back === gate, rows].join(" ");
 })()`
 
-// TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler holds the world, creates a pod, and presses one key until its
-// handler has run. After each press the pod is held further on its way, nothing waits since a time to come, and its gate
+// TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler holds the world, creates a pod, and presses one key until
+// its handler has run. After each press the pod is held further on its way, nothing waits since a time to come, and its gate
 // and its goroutine point at each other. Then all goes on by one button.
 func TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler(t *testing.T) {
 	t.Parallel()
@@ -444,7 +444,7 @@ func TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler(t *testing.T) {
 		}
 	}
 	if presses < 8 || presses == 24 {
-		t.Errorf("after %d presses the pod is held at %q; want its handler to have run after 8 at least", presses, before)
+		t.Errorf("after %d presses the pod is held at %q; want its handler to run after 8 at least", presses, before)
 	}
 	if pointed != "a true true true" {
 		t.Errorf("the gate, its goroutine, and back: %q", pointed)

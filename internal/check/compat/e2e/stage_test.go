@@ -255,8 +255,8 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 	}
 }
 
-// timelineCountsSums gives a timeline of its own records before and after the server's index, of which a part is counted
-// there already: everything is counted once.
+// timelineCountsSums gives a timeline of its own records before and after the server's index, of which a part is
+// counted there already: everything is counted once.
 func timelineCountsSums(t *testing.T, p *page) {
 	got := evaluate[[]int](t, p, `(async () => {
 		const { newTimeline } = await import("/viz/assets/timeline/timeline.js");
