@@ -418,8 +418,8 @@ const fromGateAndBack = `(() => {
 })()`
 
 // TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler holds the world, creates a pod, and presses one key until
-// its handler has run. After each press the pod is held further on its way, nothing waits since a time to come, and its gate
-// and its goroutine point at each other. Then all goes on by one button.
+// its handler has run. After each press the pod is held further on its way, nothing waits since a time to come, and its
+// gate and its goroutine point at each other. Then all goes on by one button.
 func TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
