@@ -45,7 +45,7 @@ func (s *SelectionPredicate) Empty() bool {
 	return (s.Label == nil || s.Label.Empty()) && (s.Field == nil || s.Field.Empty())
 }
 
-// Matches reports whether obj is selected.
+// Matches reports whether obj is selected. Its error is that of GetAttrs, which is not asked if the predicate is empty.
 func (s *SelectionPredicate) Matches(obj runtime.Object) (bool, error) {
 	if s.Empty() {
 		return true, nil

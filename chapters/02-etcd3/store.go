@@ -66,7 +66,8 @@ type Store struct {
 
 var _ storage.Interface = (*Store)(nil)
 
-// New returns a store for one resource. It does not talk to etcd yet.
+// New returns a store for one resource, or an error if a field of cfg that is required is empty or makes no sense. It
+// does not talk to etcd yet.
 func New(cfg Config) (*Store, error) {
 	if !strings.HasPrefix(cfg.ResourcePrefix, "/") || strings.HasSuffix(cfg.ResourcePrefix, "/") {
 		return nil, fmt.Errorf("etcd3 store: resource prefix %q must begin with a slash and not end with one",

@@ -113,10 +113,11 @@ func (w *WatchCache) stop() {
 	w.cond.Broadcast()
 }
 
-// Add takes a created object.
+// Add takes a created object, which belongs to the cache from then on. Add, Update and Delete block while the handler
+// does, and fail for what is not an object with a key and a resource version.
 func (w *WatchCache) Add(obj any) error { return w.processEvent(watch.Added, obj) }
 
-// Update takes the new state of an object.
+// Update takes the new state of an object, as Add does.
 func (w *WatchCache) Update(obj any) error { return w.processEvent(watch.Modified, obj) }
 
 // Delete takes the last state of an object, stamped with the resource version of its deletion.

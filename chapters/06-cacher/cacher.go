@@ -74,7 +74,8 @@ type Cacher struct {
 	caching time.Time // when this attempt to fill the cache began
 }
 
-// New returns a cache that is empty, and not ready, until it is run. It starts nothing.
+// New returns a cache that is empty, and not ready, until it is run. It starts nothing, and fails if config makes no
+// sense.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: NewCacherFromConfig
 func New(config Config) (*Cacher, error) {

@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// NewInvalidOptions: the options could be read, and make no sense. 422, with a cause for each problem. kind is theirs.
+// NewInvalidOptions returns a 422 with a cause for each problem: options of this kind could be read, but make no sense.
 func NewInvalidOptions(kind string, problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
 }

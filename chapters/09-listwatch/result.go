@@ -51,7 +51,7 @@ func (r Result) StatusCode() int { return r.statusCode }
 // Raw returns the body.
 func (r Result) Raw() ([]byte, error) { return r.body, r.err }
 
-// Get returns the body as an object of the kind it says it is.
+// Get returns the body as a new object of the kind it says it is, or what Error returns, or why it does not decode.
 func (r Result) Get() (runtime.Object, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -63,7 +63,7 @@ func (r Result) Get() (runtime.Object, error) {
 	return obj, nil
 }
 
-// Into fills obj with the body.
+// Into fills obj, which stays the caller's, with the body. It fails as Get does.
 func (r Result) Into(obj runtime.Object) error {
 	if r.err != nil {
 		return r.err

@@ -174,7 +174,7 @@ func (p *SharedProcessor) RemoveListener(registration Registration) error {
 	return nil
 }
 
-// OnAdd tells all listeners of a new object.
+// OnAdd tells all listeners of a new object, which they share and must not change. It waits for no handler.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).OnAdd
 func (p *SharedProcessor) OnAdd(obj any, isInInitialList bool) {
