@@ -100,8 +100,8 @@ $ go run ./cmd/lab check neighbours    # is it solved? If not: which promise doe
 $ go run ./cmd/lab solution neighbours # the difference to the present sources
 ~~~
 
-Stars say how hard a lab is, minutes how long it takes at a first try. A chapter's README is the reading for its labs. "lab
-start" says what a user would report, as does the page in its gallery of stories (Y).
+Stars say how hard a lab is, minutes how long it takes at a first try. A chapter's README is the reading for its labs.
+~lab start~ says what a user would report, as does the page in its gallery of stories (Y).
 
 | chapter | lab | | minutes | |
 |---|---|---|---:|---|
@@ -110,7 +110,7 @@ start" says what a user would report, as does the page in its gallery of stories
 		fmt.Fprintf(&page, "| [%s](../chapters/%s/README.md) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2],
 			each.Chapter, each.ID, each.Kind, strings.Repeat("★", each.Stars), each.Minutes, each.Title)
 	}
-	return bytes.ReplaceAll(page.Bytes(), []byte("~~~"), []byte("```"))
+	return bytes.ReplaceAll(page.Bytes(), []byte("~"), []byte("`"))
 }
 
 // TestRecordingsAreFresh: the program warns of a recording that another table of points has written. Of those
