@@ -228,6 +228,7 @@ func TestFindings(t *testing.T) {
 			before: func(s *tale) { times(4, func(string) { s.put(409, "", time.Second) }) },
 			after:  func(s *tale) { s.put(409, "", 0) },
 			twin: func(s *tale) {
+				times(8, func(string) { s.put(409, "", 200*time.Millisecond) }) // its cache is being filled again
 				times(30, func(rv string) {
 					s.put(409, "", time.Second)
 					get := s.ask(Ask{Namespace: "default", Name: "a"}, 200)

@@ -41,6 +41,7 @@ const (
 	writesWithin   = 10 * time.Second
 	minRepeats     = 10 // writes that change nothing, or that answer their own event
 	minConflicts   = 5
+	conflictsFor   = 2 * time.Second // a cache may lag so long, and a client that backs off then tries often
 	repeatsWithin  = time.Minute
 	echoWithin     = 500 * time.Millisecond // from an event to the write that answers it
 	minTurns       = 10                     // of two clients that write one object by turns
@@ -218,7 +219,7 @@ var verdicts = []verdict{{
 		n, first := c.run(repeatsWithin, func(w, _ *write) bool {
 			return w.status == 409 && (w == c.row.written || w.given.at.IsZero())
 		})
-		return c.say(n >= minConflicts, "tries to write the same %s again after a 409: %d times in %v, and has not "+
+		return c.say(n >= minConflicts && first >= conflictsFor, "tries to write the same %s again after a 409: %d times in %v, and has not "+
 			"read it in between, so that its version can only be the stale one.", c.ask.one(), n, rounded(first))
 	},
 }, {
