@@ -17,7 +17,10 @@ import (
 // The server is asked to end each watch after five to ten minutes, so that one that hangs there is replaced, and the
 // server is rid of those whose clients have gone. It does not help against a connection that died silently: the end is
 // lost, too.
-const minWatchTimeout = 5 * time.Minute // upstream's default, see Differs on [Reflector]
+const (
+	defaultMinWatchTimeout = 5 * time.Minute // upstream's default, see Differs on [Reflector]
+	defaultMaxWatchTimeout = 10 * time.Minute
+)
 
 // Config describes a [Reflector]. ListerWatcher, Store and Clock are required.
 type Config struct {
@@ -217,9 +220,10 @@ func (r *Reflector) rewatchResourceVersion() string {
 	return r.lastSyncResourceVersion
 }
 
-// watchTimeoutSeconds returns a random duration in [minWatchTimeout, 2*minWatchTimeout), as options carry it.
+// watchTimeoutSeconds returns a random duration between the minimum and the maximum, as options carry it.
 func (r *Reflector) watchTimeoutSeconds() *int64 {
-	seconds := int64(minWatchTimeout.Seconds() * (1 + r.config.Jitter()))
+	const spread = defaultMaxWatchTimeout - defaultMinWatchTimeout
+	seconds := int64(defaultMinWatchTimeout.Seconds() + r.config.Jitter()*spread.Seconds())
 	return &seconds
 }
 

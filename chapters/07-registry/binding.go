@@ -96,9 +96,7 @@ func (BindingsREST) Describe() *Resource {
 		Namespaced: true}
 }
 
-// Create does what [BindingREST.Create] does.
-//
-// Upstream: k8s.io/kubernetes/pkg/registry/core/pod/storage/storage.go: (*LegacyBindingREST).Create
+// Create does what [BindingREST.Create] does. Upstream, in k8s.io/kubernetes, has it in LegacyBindingREST.
 func (r BindingsREST) Create(ctx context.Context, namespace string, obj runtime.Object,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	return r.BindingREST.Create(ctx, namespace, metadata(obj).GetName(), obj, options)

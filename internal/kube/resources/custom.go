@@ -199,7 +199,7 @@ func (CustomStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 // Codec returns codec with what the versions of a kind differ in. An object is written in the version that is stored.
 // One that is read comes in the version of the strategy, whatever it was written in, and as the schema of today has it.
 //
-// Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/converter.go: nopConverter
+// Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go: nopConverter
 func (s *CustomStrategy) Codec(codec runtime.Codec) runtime.Codec { return &customCodec{codec, s} }
 
 type customCodec struct {
