@@ -219,8 +219,9 @@ var verdicts = []verdict{{
 		n, first := c.run(repeatsWithin, func(w, _ *write) bool {
 			return w.status == 409 && (w == c.row.written || w.given.at.IsZero())
 		})
-		return c.say(n >= minConflicts && first >= conflictsFor, "tries to write the same %s again after a 409: %d times in %v, and has not "+
-			"read it in between, so that its version can only be the stale one.", c.ask.one(), n, rounded(first))
+		return c.say(n >= minConflicts && first >= conflictsFor, "tries to write the same %s again after a 409: %d "+
+			"times in %v, and has not read it in between, so that its version can only be the stale one.",
+			c.ask.one(), n, rounded(first))
 	},
 }, {
 	id: "fight", at: wrote, chapter: "14-controllers", incident: "buildpacks-community/kpack#6",
