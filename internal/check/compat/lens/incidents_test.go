@@ -261,6 +261,7 @@ func TestEveryIncidentIsTold(t *testing.T) {
 			c.do(t, http.MethodPost, configmaps, configMap("stale", ""))
 			for range 6 {
 				c.do(t, http.MethodPatch, configmaps+"/stale", `{"metadata":{"resourceVersion":"1"}}`)
+				<-time.After(500 * time.Millisecond) // its pace
 			}
 		},
 		"deaf-to-deletions": func(t *testing.T, c *client) {
