@@ -44,7 +44,8 @@ race: ## tests under the race detector: chapters, and what runs goroutines aroun
 
 plain: ## all other tests of both modules
 	$(GO) test -vet=off -p 4 -timeout 20m ./viz $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))" | grep -v /policy/reach)
-	cd internal/check/compat && $(GO) test -vet=off -p 4 -timeout 20m $$($(GO) list ./... | grep -v /e2e)
+	cd internal/check/compat && $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '/(e2e|recipes)$$')
+	cd internal/check/compat && $(GO) test -vet=off -timeout 20m ./recipes
 
 browser: ## the page in a headless browser, by itself: it wants both cores
 	cd internal/check/compat && $(GO) test -vet=off -timeout 20m ./e2e
