@@ -2,11 +2,11 @@
 // sheet moves the stations. What is drawn by scripts has its coordinates on the wide stage; place says where a point is
 // on the one that is shown.
 
-import { $, put, when } from "../lib/dom.js";
+import { $, when } from "../lib/dom.js";
 
 const narrow = "(max-width: 700px)";
 
-// newLayout gives the scene tall, width, height, view, edges, place and boxOf, and keeps them up to date. It returns a
+// newLayout gives the scene tall, width, height, edges, place and boxOf, and keeps them up to date. It returns a
 // function that takes what is to be called when the layout has changed.
 export function newLayout(scene) {
   const g = scene.geometry;
@@ -47,9 +47,8 @@ export function newLayout(scene) {
     const small = document.body.classList.contains("figure") || document.documentElement.dataset.first; // drawn whole
     const now = asked.matches && !small ? tall : wide;
     if (scene.tall === now.tall) return false;
-    Object.assign(scene, now, { view: { x: 0, y: 0, w: now.width, h: now.height } });
+    Object.assign(scene, now);
     $("#stage").classList.toggle("tall", now.tall);
-    put(scene.root, "viewBox", `0 0 ${now.width} ${now.height}`);
     return true;
   }
 

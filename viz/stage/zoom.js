@@ -11,18 +11,26 @@ export function newZoom(stage) {
   const { scene } = stage;
   const frame = $("#stage");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  const all = () => ({ x: 0, y: 0, w: scene.width, h: scene.height });
-  let whole = all();
-  let [from, to] = [whole, whole];
+  let whole, from, to; // views
+  let ratio = 1; // of the place in which the stage is shown: every view has it, so that a view fills that place
+  let aim = () => whole; // what is looked at
   let began = 0;
   let framed = ""; // the stations of a story's beat
 
-  // viewOf is a box with its surroundings, in the proportions of the stage or of another place.
-  function viewOf(box, least = 0, ratio = whole.w / whole.h) {
+  // all is the view of everything. A place that has not the stage's proportions shows some ground beside it.
+  function all() {
+    const { width, height } = frame.getBoundingClientRect();
+    ratio = width > 0 && height > 0 ? width / height : scene.width / scene.height;
+    const [w, h] = [Math.max(scene.width, scene.height * ratio), Math.max(scene.height, scene.width / ratio)];
+    return { x: (scene.width - w) / 2, y: (scene.height - h) / 2, w, h };
+  }
+
+  // viewOf is a box with its surroundings.
+  function viewOf(box, least = 0) {
     const h = Math.max(box.H + margin + 24, (box.W + 2 * margin) / ratio, least * whole.h);
     const w = h * ratio;
-    const x = Math.min(whole.w - w + 8, Math.max(-8, box.X + box.W / 2 - w / 2));
-    const y = Math.min(whole.h - h + 6, Math.max(-6, box.Y - 12 + box.H / 2 - h / 2));
+    const x = Math.min(whole.x + whole.w - w + 8, Math.max(whole.x - 8, box.X + box.W / 2 - w / 2));
+    const y = Math.min(whole.y + whole.h - h + 6, Math.max(whole.y - 6, box.Y - 12 + box.H / 2 - h / 2));
     return { x, y, w, h };
   }
 
@@ -37,7 +45,14 @@ export function newZoom(stage) {
     return { X, Y, W: Math.max(...boxes.map((b) => b.X + b.W)) - X, H: Math.max(...boxes.map((b) => b.Y + b.H)) - Y };
   }
 
-  const fly = (view) => ([from, to, began] = [{ ...scene.view }, view, performance.now()]);
+  // fly turns the camera to what is looked at from now on.
+  function fly(next) {
+    aim = next;
+    const view = aim();
+    if (["x", "y", "w", "h"].some((side) => to[side] !== view[side])) {
+      [from, to, began] = [{ ...scene.view }, view, performance.now()];
+    }
+  }
 
   // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place,
   // its place scrolls.
@@ -51,34 +66,37 @@ export function newZoom(stage) {
     const scrolls = scene.tall || ground.scrollWidth > ground.clientWidth + 1;
     const bright = names.map((name) => scene.stations.get(name));
     if (scrolls && names.length > 0) requestAnimationFrame(() => toMiddle(ground, ...bright));
-    const view = names.length > 0 && !scrolls ? viewOf(boxAround(names), nearest) : whole;
-    const next = view.w < 0.95 * whole.w ? view : whole;
-    if (to.x !== next.x || to.y !== next.y || to.w !== next.w) fly(next);
+    fly(() => {
+      const view = names.length > 0 && !scrolls ? viewOf(boxAround(names), nearest) : whole;
+      return view.w < 0.95 * whole.w ? view : whole;
+    });
   }
 
-  // around shows a station whole, in a place that need not have the stage's proportions.
-  function around(name) {
-    const { clientWidth, clientHeight } = frame.parentElement;
-    if (clientWidth === 0 || clientHeight === 0) return; // on paper there is no frame
-    const view = viewOf(scene.boxOf(name), 0, clientWidth / clientHeight);
-    if (to.x !== view.x || to.y !== view.y || to.w !== view.w || to.h !== view.h) fly(view);
-  }
+  // around shows a station whole.
+  const around = (name) => fly(() => viewOf(scene.boxOf(name)));
 
   function draw(now) {
     if (scene.view.x === to.x && scene.view.w === to.w && scene.view.y === to.y && scene.view.h === to.h) return;
     // a frame may be older than what it draws
     const t = still.matches ? 1 : Math.min(1, Math.max(0, (now - began) / flight));
     const e = 1 - (1 - t) ** 3;
-    for (const side of ["x", "y", "w", "h"]) {
-      scene.view[side] = t === 1 ? to[side] : from[side] + (to[side] - from[side]) * e;
-    }
-    const { x, y, w, h } = scene.view;
-    put(scene.root, "viewBox", [x, y, w, h].map((v) => v.toFixed(2)).join(" "));
-    stage.motion.touch();
-    if (t < 1) return;
+    show(Object.fromEntries(
+      ["x", "y", "w", "h"].map((side) => [side, t === 1 ? to[side] : from[side] + (to[side] - from[side]) * e])
+    ));
+    if (t === 1) settle();
+  }
+
+  function settle() {
     scene.stale = true; // what stands beside the drawing stands there again
     for (const [name, el] of scene.stations) el.classList.toggle("cut", cuts(name));
     frame.classList.toggle("near", to.w < whole.w);
+  }
+
+  // show turns the camera. What is painted on the canvas goes by the same view.
+  function show(view) {
+    scene.view = view;
+    put(scene.root, "viewBox", Object.values(view).map((v) => v.toFixed(2)).join(" "));
+    stage.motion.touch();
   }
 
   // cuts reports whether an edge of the stage goes through a station: what is written there would be cut.
@@ -88,10 +106,22 @@ export function newZoom(stage) {
     return !within && !framed.split(",").includes(name);
   }
 
+  // lay shows what is looked at as the stage and its place are now.
+  function lay() {
+    whole = all();
+    from = to = aim();
+    show({ ...to });
+    settle();
+  }
+
   scene.relaid(() => {
-    whole = from = to = all();
     stage.motion.clear();
-    scene.stale = true;
+    lay();
   });
+  new ResizeObserver(() => {
+    const { width, height } = frame.getBoundingClientRect();
+    if (height > 0 && Math.abs(width / height - ratio) > 1e-3) lay();
+  }).observe(frame);
+  lay();
   return { frameOn, around, draw };
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -252,5 +253,39 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 	p.pick(t, "#detail")
 	if again := look(); again.Detail != "path" || len(again.Seen) != 0 || again.Address != "" {
 		t.Errorf("turned off: %+v", again)
+	}
+}
+
+// TestTokensStandInTheirCellsInAPlaceOfAnyShape: a figure of the book and the film's page have not the stage's
+// proportions, and what is painted over the drawing stands on it there, too.
+func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
+	t.Parallel()
+	v, all := quiet(t)
+	i := slices.IndexFunc(all, func(s told) bool { return s.ID == filmStory })
+	filled := all[i].Recorded[2].To
+	p := openPage(t, "about:blank")
+	p.do(t, look{"film", 900, 432, "light", "reduce"}.wear(1))
+	p.navigate(t, v.URL+"/?figure=1&detail=path&take=story-"+filmStory)
+	p.until(t, "window.listwatch?.player.head >= %d", filled)
+	p.run(t, "await listwatch.player.seek(%d)", filled)
+	for _, size := range []look{{"wide", 900, 432, "light", "reduce"}, {"high", 390, 700, "light", "reduce"}} {
+		p.do(t, size.wear(1))
+		for _, where := range []string{"frameOn([])", `frameOn(["dispatch", "watcher"])`, `around("watcher")`} {
+			p.none(t, size.name+", "+where, `(async () => {
+				listwatch.stage.zoom.%s;
+				await $frames(4);
+				const cells = $$("[data-queue] .held use").map((cell) => {
+					const [{ left, right, top, bottom }, pipe] = [cell.getBoundingClientRect(), cell.closest("[data-queue]")];
+					const owner = cell.closest("[data-watcher]")?.dataset.watcher ?? "";
+					return { of: [cell.dataset.key, pipe.dataset.queue, owner].join(), left, right, top, bottom };
+				});
+				const tokens = $picture().drawn.filter((token) => token.in && token.owner);
+				const within = ({ x, y }, cell) => x > cell.left && x < cell.right && y > cell.top && y < cell.bottom;
+				const lost = tokens.filter((token) => cells.some(({ of }) => of === [token.key, token.in, token.owner].join())
+					&& !cells.some((cell) => within(token, cell)));
+				if (cells.length < 10) return ["there are only " + cells.length + " cells"];
+				return lost.map((token) => token.key + " of " + token.in + " at " + token.x + ", " + token.y);
+			})()`, where)
+		}
 	}
 }
