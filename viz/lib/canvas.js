@@ -2,6 +2,8 @@
 // stamped from then on. A canvas of the document that writes or measures a text has the browser style and lay out the
 // whole page before it does; a canvas outside of it has not.
 
+import { squeeze } from "./dom.js";
+
 const most = 300; // texts kept
 const margin = 3;
 const ruler = document.createElement("canvas").getContext("2d");
@@ -23,6 +25,20 @@ export function fit(canvas) {
 export function widthOf(text, font) {
   ruler.font = font;
   return ruler.measureText(text).width;
+}
+
+const known = new Map(); // by text and room, what fits
+
+// fitted returns a name, squeezed if it is wider than so many units.
+export function fitted(name, font, room) {
+  const id = `${name} ${font} ${room}`;
+  if (known.size >= most) known.clear();
+  if (!known.has(id)) {
+    let [n, words] = [name.length, name];
+    while (n > 2 && widthOf(words, font) > room) words = squeeze(name, --n);
+    known.set(id, words);
+  }
+  return known.get(id);
 }
 
 // paper returns a canvas of its own of w by h units, each of so many pixels, on which paint has drawn.

@@ -74,7 +74,8 @@ export function newBrush(canvas, ctx, scene) {
   function beside({ label, x, y, left }) {
     const text = letters.of(label);
     const from = left ? x + 12 : x - 12 - text.w;
-    const on = ([, oy, , ox, w]) => Math.abs(oy - 5 - y) < 16 && ox < from + text.w && from < ox + w;
+    // a pill begins before its name
+    const on = ([, oy, , ox, w]) => Math.abs(oy - 5 - y) < 16 && ox - 26 < from + text.w && from < ox + w + 8;
     if (written.some(on)) return null;
     written.push([x, y + 5, label, from, text.w]);
     return {

@@ -1,12 +1,15 @@
 // Pipes and shelves: queues with their tokens, slot by slot where they fit, and stores with their rows.
 
-import { mark, pool, put, say, squeeze, svg } from "../lib/dom.js";
+import { fitted } from "../lib/canvas.js";
+import { mark, pool, put, say, svg } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "./tokens.js";
 
 export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
 
 const cellWidth = 24; // units of a cell with a name in it
+const rowFont = "14px system-ui, sans-serif"; // of a shelf's rows
+const digit = 9; // units, the widest
 const unknown = { type: "", key: "", rv: "0" };
 
 // twin is the double outline of what is followed.
@@ -83,10 +86,9 @@ export function showShelf(scene, name, shelf) {
     mark(row, "followed", Boolean(object) && scene.followed(object));
     put(row, "data-key", object ? objectKey(object.key) : "");
     row.object = object ?? null;
-    // the widest letters fit, too: the version never covers the name
-    const room = Math.max(2, Math.floor((width - 28 - 9 * (object?.rv.length ?? 0)) / 9.6));
     const rv = earlier || object?.rv || "";
-    const words = names?.get(rv) ?? (object ? squeeze(shortKey(object.key), room) : stands ? `+${rest} more` : "");
+    const room = width - 20 - digit * rv.length; // the version never covers the name
+    const words = names?.get(rv) ?? (object ? fitted(shortKey(object.key), rowFont, room) : stands ? `+${rest} more` : "");
     say(row.querySelector(".key"), words);
     say(row.querySelector(".rv"), rv !== "0" ? rv : "");
   });

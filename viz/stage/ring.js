@@ -9,6 +9,8 @@ const fresh = 75e9; // ns: the history the ring tries to keep
 const drawn = 128; // cells at most; of a larger ring each is several places
 const few = 32; // of so few cells each has its version in it
 const wide = 44; // the inner radius of such a ring
+const fewest = 8; // of so few cells the versions are larger
+const deep = 38; // units along the radius in which a version stands
 const level = 12; // of so few cells the versions are level, of more they stand along the radius
 
 // turnOf is where a position lies, from 0 at slot 0 to 1 behind the last slot.
@@ -87,13 +89,17 @@ function showCells(scene, ring, now) {
 // showVersions writes each version into its cell, along the radius where cells are narrow.
 function showVersions(scene, ring) {
   const cells = ring.capacity <= few ? ring.cells : [];
-  const texts = pool(scene.root.querySelector("#ring-versions"), cells.length, () => svg("text", { class: "mid" }));
+  const texts = pool(scene.root.querySelector("#ring-versions"), cells.length, () =>
+    svg("text", { class: "mid", lengthAdjust: "spacingAndGlyphs" }));
   cells.forEach((cell, i) => {
     const turn = turnOf(ring, cell.pos) + 0.5 / ring.capacity;
     const along = turn * 360 + (turn < 0.5 ? -90 : 90);
     place(texts[i], seat(scene, turn, 0.5), ring.capacity > level ? along : 0);
     put(texts[i], "dy", ring.capacity > level ? 4 : 5);
-    say(texts[i], cell.rv.length > 4 ? `…${cell.rv.slice(-3)}` : cell.rv); // the number in the middle is whole
+    say(texts[i], cell.rv);
+    const wants = cell.rv.length * (ring.capacity > fewest ? 7.2 : 8.8);
+    if (wants > deep) put(texts[i], "textLength", deep);
+    else texts[i].removeAttribute("textLength");
   });
 }
 

@@ -91,7 +91,7 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 			effect: is(probe.WatchChanError, ""),
 		},
 		"traffic.rate": {knob: Knob{"traffic.rate", "", "100"}, effect: func(r *probe.Record) bool {
-			return r.Point == probe.TxnCommitted && strings.Contains(r.Key, "/traffic-")
+			return r.Point == probe.TxnCommitted && strings.Contains(r.Key, "/t-")
 		}},
 		"watchers.remove": {
 			before: func(t *testing.T, w *world) { w.addWatcher(t, WatcherOptions{Resource: "pods", WatchList: true}) },

@@ -158,7 +158,7 @@ func (t *traffic) change(ctx context.Context, n int) error {
 	return t.storage.GuaranteedUpdate(ctx, storageKey(trafficPod(n)), &corev1.Pod{}, true, nil, update, nil)
 }
 
-func trafficName(n int) string { return fmt.Sprintf("traffic-%03d", n) }
+func trafficName(n int) string { return fmt.Sprintf("t-%03d", n) }
 
 // trafficPod is a pod as the registry would have stored it.
 func trafficPod(n int) *corev1.Pod {

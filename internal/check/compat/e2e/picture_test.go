@@ -289,3 +289,32 @@ func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsCutInTheDefaultView looks at the demo, and at traffic, with versions of six digits: every name and every
+// version is whole, also in a ring of few cells.
+func TestNothingIsCutInTheDefaultView(t *testing.T) {
+	t.Parallel()
+	v := startViz(t)
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "ring.capacity", "value": "16"})
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "20"})
+	p.until(t, `$$(".row:not(.empty) .key").some((el) => el.textContent.startsWith("t-"))
+		&& $$("#ring-versions text").length === 16`)
+	p.strike(t, " ")
+	p.none(t, "cut", `(async () => {
+		const { scene } = listwatch.stage;
+		const { show } = scene;
+		const late = (state) => JSON.parse(JSON.stringify(state).replace(/"(rv|oldest|newest)":"(\d+)"/g,
+			(all, name, rv) => '"' + name + '":"' + (rv === "0" ? rv : 700000 + Number(rv)) + '"'));
+		scene.show = (state, resource) => show(late(state), resource);
+		scene.stale = true;
+		await $frames(3);
+		scene.show = show;
+		const texts = listwatch.picture().texts.filter(({ text }) => text.length > 1 && text.includes("…"));
+		const versions = $$("#ring-versions text").map((el) => [el.textContent, el.getComputedTextLength()]);
+		if (versions.length !== 16) return ["the ring shows " + versions.length + " versions"];
+		const wide = versions.filter(([text, w]) => text.length !== 6 || w > 39);
+		return [...texts.map(({ text }) => text), ...wide.map((each) => each.join(" is as long as "))];
+	})()`)
+}

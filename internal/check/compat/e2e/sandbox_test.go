@@ -101,7 +101,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 		{pressed(`cut"][aria-pressed="true`), `"KnobTurned" line.cut of listwatch-informer to false`},
 		{`$('[data-knob="etcd.compact"]').click()`, `"KnobTurned" etcd.compact`},
 		{`$('[data-knob="etcd.restart"]').click()`, `"KnobTurned" etcd.restart`},
-		{choose("#traffic", "6"), `"TxnCommitted" traffic-`},
+		{choose("#traffic", "6"), `"TxnCommitted" t-`},
 		{`$("#reset").click()`, `"KnobTurned" everything`},
 	}
 	for _, step := range steps {
