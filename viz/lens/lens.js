@@ -5,7 +5,6 @@ import { ask, asking, get, shelf } from "../lib/api.js";
 import { $, make, mark, say, when } from "../lib/dom.js";
 
 const period = { open: 1000, closed: 3000 }; // ms between two questions
-const maxRows = 40;
 
 export function newLens(stage) {
   const button = $("#open-lens");
@@ -65,18 +64,14 @@ export function newLens(stage) {
   });
 
   function show(report) {
-    const { findings, rows, clients } = report;
+    const { findings, clients } = report;
     const wrong = findings.length + (trouble ? 1 : 0);
     mark(button, "broken", wrong > 0);
     say($("#lens-state"), wrong > 0 ? `▲ ${wrong}` : clients > 0 ? String(clients) : "");
     const writes = report.writes ? "Writes pass." : "Only reads pass.";
-    say(
-      $("#lens-seen"),
-      `${count(clients, "client")}, ${count(report.requests, "request")}, ${count(report.frames, "frame")}. ${writes}`
-    );
+    say($("#lens-seen"), `${count(clients, "client")}, ${count(report.requests, "request")}. ${writes}`);
     $("#lens-none").hidden = findings.length > 0;
     $("#lens-findings").replaceChildren(...findings.map(item));
-    $("#lens-rows").replaceChildren(...rows.slice(0, maxRows).map(row));
     if (findings.length > told && panel.hidden) stage.banner.notice(findings[0].sentence);
     told = findings.length;
   }
@@ -105,36 +100,6 @@ function item(finding) {
   return make("li", { data: { finding: finding.id } }, make("span", { className: "finding" }, finding.sentence), rest);
 }
 
-function row(r) {
-  const { ask } = r;
-  const bookmarks = r.bookmarks ? `, ${count(r.bookmarks, "bookmark")}` : "";
-  const cells = [
-    [ask.client.split(" ")[0] || "–"],
-    [wanted(ask)],
-    [ask.version === "" ? "“”" : ask.version],
-    [r.status || "…", r.status >= 400 ? "wrong" : ""],
-    [bytes(r.bytes)],
-    [r.bytes > 0 ? `${r.firstByte} ms` : ""],
-    [ask.watch ? `${r.frames}${bookmarks}` : r.pages > 1 ? `${r.pages} pages` : ""],
-    [r.newest],
-    [time(r.took)],
-    [r.end || "open", r.end ? "" : "open"],
-    [r.next >= 0 ? `after ${time(r.next)}` : ""],
-  ];
-  return make("tr", {}, ...cells.map(([text, className = ""]) => make("td", { className }, text ?? "")));
-}
-
-function wanted(ask) {
-  const verb = ask.method !== "GET" ? ask.method : !ask.watch ? (ask.name ? "get" : "list") : ask.initialEvents
-    ? "watch-list" : "watch";
-  const selector = [ask.labels, ask.fields].filter(Boolean).join(",");
-  const marks = ask.watch && !ask.bookmarks ? ", no bookmarks" : "";
-  const where = `${ask.name ? `/${ask.name}` : ""}${ask.namespace ? ` in ${ask.namespace}` : ""}`;
-  return `${verb} ${ask.resource}${where}${selector ? ` with ${selector}` : ""}${marks}`;
-}
-
 const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const bytes = (n) => (n < 10_000 ? `${n} B` : n < 10_000_000 ? `${Math.round(n / 1000)} kB`
   : `${Math.round(n / 1_000_000)} MB`);
-const time = (ms) => (ms < 1000 ? `${ms} ms` : ms < 600_000 ? `${(ms / 1000).toFixed(1)} s`
-  : `${Math.round(ms / 60_000)} min`);

@@ -8,49 +8,50 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
 )
 
 // Bounds of what is kept.
 const (
 	maxTrails   = 512
-	maxSteps    = 16 // rows of one trail
+	maxSteps    = 16 // lists and watches of one trail
 	maxObjects  = 512
 	maxWrites   = 64 // of one object
 	maxFindings = 256
-	maxRows     = 200 // requests that are shown
-	maxGivens   = 64
 	maxNamed    = 256 // resources that the log names: a recording may hold twice as many (fold.MaxResources)
 )
 
-// Row is one request: as the page shows it, and as the verdicts judge it. The pages of one list are one row.
-type Row struct {
-	At        time.Time `json:"at"`
-	Ask       Ask       `json:"ask"`
-	Status    int       `json:"status"`
-	Pages     int       `json:"pages"`
-	Bytes     int64     `json:"bytes"`
-	FirstByte int64     `json:"firstByte"` // milliseconds
-	Frames    int       `json:"frames"`
-	Bookmarks int       `json:"bookmarks"`
-	Newest    string    `json:"newest"` // the newest version that the client was given
-	Took      int64     `json:"took"`   // milliseconds; of a request that has not ended: so far
-	End       string    `json:"end"`    // why it ended; "" if it has not
-	// milliseconds from its end to the next request of the same trail; -1: there is none yet
-	Next int64 `json:"next"`
+// request is one request, as the verdicts judge it and the log is told of it.
+type request struct {
+	Ask
+	id   uint64 // the log calls its watcher "c" and this
+	line string // see requestLine
+	at   time.Time
 
-	trail      *trail // nil: the request is none of the API's, and nothing else is kept of it
-	written    *write // nil: it writes no object
-	named      string // what the log calls its resource; "" if the log names enough of them
-	ended      time.Time
-	framed     int64 // bytes of the frames so far
-	gone       bool  // a watch that was told that its version is too old
-	initialEnd bool
-	lastFrame  time.Time     // or the header of the answer
+	trail   *trail // nil: the request is none of the API's, and nothing else is kept of it
+	written *write // nil: it writes no object
+	named   string // what the log calls its resource; "" if the log names enough of them
+
+	status     int
 	retryAfter time.Duration // as a 429 said
+	streams    bool          // it is a watch that is answered, and has not ended
+	shownIn    *probe.Log    // the newest log in which it has a watcher
+	lastFrame  time.Time     // or the header of the answer
+	newest     string        // the newest version that the client was given
+	given      given         // a frame, once a second
+	read       string        // the version of the one before: it has surely been read if the connection was never full
+	initialEnd bool
+	gone       bool          // a watch that was told that its version is too old
 	stuckFor   time.Duration // the connection is full; 0: it never was
+	cause      string        // why it ended; "" if it has not
+	ended      time.Time
+
+	// since when a piece is being written to the client, in nanoseconds of Unix time; 0: none is. Set by its exchange
+	writing atomic.Int64
 }
 
 // Finding is one habit of a client that does harm, in words.
@@ -67,47 +68,42 @@ type Finding struct {
 	Last     time.Time `json:"last"`
 }
 
-// View is what is shown, the newest first.
+// View is what is shown.
 type View struct {
-	Requests int64     `json:"requests"`
-	Frames   int64     `json:"frames"`
-	Findings []Finding `json:"findings"`
+	Requests uint64    `json:"requests"`
 	Clients  int       `json:"clients"`
-	Rows     []Row     `json:"rows"`
+	Findings []Finding `json:"findings"` // the newest first
 }
 
 // findings keeps what clients did, and judges it by [verdicts]. What it keeps is bounded in every respect. Its methods
 // may be called from any goroutine; times must not go back.
 type findings struct {
-	mu       sync.Mutex // guards all fields, and everything they lead to; innermost
+	mu       sync.Mutex // guards all fields, and what they lead to; innermost but for the log's
+	log      *probe.Log // is told what the lens sees; nil: none is
+	running  map[*request]bool
 	trails   map[string]*trail
 	objects  map[string]*object // that were written
-	rows     []*Row             // oldest first
 	said     map[string]*Finding
 	named    map[string]bool // resources that the log names
-	frames   int64
-	requests int64
+	requests uint64
 }
 
 func newFindings() *findings {
 	return &findings{trails: map[string]*trail{}, objects: map[string]*object{}, said: map[string]*Finding{},
-		named: map[string]bool{}}
+		named: map[string]bool{}, running: map[*request]bool{}}
 }
 
 // trail is what one client did with one resource and one selector: the work of one informer.
 type trail struct {
 	client, resource string
 
-	last  time.Time      // when the newest request came
-	rows  []*Row         // the newest lists and watches, oldest first
-	open  map[*Row]bool  // watches
-	times map[string]int // how often a verdict has found what it looks for, by its id
-	ended *Row           // the newest request that has ended, while no next one has come
-	pages *Row           // the list whose next page may come
+	last  time.Time         // when the newest request came
+	rows  []*request        // the newest lists and watches, oldest first
+	open  map[*request]bool // watches
+	times map[string]int    // how often a verdict has found what it looks for, by its id
 
-	listRV  string  // of the newest list; "" before the first
-	givens  []given // the newest versions from frames
-	settled string  // the newest version that the client has surely read, at the end of its newest watch
+	listRV  string // of the newest list; "" before the first
+	settled string // the newest version that the client has surely read, at the end of its newest watch
 }
 
 // given is a version that was sent to a client.
@@ -134,38 +130,30 @@ type write struct {
 }
 
 // begin notes that a request has come.
-func (f *findings) begin(ask Ask, now time.Time) *Row {
+func (f *findings) begin(ask Ask, line string, now time.Time) *request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests++
+	r := &request{Ask: ask, at: now, line: line, id: f.requests}
 	if ask.Resource == "" {
-		return &Row{}
+		return r
 	}
-	t := kept(f.trails, ask.trail(), maxTrails, func(t *trail) time.Time { return t.last }, func() *trail {
-		return &trail{client: ask.Client, resource: ask.Resource, open: map[*Row]bool{}, times: map[string]int{}}
+	r.trail = kept(f.trails, ask.trail(), maxTrails, func(t *trail) time.Time { return t.last }, func() *trail {
+		return &trail{client: ask.Client, resource: ask.Resource, open: map[*request]bool{}, times: map[string]int{}}
 	})
-	t.last = now
-	row := t.pages
-	next := ask.Continue && row != nil
-	if !next {
-		row = &Row{At: now, Ask: ask, Next: -1, trail: t, named: f.nameLocked(ask.plural())}
-		f.rows = appendLast(f.rows, row, maxRows)
-	}
-	if t.ended != nil {
-		t.ended.Next = now.Sub(t.ended.ended).Milliseconds()
-		t.ended = nil
-	}
+	r.trail.last, r.named, f.running[r] = now, f.nameLocked(ask.plural()), true
+	f.tellLocked(r, probe.RequestReceived, probe.Record{Text: line + " by " + short(ask.Client)})
 	switch {
 	case ask.writes() && !ask.election():
-		row.written = f.writeLocked(&ask, now)
-	case ask.reads() && !next:
-		f.judgeLocked(asked, row, now)
-		t.rows = appendLast(t.rows, row, maxSteps)
+		r.written = f.writeLocked(&ask, now)
+	case ask.reads() && !ask.Continue: // the pages of a list are one list
+		f.judgeLocked(asked, r, now)
+		r.trail.rows = appendLast(r.trail.rows, r, maxSteps)
 		if ask.Watch {
-			t.open[row] = true
+			r.trail.open[r] = true
 		}
 	}
-	return row
+	return r
 }
 
 // nameLocked returns what the log calls a resource.
@@ -241,45 +229,44 @@ func (o *object) giveLocked(client, rv string, at time.Time) {
 	}
 }
 
-// answered notes the header of the answer. retryAfter is that of a 429; 0: it says nothing.
-func (f *findings) answered(row *Row, status int, retryAfter time.Duration, now time.Time) {
+// answered notes the header of the answer. retryAfter is what it says; 0: nothing.
+func (f *findings) answered(r *request, status int, retryAfter time.Duration, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	row.Status, row.lastFrame = status, now
-	row.gone = status == http.StatusGone && row.Ask.Watch
-	row.retryAfter = 0
+	r.status, r.lastFrame = status, now
+	r.gone = status == http.StatusGone && r.Watch
 	if status == http.StatusTooManyRequests {
-		row.retryAfter = retryAfter
+		r.retryAfter = retryAfter
 	}
+	r.streams = r.Watch && r.reads() && (status == http.StatusOK || status == http.StatusSwitchingProtocols)
+	f.showLocked(r)
 }
 
 // frame notes a frame of a watch.
-func (f *findings) frame(row *Row, event wiretap.Event, now time.Time) {
+func (f *findings) frame(r *request, event wiretap.Event, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.frames++
-	t := row.trail
+	t := r.trail
 	if t == nil {
 		return
 	}
-	row.lastFrame = now
-	row.Frames++
-	row.framed += int64(event.Size)
-	row.Newest = cmp.Or(event.RV, row.Newest)
-	if event.Type == "BOOKMARK" {
-		row.Bookmarks++
+	f.showLocked(r)
+	if event.Type != "" { // it could be read
+		f.tellLocked(r, probe.FrameWritten, probe.Record{Type: event.Type, Key: event.Key, RV: number(event.RV),
+			Args: [4]int{event.Size}})
 	}
+	r.lastFrame, r.newest = now, cmp.Or(event.RV, r.newest)
 	switch {
 	case event.Type == "ERROR":
-		row.gone = row.gone || event.Code == http.StatusGone
+		r.gone = r.gone || event.Code == http.StatusGone
 		return
 	case event.RV == "":
 		return
 	case event.InitialEnd:
-		row.initialEnd, t.listRV = true, event.RV
+		r.initialEnd, t.listRV = true, event.RV
 	}
-	if !row.Ask.InitialEvents || row.initialEnd {
-		t.givens = appendLast(t.givens, given{now, event.RV}, maxGivens)
+	if r.resumable() && now.Sub(r.given.at) >= readTime {
+		r.read, r.given = r.given.rv, given{now, event.RV}
 	}
 	if len(f.objects) > 0 {
 		if o := f.objects[t.resource+"\x00"+event.Key]; o != nil {
@@ -288,60 +275,44 @@ func (f *findings) frame(row *Row, event wiretap.Event, now time.Time) {
 	}
 }
 
-// stuck notes that the client has not read its watch for so long.
-func (f *findings) stuck(row *Row, waited time.Duration, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if row.trail != nil {
-		row.stuckFor = waited
-		f.judgeLocked(full, row, now)
-	}
-}
+// resumable reports whether versions from the frames of a watch are a place to resume from: those of a watch-list's
+// first state come in no order.
+func (r *request) resumable() bool { return !r.InitialEvents || r.initialEnd }
 
 // end is the end of an exchange.
 type end struct {
-	Status    int
-	Bytes     int64
-	FirstByte time.Duration
-	Head      wiretap.Head // what a list or an object says of itself
-	Cause     string
+	Status int
+	Bytes  int64
+	RV     string // the version that a list or an object says of itself
+	Cause  string
 }
 
 // end notes the end of a request.
-func (f *findings) end(row *Row, e end, now time.Time) {
+func (f *findings) end(r *request, e end, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t := row.trail
+	t := r.trail
 	if t == nil {
 		return
 	}
-	row.Pages++
-	row.Bytes += e.Bytes
-	if row.Pages == 1 {
-		row.FirstByte = e.FirstByte.Milliseconds()
-	}
-	row.Status, row.Took, row.End, row.ended = e.Status, now.Sub(row.At).Milliseconds(), e.Cause, now
-	t.ended, t.pages = row, nil
-	if e.Head.Continue {
-		t.pages = row
-	}
-	row.Newest = cmp.Or(e.Head.RV, row.Newest)
-	if row.Ask.reads() && !row.Ask.Watch && e.Head.RV != "" {
-		t.listRV, t.givens, t.settled = e.Head.RV, nil, ""
+	delete(f.running, r)
+	r.status, r.cause, r.ended = e.Status, e.Cause, now
+	f.closeLocked(r, e)
+	if r.reads() && !r.Watch && e.RV != "" {
+		t.listRV, t.settled = e.RV, ""
 		f.listedLocked(t, now)
 	}
 	switch {
-	case row.Ask.Watch:
-		delete(t.open, row)
-		t.settle(row, now)
-		f.judgeLocked(watched, row, now)
-	case row.written != nil:
-		f.wroteLocked(row, e, now)
-	case row.Ask.reads() && e.Status == http.StatusOK && row.Pages == 1:
-		f.judgeLocked(listed, row, now)
-	case row.Ask.Name != "" && e.Status == http.StatusOK:
-		if o := f.objects[row.Ask.object()]; o != nil {
-			o.giveLocked(t.client, e.Head.RV, now)
+	case r.Watch:
+		delete(t.open, r)
+		t.settle(r, now)
+	case r.written != nil:
+		f.wroteLocked(r, e, now)
+	case r.reads() && !r.Continue && e.Status == http.StatusOK:
+		f.judgeLocked(listed, r, now)
+	case r.Name != "" && e.Status == http.StatusOK:
+		if o := f.objects[r.object()]; o != nil {
+			o.giveLocked(t.client, e.RV, now)
 		}
 	}
 }
@@ -356,16 +327,16 @@ func (f *findings) listedLocked(t *trail, now time.Time) {
 }
 
 // wroteLocked notes the answer to a write.
-func (f *findings) wroteLocked(row *Row, e end, now time.Time) {
-	o, w := f.objects[row.Ask.object()], row.written
+func (f *findings) wroteLocked(r *request, e end, now time.Time) {
+	o, w := f.objects[r.object()], r.written
 	if o == nil {
 		return // it was forgotten while the server was at work
 	}
-	w.status, w.rv = e.Status, e.Head.RV
+	w.status, w.rv = e.Status, e.RV
 	if older(o.rv, w.rv) {
 		o.rv = w.rv
 	}
-	f.judgeLocked(wrote, row, now)
+	f.judgeLocked(wrote, r, now)
 }
 
 // readTime is how long a client may take until what was sent to it has surely been read, if its connection is not
@@ -373,11 +344,13 @@ func (f *findings) wroteLocked(row *Row, e end, now time.Time) {
 const readTime = time.Second
 
 // settle notes what the client has surely read when a watch ends.
-func (t *trail) settle(row *Row, now time.Time) {
-	for _, each := range t.givens {
-		if row.stuckFor == 0 && now.Sub(each.at) >= readTime && older(t.settled, each.rv) {
-			t.settled = each.rv
-		}
+func (t *trail) settle(r *request, now time.Time) {
+	read := r.read
+	if now.Sub(r.lastFrame) >= readTime && r.resumable() {
+		read = r.newest
+	}
+	if r.stuckFor == 0 && older(t.settled, read) {
+		t.settled = read
 	}
 }
 
@@ -389,10 +362,18 @@ func older(a, b string) bool {
 	return errB == nil && (a == "" || errA == nil && m < n)
 }
 
-// tick judges what only time tells.
+// tick judges what only time tells, and shows the watches that are open in a log that does not know them yet.
 func (f *findings) tick(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for r := range f.running {
+		f.showLocked(r)
+		since := r.writing.Load()
+		if waited := now.Sub(time.Unix(0, since)); r.streams && since != 0 && waited >= period {
+			r.stuckFor = waited
+			f.judgeLocked(full, r, now)
+		}
+	}
 	for _, t := range f.trails {
 		if len(t.rows) > 0 {
 			f.judgeLocked(ticked, t.rows[len(t.rows)-1], now)
@@ -401,19 +382,19 @@ func (f *findings) tick(now time.Time) {
 }
 
 // judgeLocked asks each verdict of the moment.
-func (f *findings) judgeLocked(m moment, row *Row, now time.Time) {
-	c := &judged{all: f, trail: row.trail, row: row, ask: &row.Ask, now: now}
+func (f *findings) judgeLocked(m moment, r *request, now time.Time) {
+	c := &judged{all: f, trail: r.trail, request: r, now: now}
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.at&m == 0 {
+		if v.at != m {
 			continue
 		}
-		c.key, c.seen = row.Ask.trail(), row.trail.times[v.id]+1
+		c.key, c.seen = r.Ask.trail(), r.trail.times[v.id]+1
 		sentence := v.find(c)
 		if sentence == "" {
 			continue
 		}
-		if row.trail.times[v.id] = c.seen; c.seen >= v.least {
+		if r.trail.times[v.id] = c.seen; c.seen >= v.least {
 			f.sayLocked(v, c, sentence)
 		}
 	}
@@ -428,19 +409,19 @@ func (f *findings) sayLocked(v *verdict, c *judged, sentence string) {
 			return
 		}
 		finding = &Finding{
-			ID: v.id, Client: c.ask.Client, Resource: c.ask.Resource,
+			ID: v.id, Client: c.Client, Resource: c.Resource,
 			Chapter: v.chapter, Incident: v.incident, Advice: v.advice, First: c.now,
 		}
 		f.said[key] = finding
 	}
-	finding.Last, finding.Sentence = c.now, short(c.ask.Client)+" "+sentence
+	finding.Last, finding.Sentence = c.now, short(c.Client)+" "+sentence
 }
 
 // view returns what is shown. The caller owns it.
-func (f *findings) view(now time.Time) View {
+func (f *findings) view() View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	view := View{Requests: f.requests, Frames: f.frames, Findings: []Finding{}, Rows: []Row{}}
+	view := View{Requests: f.requests, Findings: []Finding{}}
 	clients := map[string]bool{}
 	for _, t := range f.trails {
 		clients[t.client] = true
@@ -452,12 +433,5 @@ func (f *findings) view(now time.Time) View {
 	slices.SortFunc(view.Findings, func(a, b Finding) int {
 		return cmp.Or(b.First.Compare(a.First), cmp.Compare(a.Sentence, b.Sentence))
 	})
-	for _, row := range slices.Backward(f.rows) {
-		shown := *row
-		if shown.End == "" {
-			shown.Took, shown.Bytes = now.Sub(row.At).Milliseconds(), row.framed
-		}
-		view.Rows = append(view.Rows, shown)
-	}
 	return view
 }

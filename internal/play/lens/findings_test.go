@@ -39,18 +39,20 @@ func (t *tale) wait(d time.Duration) {
 }
 
 // ask begins a request.
-func (t *tale) ask(ask Ask, status int) *Row {
+func (t *tale) ask(ask Ask, status int) *request {
 	ask.Client, ask.Resource, ask.Method = t.client, t.resource, cmp.Or(ask.Method, http.MethodGet)
-	r := t.f.begin(ask, t.now)
+	r := t.f.begin(ask, "", t.now)
 	t.f.answered(r, status, time.Second, t.now)
 	return r
 }
 
-func (t *tale) end(r *Row, status int) { t.f.end(r, end{Status: status, Cause: serverEnded}, t.now) }
+func (t *tale) end(r *request, status int) {
+	t.f.end(r, end{Status: status, Cause: serverEnded}, t.now)
+}
 
 func (t *tale) list(version, got string) {
 	r := t.ask(Ask{Version: version}, http.StatusOK)
-	t.f.end(r, end{Status: http.StatusOK, Head: wiretap.Head{RV: got}}, t.now)
+	t.f.end(r, end{Status: http.StatusOK, RV: got}, t.now)
 }
 
 // watch asks for a watch at a version, which is told the versions and ends two seconds later.
@@ -64,7 +66,7 @@ func (t *tale) watch(ask Ask, versions ...string) {
 	t.end(r, http.StatusOK)
 }
 
-func (t *tale) frame(r *Row, event, rv string) {
+func (t *tale) frame(r *request, event, rv string) {
 	t.f.frame(r, wiretap.Event{Type: event, Key: "default/a", RV: rv}, t.now)
 }
 
@@ -79,7 +81,7 @@ func (t *tale) gone(ask Ask) {
 // put writes the object default/a, which has the version rv afterwards; some time passes.
 func (t *tale) put(status int, rv string, passes time.Duration) {
 	r := t.ask(Ask{Method: http.MethodPut, Namespace: "default", Name: "a"}, status)
-	t.f.end(r, end{Status: status, Head: wiretap.Head{RV: rv}}, t.now)
+	t.f.end(r, end{Status: status, RV: rv}, t.now)
 	t.now = t.now.Add(passes)
 }
 
@@ -127,7 +129,7 @@ func TestFindings(t *testing.T) {
 					s.list("", rv)
 					s.wait(time.Second)
 					s.list("", rv)
-					s.wait(time.Second << len(s.f.rows))
+					s.wait(time.Second << s.f.requests)
 				})
 			}},
 		{id: "polls-cache", sentence: "c lists all pods every 3s at resourceVersion 0, and never watches: each list " +
@@ -146,10 +148,6 @@ func TestFindings(t *testing.T) {
 				s.ask(Ask{Watch: true, InitialEvents: true, Bookmarks: true}, 200)
 				s.wait(50 * time.Second)
 			}},
-		{id: "no-initial-end", sentence: "c waits for the bookmark that ends the first state of pods, and the server " +
-			"never sent it (2 of them have ended without it): its informer never syncs.",
-			before: func(s *tale) { s.watch(Ask{InitialEvents: true, Bookmarks: true}, "5") },
-			after:  func(s *tale) { s.watch(Ask{InitialEvents: true, Bookmarks: true}, "5") }},
 		{id: "two-informers", sentence: "c has 2 watches of pods open at once: two informers of one process, or two " +
 			"processes of one name.",
 			before: func(s *tale) {
@@ -175,10 +173,8 @@ func TestFindings(t *testing.T) {
 			}},
 		{id: "slow-reader", sentence: "c reads its watch on pods too slowly: its connection has been full for 3s, " +
 			"and the server may evict it.",
-			before: func(*tale) {},
-			after: func(s *tale) {
-				s.f.stuck(s.ask(Ask{Watch: true, Version: "5"}, 200), 3*time.Second, s.now)
-			}},
+			before: func(s *tale) { s.ask(Ask{Watch: true, Version: "5"}, 200).writing.Store(s.now.UnixNano()) },
+			after:  func(s *tale) { s.wait(3 * time.Second) }},
 		{id: "gone-silent", sentence: "c has not come back for pods since its watch ended 2m0s ago (the server ended " +
 			"it), although its other watches go on: what it knows of them grows old.",
 			before: func(s *tale) {
@@ -232,7 +228,7 @@ func TestFindings(t *testing.T) {
 				times(30, func(rv string) {
 					s.put(409, "", time.Second)
 					get := s.ask(Ask{Namespace: "default", Name: "a"}, 200)
-					s.f.end(get, end{Status: 200, Head: wiretap.Head{RV: rv}}, s.now)
+					s.f.end(get, end{Status: 200, RV: rv}, s.now)
 				})
 			}},
 		{id: "fight", sentence: "d and c fight over pods default/a: they have written it by turns, 10 times in 10s.",
@@ -303,16 +299,16 @@ func TestFindings(t *testing.T) {
 			s := newTale()
 			if c.twin != nil {
 				c.twin(s)
-				got := s.f.view(s.now).Findings
+				got := s.f.view().Findings
 				assert.Equal(t, len(got), 0, "the twin: %+v", got)
 			}
 			s = newTale()
 			c.before(s)
-			if got := s.f.view(s.now).Findings; len(got) != 0 {
+			if got := s.f.view().Findings; len(got) != 0 {
 				t.Fatalf("too early: %+v", got)
 			}
 			c.after(s)
-			got := s.f.view(s.now).Findings
+			got := s.f.view().Findings
 			assert.True(t, len(got) == 1 && got[0].ID == c.id && got[0].Sentence == c.sentence,
 				"got %+v, want %s: %s", got, c.id, c.sentence)
 		})
@@ -358,19 +354,19 @@ func TestAClientMayWriteBeforeTheLensHasNoted(t *testing.T) {
 	s := newTale()
 	watch := s.ask(Ask{Watch: true, Version: "5"}, http.StatusOK)
 	put := Ask{Method: http.MethodPut, Namespace: "default", Name: "a"}
-	var last *Row
+	var last *request
 	times(minRepeats+2, func(rv string) {
 		next := s.ask(put, http.StatusOK)
 		if last != nil {
-			s.f.end(last, end{Status: http.StatusOK, Head: wiretap.Head{RV: last.Ask.Version}}, s.now)
-			s.f.frame(watch, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: last.Ask.Version},
+			s.f.end(last, end{Status: http.StatusOK, RV: last.Version}, s.now)
+			s.f.frame(watch, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: last.Version},
 				s.now.Add(-time.Millisecond))
 		}
 		last = next
-		last.Ask.Version = rv // of the answer
+		last.Version = rv // of the answer
 		s.now = s.now.Add(2 * time.Millisecond)
 	})
-	got := s.f.view(s.now).Findings
+	got := s.f.view().Findings
 	assert.True(t, len(got) == 1 && got[0].ID == "answers-itself", "got %+v", got)
 }
 
@@ -396,7 +392,7 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 		s.watch(Ask{Version: rv(9), Bookmarks: true})
 		s.gone(Ask{Version: rv(9), Bookmarks: true})
 	}
-	got := s.f.view(s.now).Findings
+	got := s.f.view().Findings
 	assert.Equal(t, len(got), 0, "got %+v", got)
 }
 
@@ -410,31 +406,16 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 	f := s.f
 	times(2*maxWrites, func(rv string) { s.put(200, rv, 0) })
-	if len(f.trails) > maxTrails || len(f.rows) > maxRows || len(f.said) > maxFindings || len(f.objects) > maxObjects {
-		t.Errorf("got %d trails, %d rows, %d findings, %d objects", len(f.trails), len(f.rows), len(f.said),
+	if len(f.trails) > maxTrails || len(f.running) > 0 || len(f.said) > maxFindings || len(f.objects) > maxObjects {
+		t.Errorf("got %d trails, %d requests, %d findings, %d objects", len(f.trails), len(f.running), len(f.said),
 			len(f.objects))
 	}
 	for _, t1 := range f.trails {
 		assert.True(t, len(t1.rows) <= maxSteps && len(t1.open) == 0,
-			"%d rows, %d open watches are kept of %s", len(t1.rows), len(t1.open), t1.client)
+			"%d lists and watches, %d open ones are kept of %s", len(t1.rows), len(t1.open), t1.client)
 	}
 	for key, o := range f.objects {
 		assert.True(t, len(o.writes) <= maxWrites, "%d writes are kept of %s", len(o.writes), key)
-	}
-}
-
-func TestPagesOfAListAreOneRow(t *testing.T) {
-	s := newTale()
-	first := end{Status: 200, Bytes: 10, Head: wiretap.Head{RV: "5", Continue: true}}
-	s.f.end(s.ask(Ask{}, 200), first, s.now)
-	second := end{Status: 200, Bytes: 3, Head: wiretap.Head{RV: "5"}, Cause: serverEnded}
-	s.f.end(s.ask(Ask{Continue: true}, 200), second, s.now)
-	s.now = s.now.Add(time.Second)
-	s.ask(Ask{Watch: true, Version: "5"}, 200)
-	rows := s.f.view(s.now).Rows
-	if len(rows) != 2 || rows[1].Pages != 2 || rows[1].Bytes != 13 || rows[1].Newest != "5" || rows[1].Next != 1000 ||
-		rows[1].End != serverEnded || rows[0].End != "" {
-		t.Errorf("got %+v", rows)
 	}
 }
 

@@ -8,15 +8,10 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/guest"
 )
@@ -36,10 +31,6 @@ type Lens struct {
 	transport *guest.Transport
 	proxy     *httputil.ReverseProxy
 	findings  *findings
-
-	lastID  atomic.Uint64
-	running sync.Map                  // *exchange of every request that is being forwarded
-	log     atomic.Pointer[probe.Log] // where the lens tells what it sees; nil: nowhere
 }
 
 var _ http.Handler = (*Lens)(nil)
@@ -73,7 +64,7 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	x := l.begin(r)
+	x := &exchange{lens: l, request: l.findings.begin(newAsk(r), requestLine(r), l.config.Clock.Now())}
 	defer x.ended(r.Context())
 	l.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
@@ -81,18 +72,14 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Run looks once a second at the requests that are being forwarded, until ctx is done. It is called once.
 func (l *Lens) Run(ctx context.Context) {
 	defer l.transport.CloseIdleConnections()
-	routine.Every(ctx, l.config.Clock, period, func(context.Context) {
-		now := l.config.Clock.Now()
-		l.running.Range(func(x, _ any) bool { x.(*exchange).tick(now); return true })
-		l.findings.tick(now)
-	})
+	routine.Every(ctx, l.config.Clock, period, func(context.Context) { l.findings.tick(l.config.Clock.Now()) })
 }
 
 // rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. It asks for watches
 // without compression, so that the lens can read their frames.
 func (l *Lens) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(l.config.Servers[0])
-	if exchangeOf(r.In).ask.Watch {
+	if exchangeOf(r.In).Watch {
 		r.Out.Header.Set("Accept-Encoding", "identity")
 	}
 }
@@ -125,9 +112,7 @@ func guardBrowsers(header http.Header) {
 // answered reads the header of an answer, and puts the lens before its body.
 func (l *Lens) answered(response *http.Response) error {
 	x := exchangeOf(response.Request)
-	seconds, _ := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32)
-	x.answered(response, time.Duration(seconds)*time.Second)
-	l.stayHere(response)
+	x.answered(response.StatusCode, response.Header)
 	guardBrowsers(response.Header)
 	if response.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection, and is left alone
 		response.Body = body{response.Body, x}
@@ -135,22 +120,11 @@ func (l *Lens) answered(response *http.Response) error {
 	return nil
 }
 
-// stayHere lets a redirect within the server lead through the lens again. Others pass as they are: the lens follows
-// none.
-func (l *Lens) stayHere(response *http.Response) {
-	to, err := response.Location()
-	if err != nil || to.Host != response.Request.URL.Host {
-		return
-	}
-	to.Scheme, to.Host = "", ""
-	response.Header.Set("Location", to.String())
-}
-
 // unreachable answers when the server does not.
 func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
 	x.end.Cause = "the server cannot be reached"
-	x.answered(&http.Response{StatusCode: http.StatusBadGateway}, 0)
+	x.answered(http.StatusBadGateway, nil)
 	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host,
 		guest.Reason(err))
 	writeStatus(w, http.StatusBadGateway, message)
@@ -165,6 +139,5 @@ type Report struct {
 
 // Report returns what the lens has seen. The caller owns it.
 func (l *Lens) Report() Report {
-	return Report{Server: l.transport.Server().String(), Writes: l.config.Writes,
-		View: l.findings.view(l.config.Clock.Now())}
+	return Report{l.transport.Server().String(), l.config.Writes, l.findings.view()}
 }

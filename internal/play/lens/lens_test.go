@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/guest"
 )
 
@@ -93,6 +95,8 @@ func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"77"},"items":[]}`)
 	})
+	log := probe.NewLog(clock.RealClock{}, 0)
+	b.lens.Show(log)
 	_, body := b.send(t, http.MethodGet, "/api/v1/namespaces/%61/pods?limit=500",
 		http.Header{"Authorization": {"Bearer s3cret"}, "User-Agent": {"me/1"}, "Accept-Encoding": {"gzip"}})
 	if got.Host != strings.TrimPrefix(b.backend.URL, "http://") ||
@@ -101,11 +105,10 @@ func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 		got.Header.Get("X-Forwarded-For") != "" || !strings.HasPrefix(body, `{"kind"`) {
 		t.Errorf("got %s %s %v %s", got.Host, got.RequestURI, got.Header, body)
 	}
-	report := b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].End != "" })
-	if row := report.Rows[0]; row.Ask.Client != "me/1" || row.Newest != "77" || row.Bytes != int64(len(body)) ||
-		row.Status != 200 || row.Pages != 1 {
-		t.Errorf("got %+v", row)
-	}
+	lines := told(t, log, probe.RequestAnswered)
+	want := fmt.Sprintf("  Answered GET /api/v1/namespaces/%%61/pods?limit=500 (%d bytes at version 77) with 200.",
+		len(body))
+	assert.Equal(t, lines[1], want)
 }
 
 func TestAGuestOnlyReads(t *testing.T) {
@@ -159,20 +162,11 @@ func TestAGuestOnlyReads(t *testing.T) {
 }
 
 func TestNoRedirectIsFollowed(t *testing.T) {
-	var b *bench
-	b = newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
-		to := "http://elsewhere.example/x?token=s3cret"
-		if r.URL.Path == "/here" {
-			to = b.backend.URL + "/there"
-		}
-		http.Redirect(w, r, to, http.StatusFound)
-	})
-	for path, want := range map[string]string{"/here": "/there", "/away": "http://elsewhere.example/x?token=s3cret"} {
-		if response, _ := b.send(t, http.MethodGet, path, nil); response.StatusCode != http.StatusFound ||
-			response.Header.Get("Location") != want {
-			t.Errorf("%s: got %s to %s", path, response.Status, response.Header.Get("Location"))
-		}
-	}
+	const to = "http://elsewhere.example/x?token=s3cret"
+	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
+	response, _ := b.send(t, http.MethodGet, "/away", nil)
+	assert.True(t, response.StatusCode == http.StatusFound && response.Header.Get("Location") == to,
+		"got %s to %s", response.Status, response.Header.Get("Location"))
 }
 
 func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
@@ -223,23 +217,19 @@ func frames(n, size int) http.HandlerFunc {
 	}
 }
 
-func TestTheFramesOfAWatchAreSeen(t *testing.T) {
+func TestAWatchThatItsClientLeavesIsToldSo(t *testing.T) {
 	b := newBench(t, false, frames(20, 10))
+	log := probe.NewLog(clock.RealClock{}, 0)
+	b.lens.Show(log)
 	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+
-		"/api/v1/namespaces/default/pods?watch=1&resourceVersion=5&allowWatchBookmarks=true&labelSelector=app%3Dx", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/pods?watch=1", nil)
 	require.NoError(t, err)
 	response, err := b.client.Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
-	row := b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].Frames == 20 }).Rows[0]
-	if row.Ask.Version != "5" || !row.Ask.Bookmarks || row.Ask.Labels != "app=x" || row.Newest != "20" ||
-		row.End != "" {
-		t.Errorf("got %+v", row)
-	}
 	cancel()
-	row = b.until(t, func(r Report) bool { return r.Rows[0].End != "" }).Rows[0]
-	assert.True(t, row.End == clientLeft && row.Bytes != 0, "got %+v", row)
+	lines := told(t, log, probe.WatcherRemoved)
+	assert.True(t, slices.Contains(lines, "pods c1 The stream of c1 ends: the client went away."), "got %q", lines)
 }
 
 func TestAClientThatDoesNotReadIsTold(t *testing.T) {
@@ -260,13 +250,15 @@ func TestNoCredentialsAreKept(t *testing.T) {
 	})
 	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"},
 		"User-Agent": {"me authorization: s3cret"}}
+	log := probe.NewLog(clock.RealClock{}, 0)
+	b.lens.Show(log)
 	b.send(t, http.MethodGet, "/api/v1/secrets?watch=true&resourceVersion=5&token=s3cret&access_token=s3cret", header)
-	b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].Frames == 1 && r.Rows[0].End != "" })
+	lines := told(t, log, probe.RequestAnswered)
 	b.backend.Close()
 	_, body := b.send(t, http.MethodGet, "/api/v1/secrets?token=s3cret", header)
 	report, err := json.Marshal(b.lens.Report())
-	assert.True(t, err == nil && !strings.Contains(string(report)+body, "s3cret"),
-		"got %s and %s, %v", report, body, err)
+	said := string(report) + body + strings.Join(lines, "")
+	assert.True(t, err == nil && !strings.Contains(said, "s3cret"), "got %s, %v", said, err)
 	assert.True(t, strings.Contains(body, "is kubectl proxy still running?"), "got %s", body)
 }
 

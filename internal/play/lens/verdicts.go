@@ -11,23 +11,21 @@ import (
 type moment int
 
 const (
-	asked   moment = 1 << iota // a list or a watch is asked for; the trail does not contain it yet
-	listed                     // the first page of a list was answered
-	watched                    // a watch has ended
-	full                       // a client does not read its watch: the connection is full
-	ticked                     // a second has passed
-	wrote                      // a write of an object was answered
+	asked  moment = iota // a list or a watch is asked for; the trail does not contain it yet
+	listed               // the first page of a list was answered
+	full                 // a client does not read its watch: the connection is full
+	ticked               // a second has passed
+	wrote                // a write of an object was answered
 )
 
 // judged is what a verdict is about.
 type judged struct {
 	*trail
-	all  *findings // whose lock is held
-	row  *Row      // at ticked the newest of the trail
-	ask  *Ask      // of the row
-	now  time.Time
-	seen int    // how often the verdict has found what it looks for, this time included
-	key  string // findings with one key are one; a verdict may set it, otherwise it is that of the trail
+	*request           // at ticked the newest of the trail
+	all      *findings // whose lock is held
+	now      time.Time
+	seen     int    // how often the verdict has found what it looks for, this time included
+	key      string // findings with one key are one; a verdict may set it, otherwise it is that of the trail
 }
 
 // When a habit is a finding.
@@ -75,9 +73,9 @@ var verdicts = []verdict{{
 	advice: "Set allowWatchBookmarks: bookmarks keep the version young while nothing of yours changes.",
 	find: func(c *judged) string {
 		gone, _ := c.gone()
-		return c.say(c.ask.state() && gone != nil && !gone.Ask.Bookmarks,
+		return c.say(c.state() && gone != nil && !gone.Bookmarks,
 			"relists %s after every 410 (%d times so far), because its watches ask for no bookmarks: "+
-				"while nothing of its own changes, the version it knows grows too old.", c.ask.what(), c.seen)
+				"while nothing of its own changes, the version it knows grows too old.", c.what(), c.seen)
 	},
 }, {
 	id: "polls", at: listed, chapter: "03-reflector", incident: "argoproj/argo-workflows#13461",
@@ -85,7 +83,7 @@ var verdicts = []verdict{{
 	find: func(c *judged) string {
 		every, polls := c.polls("")
 		return c.say(polls, `lists all %s every %v at resourceVersion "", which is a consistent read each time, `+
-			"and never watches.", c.ask.what(), rounded(every))
+			"and never watches.", c.what(), rounded(every))
 	},
 }, {
 	id: "polls-cache", at: listed, chapter: "03-reflector",
@@ -94,31 +92,23 @@ var verdicts = []verdict{{
 		every, polls := c.polls("0")
 		return c.say(polls && every <= pollsWithin, "lists all %s every %v at resourceVersion 0, and never watches: "+
 			"each list sends every object, changed or not, and may be older than the one before.",
-			c.ask.what(), rounded(every))
+			c.what(), rounded(every))
 	},
 }, {
-	id: "no-initial-end", at: ticked, chapter: "03-reflector", advice: askForBookmarks,
+	id: "no-initial-end", at: ticked, chapter: "03-reflector",
+	advice: "A watch-list needs allowWatchBookmarks=true: the end of the first state is a bookmark.",
 	find: func(c *judged) string {
 		for r := range c.open {
 			limit, why := endLateFor, "the server never sent it"
-			if !r.Ask.Bookmarks {
+			if !r.Bookmarks {
 				limit, why = endMissingFor, "it does not ask for bookmarks"
 			}
-			if r.lacksEnd() && c.now.Sub(r.lastFrame) >= limit {
-				return fmt.Sprintf(neverSyncs, r.Ask.what(), why, fmt.Sprintf("open for %v", rounded(c.now.Sub(r.At))))
+			if r.InitialEvents && !r.initialEnd && r.status == 200 && c.now.Sub(r.lastFrame) >= limit {
+				return fmt.Sprintf("waits for the bookmark that ends the first state of %s, and %s (open for %v): its "+
+					"informer never syncs.", r.what(), why, rounded(c.now.Sub(r.at)))
 			}
 		}
 		return ""
-	},
-}, {
-	id: "no-initial-end", at: watched, chapter: "03-reflector", advice: askForBookmarks, least: 2,
-	find: func(c *judged) string {
-		why := "the server never sent it"
-		if !c.ask.Bookmarks {
-			why = "it does not ask for bookmarks"
-		}
-		return c.say(c.row.lacksEnd(), neverSyncs, c.ask.what(), why,
-			fmt.Sprintf("%d of them have ended without it", c.seen))
 	},
 }, {
 	id: "two-informers", at: ticked, chapter: "13-informer",
@@ -126,24 +116,24 @@ var verdicts = []verdict{{
 	find: func(c *judged) string {
 		n := 0
 		for r := range c.open {
-			if r.Status == 200 && c.now.Sub(r.At) >= togetherFor {
+			if r.status == 200 && c.now.Sub(r.at) >= togetherFor {
 				n++
 			}
 		}
 		return c.say(n >= 2, "has %d watches of %s open at once: two informers of one process, or two processes "+
-			"of one name.", n, c.ask.what())
+			"of one name.", n, c.what())
 	},
 }, {
 	id: "watch-per-object", at: asked, chapter: "13-informer", incident: "kubernetes/kubernetes#74412",
 	advice: "Watch the collection once, with a selector if need be, and look objects up in the informer's store.",
 	find: func(c *judged) string {
-		if !c.ask.Watch || !c.ask.ofOne() {
+		if !c.Watch || !c.ofOne() {
 			return ""
 		}
 		n := 1
 		for _, t := range c.all.trails {
 			if t != c.trail && t.client == c.client && t.resource == c.resource && len(t.open) > 0 &&
-				t.rows[len(t.rows)-1].Ask.ofOne() {
+				t.rows[len(t.rows)-1].ofOne() {
 				n++
 			}
 		}
@@ -156,17 +146,17 @@ var verdicts = []verdict{{
 	advice: "Do slow work in a queue, not where the watch is read.",
 	find: func(c *judged) string {
 		return c.say(true, "reads its watch on %s too slowly: its connection has been full for %v, and the server "+
-			"may evict it.", c.ask.what(), rounded(c.row.stuckFor))
+			"may evict it.", c.what(), rounded(c.stuckFor))
 	},
 }, {
 	id: "gone-silent", at: ticked, chapter: "03-reflector", incident: "operator-framework/java-operator-sdk#630",
 	advice: "When a watch ends, open the next one, whatever ended it: every watch ends some day.",
 	find: func(c *judged) string {
-		r := c.row
-		silent := r.Ask.Watch && r.Status == 200 && (r.End == serverEnded || r.End == broken) && len(c.open) == 0 &&
+		r := c.request
+		silent := r.Watch && r.status == 200 && (r.cause == serverEnded || r.cause == broken) && len(c.open) == 0 &&
 			c.now.Sub(r.ended) >= silentFor && c.lives(r.ended)
 		return c.say(silent, "has not come back for %s since its watch ended %v ago (%s), although its other watches "+
-			"go on: what it knows of them grows old.", c.ask.what(), rounded(c.now.Sub(r.ended)), r.End)
+			"go on: what it knows of them grows old.", c.what(), rounded(c.now.Sub(r.ended)), r.cause)
 	},
 }, {
 	id: "starts-over", at: asked, chapter: "03-reflector",
@@ -175,23 +165,23 @@ var verdicts = []verdict{{
 	find: func(c *judged) string {
 		n := 0
 		for i, r := range c.rows {
-			next := c.row
+			next := c.request
 			if i+1 < len(c.rows) {
 				next = c.rows[i+1]
 			}
-			if r.Ask.Watch && r.End == clientLeft && next.Ask.state() && c.now.Sub(r.At) <= restartsWithin {
+			if r.Watch && r.cause == clientLeft && next.state() && c.now.Sub(r.at) <= restartsWithin {
 				n++
 			}
 		}
-		return c.say(n >= minRestarts && c.ask.state() && !c.ask.ofOne(), "starts over again and again: %d times "+
-			"within %v it has left its watch on %s and read the whole state again.", n, restartsWithin, c.ask.what())
+		return c.say(n >= minRestarts && c.state() && !c.ofOne(), "starts over again and again: %d times "+
+			"within %v it has left its watch on %s and read the whole state again.", n, restartsWithin, c.what())
 	},
 }, {
 	id: "hot-loop", at: wrote, chapter: "14-controllers",
 	advice: "Compare before you write, and let the queue's rate limit hold back retries.",
 	find: func(c *judged) string {
 		n, first := c.run(writesWithin, func(w, last *write) bool { return w.changes() && !w.answers(last) })
-		return c.say(n >= minWrites, "writes %s in a hot loop: %d times in %v.", c.ask.one(), n, rounded(first))
+		return c.say(n >= minWrites, "writes %s in a hot loop: %d times in %v.", c.one(), n, rounded(first))
 	},
 }, {
 	id: "answers-itself", at: wrote, chapter: "14-controllers", incident: "operator-framework/operator-sdk#3332",
@@ -200,7 +190,7 @@ var verdicts = []verdict{{
 	find: func(c *judged) string {
 		n, first := c.run(repeatsWithin, func(w, last *write) bool { return w.changes() && w.answers(last) })
 		return c.say(n >= minRepeats, "answers its own writes: %d times in %v the event of its last write of %s was "+
-			"all it was told before it wrote again.", n, rounded(first), c.ask.one())
+			"all it was told before it wrote again.", n, rounded(first), c.one())
 	},
 }, {
 	id: "changes-nothing", at: wrote, chapter: "14-controllers", incident: "kubernetes-sigs/lws#51",
@@ -210,25 +200,25 @@ var verdicts = []verdict{{
 			return w.status == 200 && w.rv != "" && !w.changes()
 		})
 		return c.say(n >= minRepeats, "writes %s as it is already: %d times in %v its version has stayed %s.",
-			c.ask.one(), n, rounded(first), c.row.written.rv)
+			c.one(), n, rounded(first), c.written.rv)
 	},
 }, {
 	id: "same-conflict", at: wrote, chapter: "14-controllers", incident: "ksonnet/ksonnet#650",
 	advice: "After a 409 read the object again, make the change on what you have read, and write that.",
 	find: func(c *judged) string {
 		n, first := c.run(repeatsWithin, func(w, _ *write) bool {
-			return w.status == 409 && (w == c.row.written || w.given.at.IsZero())
+			return w.status == 409 && (w == c.written || w.given.at.IsZero())
 		})
 		return c.say(n >= minConflicts && first >= conflictsFor, "tries to write the same %s again after a 409: %d "+
 			"times in %v, and has not read it in between, so that its version can only be the stale one.",
-			c.ask.one(), n, rounded(first))
+			c.one(), n, rounded(first))
 	},
 }, {
 	id: "fight", at: wrote, chapter: "14-controllers", incident: "buildpacks-community/kpack#6",
 	advice: "Let one of them own the field: with server-side apply the second is told of the conflict.",
 	find: func(c *judged) string {
-		turns, other, last := 0, "", c.row.written
-		for _, w := range slices.Backward(c.all.objects[c.ask.object()].writes) {
+		turns, other, last := 0, "", c.written
+		for _, w := range slices.Backward(c.all.objects[c.object()].writes) {
 			if w.sub != last.sub || !w.changes() || c.now.Sub(w.at) > repeatsWithin {
 				continue
 			}
@@ -239,60 +229,60 @@ var verdicts = []verdict{{
 				turns, last = turns+1, w
 			}
 		}
-		c.key = c.ask.object()
+		c.key = c.object()
 		return c.say(turns >= minTurns, "and %s fight over %s: they have written it by turns, %d times in %v.",
-			short(other), c.ask.one(), turns, rounded(c.now.Sub(last.at)))
+			short(other), c.one(), turns, rounded(c.now.Sub(last.at)))
 	},
 }, {
 	id: "jumps-forward", at: asked, chapter: "09-listwatch", incident: "kubernetes/minikube#2585",
 	advice: "After 410 list again, and watch from the list's version.",
 	find: func(c *judged) string {
 		gone, _ := c.gone()
-		if !c.ask.resumes() || gone == nil || !older(gone.Ask.Version, c.ask.Version) {
+		if !c.resumes() || gone == nil || !older(gone.Version, c.Version) {
 			return ""
 		}
 		return fmt.Sprintf("continues at version %s of %s after a 410 for %s, without a list: it loses what happened "+
-			"in between, deletions too.", c.ask.Version, c.ask.what(), gone.Ask.Version)
+			"in between, deletions too.", c.Version, c.what(), gone.Version)
 	},
 }, {
 	id: "stale-again", at: asked, chapter: "03-reflector", incident: "projectcalico/typha#227",
 	advice: "410 does not heal by waiting: list again.",
 	find: func(c *judged) string {
 		gone, n := c.gone()
-		if !c.ask.resumes() || gone == nil || c.ask.Version != gone.Ask.Version {
+		if !c.resumes() || gone == nil || c.Version != gone.Version {
 			return ""
 		}
 		return c.say(n >= minGone, "asks for version %s of %s again, %d times in %v, although it gets 410 each time.",
-			c.ask.Version, c.ask.what(), n, rounded(c.now.Sub(gone.At)))
+			c.Version, c.what(), n, rounded(c.now.Sub(gone.at)))
 	},
 }, {
 	id: "no-version", at: asked, chapter: "06-cacher", incident: "kubernetes/kubernetes#121688", least: 2,
 	advice: "Name the version of a list: without one the server asks etcd how far it is, and sends every object again.",
 	find: func(c *judged) string {
-		return c.say(c.ask.resumes() && c.ask.Version == "" && c.listRV == "",
+		return c.say(c.resumes() && c.Version == "" && c.listRV == "",
 			"watches %s without a resourceVersion (%d times): each time the server asks etcd how far it is, and "+
 				"sends every object again; a server of 1.27 to 1.29 may open a watch on etcd for it.",
-			c.ask.what(), c.seen)
+			c.what(), c.seen)
 	},
 }, {
 	id: "deaf-to-deletions", at: asked, chapter: "03-reflector", incident: "dotnet/dotnet-operator-sdk#675", least: 2,
 	advice: "Resume from the newest version that you were given; after 410 list again, and compare.",
 	find: func(c *judged) string {
-		again := len(c.rows) > 0 && c.rows[len(c.rows)-1].Ask.resumes()
-		return c.say(again && c.ask.resumes() && c.ask.Version == "0" && c.listRV == "",
+		again := len(c.rows) > 0 && c.rows[len(c.rows)-1].resumes()
+		return c.say(again && c.resumes() && c.Version == "0" && c.listRV == "",
 			"watches %s from 0 again after a watch has ended (%d times): it is sent what exists, and never learns "+
-				"what was deleted meanwhile.", c.ask.what(), c.seen)
+				"what was deleted meanwhile.", c.what(), c.seen)
 	},
 }, {
 	id: "tweak", at: asked, chapter: "13-informer", incident: "argoproj/argo-workflows#11948", least: 2,
 	advice: "Let TweakListOptions set selectors only; the reflector owns resourceVersion.",
 	find: func(c *judged) string {
 		gone, _ := c.gone()
-		stale := gone != nil && gone.Ask.Version == c.ask.Version
-		fromAny := c.ask.resumes() && (c.ask.Version == "" || c.ask.Version == "0")
+		stale := gone != nil && gone.Version == c.Version
+		fromAny := c.resumes() && (c.Version == "" || c.Version == "0")
 		return c.say(fromAny && !stale && c.listRV != "",
 			"lists %s at version %s and then watches from %q (%d times): something, such as a tweak of the list "+
-				"options, overrides the version of the watch.", c.ask.what(), c.listRV, c.ask.Version, c.seen)
+				"options, overrides the version of the watch.", c.what(), c.listRV, c.Version, c.seen)
 	},
 }, {
 	id: "ignores-retry-after", at: asked, chapter: "09-listwatch", incident: "kubernetes/client-go#222", least: 2,
@@ -303,26 +293,21 @@ var verdicts = []verdict{{
 		}
 		told := c.rows[len(c.rows)-1]
 		return c.say(c.now.Before(told.lastFrame.Add(told.retryAfter-patienceLeeway)),
-			"asks for %s again before the %v that a 429 told it to wait are over (%d times).", c.ask.what(),
+			"asks for %s again before the %v that a 429 told it to wait are over (%d times).", c.what(),
 			told.retryAfter, c.seen)
 	},
 }, {
 	id: "goes-back", at: asked, chapter: "09-listwatch", incident: "kubernetes-client/python#819", least: 2,
 	advice: "Resume from the newest version of the stream, bookmarks included, and not from that of some object.",
 	find: func(c *judged) string {
-		version := c.ask.Version
+		version := c.Version
 		gone, _ := c.gone()
-		knows := version != "" && version != "0" && (gone == nil || version != gone.Ask.Version)
-		return c.say(c.ask.resumes() && len(c.open) == 0 && knows && older(version, c.settled),
+		knows := version != "" && version != "0" && (gone == nil || version != gone.Version)
+		return c.say(c.resumes() && len(c.open) == 0 && knows && older(version, c.settled),
 			"resumes %s from version %s although it was given %s (%d times): the server sends it again what it knows.",
-			c.ask.what(), version, c.settled, c.seen)
+			c.what(), version, c.settled, c.seen)
 	},
 }}
-
-const (
-	askForBookmarks = "A watch-list needs allowWatchBookmarks=true: the end of the first state is a bookmark."
-	neverSyncs      = "waits for the bookmark that ends the first state of %s, and %s (%s): its informer never syncs."
-)
 
 // say returns a sentence if what it says is so.
 func (c *judged) say(so bool, format string, args ...any) string {
@@ -334,10 +319,10 @@ func (c *judged) say(so bool, format string, args ...any) string {
 
 // gone returns the first watch of those that were told 410 for one version and after which nothing but further tries
 // came, and how many they are; nil: the newest watch was not told 410, or the client has read the state since.
-func (c *judged) gone() (first *Row, n int) {
+func (c *judged) gone() (first *request, n int) {
 	for _, r := range slices.Backward(c.rows) {
 		switch {
-		case r.Ask.state(), first != nil && r.gone && r.Ask.Version != first.Ask.Version, !r.gone && r.Status == 200:
+		case r.state(), first != nil && r.gone && r.Version != first.Version, !r.gone && r.status == 200:
 			return first, n
 		case r.gone:
 			first, n = r, n+1
@@ -353,22 +338,22 @@ func (c *judged) polls(version string) (every time.Duration, polls bool) {
 	n := 0
 	var at []time.Time // newest first; lists that follow each other closely are one
 	for _, r := range slices.Backward(c.rows) {
-		if r.Ask.Watch || r.Ask.Version != version {
+		if r.Watch || r.Version != version {
 			break
 		}
-		if r.Status != 200 {
+		if r.status != 200 {
 			continue
 		}
 		n++
-		if len(at) == 0 || at[len(at)-1].Sub(r.At) >= pollsApart {
-			at = append(at, r.At)
+		if len(at) == 0 || at[len(at)-1].Sub(r.at) >= pollsApart {
+			at = append(at, r.at)
 		}
 	}
 	if len(c.open) > 0 {
 		return 0, false
 	}
 	if n == maxSteps {
-		return c.now.Sub(c.rows[0].At) / (maxSteps - 1), true
+		return c.now.Sub(c.rows[0].at) / (maxSteps - 1), true
 	}
 	if len(at) < minPolls || c.now.Sub(at[len(at)-1]) < pollsFor {
 		return 0, false
@@ -380,7 +365,7 @@ func (c *judged) polls(version string) (every time.Duration, polls bool) {
 // run returns how many of the client's newest writes of the object and subresource are all alike, and how long ago the
 // first of them was. It gives like each write with the one before it.
 func (c *judged) run(within time.Duration, like func(w, last *write) bool) (n int, first time.Duration) {
-	writes := slices.DeleteFunc(slices.Clone(c.all.objects[c.ask.object()].writes), func(w *write) bool {
+	writes := slices.DeleteFunc(slices.Clone(c.all.objects[c.object()].writes), func(w *write) bool {
 		return w.client != c.client || w.status == 0 // another's, or one that is under way beside this one
 	})
 	for i, w := range slices.Backward(writes) {
@@ -388,7 +373,7 @@ func (c *judged) run(within time.Duration, like func(w, last *write) bool) (n in
 		if i > 0 {
 			last = writes[i-1]
 		}
-		if w.sub != c.ask.Subresource {
+		if w.sub != c.Subresource {
 			continue
 		}
 		if !like(w, last) || c.now.Sub(w.at) > within {
@@ -406,16 +391,13 @@ func (c *judged) lives(since time.Time) bool {
 			continue
 		}
 		for r := range t.open {
-			if r.At.Before(since) {
+			if r.at.Before(since) {
 				return true
 			}
 		}
 	}
 	return false
 }
-
-// lacksEnd reports whether the watch is a watch-list whose first state has not ended.
-func (r *Row) lacksEnd() bool { return r.Ask.InitialEvents && !r.initialEnd && r.Status == 200 }
 
 // ofOne reports whether it selects one object by its name.
 func (a *Ask) ofOne() bool { return strings.Contains(a.Fields, "metadata.name=") }

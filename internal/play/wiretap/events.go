@@ -18,7 +18,7 @@ const (
 	// MaxEvent is how long a frame of a watch may be, in bytes, for its object to be read. Longer ones are only
 	// counted.
 	MaxEvent = 256 << 10
-	// HeadSize is how many bytes of a body [ReadHead] needs: a list says its version before its items, an object before
+	// HeadSize is how many bytes of a body [ReadVersion] needs: a list says its version before its items, an object before
 	// its spec, though perhaps behind the fields that its managers own.
 	HeadSize = 16 << 10
 
@@ -171,70 +171,59 @@ func Cut(text string, n int) string {
 	return strings.ToValidUTF8(strings.Clone(text[:n]), "")
 }
 
-// Head is what a list, or an object, says of itself.
-type Head struct {
-	RV       string `json:"rv"`
-	Continue bool   `json:"continue,omitempty"` // of a list: there are more pages
-}
-
-// ReadHead reads the beginning of a body, up to HeadSize bytes of it. It finds the version if that has come.
-func ReadHead(head []byte, mediaType, encoding string, list bool) Head {
+// ReadVersion reads the beginning of the body of a list or an object, up to HeadSize bytes of it, and returns the
+// version that it says of itself; "" if that has not come.
+func ReadVersion(head []byte, mediaType, encoding string, list bool) string {
 	if encoding == "gzip" {
 		packed, err := gzip.NewReader(bytes.NewReader(head))
 		if err != nil {
-			return Head{}
+			return ""
 		}
 		head, _ = io.ReadAll(io.LimitReader(packed, HeadSize)) // it is cut off: what has come is enough
 	}
 	if raw, ok := bytes.CutPrefix(head, []byte(protobufEnvelope)); ok && strings.Contains(mediaType, "protobuf") {
-		meta := field(field(raw, 2), 1) // of the object within the Unknown
+		version := protowire.Number(6) // of an ObjectMeta
 		if list {
-			return Head{RV: Cut(string(field(meta, 2)), maxVersion), Continue: len(field(meta, 3)) > 0}
+			version = 2
 		}
-		return Head{RV: Cut(string(field(meta, 6)), maxVersion)}
+		return Cut(string(field(raw, 2, 1, version)), maxVersion) // within the Unknown, the object's metadata
 	}
-	_, meta, found := bytes.Cut(head, []byte(`"metadata":`))
-	if !found {
-		return Head{}
-	}
-	return readMeta(json.NewDecoder(bytes.NewReader(meta)))
-}
-
-// readMeta reads a list's or an object's metadata, field by field, to its end or to where it is cut off.
-func readMeta(decoder *json.Decoder) (head Head) {
+	_, meta, _ := bytes.Cut(head, []byte(`"metadata":`))
+	decoder := json.NewDecoder(bytes.NewReader(meta))
 	_, _ = decoder.Token() // the bracket, or what no field follows
 	for {
 		name, err := decoder.Token()
 		var value any
 		if _, isName := name.(string); err != nil || !isName || decoder.Decode(&value) != nil {
-			return head
+			return ""
 		}
-		switch text, _ := value.(string); name {
-		case "resourceVersion":
-			head.RV = Cut(text, maxVersion)
-		case "continue":
-			head.Continue = text != ""
+		if text, _ := value.(string); name == "resourceVersion" {
+			return Cut(text, maxVersion)
 		}
 	}
 }
 
-// field returns the first field of that number in a message, or what has come of it; nil if there is none.
-func field(message []byte, wanted protowire.Number) []byte {
+// field returns the first field of each number in the one before it, from the message on, or what has come of it; nil
+// if there is none.
+func field(message []byte, numbers ...protowire.Number) []byte {
 	for len(message) > 0 {
 		num, kind, n := protowire.ConsumeTag(message)
 		if n < 0 {
 			return nil
 		}
 		message = message[n:]
-		if kind == protowire.BytesType && num == wanted {
+		if kind == protowire.BytesType && num == numbers[0] {
 			size, n := protowire.ConsumeVarint(message)
 			if n < 0 {
 				return nil
 			}
-			return message[n:][:min(size, uint64(len(message)-n))]
+			message = message[n:][:min(size, uint64(len(message)-n))]
+			if numbers = numbers[1:]; len(numbers) == 0 {
+				return message
+			}
+			continue
 		}
-		n = protowire.ConsumeFieldValue(num, kind, message)
-		if n < 0 {
+		if n = protowire.ConsumeFieldValue(num, kind, message); n < 0 {
 			return nil
 		}
 		message = message[n:]
