@@ -24,14 +24,13 @@ import (
 // guests runs our client half on a server that is not ours, and forwards to that server what comes to our port.
 type guests struct {
 	// Set by serveGuest, never changed.
-	options   *options
-	listener  net.Listener
-	lens      *lens.Lens
-	metrics   *guest.Metrics
-	discovery *guest.Discovery
-	stderr    io.Writer
-	passing   routine.Group // the front; serveGuest and run wait for it
-	next      chan visit    // sent by Choose, received by run, never closed; buffered so that Choose never blocks
+	options  *options
+	listener net.Listener
+	lens     *lens.Lens
+	metrics  *guest.Metrics
+	stderr   io.Writer
+	passing  routine.Group // the front; serveGuest and run wait for it
+	next     chan visit    // sent by Choose, received by run, never closed; buffered so that Choose never blocks
 
 	now     atomic.Pointer[viz.UI]      // of the visit that runs
 	visitor atomic.Pointer[guest.Guest] // likewise
@@ -48,10 +47,8 @@ const serverSwitch = "server"
 
 // serveGuest shows a server that is not ours until ctx is done. Nothing of a server half runs.
 func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
-	discovery := guest.NewDiscovery(o.server)
-	defer discovery.Close()
 	g := &guests{
-		options: o, listener: listener, stderr: stderr, next: make(chan visit, 1), discovery: discovery,
+		options: o, listener: listener, stderr: stderr, next: make(chan visit, 1),
 		lens:    lens.New(lens.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
 		metrics: guest.NewMetrics(o.server, clock.RealClock{}),
 	}
@@ -136,14 +133,11 @@ var _ viz.Guest = (*guests)(nil)
 
 // Choose implements [viz.Guest].
 func (g *guests) Choose(ctx context.Context, wanted guest.Choice) error {
-	if err := wanted.Check(); err != nil {
-		return err
-	}
 	if g.options.record != "" {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, g.options.record,
 			machine.ErrOneRecording)
 	}
-	found, err := g.discovery.Find(ctx, wanted.Resources)
+	found, err := wanted.Find(ctx, g.options.server)
 	if err != nil {
 		return err
 	}
@@ -167,7 +161,7 @@ func (g *guests) State() any {
 
 // Offered implements [viz.Guest].
 func (g *guests) Offered(ctx context.Context) ([]string, error) {
-	all, err := g.discovery.All(ctx)
+	all, err := guest.Discover(ctx, g.options.server)
 	if err != nil {
 		return nil, fmt.Errorf("ask what the server has: %w", err)
 	}

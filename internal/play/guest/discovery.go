@@ -14,14 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Bounds of a discovery. The largest clusters have some hundreds of groups with a few thousand resources.
 const (
-	maxAnswer    = 16 << 20 // bytes of one answer
-	maxResources = 8192
-	maxName      = 253 // bytes, as of any name in Kubernetes
-)
+	// maxAnswer is how many bytes one answer of a discovery may have. The largest clusters have some hundreds of groups
+	// with a few thousand resources.
+	maxAnswer = 16 << 20
 
-const (
 	aggregatedKind = "APIGroupDiscoveryList"
 	// aggregated asks for all groups, versions and resources at once. v2beta1 is what servers of 1.27 to 1.29 have.
 	aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=" + aggregatedKind +
@@ -30,9 +27,9 @@ const (
 
 // Resource is a collection that can be listed and watched.
 type Resource struct {
-	Name       string `json:"name"` // "pods", "deployments.apps"
-	Path       string `json:"path"` // "/api/v1", "/apis/apps/v1"
-	Namespaced bool   `json:"namespaced"`
+	Name       string // "pods", "deployments.apps"
+	Path       string // "/api/v1", "/apis/apps/v1"
+	Namespaced bool
 }
 
 // Pods is the resource that a guest begins with. It is on every server, so that a guest needs no discovery to begin.
@@ -43,29 +40,19 @@ func (r *Resource) plural() string {
 	return name
 }
 
-// Discovery asks a server which resources it has. It keeps nothing, and may be used from any goroutine.
+// Discover returns the resources of a server's preferred versions, by name. What a group has whose own server does not
+// answer is left out, as by kubectl. It blocks until the server has answered; the error is 503 if the server cannot be
+// read, if there is too much, or if ctx ends first.
 //
 // Upstream: k8s.io/client-go/discovery/discovery_client.go: DiscoveryClient
 // Differs: asks each time, and only for all at once, which servers before 1.27 do not answer.
-type Discovery struct {
-	base   *url.URL
-	client *http.Client
-}
-
-// NewDiscovery returns a discovery of the server with these addresses. It sends nothing yet. The caller closes it.
-func NewDiscovery(servers []*url.URL) *Discovery { return &Discovery{servers[0], newClient(servers)} }
-
-// Close closes idle connections.
-func (d *Discovery) Close() { d.client.CloseIdleConnections() }
-
-// All returns the resources of the server's preferred versions, by name. What a group has whose own server does not
-// answer is left out, as by kubectl. It blocks until the server has answered; the error is 503 if the server cannot be
-// read, if there is too much, or if ctx ends first.
-func (d *Discovery) All(ctx context.Context) (all []Resource, err error) {
+func Discover(ctx context.Context, servers []*url.URL) (all []Resource, err error) {
+	client := newClient(servers)
+	defer client.CloseIdleConnections()
 	for _, path := range []string{"/api", "/apis"} {
-		groups, err := d.groups(ctx, path)
+		groups, err := groupsAt(ctx, client, servers[0], path)
 		if err != nil {
-			return nil, err
+			return nil, apierrors.NewServiceUnavailable("discovery: " + err.Error())
 		}
 		for _, group := range groups {
 			if len(group.Versions) == 0 {
@@ -74,56 +61,52 @@ func (d *Discovery) All(ctx context.Context) (all []Resource, err error) {
 			preferred := group.Versions[0]
 			at := strings.ReplaceAll(path+"/"+group.Name+"/"+preferred.Version, "//", "/")
 			for _, each := range preferred.Resources {
-				name := strings.TrimSuffix(each.Resource+"."+group.Name, ".")
-				watched := slices.Contains(each.Verbs, "list") && slices.Contains(each.Verbs, "watch")
-				if watched && len(name) <= maxName {
+				if slices.Contains(each.Verbs, "list") && slices.Contains(each.Verbs, "watch") {
+					name := strings.TrimSuffix(each.Resource+"."+group.Name, ".")
 					all = append(all, Resource{name, at, each.Scope == discovery.ScopeNamespace})
 				}
 			}
 		}
 	}
-	if len(all) > maxResources {
-		return nil, unavailable("%s has more than %d resources", d.base.Host, maxResources)
-	}
 	slices.SortFunc(all, func(a, b Resource) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
-// groups asks for the groups at a path. Its errors are 503.
-func (d *Discovery) groups(ctx context.Context, path string) ([]discovery.APIGroupDiscovery, error) {
-	response, err := get(ctx, d.client, d.base.JoinPath(path), aggregated)
+// groupsAt asks for the groups at a path.
+func groupsAt(ctx context.Context, client *http.Client, base *url.URL, path string) ([]discovery.APIGroupDiscovery,
+	error) {
+	response, err := get(ctx, client, base.JoinPath(path), aggregated)
 	if err != nil {
-		return nil, unavailable("%s cannot be reached: %v", d.base.Host, Reason(err))
+		return nil, fmt.Errorf("%s cannot be reached: %v", base.Host, Reason(err))
 	}
 	defer response.Body.Close()
 	var list discovery.APIGroupDiscoveryList
 	err = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&list)
 	switch {
 	case response.StatusCode != http.StatusOK:
-		return nil, unavailable("%s answers %s", path, response.Status)
+		return nil, fmt.Errorf("%s answers %s", path, response.Status)
 	case err != nil:
-		return nil, unavailable("%s is not understood: %v", path, err)
+		return nil, fmt.Errorf("%s is not understood: %w", path, err)
 	case list.Kind != aggregatedKind:
-		return nil, unavailable("%s answers with a %.50s: is the server older than 1.27?", path, list.Kind)
+		return nil, fmt.Errorf("%s answers with a %.50s: is the server older than 1.27?", path, list.Kind)
 	}
 	return list.Items, nil
 }
 
-func unavailable(format string, args ...any) error {
-	return apierrors.NewServiceUnavailable("discovery: " + fmt.Sprintf(format, args...))
-}
-
-// Find returns the resources of these names: 400 if the server has no such resource now, or if two of them have the
-// same name on the stage; 503 as [Discovery.All].
-func (d *Discovery) Find(ctx context.Context, names []string) (chosen []Resource, err error) {
-	if slices.Equal(names, []string{Pods.Name}) {
+// Find returns the resources of a choice: 400 if the server has no such resource now, or if two of them have the same
+// name on the stage; 503 as [Discover].
+func (c *Choice) Find(ctx context.Context, servers []*url.URL) (chosen []Resource, err error) {
+	if slices.Equal(c.Resources, []string{Pods.Name}) {
 		return []Resource{Pods}, nil
 	}
-	all, err := d.All(ctx)
+	if len(c.Resources) == 0 || len(c.Resources) > maxChosen {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("choose 1 to %d resources", maxChosen))
+	}
+	all, err := Discover(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
+	for _, name := range c.Resources {
 		i := slices.IndexFunc(all, func(each Resource) bool { return each.Name == name })
 		same := func(each Resource) bool { return each.plural() == all[i].plural() }
 		switch {

@@ -7,15 +7,9 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/metrics"
-	"slices"
 	"sync/atomic"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
@@ -24,21 +18,6 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
-
-// metadataDecoder reads such answers, and Statuses.
-var metadataDecoder = newMetadataDecoder()
-
-func newMetadataDecoder() runtime.Decoder {
-	known := runtime.NewScheme()
-	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
-	utilruntime.Must(metav1.AddMetaToScheme(known))
-	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(known).SupportedMediaTypes(),
-		runtime.ContentTypeJSON)
-	if !ok {
-		panic("guest: the scheme does not know JSON")
-	}
-	return info.Serializer
-}
 
 const (
 	maxChosen  = 8       // resources
@@ -57,7 +36,7 @@ type Choice struct {
 type Config struct {
 	Servers      []*url.URL
 	Choice       Choice
-	Resources    []Resource // of Choice, as [Discovery.Find] has found them
+	Resources    []Resource // as [Choice.Find] has found them
 	Clock        clock.WithTicker
 	Probe        *probe.Probe
 	FIFO         string
@@ -108,7 +87,7 @@ func (g *Guest) add(resource Resource) error {
 		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay},
 		UserAgent: "listwatch-guest",
 		Clock:     g.config.Clock, Probe: p.Resource(resource.plural()), APIPath: resource.Path,
-		Decoder: decoder{metadataDecoder, w.answers},
+		Decoder: w.answers,
 	})
 	w.factory = informer.NewSharedInformerFactory(informer.FactoryConfig{
 		Client: client, Clock: g.config.Clock, Probe: p, Namespace: g.config.Choice.Namespace,
@@ -208,14 +187,4 @@ func (g *Guest) State() State {
 		})
 	}
 	return state
-}
-
-// Check refuses a choice that cannot be meant: 400.
-func (c *Choice) Check() error {
-	slices.Sort(c.Resources)
-	c.Resources = slices.Compact(c.Resources)
-	if len(c.Resources) == 0 || len(c.Resources) > maxChosen {
-		return apierrors.NewBadRequest(fmt.Sprintf("choose 1 to %d resources", maxChosen))
-	}
-	return nil
 }

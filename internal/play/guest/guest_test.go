@@ -85,12 +85,11 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 		require.NoError(t, err)
 		servers = append(servers, base)
 	}
-	discovery := NewDiscovery(servers)
-	all, err := discovery.All(t.Context())
+	all, err := Discover(t.Context(), servers)
 	require.True(t, err == nil && len(all) == 2 && all[0].Name == "gadgets.example.com" && all[1] == Pods,
 		"got %+v, %v", all, err)
 	choice := Choice{Resources: []string{"gadgets.example.com"}, Namespace: "x", Labels: "app=web"}
-	found, err := discovery.Find(t.Context(), choice.Resources)
+	found, err := choice.Find(t.Context(), servers)
 	require.NoError(t, err)
 	guest, err := New(Config{Servers: servers, Choice: choice, Resources: found, Clock: clock.RealClock{}})
 	require.NoError(t, err)
@@ -100,7 +99,6 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 	t.Cleanup(func() {
 		cancel()
 		<-ended
-		discovery.Close()
 		for _, c := range addresses {
 			eventually.Closes(c.Server)
 		}
@@ -176,7 +174,7 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 		strings.Contains(w.said(), "s3cret") {
 		t.Errorf("got %q, %v", w.said(), err)
 	}
-	if _, err := NewDiscovery([]*url.URL{base}).All(t.Context()); err == nil || !strings.Contains(err.Error(),
+	if _, err := Discover(t.Context(), []*url.URL{base}); err == nil || !strings.Contains(err.Error(),
 		"cannot be reached") {
 		t.Errorf("got %v", err)
 	}
@@ -184,15 +182,10 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 
 func TestWhatCannotBeChosenIsRefused(t *testing.T) {
 	guest := visit(t, &cluster{})
-	discovery := NewDiscovery(guest.config.Servers)
-	defer discovery.Close()
-	for _, names := range [][]string{{"bindings"}, {"pods/status"}, {"gadgets"},
-		{"things.gone.example.com"}} {
-		_, err := discovery.Find(t.Context(), names)
+	for _, names := range [][]string{nil, {"bindings"}, {"pods/status"}, {"gadgets"}, {"things.gone.example.com"},
+		{"gadgets.example.com", "gadgets.example.com"}, strings.Split("a b c d e f g h i", " ")} {
+		_, err := (&Choice{Resources: names}).Find(t.Context(), guest.config.Servers)
 		assert.Fails(t, err, apierrors.IsBadRequest, names)
-	}
-	for _, choice := range []Choice{{}, {Resources: strings.Split("a b c d e f g h i", " ")}} {
-		assert.True(t, choice.Check() != nil, "%+v can be chosen", choice)
 	}
 }
 

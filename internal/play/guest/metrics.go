@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +22,6 @@ const (
 	metricsPeriod = 5 * time.Second // between two requests for a server's metrics
 	// Bounds of what is read and kept. A large API server sends some tens of megabytes.
 	maxMetrics         = 64 << 20 // bytes
-	maxMetricLine      = 16 << 10 // bytes; longer lines are skipped
 	maxMetricResources = 1000     // values of the label resource
 )
 
@@ -88,32 +85,30 @@ var shown = map[string]string{
 
 // metricLine is a line of the text format: name, labels, value.
 var (
-	metricLine    = regexp.MustCompile(`^[a-z_]+(?:\{(.*)\})? ([^ \n]+)`)
-	resourceLabel = regexp.MustCompile(`(?:^|,)(?:resource|type)="([^"]*)"`)
+	metricLine    = regexp.MustCompile(`^[a-z_]+(?:\{(.*)\})? ([^ ]+)`)
+	resourceLabel = regexp.MustCompile(`(?:^|,)(?:resource|type)="(?:[^"]*/)?([^"./]*)`)
 )
 
-// readMetrics adds up the metrics that are shown, by resource. trouble says what was left out; "" if nothing was.
+// readMetrics adds up the metrics that are shown, by resource. trouble says why not all are read; "" if all are.
 func readMetrics(text io.Reader) (values map[string]map[string]float64, trouble string) {
 	values = map[string]map[string]float64{}
-	lines := bufio.NewReaderSize(text, maxMetricLine)
-	for tooLong := false; ; {
-		line, err := lines.ReadSlice('\n')
-		full := errors.Is(err, bufio.ErrBufferFull)
-		if what, resource, value, ok := readMetric(line); ok && !full && !tooLong {
-			switch {
-			case values[resource] != nil:
-				values[resource][what] += value
-			case len(values) == maxMetricResources:
-				trouble = "/metrics names more than 1,000 resources: the others are left out"
-			default:
-				values[strings.Clone(resource)] = map[string]float64{what: value} // without the line around it
-			}
-		}
-		tooLong = full // what follows is the rest of the same line
-		if err != nil && !full {
-			return values, trouble
+	lines := bufio.NewScanner(text)
+	for lines.Scan() {
+		what, resource, value, ok := readMetric(lines.Bytes())
+		switch {
+		case !ok:
+		case values[resource] != nil:
+			values[resource][what] += value
+		case len(values) == maxMetricResources:
+			return values, "/metrics names more than 1,000 resources: the others are left out"
+		default:
+			values[resource] = map[string]float64{what: value}
 		}
 	}
+	if err := lines.Err(); err != nil {
+		trouble = fmt.Sprintf("/metrics breaks off, or has a line that is too long: %v", err)
+	}
+	return values, trouble
 }
 
 // readMetric reads one line. resource is "" if the metric is one of the whole server; ok is false if the metric is not
@@ -129,12 +124,11 @@ func readMetric(line []byte) (what, resource string, value float64, ok bool) {
 	if found == nil {
 		return "", "", 0, false
 	}
-	value, err := strconv.ParseFloat(string(found[2]), 64)
 	if label := resourceLabel.FindSubmatch(found[1]); label != nil {
-		resource = string(label[1][bytes.LastIndexByte(label[1], '/')+1:])
-		resource, _, _ = strings.Cut(resource, ".")
+		resource = string(label[1])
 	}
-	return what, resource, value, err == nil && len(resource) <= maxName
+	value, err := strconv.ParseFloat(string(found[2]), 64)
+	return what, resource, value, err == nil
 }
 
 // State returns what the page shows: for each resource, and "" for the whole server, a text for each station. trouble
