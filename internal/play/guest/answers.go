@@ -39,7 +39,7 @@ type answers struct {
 	maxObjects          int64
 
 	stop    func()       // called when there are too many objects, perhaps more than once; set before the first request
-	first   atomic.Int64 // objects of a watch-list's first state so far, and room for as many more; negative: it is over
+	first   atomic.Int64 // objects of a watch-list's first state so far; negative: it is over
 	limit   atomic.Bool  // there are too many objects; stays
 	trouble atomic.Value // string: what is wrong with the newest answer
 }
@@ -80,7 +80,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		a.trouble.Store(fmt.Sprintf("%s cannot be reached (%v): is kubectl proxy still running? The reflector tries "+
 			"again by itself", r.URL.Host, Reason(err)))
-	case response.StatusCode != http.StatusOK || query.Has("watch"): // what is wrong with a list stays until one is read
+	case response.StatusCode != http.StatusOK || query.Has("watch"): // trouble with a list stays until one is read
 		a.trouble.Store(a.judge(response.StatusCode))
 	}
 	if err == nil && !query.Has("watch") {
@@ -95,8 +95,8 @@ func (a *answers) judge(status int) (text string) {
 	case status == http.StatusUnauthorized:
 		text = "the server does not know who we are. Log in again, and restart kubectl proxy"
 	case status == http.StatusForbidden:
-		text = "you may not list and watch {resource} in {namespace}. Choose a namespace in which you may, or ask for " +
-			"the right to (kubectl auth can-i watch {resource})"
+		text = "you may not list and watch {resource} in {namespace}. Choose a namespace in which you may, or ask " +
+			"for the right to (kubectl auth can-i watch {resource})"
 	case status == http.StatusNotFound:
 		text = "the server does not have {resource} in {namespace} any more. Has its CustomResourceDefinition been " +
 			"deleted?"

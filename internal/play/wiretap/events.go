@@ -18,8 +18,8 @@ const (
 	// MaxEvent is how long a frame of a watch may be, in bytes, for its object to be read. Longer ones are only
 	// counted.
 	MaxEvent = 256 << 10
-	// HeadSize is how many bytes of a body [ReadVersion] needs: a list says its version before its items, an object before
-	// its spec, though perhaps behind the fields that its managers own.
+	// HeadSize is how many bytes of a body [ReadVersion] needs: a list says its version before its items, an object
+	// before its spec, though perhaps behind the fields that its managers own.
 	HeadSize = 16 << 10
 
 	protobufEnvelope = "k8s\x00" // before every object in Kubernetes' protobuf
