@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// processEventConcurrency is how many events of one watch are being decoded, or decoded and waiting for their turn, at
-// any time. The collector holds one of them, the others wait in processingQueue.
+// processEventConcurrency is how many events of one watch at most are being decoded, or decoded and waiting for their
+// turn, at any time. The collector holds one of them, the others wait in processingQueue.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: processEventConcurrency
 const processEventConcurrency = 10
@@ -32,8 +32,8 @@ type job struct {
 	response chan<- *processingResult
 }
 
-// scheduleEventProcessing gives each event its place in processingQueue, and then a goroutine
-// that decodes it.
+// scheduleEventProcessing gives each event its place in processingQueue, and then hands it to a
+// goroutine that decodes it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).scheduleEventProcessing
 func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
@@ -45,9 +45,9 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 		case e = <-wc.incomingEventChan:
 		}
 		wc.received(e)
-		// Sent once by the goroutine below, never closed; 1: it never waits.
+		// Sent once by the goroutine that decodes, never closed; 1: it never waits.
 		response := make(chan *processingResult, 1)
-		// The place first, then the goroutine: a full queue is what keeps the number of events
+		// The place first, then the work: a full queue is what keeps the number of events
 		// under way down.
 		select {
 		case <-ctx.Done():

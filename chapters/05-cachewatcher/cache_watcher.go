@@ -201,12 +201,15 @@ func (w *CacheWatcher) isDue(event *watchcache.Event) bool {
 	return isEnd && event.ResourceVersion == w.floor
 }
 
-// sendWatchCacheEvent filters, converts and sends one event. It reports whether the watcher
-// goes on. It never writes to event, which is shared.
+// sendWatchCacheEvent filters, converts and sends one event. It never writes to event, which
+// is shared. It returns false if the watcher was stopped before there was room; the caller then
+// sends nothing more.
 //
-// What it keeps true: when an event enters result, every earlier one that the client wants is
+// What that keeps true: when an event enters result, every earlier one that the client wants is
 // there already. A client that resumes from the last version it saw has therefore missed
-// nothing, however the watch has ended.
+// nothing, however the watch has ended. Were an event left out and a later one sent, the client
+// would never ask for the one between them. While there is room, a stop goes unnoticed, which
+// does no harm: the event is the next one.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).sendWatchCacheEvent
 // Differs: a stopped watcher ends when it finds no room; upstream's goes through the rest of

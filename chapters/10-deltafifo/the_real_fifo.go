@@ -222,8 +222,10 @@ func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
 	return err
 }
 
-// whileProcessingLocked calls process, without mu while fewer than two batches wait: the
-// reflector can queue meanwhile. It holds mu again in the end, even if process panics.
+// whileProcessingLocked calls process, without mu while fewer than two batches wait: the one
+// consumer works, and the reflector queues meanwhile. If more wait, mu stays locked, so that the
+// reflector waits, too, and the queue cannot grow without end. It holds mu again in the end,
+// even if process panics.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).whileProcessing_locked
 func (f *RealFIFO) whileProcessingLocked(process PopProcessFunc, taken Deltas,

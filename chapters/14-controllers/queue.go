@@ -90,7 +90,7 @@ func (q *Queue) Get() (key string, shutdown bool) {
 	q.queue = q.queue[1:]
 	// No longer dirty from here on, although the work has not begun: whatever changes after
 	// this line may come too late for the worker's read of its cache, so an Add after this line
-	// must count as a new wish.
+	// must queue the key again.
 	q.processing.Insert(key)
 	q.dirty.Delete(key)
 	q.probe.At(probe.WorkGot, key, 0, len(q.queue), 0)
@@ -115,7 +115,7 @@ func (q *Queue) Done(key string) {
 	q.processing.Delete(key)
 	q.probe.At(probe.WorkDone, key, 0)
 	if q.dirty.Has(key) {
-		q.dirty.Delete(key)
+		q.dirty.Delete(key) // addLocked would take a dirty key for one that is in line
 		q.addLocked(key)
 	}
 }
