@@ -223,9 +223,9 @@ func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
 }
 
 // whileProcessingLocked calls process, without mu while fewer than two batches wait: the one
-// consumer works, and the reflector queues meanwhile. If more wait, mu stays locked, so that the
-// reflector waits, too, and the queue cannot grow without end. It holds mu again in the end,
-// even if process panics.
+// consumer works, and the reflector queues meanwhile. If more wait, mu stays locked, so that
+// the reflector waits, too, and the queue cannot grow without end. It holds mu again in the
+// end, even if process panics.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).whileProcessing_locked
 func (f *RealFIFO) whileProcessingLocked(process PopProcessFunc, taken Deltas,
