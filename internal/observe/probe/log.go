@@ -66,6 +66,17 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 
 func (l *Log) now() time.Duration { return l.clock.Since(l.start) }
 
+// lock takes mu for a reporter. Another one holds it for less time than it takes to sleep and be woken: so a reporter
+// that finds it taken tries again for about a microsecond before it sleeps.
+func (l *Log) lock() {
+	for range 100 {
+		if l.mu.TryLock() {
+			return
+		}
+	}
+	l.mu.Lock()
+}
+
 // slotLocked returns the place of a record.
 func (l *Log) slotLocked(seq uint64) *Record {
 	place := (seq - 1) % l.size

@@ -143,7 +143,7 @@ func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int
 func (p *Probe) write(point Point, typ, text, key string, rv uint64, args []int) uint64 {
 	l := p.log
 	t := l.now() // before the lock, which holds up other reporters
-	l.mu.Lock()
+	l.lock()
 	defer l.mu.Unlock()
 	r := l.nextLocked(t)
 	// Field by field: a whole record, put together and copied, would take twice as long.
