@@ -4,7 +4,6 @@
 //   - book.go: [New], which renders everything once; a [Book] does not change afterwards.
 //   - markdown.go: how goldmark is set up, and the walk over one chapter's document.
 //   - excerpt.go: a paragraph that is nothing but a link titled "code" becomes a declaration.
-//   - reading.go: how long a reader needs.
 //   - callout.go: a quotation that begins with [!NOTE] becomes a box.
 //   - drawing.go: an image becomes part of the page.
 //   - part.go: words that mean a part of the stage.
@@ -52,7 +51,6 @@ type Chapter struct {
 	Path     string    // "/book/06-cacher"
 	Question string    // the first paragraph of the section "The question", as plain text; "" if there is none
 	Contents []Heading // the sections, in order
-	Reading  Reading   // what the prose asks of its reader
 	HTML     string    // everything below the title; safe to be shown as it is
 	Files    []*File   // the chapter's Go files, tests last
 	Moments  []Moment  // what the chapter reports to the page, in path order
@@ -163,9 +161,9 @@ func newEditor(fsys fs.FS, tree *source.Tree) *editor {
 	return e
 }
 
-// isPoint reports whether a name is that of a probe point.
 func isPoint(name string) bool {
-	return slices.ContainsFunc(probe.Points(), func(p probe.Point) bool { return p.String() == name })
+	_, ok := probe.PointNamed(name)
+	return ok
 }
 
 // problem notes what is wrong at a line of a file; line 0 means the file as a whole.

@@ -25,7 +25,6 @@ func (d *document) blockquote(quote *ast.Blockquote) {
 		}
 		first.RemoveChild(first, bold)
 		quote.SetAttributeString(answer, answer)
-		d.chapter.Reading.Exercises++
 		return
 	}
 	line := first.Lines().At(0)

@@ -52,11 +52,6 @@ func (d *document) excerpt(paragraph *ast.Paragraph) bool {
 				html.EscapeString(decl.Symbol), out)
 		}
 	}
-	if how == "code" {
-		for _, part := range parts {
-			d.chapter.Reading.addCode(part.Src)
-		}
-	}
 	paragraph.RemoveChild(paragraph, link) // it is no link any more
 	block := ast.NewTextBlock()
 	block.AppendChild(block, ready("%s", out))

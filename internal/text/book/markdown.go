@@ -10,7 +10,6 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
-	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
@@ -73,14 +72,6 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 			d.heading(node)
 		case *ast.Paragraph:
 			d.paragraph(node)
-		case *ast.TextBlock, *east.TableCell:
-			d.count(node)
-		case *ast.FencedCodeBlock:
-			if string(node.Language(d.src)) == "console" {
-				d.chapter.Reading.Exercises++
-			} else if string(node.Language(d.src)) == "go" {
-				d.chapter.Reading.addCode(string(node.Lines().Value(d.src)))
-			}
 		case *ast.Blockquote:
 			d.blockquote(node)
 		case *ast.Link:
@@ -107,7 +98,6 @@ func (d *document) heading(node *ast.Heading) {
 		node.Parent().RemoveChild(node.Parent(), node)
 		return
 	}
-	d.count(node)
 	if node.Level > 3 {
 		return
 	}
@@ -121,17 +111,11 @@ func (d *document) paragraph(node *ast.Paragraph) {
 	if d.excerpt(node) {
 		return
 	}
-	if _, drawn := node.FirstChild().(*ast.Image); !drawn {
-		d.count(node)
-	}
 	sections := d.chapter.Contents
 	if d.chapter.Question == "" && len(sections) > 0 && sections[len(sections)-1].Text == "The question" {
 		d.chapter.Question = d.text(node)
 	}
 }
-
-// count adds the words of a node to what there is to read.
-func (d *document) count(node ast.Node) { d.chapter.Reading.Words += len(strings.Fields(d.text(node))) }
 
 // ready is HTML that is written as it is. It has no words for [document.text].
 func ready(format string, args ...any) *ast.String {
