@@ -9,27 +9,24 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Client is all that a server needs of etcd: the few calls that etcd's own client package makes
-// for Kubernetes, the watch, leases and compaction. Two types implement it: [NewClient], and an
-// in-memory one for tests.
+// Client is all that a server needs of etcd: the few calls that etcd's own client package makes for Kubernetes, the
+// watch, leases and compaction. Two types implement it: [NewClient], and an in-memory one for tests.
 //
-// Every call is given a context and lasts as long as that context lets it: this package sets no
-// deadline of its own.
+// Every call is given a context and lasts as long as that context lets it: this package sets no deadline of its own.
 type Client interface {
 	kubernetes.Interface
 
-	// Watch returns the changes of key from a revision on. The channel is closed when ctx is
-	// done, or after a response with an error. Nothing is lost in between, even if the server
-	// is away for a while.
+	// Watch returns the changes of key from a revision on. The channel is closed when ctx is done, or after a response
+	// with an error. Nothing is lost in between, even if the server is away for a while.
 	Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan
 
-	// RequestProgress asks etcd to send a progress notification to all watches on ctx's stream:
-	// those whose contexts have the same gRPC metadata. None is sent unless all of them have
-	// caught up; callers ask again. It does not wait for the answer.
+	// RequestProgress asks etcd to send a progress notification to all watches on ctx's stream: those whose contexts
+	// have the same gRPC metadata. None is sent unless all of them have caught up; callers ask again. It does not wait
+	// for the answer.
 	RequestProgress(ctx context.Context) error
 
-	// GrantLease returns a lease that lasts for ttl, in whole seconds, or longer. When it ends,
-	// the keys that were last written under it are deleted, each with a revision of its own.
+	// GrantLease returns a lease that lasts for ttl, in whole seconds, or longer. When it ends, the keys that were last
+	// written under it are deleted, each with a revision of its own.
 	GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
 
 	// CompactHistory forgets every revision before rev.

@@ -21,11 +21,9 @@ const (
 	MediaTypeJSON     = runtime.ContentTypeJSON
 )
 
-// NewCodec returns a codec that writes objects of version in the form of mediaType, and reads
-// both forms.
+// NewCodec returns a codec that writes objects of version in the form of mediaType, and reads both forms.
 //
-// Differs: objects are kept as the version that is stored; upstream converts to an internal
-// version in between.
+// Differs: objects are kept as the version that is stored; upstream converts to an internal version in between.
 func NewCodec(
 	codecs serializer.CodecFactory, version schema.GroupVersion, mediaType string,
 ) (runtime.Codec, error) {

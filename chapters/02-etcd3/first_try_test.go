@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 // First try: get the object, change it, put it.
@@ -66,9 +67,7 @@ func TestTwoWritersKeepBothChanges(t *testing.T) {
 		current.(*corev1.Pod).Spec.NodeName = "n1"
 		return current, nil
 	}
-	if err := s.GuaranteedUpdate(context.Background(), key("a"), out, false, nil, bind, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.GuaranteedUpdate(context.Background(), key("a"), out, false, nil, bind, nil))
 	if got := out.Spec.NodeName + " " + out.Labels["app"]; got != "n1 web" || calls != 2 {
 		t.Errorf("after %d calls the pod has %q, want both changes after two", calls, got)
 	}

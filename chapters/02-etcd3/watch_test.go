@@ -137,13 +137,9 @@ func TestNothingIsLostWhenEtcdRestartsUnderLoad(t *testing.T) {
 			for done := 0; done < writers; {
 				e := <-w.ResultChan()
 				p, ok := e.Object.(*corev1.Pod)
-				if !ok {
-					t.Fatalf("got %s", line(e))
-				}
+				require.True(t, ok, "got %s", line(e))
 				if rv := rvOf(p); p.Name != "" {
-					if rv <= last {
-						t.Fatalf("%s after %d", line(e), last)
-					}
+					require.False(t, rv <= last, "%s after %d", line(e), last)
 					last = rv
 					seen[p.Name] = append(seen[p.Name], p.Labels["app"])
 				}

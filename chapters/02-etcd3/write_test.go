@@ -221,10 +221,8 @@ func TestNoUpdateOfManyIsLost(t *testing.T) {
 		for range writers {
 			wg.Go(func() {
 				for range each {
-					if err := s.GuaranteedUpdate(context.Background(), key("a"), &corev1.Pod{}, false, nil, increment,
-						nil); err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, s.GuaranteedUpdate(context.Background(), key("a"), &corev1.Pod{}, false, nil,
+						increment, nil))
 				}
 			})
 		}

@@ -17,7 +17,5 @@ func ExampleMetaNamespaceKeyFunc() {
 		fmt.Println(key)
 	}
 	// Output:
-	// default/a
-	// n
-	// default/b
+	// default/a n default/b
 }

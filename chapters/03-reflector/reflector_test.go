@@ -230,9 +230,7 @@ func (s *strict) apply(typ string, obj any, mustExist bool) error {
 	if _, exists := s.objects[p.Name]; exists != mustExist {
 		s.t.Errorf("%s %s at %d: exists=%v", typ, p.Name, rv, exists)
 	}
-	if rv <= s.rv {
-		s.t.Errorf("%s %s at %d, after %d", typ, p.Name, rv, s.rv)
-	}
+	assert.False(s.t, rv <= s.rv, "%s %s at %d, after %d", typ, p.Name, rv, s.rv)
 	s.rv = rv
 	s.objects[p.Name] = rv
 	if typ == "DELETED" {

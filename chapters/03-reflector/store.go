@@ -30,9 +30,8 @@ type ListerWatcher interface {
 
 // Store is what a reflector fills. Objects belong to the store from the call on.
 //
-// An error of Add, Update or Delete is counted and changes nothing else: the reflector goes on
-// with the next event. An error of Replace or Resync ends the round, and the reflector begins
-// again with a list.
+// An error of Add, Update or Delete is counted and changes nothing else: the reflector goes on with the next event. An
+// error of Replace or Resync ends the round, and the reflector begins again with a list.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ReflectorStore
 type Store interface {
@@ -41,8 +40,7 @@ type Store interface {
 	Delete(obj any) error
 	// Replace makes list the whole content of the store, as of resourceVersion.
 	Replace(list []any, resourceVersion string) error
-	// Resync makes the store look at everything it holds again. What that means is the store's
-	// affair.
+	// Resync makes the store look at everything it holds again. What that means is the store's affair.
 	Resync() error
 }
 
@@ -61,9 +59,9 @@ type BookmarkStore interface {
 	Bookmark(resourceVersion string) error
 }
 
-// TransformingStore is a [Store] that changes objects before it keeps them. The reflector applies the function to
-// the objects of a streamed initial state as they come in, so that the large form need not be held for all of them
-// at once. The store applies it again in Replace: a TransformFunc must not mind being applied to its own result.
+// TransformingStore is a [Store] that changes objects before it keeps them. The reflector applies the function to the
+// objects of a streamed initial state as they come in, so that the large form need not be held for all of them at once.
+// The store applies it again in Replace: a TransformFunc must not mind being applied to its own result.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: TransformingStore
 type TransformingStore interface {
@@ -82,8 +80,8 @@ type TransformFunc func(obj any) (any, error)
 // Upstream: k8s.io/client-go/tools/cache/store.go: KeyFunc
 type KeyFunc func(obj any) (string, error)
 
-// MetaNamespaceKeyFunc returns "namespace/name", or "name" for an object without a namespace. A string is taken for
-// a key already and returned as it is.
+// MetaNamespaceKeyFunc returns "namespace/name", or "name" for an object without a namespace. A string is taken for a
+// key already and returned as it is.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: MetaNamespaceKeyFunc
 // Differs: takes a string where upstream has a type ExplicitKey.

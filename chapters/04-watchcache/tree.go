@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// maxSlots is how many elements a leaf holds, and how many children any other node. A change copies
-// one node of each level, so larger nodes mean fewer copies of more bytes.
+// maxSlots is how many elements a leaf holds, and how many children any other node. A change copies one node of each
+// level, so larger nodes mean fewer copies of more bytes.
 const maxSlots = 32
 
 // tree is a set of elements, ordered by their keys, that never changes: set and delete leave it
@@ -39,10 +39,9 @@ type node struct {
 	children []*node
 }
 
-// newTree returns the tree of elements, built from the leaves up. Of several elements with the same
-// key the last one counts. Nodes are full as far as possible: a tree with fewer levels copies less
-// for each update. Set one by one in the order of their keys, elements would leave every node half
-// empty.
+// newTree returns the tree of elements, built from the leaves up. Of several elements with the same key the last one
+// counts. Nodes are full as far as possible: a tree with fewer levels copies less for each update. Set one by one in
+// the order of their keys, elements would leave every node half empty.
 func newTree(elements []*Element) tree {
 	sorted := lastOfEach(elements)
 	var level []*node
@@ -129,8 +128,8 @@ func (n *node) search(key string) (at int, found bool) {
 	})
 }
 
-// childFor returns the position of the child below which key belongs: the last one whose least key
-// is not greater. A key that is less than all belongs below the first.
+// childFor returns the position of the child below which key belongs: the last one whose least key is not greater. A
+// key that is less than all belongs below the first.
 func (n *node) childFor(key string) int {
 	at, found := slices.BinarySearchFunc(n.children, key, func(child *node, key string) int {
 		return strings.Compare(child.least, key)
@@ -251,8 +250,8 @@ func (n *node) deleteBelow(key string) *node {
 	return branch(children)
 }
 
-// join returns what two neighbours hold in one node, if that leaves half of it free: otherwise it
-// would soon be split again. They are at the same level, so both are leaves or neither is.
+// join returns what two neighbours hold in one node, if that leaves half of it free: otherwise it would soon be split
+// again. They are at the same level, so both are leaves or neither is.
 func join(a, b *node) *node {
 	if len(a.elements)+len(b.elements)+len(a.children)+len(b.children) > maxSlots/2 {
 		return nil

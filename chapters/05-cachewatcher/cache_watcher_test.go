@@ -183,9 +183,7 @@ func (b *bench) is(what, got, want string) {
 func (b *bench) add(events ...*watchcache.Event) {
 	b.t.Helper()
 	for _, e := range events {
-		if !b.NonblockingAdd(e) {
-			b.t.Fatalf("no room for %s %d", e.Type, e.ResourceVersion)
-		}
+		require.True(b.t, b.NonblockingAdd(e), "no room for %s %d", e.Type, e.ResourceVersion)
 		synctest.Wait()
 	}
 }

@@ -164,9 +164,7 @@ func TestStoppedWatchersAreDueNoBookmark(t *testing.T) {
 		synctest.Wait()
 		records, _ := f.log.Since(nil, before, probe.DefaultLogSize)
 		for _, r := range records {
-			if r.Point == probe.DispatchStarted {
-				t.Errorf("a bookmark is dispatched to %d watchers", r.Args[0])
-			}
+			assert.True(t, r.Point != probe.DispatchStarted, "a bookmark is dispatched to %d watchers", r.Args[0])
 		}
 	})
 }

@@ -8,14 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// metrics are what one Cacher shows of itself, under upstream's names and with upstream's labels. The
-// fields are what happens seldom; what happens for every event is counted by the Cacher, and asked for
-// when /metrics is.
+// metrics are what one Cacher shows of itself, under upstream's names and with upstream's labels. The fields are what
+// happens seldom; what happens for every event is counted by the Cacher, and asked for when /metrics is.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go
-// Differs: apiserver_watch_events_dispatch_duration_seconds is left out: it needs the time twice for
-// each watcher and event, which is half of what such a delivery costs. So are the metrics of what we do
-// not have: the consistency checker, sharded watches, and those of lists that 1.37 deprecates.
+// Differs: apiserver_watch_events_dispatch_duration_seconds is left out: it needs the time twice for each watcher and
+// event, which is half of what such a delivery costs. So are the metrics of what we do not have: the consistency
+// checker, sharded watches, and those of lists that 1.37 deprecates.
 type metrics struct {
 	// Set by New, never changed.
 	labels prometheus.Labels // group and resource
@@ -68,8 +67,8 @@ func (m *metrics) consistentRead(success, fallback bool) {
 // resourceVersionDigits bounds the metric of the resource version: a float holds so many digits exactly. Upstream's.
 const resourceVersionDigits = 1_000_000_000_000_000
 
-// registerMetrics shows everything in registry, nothing if that is nil. The error is that another
-// Cacher of the same resource is shown there already.
+// registerMetrics shows everything in registry, nothing if that is nil. The error is that another Cacher of the same
+// resource is shown there already.
 func (c *Cacher) registerMetrics(registry *prometheus.Registry) error {
 	if registry == nil {
 		return nil

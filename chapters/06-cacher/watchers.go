@@ -43,9 +43,8 @@ func (n namespacedName) narrowed(pred storage.SelectionPredicate) namespacedName
 	return n
 }
 
-// indexedWatchers are the registered watchers. Each is in one of the two maps: by the trigger's value if its
-// selector names one, otherwise by scope: namespace and name. A list has them in the order in which they were
-// registered.
+// indexedWatchers are the registered watchers. Each is in one of the two maps: by the trigger's value if its selector
+// names one, otherwise by scope: namespace and name. A list has them in the order in which they were registered.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: indexedWatchers
 // Differs: lists instead of maps. A list costs a search when a watcher goes, and nothing for each event.

@@ -76,9 +76,7 @@ func finalized(p *corev1.Pod) { p.Finalizers = []string{"example.com/f"} }
 func (w *world) create(p *corev1.Pod) *corev1.Pod {
 	w.t.Helper()
 	out, err := w.pods.Pod.Create(w.t.Context(), "default", p, &metav1.CreateOptions{})
-	if err != nil {
-		w.t.Fatalf("create %s: %v", p.Name, err)
-	}
+	require.True(w.t, err == nil, "create %s: %v", p.Name, err)
 	return out.(*corev1.Pod)
 }
 

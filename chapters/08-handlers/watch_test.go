@@ -27,9 +27,7 @@ import (
 // next returns the next frame of a stream.
 func next(t *testing.T, lines *bufio.Scanner) frame {
 	t.Helper()
-	if !lines.Scan() {
-		t.Fatalf("the stream ended: %v", lines.Err())
-	}
+	require.True(t, lines.Scan(), "the stream ended: %v", lines.Err())
 	var f frame
 	if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
 		t.Fatalf("line %q: %v", lines.Text(), err)

@@ -21,10 +21,8 @@ func TestBodiesCanBeJSONYAMLAndProtobuf(t *testing.T) {
 	var protobuf bytes.Buffer
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.PodSpec{Containers: []corev1.Container{
 		{Name: "c", Image: "i"}}}}
-	if err := scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(pod,
-		&protobuf); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(pod,
+		&protobuf))
 	for contentType, body := range map[string]string{
 		"":                               podA,
 		"application/json":               podA,

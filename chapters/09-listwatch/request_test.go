@@ -94,10 +94,8 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 		})
 		c := s.rest(func(c *Config) { c.UserAgent = "test" })
 		var created corev1.Pod
-		if err := c.Post().Namespace("default").Resource("pods").Body(pod("a", "")).Do(t.Context()).
-			Into(&created); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Post().Namespace("default").Resource("pods").Body(pod("a",
+			"")).Do(t.Context()).Into(&created))
 		assert.NoDiff(t, &created, pod("a", ""), "there and back")
 		raw, err := c.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("a").Body([]byte(`{}`)).
 			Do(t.Context()).Raw()

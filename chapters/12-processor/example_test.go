@@ -24,6 +24,5 @@ func ExampleFilteringResourceEventHandler() {
 	handler.OnUpdate(pending, bound)
 	handler.OnUpdate(bound, bound)
 	// Output:
-	// added
-	// updated
+	// added updated
 }

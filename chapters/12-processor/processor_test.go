@@ -125,9 +125,7 @@ func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, len(fast.got()), 100, "the fast handler was told times")
 		for _, at := range fast.at {
-			if !at.Equal(began) {
-				t.Fatalf("told after %v", at.Sub(began))
-			}
+			require.True(t, at.Equal(began), "told after %v", at.Sub(began))
 		}
 		time.Sleep(100 * time.Hour)
 		synctest.Wait()

@@ -43,6 +43,5 @@ func ExampleSharedIndexInformer() {
 	cancel()
 	<-ended
 	// Output:
-	// added a
-	// stored [default/a]
+	// added a stored [default/a]
 }

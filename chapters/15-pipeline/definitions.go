@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// maxCustomVersions is how many versions of custom resources are served, of all definitions
-	// together: each may have a cache.
+	// maxCustomVersions is how many versions of custom resources are served, of all definitions together: each may have
+	// a cache.
 	maxCustomVersions = 128
-	// definitionsRetry is the time after which we try again to write what etcd did not take, or to
-	// delete what a finalizer holds.
+	// definitionsRetry is the time after which we try again to write what etcd did not take, or to delete what a
+	// finalizer holds.
 	definitionsRetry = time.Second
 )
 
@@ -122,12 +122,11 @@ func (d *definitions) follow(ctx context.Context) error {
 	}
 }
 
-// sync makes what is served follow from the definitions. The error is that something could not be
-// written.
+// sync makes what is served follow from the definitions. The error is that something could not be written.
 func (d *definitions) sync(ctx context.Context, all []definition) (err error) {
 	slices.SortFunc(all, func(a, b definition) int { return cmp.Compare(a.Name, b.Name) })
-	// A cache ends before another of its resource may begin: both have the same names in metrics and
-	// log. A request in between is answered 429.
+	// A cache ends before another of its resource may begin: both have the same names in metrics and log. A request in
+	// between is answered 429.
 	changed := d.stop(ctx, all)
 	refused := map[string]error{}
 	for i := range all {

@@ -165,10 +165,7 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 			"the informer has no such pod, %v, or the server notes no managers: %v", err, pod.ManagedFields)
 		pod.ManagedFields = nil // which no informer keeps
 		assert.True(t, equality.Semantic.DeepEqual(held, pod), "the informer holds %+v, the server %+v", held, pod)
-		if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).
-			Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).Error())
 		time.Sleep(time.Minute)
 		assert.Equal(t, w.get(t, "a"), nil, "a minute after its deletion")
 	})
@@ -193,10 +190,8 @@ func TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun(t *testing.T) {
 				first, err := strconv.ParseUint(w.get(t, "a").ResourceVersion, 10, 64)
 				require.NoError(t, err)
 				first -= 4 // it stands at r5
-				if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).
-					Error(); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t,
+					w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).Error())
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				assert.NoDiff(t, w.receivedSince(t, first), want, "who received what")

@@ -100,10 +100,8 @@ func TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer(t *testing.T) {
 			t.Run(tc.name+"/"+fifo, func(t *testing.T) {
 				inTown(t, func(c *ClientConfig) { c.FIFO = fifo }, func(t *testing.T, s *site, w *world) {
 					created := &corev1.Pod{}
-					if err := s.client.Post().Namespace("default").Resource("pods").Body(podNamed("a", tc.restart)).
-						Do(t.Context()).Into(created); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, s.client.Post().Namespace("default").Resource("pods").Body(podNamed("a",
+						tc.restart)).Do(t.Context()).Into(created))
 					first, err := strconv.ParseUint(created.ResourceVersion, 10, 64)
 					require.NoError(t, err)
 					crash := func(after time.Duration) func() {
@@ -111,10 +109,8 @@ func TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer(t *testing.T) {
 					}
 					remove := func() {
 						options := metav1.NewDeleteOptions(int64(tc.grace / time.Second))
-						if err := s.client.Delete().Namespace("default").Resource("pods").Name("a").Body(options).
-							Do(t.Context()).Error(); err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t,
+							s.client.Delete().Namespace("default").Resource("pods").Name("a").Body(options).Do(t.Context()).Error())
 					}
 					if tc.delete < tc.crash {
 						time.Sleep(tc.delete)
@@ -179,10 +175,7 @@ func (w *world) createLease(t *testing.T, namespace string) {
 		require.NoError(t, w.client.Post().Resource("namespaces").Body(object).Do(t.Context()).Error())
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-	if err := w.leases().Post().Namespace(namespace).Resource("leases").Body(lease).Do(t.Context()).
-		Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.leases().Post().Namespace(namespace).Resource("leases").Body(lease).Do(t.Context()).Error())
 }
 
 func (w *world) cached() (names []string) {
@@ -257,10 +250,8 @@ func TestEventsExpire(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{
 				Namespace: "default"}}
-			if err := w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).
-				Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t,
+				w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).Error())
 		}
 		names := func() (names []string) {
 			list := &corev1.EventList{}
@@ -271,19 +262,15 @@ func TestEventsExpire(t *testing.T) {
 			return names
 		}
 		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "lasting"}}
-		if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).
-			Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t,
+			w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).Error())
 		time.Sleep(30 * time.Minute)
 		again := &corev1.Event{}
 		request := w.client.Get().Namespace("default").Resource("events").Name("b")
 		require.NoError(t, request.Do(t.Context()).Into(again))
 		again.Count = 2
-		if err := w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(t.Context()).
-			Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t,
+			w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(t.Context()).Error())
 		assert.EqualSlices(t, names(), []string{"a", "b"}, "after half an hour")
 		time.Sleep(35 * time.Minute)
 		assert.EqualSlices(t, names(), []string{"b"}, "after an hour")
@@ -309,10 +296,8 @@ func TestAWatchWithoutACacheGetsOneBookmark(t *testing.T) {
 			stream, err := w.client.ListWatch(resource, "default", nil).Watch(t.Context(), opts)
 			require.NoError(t, err)
 			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "beside-" + resource}}
-			if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).
-				Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t,
+				w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).Error())
 			bookmarks := 0
 			for event := range stream.ResultChan() {
 				if event.Type == watch.Bookmark {
