@@ -385,33 +385,6 @@ func TestPeopleAreToldWhatHasBecomeOfAPod(t *testing.T) {
 	})
 }
 
-// TestTwoSchedulersBindAPodOnce lets two of them race for every pod. The loser is refused, tries again, and then sees.
-func TestTwoSchedulersBindAPodOnce(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
-		one := c.schedule(nil, "node1")
-		two := c.schedule(func(s *SchedulerConfig) { s.Probe = nil }, "node2")
-		all := c.observe(nil)
-		synctest.Wait()
-		const n = 20
-		for i := range n {
-			c.create(fmt.Sprint("p", i), nil)
-			// One pod at a time: a burst is more than the server lets a watcher fall behind, and this test is not about
-			// that.
-			synctest.Wait()
-		}
-		settle(time.Minute)
-		all.mu.Lock()
-		defer all.mu.Unlock()
-		if len(all.seen) != 2*n { // created and bound, once each
-			t.Errorf("%d events for %d pods, want two each:\n%q", len(all.seen), n, all.seen)
-		}
-		// However the races went, both know where every pod is.
-		got, same := one.Snapshot().Nodes, two.Snapshot().Nodes
-		assert.True(t, got["node1"]+got["node2"] == n && got["node1"] == same["node1"] && got["node2"] == same["node2"],
-			"one counts %v, the other %v, want the same %d pods", got, same, n)
-	})
-}
-
 // TestAKubeletThatLooksAtAnOldStateIsRefused changes the pod while the kubelet waits to start it, in a way that its
 // cache cannot know yet, and expects that no change is lost.
 func TestAKubeletThatLooksAtAnOldStateIsRefused(t *testing.T) {

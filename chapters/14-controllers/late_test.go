@@ -253,15 +253,6 @@ func wantCounts(t *testing.T, c *schedulerCache, want map[string]int) {
 	assert.True(t, maps.Equal(got, want), "nodes hold %v, want %v", got, want)
 }
 
-func TestLeastPodsSpreadsABurstThatTheInformerHasNotSeen(t *testing.T) {
-	c := cacheOf("node1", "node2", "node3")
-	c.update("x", "node1")
-	for i, node := range []string{"node2", "node3", "node1", "node2", "node3"} {
-		assume(t, c, string(rune('a'+i)), node)
-	}
-	wantCounts(t, c, map[string]int{"node1": 2, "node2": 2, "node3": 2})
-}
-
 func TestAnOldSightOfAPodDoesNotUndoADecision(t *testing.T) {
 	c := cacheOf("node1")
 	c.update("a", "")
@@ -274,13 +265,6 @@ func TestAnOldSightOfAPodDoesNotUndoADecision(t *testing.T) {
 	c.remove("a")
 	c.remove("a")
 	wantCounts(t, c, map[string]int{"node1": 0})
-}
-
-func TestAFailedBindGivesThePlaceBack(t *testing.T) {
-	c := cacheOf("node1", "node2")
-	assume(t, c, "a", "node1")
-	c.forget("a")
-	wantCounts(t, c, map[string]int{"node1": 0, "node2": 0})
 }
 
 func TestAPodBoundByAnotherCountsWhereItIs(t *testing.T) {

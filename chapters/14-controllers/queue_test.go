@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,17 +43,6 @@ func mustGet(t *testing.T, q *RateLimitingQueue, want string) {
 	require.True(t, got == want && !shutdown, "Get() = %q, %v; want %q, false", got, shutdown, want)
 }
 
-func TestManyAddsBeforeAGetAreOneGet(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
-		for range 1000 {
-			q.Add("default/a")
-		}
-		mustGet(t, q, "default/a")
-		q.Done("default/a")
-		assert.Equal(t, q.Len(), 0, "keys left")
-	})
-}
-
 func TestKeysComeOutInTheOrderOfTheirFirstAdd(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
 		for _, key := range []string{"a", "b", "c", "a", "b"} {
@@ -63,6 +51,7 @@ func TestKeysComeOutInTheOrderOfTheirFirstAdd(t *testing.T) {
 		for _, want := range []string{"a", "b", "c"} {
 			mustGet(t, q, want)
 		}
+		assert.Equal(t, q.Len(), 0, "keys left: each comes once")
 	})
 }
 
@@ -89,40 +78,6 @@ func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
 		mustGet(t, q, "a")
 		q.Done("a")
 		assert.Equal(t, q.Len(), 0, "keys left")
-	})
-}
-
-func TestNoKeyIsInTwoHandsAtOnce(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		q := NewQueue(nil)
-		var mu sync.Mutex
-		working := map[string]bool{}
-		var g routine.Group
-		for range 4 {
-			g.Go(t.Context(), "worker", func(context.Context) {
-				for {
-					key, shutdown := q.Get()
-					if shutdown {
-						return
-					}
-					mu.Lock()
-					assert.False(t, working[key], "%q is in two hands", key)
-					working[key] = true
-					mu.Unlock()
-					time.Sleep(time.Millisecond) // the work
-					mu.Lock()
-					working[key] = false
-					mu.Unlock()
-					q.Done(key)
-				}
-			})
-		}
-		for i := range 300 {
-			q.Add(string(rune('a' + i%3)))
-			time.Sleep(100 * time.Microsecond)
-		}
-		q.ShutDown()
-		g.Wait()
 	})
 }
 
@@ -156,54 +111,28 @@ func TestABurstOfUpdatesIsAHandfulOfReconciles(t *testing.T) {
 	})
 }
 
-func TestAddAfterAddsWhenTheDelayHasRunOut(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
-		q.AddAfter("a", 5*time.Second)
-		time.Sleep(5*time.Second - 1)
-		synctest.Wait()
-		require.Equal(t, q.Len(), 0, "added before its time")
-		assert.Equal(t, q.Snapshot().Waiting, 1, "keys wait")
-		time.Sleep(1)
-		synctest.Wait()
-		mustGet(t, q, "a")
-	})
-}
-
+// Each key comes once, at the earliest time that was asked for, and the earliest key comes first.
 func TestTheEarlierOfTwoDelaysCountsAndFiresOnce(t *testing.T) {
-	for _, delays := range [][]time.Duration{{5 * time.Second, time.Second}, {time.Second, 5 * time.Second}} {
-		t.Run(delays[0].String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
-				q.AddAfter("a", delays[0])
-				q.AddAfter("a", delays[1])
-				time.Sleep(time.Second)
-				synctest.Wait()
-				mustGet(t, q, "a")
-				q.Done("a")
-				time.Sleep(20 * time.Second)
-				synctest.Wait()
-				assert.Equal(t, q.Len(), 0, "fired more times")
-			})
-		})
-	}
-}
-
-func TestDelayedKeysComeInTheOrderOfTheirTimes(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
-		for i, key := range []string{"c", "a", "b"} {
-			q.AddAfter(key, []time.Duration{3, 1, 2}[i]*time.Second)
+		for _, each := range []struct {
+			key     string
+			seconds time.Duration
+		}{{"c", 3}, {"a", 5}, {"a", 1}, {"b", 2}, {"b", 20}, {"now", 0}} {
+			q.AddAfter(each.key, each.seconds*time.Second)
 		}
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		for _, want := range []string{"a", "b", "c"} {
+		for _, want := range []string{"now", "a", "b", "c"} {
 			mustGet(t, q, want)
+			q.Done(want)
+			time.Sleep(time.Second - 1)
+			synctest.Wait()
+			assert.Equal(t, q.Len(), 0, "keys came before their time, after %s", want)
+			time.Sleep(1)
+			synctest.Wait()
 		}
-	})
-}
-
-func TestNoDelayIsAnAdd(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
-		q.AddAfter("a", 0)
-		mustGet(t, q, "a")
+		assert.Equal(t, q.Snapshot().Waiting, 0, "keys wait")
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, q.Len(), 0, "fired more times")
 	})
 }
 
@@ -225,24 +154,6 @@ func TestAddAfterBlocksAtAThousandUntilTheLoopTakesThem(t *testing.T) {
 		g.Wait() // ShutDown lets the blocked one go
 		assert.Equal(t, sent, waitingForAddSize+1,
 			"%d AddAfter returned after ShutDown, want %d", sent, waitingForAddSize+1)
-	})
-}
-
-func TestFailuresDoubleTheDelayUntilForgotten(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
-		fail := func(want time.Duration) {
-			t.Helper()
-			start := time.Now()
-			q.AddRateLimited("a")
-			key, _ := q.Get()
-			q.Done(key)
-			assert.Equal(t, time.Since(start), want, "came back after")
-		}
-		for _, want := range []time.Duration{5, 10, 20, 40, 80} {
-			fail(want * time.Millisecond)
-		}
-		q.Forget("a")
-		fail(5 * time.Millisecond)
 	})
 }
 
@@ -270,30 +181,20 @@ func TestTheBucketSlowsDownWhatNoKeyAloneWould(t *testing.T) {
 	})
 }
 
-func TestShutDownLetsWorkersFinishWhatIsQueued(t *testing.T) {
+func TestShutDownLetsWorkersFinishWhatIsQueuedAndWanted(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
 		q.Add("a")
+		mustGet(t, q, "a")
+		q.Add("a") // wanted again
 		q.Add("b")
 		q.ShutDown()
 		q.Add("c")
-		mustGet(t, q, "a")
+		q.Done("a")
 		mustGet(t, q, "b")
+		mustGet(t, q, "a")
+		q.Done("a")
 		key, shutdown := q.Get()
 		assert.True(t, shutdown, "Get() = %q after the last key, want shutdown", key)
-	})
-}
-
-func TestAKeyWantedAgainIsWorkedOnceMoreAfterShutDown(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
-		q.Add("a")
-		mustGet(t, q, "a")
-		q.Add("a")
-		q.ShutDown()
-		q.Done("a")
-		mustGet(t, q, "a")
-		q.Done("a")
-		_, shutdown := q.Get()
-		assert.True(t, shutdown, "want shutdown")
 	})
 }
 
