@@ -94,6 +94,10 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 			watches: watches(played(0, event(watch.Added, pod("a", "6")))),
 			want:    "0s watch rv=6",
 		}, {
+			name:    "the end of a first state, in a plain watch: a bookmark",
+			watches: watches(played(time.Second, endOfInitialEvents("7"))),
+			want:    "1s watch rv=7",
+		}, {
 			name:    "closed after a second without an event: watch again at once",
 			watches: watches(played(time.Second)),
 			want:    "1s watch rv=5",
@@ -238,20 +242,6 @@ type cancelingStore struct {
 }
 
 func (s *cancelingStore) Replace([]any, string) error { s.cancel(); return nil }
-
-func TestEndOfInitialEventsInAPlainWatchIsJustABookmark(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.onWatch(played(time.Minute, endOfInitialEvents("7")))
-		stop := running(t, newTestReflector(s, &record{}, nil))
-		defer stop()
-		first := s.last()
-		assert.False(t, first.isStopped(), "stopped at the bookmark")
-		time.Sleep(2 * time.Minute)
-		assert.True(t, first.isStopped(), "not stopped after its end")
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n1m0s watch rv=7")
-	})
-}
 
 type refusingStore struct {
 	record

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -169,35 +168,6 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Equal(t, w.get(t, "a"), nil, "a minute after its deletion")
 	})
-}
-
-// TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun says what the program's own four watchers of pods receive while a pod
-// lives and dies: who, which type, which version. Nothing is left out and nothing comes twice. r1 is its creation, r2
-// its binding, then its kubelet writes: it has arrived (r3), it runs (r4), it has ended (r5). r6 and r7 are the
-// deletion.
-func TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun(t *testing.T) {
-	want := map[string][]string{
-		"informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6",
-			"DELETED r7"},
-		"scheduler-informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "DELETED r5"},
-		"kubelet-node-1":     {"ADDED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6", "DELETED r7"},
-	}
-	for _, fifo := range bothFIFOs {
-		t.Run(fifo, func(t *testing.T) {
-			inWorld(t, func(_ *ServerConfig, c *ClientConfig) { c.FIFO = fifo }, func(t *testing.T, w *world) {
-				w.create(t, podNamed("a", corev1.RestartPolicyNever))
-				time.Sleep(time.Minute)
-				first, err := strconv.ParseUint(w.get(t, "a").ResourceVersion, 10, 64)
-				require.NoError(t, err)
-				first -= 4 // it stands at r5
-				require.NoError(t,
-					w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).Error())
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				assert.NoDiff(t, w.receivedSince(t, first), want, "who received what")
-			})
-		})
-	}
 }
 
 // receivedSince returns what each reflector of the client half received of pods, "ADDED r1" being the version first.
