@@ -133,8 +133,10 @@ func TestDeletePreconditionsMustHold(t *testing.T) {
 
 func TestDeleteOfAMissingPodIsNotFound(t *testing.T) {
 	w := newWorld(t)
-	_, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
-	wantStatus(t, err, 404, metav1.StatusReasonNotFound)
+	for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
+		_, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{DryRun: dryRun})
+		wantStatus(t, err, 404, metav1.StatusReasonNotFound)
+	}
 }
 
 func TestDeleteOfAConfigMapAnswersWithAStatus(t *testing.T) {

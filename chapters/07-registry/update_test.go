@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,17 +31,9 @@ func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
 	w.create(pod("a"))
 	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) {
 		p.ResourceVersion = ""
-		p.Labels = map[string]string{
-			"x": "1"}
+		p.Labels = map[string]string{"x": "1"}
 	})
 	assert.True(t, err == nil && got.Labels["x"] == "1", "got %v, %v", got, err)
-}
-
-func TestUpdateOfAnotherObjectOfTheSameNameConflicts(t *testing.T) {
-	w := newWorld(t)
-	w.create(pod("a"))
-	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.UID = "other" })
-	wantStatus(t, err, 409, metav1.StatusReasonConflict)
 }
 
 func TestUpdateOfAMissingPodIsNotFound(t *testing.T) {
@@ -61,11 +54,48 @@ func TestUpdateOfAMissingEventCreatesIt(t *testing.T) {
 	assert.True(t, err == nil && !created, "second: got created %v, %v", created, err)
 }
 
-func TestUpdateLeavesTheStatusAlone(t *testing.T) {
-	w := newWorld(t)
-	w.create(pod("a"))
-	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
-	assert.True(t, err == nil && got.Status.Phase == corev1.PodPending, "got phase %q, %v", got.Status.Phase, err)
+// Each edit is of a pod that has a gate and a minute to live.
+func TestAnUpdateChangesWhatItMay(t *testing.T) {
+	const refused = "422 Invalid"
+	for name, c := range map[string]struct {
+		edit func(*corev1.Pod)
+		want string // phase, node and generation afterwards, or why not
+	}{
+		"labels, and a generation": {func(p *corev1.Pod) {
+			p.Labels, p.Generation = map[string]string{"x": "1"}, 9
+		}, `Pending "" 1`},
+		"its status":       {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, `Pending "" 1`},
+		"image":            {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "i:3" }, `Pending "" 2`},
+		"less time":        {func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(30) }, `Pending "" 2`},
+		"no gates":         {func(p *corev1.Pod) { p.Spec.SchedulingGates = nil }, `Pending "" 2`},
+		"added toleration": {func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}} }, `Pending "" 2`},
+		"node":             {onNode, refused},
+		"container": {func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "d", Image: "i"})
+		}, refused},
+		"restart policy": {func(p *corev1.Pod) { p.Spec.RestartPolicy = "Never" }, refused},
+		"another gate":   {func(p *corev1.Pod) { p.Spec.SchedulingGates[0].Name = "h" }, refused},
+		"more time":      {func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(61) }, refused},
+		"no limit":       {func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = nil }, refused},
+		"another object": {func(p *corev1.Pod) { p.UID = "other" }, "409 Conflict"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(pod("a", func(p *corev1.Pod) {
+				p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
+				p.Spec.ActiveDeadlineSeconds = seconds(60)
+			}))
+			p, err := w.update(w.pods.Pod, "a", c.edit)
+			got := ""
+			if err == nil {
+				got = fmt.Sprintf("%s %q %d", p.Status.Phase, p.Spec.NodeName, p.Generation)
+			} else {
+				status := err.(apierrors.APIStatus).Status()
+				got = fmt.Sprint(status.Code, " ", status.Reason)
+			}
+			assert.Equal(t, got, c.want)
+		})
+	}
 }
 
 func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
@@ -78,44 +108,6 @@ func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, got.Status.Phase == corev1.PodRunning && got.Spec.NodeName == "" && got.Generation == 1,
 		"got phase %q, node %q, generation %d", got.Status.Phase, got.Spec.NodeName, got.Generation)
-}
-
-func TestUpdateCountsGenerationsOfTheSpecOnly(t *testing.T) {
-	w := newWorld(t)
-	w.create(pod("a"))
-	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) {
-		p.Labels = map[string]string{"x": "1"}
-		p.Generation = 9
-	})
-	require.True(t, err == nil && got.Generation == 1, "labels: got generation %v, %v, want 1", got, err)
-	got, err = w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "i:2" })
-	assert.True(t, err == nil && got.Generation == 2, "image: got generation %v, %v, want 2", got, err)
-}
-
-func TestWhatAPodRunsCannotBeChangedOtherwise(t *testing.T) {
-	w := newWorld(t)
-	w.create(pod("a", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(60) }))
-	for name, c := range map[string]struct {
-		edit  func(*corev1.Pod)
-		legal bool
-	}{
-		"image":            {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "i:3" }, true},
-		"deadline":         {func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(30) }, true},
-		"added toleration": {func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}} }, true},
-		"node":             {func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, false},
-		"container": {func(p *corev1.Pod) {
-			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "d", Image: "i"})
-		}, false},
-		"restart policy": {func(p *corev1.Pod) { p.Spec.RestartPolicy = "Never" }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := w.update(w.pods.Pod, "a", c.edit)
-			assert.False(t, c.legal && err != nil, "got %v, want it to be allowed", err)
-			if !c.legal {
-				wantStatus(t, err, 422, metav1.StatusReasonInvalid)
-			}
-		})
-	}
 }
 
 func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
@@ -167,28 +159,6 @@ func TestBindingRefuses(t *testing.T) {
 			wantStatus(t, err, c.code, c.reason)
 		})
 	}
-}
-
-func TestGatesAndDeadlinesOnlyShrink(t *testing.T) {
-	w := newWorld(t)
-	w.create(pod("a", func(p *corev1.Pod) {
-		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
-		p.Spec.ActiveDeadlineSeconds = seconds(5)
-	}))
-	for name, edit := range map[string]func(*corev1.Pod){
-		"another gate": func(p *corev1.Pod) { p.Spec.SchedulingGates[0].Name = "h" },
-		"more time":    func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(6) },
-		"no limit":     func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = nil },
-	} {
-		_, err := w.update(w.pods.Pod, "a", edit)
-		assert.True(t, apierrors.IsInvalid(err), "%s: got %v", name, err)
-	}
-	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) {
-		p.Spec.SchedulingGates, p.Spec.ActiveDeadlineSeconds = nil, seconds(4)
-	})
-	require.NoError(t, err)
-	_, err = w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"), &metav1.CreateOptions{})
-	require.NoError(t, err)
 }
 
 func TestAnEvictionIsADeletion(t *testing.T) {
