@@ -144,7 +144,7 @@ func (c *Cacher) startWatch(ctx context.Context, req *watchRequest) watch.Interf
 	registered := false
 	err := c.watchCache.BeginWatch(req.requiredRV, req.key, req.opts,
 		func(interval *watchcache.Interval, current uint64) {
-			if isListWatchRequest(req.opts) {
+			if req.opts.IsInitialEventsEndBookmarkRequired() {
 				interval.EndBookmark = c.newBookmark(current)
 			}
 			registered = c.register(ctx, req, interval, bookmarkAfter(req, current))
@@ -158,16 +158,11 @@ func (c *Cacher) startWatch(ctx context.Context, req *watchRequest) watch.Interf
 	return req.watcher
 }
 
-// isListWatchRequest reports whether the client wants the current state as events, and to be told where they end.
-func isListWatchRequest(opts storage.ListOptions) bool {
-	return opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.Predicate.AllowWatchBookmarks
-}
-
 // bookmarkAfter returns the version that the bookmark must have reached which ends the initial events, 0 if none was
 // asked for.
 func bookmarkAfter(req *watchRequest, current uint64) uint64 {
 	switch {
-	case !isListWatchRequest(req.opts):
+	case !req.opts.IsInitialEventsEndBookmarkRequired():
 		return 0
 	case req.opts.ResourceVersion == "":
 		return req.requiredRV

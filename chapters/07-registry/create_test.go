@@ -54,7 +54,7 @@ func TestCreateGeneratesANameUntilOneIsFree(t *testing.T) {
 	w.create(pod("web-1"))
 	w.create(pod("web-2"))
 	n := 0
-	w.names = func(base string) string { n++; return base + string(rune('0'+n)) }
+	w.pods.Pod.generateName = func(base string) string { n++; return base + string(rune('0'+n)) }
 	got := w.create(pod("", func(p *corev1.Pod) { p.GenerateName = "web-" }))
 	assert.Equal(t, got.Name, "web-3", "name")
 }

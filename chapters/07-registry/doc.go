@@ -1,7 +1,7 @@
 // Package registry knows what a resource means: what may be created and changed, what deletion does, and how a
 // request's namespace, name and selectors become one storage key and one predicate.
 //
-//   - predicate.go: [Store.WatchPredicate] and [Store.ListPredicate]: one key or one prefix, never both.
+//   - predicate.go: [Store.Watch] and [Store.List]: one key or one prefix, never both.
 //   - storage_factory.go: [StorageWithCacher], the place where a cache is put between registry and etcd.
 //   - resource.go: [Resource], everything that is known about a kind before anything is built, and its keys.
 //   - store.go: [Store], create and get for any resource; update.go: a change is a function.

@@ -31,14 +31,13 @@ type world struct {
 	etcd  *mvcc.Store
 	clock *clocktesting.FakePassiveClock
 	pods  PodStorage
-	names func(string) string
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, etcd: mvcc.New(clock.RealClock{}), clock: clocktesting.NewFakePassiveClock(epoch)}
-	w.names = func(base string) string { return base + "x" }
 	w.pods = NewPodStorage(w.config(Pods()))
+	w.pods.Pod.generateName = func(base string) string { return base + "x" }
 	return w
 }
 
@@ -52,9 +51,7 @@ func (w *world) config(r *Resource) Config {
 		ResourcePrefix: r.Prefix, Clock: clock.RealClock{}, Probe: p,
 	})
 	require.NoError(w.t, err)
-	return Config{Resource: r, Storage: store, Clock: w.clock, Probe: p, GenerateName: func(base string) string {
-		return w.names(base)
-	}}
+	return Config{Resource: r, Storage: store, Clock: w.clock, Probe: p}
 }
 
 // pod returns a valid pod named name, changed by edits.

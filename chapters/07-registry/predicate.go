@@ -64,17 +64,10 @@ func (s *Store) keyFor(namespace string,
 // List returns the objects that options select, as a list at one resource version. Errors: 400 for a malformed resource
 // version or continue token, 410 for one that is gone, 504 for one that the server has not reached yet.
 //
-// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).List
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).ListPredicate
 func (s *Store) List(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (runtime.Object,
 	error) {
-	return s.ListPredicate(ctx, namespace, s.predicate(options), options)
-}
-
-// ListPredicate is List for a predicate that is made already.
-//
-// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).ListPredicate
-func (s *Store) ListPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate,
-	options *metainternalversion.ListOptions) (runtime.Object, error) {
+	p := s.predicate(options)
 	key, recursive, err := s.keyFor(namespace, &p)
 	if err != nil {
 		return nil, err
@@ -92,32 +85,24 @@ func (s *Store) ListPredicate(ctx context.Context, namespace string, p storage.S
 	return list, nil
 }
 
-// Watch begins a stream of events about the objects that options select. The caller stops it.
-//
-// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Watch
-func (s *Store) Watch(ctx context.Context, namespace string,
-	options *metainternalversion.ListOptions) (watch.Interface, error) {
-	return s.WatchPredicate(ctx, namespace, s.predicate(options), options.ResourceVersion, options.SendInitialEvents)
-}
-
-// WatchPredicate turns a predicate into one watch of the storage: of a single key if that will
-// do, otherwise of the narrowest directory.
+// Watch begins one watch of the storage, of a single key if that will do, otherwise of the
+// narrowest directory. The caller stops it.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).WatchPredicate
 // Differs: upstream has a ProgressNotify option too; the cacher asks for it itself.
-func (s *Store) WatchPredicate(ctx context.Context, namespace string,
-	p storage.SelectionPredicate,
-	resourceVersion string, sendInitialEvents *bool) (watch.Interface, error) {
+func (s *Store) Watch(ctx context.Context, namespace string,
+	options *metainternalversion.ListOptions) (watch.Interface, error) {
+	p := s.predicate(options)
 	key, recursive, err := s.keyFor(namespace, &p)
 	if err != nil {
 		return nil, err
 	}
 	s.probe.Text(probe.PredicateChosen, describe(key, recursive, &p), key, 0)
 	w, err := s.storage.Watch(ctx, key, storage.ListOptions{
-		ResourceVersion:   resourceVersion,
+		ResourceVersion:   options.ResourceVersion,
 		Predicate:         p,
 		Recursive:         recursive,
-		SendInitialEvents: sendInitialEvents,
+		SendInitialEvents: options.SendInitialEvents,
 	})
 	if err != nil {
 		return nil, storage.InterpretError(err, "watch", s.resource.GroupResource(), "")

@@ -23,9 +23,6 @@ type Config struct {
 
 	// Namespaces is asked whether a namespace exists before something is created in it. nil: none is asked.
 	Namespaces NamespaceGetter
-
-	// GenerateName appends something random to a generateName. nil: five random characters, as upstream.
-	GenerateName func(base string) string
 }
 
 // Store gives one resource its meaning on top of one [storage.Interface]. It is safe for
@@ -49,10 +46,6 @@ type Store struct {
 
 // New returns a store for cfg.Resource.
 func New(cfg Config) *Store {
-	generateName := cfg.GenerateName
-	if generateName == nil {
-		generateName = SimpleName
-	}
 	return &Store{
 		resource:       cfg.Resource,
 		createStrategy: cfg.Resource.Strategy,
@@ -61,7 +54,7 @@ func New(cfg Config) *Store {
 		clock:          cfg.Clock,
 		probe:          cfg.Probe,
 		namespaces:     cfg.Namespaces,
-		generateName:   generateName,
+		generateName:   SimpleName,
 	}
 }
 
