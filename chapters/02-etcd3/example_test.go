@@ -59,7 +59,8 @@ func ExampleStore_GuaranteedUpdate() {
 		fmt.Println(out.Spec.NodeName, out.ResourceVersion, err)
 	}
 	// Output:
-	// n1 3 <nil> n1 3 <nil>
+	// n1 3 <nil>
+	// n1 3 <nil>
 }
 
 // A watch without a resource version begins with what is there.

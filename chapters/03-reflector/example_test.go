@@ -17,5 +17,7 @@ func ExampleMetaNamespaceKeyFunc() {
 		fmt.Println(key)
 	}
 	// Output:
-	// default/a n default/b
+	// default/a
+	// n
+	// default/b
 }

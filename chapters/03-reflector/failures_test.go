@@ -38,117 +38,54 @@ func tooLarge() *apierrors.StatusError {
 	return err
 }
 
+// opens are answers to the first requests for a watch.
+type opens []func(metav1.ListOptions) (watch.Interface, error)
+
 // Every round begins with a list at 5; the first watch ends as the row says. want is what is asked of the server
 // within the first 5 s.
 func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 	const opening = "0s list rv=0 limit=500\n0s watch rv=5\n"
-	rows := []struct {
-		name        string
-		watches     []func(metav1.ListOptions) (watch.Interface, error)
-		change      func(*Config)
-		want        string
-		wantHandled int // calls of the WatchErrorHandler
-		wantWaits   int // steps of the backoff
+	const relist = "800ms list rv=5 limit=0\n800ms watch rv=5"
+	for _, row := range []struct {
+		name           string
+		watches        opens
+		patience       time.Duration // with a 500
+		want           string
+		handled, waits int // calls of the WatchErrorHandler; steps of the backoff
 	}{
-		{
-			name:      "open refused: wait, same version, no list",
-			watches:   watches(refusing(refused)),
-			want:      "800ms watch rv=5",
-			wantWaits: 1,
-		}, {
-			name:      "open refused three times: each wait doubles",
-			watches:   watches(refusing(refused), refusing(refused), refusing(refused)),
-			want:      "800ms watch rv=5\n2.4s watch rv=5",
-			wantWaits: 3,
-		}, {
-			name:      "open 429: wait, same version, no list",
-			watches:   watches(refusing(busy)),
-			want:      "800ms watch rv=5",
-			wantWaits: 1,
-		}, {
-			name:        "open 403: handler, wait, list",
-			watches:     watches(refusing(forbidden)),
-			want:        "800ms list rv=5 limit=0\n800ms watch rv=5",
-			wantHandled: 1,
-			wantWaits:   1,
-		}, {
-			name:        "open 410: handler, wait, list at the same version",
-			watches:     watches(refusing(expired)),
-			want:        "800ms list rv=5 limit=0\n800ms watch rv=5",
-			wantHandled: 1,
-			wantWaits:   1,
-		}, {
-			name:        "open 500: handler, wait, list",
-			watches:     watches(refusing(noLeader)),
-			want:        "800ms list rv=5 limit=0\n800ms watch rv=5",
-			wantHandled: 1,
-			wantWaits:   1,
-		}, {
-			name:        "open 504 too large: handler, wait, list at the same version",
-			watches:     watches(refusing(tooLarge())),
-			want:        "800ms list rv=5 limit=0\n800ms watch rv=5",
-			wantHandled: 1,
-			wantWaits:   1,
-		}, {
-			name:    "closed at once after an event: watch again at once, from that event",
-			watches: watches(played(0, event(watch.Added, pod("a", "6")))),
-			want:    "0s watch rv=6",
-		}, {
-			name:    "the end of a first state, in a plain watch: a bookmark",
-			watches: watches(played(time.Second, endOfInitialEvents("7"))),
-			want:    "1s watch rv=7",
-		}, {
-			name:    "closed after a second without an event: watch again at once",
-			watches: watches(played(time.Second)),
-			want:    "1s watch rv=5",
-		}, {
-			name:      "very short watch, closed within a second without an event: wait, list",
-			watches:   watches(played(999 * time.Millisecond)),
-			want:      "1.799s list rv=5 limit=0\n1.799s watch rv=5",
-			wantWaits: 1,
-		}, {
-			name:      "ERROR 410: wait, list at the last version seen",
-			watches:   watches(played(time.Hour, event(watch.Added, pod("a", "6")), errorEvent(expired))),
-			want:      "800ms list rv=6 limit=0\n800ms watch rv=5", // what the second list says
-			wantWaits: 1,
-		}, {
-			name:      "ERROR 429: wait, same version, no list",
-			watches:   watches(played(time.Hour, errorEvent(busy))),
-			want:      "800ms watch rv=5",
-			wantWaits: 1,
-		}, {
-			name:      "ERROR 500: wait, list",
-			watches:   watches(played(time.Hour, errorEvent(noLeader))),
-			want:      "800ms list rv=5 limit=0\n800ms watch rv=5",
-			wantWaits: 1,
-		}, {
-			name:    "ERROR 500 with patience, after an event: watch again at once",
-			watches: watches(played(time.Hour, event(watch.Added, pod("a", "6")), errorEvent(noLeader))),
-			change:  func(c *Config) { c.MaxInternalErrorRetryDuration = 30 * time.Second },
-			want:    "0s watch rv=6",
-		}, {
-			name:    "ERROR 500 with patience, and nothing else: watch again when a second is over",
-			watches: watches(played(time.Hour, errorEvent(noLeader)), played(time.Hour, errorEvent(noLeader))),
-			change:  func(c *Config) { c.MaxInternalErrorRetryDuration = 30 * time.Second },
-			want:    "1s watch rv=5\n2s watch rv=5",
-		}, {
-			name:      "ERROR 504 too large: wait, list",
-			watches:   watches(played(time.Hour, errorEvent(tooLarge()))),
-			want:      "800ms list rv=5 limit=0\n800ms watch rv=5",
-			wantWaits: 1,
-		}, {
-			name:      "ERROR 403: wait, list",
-			watches:   watches(played(time.Hour, errorEvent(forbidden))),
-			want:      "800ms list rv=5 limit=0\n800ms watch rv=5",
-			wantWaits: 1,
-		}, {
-			name:      "ERROR with something that is no Status: wait, list",
-			watches:   watches(played(time.Hour, event(watch.Error, pod("a", "6")))),
-			want:      "800ms list rv=5 limit=0\n800ms watch rv=5",
-			wantWaits: 1,
-		},
-	}
-	for _, row := range rows {
+		{"open refused: wait, same version, no list", opens{refusing(refused)}, 0, "800ms watch rv=5", 0, 1},
+		{"open refused three times: each wait doubles", opens{refusing(refused), refusing(refused), refusing(refused)},
+			0, "800ms watch rv=5\n2.4s watch rv=5", 0, 3},
+		{"open 429: wait, same version, no list", opens{refusing(busy)}, 0, "800ms watch rv=5", 0, 1},
+		{"open 403: handler, wait, list", opens{refusing(forbidden)}, 0, relist, 1, 1},
+		{"open 410: handler, wait, list at the same version", opens{refusing(expired)}, 0, relist, 1, 1},
+		{"open 500: handler, wait, list", opens{refusing(noLeader)}, 0, relist, 1, 1},
+		{"open 504 too large: handler, wait, list at the same version", opens{refusing(tooLarge())}, 0, relist, 1, 1},
+		{"closed at once after an event: watch again at once, from that event",
+			opens{played(0, event(watch.Added, pod("a", "6")))}, 0, "0s watch rv=6", 0, 0},
+		{"the end of a first state, in a plain watch: a bookmark", opens{played(time.Second, endOfInitialEvents("7"))},
+			0, "1s watch rv=7", 0, 0},
+		{"closed after a second without an event: watch again at once", opens{played(time.Second)}, 0,
+			"1s watch rv=5", 0, 0},
+		{"very short watch, closed within a second without an event: wait, list",
+			opens{played(999 * time.Millisecond)}, 0, "1.799s list rv=5 limit=0\n1.799s watch rv=5", 0, 1},
+		{"ERROR 410: wait, list at the last version seen",
+			opens{played(time.Hour, event(watch.Added, pod("a", "6")), errorEvent(expired))}, 0,
+			"800ms list rv=6 limit=0\n800ms watch rv=5", 0, 1}, // what the second list says
+		{"ERROR 429: wait, same version, no list", opens{played(time.Hour, errorEvent(busy))}, 0,
+			"800ms watch rv=5", 0, 1},
+		{"ERROR 500: wait, list", opens{played(time.Hour, errorEvent(noLeader))}, 0, relist, 0, 1},
+		{"ERROR 500 with patience, after an event: watch again at once",
+			opens{played(time.Hour, event(watch.Added, pod("a", "6")), errorEvent(noLeader))}, 30 * time.Second,
+			"0s watch rv=6", 0, 0},
+		{"ERROR 500 with patience, and nothing else: watch again when a second is over",
+			opens{played(time.Hour, errorEvent(noLeader)), played(time.Hour, errorEvent(noLeader))}, 30 * time.Second,
+			"1s watch rv=5\n2s watch rv=5", 0, 0},
+		{"ERROR 504 too large: wait, list", opens{played(time.Hour, errorEvent(tooLarge()))}, 0, relist, 0, 1},
+		{"ERROR 403: wait, list", opens{played(time.Hour, errorEvent(forbidden))}, 0, relist, 0, 1},
+		{"ERROR with something that is no Status: wait, list",
+			opens{played(time.Hour, event(watch.Error, pod("a", "6")))}, 0, relist, 0, 1},
+	} {
 		t.Run(row.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				handled := 0
@@ -158,9 +95,7 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 				r := newTestReflector(s, store, func(c *Config) {
 					c.WatchErrorHandler = func(context.Context, *Reflector, error) { handled++ }
 					c.Probe = probetest.Probe(t, "informer")
-					if row.change != nil {
-						row.change(c)
-					}
+					c.MaxInternalErrorRetryDuration = row.patience
 				})
 				waits := countWaits(r)
 				stop := running(t, r)
@@ -169,19 +104,14 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 				got, ok := strings.CutPrefix(s.log(), opening)
 				require.True(t, ok, "asked first:\n%s", got)
 				wantLog(t, "asked after the opening", got, row.want)
-				assert.Equal(t, handled, row.wantHandled, "handler called %d times, want %d", handled, row.wantHandled)
-				assert.True(t, *waits == row.wantWaits, "waited %d times, want %d", *waits, row.wantWaits)
+				assert.Equal(t, handled, row.handled, "the handler was called")
+				assert.Equal(t, *waits, row.waits, "the reflector waited")
 				for i, w := range s.opened {
 					assert.False(t, w != nil && !w.isStopped(), "watch %d was not stopped", i)
 				}
 			})
 		})
 	}
-}
-
-func watches(f ...func(metav1.ListOptions) (watch.Interface, error)) []func(metav1.ListOptions) (watch.Interface,
-	error) {
-	return f
 }
 
 // countWaits counts the steps of the backoff, each of which asks for jitter once.

@@ -20,118 +20,70 @@ var notSupported = apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("List
 // a round follows a round, 0.8 s, 1.6 s, … apart.
 func TestVersionsAskedFor(t *testing.T) {
 	again := errorEvent(expired)
+	const first = "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n"
+	ended := func(events ...watch.Event) func(metav1.ListOptions) (watch.Interface, error) {
+		return played(time.Hour, append(events, again)...)
+	}
 	rows := []struct {
 		name    string
 		arrange func(*server)
 		change  func(*Config)
 		want    string
 	}{
-		{
-			name: "first list 0 in pages, later the last seen in one",
-			arrange: func(s *server) {
-				s.onList(listing(podList("5")), listing(podList("8")))
-				s.onWatch(played(time.Hour, event(watch.Added, pod("a", "6")), again))
-			},
-			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=6 limit=0\n800ms watch rv=8",
-		}, {
-			name: "410 on a list: at once the newest; then the last seen again",
-			arrange: func(s *server) {
-				s.onList(listing(podList("5")), failing(expired), listing(podList("9")), listing(podList("9")))
-				s.onWatch(played(time.Hour, again), played(time.Hour, again))
-			},
-			// The retry keeps the page size that was chosen for the version given up.
-			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n" +
-				"800ms watch rv=9\n2.4s list rv=9 limit=0\n2.4s watch rv=9",
-		}, {
-			name: "too large on a list: at once the newest",
-			arrange: func(s *server) {
-				s.onList(listing(podList("5")), failing(tooLarge()), listing(podList("3")))
-				s.onWatch(played(time.Hour, again))
-			},
-			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n" +
-				"800ms watch rv=3",
-		}, {
-			name: "the newest fails too: the newest again after a wait",
-			arrange: func(s *server) {
-				s.onList(listing(podList("5")), failing(expired), failing(refused))
-				s.onWatch(played(time.Hour, again))
-			},
-			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n" +
-				"2.4s list rv= limit=500\n2.4s watch rv=1",
-		}, {
-			name: "pages although 0 was asked: no cache, so pages for ever",
-			arrange: func(s *server) {
-				s.onList(listing(page(podList("5"), "x")), listing(podList("5")))
-				s.onWatch(played(time.Hour, again))
-			},
-			want: "0s list rv=0 limit=500\n0s list rv= limit=500 continue=x\n0s watch rv=5\n800ms list rv=5 " +
-				"limit=500\n800ms watch rv=1",
-		}, {
-			name: "pages of the newest say nothing about a cache",
-			arrange: func(s *server) {
-				s.onList(listing(podList("5")), failing(expired), listing(page(podList("6"), "x")),
-					listing(podList("6")), listing(podList("6")))
-				s.onWatch(played(time.Hour, again), played(time.Hour, again))
-			},
-			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n" +
-				"800ms list rv= limit=0 continue=x\n800ms watch rv=6\n2.4s list rv=6 limit=0\n2.4s watch rv=6",
-		}, {
-			name:    "an explicit page size holds for every list",
-			arrange: func(s *server) { s.onWatch(played(time.Hour, again)) },
-			change:  func(c *Config) { c.WatchListPageSize = 10000 },
-			want:    "0s list rv=0 limit=10000\n0s watch rv=1\n800ms list rv=1 limit=10000\n800ms watch rv=1",
-		}, {
-			name: "first stream the newest, later the last seen",
-			arrange: func(s *server) {
-				s.onWatch(played(time.Hour, endOfInitialEvents("5"), event(watch.Added, pod("a", "6")), again))
-			},
-			change: streaming,
-			want:   "0s watchlist rv=\n800ms watchlist rv=6",
-		}, {
-			name: "410 as a stream is opened: at once the newest",
-			arrange: func(s *server) {
-				s.onWatch(played(time.Hour, endOfInitialEvents("5"), again), refusing(expired))
-			},
-			change: streaming,
-			want:   "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv=",
-		}, {
-			name: "410 on a stream, then the newest: later the last seen again",
-			arrange: func(s *server) {
-				s.onWatch(played(time.Hour, endOfInitialEvents("5"), again), refusing(expired), played(time.Hour,
-					endOfInitialEvents("9"), again))
-			},
-			change: streaming,
-			want:   "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv=\n2.4s watchlist rv=9",
-		}, {
-			name: "too large within a stream: at once the newest",
-			arrange: func(s *server) {
-				s.onWatch(played(time.Hour, endOfInitialEvents("5"), again), played(time.Hour, errorEvent(tooLarge())))
-			},
-			change: streaming,
-			want:   "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv=",
-		}, {
-			name:    "no streams: a list for this round, a stream in the next",
-			arrange: func(s *server) { s.onWatch(refusing(notSupported), played(time.Hour, again)) },
-			change:  streaming,
-			want:    "0s watchlist rv=\n0s list rv=0 limit=500\n0s watch rv=1\n800ms watchlist rv=1",
-		}, {
-			name:    "stream refused or 429: wait, the same again",
-			arrange: func(s *server) { s.onWatch(refusing(refused), played(time.Hour, errorEvent(busy))) },
-			change:  streaming,
-			want:    "0s watchlist rv=\n800ms watchlist rv=\n2.4s watchlist rv=",
-		}, {
-			name: "stream closed too early: the same again at once",
-			arrange: func(s *server) {
-				s.onWatch(played(0, event(watch.Added, pod("a", "6"))))
-			},
-			change: streaming,
-			want:   "0s watchlist rv=\n0s watchlist rv=",
-		}, {
-			name:    "stream closed at once and silently: a list",
-			arrange: func(s *server) { s.onWatch(played(0)) },
-			change:  streaming,
-			want:    "0s watchlist rv=\n0s list rv=0 limit=500\n0s watch rv=1",
-		},
+		{"first list 0 in pages, later the last seen in one", func(s *server) {
+			s.onList(listing(podList("5")), listing(podList("8")))
+			s.onWatch(ended(event(watch.Added, pod("a", "6"))))
+		}, nil, "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=6 limit=0\n800ms watch rv=8"},
+		{"410 on a list: at once the newest; then the last seen again", func(s *server) {
+			s.onList(listing(podList("5")), failing(expired), listing(podList("9")), listing(podList("9")))
+			s.onWatch(ended(), ended())
+		}, nil, // the retry keeps the page size that was chosen for the version given up
+			first + "800ms list rv= limit=0\n800ms watch rv=9\n2.4s list rv=9 limit=0\n2.4s watch rv=9"},
+		{"too large on a list: at once the newest", func(s *server) {
+			s.onList(listing(podList("5")), failing(tooLarge()), listing(podList("3")))
+			s.onWatch(ended())
+		}, nil, first + "800ms list rv= limit=0\n800ms watch rv=3"},
+		{"the newest fails too: the newest again after a wait", func(s *server) {
+			s.onList(listing(podList("5")), failing(expired), failing(refused))
+			s.onWatch(ended())
+		}, nil, first + "800ms list rv= limit=0\n2.4s list rv= limit=500\n2.4s watch rv=1"},
+		{"pages although 0 was asked: no cache, so pages for ever", func(s *server) {
+			s.onList(listing(page(podList("5"), "x")), listing(podList("5")))
+			s.onWatch(ended())
+		}, nil, "0s list rv=0 limit=500\n0s list rv= limit=500 continue=x\n0s watch rv=5\n800ms list rv=5 " +
+			"limit=500\n800ms watch rv=1"},
+		{"pages of the newest say nothing about a cache", func(s *server) {
+			s.onList(listing(podList("5")), failing(expired), listing(page(podList("6"), "x")),
+				listing(podList("6")), listing(podList("6")))
+			s.onWatch(ended(), ended())
+		}, nil, first + "800ms list rv= limit=0\n800ms list rv= limit=0 continue=x\n800ms watch rv=6\n" +
+			"2.4s list rv=6 limit=0\n2.4s watch rv=6"},
+		{"an explicit page size holds for every list", func(s *server) { s.onWatch(ended()) },
+			func(c *Config) { c.WatchListPageSize = 10000 },
+			"0s list rv=0 limit=10000\n0s watch rv=1\n800ms list rv=1 limit=10000\n800ms watch rv=1"},
+		{"first stream the newest, later the last seen", func(s *server) {
+			s.onWatch(ended(endOfInitialEvents("5"), event(watch.Added, pod("a", "6"))))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=6"},
+		{"410 as a stream is opened: at once the newest", func(s *server) {
+			s.onWatch(ended(endOfInitialEvents("5")), refusing(expired))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv="},
+		{"410 on a stream, then the newest: later the last seen again", func(s *server) {
+			s.onWatch(ended(endOfInitialEvents("5")), refusing(expired), ended(endOfInitialEvents("9")))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv=\n2.4s watchlist rv=9"},
+		{"too large within a stream: at once the newest", func(s *server) {
+			s.onWatch(ended(endOfInitialEvents("5")), played(time.Hour, errorEvent(tooLarge())))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv="},
+		{"no streams: a list for this round, a stream in the next", func(s *server) {
+			s.onWatch(refusing(notSupported), ended())
+		}, streaming, "0s watchlist rv=\n0s list rv=0 limit=500\n0s watch rv=1\n800ms watchlist rv=1"},
+		{"stream refused or 429: wait, the same again", func(s *server) {
+			s.onWatch(refusing(refused), played(time.Hour, errorEvent(busy)))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=\n2.4s watchlist rv="},
+		{"stream closed too early: the same again at once", func(s *server) {
+			s.onWatch(played(0, event(watch.Added, pod("a", "6"))))
+		}, streaming, "0s watchlist rv=\n0s watchlist rv="},
+		{"stream closed at once and silently: a list", func(s *server) { s.onWatch(played(0)) }, streaming,
+			"0s watchlist rv=\n0s list rv=0 limit=500\n0s watch rv=1"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

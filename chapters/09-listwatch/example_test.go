@@ -29,7 +29,9 @@ func ExampleDecoder() {
 		fmt.Printf("%s %q at %s\n", typ, pod.Name, pod.ResourceVersion)
 	}
 	// Output:
-	// ADDED "a" at 7 BOOKMARK "" at 9 error: unexpected EOF
+	// ADDED "a" at 7
+	// BOOKMARK "" at 9
+	// error: unexpected EOF
 }
 
 func ExampleRequest() {

@@ -24,5 +24,6 @@ func ExampleFilteringResourceEventHandler() {
 	handler.OnUpdate(pending, bound)
 	handler.OnUpdate(bound, bound)
 	// Output:
-	// added updated
+	// added
+	// updated
 }

@@ -59,7 +59,8 @@ func Example_transformTwice() {
 		}
 	})
 	// Output:
-	// a !! b !
+	// a !!
+	// b !
 }
 
 // Rule: a handler that is removed may still run. Wait for its registration's ShutdownChan.

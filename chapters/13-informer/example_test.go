@@ -43,5 +43,6 @@ func ExampleSharedIndexInformer() {
 	cancel()
 	<-ended
 	// Output:
-	// added a stored [default/a]
+	// added a
+	// stored [default/a]
 }
