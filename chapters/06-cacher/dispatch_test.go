@@ -66,6 +66,34 @@ func (a *arrivals) last() time.Time {
 	return a.times[len(a.times)-1]
 }
 
+func TestASlowWatcherCostsTheOthersNothingAndIsClosedAfterTheBudget(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		time.Sleep(time.Minute)
+		rv := f.create("default/a")
+		slow := f.stuck(rv)
+		fast := reading(f.watch("", everything(rv))) // registered after the slow one, and so offered later
+		synctest.Wait()
+
+		start := time.Now()
+		f.update("default/a")
+		synctest.Wait()
+		assert.Equal(t, fast.last().Sub(start), 0, "the fast watcher waited for the slow one")
+		// The first bookmark tick passed long ago: the budget is full.
+		time.Sleep(maxBudget - time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, f.Snapshot().NTerminated, 0, "closed before the budget was used up")
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, f.Snapshot().NTerminated, 1, "not closed, though the budget is used up")
+		events := seen(slow)
+		f.is("the slow one's end", events[len(events)-1:], "closed")
+		n := len(events) - 1
+		assert.True(t, n >= 10 && n <= 11, "the slow one saw %d events: what was in result, and perhaps one more", n)
+		assert.True(t, f.Snapshot().Budget <= time.Duration(5)*time.Millisecond,
+			"the budget is %v after the wait, want next to nothing: what was spent is gone", f.Snapshot().Budget)
+	})
+}
+
 func TestASlowWatcherThatMakesRoomInTimeIsKeptAndTheRestOfTheBudgetReturned(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		time.Sleep(time.Minute)

@@ -61,14 +61,14 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 	})
 }
 
-// TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer says what the program's own watchers of pods receive while
-// a pod lives and dies: who, which type, which version. r1 is its creation, r2 its binding, then its kubelet writes: it
-// has arrived (r3), it runs (r4), it has ended (r5). r6 and r7 are the deletion.
+// TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer says what the program's own watchers of pods receive
+// while a pod lives and dies: who, which type, which version. r1 is its creation, r2 its binding, then its kubelet
+// writes: it has arrived (r3), it runs (r4), it has ended (r5). r6 and r7 are the deletion.
 //
-// In all cases but the first the server half crashes in the middle: all connections break, and the new one's caches have
-// forgotten the past. No controller remembers anything that does not stand in the pod, so the life goes on where it was,
-// and what each of them receives of it is the same history, once: those who had seen the newest version go on from
-// there, and those who had not are told so by 410, list, and find nothing new.
+// In all cases but the first the server half crashes in the middle: all connections break, and the new one's caches
+// have forgotten the past. No controller remembers anything that does not stand in the pod, so the life goes on where
+// it was, and what each of them receives of it is the same history, once: those who had seen the newest version go on
+// from there, and those who had not are told so by 410, list, and find nothing new.
 func TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer(t *testing.T) {
 	ended := map[string][]string{
 		"informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6",
@@ -115,9 +115,9 @@ func TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer(t *testing.T) {
 						}
 					}
 					remove := func() {
-						options := metav1.NewDeleteOptions(int64(tc.grace / time.Second))
-						require.NoError(t,
-							s.client.Delete().Namespace("default").Resource("pods").Name("a").Body(options).Do(t.Context()).Error())
+						deletion := s.client.Delete().Namespace("default").Resource("pods").Name("a").
+							Body(metav1.NewDeleteOptions(int64(tc.grace / time.Second)))
+						require.NoError(t, deletion.Do(t.Context()).Error())
 					}
 					if tc.delete < tc.crash {
 						time.Sleep(tc.delete)
