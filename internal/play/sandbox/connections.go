@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -118,6 +119,17 @@ func (l *line) stallLocked(on bool) {
 		close(l.flows)
 	}
 	l.stalled = on
+}
+
+// breakAll breaks the open streams of all clients whose names begin with a prefix.
+func (c *Connections) breakAll(prefix string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for userAgent, l := range c.lines {
+		if strings.HasPrefix(userAgent, prefix) {
+			l.breakLocked()
+		}
+	}
 }
 
 // forget is called when a client sends no more requests.

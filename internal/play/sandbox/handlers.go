@@ -41,10 +41,8 @@ type handler struct {
 	// Set by reserve, never changed.
 	in   *handlers
 	name string
-	// closed by register, when the informer knows the handler or has refused it; nothing is sent
-	registered chan struct{}
-
-	added processor.Registration // set before registered is closed; nil: the informer has refused it
+	// sent once, by register, with room for it; nil: the informer has refused the handler
+	registered chan processor.Registration
 
 	pace atomic.Pointer[pace] // replaced by setDelay
 }
@@ -70,7 +68,7 @@ func (h *handlers) check(name string) error {
 
 // reserve puts a new handler into the list.
 func (h *handlers) reserve(name string) *handler {
-	added := &handler{in: h, name: name, registered: make(chan struct{})}
+	added := &handler{in: h, name: name, registered: make(chan processor.Registration, 1)}
 	added.pace.Store(&pace{changed: make(chan struct{})})
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,13 +78,13 @@ func (h *handlers) reserve(name string) *handler {
 
 // register adds a handler that is in the list to the shared informer, whether that runs or not. The error is that the
 // informer has stopped; then the handler is in the list no more.
-func (h *handler) register() (err error) {
-	defer close(h.registered)
-	h.added, err = h.in.pods.AddTypedEventHandler(h, informer.HandlerOptions{Name: h.name})
+func (h *handler) register() error {
+	added, err := h.in.pods.AddTypedEventHandler(h, informer.HandlerOptions{Name: h.name})
 	if err != nil {
-		h.added = nil
+		added = nil
 		h.in.take(h)
 	}
+	h.registered <- added
 	return err
 }
 
@@ -98,13 +96,12 @@ func (h *handlers) take(found *handler) {
 	h.list = slices.DeleteFunc(h.list, func(each *handler) bool { return each == found })
 }
 
-// unregister removes a handler from the informer, once it was added.
+// unregister removes a handler from the informer, once it was added. It is called once, after take.
 func (h *handler) unregister() error {
-	<-h.registered
-	if h.added == nil {
-		return nil
+	if added := <-h.registered; added != nil {
+		return h.in.pods.Informer().RemoveEventHandler(added)
 	}
-	return h.in.pods.Informer().RemoveEventHandler(h.added)
+	return nil
 }
 
 // HandlerInfo describes one handler.

@@ -307,17 +307,13 @@ func (s *Sandbox) ring(resource string) *cacher.Cacher {
 
 // fixRing fixes a history ring, or with 0 lets it grow and shrink again.
 func (s *Sandbox) fixRing(ring *cacher.Cacher, capacity int) {
-	s.mu.Lock()
-	s.fixed[ring.Resource()] = capacity
-	s.mu.Unlock() // before the call: s.mu is innermost
+	s.fixed.Store(ring.Resource(), capacity)
 	ring.SetRingCapacity(capacity)
 }
 
 func (s *Sandbox) fixedRing(resource string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if fixed, ok := s.fixed[resource]; ok {
-		return fixed
+	if fixed, ok := s.fixed.Load(resource); ok {
+		return fixed.(int)
 	}
 	return s.config.RingCapacity
 }
@@ -329,7 +325,7 @@ func switchMode(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
 	if err != nil || again == nil {
 		return err
 	}
-	undone := s.endStory(ctx)
+	undone := s.endStory()
 	begun()
 	timer := time.NewTimer(switchPatience)
 	defer timer.Stop()

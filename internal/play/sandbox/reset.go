@@ -30,7 +30,7 @@ func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
 // reset is the command that resets.
 func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 	s.turned("everything, to where it was")
-	undone := s.endStory(ctx)
+	undone := s.endStory()
 	s.watchers.removeAll()
 	if s.config.Cluster != nil {
 		for _, node := range s.config.Cluster.Names() { // one may have died in an earlier session

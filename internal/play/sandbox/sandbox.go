@@ -87,8 +87,7 @@ type Sandbox struct {
 	tours    int      // pages that give their tour
 	ringKept bool     // for a tour, the pods' ring is fixed at its size
 
-	mu    sync.Mutex     // guards fixed; innermost
-	fixed map[string]int // by resource: the capacity at which its ring was fixed
+	fixed sync.Map // by resource: the capacity, an int, at which its ring was fixed
 }
 
 // command does one thing to the machine, to its end or to its undo, on a goroutine of its own. It has the machine to
@@ -125,14 +124,13 @@ func New(config Config) (*Sandbox, error) {
 		connections: config.Connections,
 		watchers: &watchers{
 			server: config.Pipeline.Server, client: config.Pipeline.Client, connections: config.Connections,
-			clock:  config.Clock,
-			asking: map[string]context.CancelCauseFunc{},
+			clock: config.Clock,
 		},
 		handlers: &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},
 		traffic:  newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock),
 
 		commands: make(chan *order), finished: make(chan *order), ended: make(chan struct{}),
-		alone: map[string]*order{}, fixed: map[string]int{},
+		alone: map[string]*order{},
 	}
 	if config.Demo {
 		s.demo = &demo{

@@ -34,9 +34,8 @@ type Telling struct {
 	told    chan struct{} // closed when it is told and undone; nothing is sent
 
 	// Owned by the command that has the machine to itself.
-	before   []Knob       // what puts back each knob that it has turned, in the order of the first turns
-	watchers []*watcher   // that it has opened
-	isBack   func() error // waits for the knobs that are put back; nil: none is, and the story may still turn some
+	before   []Knob     // what puts back each knob that it has turned, in the order of the first turns
+	watchers []*watcher // that it has opened
 }
 
 // Tell runs a story. It is cancelled when ctx is done, by a reset, by a switch of modes and by the end of the session.
@@ -79,36 +78,26 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 
 // undo is the command that undoes what the story has changed.
 func (t *Telling) undo(ctx context.Context, begun func()) error {
-	t.putBack(ctx)
+	for _, each := range t.watchers {
+		_ = t.sandbox.watchers.remove(each.id) // another command may have removed it meanwhile
+	}
+	isBack := t.sandbox.putBack(ctx, t.before)
 	begun()
-	err := t.isBack()
+	err := isBack()
 	traffic := slices.Contains(t.before, Knob{Name: "traffic.rate", Value: "0"})
 	return errors.Join(err, t.sandbox.deletePods(ctx, func(pod *corev1.Pod) bool {
 		return pod.Labels[StoryLabel] == t.id || traffic && isTraffic(pod)
 	}))
 }
 
-// putBack closes the watchers of a story and turns its knobs back, once. It waits for nothing.
-func (t *Telling) putBack(ctx context.Context) {
-	if t.isBack != nil {
-		return
-	}
-	for _, each := range t.watchers {
-		_ = t.sandbox.watchers.remove(each.id) // another command may have removed it meanwhile
-	}
-	t.isBack = t.sandbox.putBack(ctx, t.before)
-}
-
-// endStory cancels the story that is told, if there is one, and puts back at once what can be. The channel is closed
-// when the rest is undone, too.
-func (s *Sandbox) endStory(ctx context.Context) (undone <-chan struct{}) {
+// endStory cancels the story that is told, if there is one. The channel is closed when it is undone.
+func (s *Sandbox) endStory() (undone <-chan struct{}) {
 	if s.story == nil {
 		none := make(chan struct{})
 		close(none)
 		return none
 	}
 	s.story.cancel()
-	s.story.putBack(context.WithoutCancel(ctx))
 	return s.story.told
 }
 
@@ -127,4 +116,4 @@ func (t *Telling) AddWatcher(options WatcherOptions) (agent string, err error) {
 var errCancelled = errors.New("the story is cancelled")
 
 // cancelled reports whether there is a story that may change nothing any more.
-func (t *Telling) cancelled() bool { return t != nil && (t.isBack != nil || t.Ctx.Err() != nil) }
+func (t *Telling) cancelled() bool { return t != nil && t.Ctx.Err() != nil }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/observe/routine"
 )
 
 const (
@@ -42,10 +41,7 @@ type traffic struct {
 	clock   clock.WithTicker
 
 	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run looks at the newest rate
-
-	writes *semaphore.Weighted // each write holds one of trafficWriters
-
-	writing routine.Group // of writes; owned by Run
+	batch   chan struct{} // holds one value while writes are under way: a lock that can be waited for with a context
 
 	rate    atomic.Int64
 	changes atomic.Int64 // that were begun: which pod is next
@@ -54,9 +50,7 @@ type traffic struct {
 }
 
 func newTraffic(pods storage.Interface, clk clock.WithTicker) *traffic {
-	return &traffic{
-		storage: pods, clock: clk, changed: make(chan struct{}, 1), writes: semaphore.NewWeighted(trafficWriters),
-	}
+	return &traffic{storage: pods, clock: clk, changed: make(chan struct{}, 1), batch: make(chan struct{}, 1)}
 }
 
 // setRate says how many changes a second there shall be: 0 to [MaxTraffic], 0 for none.
@@ -82,7 +76,6 @@ func (t *traffic) info() TrafficInfo {
 
 // Run writes until ctx is done.
 func (t *traffic) Run(ctx context.Context) {
-	defer t.writing.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -93,8 +86,8 @@ func (t *traffic) Run(ctx context.Context) {
 	}
 }
 
-// flow writes what is due until the rate is 0 or ctx is done. The ticker runs only meanwhile: an idle one would be
-// reported as the world's next timer.
+// flow writes what is due, a batch every tick, until the rate is 0 or ctx is done. The ticker runs only meanwhile: an
+// idle one would be reported as the world's next timer.
 func (t *traffic) flow(ctx context.Context) {
 	ticker := t.clock.NewTicker(trafficTick)
 	defer ticker.Stop()
@@ -108,41 +101,34 @@ func (t *traffic) flow(ctx context.Context) {
 		now := t.clock.Now()
 		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
 		last = now
+		t.batch <- struct{}{} // settle holds it for a moment only
+		var writes errgroup.Group
+		writes.SetLimit(trafficWriters)
 		for ; owed >= 1 && t.rate.Load() > 0; owed-- {
-			if t.writes.Acquire(ctx, 1) != nil {
-				return
-			}
-			t.writing.Go(ctx, "traffic.write", t.write)
+			writes.Go(func() error { return t.change(ctx) })
 		}
-	}
-}
-
-// write changes the next pod. What was due before the rate became 0 is not written.
-func (t *traffic) write(ctx context.Context) {
-	defer t.writes.Release(1)
-	if t.rate.Load() == 0 {
-		return
-	}
-	err := t.change(ctx, int(t.changes.Add(1)%trafficPods))
-	if err == nil {
-		t.written.Add(1)
-	} else if ctx.Err() == nil {
-		t.refused.Store(err.Error())
+		if err := writes.Wait(); err != nil && ctx.Err() == nil {
+			t.refused.Store(err.Error())
+		}
+		<-t.batch
 	}
 }
 
 // settle returns when every write that began before the newest setRate is over: with a rate of 0, none comes after
 // that. The error is that of ctx. In a held world, only ctx may end the wait: the writes are held.
 func (t *traffic) settle(ctx context.Context) error {
-	if err := t.writes.Acquire(ctx, trafficWriters); err != nil {
-		return err
+	select {
+	case t.batch <- struct{}{}:
+		<-t.batch
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	t.writes.Release(trafficWriters)
-	return nil
 }
 
-// change writes the pod with that number again, as if one of its annotations were touched.
-func (t *traffic) change(ctx context.Context, n int) error {
+// change writes the next pod again, as if one of its annotations were touched.
+func (t *traffic) change(ctx context.Context) error {
+	n := int(t.changes.Add(1) % trafficPods)
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
 	stamp := strconv.FormatInt(t.clock.Now().UnixNano(), 10)
@@ -155,7 +141,11 @@ func (t *traffic) change(ctx context.Context, n int) error {
 		pod.Annotations["now"] = stamp
 		return pod, nil
 	}
-	return t.storage.GuaranteedUpdate(ctx, storageKey(trafficPod(n)), &corev1.Pod{}, true, nil, update, nil)
+	err := t.storage.GuaranteedUpdate(ctx, storageKey(trafficPod(n)), &corev1.Pod{}, true, nil, update, nil)
+	if err == nil {
+		t.written.Add(1)
+	}
+	return err
 }
 
 func trafficName(n int) string { return fmt.Sprintf("t-%03d", n) }

@@ -78,11 +78,11 @@ type watchers struct {
 	connections *Connections
 	clock       clock.WithTicker
 
-	last atomic.Int64 // number of the last one
+	last  atomic.Int64 // number of the last one
+	asked atomic.Int64 // requests of viewers that are open: see Ask
 
-	mu     sync.Mutex                         // guards the fields below, and the err of each watcher; innermost
-	list   []*watcher                         // in the order in which they were added
-	asking map[string]context.CancelCauseFunc // what ends each request of a viewer, by its client's name
+	mu   sync.Mutex // guards list, and the err of each watcher; innermost
+	list []*watcher // in the order in which they were added
 }
 
 // watcher is one open watch.
@@ -162,8 +162,11 @@ func (w *watchers) check(options WatcherOptions) error {
 // short returns the beginning of a text that a client sent.
 func short(text string) string { return text[:min(len(text), 64)] }
 
+// nextAgent returns what the next client of the page calls itself.
+func (w *watchers) nextAgent() string { return WatcherAgent + strconv.FormatInt(w.last.Add(1), 10) }
+
 func (w *watchers) make(options WatcherOptions) *watcher {
-	agent := WatcherAgent + strconv.FormatInt(w.last.Add(1), 10)
+	agent := w.nextAgent()
 	client := w.client.NewClient(agent, nil, w.connections.watchers)
 	name := ""
 	if resource := w.server.Resource(options.Resource); resource != nil {
@@ -204,12 +207,12 @@ func (w *watchers) remove(id string) error {
 	return nil
 }
 
-// removeAll closes every watch, and ends what viewers have asked.
+// removeAll closes every watch, and breaks the streams of what viewers have asked.
 func (w *watchers) removeAll() {
-	w.endAsked()
 	for _, each := range w.info() {
 		_ = w.remove(each.ID) // it may be gone by itself
 	}
+	w.connections.breakAll(WatcherAgent)
 }
 
 // Watchers returns the watchers in the order in which they were added. It may be called from any goroutine.
