@@ -1,7 +1,6 @@
 package viz
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -132,12 +131,11 @@ func TestWhatOpensDoorsIsNotOnTheWire(t *testing.T) {
 
 type guestThatNotes struct{ chosen []guest.Choice }
 
-func (g *guestThatNotes) Choose(_ context.Context, c guest.Choice) error {
+func (g *guestThatNotes) Choose(c guest.Choice) error {
 	g.chosen = append(g.chosen, c)
 	return nil
 }
-func (g *guestThatNotes) State() any                                { return nil }
-func (g *guestThatNotes) Offered(context.Context) ([]string, error) { return nil, nil }
+func (g *guestThatNotes) State() any { return nil }
 
 func TestAChoiceIsReadAsEveryBody(t *testing.T) {
 	g := &guestThatNotes{}

@@ -168,7 +168,6 @@ func (u *UI) routes() http.Handler {
 		{"GET /viz/lens", lens, u.lens},
 		{"GET /viz/guest", guest, u.guestState},
 		{"POST /viz/guest", guest, u.choose},
-		{"GET /viz/guest/resources", guest, u.offered},
 		{"GET /viz/hold", world, u.held},
 		{"POST /viz/hold", world, u.hold},
 		{"POST /viz/clock", world, u.moveClock},

@@ -29,17 +29,11 @@ type guests struct {
 	lens     *lens.Lens
 	metrics  *guest.Metrics
 	stderr   io.Writer
-	passing  routine.Group // the front; serveGuest and run wait for it
-	next     chan visit    // sent by Choose, received by run, never closed; buffered so that Choose never blocks
+	passing  routine.Group      // the front; serveGuest and run wait for it
+	next     chan *guest.Choice // sent by Choose, received by run, never closed; buffered so that Choose never blocks
 
 	now     atomic.Pointer[viz.UI]      // of the visit that runs
 	visitor atomic.Pointer[guest.Guest] // likewise
-}
-
-// visit is one choice of what to watch, and what discovery said of it.
-type visit struct {
-	choice    guest.Choice
-	resources []guest.Resource
 }
 
 // serverSwitch says in a recording that the server half was not ours.
@@ -48,7 +42,7 @@ const serverSwitch = "server"
 // serveGuest shows a server that is not ours until ctx is done. Nothing of a server half runs.
 func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
 	g := &guests{
-		options: o, listener: listener, stderr: stderr, next: make(chan visit, 1),
+		options: o, listener: listener, stderr: stderr, next: make(chan *guest.Choice, 1),
 		lens:    lens.New(lens.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
 		metrics: guest.NewMetrics(o.server, clock.RealClock{}),
 	}
@@ -67,11 +61,10 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 		g.passing.Go(serving, "viz.front", front.run)
 		announce(o, listener, stdout, stderr)
 	}
-	pods := guest.Pods
-	next := &visit{choice: guest.Choice{Resources: []string{pods.Name}}, resources: []guest.Resource{pods}}
+	next := &guest.Choice{Resources: []string{"pods"}} // every server has them
 	for next != nil {
 		var err error
-		if next, err = g.run(ctx, *next, ready); err != nil {
+		if next, err = g.run(ctx, next, ready); err != nil {
 			return err
 		}
 		ready = func() {}
@@ -83,14 +76,14 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 func (g *guests) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.now.Load().ServeHTTP(w, r) }
 
 // run runs one visit, with a log of its own, until ctx is done, and then returns nil; or until another choice is made.
-func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, err error) {
+func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (next *guest.Choice, err error) {
 	o := g.options
 	clocks := machine.StartClocks()
 	defer clocks.Stop()
 	log := probe.NewLog(clocks.World, o.LogSize)
 	held := clocks.Hold(log, func(line string) { fmt.Fprintf(g.stderr, "viz: %s\n", line) })
 	visitor, err := guest.New(guest.Config{
-		Servers: o.server, Choice: v.choice, Resources: v.resources, Clock: clocks.World, Probe: probe.New(log),
+		Servers: o.server, Choice: *choice, Clock: clocks.World, Probe: probe.New(log),
 		FIFO: o.Modes["fifo"], UseWatchList: o.UseWatchList(),
 	})
 	if err != nil {
@@ -125,24 +118,23 @@ func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, e
 		g.passing.Wait() // the recording contains the ends of all requests
 		return nil, nil
 	case chosen := <-g.next:
-		return &chosen, nil
+		return chosen, nil
 	}
 }
 
 var _ viz.Guest = (*guests)(nil)
 
 // Choose implements [viz.Guest].
-func (g *guests) Choose(ctx context.Context, wanted guest.Choice) error {
+func (g *guests) Choose(wanted guest.Choice) error {
+	if err := wanted.Check(); err != nil {
+		return err
+	}
 	if g.options.record != "" {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, g.options.record,
 			machine.ErrOneRecording)
 	}
-	found, err := wanted.Find(ctx, g.options.server)
-	if err != nil {
-		return err
-	}
 	select {
-	case g.next <- visit{wanted, found}:
+	case g.next <- &wanted:
 		return nil
 	default:
 		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, "", machine.ErrEndsAlready)
@@ -157,17 +149,4 @@ func (g *guests) State() any {
 		Trouble string                       `json:"trouble"` // with /metrics
 		Metrics map[string]map[string]string `json:"metrics"`
 	}{g.visitor.Load().State(), trouble, metrics}
-}
-
-// Offered implements [viz.Guest].
-func (g *guests) Offered(ctx context.Context) ([]string, error) {
-	all, err := guest.Discover(ctx, g.options.server)
-	if err != nil {
-		return nil, fmt.Errorf("ask what the server has: %w", err)
-	}
-	names := []string{}
-	for _, each := range all {
-		names = append(names, each.Name)
-	}
-	return names, nil
 }

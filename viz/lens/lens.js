@@ -16,7 +16,6 @@ export function newLens(stage) {
 
   const form = $("#guest");
   let resource = document.body.dataset.resource;
-  let offered = false; // what could be watched was asked for
   let filled = false; // the form shows what is watched
 
   async function look() {
@@ -42,12 +41,6 @@ export function newLens(stage) {
     filled = true;
     form.elements.resources.value = guest.choice.resources.join(", ");
     for (const name of ["namespace", "labels", "fields"]) form.elements[name].value = guest.choice[name];
-  }
-
-  async function offer() {
-    offered = true;
-    const names = await get("/viz/guest/resources");
-    $("#guest-resources").replaceChildren(...names.map((value) => make("option", { value })));
   }
 
   async function choose() {
@@ -78,10 +71,7 @@ export function newLens(stage) {
 
   return {
     draw(now) {
-      const open = !panel.hidden;
-      if (!open) offered = false; // a group that did not answer is asked for again
-      else if (!offered) offer().catch(() => (offered = false));
-      frame(now, open ? period.open : period.closed);
+      frame(now, panel.hidden ? period.closed : period.open);
     },
     resource: (name) => (resource = name),
     keys: [[["j"], "through the lens: clients of the server, and findings", () => button.click()]],

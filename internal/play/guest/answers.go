@@ -98,8 +98,8 @@ func (a *answers) judge(status int) (text string) {
 		text = "you may not list and watch {resource} in {namespace}. Choose a namespace in which you may, or ask " +
 			"for the right to (kubectl auth can-i watch {resource})"
 	case status == http.StatusNotFound:
-		text = "the server does not have {resource} in {namespace} any more. Has its CustomResourceDefinition been " +
-			"deleted?"
+		text = "the server does not have {resource} in {namespace}. Is the name right? Has its " +
+			"CustomResourceDefinition been deleted?"
 	case status/100 == 3:
 		text = "the server leads elsewhere, and a guest does not follow: -server must name the API itself"
 	case status/100 == 5:

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"runtime/metrics"
+	"slices"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
@@ -26,17 +29,51 @@ const (
 
 // Choice is what a guest watches.
 type Choice struct {
-	Resources []string `json:"resources"` // "pods", "deployments.apps"
+	Resources []string `json:"resources"` // "pods", and as kubectl names those of groups: "deployments.v1.apps"
 	Namespace string   `json:"namespace"` // "": all
 	Labels    string   `json:"labels"`
 	Fields    string   `json:"fields"`
+}
+
+// resourceName is a resource of core/v1, or one with its version and group.
+var resourceName = regexp.MustCompile(`^([a-z][a-z0-9-]*)(?:\.(v[a-z0-9]+)\.([a-z0-9.-]+))?$`)
+
+// resource is a collection that is watched.
+type resource struct{ name, plural, path string }
+
+// Check refuses a choice that cannot be meant: 400. Whether the server has such resources shows when they are watched.
+func (c *Choice) Check() error {
+	_, err := c.read()
+	return err
+}
+
+func (c *Choice) read() (all []resource, err error) {
+	if len(c.Resources) == 0 || len(c.Resources) > maxChosen {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("choose 1 to %d resources", maxChosen))
+	}
+	for _, name := range c.Resources {
+		words := resourceName.FindStringSubmatch(name)
+		if words == nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%.100q: want a name such as pods or deployments.v1.apps; "+
+				"kubectl api-resources lists them", name))
+		}
+		chosen := resource{name, words[1], "/api/v1"}
+		if words[2] != "" {
+			chosen.path = "/apis/" + words[3] + "/" + words[2]
+		}
+		if slices.ContainsFunc(all, func(each resource) bool { return each.plural == chosen.plural }) {
+			return nil, apierrors.NewBadRequest(
+				fmt.Sprintf("%q has the same name as another on the stage: choose one of them", name))
+		}
+		all = append(all, chosen)
+	}
+	return all, nil
 }
 
 // Config describes a [Guest]. All but Probe are required.
 type Config struct {
 	Servers      []*url.URL
 	Choice       Choice
-	Resources    []Resource // as [Choice.Find] has found them
 	Clock        clock.WithTicker
 	Probe        *probe.Probe
 	FIFO         string
@@ -56,7 +93,7 @@ type Guest struct {
 // watchedResource is one informer, and the handler that counts its objects.
 type watchedResource struct {
 	// Set by Guest.add, never changed.
-	resource Resource
+	resource resource
 	informer *informer.SharedIndexInformer
 	factory  *informer.SharedInformerFactory
 	answers  *answers
@@ -66,12 +103,16 @@ type watchedResource struct {
 
 var _ processor.ResourceEventHandler = (*watchedResource)(nil)
 
-// New returns a guest. It starts nothing.
+// New returns a guest. It starts nothing. The error is that of [Choice.Check].
 func New(config Config) (*Guest, error) {
 	config.MaxObjects = cmp.Or(config.MaxObjects, maxObjects)
 	g := &Guest{config: config, client: newClient(config.Servers)}
-	for _, resource := range config.Resources {
-		if err := g.add(resource); err != nil {
+	resources, err := config.Choice.read()
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range resources {
+		if err := g.add(each); err != nil {
 			return nil, err
 		}
 	}
@@ -79,14 +120,14 @@ func New(config Config) (*Guest, error) {
 }
 
 // add makes an informer.
-func (g *Guest) add(resource Resource) error {
-	w := &watchedResource{resource: resource, answers: &answers{next: g.client.Transport, resource: resource.Name,
+func (g *Guest) add(r resource) error {
+	w := &watchedResource{resource: r, answers: &answers{next: g.client.Transport, resource: r.name,
 		namespace: g.config.Choice.Namespace, maxObjects: g.config.MaxObjects}}
 	p := g.config.Probe.Subject("informer")
 	client := listwatch.NewRESTClient(listwatch.Config{
 		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay},
 		UserAgent: "listwatch-guest",
-		Clock:     g.config.Clock, Probe: p.Resource(resource.plural()), APIPath: resource.Path,
+		Clock:     g.config.Clock, Probe: p.Resource(r.plural), APIPath: r.path,
 		Decoder: w.answers,
 	})
 	w.factory = informer.NewSharedInformerFactory(informer.FactoryConfig{
@@ -94,9 +135,9 @@ func (g *Guest) add(resource Resource) error {
 		TweakListOptions: g.narrow,
 		FIFO:             g.config.FIFO, UseWatchList: g.config.UseWatchList,
 	})
-	w.informer = w.factory.ForResource(resource.plural(), resource.Namespaced).Informer()
+	w.informer = w.factory.ForResource(r.plural, g.config.Choice.Namespace != "").Informer()
 	if _, err := w.informer.AddEventHandlerWithOptions(w, informer.HandlerOptions{Name: "observer"}); err != nil {
-		return fmt.Errorf("watch %s: %w", resource.Name, err)
+		return fmt.Errorf("watch %s: %w", r.name, err)
 	}
 	g.watched = append(g.watched, w)
 	return nil
@@ -143,7 +184,7 @@ func (w *watchedResource) run(ctx context.Context) {
 // Recount lets the stores of a resource report what they hold, if that is at most limit objects.
 func (g *Guest) Recount(resource, subject string, limit int) {
 	for _, w := range g.watched {
-		if subject == "informer" && w.resource.plural() == resource {
+		if subject == "informer" && w.resource.plural == resource {
 			w.informer.Recount(limit)
 		}
 	}
@@ -153,7 +194,7 @@ func (g *Guest) Recount(resource, subject string, limit int) {
 func (g *Guest) Snapshot() map[string]informer.Snapshot {
 	snapshots := map[string]informer.Snapshot{}
 	for _, w := range g.watched {
-		snapshots[w.resource.Name] = w.informer.Snapshot()
+		snapshots[w.resource.name] = w.informer.Snapshot()
 	}
 	return snapshots
 }
@@ -182,7 +223,7 @@ func (g *Guest) State() State {
 		Watched: []WatchedState{}, Memory: sample[0].Value.Uint64()}
 	for _, w := range g.watched {
 		state.Watched = append(state.Watched, WatchedState{
-			Resource: w.resource.Name, Synced: w.informer.HasSynced(), Objects: w.objects.Load(),
+			Resource: w.resource.name, Synced: w.informer.HasSynced(), Objects: w.objects.Load(),
 			Trouble: w.answers.said(),
 		})
 	}

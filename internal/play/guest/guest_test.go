@@ -39,13 +39,6 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
-	case "/api":
-		io.WriteString(w, groupList(group("", "v1", `{"resource":"pods","scope":"Namespaced","verbs":["list","watch"]},
-			{"resource":"bindings","verbs":["create"]}`)))
-	case "/apis":
-		io.WriteString(w, groupList(
-			group("example.com", "v2", `{"resource":"gadgets","scope":"Namespaced","verbs":["list","watch"]}`),
-			group("gone.example.com", "v1", "")))
 	case "/apis/example.com/v2/namespaces/x/gadgets":
 		if status != 0 {
 			w.Header().Set("Location", "http://elsewhere.example/")
@@ -67,14 +60,6 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func groupList(groups ...string) string {
-	return `{"kind":"APIGroupDiscoveryList","items":[` + strings.Join(groups, ",") + `]}`
-}
-
-func group(name, version, resources string) string {
-	return fmt.Sprintf(`{"metadata":{"name":%q},"versions":[{"version":%q,"resources":[%s]}]}`, name, version, resources)
-}
-
 // visit runs a guest on a cluster's addresses until the test ends.
 func visit(t *testing.T, addresses ...*cluster) *Guest {
 	t.Helper()
@@ -85,13 +70,8 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 		require.NoError(t, err)
 		servers = append(servers, base)
 	}
-	all, err := Discover(t.Context(), servers)
-	require.True(t, err == nil && len(all) == 2 && all[0].Name == "gadgets.example.com" && all[1] == Pods,
-		"got %+v, %v", all, err)
-	choice := Choice{Resources: []string{"gadgets.example.com"}, Namespace: "x", Labels: "app=web"}
-	found, err := choice.Find(t.Context(), servers)
-	require.NoError(t, err)
-	guest, err := New(Config{Servers: servers, Choice: choice, Resources: found, Clock: clock.RealClock{}})
+	choice := Choice{Resources: []string{"gadgets.v2.example.com"}, Namespace: "x", Labels: "app=web"}
+	guest, err := New(Config{Servers: servers, Choice: choice, Clock: clock.RealClock{}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{}) // closed when Run has returned
@@ -154,7 +134,7 @@ func TestAGuestFailsOverAndResumes(t *testing.T) {
 
 func TestAGuestIsToldWhatToDo(t *testing.T) {
 	for status, want := range map[int]string{
-		401: "restart kubectl proxy", 403: "you may not list and watch gadgets.example.com in x. Choose a namespace",
+		401: "restart kubectl proxy", 403: "you may not list and watch gadgets.v2.example.com in x. Choose a namespace",
 		404: "CustomResourceDefinition",
 		302: "leads elsewhere", 503: "tries again",
 	} {
@@ -174,18 +154,12 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 		strings.Contains(w.said(), "s3cret") {
 		t.Errorf("got %q, %v", w.said(), err)
 	}
-	if _, err := Discover(t.Context(), []*url.URL{base}); err == nil || !strings.Contains(err.Error(),
-		"cannot be reached") {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestWhatCannotBeChosenIsRefused(t *testing.T) {
-	guest := visit(t, &cluster{})
-	for _, names := range [][]string{nil, {"bindings"}, {"pods/status"}, {"gadgets"}, {"things.gone.example.com"},
-		{"gadgets.example.com", "gadgets.example.com"}, strings.Split("a b c d e f g h i", " ")} {
-		_, err := (&Choice{Resources: names}).Find(t.Context(), guest.config.Servers)
-		assert.Fails(t, err, apierrors.IsBadRequest, names)
+	for _, names := range [][]string{nil, {"pods/status"}, {"gadgets.example.com"}, {"pods", "pods.v1.metrics.k8s.io"},
+		{"..v1.x"}, strings.Split("a b c d e f g h i", " ")} {
+		assert.Fails(t, (&Choice{Resources: names}).Check(), apierrors.IsBadRequest, names)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
@@ -31,25 +30,11 @@ func serve(t *testing.T, handler http.HandlerFunc) []*url.URL {
 	return []*url.URL{base}
 }
 
-func TestADiscoveryThatCannotBeReadIsRefused(t *testing.T) {
-	for answer, want := range map[string]string{
-		strings.Repeat(" ", maxAnswer) + "{}": "not understood",
-		`{"kind":"APIGroupList","groups":[]}`: "older than 1.27",
-		"<html>":                              "not understood",
-	} {
-		_, err := Discover(t.Context(), serve(t, func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, answer)
-		}))
-		assert.Fails(t, err, apierrors.IsServiceUnavailable, want)
-		assert.True(t, strings.Contains(err.Error(), want), "got %v, want %s", err, want)
-	}
-}
-
 // attend runs a guest on pods of a server.
 func attend(t *testing.T, watchList bool, handler http.HandlerFunc) *Guest {
 	t.Helper()
 	guest, err := New(Config{Servers: serve(t, handler), Choice: Choice{Resources: []string{"pods"}},
-		Resources: []Resource{Pods}, Clock: clock.RealClock{}, UseWatchList: watchList, MaxObjects: 10_000})
+		Clock: clock.RealClock{}, UseWatchList: watchList, MaxObjects: 10_000})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

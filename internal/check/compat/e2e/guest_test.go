@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -28,8 +27,6 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	status := int(c.status.Load())
 	switch {
-	case r.URL.Path == "/api" || r.URL.Path == "/apis":
-		_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList"}`)
 	case r.URL.Path != "/api/v1/pods":
 		http.Error(w, "", http.StatusForbidden)
 	case status != 0:
