@@ -73,7 +73,7 @@ type Config struct {
 	// Lab is the lab of which this program runs in a working copy; nil: of none.
 	Lab *lab.Lab
 	// LabState says how that lab stands; nil: there is none.
-	LabState func() (says string, broken bool, err error)
+	LabState func() (says string, broken bool)
 	// Switches are shown as they are: "fifo" to "real", and so on.
 	Switches map[string]string
 }
@@ -248,10 +248,7 @@ func (u *UI) rules(r *http.Request) (any, error) {
 
 // lab says in a sentence how the lab stands in whose working copy the program runs, and whether it is still broken.
 func (u *UI) lab(*http.Request) (any, error) {
-	says, broken, err := u.config.LabState()
-	if err != nil {
-		return nil, refuse(http.StatusServiceUnavailable, "%v", err)
-	}
+	says, broken := u.config.LabState()
 	return struct {
 		Says   string `json:"says"`
 		Broken bool   `json:"broken"`

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +19,10 @@ import (
 const (
 	checkLimit = time.Minute // for the tests of one check; their build may take as long as it does
 	maxLines   = 12          // of a test's message that are shown
-	maxColumn  = 200
+
+	// verdictFile is the file in a working copy in which the last check is kept, for the page of a program that runs
+	// there.
+	verdictFile = ".checked"
 )
 
 // Verdict is what a check found.
@@ -26,11 +31,30 @@ type Verdict struct {
 	Says   []string // what is still wrong, in a few lines; how it was checked if nothing is
 }
 
+// Keep writes into the working copy what the page is to say of a check.
+func (v Verdict) Keep(dir string, at time.Time) error {
+	text := "▲ Checked at " + at.Format(time.TimeOnly) + ". " + v.Says[0]
+	if v.Solved {
+		text = "✓ Checked at " + at.Format(time.TimeOnly) + ": the promise held. A program that was started before does " +
+			"not show it."
+	}
+	return os.WriteFile(filepath.Join(dir, verdictFile), []byte(text), 0o644)
+}
+
+// LastCheck returns what the page says of the last check of the working copy dir. broken: it found the lab unsolved.
+func LastCheck(dir string) (says string, broken bool) {
+	kept, err := os.ReadFile(filepath.Join(dir, verdictFile))
+	if err != nil {
+		return "Not checked yet.", false
+	}
+	return string(kept), strings.HasPrefix(string(kept), "▲")
+}
+
 // Check runs the lab's tests in the working copy dir. What takes long is said to progress, a line each. The error says
 // why there is no verdict: ctx was done, or the go command does not run.
 func Check(ctx context.Context, dir string, l Lab, progress io.Writer) (Verdict, error) {
 	if l.Kind == Predict {
-		return l.checkAnswer(dir)
+		return l.checkAnswer(dir), nil
 	}
 	return checking{limit: checkLimit, progress: progress}.check(ctx, dir, l)
 }
@@ -62,16 +86,13 @@ func (c checking) check(ctx context.Context, dir string, l Lab) (Verdict, error)
 var (
 	// timedOut is how a test binary says that its time is over, and which test was running.
 	timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
-	// ruleBroken is how a test says that one of the ten promises is broken.
-	ruleBroken = regexp.MustCompile(`rule (\d+) broken at record .*`)
 	// storyLine is one line of what probetest.Story prints, or what stands in for those left out.
 	storyLine = regexp.MustCompile(`^\s+(\d\S*s  \w+ .*|… \d+ more …)$|story\.go:\d+: what happened:`)
 	// noise is what the testing package says of a test, and not the test itself.
 	noise = regexp.MustCompile(`^ *(=== \w+ .*|--- \w+: .*|FAIL.*|PASS|)$`)
 )
 
-// explain says of a check that has failed, in a few lines, what is wrong: the record that shows it if the test names
-// one or tells its story, and the test's own message.
+// explain says of a check that has failed, in a few lines, what is wrong: the promise, and the test's own message.
 func (l Lab) explain(out []byte) []string {
 	name, message := firstFailure(out)
 	text := strings.Join(message, "\n")
@@ -85,21 +106,12 @@ func (l Lab) explain(out []byte) []string {
 	if bytes.Contains(out, []byte(`"Action":"build-fail"`)) {
 		says = []string{"It does not compile yet."}
 	}
-	if broken := ruleBroken.FindString(text); broken != "" {
-		says = append(says, broken)
-	}
-	for _, line := range slices.Backward(message) {
-		if l.Record != "" && storyLine.MatchString(line) && strings.Contains(line, l.Record) {
-			says = append(says, "The record that shows it: "+strings.Join(strings.Fields(line), " "))
-			break
-		}
-	}
 	message = slices.DeleteFunc(message, storyLine.MatchString)
 	if name != "" {
 		says = append(says, name+" says:")
 	}
 	for _, line := range message[:min(maxLines, len(message))] {
-		says = append(says, "  "+cut(line))
+		says = append(says, fmt.Sprintf("  %.200s", line))
 	}
 	if left := len(message) - maxLines; left > 0 {
 		says = append(says, fmt.Sprintf("  … (lines left out: %d)", left))
@@ -127,11 +139,4 @@ func firstFailure(out []byte) (name string, message []string) {
 		}
 	}
 	return "", said[""]
-}
-
-func cut(line string) string {
-	if runes := []rune(line); len(runes) > maxColumn {
-		return string(runes[:maxColumn-1]) + "…"
-	}
-	return line
 }

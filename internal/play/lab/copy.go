@@ -3,7 +3,6 @@ package lab
 import (
 	"archive/zip"
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,20 +19,16 @@ const marker = ".lab"
 
 // Start writes the checkout's committed tree into dir, and makes the lab's edit there. A folder without git, such as an
 // unpacked archive, is copied as it is, hidden files left out. Start makes dir with its parents, or finds it empty; it
-// writes over nothing. After an error dir is empty again, or as it was if Start could not use it.
-func Start(root, dir string, l Lab) (err error) {
-	if root, err = filepath.Abs(root); err != nil {
+// writes over nothing. After an error dir may hold a part of the copy.
+func Start(root, dir string, l Lab) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
 		return err
 	}
 	dir = filepath.Clean(dir) // no/../full is full, even if there is no folder no
 	if err := claim(dir); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, empty(dir))
-		}
-	}()
 	if err := Copy(root, dir); err != nil {
 		return err
 	}
@@ -62,15 +57,6 @@ func claim(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if len(entries) > 0 {
 		return fmt.Errorf("%s is not empty: continue there, name another folder, or remove it", dir)
-	}
-	return err
-}
-
-// empty removes all that is in dir.
-func empty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	for _, entry := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
 	}
 	return err
 }
@@ -110,22 +96,21 @@ func (v visible) ReadDir(name string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// prepare changes a copy of the sources into the lab's working copy. The lab's own file loses its edit there: it lies
-// in the folder that the attendee works in.
+// prepare changes a copy of the sources into the lab's working copy. The lab's own file loses its edit, or its answer,
+// there: it lies in the folder that the attendee works in.
 func (l Lab) prepare(dir string) error {
-	if l.Kind == Predict {
-		return os.WriteFile(filepath.Join(dir, answerFile), []byte(l.form()), 0o644)
+	name, text, err := answerFile, []byte(l.form()), error(nil)
+	if l.Kind != Predict {
+		name, _, text, err = l.Break(os.DirFS(dir))
 	}
-	name, _, broken, err := l.Break(os.DirFS(dir))
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), broken, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), text, 0o644); err != nil {
 		return err
 	}
 	file := filepath.Join(dir, "chapters", l.Chapter, "labs", l.ID+".txtar")
-	text, err := os.ReadFile(file)
-	if err != nil {
+	if text, err = os.ReadFile(file); err != nil {
 		return err
 	}
 	return os.WriteFile(file, txtar.Parse(text).Comment, 0o644)

@@ -108,19 +108,6 @@ func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
 	}
 }
 
-// TestAStartThatFailsLeavesAnEmptyFolder fails when all but the edit is done.
-func TestAStartThatFailsLeavesAnEmptyFolder(t *testing.T) {
-	root, lab := tinyRoot(t)
-	lab.Symbol = "gone"
-	home := t.TempDir()
-	write(t, filepath.Join(home, "beside"), "mine")
-	require.NoError(t, os.Mkdir(filepath.Join(home, "empty"), 0o755))
-	before := contents(t, home)
-	err := Start(root, filepath.Join(home, "empty"), lab)
-	assert.True(t, err != nil && strings.Contains(err.Error(), "gone"), "got %v, want the edit without a place", err)
-	assert.Equal(t, contents(t, home), before, "before\n%s\nafter\n", before)
-}
-
 // tinyCopy is a working copy with one package, which has one test with the given body.
 func tinyCopy(t *testing.T, body string) (string, Lab) {
 	t.Helper()

@@ -97,8 +97,7 @@ func Solution(root, id string) (string, error) {
 		return "", err
 	}
 	if l.Kind == Predict {
-		answer, seq, err := l.answer()
-		return fmt.Sprintf("%s (record %d of %s)\n", answer, seq, l.Take), err
+		return fmt.Sprintf("%s (record %d of %s)\n", l.Answer, l.Proof, l.Take), nil
 	}
 	name, present, broken, err := l.Break(os.DirFS(root))
 	return string(diff.Diff("a/"+name, broken, "b/"+name, present)), err

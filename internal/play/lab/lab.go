@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -35,7 +36,8 @@ const (
 )
 
 // Lab is one exercise: a file chapters/CHAPTER/labs/ID.txtar. The file begins with these fields as YAML. A Find or a
-// Build then has the text that is replaced, as whole lines.
+// Build then has the text that is replaced, as whole lines; a Predict the answer, with the number of the record that
+// shows it.
 type Lab struct {
 	ID      string   `json:"-"` // "bookmark-lies": what `go run ./cmd/lab start` is given
 	Chapter string   `json:"-"` // folder of the chapter whose station it is: "06-cacher"
@@ -53,9 +55,10 @@ type Lab struct {
 	Promise string   `json:"promise"`  // the promise in a sentence; "" if Rule names it
 	Tests   []string `json:"tests"`    // patterns for -run: the chapter's tests that have to pass
 	Fails   string   `json:"fails"`    // a part of what the tests say about the broken version
-	Record  string   `json:"record"`   // a part of the record in the test's story that shows it; "": none does
 	Take    string   `json:"take"`     // of a Predict: the recording, one of internal/observe/takes
 	Ask     string   `json:"question"` // of a Predict
+	Answer  string   `json:"-"`        // of a Predict: one word or one number
+	Proof   uint64   `json:"-"`        // the record of the Take that shows it
 
 	// the declaration that is changed, as internal/text/source names it: "Cacher.dispatchEvent"
 	Symbol string `json:"-"`
@@ -114,8 +117,14 @@ func parse(file *txtar.Archive) (l Lab, err error) {
 			l.New = string(section.Data)
 		case "body":
 			l.Symbol, l.New = symbol, string(section.Data)
+		case "answer":
+			l.Answer = strings.TrimSpace(string(section.Data))
+			l.Proof, err = strconv.ParseUint(symbol, 10, 64)
 		default:
-			return l, fmt.Errorf("section %q: want old: SYMBOL and new, or body: SYMBOL", section.Name)
+			err = fmt.Errorf("section %q: want old: SYMBOL and new, body: SYMBOL, or answer: RECORD", section.Name)
+		}
+		if err != nil {
+			return l, err
 		}
 	}
 	return l, nil
