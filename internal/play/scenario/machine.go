@@ -153,15 +153,6 @@ func join(s *stagehand, a *args) (answer, error) {
 	return got.answer, got.err
 }
 
-func waits(s *stagehand, a *args) (answer, error) {
-	select {
-	case got := <-s.later[a.word(0)]:
-		return answer{}, fmt.Errorf("it came to %s (%v)", got.value, got.err)
-	default:
-		return answer{}, nil
-	}
-}
-
 // ---- the machine of a world of its own
 
 func recount(s *stagehand, _ *args) (answer, error) {

@@ -45,7 +45,6 @@ type stagehand struct {
 	vars    map[string]string       // what steps kept: "$last", "${list.turn}"
 	records map[string]probe.Record // what was waited for: "${gone.rv}"
 	changes map[string]int          // by pod: how often the story has changed it
-	wrote   []uint64                // the versions of all changes, oldest first
 	streams map[string]watch.Interface
 	queues  map[string]deltafifo.Queue
 	later   map[string]chan waiting // by name: requests that wait

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,16 +40,12 @@ var verbs = map[string]verb{
 	"list":  list,  // (version=V) (exact): the story's pods; returns the version, and .n, .turn, .bytes
 	"get":   get,   // POD; returns the status
 	"later": later, // list|post …: as a request of its own, for which join waits
-	"join":  join,  // the name of a later; waits reports an error if it is over
-	"waits": waits,
+	"join":  join,  // the name of a later; returns what it came to, and .took
 
 	// Clients.
-	"watch": openStream, // STREAM (from=V) (labels=L) (fields=F) (resource=R): as the story's client
-	"next":  next,       // STREAM (TYPES): its next event; returns the version, and .type
-	// STREAM N: it brings the newest N changes, in order, each once; returns the first, and .last
-	"follow": follow,
-	"open":   open,   // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
-	"inform": inform, // NAME HANDLER (resync=D): one more informer of the story's pods
+	"watch":  openStream, // (from=V) (labels=L) (fields=F) (resource=R): as the story's client; returns the status
+	"open":   open,       // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
+	"inform": inform,     // NAME HANDLER (resync=D): one more informer of the story's pods
 	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
 	"candidate": candidate,
 	"reflect":   reflectPods,
@@ -66,8 +63,7 @@ var verbs = map[string]verb{
 
 	// The log.
 	"await":  await, // PATTERN; the record's fields are variables: NAME.rv, .type, .text, .subject, .n, .seq
-	"count":  count, // PATTERN
-	"most":   most,  // PATTERN: the largest first argument
+	"count":  count, // PATTERN; returns how many there are, and .most, the largest first argument
 	"expect": expect,
 	"pause":  pause, // D
 }
@@ -78,7 +74,6 @@ type args struct {
 	all    []string
 	words  []string
 	values map[string]string
-	names  []string // of values, in order
 }
 
 func newArgs(name string, all []string) *args {
@@ -90,7 +85,6 @@ func newArgs(name string, all []string) *args {
 			continue
 		}
 		a.values[key] = value
-		a.names = append(a.names, key)
 	}
 	return a
 }
@@ -125,7 +119,7 @@ func create(s *stagehand, a *args) (answer, error) {
 		}
 		s.changes[letter] = 0
 		var err error
-		if made, err = s.written(result); err != nil {
+		if made, err = written(result); err != nil {
 			return answer{}, err
 		}
 	}
@@ -154,14 +148,13 @@ func (s *stagehand) post(letter string, a *args) listwatch.Result {
 	return s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.Writing)
 }
 
-// written notes the version that a write has made, and returns it.
-func (s *stagehand) written(result listwatch.Result) (answer, error) {
+// written returns the version that a write has made.
+func written(result listwatch.Result) (answer, error) {
 	obj, err := result.Get()
 	if err != nil {
 		return answer{}, err
 	}
 	rv, err := versionOf(obj)
-	s.wrote = append(s.wrote, rv)
 	return says(rv), err
 }
 
@@ -197,7 +190,7 @@ func patch(s *stagehand, a *args) (answer, error) { return s.patch(a.word(0), a.
 
 func (s *stagehand) patch(letter, body string) (answer, error) {
 	request := s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(s.pod(letter))
-	return s.written(request.Body([]byte(body)).Do(s.Writing))
+	return written(request.Body([]byte(body)).Do(s.Writing))
 }
 
 func move(s *stagehand, a *args) (answer, error) {
@@ -303,59 +296,15 @@ func openStream(s *stagehand, a *args) (answer, error) {
 	}
 	stream, err := listwatch.NewListWatch(s.client, resource, namespace, nil).Watch(s.ctx, options)
 	if err != nil {
-		status, unknown := statusOf(err)
-		if resource == "pods" {
-			return status, err
-		}
-		return status, unknown
+		return statusOf(err)
 	}
-	s.streams[a.word(0)] = stream
 	s.ends = append(s.ends, stream.Stop)
+	s.group.Go(s.ctx, "story.stream", func(context.Context) {
+		for range stream.ResultChan() { // the log tells what came
+		}
+	})
 	return says(200), nil
 }
-
-func next(s *stagehand, a *args) (answer, error) {
-	stream := s.streams[a.word(0)]
-	if stream == nil {
-		return answer{}, fmt.Errorf("there is no stream %s", a.word(0))
-	}
-	timer := s.Clock.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-s.ctx.Done():
-		return answer{}, s.ctx.Err()
-	case <-timer.C():
-		return answer{}, fmt.Errorf("no event came in %v", patience)
-	case event, isOpen := <-stream.ResultChan():
-		if !isOpen {
-			return answer{}, errors.New("the stream has ended")
-		}
-		rv, err := versionOf(event.Object)
-		if want := a.word(1); want != "" && !oneOf(want, string(event.Type)) {
-			return answer{}, fmt.Errorf("got %s %v, want %s", event.Type, event.Object, want)
-		}
-		fields := map[string]string{"type": string(event.Type)}
-		if pod, ok := event.Object.(*corev1.Pod); ok {
-			fields["tier"], fields["marked"] = pod.Labels["tier"], strconv.FormatBool(pod.DeletionTimestamp != nil)
-		}
-		return answer{fmt.Sprint(rv), fields}, err
-	}
-}
-
-func follow(s *stagehand, a *args) (answer, error) {
-	want := s.wrote[len(s.wrote)-a.number(1):]
-	for i, rv := range want {
-		got, err := next(s, a.of(a.word(0)))
-		if err != nil || got.value != fmt.Sprint(rv) {
-			return answer{}, fmt.Errorf("event %d of %d is %s at %s, want version %d: %w", i+1, len(want),
-				got.fields["type"], got.value, rv, err)
-		}
-	}
-	return answer{fmt.Sprint(want[0]), map[string]string{"last": fmt.Sprint(want[len(want)-1])}}, nil
-}
-
-// of returns other words under the same name.
-func (a *args) of(words ...string) *args { return newArgs(a.name, words) }
 
 func open(s *stagehand, a *args) (answer, error) {
 	timeout, _ := strconv.ParseInt(a.values["timeout"], 10, 64) // 0: none
@@ -389,27 +338,18 @@ func await(s *stagehand, a *args) (answer, error) {
 	return answer{}, err
 }
 
-func (s *stagehand) matching(a *args) (n, most int, err error) {
+func count(s *stagehand, a *args) (answer, error) {
 	p, err := parsePattern(a.all)
 	if err == nil {
 		err = s.read()
 	}
+	n, most := 0, 0
 	for i := range s.seen {
 		if r := &s.seen[i]; err == nil && p.matches(s.facts, r) {
 			n, most = n+1, max(most, r.Args[0])
 		}
 	}
-	return n, most, err
-}
-
-func count(s *stagehand, a *args) (answer, error) {
-	n, _, err := s.matching(a)
-	return says(n), err
-}
-
-func most(s *stagehand, a *args) (answer, error) {
-	_, largest, err := s.matching(a)
-	return says(largest), err
+	return answer{fmt.Sprint(n), map[string]string{"most": fmt.Sprint(most)}}, err
 }
 
 // expect holds that the first word is the others.
