@@ -8,8 +8,8 @@ import (
 
 // Guest is our client half on a server that is not ours.
 type Guest interface {
-	// Choose begins again with another choice, under a new log. The error is 400 if it cannot be meant, 409 if it begins
-	// again already.
+	// Choose begins again with another choice, under a new log. The error is 400 if it cannot be meant, 409 if it
+	// begins again already.
 	Choose(choice guest.Choice) error
 	// State returns how it is doing, as something that marshals to JSON.
 	State() any

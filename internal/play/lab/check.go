@@ -35,8 +35,8 @@ type Verdict struct {
 func (v Verdict) Keep(dir string, at time.Time) error {
 	text := "▲ Checked at " + at.Format(time.TimeOnly) + ". " + v.Says[0]
 	if v.Solved {
-		text = "✓ Checked at " + at.Format(time.TimeOnly) + ": the promise held. A program that was started before does " +
-			"not show it."
+		text = "✓ Checked at " + at.Format(time.TimeOnly) + ": the promise held. A program that was started before " +
+			"does not show it."
 	}
 	return os.WriteFile(filepath.Join(dir, verdictFile), []byte(text), 0o644)
 }
