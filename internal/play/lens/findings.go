@@ -2,7 +2,6 @@ package lens
 
 import (
 	"cmp"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -68,13 +67,6 @@ type Finding struct {
 	Last     time.Time `json:"last"`
 }
 
-// View is what is shown.
-type View struct {
-	Requests uint64    `json:"requests"`
-	Clients  int       `json:"clients"`
-	Findings []Finding `json:"findings"` // the newest first
-}
-
 // findings keeps what clients did, and judges it by [verdicts]. What it keeps is bounded in every respect. Its methods
 // may be called from any goroutine; times must not go back.
 type findings struct {
@@ -97,7 +89,6 @@ func newFindings() *findings {
 type trail struct {
 	client, resource string
 
-	last  time.Time         // when the newest request came
 	rows  []*request        // the newest lists and watches, oldest first
 	open  map[*request]bool // watches
 	times map[string]int    // how often a verdict has found what it looks for, by its id
@@ -114,7 +105,6 @@ type given struct {
 
 // object is what is remembered of an object that clients write.
 type object struct {
-	last   time.Time
 	rv     string   // the newest that was seen
 	writes []*write // the newest, oldest first
 }
@@ -138,10 +128,10 @@ func (f *findings) begin(ask Ask, line string, now time.Time) *request {
 	if ask.Resource == "" {
 		return r
 	}
-	r.trail = kept(f.trails, ask.trail(), maxTrails, func(t *trail) time.Time { return t.last }, func() *trail {
+	r.trail = kept(f.trails, ask.trail(), maxTrails, func() *trail {
 		return &trail{client: ask.Client, resource: ask.Resource, open: map[*request]bool{}, times: map[string]int{}}
 	})
-	r.trail.last, r.named, f.running[r] = now, f.nameLocked(ask.plural()), true
+	r.named, f.running[r] = f.nameLocked(ask.plural()), true
 	f.tellLocked(r, probe.RequestReceived, probe.Record{Text: line + " by " + short(ask.Client)})
 	switch {
 	case ask.writes() && !ask.election():
@@ -167,14 +157,12 @@ func (f *findings) nameLocked(resource string) string {
 	return resource
 }
 
-// kept finds a value, or makes it; then the one whose time is the earliest is forgotten if there are limit others.
-func kept[V any](all map[string]V, key string, limit int, at func(V) time.Time, make func() V) V {
+// kept finds a value, or makes it. If there are limit of them, all are forgotten: what goes on is seen again.
+func kept[V any](all map[string]*V, key string, limit int, make func() *V) *V {
 	value, found := all[key]
 	if !found {
 		if len(all) == limit {
-			delete(all, slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b string) int {
-				return at(all[a]).Compare(at(all[b]))
-			}))
+			clear(all)
 		}
 		value = make()
 		all[key] = value
@@ -192,9 +180,7 @@ func appendLast[V any](all []V, value V, limit int) []V {
 
 // writeLocked notes that an object is being written.
 func (f *findings) writeLocked(ask *Ask, now time.Time) *write {
-	o := kept(f.objects, ask.object(), maxObjects, func(o *object) time.Time { return o.last },
-		func() *object { return &object{} })
-	o.last = now
+	o := kept(f.objects, ask.object(), maxObjects, func() *object { return &object{} })
 	w := &write{client: ask.Client, sub: ask.Subresource, at: now, before: o.rv}
 	o.writes = appendLast(o.writes, w, maxWrites)
 	return w
@@ -417,21 +403,30 @@ func (f *findings) sayLocked(v *verdict, c *judged, sentence string) {
 	finding.Last, finding.Sentence = c.now, short(c.Client)+" "+sentence
 }
 
-// view returns what is shown. The caller owns it.
-func (f *findings) view() View {
+// Report is what the lens has seen.
+type Report struct {
+	Server   string    `json:"server"`
+	Writes   bool      `json:"writes"`
+	Requests uint64    `json:"requests"`
+	Clients  int       `json:"clients"`
+	Findings []Finding `json:"findings"` // the newest first
+}
+
+// report returns what was seen. The caller owns it.
+func (f *findings) report() Report {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	view := View{Requests: f.requests, Findings: []Finding{}}
+	report := Report{Requests: f.requests, Findings: []Finding{}}
 	clients := map[string]bool{}
 	for _, t := range f.trails {
 		clients[t.client] = true
 	}
-	view.Clients = len(clients)
+	report.Clients = len(clients)
 	for _, finding := range f.said {
-		view.Findings = append(view.Findings, *finding)
+		report.Findings = append(report.Findings, *finding)
 	}
-	slices.SortFunc(view.Findings, func(a, b Finding) int {
+	slices.SortFunc(report.Findings, func(a, b Finding) int {
 		return cmp.Or(b.First.Compare(a.First), cmp.Compare(a.Sentence, b.Sentence))
 	})
-	return view
+	return report
 }

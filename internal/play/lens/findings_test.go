@@ -299,16 +299,16 @@ func TestFindings(t *testing.T) {
 			s := newTale()
 			if c.twin != nil {
 				c.twin(s)
-				got := s.f.view().Findings
+				got := s.f.report().Findings
 				assert.Equal(t, len(got), 0, "the twin: %+v", got)
 			}
 			s = newTale()
 			c.before(s)
-			if got := s.f.view().Findings; len(got) != 0 {
+			if got := s.f.report().Findings; len(got) != 0 {
 				t.Fatalf("too early: %+v", got)
 			}
 			c.after(s)
-			got := s.f.view().Findings
+			got := s.f.report().Findings
 			assert.True(t, len(got) == 1 && got[0].ID == c.id && got[0].Sentence == c.sentence,
 				"got %+v, want %s: %s", got, c.id, c.sentence)
 		})
@@ -366,7 +366,7 @@ func TestAClientMayWriteBeforeTheLensHasNoted(t *testing.T) {
 		last.Version = rv // of the answer
 		s.now = s.now.Add(2 * time.Millisecond)
 	})
-	got := s.f.view().Findings
+	got := s.f.report().Findings
 	assert.True(t, len(got) == 1 && got[0].ID == "answers-itself", "got %+v", got)
 }
 
@@ -392,7 +392,7 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 		s.watch(Ask{Version: rv(9), Bookmarks: true})
 		s.gone(Ask{Version: rv(9), Bookmarks: true})
 	}
-	got := s.f.view().Findings
+	got := s.f.report().Findings
 	assert.Equal(t, len(got), 0, "got %+v", got)
 }
 

@@ -130,14 +130,9 @@ func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	writeStatus(w, http.StatusBadGateway, message)
 }
 
-// Report is what the lens has seen.
-type Report struct {
-	Server string `json:"server"`
-	Writes bool   `json:"writes"`
-	View
-}
-
 // Report returns what the lens has seen. The caller owns it.
 func (l *Lens) Report() Report {
-	return Report{l.transport.Server().String(), l.config.Writes, l.findings.view()}
+	report := l.findings.report()
+	report.Server, report.Writes = l.transport.Server().String(), l.config.Writes
+	return report
 }

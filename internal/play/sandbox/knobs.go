@@ -46,13 +46,13 @@ func (k Knob) String() string {
 
 // row is one knob of the table. What is nil is not needed.
 type row struct {
-	name, help string
-	kind       string                         // of commands, of which one runs at a time; "": any number
-	can        func(c *Config) bool           // reports whether it can be turned here
-	whyNot     string                         // if it cannot
-	check      func(s *Sandbox, k Knob) error // refuses a target or a value
-	turn       turn
-	undo       func(s *Sandbox, k Knob) Knob // returns the knob that would put this one back as it stands
+	help   string
+	kind   string                         // of commands, of which one runs at a time; "": any number
+	can    func(c *Config) bool           // reports whether it can be turned here
+	whyNot string                         // if it cannot
+	check  func(s *Sandbox, k Knob) error // refuses a target or a value
+	turn   turn
+	undo   func(s *Sandbox, k Knob) Knob // returns the knob that would put this one back as it stands
 }
 
 // turn turns a knob. It has the machine to itself until it calls begun, as in [command].
@@ -68,12 +68,12 @@ func now(set func(s *Sandbox, k Knob)) turn {
 
 var turnLine = now(func(s *Sandbox, k Knob) { s.connections.turn(k) })
 
-// knobs are all knobs. They are filled in by init, because one of them ends a story, which turns others back.
-var knobs []row
+// knobs are all knobs, by name. They are filled in by init, because one of them ends a story, which turns others back.
+var knobs map[string]*row
 
 func init() {
-	knobs = []row{{
-		name: "handler.add", help: "adds a handler named Target to the shared informer",
+	knobs = map[string]*row{"handler.add": {
+		help:  "adds a handler named Target to the shared informer",
 		check: func(s *Sandbox, k Knob) error { return s.handlers.check(k.Target) },
 		turn: func(_ context.Context, s *Sandbox, k Knob, begun func()) error {
 			added := s.handlers.reserve(k.Target)
@@ -81,8 +81,8 @@ func init() {
 			return added.register()
 		},
 		undo: func(_ *Sandbox, k Knob) Knob { return Knob{Name: "handler.remove", Target: k.Target} },
-	}, {
-		name: "handler.remove", help: "removes it",
+	}, "handler.remove": {
+		help:  "removes it",
 		check: checkHandler,
 		turn: func(_ context.Context, s *Sandbox, k Knob, begun func()) error {
 			taken := s.handlers.find(k.Target)
@@ -90,8 +90,8 @@ func init() {
 			begun()
 			return taken.unregister()
 		},
-	}, {
-		name: "handler.delay", help: `makes the handler Target take Value for each call: "2s"; "0" for no delay`,
+	}, "handler.delay": {
+		help: `makes the handler Target take Value for each call: "2s"; "0" for no delay`,
 		check: func(s *Sandbox, k Knob) error {
 			if delay, err := time.ParseDuration(k.Value); err != nil || delay < 0 || delay > maxDelay {
 				return badRequest("%q: want a duration from 0s to %v", k.Value, maxDelay)
@@ -100,8 +100,8 @@ func init() {
 		},
 		turn: now(func(s *Sandbox, k Knob) { s.handlers.find(k.Target).setDelay(k.duration()) }),
 		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.handlers.find(k.Target).pace.Load().delay) },
-	}, {
-		name: "line.drop", help: "breaks the open watches of the client Target, like a lost connection",
+	}, "line.drop": {
+		help: "breaks the open watches of the client Target, like a lost connection",
 		check: func(s *Sandbox, k Knob) error {
 			if s.connections.of(k.Target).Streams == 0 {
 				return notFound("streams", k.Target)
@@ -109,18 +109,17 @@ func init() {
 			return nil
 		},
 		turn: turnLine,
-	}, {
-		name: "line.cut", help: `Value "true": the client Target cannot reach the server, until "false"`,
+	}, "line.cut": {
+		help:  `Value "true": the client Target cannot reach the server, until "false"`,
 		check: checkLine,
 		turn:  turnLine,
 		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Cut) },
-	}, {
-		name: "line.stall", help: `Value "true": the client Target reads nothing that arrives, until "false"`,
+	}, "line.stall": {
+		help:  `Value "true": the client Target reads nothing that arrives, until "false"`,
 		check: checkLine,
 		turn:  turnLine,
 		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Stalled) },
-	}, {
-		name: "ring.capacity",
+	}, "ring.capacity": {
 		help: `fixes the history ring of the resource Target at Value events; "0": it grows and shrinks again`,
 		check: func(s *Sandbox, k Knob) error {
 			if s.ring(k.Target) == nil {
@@ -130,16 +129,16 @@ func init() {
 		},
 		turn: now(func(s *Sandbox, k Knob) { s.fixRing(s.ring(k.Target), k.number()) }),
 		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.fixedRing(s.ring(k.Target).Resource())) },
-	}, {
-		name: "traffic.rate", help: "writes Value changes a second, 0 to 10000, to pods made for it",
+	}, "traffic.rate": {
+		help:  "writes Value changes a second, 0 to 10000, to pods made for it",
 		check: func(_ *Sandbox, k Knob) error { return k.checkNumber(MaxTraffic) },
 		turn:  now(func(s *Sandbox, k Knob) { s.traffic.setRate(k.number()) }),
 		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.traffic.info().Rate) },
-	}, {
-		name: "watchers.remove", help: "removes every watcher that was opened to look",
+	}, "watchers.remove": {
+		help: "removes every watcher that was opened to look",
 		turn: now(func(s *Sandbox, _ Knob) { s.watchers.removeAll() }),
-	}, {
-		name: "etcd.compact", help: "makes etcd forget all history up to now", kind: etcdKind,
+	}, "etcd.compact": {
+		help: "makes etcd forget all history up to now", kind: etcdKind,
 		turn: func(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
 			begun()
 			ctx, cancel := context.WithTimeout(ctx, compactTime)
@@ -147,16 +146,16 @@ func init() {
 			_, err := s.config.Pipeline.Server.Compact(ctx)
 			return err
 		},
-	}, {
-		name: "etcd.restart", help: "stops etcd and starts it again on its data", kind: etcdKind,
+	}, "etcd.restart": {
+		help: "stops etcd and starts it again on its data", kind: etcdKind,
 		can:    func(c *Config) bool { return c.RestartEtcd != nil },
 		whyNot: "this etcd was not started by this program, which cannot restart it",
 		turn: func(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
 			begun()
 			return s.config.RestartEtcd(ctx)
 		},
-	}, {
-		name: "etcd.node", help: `Value "false": the node Target of etcd dies, until "true"`, kind: etcdKind,
+	}, "etcd.node": {
+		help: `Value "false": the node Target of etcd dies, until "true"`, kind: etcdKind,
 		can:    func(c *Config) bool { return c.Cluster != nil },
 		whyNot: "this etcd has no nodes that could be stopped; -etcd-nodes 3 has",
 		check: func(s *Sandbox, k Knob) error {
@@ -170,21 +169,12 @@ func init() {
 			return s.config.Cluster.Run(ctx, k.Target, k.isTrue())
 		},
 		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.config.Cluster.Running(k.Target)) },
-	}, {
-		name: "switch", help: "restarts both halves, on the same etcd, with the flag Target at Value", kind: "switch",
+	}, "switch": {
+		help: "restarts both halves, on the same etcd, with the flag Target at Value", kind: "switch",
 		can: func(c *Config) bool { return c.Modes != nil }, whyNot: "nothing here can be switched",
 		check: func(s *Sandbox, k Knob) error { _, err := s.config.Modes.Switch(k.Target, k.Value); return err },
 		turn:  switchMode,
 	}}
-}
-
-// rowOf returns the row of a knob, nil if there is no such knob.
-func rowOf(name string) *row {
-	i := slices.IndexFunc(knobs, func(r row) bool { return r.name == name })
-	if i < 0 {
-		return nil
-	}
-	return &knobs[i]
 }
 
 // Turn turns one knob. The log has the turn before its effects. An error is an apierrors.APIStatus; a status of 400,
@@ -198,7 +188,7 @@ func (s *Sandbox) turnFor(ctx context.Context, story *Telling, knob Knob) (Recei
 	o := &order{name: knob.Name, do: func(ctx context.Context, begun func()) error {
 		return s.turn(ctx, story, knob, begun)
 	}}
-	if found := rowOf(knob.Name); found != nil {
+	if found := knobs[knob.Name]; found != nil {
 		o.kind = found.kind
 	}
 	return s.do(ctx, o)
@@ -264,7 +254,7 @@ func (r *row) whyNotHere(c *Config) string {
 
 // check returns the row of a knob, or why the knob cannot be turned.
 func (s *Sandbox) check(k Knob) (*row, error) {
-	found := rowOf(k.Name)
+	found := knobs[k.Name]
 	switch why := found.whyNotHere(&s.config); {
 	case max(len(k.Name), len(k.Target), len(k.Value)) > maxKnob:
 		return nil, badRequest("a knob's name, target and value have at most %d bytes each", maxKnob)
@@ -405,10 +395,10 @@ func (s *Sandbox) Knobs() KnobState {
 		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(),
 		Lines: s.connections.list(), Traffic: s.traffic.info(),
 	}
-	for _, each := range knobs {
-		state.Names[each.name] = each.help
+	for name, each := range knobs {
+		state.Names[name] = each.help
 		if why := each.whyNotHere(&s.config); why != "" {
-			state.WhyNot[each.name] = why
+			state.WhyNot[name] = why
 		}
 	}
 	for _, each := range s.config.Pipeline.Server.Cachers() {

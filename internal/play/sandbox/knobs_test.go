@@ -98,10 +98,10 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 			knob:   Knob{"watchers.remove", "", ""}, effect: is(probe.WatcherRemoved, ""),
 		},
 	}
-	for _, each := range knobs {
+	for name, each := range knobs {
 		// the others are tested where they can be turned, in cmd/viz
-		if _, ok := tests[each.name]; !ok && each.can == nil {
-			t.Errorf("%s is not tested", each.name)
+		if _, ok := tests[name]; !ok && each.can == nil {
+			t.Errorf("%s is not tested", name)
 		}
 	}
 	for name, test := range tests {
