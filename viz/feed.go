@@ -99,7 +99,7 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 		defer u.config.Hold.Attend()()
 	}
 	if f.tour && u.config.Sandbox != nil {
-		defer u.config.Sandbox.Tour(ctx)()
+		defer u.config.Sandbox.Tour()()
 	}
 	for f.advance(ctx) && f.world(u.config.Hold) == nil {
 		select {

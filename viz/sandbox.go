@@ -21,7 +21,7 @@ type Sandbox interface {
 	Turn(ctx context.Context, knob sandbox.Knob) (sandbox.Receipt, error)
 	Knobs() sandbox.KnobState
 	Reset(ctx context.Context) (sandbox.Receipt, error)
-	Tour(ctx context.Context) (end func())
+	Tour() (end func())
 
 	AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (id string, receipt sandbox.Receipt, err error)
 	RemoveWatcher(ctx context.Context, id string) error

@@ -75,13 +75,10 @@ func (c *Connections) Wire() []wiretap.Stream {
 	return streams
 }
 
-// over returns a client like the given one whose requests go over these connections.
+// over returns a client like the given one, which has a transport, whose requests go over these connections.
 func (c *Connections) over(client *http.Client) *http.Client {
 	copied := *client
 	copied.Transport = &lineTransport{connections: c, under: client.Transport}
-	if client.Transport == nil {
-		copied.Transport = &lineTransport{connections: c, under: http.DefaultTransport}
-	}
 	return &copied
 }
 

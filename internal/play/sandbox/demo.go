@@ -31,7 +31,7 @@ type demo struct {
 	clock  clock.WithTicker
 	ready  func(context.Context) error // returns when the server's caches are filled
 
-	rests atomic.Bool // set by the command that counts tours: one is open
+	rests atomic.Bool // set by Tour: one is open
 
 	// Owned by Run.
 	step int

@@ -18,6 +18,6 @@
 //
 // # Locks
 //
-// Those of [Connections], the handlers, the watchers and the [Sandbox]. All are innermost: they guard what other
-// goroutines read.
+// Those of [Connections], the handlers and the watchers are innermost: they guard what other goroutines read. That of
+// tours is taken before them.
 package sandbox

@@ -82,10 +82,12 @@ type Sandbox struct {
 	ending  bool              // the session ends: only what was begun goes on
 
 	// Owned by the command that has the machine to itself: see command.
-	before   []Knob   // what puts back each knob that was turned, in the order of the first turns
-	story    *Telling // that is told; nil: none
-	tours    int      // pages that give their tour
-	ringKept bool     // for a tour, the pods' ring is fixed at its size
+	before []Knob   // what puts back each knob that was turned, in the order of the first turns
+	story  *Telling // that is told; nil: none
+
+	toursMu  sync.Mutex // guards the fields below; taken before those of the watchers
+	tours    int        // pages that give their tour
+	ringKept bool       // for a tour, the pods' ring is fixed at its size
 
 	fixed sync.Map // by resource: the capacity, an int, at which its ring was fixed
 }

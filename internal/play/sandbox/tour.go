@@ -1,26 +1,19 @@
 package sandbox
 
-import (
-	"context"
-	"strconv"
-)
+import "strconv"
 
 // Tour notes that a page gives its tour, until the page calls end. Pages are counted: while there is one, the demo
 // begins nothing new, and the pods' ring keeps its size. With the last one go the watchers that were opened for a tour.
-func (s *Sandbox) Tour(ctx context.Context) (end func()) {
-	ctx = context.WithoutCancel(ctx) // a page that has gone still has to be counted out
-	if _, err := s.do(ctx, &order{do: s.count(1), name: "a tour"}); err != nil {
-		return func() {} // both halves end, and the demo with them
-	}
-	return func() { _, _ = s.do(ctx, &order{do: s.count(-1), name: "the end of a tour", undo: true}) }
+// It may be called from any goroutine, and waits for nothing.
+func (s *Sandbox) Tour() (end func()) {
+	s.count(1)
+	return func() { s.count(-1) }
 }
 
-// count returns the command that counts pages in or out.
-func (s *Sandbox) count(n int) command {
-	return func(context.Context, func()) error { s.countTours(n); return nil }
-}
-
-func (s *Sandbox) countTours(n int) {
+// count counts pages in or out.
+func (s *Sandbox) count(n int) {
+	s.toursMu.Lock()
+	defer s.toursMu.Unlock()
 	before := s.tours > 0
 	s.tours += n
 	open := s.tours > 0

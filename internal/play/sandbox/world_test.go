@@ -132,7 +132,7 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 		}
 		n := commits(time.Minute)
 		require.True(t, n >= 8, "in a minute the demo changed pods %d times: it does not run", n)
-		first, second := w.Tour(t.Context()), w.Tour(t.Context())
+		first, second := w.Tour(), w.Tour()
 		time.Sleep(10 * time.Minute) // what the demo had begun has run its course
 		kept, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods"})
 		require.NoError(t, err)
