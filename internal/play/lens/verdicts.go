@@ -30,11 +30,8 @@ type judged struct {
 
 // When a habit is a finding.
 const (
-	minPolls       = 3 // lists in a row
-	pollsApart     = 2 * time.Second
-	pollsFor       = time.Minute
-	pollsWithin    = time.Minute // a list from the cache less often costs little
-	minGone        = 3           // times the same stale version
+	pollsWithin    = 2 * time.Minute // lists less often cost little
+	minGone        = 3               // times the same stale version
 	minWrites      = 30
 	writesWithin   = 10 * time.Second
 	minRepeats     = 10 // writes that change nothing, or that answer their own event
@@ -90,7 +87,7 @@ var verdicts = []verdict{{
 	advice: "Use an informer: it is told of each change, and lists once.",
 	find: func(c *judged) string {
 		every, polls := c.polls("0")
-		return c.say(polls && every <= pollsWithin, "lists all %s every %v at resourceVersion 0, and never watches: "+
+		return c.say(polls, "lists all %s every %v at resourceVersion 0, and never watches: "+
 			"each list sends every object, changed or not, and may be older than the one before.",
 			c.what(), rounded(every))
 	},
@@ -331,35 +328,17 @@ func (c *judged) gone() (first *request, n int) {
 	return first, n
 }
 
-// polls reports whether the newest requests of the trail are lists at that version, and how far apart. A command that
-// ends, such as helm's, may list several times, and people run several commands: only lists at even intervals for a
-// minute are polls, or as many as are remembered.
+// polls reports whether all lists and watches of the trail that are remembered are lists at that version, and how far
+// apart. A command that ends, such as helm's, may list several times, and people run several commands: so many lists,
+// no more than two minutes apart, are polls.
 func (c *judged) polls(version string) (every time.Duration, polls bool) {
-	n := 0
-	var at []time.Time // newest first; lists that follow each other closely are one
-	for _, r := range slices.Backward(c.rows) {
-		if r.Watch || r.Version != version {
-			break
-		}
-		if r.status != 200 {
-			continue
-		}
-		n++
-		if len(at) == 0 || at[len(at)-1].Sub(r.at) >= pollsApart {
-			at = append(at, r.at)
+	for _, r := range c.rows {
+		if r.Watch || r.Version != version || r.status != 200 {
+			return 0, false
 		}
 	}
-	if len(c.open) > 0 {
-		return 0, false
-	}
-	if n == maxSteps {
-		return c.now.Sub(c.rows[0].at) / (maxSteps - 1), true
-	}
-	if len(at) < minPolls || c.now.Sub(at[len(at)-1]) < pollsFor {
-		return 0, false
-	}
-	newer, older := at[0].Sub(at[1]), at[1].Sub(at[2])
-	return (newer + older) / 2, max(newer, older) <= 2*min(newer, older)
+	every = c.now.Sub(c.rows[0].at) / (maxSteps - 1)
+	return every, len(c.rows) == maxSteps && len(c.open) == 0 && every <= pollsWithin
 }
 
 // run returns how many of the client's newest writes of the object and subresource are all alike, and how long ago the
