@@ -23,11 +23,7 @@ type holdCommand struct {
 	//	leave    say how long what is held may stay so with no page open
 	Do string `json:"do"`
 
-	Station  string `json:"station"`
-	Resource string `json:"resource"`
-	Subject  string `json:"subject"`
-	Key      string `json:"key"` // step only
-	RV       uint64 `json:"rv"`  // step only
+	probe.Hop // a key and a version are for step only
 
 	Unattended string `json:"unattended"` // hold and leave: a duration; "" is five minutes
 }
@@ -55,10 +51,9 @@ func (u *UI) hold(r *http.Request) (any, error) {
 // obey does what was asked for and returns the answer.
 func (u *UI) obey(command *holdCommand) (any, error) {
 	world := u.config.Hold
-	selector := probe.Selector{Station: probe.Station(command.Station), Resource: command.Resource,
-		Subject: command.Subject}
-	if command.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
-		return nil, refuse(http.StatusBadRequest, "station: there is no %.40q", command.Station)
+	selector := command.Selector
+	if selector.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
+		return nil, refuse(http.StatusBadRequest, "station: there is no %.40q", selector.Station)
 	}
 	unattended, err := duration("unattended", command.Unattended, hold.MaxUnattended)
 	if err != nil {
@@ -79,8 +74,7 @@ func (u *UI) obey(command *holdCommand) (any, error) {
 	case command.Do == "release":
 		world.ReleaseAt(selector)
 	case command.Do == "step":
-		n := world.Step(probe.Hop{Selector: selector, Key: command.Key, RV: command.RV})
-		return stepped{Passed: n, Status: world.Status()}, nil
+		return stepped{Passed: world.Step(command.Hop), Status: world.Status()}, nil
 	case command.Do == "leave":
 		world.Leave(unattended)
 	default:

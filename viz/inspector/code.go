@@ -4,11 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/a-h/templ"
 
@@ -66,12 +62,10 @@ func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error
 	}
 	view.At = view.LineOf(view.Point)
 	view.Rows = codeRows(view.Site, view.At, p.picture.Points)
-	for _, point := range probe.Points() {
-		if point.String() == view.Point {
-			view.Fact = point.Info().Fact
-		}
+	if point, ok := probe.PointNamed(view.Point); ok {
+		view.Fact = point.Info().Fact
 	}
-	return partCodeLeaf(p, view, editorLink(view.File, view.At)), nil
+	return partCodeLeaf(p, view), nil
 }
 
 // sitesIn returns the declarations that report the part's points, in path order, each with the first of these points.
@@ -125,30 +119,6 @@ func breaksAt(file string, line int) []breakAt {
 		{"VS Code", at, ", as a function breakpoint"},
 		{"GoLand", at, ", in Go to File (Ctrl+Shift+N), then Ctrl+F8"},
 	}
-}
-
-// sourceRoot is the folder the program was built from, if it is still there: then an editor can open its files.
-var sourceRoot = findSourceRoot()
-
-func findSourceRoot() string {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
-		return ""
-	}
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		return ""
-	}
-	return root
-}
-
-// editorLink returns an address that opens the line in an editor on this machine, "" if there is no such file here.
-func editorLink(file string, line int) templ.SafeURL {
-	if sourceRoot == "" {
-		return ""
-	}
-	whole := filepath.ToSlash(filepath.Join(sourceRoot, filepath.FromSlash(file)))
-	return templ.SafeURL(fmt.Sprintf("vscode://file/%s:%d", strings.TrimPrefix(whole, "/"), line))
 }
 
 func (i *Inspector) partUpstream(_ context.Context, p *part) (templ.Component, error) {

@@ -63,8 +63,8 @@ func (s Selector) matches(r *Record) bool {
 // Hop says who is to pass one point: those selected, and of them those concerned with an object or a version.
 type Hop struct {
 	Selector
-	Key string // in either half's form; "": any
-	RV  uint64 // 0: any
+	Key string `json:"key"` // in either half's form; "": any
+	RV  uint64 `json:"rv"`  // 0: any
 }
 
 func (h Hop) matches(r *Record) bool {

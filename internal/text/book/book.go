@@ -115,7 +115,6 @@ func New(fsys, docs fs.FS) (*Book, error) {
 		editor.render(doc, "docs/"+name, text)
 		book.Documents = append(book.Documents, doc)
 	}
-	editor.land(book)
 	book.problems = editor.problems
 	return book, nil
 }
@@ -149,7 +148,6 @@ type editor struct {
 	told    map[string]string // by "06-cacher/dispatch.go:88": the point that the line reports
 	docs    []string          // names of the documents
 
-	jumps    []jump // links to places in chapters, not checked yet
 	problems []error
 }
 

@@ -174,8 +174,6 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		{"dead chapter", "[x](../07-x/README.md)",
 			"line: link to ../07-x/README.md: open 07-x/README.md: file does not exist"},
 		{"dead file", "[x](gone.go)", "line: link to gone.go: open 04-ring/gone.go: file does not exist"},
-		{"dead anchor", "[x](../06-cacher/README.md#gone)", "line: link to #gone: /book/06-cacher has no such place"},
-		{"dead anchor here", "[x](#gone)", "line: link to #gone: /book/04-ring has no such place"},
 		{"script link", "[x](javascript:alert)", "line: link to javascript:alert: only https leads out of the book"},
 		{"raw HTML", "a <b>b</b>", "line: raw HTML is dropped"},
 		{"image", "![x](x.png)", "line: an image: draw it as an SVG file, or in a code fence"},

@@ -20,7 +20,8 @@ import (
 //	../../docs/WHERE.md                   /book/docs/WHERE
 //	../../internal/observe/fold                   none: the words stay, the link goes
 //
-// A chapter or file that does not exist is a problem.
+// A chapter or file that does not exist is a problem. Whether a page has the place that is linked to, a walk over all
+// pages finds out (viz/book_test.go).
 func (d *document) link(node *ast.Link) {
 	if node.Parent() == nil {
 		return // became an excerpt
@@ -37,14 +38,10 @@ func (d *document) link(node *ast.Link) {
 		}
 		return
 	}
-	if target.Path == "" {
-		d.editor.jumps = append(d.editor.jumps, jump{d, d.line(node), d.chapter.Path, target.Fragment})
-		return
+	if target.Path == "" || strings.HasPrefix(target.Path, "/") {
+		return // a place in this page, or another page of the running program
 	}
-	if strings.HasPrefix(target.Path, "/") {
-		return // another page of the running program
-	}
-	address, err := d.address(node, target)
+	address, err := d.address(target)
 	if err != nil {
 		d.problem(node, "%w", err)
 	}
@@ -52,18 +49,14 @@ func (d *document) link(node *ast.Link) {
 }
 
 // address returns where a file of the repository is to be seen in the book, "" if it is not part of it.
-func (d *document) address(node ast.Node, target *url.URL) (string, error) {
+func (d *document) address(target *url.URL) (string, error) {
 	whole := path.Join(path.Dir(d.name), target.Path)
 	fragment := ""
 	if target.Fragment != "" {
 		fragment = "#" + target.Fragment
 	}
-	page := func(address string) (string, error) {
-		d.editor.jumps = append(d.editor.jumps, jump{d, d.line(node), address, target.Fragment})
-		return address + fragment, nil
-	}
 	if doc, ok := strings.CutPrefix(whole, "docs/"); ok && slices.Contains(d.editor.docs, doc) {
-		return page(Documents + strings.TrimSuffix(doc, ".md"))
+		return Documents + strings.TrimSuffix(doc, ".md") + fragment, nil
 	}
 	name, ok := strings.CutPrefix(whole, "chapters/")
 	if !ok {
@@ -74,11 +67,11 @@ func (d *document) address(node ast.Node, target *url.URL) (string, error) {
 	}
 	switch {
 	case path.Base(name) == "README.md":
-		return page(Root + path.Dir(name))
+		return Root + path.Dir(name) + fragment, nil
 	case path.Ext(name) == ".go" && strings.Contains(name, "/"):
 		return Root + name + fragment, nil
 	case !strings.Contains(name, "/"):
-		return page(Root + name) // a chapter's folder
+		return Root + name + fragment, nil // a chapter's folder
 	}
 	return "", nil
 }
@@ -99,28 +92,4 @@ func (d *document) renderLink(w util.BufWriter, _ []byte, node ast.Node, enterin
 		_, _ = fmt.Fprintf(w, `<a href="%s" rel="noreferrer">`, html.EscapeString(destination))
 	}
 	return ast.WalkContinue, nil
-}
-
-// jump is a link to a place in a page. Whether the place exists is known when all pages are rendered.
-type jump struct {
-	document *document
-	line     int
-	page     string // its path
-	fragment string
-}
-
-// land checks all jumps against the anchors of the rendered pages.
-func (e *editor) land(book *Book) {
-	pages := make(map[string]string)
-	for _, page := range slices.Concat(book.Chapters, book.Documents) {
-		pages[page.Path] = page.HTML
-	}
-	for _, jump := range e.jumps {
-		if jump.fragment == "" {
-			continue // [document.address] has seen that the chapter is there
-		}
-		if !strings.Contains(pages[jump.page], `id="`+html.EscapeString(jump.fragment)+`"`) {
-			e.problem(jump.document.name, jump.line, "link to #%s: %s has no such place", jump.fragment, jump.page)
-		}
-	}
 }

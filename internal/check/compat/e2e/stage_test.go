@@ -108,9 +108,6 @@ func codeMoves(t *testing.T, p *page) {
 		assert.True(t, slices.Equal(got.Breaks, []string{"break " + at, at, at}),
 			"%s: debuggers are told %q, the line is %s", r.Point, got.Breaks, at)
 		p.is(t, "true", r.Point+" is in the line that is lit", `$text(".l.lit").includes("probe.%s")`, r.Point)
-		link := evaluate[string](t, p, `$("#leaf a.button").getAttribute("href")`)
-		assert.False(t, !strings.HasPrefix(link, "vscode://file/") || !strings.HasSuffix(link, "/"+at),
-			"%s: an editor is sent to %q, the line is %s", r.Point, link, at)
 		files[got.File] = true
 		p.strike(t, ".")
 		p.becomes(t, fmt.Sprint(r.Seq+1), "listwatch.player.cursor")
