@@ -69,7 +69,7 @@ func (l *Log) now() time.Duration { return l.clock.Since(l.start) }
 // lock takes mu for a reporter. Another one holds it for less time than it takes to sleep and be woken: so a reporter
 // that finds it taken tries again for about a microsecond before it sleeps.
 func (l *Log) lock() {
-	for range 100 {
+	for range 400 {
 		if l.mu.TryLock() {
 			return
 		}
