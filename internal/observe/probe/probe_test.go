@@ -157,6 +157,10 @@ func TestObjectKeyIsTheSameInBothHalves(t *testing.T) {
 		"/registry/nodes/n1":       "n1",
 		"default/a":                "default/a",
 		"":                         "",
+
+		"/registry/example.com/widgets/default/a":                                      "default/a",
+		"/registry/services/specs/default/a":                                           "default/a",
+		"/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com": "widgets.example.com",
 	} {
 		assert.Equal(t, ObjectKey(key), want, "ObjectKey(%q)", key)
 	}
