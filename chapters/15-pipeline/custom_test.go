@@ -23,6 +23,7 @@ import (
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/resources"
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/mvcc"
 )
@@ -238,6 +239,16 @@ func (k *kindTest) events() func() string {
 	}
 }
 
+// pictured returns what the page shows of widgets.
+func (k *kindTest) pictured() *fold.Resource {
+	k.t.Helper()
+	records, ok := k.w.log.Since(nil, 0, 1<<16)
+	require.True(k.t, ok, "the log has moved on")
+	state := fold.New()
+	state.Apply(records)
+	return state.Resources["widgets.example.com"]
+}
+
 // TestAChangeOfTheDefinitionEndsWatches: what is seen afterwards follows from the new schema.
 func TestAChangeOfTheDefinitionEndsWatches(t *testing.T) {
 	withWidgets(t, func(k *kindTest) {
@@ -270,6 +281,9 @@ func TestADeletedDefinitionTakesItsObjectsAlong(t *testing.T) {
 		held := strings.Replace(k.widget("b", `"size":3`), `"name":"b"`, `"name":"b","finalizers":["x/y"]`, 1)
 		k.send("POST", "", "application/json", held, 201)
 		events := k.events()
+		pictured := k.pictured()
+		assert.True(t, !pictured.Stopped() && pictured.Ring.Capacity > 0 && pictured.Shelves["store/cacher"].N == 2,
+			"got %+v", pictured)
 		k.at(definitionsPath).send("DELETE", "/widgets.example.com", "", "", 200)
 		assert.Equal(t, events(), "ADDED a, ADDED b, DELETED a, MODIFIED b", "while b is held")
 		assert.Equal(t, k.conditions(), "NamesAccepted=True Established=True Terminating=True", "conditions")
@@ -281,8 +295,13 @@ func TestADeletedDefinitionTakesItsObjectsAlong(t *testing.T) {
 		k.send("GET", "", "", "", 404)
 		k.at(definitionsPath).send("GET", "/widgets.example.com", "", "", 404)
 		assert.True(t, !slices.Contains(k.w.cached(), "widgets.example.com"), "got caches of %v", k.w.cached())
+		gone := k.pictured()
+		left := len(gone.Shelves) + len(gone.Subjects) + len(gone.Waits)
+		assert.True(t, gone.Stopped() && gone.Ring.Capacity == 0 && left == 0, "the picture still shows %+v", gone)
 		k.define(widgetsBoth)
 		assert.Equal(t, k.names("")+k.watch("0"), "", "in a kind that is defined again")
+		again := k.pictured()
+		assert.True(t, !again.Stopped() && again.Ring.Capacity > 0, "got %+v", again)
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
 
@@ -159,8 +160,10 @@ func (d *definitions) stop(ctx context.Context, all []definition) bool {
 		delete(finished, all[i].UID)
 	}
 	for name, kind := range gone {
-		for _, each := range kind.storages {
-			each.stop(ctx)
+		for i, each := range kind.storages {
+			if each.stop(ctx) {
+				d.config.Probe.Resource(kind.rows[i].Called()).At(probe.ResourceStopped, "", 0)
+			}
 		}
 		delete(d.served, name)
 	}

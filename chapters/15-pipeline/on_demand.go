@@ -112,9 +112,10 @@ func (o *onDemand) run(ctx context.Context) {
 // again, and finds that one.
 var errStopped = apierrors.NewTooManyRequests("the definition of this resource has changed", 1)
 
-// stop ends the cache, and with it all watches, and returns when its goroutines have ended, or ctx is done. If there is
-// none, none will begin: once decides between a stop and a request that wants one. It is called once.
-func (o *onDemand) stop(ctx context.Context) {
+// stop ends the cache, and with it all watches, and returns when its goroutines have ended, or false when ctx is done
+// before. If there is no cache, none will begin: once decides between a stop and a request that wants one. It is called
+// once.
+func (o *onDemand) stop(ctx context.Context) bool {
 	o.once.Do(func() {
 		o.err = errStopped
 		close(o.ended)
@@ -122,6 +123,8 @@ func (o *onDemand) stop(ctx context.Context) {
 	close(o.stopping)
 	select {
 	case <-o.ended:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }

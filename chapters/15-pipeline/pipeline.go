@@ -81,7 +81,7 @@ func (p *Pipeline) Recount(resource, subject string, limit int) {
 	case "informer":
 		p.Client.Pods().Informer().Recount(limit)
 	case "cacher":
-		for _, each := range p.Server.cachers {
+		for _, each := range p.Server.Cachers() {
 			if each.Resource() == resource {
 				each.Recount(limit)
 			}

@@ -1,6 +1,7 @@
 // Looks: which resource is on stage, and in which colours.
 
 import { $, options, say, when } from "../lib/dom.js";
+import { stopped } from "../log/fold.js";
 
 const themes = ["", "light", "dark", "contrast"];
 const names = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
@@ -11,7 +12,8 @@ export function newLooks(stage) {
   const { dataset } = document.documentElement;
 
   function pickResources() {
-    const known = Object.keys(stage.state.resources).filter((name) => name !== "").sort();
+    const { resources } = stage.state;
+    const known = Object.keys(resources).filter((name) => name !== "" && !stopped(resources[name])).sort();
     options(select, known.includes(stage.resource) ? known : [stage.resource, ...known]);
     select.value = stage.resource;
   }

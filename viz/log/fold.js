@@ -6,6 +6,7 @@
 
 const maxTokens = 32; // per queue: as many as a pipe is drawn slot by slot
 const maxCells = 128; // of the ring: as many as are drawn one by one
+const maxStopped = 4; // resources that are served no longer
 const maxRows = 24; // per shelf
 const maxText = 240; // code points of any text a client may have chosen
 
@@ -229,7 +230,15 @@ function apply(infos, owners, ends, state, r) {
     move(subject, info, r);
     if (info.op === "sum") sum(infos, res, subject, info, r);
   }
-  applySpecial(res, info, r);
+  applySpecial(infos, res, info, r);
+  if (info.name === "ResourceStopped") forgetStopped(state);
+}
+
+// forgetStopped keeps the newest few of the resources that are stopped.
+function forgetStopped({ resources }) {
+  const at = (name) => resources[name].stations.incoming.last.seq;
+  const all = Object.keys(resources).filter((name) => stopped(resources[name])).sort((a, b) => at(a) - at(b));
+  for (const name of all.slice(0, Math.max(0, all.length - maxStopped))) delete resources[name];
 }
 
 function noteStation(st, moment, info, r) {
@@ -302,7 +311,7 @@ function forget(state, missing) {
 }
 
 // applySpecial holds what the table of points cannot say.
-function applySpecial(res, info, r) {
+function applySpecial(infos, res, info, r) {
   const shelf = () => shelfOf(res, shelfName(info.station, r.subject));
   switch (info.name) {
     case "CacheReplaced":
@@ -319,9 +328,26 @@ function applySpecial(res, info, r) {
       return updateShelf(shelf(), r, arg(info, r, "n"));
     case "StoreHolds":
     case "IndexerHolds":
-      holdOnShelf(shelf(), r, arg(info, r, "n"));
+      return holdOnShelf(shelf(), r, arg(info, r, "n"));
+    case "ResourceStopped":
+      stop(infos, res);
   }
 }
+
+// stop takes the server's half out of the picture. Its counters stay.
+function stop(infos, res) {
+  res.ring = complete(undefined, resource.ring);
+  delete res.shelves[shelfName("store", "cacher")];
+  for (const [id, { kind }] of Object.entries(res.subjects)) {
+    if (id !== "cacher" && kind !== "watcher" && kind !== "watchchan") continue;
+    delete res.subjects[id];
+    endAllWaits(infos, res, id);
+  }
+  for (const station of ["etcd3", "ring", "store", "dispatch", "watcher"]) stationOf(res, station).vars = {};
+}
+
+// stopped reports whether the server serves the resource no longer, or not as it was served.
+export const stopped = (res) => res?.stations.incoming?.last.point === "ResourceStopped";
 
 // applyRing keeps the ring's two hands and what lies between them.
 function applyRing(ring, info, r) {
@@ -471,7 +497,8 @@ export function sentence(info, r) {
 export function objectKey(key) {
   if (!key.startsWith("/")) return key;
   const parts = key.slice(1).split("/");
-  return parts.slice(Math.min(2, parts.length - 1)).join("/");
+  const folders = parts.length > 2 && (parts[1].includes(".") || parts[1] === "services") ? 3 : 2;
+  return parts.slice(Math.min(folders, parts.length - 1)).join("/");
 }
 
 // clientNames returns how the client of a watcher may be called: as it calls itself on the wire, or as its informer.

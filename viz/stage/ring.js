@@ -50,13 +50,20 @@ export function showRing(scene, res, now) {
   scene.text("ring.range", `[${ring.start}, ${ring.end})`);
   const held = ring.capacity < 10_000 ? ring.end - ring.start : ""; // more digits do not fit into the ring
   scene.text("ring.capacity", ring.capacity ? `${held} of ${ring.capacity}` : "");
-  if (!(ring.capacity > 0)) return;
+  if (!(ring.capacity > 0)) return showNone(scene);
   showCells(scene, ring, now);
   const followed = ring.cells.filter(scene.followed);
   const rings = pool(scene.root.querySelector("#ring-followed"), followed.length, twin);
   followed.forEach((cell, i) => place(rings[i], ringSpot(scene, ring, cell.pos)));
   showHands(scene, ring);
   showPins(scene, ring);
+}
+
+// showNone shows that there is no ring: not yet, or no more.
+function showNone(scene) {
+  for (const id of ["cells", "followed", "versions", "pins"]) pool(scene.root.querySelector(`#ring-${id}`), 0);
+  put(scene.root.querySelector("#ring-served"), "d", "");
+  scene.bins = 0;
 }
 
 function showCells(scene, ring, now) {

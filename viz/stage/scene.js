@@ -2,7 +2,7 @@
 // knows nothing of records; what moves between two states is motion.js.
 
 import { $, mark, put, say } from "../lib/dom.js";
-import { shelfName, youngest } from "../log/fold.js";
+import { shelfName, stopped, youngest } from "../log/fold.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { newLayout } from "./layout.js";
 import { showPipe, showShelf } from "./pipe.js";
@@ -105,7 +105,8 @@ function showServer(scene, res, general) {
   showPipe(scene, scene.queues.get("incoming"), cacher?.queues.incoming, 100);
   const up = res.points.CacherReady ?? 0;
   const last = res.stations.incoming?.last.point;
-  scene.text("incoming.ready", up === 0 || last === "CacherNotReady" ? "not ready" : "ready");
+  const ready = up === 0 || last === "CacherNotReady" ? "not ready" : "ready";
+  scene.text("incoming.ready", stopped(res) ? "ended" : ready);
   const dispatch = res.stations.dispatch;
   const n = dispatch?.vars.watchers;
   const blocked = dispatch?.last.point === "DispatchBlocked";
@@ -138,7 +139,8 @@ function informerOf(scene, res) {
   const front = res.subjects[first]?.queues.fifo ? first : res.subjects[first]?.texts.ListenerAdded;
   if (res.subjects[front]) return front;
   if (res.subjects.informer) return "informer";
-  return Object.keys(res.subjects).filter((id) => res.subjects[id].queues.fifo).sort()[0] ?? "informer";
+  const reflects = (id) => id !== "cacher" && Object.keys(res.subjects[id].counts).some((each) => /^Reflector/.test(each));
+  return Object.keys(res.subjects).filter(reflects).sort()[0] ?? "informer";
 }
 
 function showClient(scene, res) {

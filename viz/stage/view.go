@@ -23,8 +23,8 @@ type View struct {
 // NewView returns the picture of a resource. It takes state: the caller changes it no more.
 func NewView(state *fold.State, resource string) View {
 	v := View{Seq: state.Seq, Resource: resource, Resources: []string{resource}, picture: state.Resources[resource]}
-	for name := range state.Resources {
-		if name != "" && name != resource {
+	for name, picture := range state.Resources {
+		if name != "" && name != resource && !picture.Stopped() {
 			v.Resources = append(v.Resources, name)
 		}
 	}

@@ -1,14 +1,18 @@
 package fold
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	"listwatch/internal/observe/probe"
 )
 
-// bookmark is the type of what says only how far everything has been told.
-const bookmark = "BOOKMARK"
+const (
+	bookmark = "BOOKMARK" // the type of what says only how far everything has been told
+	cacher   = "cacher"   // the subject that every cacher, its store and its reflector are
+)
 
 // ownerKinds says which kind of subject owns a queue: the kind that opens at the station which sends into it. A
 // queue without an owner belongs to a subject that is always there.
@@ -72,7 +76,26 @@ func (s *State) apply(r *probe.Record) {
 		}
 	}
 	res.applySpecial(info, r)
+	if r.Point == probe.ResourceStopped {
+		s.forgetStopped()
+	}
 }
+
+// forgetStopped keeps the newest few of the resources that are stopped: clients may define any number of kinds, one
+// after the other.
+func (s *State) forgetStopped() {
+	stopped := slices.DeleteFunc(slices.Collect(maps.Keys(s.Resources)), func(name string) bool {
+		return !s.Resources[name].Stopped()
+	})
+	slices.SortFunc(stopped, func(a, b string) int {
+		return cmp.Compare(s.Resources[a].stoppedAt(), s.Resources[b].stoppedAt())
+	})
+	for _, name := range stopped[:max(0, len(stopped)-maxStopped)] {
+		delete(s.Resources, name)
+	}
+}
+
+func (r *Resource) stoppedAt() uint64 { return r.station(string(probe.Incoming)).Last.Seq }
 
 // note keeps a record as the newest of its station.
 func (st *Station) note(m Moment, info *probe.Info, r *probe.Record) {
@@ -200,6 +223,23 @@ func (r *Resource) applySpecial(info *probe.Info, rec *probe.Record) {
 		r.shelf(ShelfName(info.Station, rec.Subject)).hold(rec, arg(info, rec, "n"))
 	case probe.CacheReplaced:
 		r.Shelves[ShelfName(probe.Store, rec.Subject)] = &Shelf{N: arg(info, rec, "n"), Rows: []Row{}}
+	case probe.ResourceStopped:
+		r.stop()
+	}
+}
+
+// stop takes the server's half out of the picture. Its counters stay.
+func (r *Resource) stop() {
+	r.Ring = Ring{Cells: []Cell{}}
+	delete(r.Shelves, ShelfName(probe.Store, cacher))
+	for id, subject := range r.Subjects {
+		if id == cacher || subject.Kind == "watcher" || subject.Kind == "watchchan" {
+			delete(r.Subjects, id)
+			r.endAllWaits(id)
+		}
+	}
+	for _, station := range []probe.Station{probe.Etcd3, probe.Ring, probe.Store, probe.Dispatch, probe.Watcher} {
+		clear(r.station(string(station)).Vars)
 	}
 }
 
@@ -228,7 +268,7 @@ func (ring *Ring) apply(info *probe.Info, r *probe.Record) {
 // takeResult counts a receive from resultChan when the cacher's own reflector has received an event: the channel's
 // receiver reports nothing itself. The reflector reads the youngest watch of the resource.
 func (r *Resource) takeResult(rec *probe.Record) {
-	if rec.Subject != "cacher" {
+	if rec.Subject != cacher {
 		return
 	}
 	if youngest := r.Subjects[r.youngest("watchchan")]; youngest != nil && youngest.Kind == "watchchan" {

@@ -148,6 +148,38 @@ func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
 	assert.NoDiff(t, s.Resources["pods"].Ring, want, "ring")
 }
 
+// TestAResourceThatIsStoppedLeavesThePicture: the server's half at once, the rest when others have stopped, too.
+func TestAResourceThatIsStoppedLeavesThePicture(t *testing.T) {
+	s := folded(in(
+		rec(probe.WatchChanOpened, "etcd3-1", "", "", 0),
+		rec(probe.CacheReplaced, "cacher", "", "", 5, 0, 0, 100, 1),
+		rec(probe.RingAppend, "cacher", "ADDED", "a", 6, 0, 1, 100, 5),
+		rec(probe.FreshnessWait, "cacher", "", "", 9),
+		rec(probe.CacherReady, "cacher", "", "", 5, 1),
+		rec(probe.WatcherAdded, "w1", "", "", 6, 10),
+		rec(probe.IndexerUpdated, "informer", "Added", "default/a", 6, 1),
+		rec(probe.ResourceStopped, "", "", "", 0),
+	))
+	pods := s.Resources["pods"]
+	assert.True(t, pods.Stopped(), "it is not stopped")
+	assert.NoDiff(t, pods.Ring, Ring{Cells: []Cell{}}, "ring")
+	assert.Equal(t, len(pods.Waits), 0, "waits: got %v", pods.Waits)
+	assert.True(t, len(pods.Subjects) == 1 && len(pods.Shelves) == 1 && pods.Subjects["informer"] != nil,
+		"got %v and %v, want those of the informer", pods.Subjects, pods.Shelves)
+	stop := func(name string) {
+		s.Apply([]probe.Record{{Seq: s.Seq + 1, Point: probe.ResourceStopped, Resource: name}})
+	}
+	for n := range maxStopped {
+		assert.True(t, s.Resources["pods"] != nil, "after %d others it has gone", n)
+		stop(strings.Repeat("x", n+1))
+	}
+	assert.True(t, s.Resources["pods"] == nil && len(s.Resources) == maxStopped, "got %v", s.Resources)
+	ready := rec(probe.CacherReady, "cacher", "", "", 7, 1)
+	ready.Seq, ready.Resource = s.Seq+1, "x"
+	s.Apply([]probe.Record{ready})
+	assert.True(t, !s.Resources["x"].Stopped(), "it is stopped, and served again")
+}
+
 func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
 	s := folded(in(
 		rec(probe.IndexerUpdated, "informer", "Added", "default/z", 1, 1),

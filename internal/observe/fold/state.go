@@ -7,6 +7,8 @@ const (
 	// MaxRows is how many objects of a shelf are known by name.
 	MaxRows = 24
 
+	maxStopped = 4 // resources that are served no longer
+
 	maxTokens = 32  // per queue: as many as a pipe is drawn slot by slot
 	maxCells  = 128 // of the ring: as many as are drawn one by one
 	maxText   = probe.MaxText
@@ -32,6 +34,13 @@ type Resource struct {
 	Shelves  map[string]*Shelf   `json:"shelves"` // by ShelfName: "store/cacher", "indexer/informer"
 	// Waits are the waits that have begun and not ended, by point and subject ("InputBlocked w3"), oldest first.
 	Waits map[string][]Wait `json:"waits"`
+}
+
+// Stopped reports whether the server serves the resource no longer, or not as it was served: its ring, its store and
+// its watchers are gone.
+func (r *Resource) Stopped() bool {
+	incoming := r.Stations[string(probe.Incoming)]
+	return incoming != nil && incoming.Last.Point == probe.ResourceStopped.String()
 }
 
 // Station is what is known of a station as a whole.

@@ -76,6 +76,9 @@ const (
 	CacherReady
 	// CacherNotReady: the cacher has lost its source: it refuses watches and most reads with 429. Args: generation.
 	CacherNotReady
+	// ResourceStopped: the definition of the resource has changed or gone: its cache, ring and watchers, if it had any,
+	// are gone.
+	ResourceStopped
 	// IncomingBlocked: incoming is full: the one writer into the cache waits for the dispatcher.
 	IncomingBlocked
 	// IncomingSent: the event is in incoming; its sender does not hold the watchCache's lock. Args: len, cap.

@@ -125,6 +125,10 @@ var points = [...]Info{
 	{Name: "CacherNotReady", Station: Incoming, Op: Mark, Args: "generation", Anomaly: true,
 		Fact: "the cacher has lost its source: it refuses watches and most reads with 429",
 		Says: "The cacher is not ready: {text}."},
+	{Name: "ResourceStopped", Station: Incoming, Op: Mark,
+		Fact: "the definition of the resource has changed or gone: its cache, ring and watchers, if it had any, " +
+			"are gone",
+		Says: "{resource} has no cache and no watcher any more: the definition of the kind has changed or gone."},
 	{Name: "IncomingBlocked", Station: Incoming, Op: Mark, Lane: "cacher.startCaching", Waits: ForRoom,
 		On: "incoming", Holds: "etcd3-result", Until: "IncomingSent",
 		Fact: "incoming is full: the one writer into the cache waits for the dispatcher",
