@@ -8,10 +8,10 @@
 
 import { newBrush } from "./brush.js";
 import { fit } from "../lib/canvas.js";
-import { cut, mark } from "../lib/dom.js";
+import { mark } from "../lib/dom.js";
 import { isAnomaly, objectKey } from "../log/fold.js";
 import { flowPeriod, newFlow } from "./flow.js";
-import { heldIn, shortKey } from "./pipe.js";
+import { brief, heldIn, shortKey } from "./pipe.js";
 import { changeOf, departs, newSteps } from "./steps.js";
 import { shapeOf } from "./tokens.js";
 import { along, endOf, legsOf, lengthOf } from "./way.js";
@@ -75,7 +75,7 @@ export function newMotion(canvas, scene, infos, follow) {
       station: info.station, ends: look.ends ?? false, takes: look.takes ?? move.takes,
       colour: look.colour ?? "moving", shape: shapeOf(r.type ?? (before ?? parent)?.type), followed: follow.matches(r),
       type: r.type ?? (before ?? parent)?.type, departs: departs(info, r), change: changeOf(r),
-      label: look.label ?? (r.key ? cut(shortKey(r.key), 18) : r.type === "BOOKMARK" ? "bookmark" : ""),
+      label: look.label ?? (r.key ? brief(shortKey(r.key), 18) : r.type === "BOOKMARK" ? "bookmark" : ""),
     });
     making.slow ||= look.slow ?? false;
     moves.delete(copy);

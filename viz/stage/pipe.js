@@ -1,7 +1,7 @@
 // Pipes and shelves: queues with their tokens, slot by slot where they fit, and stores with their rows.
 
 import { fitted } from "../lib/canvas.js";
-import { mark, pool, put, say, svg } from "../lib/dom.js";
+import { cut, mark, pool, put, say, svg } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "./tokens.js";
 
@@ -29,6 +29,9 @@ export function shortKey(key) {
   const name = objectKey(key).replace(/^default\//, "");
   return own && name.startsWith(own) ? name.slice(own.length) : name;
 }
+
+// brief is a name of at most n letters. Of a longer one with dots the first part says enough: of a node, a definition.
+export const brief = (name, n) => cut(name.length > n ? name.split(".")[0] : name, n);
 
 // cellOf is where the n-th token of a queue stands, n from 0 at the exit: a token for each slot, or as many as fit.
 export function cellOf(pipe, n, cap, maxSlots, left) {

@@ -54,6 +54,7 @@ var sayings = map[string]string{
 	"leader-gone":     `answered with 500 after 1\.\d+s.*No client listed again`,
 	"fail-over":       `nothing was lost, nothing came twice`,
 	"one-leader":      `stopped 2s after.*No copy acted for 1\.\d+s.*answered 409`,
+	"new-kind":        `began \d.* after the kind was served`,
 	"two-queues":      `DeltaFIFO gave a1 a2`,
 }
 

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,7 +33,8 @@ var verbs = map[string]verb{
 	"change": change,     // PODS N: a label of them in turn, N times in all; a pod that is not there is created
 	"patch":  patch,      // POD JSON
 	"move":   move,       // POD NODE, which the API does not allow: at the storage
-	"delete": deletePod,  // POD, at once
+	"delete": remove,     // POD, at once, or, of another kind, PATH RESOURCE NAME
+	"apply":  apply,      // PATH RESOURCE JSON: an object of another kind, which is deleted when the story is over
 	"post":   postAgain,  // POD: creates it, whether it is there or not; returns the status
 	"put":    putFromOld, // POD as the informer knows it, with one label more; returns the status
 
@@ -43,9 +45,10 @@ var verbs = map[string]verb{
 	"join":  join,  // the name of a later; returns what it came to, and .took
 
 	// Clients.
-	"watch":  openStream, // (from=V) (labels=L) (fields=F) (resource=R): as the story's client; returns the status
-	"open":   open,       // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
-	"inform": inform,     // NAME HANDLER (resync=D): one more informer of the story's pods
+	"watch": openStream, // (from=V) (labels=L) (fields=F) (resource=R): as the story's client; returns the status
+	"open":  open,       // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
+	// NAME HANDLER (resync=D) (path=PATH resource=R): one more informer of the story's pods, or objects of another kind
+	"inform": inform,
 	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
 	"candidate": candidate,
 	"reflect":   reflectPods,
@@ -208,7 +211,32 @@ func move(s *stagehand, a *args) (answer, error) {
 	return says(moved.ResourceVersion), err
 }
 
-func deletePod(s *stagehand, a *args) (answer, error) { return answer{}, s.delete(a.word(0)) }
+func remove(s *stagehand, a *args) (answer, error) {
+	if path := a.word(0); strings.HasPrefix(path, "/") {
+		request := s.client.WithAPIPath(path).Delete().Resource(a.word(1)).Name(a.word(2))
+		return answer{}, request.Do(s.Writing).Error()
+	}
+	return answer{}, s.delete(a.word(0))
+}
+
+// apply applies an object as kubectl apply --server-side does.
+func apply(s *stagehand, a *args) (answer, error) {
+	body := []byte(strings.Join(a.all[2:], " "))
+	var obj metav1.PartialObjectMetadata
+	if err := json.Unmarshal(body, &obj); err != nil {
+		return answer{}, err
+	}
+	client := s.client.WithAPIPath(a.all[0]).Untyped()
+	of := func(r *listwatch.Request) *listwatch.Request {
+		return r.Namespace(obj.Namespace).Resource(a.all[1]).Name(obj.Name)
+	}
+	s.ends = append(s.ends, func() {
+		for of(client.Delete()).Do(s.Writing).Error() == nil { // a finalizer may hold it for a while
+			_ = routine.Sleep(s.Writing, s.Clock, 20*tick)
+		}
+	})
+	return written(of(client.Patch(types.ApplyPatchType)).Param("fieldManager", s.story.ID).Body(body).Do(s.Writing))
+}
 
 // delete deletes a pod at once. A pod that is not there is no error.
 func (s *stagehand) delete(letter string) error {
