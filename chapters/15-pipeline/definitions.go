@@ -29,8 +29,8 @@ const (
 	// maxCustomVersions is how many versions of custom resources are served, of all definitions together: each may have
 	// a cache.
 	maxCustomVersions = 128
-	// definitionsRetry is the time after which we try again to write what etcd did not take, or to delete what a
-	// finalizer holds.
+	// definitionsRetry is the time after which we try again to write what etcd did not take, or look again whether the
+	// objects of a kind are gone.
 	definitionsRetry = time.Second
 )
 
@@ -294,17 +294,18 @@ func (f finalizer) run(ctx context.Context) {
 	}
 }
 
+// empty lets the definition go if there are no objects, and otherwise deletes them. Those that have no finalizer are gone
+// at once, but the definition stays until the next look: by then the cache, which is behind etcd, has told its watchers
+// of the deletions.
 func (f finalizer) empty(ctx context.Context) error {
 	everything := &metainternalversion.ListOptions{}
-	if _, err := f.kind.uncached.DeleteCollection(ctx, "", &metav1.DeleteOptions{}, everything); err != nil {
-		return err
-	}
 	left, err := f.kind.uncached.List(ctx, "", everything)
 	if err != nil {
 		return err
 	}
 	if n := meta.LenList(left); n > 0 {
-		return fmt.Errorf("%d objects are held by finalizers", n)
+		_, err := f.kind.uncached.DeleteCollection(ctx, "", &metav1.DeleteOptions{}, everything)
+		return cmp.Or(err, fmt.Errorf("there were %d objects", n))
 	}
 	_, _, err = f.written.Update(ctx, "", f.kind.from.Name, change(func(obj *definition) {
 		obj.Finalizers = slices.DeleteFunc(obj.Finalizers, func(name string) bool {
