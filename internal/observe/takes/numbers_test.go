@@ -177,9 +177,9 @@ var scenes = []scene{
 		lead: "Two changes of a label, and what the watchers `all`, `app=web` and `node-1` are sent.",
 		tell: ours(rvs(20, 21), probe.ResultSent)},
 	{chapter: "06-cacher", lead: "How many watchers an event concerns, of our five and the program's four. The " +
-		"informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The two " +
-		"kubelets', `node-1` and the one for pods without a node are looked up by the pod's old and new node. The " +
-		"sleeper never reads.",
+		"informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The " +
+		"other four are looked up by the pod's old and new node: the two kubelets', `node-1`, and the one for pods " +
+		"without a node. The sleeper never reads.",
 		tell: either(at(rvs(8, 9, 20), "", probe.DispatchStarted), func(n *numbers, r *probe.Record) bool {
 			return is(r, probe.WatcherForced) && n.names[r.Subject] == sleeper
 		})},
