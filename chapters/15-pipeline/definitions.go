@@ -294,7 +294,7 @@ func (f finalizer) run(ctx context.Context) {
 	}
 }
 
-// empty lets the definition go if there are no objects, and otherwise deletes them. Those that have no finalizer are gone
+// empty lets the definition go if there are no objects, and otherwise deletes them. Those without a finalizer are gone
 // at once, but the definition stays until the next look: by then the cache, which is behind etcd, has told its watchers
 // of the deletions.
 func (f finalizer) empty(ctx context.Context) error {
