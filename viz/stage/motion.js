@@ -240,20 +240,21 @@ export function newMotion(canvas, scene, infos, follow) {
     const moves = air || trails.length > 0 || stream;
     if (!moves && !stale && !painted && pile === draw.pile) return;
     if (stream && !air && !stale && now - drawnAt < flowPeriod) return;
+    const stands = now === drawnAt; // the stage's clock does: what is in the air is shown whole, with its name
     [drawnAt, painted, draw.pile] = [now, Boolean(moves), pile];
     brush.clean();
     const moved = flying(now);
     const at = (t) => brush.pill(t, [t.x, t.y]);
     const singles = trails.filter((each) => each.single);
-    const inAir = moved.map((m) => brush.pill(m, m.now)).map((each) => ({ ...each, id: `air ${each.id}` }));
-    const placed = [...singles, ...standing()].map(at);
+    const inAir = moved.map((m) => brush.pill(m, m.now)).map((each) => ({ ...each, id: `air ${stands} ${each.id}` }));
+    const placed = [...[...singles, ...standing()].map(at), ...(stands ? inAir : [])];
     const [hx, hy] = scene.place(scene.geometry.anchors.dispatch);
-    const visited = [...inAir, ...placed].some(({ box }) => meet(box, [hx - 20, hy, hx + 20, hy]));
+    const visited = inAir.concat(placed).some(({ box }) => meet(box, [hx - 20, hy, hx + 20, hy]));
     mark(scene.stations.get("dispatch"), "visited", visited); // its arrow would be drawn over the token
     const tails = [
       ...trails.map((each) => tail(each, each.t0, each.done, now)), ...moved.map((m) => tail(m, air.t0, air.t1, now)),
     ].filter(Boolean);
-    const moving = [...tails, ...inAir];
+    const moving = stands ? tails : tails.concat(inAir);
     if (pile > 0) placed.push(brush.pill({ label: `+${pile}`, shape: "", colour: "moving" }, scene.place([209, 222])));
     if (!stream) placed.push(...named().map(brush.beside).filter(Boolean));
     const things = [...moving, ...placed];
