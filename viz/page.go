@@ -6,7 +6,6 @@ import (
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
-	"listwatch/docs"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/lab"
 	"listwatch/viz/frame"
@@ -53,11 +52,6 @@ func writePage(w http.ResponseWriter, r *http.Request, page templ.Component) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = page.Render(r.Context(), w) // it fails only if the client has disconnected
-}
-
-// serveNotes answers GET /viz/notes with the speaker's notes.
-func serveNotes(w http.ResponseWriter, r *http.Request) {
-	writePage(w, r, stories.NotesPage(docs.Plan()))
 }
 
 // servePart answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML.

@@ -135,7 +135,6 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/events", u.serveEvents)
 	router.Get("/viz/told", u.serveTold)
 	router.Get("/viz/part/{station}/{tab}", u.servePart)
-	router.Get("/viz/notes", serveNotes)
 	router.Get("/viz/assets/*", u.assets.serve)
 	router.Get("/viz/takes/{name}", serveTake)
 	router.Get("/viz/recording", u.serveRecording)

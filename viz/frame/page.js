@@ -26,7 +26,6 @@ import { newModes } from "../stage/modes.js";
 import { newMotion } from "../stage/motion.js";
 import { newPicture } from "../stage/picture.js";
 import { newScene } from "../stage/scene.js";
-import { newTargets } from "../stage/targets.js";
 import { newTelling } from "../stage/telling.js";
 import { newZoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
@@ -35,7 +34,6 @@ import { newPromises } from "../stories/promises.js";
 import { newScenarios } from "../stories/scenarios.js";
 import { newFollow } from "../timeline/follow.js";
 import { newHold } from "../timeline/hold.js";
-import { newJourney } from "../timeline/journey.js";
 import { newPlayer, sweep } from "../timeline/player.js";
 import { newTable } from "../timeline/table.js";
 import { newTimeline } from "../timeline/timeline.js";
@@ -144,8 +142,8 @@ const made = {
   visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold, knobs: newKnobs,
   scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole, find: newFind, presenter: newPresenter,
   history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
-  blocked: newBlocked, goroutines: newGoroutines, locks: newLocks, journey: newJourney, detail: newDetail,
-  picture: newPicture, targets: newTargets, tour: newTour, first: newFirst,
+  blocked: newBlocked, goroutines: newGoroutines, locks: newLocks, detail: newDetail,
+  picture: newPicture, tour: newTour, first: newFirst,
 };
 for (const [name, make] of Object.entries(made)) parts.push((stage[name] = partOf(make(stage))));
 
@@ -216,6 +214,7 @@ function flush() {
   const list = waiting;
   waiting = [];
   timeline.add(list);
+  follow.arrived(list, resource);
   follow.add(list);
   all("arrived", list);
   player.arrived(list);

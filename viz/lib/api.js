@@ -102,7 +102,7 @@ const server = {
   // leaf returns a leaf of the inspector as HTML.
   leaf: async (station, tab, query) => (await send("GET", `/viz/part/${station}/${tab}?${query}`)).text(),
 
-  // page returns the address at which a page of the program lies: of the book, or the speaker's notes.
+  // page returns the address at which a page of the program lies: of the book.
   page: (path) => path,
 };
 

@@ -10,10 +10,12 @@ export function newBlocked(stage) {
   let lasted = new Set(); // the waits that lasting left in, by seq
   let due = Infinity; // when the next wait will have lasted
 
+  let marked = new Set(); // the drawings of queues at which goroutines wait
+
   // pipeOf finds the drawing of a queue: in a lane, or the one that there is.
   function pipeOf(queue, subject) {
-    const id = CSS.escape(subject);
-    const lane = scene.root.querySelector(`[data-watcher="${id}"], [data-listener="${id}"], [data-workqueue="${id}"]`);
+    const { watchers, listeners, workqueues } = scene.lanes;
+    const lane = watchers.get(subject) ?? listeners.get(subject) ?? workqueues.get(subject);
     return lane?.querySelector(`[data-queue="${queue}"]`) ?? scene.queues.get(queue) ?? null;
   }
 
@@ -34,8 +36,9 @@ export function newBlocked(stage) {
 
   function shown(res) {
     const waits = lasting(Object.values(res?.waits ?? {}).flat().filter((w) => w.kind !== "work")).filter((w) => w.on);
-    const held = new Set(waits.map((w) => pipeOf(w.on, w.subject)));
-    for (const pipe of scene.root.querySelectorAll(".pipe")) mark(pipe, "blocked", held.has(pipe));
+    const held = new Set(waits.map((w) => pipeOf(w.on, w.subject)).filter(Boolean));
+    for (const pipe of marked.union(held)) mark(pipe, "blocked", held.has(pipe));
+    marked = held;
     put(document.body, "data-blocked", waits.length);
   }
 

@@ -98,8 +98,10 @@ export function newFlow(scene) {
     ctx.setLineDash([stripe / 2, stripe / 2]);
     ctx.stroke(way);
     ctx.globalAlpha = 1;
-    const words = letters.of(short(n));
-    if (Math.abs(bx - ax) >= 60 && Math.abs(by - ay) <= 30) words.draw(ctx, (ax + bx - words.w) / 2, ay);
+    if (Math.abs(bx - ax) < 60 || Math.abs(by - ay) > 30) return;
+    const signs = Array.from(short(n), letters.of); // one by one: there are few of them, and many numbers
+    let x = (ax + bx - signs.reduce((sum, { w }) => sum + w, 0)) / 2;
+    for (const sign of signs) [, x] = [sign.draw(ctx, x, ay), x + sign.w];
   }
 
   return { look, draw, sums, clear: () => (looks.length = 0) };

@@ -15,6 +15,7 @@ const padlocks = [
 
 export function newLocks(stage) {
   const { player, infos, scene } = stage;
+  const glyphs = padlocks.map(([station]) => scene.root.querySelector(`[data-lock="${station}"]`));
 
   function shown(res) {
     if (!res) return;
@@ -22,8 +23,8 @@ export function newLocks(stage) {
     const r = frozen ? player.tape.get(player.cursor) : null;
     const info = r && stage.here(r) ? infos.get(r.point) : null;
     const all = Object.values(res.waits).flat().filter((w) => frozen || stage.blocked.lasting.has(w.seq));
-    for (const [station, name, stations, waited, writer] of padlocks) {
-      const el = scene.root.querySelector(`[data-lock="${station}"]`);
+    for (const [i, [, name, stations, waited, writer]] of padlocks.entries()) {
+      const el = glyphs[i];
       const under = Boolean(info?.locked) && stations.includes(info.station);
       const waits = all.filter((w) => w.point === waited);
       put(el, "data-state", waits.length > 0 ? "waited" : under ? "held" : "free");

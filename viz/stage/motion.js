@@ -104,12 +104,6 @@ export function newMotion(canvas, scene, infos, follow) {
     return made;
   }
 
-  // aim returns where a record leads, null if nowhere.
-  function aim(r, res) {
-    const move = plan([r], res).moves.at(-1);
-    return move ? [move.x, move.y] : null;
-  }
-
   // launch lets a plan run from t0 to t1: at its end, and not before, its tokens are where its records say. Up to the
   // record folded, they are folded already.
   function launch(made, t0, t1, folded) {
@@ -338,7 +332,7 @@ export function newMotion(canvas, scene, infos, follow) {
   resize();
   brush.restyle();
   return {
-    plan, aim, launch, land, stand, closed, abort, under, travelling, standing, flying, keyAt,
+    plan, launch, land, stand, closed, abort, under, travelling, standing, flying, keyAt,
     records, rated, draw, clear,
     travels: (r) => Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)),
     touch: () => (stale = true),

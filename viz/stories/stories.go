@@ -1,5 +1,4 @@
-// Package stories is the room of what is done to the running pipeline: the gallery of stories, the knobs, the promises,
-// and the speaker's notes.
+// Package stories is the room of what is done to the running pipeline: the gallery of stories, the knobs, and the promises.
 package stories
 
 import (

@@ -8,6 +8,7 @@ const most = 4000; // records of one object kept
 const redraw = 250; // ms
 const listed = 50; // of its revisions
 const hopsShown = 400;
+const kubectl = /^(POST|PUT|PATCH|DELETE) .* by kubectl$/;
 
 // newFollow calls on.changed() when another thing is followed, on.seek(seq) when a hop is clicked. records(query,
 // match) returns all there are.
@@ -22,9 +23,10 @@ export function newFollow(infos, on) {
   let ticket = 0;
   let shown = "";
   let picked = false; // the viewer chose a revision
+  let asked = false; // kubectl has asked for a write that is not committed yet
   const f = {
-    key: "", rv: "", by: "", about: "", matches, token, set, wrote, way, clear, add, draw, query,
-    has: () => f.key !== "" || f.rv !== "", open: () => show(true), get count() { return records.length; },
+    key: "", rv: "", by: "", matches, token, set, wrote, clear, add, draw, query, arrived,
+    has: () => f.key !== "" || f.rv !== "",
   };
 
   function matches(r) {
@@ -55,11 +57,15 @@ export function newFollow(infos, on) {
     shown = "";
   }
 
-  // way returns the steps of a revision up to a cursor, or else of the one that is under way there.
-  function way(cursor, rv = "") {
-    update();
-    const begun = [...ways].filter(([each, steps]) => steps[0].r.seq <= cursor && (!rv || each === rv)).at(-1);
-    return begun ? { rv: begun[0], steps: begun[1].filter((h) => h.r.seq <= cursor) } : { rv: "", steps: [] };
+  // arrived follows what kubectl writes, unless something is followed: a request is received with the name of its
+  // client, and committed.
+  function arrived(list, resource) {
+    for (const r of list) {
+      if (r.point === "RequestReceived" && kubectl.test(r.text ?? "")) asked = true;
+      if (r.point !== "TxnCommitted" || !asked || r.resource !== resource) continue;
+      asked = false;
+      if (!f.has()) wrote(objectKey(r.key));
+    }
   }
 
   function update() {
@@ -69,7 +75,7 @@ export function newFollow(infos, on) {
 
   async function set(key, rv = "", by = "hand") {
     const mine = ++ticket;
-    Object.assign(f, { key, rv, by, about: "" });
+    Object.assign(f, { key, rv, by });
     records = [];
     picked = false;
     stale = true;
@@ -91,7 +97,7 @@ export function newFollow(infos, on) {
 
   function clear() {
     ticket++;
-    Object.assign(f, { key: "", rv: "", by: "", about: "" });
+    Object.assign(f, { key: "", rv: "", by: "" });
     records = [];
     panel.hidden = true;
     on.changed();
@@ -112,7 +118,8 @@ export function newFollow(infos, on) {
     const typeOf = (steps) => cut(steps.find((h) => h.r.type)?.r.type ?? "", 12);
     options(select, [...ways].slice(-listed).reverse().map(([rv, steps]) => [rv, `${typeOf(steps)} ${rv}`]));
     // The revision that is under way at the cursor is shown as long as the viewer has picked none.
-    if (!picked) select.value = way(cursor).rv || ([...ways.keys()][0] ?? "");
+    const begun = [...ways].filter(([, steps]) => steps[0].r.seq <= cursor).at(-1);
+    if (!picked) select.value = begun?.[0] ?? [...ways.keys()][0] ?? "";
     const steps = ways.get(select.value) ?? [];
     const name = `${select.value} ${steps.length}`;
     if (name !== shown) {

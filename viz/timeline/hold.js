@@ -7,7 +7,6 @@ import { $, cut, make, mark, pool, put, say, squeeze, when } from "../lib/dom.js
 import { times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shortKey } from "../stage/pipe.js";
-import { targetOf } from "../stage/targets.js";
 
 const unattended = "15s"; // how long the world stays held when this page is gone without a word
 const hidden = "10m"; // … and when it is only out of sight
@@ -166,12 +165,10 @@ export function newHold(stage) {
     mark(glyph, "followed", follow.key !== "" && keys.some((key) => objectKey(key) === follow.key));
   }
 
-  // point marks the gate and the target of one goroutine while the pointer or the focus is on its row, and the rows of
-  // a gate while the pointer is there.
+  // point marks the gate of one goroutine while the pointer or the focus is on its row, and the rows of a gate while
+  // the pointer is there.
   function point(row, station = row?.held?.station) {
-    const of = row?.held && targetOf(row.held);
     for (const at of document.querySelectorAll("[data-gate-at]")) mark(at, "pointed", at.dataset.gateAt === station);
-    for (const el of document.querySelectorAll("#targets .target")) mark(el, "pointed", el.dataset.of === of);
     for (const tr of list.rows) mark(tr, "pointed", !row && tr.held?.station === station);
   }
 

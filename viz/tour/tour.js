@@ -88,7 +88,6 @@ export function newTour(stage) {
       // Where all of the pod's changes are shown at once, none is marked.
       if (beat === half || beat === half + 1) follow.clear();
       else if (!follow.has()) follow.set(run.key, "", "tour");
-      follow.about = step.act ? "" : beat < half ? plot.first : plot.last; // later revisions may be under way already
     }
     const told = phase === "rests" ? happened(step, beat, plot, player.state.resources[stage.resource]) : "";
     say($("#tour-n"), `${beat + 1} of ${steps.length}`);

@@ -157,36 +157,27 @@ func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself, and
-// the strip fills until it is at the handler; the second is not, as something is followed already.
+// TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself to its
+// handler; the second is not, as something is followed already. What is clicked has its biography opened.
 func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
 	k := kubectlFor(t, v)
-	const journey = `(() => {
-		const el = $("#journey");
-		return [el.hidden ? "hidden" : el.dataset.key, ...$$("#journey li.past b").map((b) => b.textContent)].join(" ");
-	})()`
-	const whole = " etcd etcd3 ring store incoming dispatch watcher wire reflector fifo indexer processor listener " +
-		"handler"
-	arrives := func(key string) {
-		t.Helper()
-		p.becomes(t, key+whole, journey)
-	}
+	const followed = `[listwatch.follow.key, $("#biography").hidden].join()`
 	create(t, k, podManifest("by-kubectl"))
-	arrives("default/by-kubectl")
+	p.becomes(t, "default/by-kubectl,true", followed)
 	create(t, k, podManifest("another"))
 	p.caughtUp(t, v)
-	arrives("default/by-kubectl")
+	p.becomes(t, "default/by-kubectl,true", followed)
 	p.pick(t, "#create-pod") // a hand's own write comes before one that was only seen
-	arrives("default/a")
-	p.is(t, "true", "the biography is closed, as no key or click asked for it", `$("#biography").hidden`)
-	p.click(t, "#journey-more")
-	p.until(t, `!$("#biography").hidden`)
-	p.click(t, "#journey-end")
-	p.until(t, `$("#journey").hidden && $("#biography").hidden`)
+	p.becomes(t, "default/a,true", followed)
+	p.until(t, `$(".row.followed .key")?.textContent === "a"`)
+	p.strike(t, "f")
+	p.becomes(t, ",true", followed)
 	k.Run(t, "delete", "pod", "another", "--wait=false", "--now")
-	arrives("default/another")
+	p.becomes(t, "default/another,true", followed)
+	p.run(t, `$(".row:not(.empty)").dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
+	p.until(t, `!$("#biography").hidden && $$("#biography li").length > 5`)
 }
 
 // TestWhatIsFollowedBeforeTheListHasComeStaysFollowed creates a pod while the page still waits for its list.
@@ -209,7 +200,7 @@ func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 	p.until(t, `listwatch.follow.key === "default/a"`)
 	p.run(t, `come()`)
 	p.live(t, v)
-	p.until(t, `listwatch.follow.key === "default/a" && $$("#journey li.past").length === 14`)
+	p.until(t, `listwatch.follow.key === "default/a" && $(".row.followed")`)
 }
 
 // TestTheMachineryIsShownOnDemand turns the machinery on and off: what is drawn changes, the names outsiders rely on do
