@@ -1,4 +1,5 @@
-// Package stories is the room of what is done to the running pipeline: the gallery of stories, the knobs, and the promises.
+// Package stories is the room of what is done to the running pipeline: the gallery of stories, the knobs, and the
+// promises.
 package stories
 
 import (
