@@ -30,13 +30,25 @@ func oldest(t *testing.T, client *mvcc.Store) int64 {
 	}
 }
 
-func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
+// compacting runs test in a bubble with an etcd, and a way to run compactors until the test ends or stops them.
+func compacting(t *testing.T, test func(client *mvcc.Store, run func(*Compactor) (stop func()))) {
 	bubble.Test(t, func(t *testing.T) {
-		client := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group
+		test(mvcc.New(clock.RealClock{}), func(c *Compactor) (stop func()) {
+			own, stop := context.WithCancel(ctx)
+			group.Go(own, "test.compactor", c.Run)
+			return stop
+		})
+		cancel()
+		group.Wait()
+	})
+}
+
+func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
+	compacting(t, func(client *mvcc.Store, run func(*Compactor) func()) {
 		c := NewCompactor(client, clock.RealClock{}, DefaultCompactInterval)
-		group.Go(ctx, "test.compactor", c.Run)
+		run(c)
 		client.Put("/registry/a", nil) // 2
 		time.Sleep(time.Second)
 
@@ -51,54 +63,37 @@ func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
 		}
 		time.Sleep(DefaultCompactInterval) // writes 6
 		assert.Equal(t, oldest(t, client), 5, "after three: oldest")
-		cancel()
-		group.Wait()
 	})
 }
 
 func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		client := mvcc.New(clock.RealClock{})
-		ctx, cancel := context.WithCancel(t.Context())
-		var group routine.Group
+	compacting(t, func(client *mvcc.Store, run func(*Compactor) func()) {
 		first := NewCompactor(client, clock.RealClock{}, time.Minute)
-		group.Go(ctx, "test.first", first.Run)
+		run(first)
 		time.Sleep(time.Second)
 		second := NewCompactor(client, clock.RealClock{}, time.Minute)
-		secondCtx, stopSecond := context.WithCancel(ctx)
-		group.Go(secondCtx, "test.second", second.Run)
+		stopSecond := run(second)
 
 		time.Sleep(5*time.Minute + time.Second)
-		got := client.Revision()
-		assert.Equal(t, got, 6, "after five intervals: revision %d, want 6, one write each", got)
+		assert.Equal(t, client.Revision(), 6, "after five intervals, with one write each: revision")
 		assert.True(t, first.CompactRevision() == 5 && second.CompactRevision() == 5,
 			"known compactions: got %d and %d, want 5 for both", first.CompactRevision(), second.CompactRevision())
 		stopSecond()
 		time.Sleep(time.Minute)
-		got = client.Revision()
-		assert.Equal(t, got, 7, "one alone: revision %d, want 7", got)
-		cancel()
-		group.Wait()
+		assert.Equal(t, client.Revision(), 7, "one alone: revision")
 	})
 }
 
 func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		client := mvcc.New(clock.RealClock{})
-		ctx, cancel := context.WithCancel(t.Context())
-		var group routine.Group
-		dying, die := context.WithCancel(ctx)
-		group.Go(dying, "test.first", NewCompactor(client, clock.RealClock{}, time.Minute).Run)
+	compacting(t, func(client *mvcc.Store, run func(*Compactor) func()) {
+		die := run(NewCompactor(client, clock.RealClock{}, time.Minute))
 		time.Sleep(90 * time.Second)
 		die()
 		heir := NewCompactor(client, clock.RealClock{}, time.Minute)
-		group.Go(ctx, "test.heir", heir.Run)
+		run(heir)
 		rev := client.Put("/registry/x", nil)
 		time.Sleep(2*time.Minute + time.Second)
-		got := heir.CompactRevision()
-		assert.Equal(t, got, rev, "compacted to %d, want %d, the newest when the heir first looked", got, rev)
-		cancel()
-		group.Wait()
+		assert.Equal(t, heir.CompactRevision(), rev, "compacted to the newest when the heir first looked")
 	})
 }
 

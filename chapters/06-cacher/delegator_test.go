@@ -61,14 +61,14 @@ func TestWhoAnswersAList(t *testing.T) {
 			{"selector", "", selecting("0", "", "metadata.name=b"), "b @4", false},
 			{"one", "/default/b", single, "b @4", false},
 		} {
-			before := f.raw.lists()
+			before := f.raw.nLists.Load()
 			out := &corev1.PodList{}
 			if err := f.store.GetList(f.ctx, prefix+c.key, c.opts, out); err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
 			}
 			f.is(c.name, []string{summary(out)}, c.want)
-			assert.Equal(t, f.raw.lists() > before, c.byStorage, "%s: answered by the storage", c.name)
+			assert.Equal(t, f.raw.nLists.Load() > before, c.byStorage, "%s: answered by the storage", c.name)
 			assert.True(t, out.Items != nil, "%s: items are nil", c.name)
 		}
 	})
@@ -108,13 +108,13 @@ func TestAConsistentListThatTheCacheCannotServeIsServedByTheStorage(t *testing.T
 	run(t, nil, func(f *fixture) {
 		f.create("default/a")
 		synctest.Wait()
-		f.raw.dropProgress()
+		f.raw.noProgress.Store(true)
 		f.etcd.Put("/registry/nodes/n1", []byte("{}"))
-		start, before := time.Now(), f.raw.lists()
+		start, before := time.Now(), f.raw.nLists.Load()
 		items, rv := f.list("", everything(""))
 		f.is("items", items, "default/a 2")
-		if rv != "3" || f.raw.lists() != before+1 || time.Since(start) != 3*time.Second {
-			t.Errorf("at %s after %v, %d lists", rv, time.Since(start), f.raw.lists()-before)
+		if rv != "3" || f.raw.nLists.Load() != before+1 || time.Since(start) != 3*time.Second {
+			t.Errorf("at %s after %v, %d lists", rv, time.Since(start), f.raw.nLists.Load()-before)
 		}
 	})
 }
@@ -144,12 +144,12 @@ func TestWhoAnswersAGet(t *testing.T) {
 		f.create("default/a", "app=x")
 		synctest.Wait()
 		get := func(id, rv string, ignore bool) (*corev1.Pod, bool, error) {
-			before := f.raw.gets()
+			before := f.raw.nGets.Load()
 			out := &corev1.Pod{}
 			out.Name = "was here before"
 			err := f.store.Get(f.ctx, prefix+"/"+id, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignore},
 				out)
-			return out, f.raw.gets() > before, err
+			return out, f.raw.nGets.Load() > before, err
 		}
 		if p, byStorage, err := get("default/a", "", false); err != nil || !byStorage || p.Name != "a" {
 			t.Errorf("newest: %v, %v, %v", p.Name, byStorage, err)
@@ -181,10 +181,9 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 		synctest.Wait()
 		element, _, _ := f.watchCache.Get(f.ctx, prefix+"/default/a", 0)
 		f.update("default/a", "app=y") // the update function changes what it is given
-		if p, ok := f.raw.suggested[0].(*corev1.Pod); !ok || p.Name != "a" {
-			t.Errorf("suggested %v", f.raw.suggested)
-		}
-		assert.True(t, f.raw.suggested[0] != element.Object, "suggested the cached object itself")
+		suggested, ok := (<-f.raw.suggested).(*corev1.Pod)
+		assert.True(t, ok && suggested.Name == "a", "suggested %v", suggested)
+		assert.True(t, suggested != element.Object, "suggested the cached object itself")
 		synctest.Wait()
 		items, _ := f.list("", exactly("2"))
 		f.is("the state before", items, "default/a 2")
@@ -193,8 +192,7 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 			before.Items[0].Labels["app"] != "x" {
 			t.Errorf("the state before has label %v, %v", before.Items[0].Labels, err)
 		}
-		f.raw.suggested = nil
 		f.store.GuaranteedUpdate(f.ctx, prefix+"/default/z", &corev1.Pod{}, false, nil, nil, nil)
-		assert.Equal(t, f.raw.suggested[0], nil, "a suggestion out of nowhere")
+		assert.Equal(t, <-f.raw.suggested, nil, "a suggestion out of nowhere")
 	})
 }

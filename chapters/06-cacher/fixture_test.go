@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -89,7 +89,7 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 		ResourcePrefix: prefix, Clock: clk, Probe: p,
 	})
 	require.NoError(t, err)
-	fix.raw = &gatedStorage{Interface: store}
+	fix.raw = &gatedStorage{Interface: store, suggested: make(chan runtime.Object, 100)}
 	config := Config{
 		Storage: fix.raw, ResourcePrefix: prefix, Resource: schema.GroupResource{Resource: "pods"}, Namespaced: true,
 		KeyFunc: keyFunc, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs,
@@ -107,71 +107,41 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 // gatedStorage is a storage that a test can break, and that counts.
 type gatedStorage struct {
 	storage.Interface
-
-	mu         sync.Mutex // guards the fields below
-	noProgress bool       // progress requests are lost
-	err        error      // every list and every watch fails
-	nLists     int
-	nGets      int
-	suggested  []runtime.Object
+	noProgress    atomic.Bool           // progress requests are lost
+	err           atomic.Pointer[error] // every list and every watch fails; nil: none does
+	nLists, nGets atomic.Int64
+	suggested     chan runtime.Object // sent by GuaranteedUpdate, never closed; room for more than a test writes
 }
 
-// fail makes every list and every watch fail with err; nil heals.
-func (g *gatedStorage) fail(err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.err = err
-}
-
-func (g *gatedStorage) dropProgress() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.noProgress = true
-}
-
-func (g *gatedStorage) lists() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.nLists
-}
-
-func (g *gatedStorage) gets() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.nGets
-}
-
-func (g *gatedStorage) count(n *int) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	*n++
-	return g.err
+func (g *gatedStorage) failure() error {
+	if err := g.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (g *gatedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
-	if err := g.count(&g.nLists); err != nil {
+	g.nLists.Add(1)
+	if err := g.failure(); err != nil {
 		return err
 	}
 	return g.Interface.GetList(ctx, key, opts, out)
 }
 
 func (g *gatedStorage) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
-	g.count(&g.nGets)
+	g.nGets.Add(1)
 	return g.Interface.Get(ctx, key, opts, out)
 }
 
 func (g *gatedStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	if err := g.count(new(int)); err != nil {
+	if err := g.failure(); err != nil {
 		return nil, err
 	}
 	return g.Interface.Watch(ctx, key, opts)
 }
 
 func (g *gatedStorage) RequestWatchProgress(ctx context.Context) error {
-	g.mu.Lock()
-	lost := g.noProgress
-	g.mu.Unlock()
-	if lost {
+	if g.noProgress.Load() {
 		return nil
 	}
 	return g.Interface.RequestWatchProgress(ctx)
@@ -179,14 +149,11 @@ func (g *gatedStorage) RequestWatchProgress(ctx context.Context) error {
 
 func (g *gatedStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
-	g.suggest(cached)
+	select {
+	case g.suggested <- cached:
+	default: // a test that writes this often does not look
+	}
 	return g.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, cached)
-}
-
-func (g *gatedStorage) suggest(cached runtime.Object) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.suggested = append(g.suggested, cached)
 }
 
 func newPod() runtime.Object     { return &corev1.Pod{} }

@@ -46,7 +46,7 @@ func TestMetricsHaveUpstreamsNamesAndLabels(t *testing.T) {
 		fresh := f.watch("", everything("0"))
 		_ = seen(fresh)
 		_ = f.store.GetList(f.ctx, prefix, everything(""), newPodList())
-		f.raw.dropProgress()
+		f.raw.noProgress.Store(true)
 		f.etcd.Put("/registry/nodes/n", []byte("{}"))
 		_ = f.store.GetList(f.ctx, prefix, everything(""), newPodList())
 		_ = seen(slow)
@@ -85,10 +85,10 @@ func TestALostSourceAndAGrowingRingAreCounted(t *testing.T) {
 		for i := range 101 {
 			f.create(fmt.Sprint("default/a", i))
 		}
-		f.raw.fail(errors.New("no"))
+		f.raw.err.Store(new(errors.New("no")))
 		f.etcd.FailWatches("etcdserver: mvcc: required revision has been compacted")
 		time.Sleep(10 * time.Second)
-		f.raw.fail(nil)
+		f.raw.err.Store(nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		values := gathered(t, registry)

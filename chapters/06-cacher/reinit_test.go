@@ -51,14 +51,14 @@ func TestLosingTheHistoryEndsEveryWatchAndBeginsAnotherGeneration(t *testing.T) 
 	run(t, nil, func(f *fixture) {
 		rv := f.create("default/a")
 		w := f.watch("", everything(rv))
-		f.raw.fail(errors.New("etcd is away"))
+		f.raw.err.Store(new(errors.New("etcd is away")))
 		f.expire()
 		_, err := f.store.Watch(f.ctx, prefix, everything(rv))
 		assert.Fails(t, err, apierrors.IsTooManyRequests, "while away")
 		time.Sleep(5 * time.Second)
 		f.is("the watch", seen(w), "closed")
 		f.create("default/b")
-		f.raw.fail(nil)
+		f.raw.err.Store(nil)
 		time.Sleep(2 * time.Second)
 		s := f.Snapshot()
 		assert.True(t, s.Ready && s.Generation == 2 && s.Cache.ListResourceVersion == 3, "%+v", s)
@@ -312,8 +312,8 @@ func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *
 		assert.Equal(t, n, 1, "%d snapshots, want the newest only", n)
 		exact := storage.ListOptions{ResourceVersion: "2", ResourceVersionMatch: "Exact",
 			Predicate: storage.Everything, Recursive: true}
-		before := f.raw.lists()
+		before := f.raw.nLists.Load()
 		_ = f.store.GetList(f.ctx, prefix, exact, newPodList())
-		assert.Equal(t, f.raw.lists(), before+1, "a forgotten version was not left to the storage")
+		assert.Equal(t, f.raw.nLists.Load(), before+1, "a forgotten version was not left to the storage")
 	})
 }

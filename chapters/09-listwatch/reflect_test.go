@@ -106,19 +106,15 @@ func reflect(t *testing.T, s *server, store reflector.Store) (stop func()) {
 // names is a Store that keeps the names it is told. The reflector calls it from one goroutine.
 type names struct{ told []string }
 
-func (s *names) Add(obj any) error {
-	s.told = append(s.told, "add "+obj.(*corev1.Pod).Name)
+func (s *names) tell(what string, obj any) error {
+	s.told = append(s.told, what+" "+obj.(*corev1.Pod).Name)
 	return nil
 }
-func (s *names) Update(obj any) error {
-	s.told = append(s.told, "update "+obj.(*corev1.Pod).Name)
-	return nil
-}
-func (s *names) Delete(obj any) error {
-	s.told = append(s.told, "delete "+obj.(*corev1.Pod).Name)
-	return nil
-}
-func (s *names) Resync() error { return nil }
+
+func (s *names) Add(obj any) error    { return s.tell("add", obj) }
+func (s *names) Update(obj any) error { return s.tell("update", obj) }
+func (s *names) Delete(obj any) error { return s.tell("delete", obj) }
+func (s *names) Resync() error        { return nil }
 
 func (s *names) Replace(list []any, resourceVersion string) error {
 	for _, obj := range list {

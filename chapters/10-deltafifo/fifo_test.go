@@ -23,81 +23,38 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The table of the README: what a consumer sees of what happened while it was busy.
 func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
-	type script func(q Queue)
 	for _, tc := range []struct {
 		name        string
 		known       []string // in the consumer's store, at rv 1
-		script      script
+		script      func(q Queue)
 		delta, real []string
 	}{
-		{
-			name:   "create a, create b, update a",
-			script: func(q Queue) { q.Add(pod("a", 2)); q.Add(pod("b", 3)); q.Update(pod("a", 4)) },
-			delta:  []string{"Added a@2", "Updated a@4", "Added b@3"},
-			real:   []string{"Added a@2", "Added b@3", "Updated a@4"},
-		},
-		{
-			name:   "create and delete a",
-			script: func(q Queue) { q.Add(pod("a", 2)); q.Delete(pod("a", 3)) },
-			delta:  []string{"Added a@2", "Deleted a@3"},
-			real:   []string{"Added a@2", "Deleted a@3"},
-		},
-		{
-			name:   "delete and recreate a",
-			known:  []string{"a"},
-			script: func(q Queue) { q.Delete(pod("a", 2)); q.Add(pod("b", 3)); q.Add(pod("a", 4)) },
-			delta:  []string{"Deleted a@2", "Added a@4", "Added b@3"},
-			real:   []string{"Deleted a@2", "Added b@3", "Added a@4"},
-		},
-		{
-			name:   "relist without a, which is known",
-			known:  []string{"a", "b"},
-			script: func(q Queue) { q.Replace([]any{pod("b", 1), pod("c", 2)}, "3") },
-			delta:  []string{"Replaced b@1", "Replaced c@2", "Deleted a@1?"},
-			real:   []string{"ReplacedAll @3 [b@1 c@2]"},
-		},
-		{
-			name:   "relist without a, which is queued",
-			script: func(q Queue) { q.Add(pod("a", 2)); q.Replace([]any{pod("b", 3)}, "3") },
-			delta:  []string{"Added a@2", "Deleted a@2?", "Replaced b@3"},
-			real:   []string{"Added a@2", "ReplacedAll @3 [b@3]"},
-		},
-		{
-			name:   "relist without a, whose deletion is queued",
-			known:  []string{"a"},
-			script: func(q Queue) { q.Delete(pod("a", 2)); q.Replace(nil, "3") },
-			delta:  []string{"Deleted a@2"},
-			real:   []string{"Deleted a@2", "ReplacedAll @3 []"},
-		},
-		{
-			name:   "resync with a queued",
-			known:  []string{"a", "b"},
-			script: func(q Queue) { q.Update(pod("a", 2)); q.Resync() },
-			delta:  []string{"Updated a@2", "Sync b@1"},
-			real:   []string{"Updated a@2", "SyncAll"},
-		},
-		{
-			name:   "two deletions of a",
-			known:  []string{"a"},
-			script: func(q Queue) { q.Delete(pod("a", 2)); q.Delete(pod("a", 3)) },
-			delta:  []string{"Deleted a@2"},
-			real:   []string{"Deleted a@2", "Deleted a@3"},
-		},
-		{
-			name:  "a concluded deletion, then the real one",
-			known: []string{"a"},
-			script: func(q Queue) {
-				q.Delete(DeletedFinalStateUnknown{"default/a", pod("a", 1)})
-				q.Delete(pod("a", 3))
-			},
-			delta: []string{"Deleted a@3"},
-			real:  []string{"Deleted a@1?", "Deleted a@3"},
-		},
-		{
-			name:   "deletion of an unknown object",
-			script: func(q Queue) { q.Delete(pod("a", 2)) },
-			real:   []string{"Deleted a@2"},
-		},
+		{"create a, create b, update a", nil,
+			func(q Queue) { q.Add(pod("a", 2)); q.Add(pod("b", 3)); q.Update(pod("a", 4)) },
+			[]string{"Added a@2", "Updated a@4", "Added b@3"}, []string{"Added a@2", "Added b@3", "Updated a@4"}},
+		{"create and delete a", nil, func(q Queue) { q.Add(pod("a", 2)); q.Delete(pod("a", 3)) },
+			[]string{"Added a@2", "Deleted a@3"}, []string{"Added a@2", "Deleted a@3"}},
+		{"delete and recreate a", []string{"a"},
+			func(q Queue) { q.Delete(pod("a", 2)); q.Add(pod("b", 3)); q.Add(pod("a", 4)) },
+			[]string{"Deleted a@2", "Added a@4", "Added b@3"}, []string{"Deleted a@2", "Added b@3", "Added a@4"}},
+		{"relist without a, which is known", []string{"a", "b"},
+			func(q Queue) { q.Replace([]any{pod("b", 1), pod("c", 2)}, "3") },
+			[]string{"Replaced b@1", "Replaced c@2", "Deleted a@1?"}, []string{"ReplacedAll @3 [b@1 c@2]"}},
+		{"relist without a, which is queued", nil,
+			func(q Queue) { q.Add(pod("a", 2)); q.Replace([]any{pod("b", 3)}, "3") },
+			[]string{"Added a@2", "Deleted a@2?", "Replaced b@3"}, []string{"Added a@2", "ReplacedAll @3 [b@3]"}},
+		{"relist without a, whose deletion is queued", []string{"a"},
+			func(q Queue) { q.Delete(pod("a", 2)); q.Replace(nil, "3") },
+			[]string{"Deleted a@2"}, []string{"Deleted a@2", "ReplacedAll @3 []"}},
+		{"resync with a queued", []string{"a", "b"}, func(q Queue) { q.Update(pod("a", 2)); q.Resync() },
+			[]string{"Updated a@2", "Sync b@1"}, []string{"Updated a@2", "SyncAll"}},
+		{"two deletions of a", []string{"a"}, func(q Queue) { q.Delete(pod("a", 2)); q.Delete(pod("a", 3)) },
+			[]string{"Deleted a@2"}, []string{"Deleted a@2", "Deleted a@3"}},
+		{"a concluded deletion, then the real one", []string{"a"}, func(q Queue) {
+			q.Delete(DeletedFinalStateUnknown{"default/a", pod("a", 1)})
+			q.Delete(pod("a", 3))
+		}, []string{"Deleted a@3"}, []string{"Deleted a@1?", "Deleted a@3"}},
+		{"deletion of an unknown object", nil, func(q Queue) { q.Delete(pod("a", 2)) }, nil, []string{"Deleted a@2"}},
 	} {
 		for _, s := range setups {
 			t.Run(tc.name+"/"+s.name, func(t *testing.T) {

@@ -88,12 +88,6 @@ func (f *SharedInformerFactory) InformerFor(example runtime.Object,
 	return informer
 }
 
-// informerFor is InformerFor with the factory's settings.
-func (f *SharedInformerFactory) informerFor(example runtime.Object, resource string,
-	namespaced bool) *SharedIndexInformer {
-	return f.InformerFor(example, func() *SharedIndexInformer { return f.newInformer(example, resource, namespaced) })
-}
-
 // newInformer makes an informer with a namespace index.
 //
 // Upstream: k8s.io/client-go/informers/core/v1/pod.go: NewFilteredPodInformer

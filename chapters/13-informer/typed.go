@@ -43,8 +43,9 @@ func (t TypedInformer[T]) AddTypedEventHandler(handler processor.TypedResourceEv
 }
 
 func typed[T object](f *SharedInformerFactory, example T, resource string, namespaced bool) TypedInformer[T] {
+	newFunc := func() *SharedIndexInformer { return f.newInformer(example, resource, namespaced) }
 	return TypedInformer[T]{
-		informer: f.informerFor(example, resource, namespaced),
+		informer: f.InformerFor(example, newFunc),
 		resource: schema.GroupResource{Resource: resource},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -198,8 +199,8 @@ func (s *site) check(t *testing.T, when string) {
 		stored["default/"+obj.(*corev1.Pod).Name] = obj.(*corev1.Pod).ResourceVersion
 	}
 	require.Equal(t, cmp.Diff(want, stored), "", "%s: store (-server +store):\n", when)
-	require.Equal(t, cmp.Diff(want, s.handler.known()), "", "%s: handler (-server +handler):\n", when)
-	strange := s.handler.strange()
+	told, _, strange := s.handler.read()
+	require.Equal(t, cmp.Diff(want, told), "", "%s: handler (-server +handler):\n", when)
 	require.True(t, len(strange) == 0, "%s: the handler was told %q", when, strange)
 }
 
@@ -214,22 +215,11 @@ type follower struct {
 
 var _ processor.ResourceEventHandler = (*follower)(nil)
 
-func (f *follower) known() map[string]string {
+// read returns what the handler knows, how often it was told something new, and what cannot be.
+func (f *follower) read() (told map[string]string, changes int, wrong []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return maps.Clone(f.told)
-}
-
-func (f *follower) strange() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.wrong
-}
-
-func (f *follower) nChanges() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.changes
+	return maps.Clone(f.told), f.changes, slices.Clone(f.wrong)
 }
 
 func (f *follower) mustLocked(holds bool, what, key string) {
@@ -389,11 +379,11 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 		_, _, initial := s.wire.counts()
 		for n := range frame + 1 {
 			time.Sleep(2 * time.Second) // a watch that ends within a second is another story
-			changes := s.handler.nChanges()
+			_, changes, _ := s.handler.read()
 			s.wire.change(func(w *wire) { w.left, w.end = n, ends[n%len(ends)] })
 			s.set(t, "a", true)
 			time.Sleep(10 * time.Second)
-			if got := s.handler.nChanges(); got != changes+1 {
+			if _, got, _ := s.handler.read(); got != changes+1 {
 				t.Fatalf("cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame,
 					ends[n%len(ends)], got-changes)
 			}
