@@ -261,6 +261,7 @@ func TestAGoroutineThatHasDecodedAnEventTakesTheNext(t *testing.T) {
 		require.NoError(t, err)
 		defer w.Stop()
 		wc := w.(*watchChan)
+		synctest.Wait() // the bookmark that ends the first state is an event too
 		for i := range 3 {
 			create(t, s, pod(fmt.Sprint("p", i), ""))
 			synctest.Wait()
