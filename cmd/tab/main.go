@@ -39,7 +39,7 @@ func main() {
 	err := machine.Serve(ctx, &machine.Host{
 		Etcd:  machine.Etcd{Client: mvcc.New(clock.RealClock{})},
 		Base:  &url.URL{Scheme: "http", Host: "localhost"},
-		Lines: func() (client, watchers *http.Client) { return network.Client(), network.Client() },
+		Lines: network.Lines,
 		Serve: network.Serve,
 		Say:   func(line string) { fmt.Println(line) },
 	}, machine.Options{

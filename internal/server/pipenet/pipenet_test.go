@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -96,5 +97,39 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 			assert.True(t, ended, "the %s server has ended before its handler", name)
 			_ = stream.Body.Close()
 		}
+	})
+}
+
+// TestABufferedLineHoldsWhatASocketWould writes to a client that reads nothing, then reads half, and gives up.
+func TestABufferedLineHoldsWhatASocketWould(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var n Network
+		ctx, cancel := context.WithCancel(t.Context())
+		var written atomic.Int64
+		serving := make(chan bool)
+		go func() {
+			defer close(serving)
+			n.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				for piece := make([]byte, 1<<10); ; written.Add(1 << 10) {
+					if _, err := w.Write(piece); err != nil || http.NewResponseController(w).Flush() != nil {
+						return
+					}
+				}
+			}), func(err error) { t.Error(err) })
+		}()
+		synctest.Wait()
+		_, client := n.Lines()
+		answer, err := client.Get("http://localhost/")
+		require.NoError(t, err)
+		synctest.Wait()
+		before := written.Load()
+		assert.True(t, before >= socketBuffers && before < socketBuffers+8<<10, "%d bytes were written unread", before)
+		_, err = io.CopyN(io.Discard, answer.Body, socketBuffers/2)
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Equal(t, written.Load()-before, socketBuffers/2, "bytes that follow what was read")
+		assert.NoError(t, answer.Body.Close())
+		cancel()
+		<-serving
 	})
 }
