@@ -6,11 +6,13 @@
   const bodiless = [204, 205, 304];
 
   // newWire returns what viz/lib/api.js calls a wire, over a Worker. Each exchange has a number, by which its messages
-  // are known.
+  // are known. While the page is hidden it has room for nothing, so it is sent nothing: what it does not read waits in
+  // the machine, as on the connection of any client that does not read.
   function newWire(worker) {
-    const open = new Map();
+    const open = new Map(); // by number: {hear(message), grant()}
     let last = 0;
-    worker.addEventListener("message", ({ data }) => open.get(data.id)?.(data));
+    worker.addEventListener("message", ({ data }) => open.get(data.id)?.hear(data));
+    document.addEventListener("visibilitychange", () => open.forEach(({ grant }) => grant()));
 
     function request(url, { method = "GET", headers = {}, body = "", signal } = {}) {
       const id = ++last;
@@ -27,17 +29,19 @@
           end(signal.reason);
           reader.error(signal.reason);
         });
+        // grant grants what room there is; a hidden page takes back what has not been used.
+        const grant = () => {
+          const more = (document.hidden ? 0 : reader.desiredSize) - coming;
+          if (more === 0 || (more < 0 && !document.hidden)) return;
+          coming += more;
+          post({ kind: "room", room: more });
+        };
         const stream = new ReadableStream({
           start: (controller) => (reader = controller),
-          pull() {
-            const more = reader.desiredSize - coming;
-            if (more <= 0) return;
-            coming += more;
-            post({ kind: "room", room: more });
-          },
+          pull: grant,
           cancel: end,
         }, new ByteLengthQueuingStrategy({ highWaterMark: room }));
-        open.set(id, ({ kind, status, headers, body, reason }) => {
+        const hear = ({ kind, status, headers, body, reason }) => {
           if (kind === "head") answer(new Response(bodiless.includes(status) ? null : stream, { status, headers }));
           if (kind === "chunk") {
             coming -= body.length;
@@ -50,7 +54,8 @@
             refuse(problem);
           }
           if (kind === "end" || kind === "abort") open.delete(id);
-        });
+        };
+        open.set(id, { hear, grant });
         const entries = Object.entries({ "User-Agent": navigator.userAgent, ...headers });
         post({ kind: "request", method, url: new URL(url, "http://localhost").href, headers: entries, body });
       });

@@ -224,7 +224,7 @@ func TestAStreamThatBreaksIsNoEndOfAStream(t *testing.T) {
 	const change = `{"object":{"metadata":{"annotations":{"n":"3"}}}}`
 	for stream, want := range map[string]error{"": nil, change: nil, change + "\n": nil, change +
 		`{"obj`: io.ErrUnexpectedEOF} {
-		newest, err := newestChange(strings.NewReader(stream))
+		newest, err := newestChange(json.NewDecoder(strings.NewReader(stream)), sleeperChanges)
 		assert.True(t, errors.Is(err, want) && newest != sleeperChanges, "%q: got %d, %v, want %v", stream, newest, err,
 			want)
 	}

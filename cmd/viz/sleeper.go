@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -33,24 +31,20 @@ const (
 type sleepers struct {
 	server *url.URL
 	client *http.Client
-	out    io.Writer
 }
 
 // runSleeper says what became of the sleeper and the reader, and takes the writer's pod away.
 func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, sleeperPatience)
 	defer cancel()
-	s := &sleepers{server, newHTTPClient(nil), out}
+	s := &sleepers{server, newHTTPClient(nil)}
 	defer s.client.CloseIdleConnections()
 	// A cluster at work is not written to: only a listwatch answers here.
 	if _, err := s.text(ctx, http.MethodGet, "/viz/knobs", ""); err != nil {
 		return fmt.Errorf("no listwatch at %s: %w", server, err)
 	}
 	pod := fmt.Sprintf(sleeperPod, strings.Repeat("x", sleeperBytes))
-	if _, err := s.text(ctx, http.MethodPost, sleeperPods, pod); errors.Is(err, errConflict) {
-		return fmt.Errorf(
-			"a pod named big is in the way; if no other -sleeper is at work: kubectl -s %s delete pod big", server)
-	} else if err != nil {
+	if _, err := s.text(ctx, http.MethodPost, sleeperPods, pod); err != nil {
 		return err
 	}
 	defer func() {
@@ -71,25 +65,24 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	defer reader.Close()
 	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000,
 		sleeperChanges)
-	group, writing := errgroup.WithContext(ctx)
-	context.AfterFunc(writing, func() { _ = reader.Close() }) // without a writer the reader would wait for ever
-	var read int
-	group.Go(func() (err error) { read, err = newestChange(reader); return err })
-	group.Go(func() (err error) {
-		for i := 1; i <= sleeperChanges && err == nil; i++ {
-			_, err = s.text(writing, http.MethodPatch, sleeperPods+"/big",
-				fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d"}}}`, i))
+	read, frames := 0, json.NewDecoder(reader)
+	for i := 1; i <= sleeperChanges; i++ {
+		change := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d"}}}`, i)
+		if _, err := s.text(ctx, http.MethodPatch, sleeperPods+"/big", change); err != nil {
+			return err
 		}
-		return err
-	})
-	if err := group.Wait(); err != nil {
+		n, err := newestChange(frames, i) // 0: its stream has ended
+		if err != nil {
+			return err
+		}
+		read = max(read, n)
+	}
+	order, err := s.lastWait(ctx)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "the reader was sent %d changes\n", read)
-	if err := s.tellWait(ctx); err != nil {
-		return err
-	}
-	slept, err := newestChange(sleeper)
+	fmt.Fprintf(out, "the reader was sent %d changes\n%s", read, order)
+	slept, err := newestChange(json.NewDecoder(sleeper), sleeperChanges)
 	end := "then the end of its stream, and no error"
 	switch {
 	case err != nil:
@@ -101,33 +94,29 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	return nil
 }
 
-// tellWait prints what the dispatcher did with the last change for which it waited: who had it before the wait, how
-// long it was ready to wait and for whom, and who had it only then. That order is the dispatcher's own: no load of the
+// lastWait tells what the dispatcher did with the last change for which it waited: who had it before the wait, how long
+// it was ready to wait and for whom, and who had it only then. That order is the dispatcher's own: no load of the
 // machine changes it.
-func (s *sleepers) tellWait(ctx context.Context) error {
-	var wrong error
-	told := func(query string) []string {
-		text, err := s.text(ctx, http.MethodGet, "/viz/told?resource=pods&"+query, "")
-		wrong = errors.Join(wrong, err)
-		return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	}
-	waits := told("key=default/big&point=InputBlocked")
-	words := strings.Fields(strings.TrimSuffix(waits[len(waits)-1], "."))
-	if wrong != nil || len(words) == 0 {
-		return wrong
+func (s *sleepers) lastWait(ctx context.Context) (string, error) {
+	const told = "/viz/told?resource=pods&"
+	waits, err := s.text(ctx, http.MethodGet, told+"key=default/big&point=InputBlocked", "")
+	words := strings.Fields(strings.TrimSuffix(strings.TrimSpace(waits), "."))
+	if err != nil || len(words) == 0 {
+		return "", err
 	}
 	change := words[len(words)-1]
-	order := told("rv=" + change + "&point=InputSent,InputBlocked")
-	ends := told("point=DispatchBlocked,WatcherForced")
-	lines := strings.Join(append(order, ends[max(0, len(ends)-2):]...), "\n  ")
-	fmt.Fprintf(s.out, "the dispatcher, with the change at %s:\n  %s\n", change, lines)
-	return wrong
+	order, err := s.text(ctx, http.MethodGet, told+"rv="+change+"&point=InputSent,InputBlocked", "")
+	ends, err2 := s.text(ctx, http.MethodGet, told+"point=DispatchBlocked,WatcherForced", "")
+	lines := strings.SplitAfter(ends, "\n") // the last is empty
+	text := order + strings.Join(lines[max(0, len(lines)-3):], "")
+	text = strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ")
+	return fmt.Sprintf("the dispatcher, with the change at %s:\n  %s\n", change, text), errors.Join(err, err2)
 }
 
-// newestChange reads a watch up to the last change, or to its end, and returns the newest change: none is left out. An
-// end between two frames is no error.
-func newestChange(stream io.Reader) (newest int, err error) {
-	for frames := json.NewDecoder(stream); newest < sleeperChanges; {
+// newestChange reads a watch up to a change, or to its end, and returns the newest change: none is left out. An end
+// between two frames is no error.
+func newestChange(frames *json.Decoder, until int) (newest int, err error) {
+	for newest < until {
 		var event struct {
 			Object struct {
 				Metadata struct{ Annotations map[string]string }
@@ -143,8 +132,6 @@ func newestChange(stream io.Reader) (newest int, err error) {
 	}
 	return newest, nil
 }
-
-var errConflict = errors.New("409 Conflict")
 
 // text makes a request of the writer's and returns the whole answer.
 func (s *sleepers) text(ctx context.Context, method, path, body string) (string, error) {
@@ -172,13 +159,13 @@ func (s *sleepers) ask(ctx context.Context, agent, method, path, body string) (i
 	if err != nil {
 		return nil, err
 	}
-	switch response.StatusCode {
-	case http.StatusOK, http.StatusCreated:
+	if response.StatusCode < http.StatusBadRequest {
 		return response.Body, nil
-	case http.StatusConflict:
-		err = errConflict
-	default:
-		err = fmt.Errorf("the %s was answered %s", agent, response.Status)
 	}
-	return nil, errors.Join(err, response.Body.Close())
+	_ = response.Body.Close()
+	if response.StatusCode == http.StatusConflict {
+		return nil, fmt.Errorf("a pod named big is in the way; if no other -sleeper is at work: kubectl -s %s delete "+
+			"pod big", s.server)
+	}
+	return nil, fmt.Errorf("the %s was answered %s", agent, response.Status)
 }
