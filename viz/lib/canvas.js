@@ -5,6 +5,7 @@
 import { squeeze } from "./dom.js";
 
 const most = 300; // texts kept
+const idle = 5000; // ms; an image that was drawn in none of the last so many need not be kept
 const margin = 3;
 const ruler = document.createElement("canvas").getContext("2d");
 
@@ -51,10 +52,25 @@ export function paper(w, h, scale, paint) {
   return canvas;
 }
 
+// newImages keeps what make returns for each id, as long as it is drawn: names come and go, and an image that was not
+// drawn for a while is let go.
+export function newImages(make) {
+  let [recent, before, since] = [new Map(), new Map(), 0];
+
+  function of(id, ...what) {
+    const now = performance.now();
+    if (now - since > idle || recent.size >= most) [recent, before, since] = [new Map(), recent, now];
+    if (!recent.has(id)) recent.set(id, before.get(id) ?? make(...what));
+    return recent.get(id);
+  }
+
+  return { of, forget: () => (recent.clear(), before.clear()) };
+}
+
 // newLetters returns a kind of lettering: look() says its {font, height, ink, halo, scale}, asked again after forget().
 // Without a halo there is no outline.
 export function newLetters(look) {
-  const images = new Map(); // by text: {canvas, w, draw}
+  const images = newImages(imageOf);
   let made = null; // the look
 
   function imageOf(text) {
@@ -70,11 +86,5 @@ export function newLetters(look) {
     return { canvas, w, draw };
   }
 
-  function of(text) {
-    if (images.size >= most) images.clear();
-    if (!images.has(text)) images.set(text, imageOf(text));
-    return images.get(text);
-  }
-
-  return { of, forget: () => (images.clear(), (made = null)) };
+  return { of: (text) => images.of(text, text), forget: () => (images.forget(), (made = null)) };
 }

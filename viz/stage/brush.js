@@ -1,14 +1,14 @@
 // The brush: what is painted of tokens. A thing to be painted is {id, box, paint}: its id says all that is to be seen
 // of it, the box around it is [left, top, right, bottom] in units of the stage.
 
-import { inks, newLetters, paper, widthOf } from "../lib/canvas.js";
+import { inks, newImages, newLetters, paper, widthOf } from "../lib/canvas.js";
 import { pathOf, signOf } from "./tokens.js";
 
 const pillFont = "600 15px system-ui, sans-serif";
 const font = "600 14px system-ui, sans-serif";
 
 export function newBrush(canvas, ctx, scene) {
-  const pills = new Map(); // images, drawn once for a theme and a size
+  const pills = newImages(pillOf); // for a theme and a size
   const fine = () => Math.max(1, canvas.width / scene.width) * 2;
   const letters = newLetters(
     () => ({ font, height: 22, ink: brush.colours.ink, halo: brush.colours.panel, scale: fine() })
@@ -20,7 +20,7 @@ export function newBrush(canvas, ctx, scene) {
   };
 
   function forget() {
-    pills.clear();
+    pills.forget();
     letters.forget();
   }
 
@@ -32,8 +32,7 @@ export function newBrush(canvas, ctx, scene) {
   // pill is a token with its name: what the eye follows.
   function pill({ label, shape, colour, followed }, [x, y]) {
     const look = `${label}\n${shape}\n${colour}`;
-    if (!pills.has(look)) pills.set(look, pillOf(label, shape, colour));
-    const { image, w } = pills.get(look);
+    const { image, w } = pills.of(look, label, shape, colour);
     const left = Math.min(Math.max(x - w / 2, scene.view.x + 2), scene.view.x + scene.view.w - w - 2);
     if (label) written.push([x, y + 5, label, left + 24, w - 32]);
     return {
