@@ -20,7 +20,7 @@ import (
 // Kinds of messages. The page sends the first three, the program the others, and Abort as well.
 const (
 	Request = "request" // begins an exchange
-	Room    = "room"    // the page has room for Message.Room bytes more
+	Room    = "room"    // the page has room for Message.Room bytes more, or fewer
 	Abort   = "abort"   // the exchange ends here, for a reason
 	Head    = "head"
 	Chunk   = "chunk"
@@ -58,7 +58,9 @@ type Proxy struct {
 type exchange struct {
 	id      int
 	cancel  context.CancelFunc
-	granted chan int // sent by Receive, received by pump, never closed; one sum of bytes: see grant
+	granted chan int // sent by Receive, received by send, never closed; one sum of bytes: see grant
+
+	room int // owned by do: bytes that may be sent; less than 0: the page took back what was on its way
 }
 
 // New returns a proxy that sends requests on over client.
@@ -78,7 +80,7 @@ func (p *Proxy) Receive(ctx context.Context, m Message) {
 		p.open[m.ID] = e
 		p.requests.Go(ctx, "messages.request", func(ctx context.Context) { p.do(ctx, e, m) })
 	case e == nil: // it has ended already
-	case m.Kind == Room && m.Room > 0:
+	case m.Kind == Room:
 		e.grant(m.Room)
 	case m.Kind == Abort:
 		e.cancel()
@@ -88,7 +90,7 @@ func (p *Proxy) Receive(ctx context.Context, m Message) {
 // Wait returns when every request has ended. Receive is not called any more.
 func (p *Proxy) Wait() { p.requests.Wait() }
 
-// grant adds to what pump may send. Only Receive calls it, under the proxy's lock, so the place that it empties is its
+// grant adds to what send may send. Only Receive calls it, under the proxy's lock, so the place that it empties is its
 // own to fill: it never blocks.
 func (e *exchange) grant(room int) {
 	select {
@@ -131,20 +133,11 @@ func (p *Proxy) pump(ctx context.Context, e *exchange, m Message) error {
 		header[name] = strings.Join(values, ", ")
 	}
 	p.post(Message{ID: e.id, Kind: Head, Status: response.StatusCode, Header: header})
-	for room := 0; ; {
-		for room == 0 {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case room = <-e.granted:
-			}
-		}
-		// Read into a piece of its own: the message keeps it.
-		piece := make([]byte, min(room, maxChunk))
+	for {
+		piece := make([]byte, maxChunk) // one of its own: messages keep it
 		n, err := response.Body.Read(piece)
-		if n > 0 {
-			room -= n
-			p.post(Message{ID: e.id, Kind: Chunk, Body: piece[:n]})
+		if err := e.send(ctx, piece[:n], p.post); err != nil {
+			return err
 		}
 		if err == io.EOF {
 			return nil
@@ -153,4 +146,28 @@ func (p *Proxy) pump(ctx context.Context, e *exchange, m Message) error {
 			return err
 		}
 	}
+}
+
+// send posts a piece of the answer, waiting until the page has room for all of it.
+func (e *exchange) send(ctx context.Context, piece []byte, post func(Message)) error {
+	for len(piece) > 0 {
+		select {
+		case more := <-e.granted: // before anything is sent: the page may have taken room back
+			e.room += more
+		default:
+		}
+		if n := min(e.room, len(piece)); n > 0 {
+			post(Message{ID: e.id, Kind: Chunk, Body: piece[:n]})
+			e.room -= n
+			piece = piece[n:]
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case more := <-e.granted:
+			e.room += more
+		}
+	}
+	return nil
 }

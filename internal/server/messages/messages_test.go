@@ -89,11 +89,48 @@ func TestAnAnswerComesAsFarAsThereIsRoom(t *testing.T) {
 			t.Errorf("with room for 4: got %v, %q", kinds, body)
 		}
 		p.say(Message{ID: 1, Kind: Room, Room: 3})
+		synctest.Wait()
+		p.say(Message{ID: 1, Kind: Room, Room: 5})
+		p.say(Message{ID: 1, Kind: Room, Room: -5}) // what the page takes back, as when it is hidden
+		if _, body, _ := p.told(1); body != "POST /a" {
+			t.Errorf("with room taken back: got %q", body)
+		}
 		p.say(Message{ID: 1, Kind: Room, Room: 100})
 		if _, body, last := p.told(1); body != "POST /a hello" || last.Kind != End {
 			t.Errorf("in the end: got %q, %+v", body, last)
 		}
 		p.say(Message{ID: 1, Kind: Room, Room: 1}) // too late, and no matter
+	})
+}
+
+// TestRoomThatIsTakenBackHoldsForWhatComesLater: the program waits for the next piece of an answer when the page takes
+// back the room that it had granted.
+func TestRoomThatIsTakenBackHoldsForWhatComesLater(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		next := make(chan string)
+		p := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for text := range next {
+				fmt.Fprint(w, text)
+				_ = http.NewResponseController(w).Flush()
+			}
+		}))
+		p.say(Message{ID: 1, Kind: Request, Method: "GET", URL: "http://localhost/"})
+		p.say(Message{ID: 1, Kind: Room, Room: 10})
+		next <- "abc"
+		if _, body, _ := p.told(1); body != "abc" {
+			t.Errorf("at first: got %q", body)
+		}
+		p.say(Message{ID: 1, Kind: Room, Room: -10}) // the page did not know of the three yet
+		next <- "def"
+		if _, body, _ := p.told(1); body != "abc" {
+			t.Errorf("without room: got %q", body)
+		}
+		p.say(Message{ID: 1, Kind: Room, Room: 3})
+		p.say(Message{ID: 1, Kind: Room, Room: 10})
+		close(next)
+		if _, body, last := p.told(1); body != "abcdef" || last.Kind != End {
+			t.Errorf("in the end: got %q, %+v", body, last)
+		}
 	})
 }
 

@@ -167,7 +167,11 @@ func TestATabHasALife(t *testing.T) {
 	p.runs(t, base)
 	p.strike(t, "Escape")
 
-	t.Log("hidden, it is sent nothing until it asks again")
+	t.Log("hidden, it is sent nothing until it asks again; then the watch in its console goes on")
+	p.pick(t, "#open-console")
+	p.asked(t, "GET /api/v1/namespaces/default/pods?watch=true", "200 OK")
+	const pieces = `Number($text("#console-state").match(/(\d+) piece/)?.[1] ?? 0)`
+	p.until(t, pieces+` > 0`)
 	quiet := evaluate[int](t, p, `(async () => {
 		const turn = (hidden) => {
 			Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
@@ -177,12 +181,14 @@ func TestATabHasALife(t *testing.T) {
 		turn(true);
 		await pause(500);
 		let heard = 0;
+		globalThis.before = `+pieces+`;
 		machine.addEventListener("message", () => heard++);
 		await pause(3000);
 		setTimeout(turn, 0, false);
 		return heard;
 	})()`)
 	assert.True(t, quiet <= 0, "a hidden tab was sent %d messages in three seconds", quiet)
+	p.until(t, pieces+` > before + 5 && !$text("#console-state").includes("ended")`)
 	head := evaluate[int](t, p, `listwatch.player.head`)
 	p.until(t, `listwatch.player.mode === "live" && listwatch.player.head > %d`, head)
 
