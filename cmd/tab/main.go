@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"runtime/debug"
 	"syscall/js"
