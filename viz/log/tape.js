@@ -8,7 +8,7 @@ import { get } from "../lib/api.js";
 import { partsOf } from "./recording.js";
 
 const size = 1024; // records in one chunk
-const chunkRoom = 128; // chunks kept when there is a server to ask again
+const chunkRoom = 64; // chunks kept when there is a server to ask again: as much as its log has
 const frameRoom = 160; // pictures kept
 const partsRoom = 200_000; // of all pictures kept
 const frameEvery = 1024; // records between two of them

@@ -256,8 +256,8 @@ func TestAReaderInATabThatReadsNothingIsEvicted(t *testing.T) {
 // passes lets so much time pass in the page.
 func (p *page) passes(t *testing.T, d time.Duration) {
 	t.Helper()
-	const once = 30 * time.Second // within the patience of one call
-	for range d / once {
+	for once := time.Duration(0); d > 0; d -= once {
+		once = min(d, 30*time.Second) // within the patience of one call
 		p.run(t, `await new Promise((done) => setTimeout(done, %d))`, once.Milliseconds())
 	}
 }
