@@ -48,7 +48,7 @@ func TestAConsoleIsEvictedAfterAsManyFramesInATab(t *testing.T) {
 	require.NoError(t, <-ended)
 	t.Logf("frames until the eviction: %d behind a port, %d in a tab", behindPort, inTab)
 	assert.True(t, 4*inTab >= 3*behindPort && 4*inTab <= 5*behindPort,
-		"a console that reads nothing is evicted after %d frames behind a port, and after %d in a tab", behindPort, inTab)
+		"a console that reads nothing is evicted after %d frames behind a port, and %d in a tab", behindPort, inTab)
 }
 
 // framesUntilEviction opens a watch in the console of a program without traffic, stops reading, lets pods change until

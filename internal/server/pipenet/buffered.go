@@ -14,8 +14,8 @@ import (
 // Linux gives. A server in a tab is to notice a watcher that does not read after as many events.
 const socketBuffers = 16 << 10
 
-// Lines returns a client like [Network.Client], and one whose connections hold 16 KB of what the server has sent and the
-// client has not read, as sockets do. The caller calls CloseIdleConnections of both when done.
+// Lines returns a client like [Network.Client], and one whose connections hold 16 KB of what the server has sent and
+// the client has not read, as sockets do. The caller calls CloseIdleConnections of both when done.
 func (n *Network) Lines() (plain, buffered *http.Client) {
 	plain, buffered = n.Client(), n.Client()
 	buffered.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, at string) (net.Conn, error) {
