@@ -28,8 +28,8 @@ const (
 )
 
 // TestATabStaysSmall lets the demo run in a tab for ten minutes, then a hundred changes a second for one: the renderer
-// is no larger than after the first minute, but for the records since; Go's heap keeps to its limit, nothing is lost and
-// no promise broken.
+// is no larger than after the first minute, but for the records since; Go's heap keeps to its limit, nothing is lost
+// and no promise broken.
 func TestATabStaysSmall(t *testing.T) {
 	alone(t)
 	p := openPage(t, "about:blank")
