@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"listwatch/internal/play/wiretap"
@@ -31,19 +32,19 @@ type exchange struct {
 	lens     *Lens
 	*request // findings own it; its Ask never changes
 
-	mediaType, encoding string
-	end                 end
-	events              *wiretap.Events
-	piece               []byte // a copy of what the last Read returned of a watch
-	at                  time.Time
-	head                []byte // of a body that is no watch's
+	protobuf bool   // the answer is, and passes unread
+	encoding string // of the answer
+	end      end
+	events   wiretap.Events
+	piece    []byte // a copy of what the last Read returned of a watch
+	at       time.Time
+	head     []byte // of a body that is no watch's
 }
 
 // answered sees the header of the answer.
 func (x *exchange) answered(status int, header http.Header) {
 	x.end.Status = status
-	x.mediaType, x.encoding = header.Get("Content-Type"), header.Get("Content-Encoding")
-	x.events = wiretap.NewEvents(x.mediaType)
+	x.protobuf, x.encoding = strings.Contains(header.Get("Content-Type"), "protobuf"), header.Get("Content-Encoding")
 	seconds, _ := strconv.ParseInt(header.Get("Retry-After"), 10, 32)
 	x.lens.findings.answered(x.request, status, time.Duration(seconds)*time.Second, x.lens.config.Clock.Now())
 }
@@ -58,7 +59,7 @@ func (x *exchange) ended(ctx context.Context) {
 	}
 	x.look()
 	if x.end.Status == http.StatusOK {
-		x.end.RV = wiretap.ReadVersion(x.head, x.mediaType, x.encoding, x.Name == "")
+		x.end.RV = wiretap.ReadVersion(x.head, x.encoding)
 	}
 	x.lens.findings.end(x.request, x.end, x.lens.config.Clock.Now())
 }
@@ -94,7 +95,7 @@ func (b body) Read(p []byte) (int, error) {
 // keep keeps what the lens reads: all of a watch until it has been looked at, the beginning of a list or an object.
 func (x *exchange) keep(p []byte) {
 	switch {
-	case x.Resource == "":
+	case x.Resource == "" || x.protobuf:
 	case x.Watch && x.end.Status == http.StatusOK:
 		x.piece = append(x.piece[:0], p...)
 	case len(x.head) < wiretap.HeadSize:

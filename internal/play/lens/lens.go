@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/utils/clock"
@@ -75,12 +76,17 @@ func (l *Lens) Run(ctx context.Context) {
 	routine.Every(ctx, l.config.Clock, period, func(context.Context) { l.findings.tick(l.config.Clock.Now()) })
 }
 
-// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. It asks for watches
-// without compression, so that the lens can read their frames.
+// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. So that the lens can read
+// the answers, it asks for watches without compression, and for JSON where a client would take protobuf or JSON.
 func (l *Lens) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(l.config.Servers[0])
 	if exchangeOf(r.In).Watch {
 		r.Out.Header.Set("Accept-Encoding", "identity")
+	}
+	accepts := strings.Split(r.Out.Header.Get("Accept"), ",")
+	accepts = slices.DeleteFunc(accepts, func(each string) bool { return strings.Contains(each, "protobuf") })
+	if len(accepts) > 0 {
+		r.Out.Header.Set("Accept", strings.Join(accepts, ","))
 	}
 }
 

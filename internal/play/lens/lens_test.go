@@ -98,17 +98,33 @@ func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 	log := probe.NewLog(clock.RealClock{}, 0)
 	b.lens.Show(log)
 	_, body := b.send(t, http.MethodGet, "/api/v1/namespaces/%61/pods?limit=500",
-		http.Header{"Authorization": {"Bearer s3cret"}, "User-Agent": {"me/1"}, "Accept-Encoding": {"gzip"}})
+		http.Header{"Authorization": {"Bearer s3cret"}, "User-Agent": {"me/1"}, "Accept-Encoding": {"gzip"},
+			"Accept": {"application/vnd.kubernetes.protobuf,application/json"}})
 	if got.Host != strings.TrimPrefix(b.backend.URL, "http://") ||
 		got.RequestURI != "/api/v1/namespaces/%61/pods?limit=500" ||
 		got.Header.Get("Authorization") != "Bearer s3cret" || got.Header.Get("Accept-Encoding") != "gzip" ||
-		got.Header.Get("X-Forwarded-For") != "" || !strings.HasPrefix(body, `{"kind"`) {
+		got.Header.Get("X-Forwarded-For") != "" || got.Header.Get("Accept") != "application/json" || !strings.HasPrefix(body, `{"kind"`) {
 		t.Errorf("got %s %s %v %s", got.Host, got.RequestURI, got.Header, body)
 	}
 	lines := told(t, log, probe.RequestAnswered)
 	want := fmt.Sprintf("  Answered GET /api/v1/namespaces/%%61/pods?limit=500 (%d bytes at version 77) with 200.",
 		len(body))
 	assert.Equal(t, lines[1], want)
+}
+
+func TestAnAnswerInProtobufPassesUnread(t *testing.T) {
+	const sent = "\x00\x00\x00\x04k8s\x00\n"
+	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, r.Header.Get("Accept"), "application/vnd.kubernetes.protobuf")
+		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
+		io.WriteString(w, sent)
+	})
+	log := probe.NewLog(clock.RealClock{}, 0)
+	b.lens.Show(log)
+	_, body := b.send(t, http.MethodGet, "/api/v1/pods?watch=1",
+		http.Header{"Accept": {"application/vnd.kubernetes.protobuf"}})
+	assert.Equal(t, body, sent)
+	assert.Equal(t, len(told(t, log, probe.RequestAnswered)), 6, "records: none is of a frame")
 }
 
 func TestAGuestOnlyReads(t *testing.T) {

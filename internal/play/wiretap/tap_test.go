@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,12 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
-	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/pipenet"
 )
@@ -120,8 +117,6 @@ func TestWhatIsNoChunkedAnswerIsNotUnderstood(t *testing.T) {
 	}
 }
 
-const mediaProtobuf = "application/vnd.kubernetes.protobuf;stream=watch"
-
 func pod(rv string, annotations map[string]string) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -147,98 +142,67 @@ var told = []struct {
 	{"ERROR", gone(), Event{Type: "ERROR", Code: 410}},
 }
 
-// bodies are the same watch in both encodings.
-func bodies(t *testing.T) map[string][]byte {
-	t.Helper()
-	written := map[string][]byte{}
-	codec := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
+	var body []byte
 	for _, each := range told {
 		object, err := json.Marshal(each.object)
 		require.NoError(t, err)
 		line, err := json.Marshal(metav1.WatchEvent{Type: each.kind, Object: runtime.RawExtension{Raw: object}})
 		require.NoError(t, err)
-		written["application/json"] = append(written["application/json"], append(line, '\n')...)
-		var raw bytes.Buffer
-		require.NoError(t, codec.Encode(each.object, &raw))
-		frame, err := (&metav1.WatchEvent{Type: each.kind, Object: runtime.RawExtension{Raw: raw.Bytes()}}).Marshal()
-		require.NoError(t, err)
-		written[mediaProtobuf] = append(binary.BigEndian.AppendUint32(written[mediaProtobuf], uint32(len(frame))),
-			frame...)
+		body = append(body, append(line, '\n')...)
 	}
-	return written
-}
-
-func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
-	for media, body := range bodies(t) {
-		for _, size := range []int{1, 7, 4096, len(body)} {
-			reader := NewEvents(media)
-			var got []Event
-			for piece := range slices.Chunk(body, size) {
-				got = append(got, reader.Read(piece)...)
-			}
-			require.Equal(t, len(got), len(told), "%s in pieces of %d: got %d events", media, size, len(got))
-			total := 0
-			for i := range got {
-				total += got[i].Size
-				got[i].Size = 0
-				assert.Equal(t, got[i], told[i].want, "%s in pieces of %d", media, size)
-			}
-			assert.True(t, total == len(body) && cap(reader.frame) <= 2*MaxEvent,
-				"%s: the sizes add up to %d of %d; %d bytes are kept", media, total, len(body), cap(reader.frame))
+	for _, size := range []int{1, 7, 4096, len(body)} {
+		reader := &Events{}
+		var got []Event
+		for piece := range slices.Chunk(body, size) {
+			got = append(got, reader.Read(piece)...)
 		}
+		require.Equal(t, len(got), len(told), "in pieces of %d: got %d events", size, len(got))
+		total := 0
+		for i := range got {
+			total += got[i].Size
+			got[i].Size = 0
+			assert.Equal(t, got[i], told[i].want, "in pieces of %d", size)
+		}
+		assert.True(t, total == len(body) && cap(reader.frame) <= 2*MaxEvent,
+			"the sizes add up to %d of %d; %d bytes are kept", total, len(body), cap(reader.frame))
 	}
 }
 
 func TestAnObjectWithACodeOfItsOwnIsRead(t *testing.T) {
-	got := NewEvents("application/json").
+	got := new(Events).
 		Read([]byte(`{"type":"ADDED","object":{"code":"x","metadata":{"name":"a","resourceVersion":"5"}}}` + "\n"))
 	assert.True(t, len(got) == 1 && got[0].Key == "a" && got[0].RV == "5", "got %+v", got)
 }
 
 func FuzzEvents(f *testing.F) {
-	f.Add([]byte("{\"type\":\"ADDED\",\"object\":{}}\n"), true)
-	f.Add([]byte("\x00\x00\x00\x04\x0a\x02ab\x00\x00\x00\x00"), false)
-	f.Fuzz(func(t *testing.T, body []byte, isJSON bool) {
-		media := mediaProtobuf
-		if isJSON {
-			media = "application/json"
-		}
-		whole, cut := NewEvents(media).Read(body), []Event(nil)
-		reader := NewEvents(media)
+	f.Add([]byte("{\"type\":\"ADDED\",\"object\":{}}\n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		whole, cut := new(Events).Read(body), []Event(nil)
+		reader := &Events{}
 		for i := range body {
 			cut = append(cut, reader.Read(body[i:i+1])...)
 		}
 		assert.EqualSlices(t, whole, cut, "at once %+v, byte by byte %+v", whole, cut)
-		ReadVersion(body, media, "", true)
-		ReadVersion(body, media, "", false)
+		ReadVersion(body, "")
 	})
 }
 
 func TestAListAndAnObjectSayTheirVersion(t *testing.T) {
-	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{
-		ResourceVersion: "77", Continue: "abc"}}
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "77", Continue: "abc"}}
 	for range 100 {
 		list.Items = append(list.Items, *pod("5", map[string]string{"long": strings.Repeat("x", 100)}))
 	}
 	written, err := json.Marshal(list)
 	require.NoError(t, err)
-	var raw, packed bytes.Buffer
-	require.NoError(t, protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(list, &raw))
+	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
 	zip.Write(written)
 	zip.Close()
-	for name, got := range map[string]string{
-		"json":     ReadVersion(written[:HeadSize], "application/json", "", true),
-		"protobuf": ReadVersion(raw.Bytes()[:HeadSize], "application/vnd.kubernetes.protobuf", "", true),
-		"gzip":     ReadVersion(packed.Bytes()[:packed.Len()/2], "application/json", "gzip", true),
-	} {
-		assert.Equal(t, got, "77", name)
-	}
+	assert.Equal(t, ReadVersion(written[:HeadSize], ""), "77", "a list")
+	assert.Equal(t, ReadVersion(packed.Bytes()[:packed.Len()/2], "gzip"), "77", "a list, packed")
 	object := `{"kind":"Pod","metadata":{"managedFields":[{"manager":"x"}],"name":"a","resourceVersion":"5","uid":"`
-	assert.Equal(t, ReadVersion([]byte(object), "application/json", "", false), "5", "an object, cut off")
-	raw.Reset()
-	require.NoError(t, protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(&list.Items[0], &raw))
-	assert.Equal(t, ReadVersion(raw.Bytes(), "application/vnd.kubernetes.protobuf", "", false), "5",
-		"an object in protobuf")
-	assert.Equal(t, ReadVersion([]byte("no list"), "application/json", "gzip", true), "")
+	assert.Equal(t, ReadVersion([]byte(object), ""), "5", "an object, cut off")
+	assert.Equal(t, ReadVersion([]byte("no list"), "gzip"), "")
 }
