@@ -143,10 +143,8 @@ func (g *guests) Choose(wanted guest.Choice) error {
 
 // State implements [viz.Guest].
 func (g *guests) State() any {
-	trouble, metrics := g.metrics.State()
 	return struct {
 		guest.State
-		Trouble string                       `json:"trouble"` // with /metrics
-		Metrics map[string]map[string]string `json:"metrics"`
-	}{g.visitor.Load().State(), trouble, metrics}
+		guest.MetricsState
+	}{g.visitor.Load().State(), g.metrics.State()}
 }

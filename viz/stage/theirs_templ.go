@@ -14,7 +14,7 @@ type theirText struct{ station, key, unit string }
 // theirTexts are filled by lens.js with what the server's /metrics says.
 var theirTexts = []theirText{
 	{"http", "http requests", "requests"},
-	{"etcd", "etcd", "a request"},
+	{"etcd", "etcd", "ms a request"},
 	{"etcd3", "etcd3", "not told"},
 	{"ring", "ring capacity", "capacity"},
 	{"store", "store initialisations", "initialisations"},

@@ -136,8 +136,8 @@ func TestTheServersMetricsAreBounded(t *testing.T) {
 		strings.Repeat("x", 100_000):       "too long",
 		many.String()[:500] + "resource{]": "",
 	} {
-		values, trouble := readMetrics(strings.NewReader(text))
-		assert.True(t, len(values) <= maxMetricResources && strings.Contains(trouble, want),
-			"got %d resources, %q", len(values), trouble)
+		got := readMetrics(strings.NewReader(text))
+		assert.True(t, len(got.Metrics) <= maxMetricResources && strings.Contains(got.Trouble, want),
+			"got %d resources, %q", len(got.Metrics), got.Trouble)
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -25,22 +26,34 @@ const (
 	maxMetricResources = 1000     // values of the label resource
 )
 
-// Metrics is what a server says of itself at /metrics. Its methods may be called from any goroutine.
+// Metrics asks a server what it says of itself at /metrics. Its methods may be called from any goroutine.
 type Metrics struct {
 	// Set by NewMetrics, never changed.
 	url    *url.URL
 	client *http.Client
 	clock  clock.WithTicker
 
-	mu      sync.Mutex // guards the fields below; innermost
-	trouble string
-	values  map[string]map[string]float64 // by resource, "" for the whole server; in these by what [shown] calls them
+	newest atomic.Pointer[MetricsState] // replaced by ask; what it leads to never changes
 }
+
+// MetricsState is what a server says of itself.
+type MetricsState struct {
+	Trouble string  `json:"trouble"` // why there is nothing, or not all; "" if all is well
+	Metrics figures `json:"metrics"`
+}
+
+// figures are by resource, "" for the whole server, and in these by what [shown] calls them.
+type figures map[string]map[string]float64
 
 // NewMetrics returns the metrics of the server with these addresses. It sends nothing yet.
 func NewMetrics(servers []*url.URL, clk clock.WithTicker) *Metrics {
-	return &Metrics{url: servers[0].JoinPath("/metrics"), client: newClient(servers), clock: clk}
+	m := &Metrics{url: servers[0].JoinPath("/metrics"), client: newClient(servers), clock: clk}
+	m.newest.Store(&MetricsState{Metrics: figures{}})
+	return m
 }
+
+// State returns the newest answer, with no metrics before the first. It must not be changed.
+func (m *Metrics) State() MetricsState { return *m.newest.Load() }
 
 // Run asks for the metrics every five seconds until ctx is done.
 func (m *Metrics) Run(ctx context.Context) {
@@ -50,23 +63,20 @@ func (m *Metrics) Run(ctx context.Context) {
 }
 
 func (m *Metrics) ask(ctx context.Context) {
+	state := MetricsState{Metrics: figures{}}
 	response, err := get(ctx, m.client, m.url, "*/*")
-	if err != nil {
-		m.set(nil, "/metrics cannot be reached: "+Reason(err))
-		return
+	switch {
+	case err != nil:
+		state.Trouble = "/metrics cannot be reached: " + Reason(err)
+	case response.StatusCode != http.StatusOK:
+		state.Trouble = "/metrics: " + response.Status + ". To read it takes the right to get the nonResourceURL /metrics"
+	default:
+		state = readMetrics(io.LimitReader(response.Body, maxMetrics))
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		m.set(nil, "/metrics: "+response.Status+". To read it takes the right to get the nonResourceURL /metrics")
-		return
+	if err == nil {
+		response.Body.Close()
 	}
-	m.set(readMetrics(io.LimitReader(response.Body, maxMetrics)))
-}
-
-func (m *Metrics) set(values map[string]map[string]float64, trouble string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.values, m.trouble = values, trouble
+	m.newest.Store(&state)
 }
 
 // shown names the metrics that the page shows: the station, and what the number there is.
@@ -89,26 +99,33 @@ var (
 	resourceLabel = regexp.MustCompile(`(?:^|,)(?:resource|type)="(?:[^"]*/)?([^"./]*)`)
 )
 
-// readMetrics adds up the metrics that are shown, by resource. trouble says why not all are read; "" if all are.
-func readMetrics(text io.Reader) (values map[string]map[string]float64, trouble string) {
-	values = map[string]map[string]float64{}
+// readMetrics adds up the metrics that are shown, by resource.
+func readMetrics(text io.Reader) MetricsState {
+	state := MetricsState{Metrics: figures{}}
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
 		what, resource, value, ok := readMetric(lines.Bytes())
+		values := state.Metrics[resource]
 		switch {
 		case !ok:
-		case values[resource] != nil:
-			values[resource][what] += value
-		case len(values) == maxMetricResources:
-			return values, "/metrics names more than 1,000 resources: the others are left out"
+		case values != nil:
+			values[what] += value
+		case len(state.Metrics) == maxMetricResources:
+			state.Trouble = "/metrics names more than 1,000 resources: the others are left out"
+			return state
 		default:
-			values[resource] = map[string]float64{what: value}
+			state.Metrics[resource] = map[string]float64{what: value}
+		}
+	}
+	for _, values := range state.Metrics {
+		if n := values["etcd requests"]; n > 0 {
+			values["etcd"] = math.Round(10_000*values["etcd seconds"]/n) / 10 // milliseconds a request
 		}
 	}
 	if err := lines.Err(); err != nil {
-		trouble = fmt.Sprintf("/metrics breaks off, or has a line that is too long: %v", err)
+		state.Trouble = fmt.Sprintf("/metrics breaks off, or has a line that is too long: %v", err)
 	}
-	return values, trouble
+	return state
 }
 
 // readMetric reads one line. resource is "" if the metric is one of the whole server; ok is false if the metric is not
@@ -129,25 +146,4 @@ func readMetric(line []byte) (what, resource string, value float64, ok bool) {
 	}
 	value, err := strconv.ParseFloat(string(found[2]), 64)
 	return what, resource, value, err == nil
-}
-
-// State returns what the page shows: for each resource, and "" for the whole server, a text for each station. trouble
-// says why there is nothing, or not all; "" if all is well.
-func (m *Metrics) State() (trouble string, texts map[string]map[string]string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	texts = map[string]map[string]string{}
-	for resource, values := range m.values {
-		texts[resource] = map[string]string{}
-		for what, value := range values {
-			switch {
-			case what == "etcd seconds":
-			case what == "etcd requests" && value > 0:
-				texts[resource]["etcd"] = fmt.Sprintf("%.1f ms", 1000*values["etcd seconds"]/value)
-			default:
-				texts[resource][what] = strconv.FormatFloat(value, 'f', -1, 64)
-			}
-		}
-	}
-	return m.trouble, texts
 }

@@ -42,9 +42,9 @@ type stagehand struct {
 	readTo uint64
 	facts  *facts // of seen
 
-	vars    map[string]string       // what steps kept: "$last", "${list.turn}"
-	records map[string]probe.Record // what was waited for: "${gone.rv}"
-	changes map[string]int          // by pod: how often the story has changed it
+	vars    map[string]string        // what steps kept: "$last", "${list.turn}"
+	times   map[string]time.Duration // of records that were waited for
+	changes map[string]int           // by pod: how often the story has changed it
 	streams map[string]watch.Interface
 	queues  map[string]deltafifo.Queue
 	later   map[string]chan waiting // by name: requests that wait
@@ -55,7 +55,7 @@ func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
 	return &stagehand{
 		World: w, Telling: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil, nil),
 		from: last, readTo: last, facts: newFacts(story.ID),
-		vars: map[string]string{}, records: map[string]probe.Record{}, changes: map[string]int{},
+		vars: map[string]string{}, times: map[string]time.Duration{}, changes: map[string]int{},
 		streams: map[string]watch.Interface{}, queues: map[string]deltafifo.Queue{}, later: map[string]chan waiting{},
 	}
 }
@@ -94,7 +94,7 @@ func (s *stagehand) keep(name string) func(answer, error) error {
 
 // note keeps a record under a name, and its fields.
 func (s *stagehand) note(name string, r probe.Record) {
-	s.records[name] = r
+	s.times[name] = r.Time
 	for field, value := range map[string]any{"rv": r.RV, "seq": r.Seq, "n": r.Args[0], "type": r.Type,
 		"subject": r.Subject, "text": fmt.Sprintf("%q", short(r.Text, 90))} {
 		s.vars[name+"."+field] = fmt.Sprint(value)
@@ -121,7 +121,7 @@ func (s *stagehand) expand(text string) (expanded string, err error) {
 			return value
 		}
 		if from, to, ok := strings.Cut(name, ".."); ok {
-			return rounded(s.records[to].Time - s.records[from].Time)
+			return rounded(s.times[to] - s.times[from])
 		}
 		err = fmt.Errorf("there is no variable %s", name)
 		return ""
