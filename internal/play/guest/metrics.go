@@ -69,7 +69,8 @@ func (m *Metrics) ask(ctx context.Context) {
 	case err != nil:
 		state.Trouble = "/metrics cannot be reached: " + Reason(err)
 	case response.StatusCode != http.StatusOK:
-		state.Trouble = "/metrics: " + response.Status + ". To read it takes the right to get the nonResourceURL /metrics"
+		state.Trouble = "/metrics: " + response.Status + ". To read it takes the right to get the nonResourceURL " +
+			"/metrics"
 	default:
 		state = readMetrics(io.LimitReader(response.Body, maxMetrics))
 	}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -262,8 +263,10 @@ func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 	})))
 }
 
-// TestEveryAnswerIsWhatItsRecordingShows holds the answers in the labs' files, also when a recording is made again. If
-// one of them changes, the question has to be read again.
+var update = flag.Bool("update", false, "write which record shows an answer")
+
+// TestEveryAnswerIsWhatItsRecordingShows holds the answers in the labs' files. With -update it writes which record
+// shows one, for a recording that was made again. If an answer changes, the question has to be read again.
 func TestEveryAnswerIsWhatItsRecordingShows(t *testing.T) {
 	asked := slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind != Predict })
 	assert.Equal(t, len(asked), len(proofs), "questions and proofs")
@@ -274,6 +277,13 @@ func TestEveryAnswerIsWhatItsRecordingShows(t *testing.T) {
 			_, log, err := take.Load()
 			require.NoError(t, err)
 			answer, proof := proofs[each.ID](log)
+			if file := filepath.Join(root, each.dir(), "labs", each.ID+".txtar"); *update {
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				was, is := fmt.Sprintf("answer: %d ", each.Proof), fmt.Sprintf("answer: %d ", proof.Seq)
+				write(t, file, strings.Replace(string(text), was, is, 1))
+				return
+			}
 			assert.True(t, each.Answer == answer && each.Proof == proof.Seq && proof.Seq != 0,
 				"the file says %q by record %d; want answer: %d, %s", each.Answer, each.Proof, proof.Seq, answer)
 			dir := t.TempDir()
