@@ -47,7 +47,7 @@ type bufferedConn struct {
 
 // fill moves what arrives into the buffer while that has room, until the connection ends.
 func (b *bufferedConn) fill(context.Context) {
-	var piece [1 << 10]byte
+	var piece [4 << 10]byte // what net/http writes at once comes at once
 	for more := true; more; {
 		n, err := b.Conn.Read(piece[:])
 		more = b.put(piece[:n], err)
