@@ -141,10 +141,8 @@ func TestStaleGuessOfAnObjectThatIsGoneIsNotFound(t *testing.T) {
 	out := &corev1.Pod{}
 	err := s.Delete(t.Context(), key("a"), out, nil, nil, stale)
 	assert.True(t, storage.IsNotFound(err), "delete: got %v, want KeyNotFound", err)
-	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), stale); !storage.IsNotFound(
-		err) {
-		t.Errorf("update: got %v, want KeyNotFound", err)
-	}
+	err = s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), stale)
+	assert.True(t, storage.IsNotFound(err), "update: got %v, want KeyNotFound", err)
 }
 
 func TestPreconditionsThatFailAreConflicts(t *testing.T) {
@@ -168,10 +166,8 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 			assert.False(t, test.ok != (err == nil) || !test.ok && storage.CodeOf(err) != storage.InvalidObj,
 				"%s: got %v", name, err)
 			if !test.ok {
-				if err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, nil,
-					cached); storage.CodeOf(err) != storage.InvalidObj {
-					t.Errorf("%s: delete: got %v", name, err)
-				}
+				err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, nil, cached)
+				assert.Equal(t, storage.CodeOf(err), storage.InvalidObj, "%s: delete", name)
 			}
 			assert.Equal(t, client.Revision(), before, "%s: something was written", name)
 		}
@@ -250,8 +246,6 @@ func TestReportedCommitsAreTheHistory(t *testing.T) {
 			got = append(got, r.Type+" "+r.Key+" "+strconv.FormatUint(r.RV, 10)+" "+r.Resource)
 		}
 	}
-	want := []string{"ADDED /registry/pods/default/a 2 pods", "MODIFIED /registry/pods/default/a 3 pods",
-		"DELETED /registry/pods/default/a 4 pods"}
-	assert.True(t, len(got) == 3 && got[0] == want[0] && got[1] == want[1] && got[2] == want[2],
-		"got %q, want %q", got, want)
+	assert.EqualSlices(t, got, []string{"ADDED /registry/pods/default/a 2 pods",
+		"MODIFIED /registry/pods/default/a 3 pods", "DELETED /registry/pods/default/a 4 pods"})
 }

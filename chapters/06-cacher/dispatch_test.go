@@ -346,53 +346,40 @@ func encodeAll(t *testing.T, e *encoder, watchers []watch.Interface) map[string]
 	return outcomes
 }
 
-// The wrapping copies nothing, so one watcher is no case of its own.
-func TestAnEventForOneWatcherKeepsItsEncodingsToo(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		w := f.watch("", everything("1"))
-		e := &encoder{id: "JSON"}
-		for _, write := range []func(){
-			func() { f.create("default/a", "app=1") }, func() { f.update("default/a", "app=2") },
-			func() { f.remove("default/a") },
-		} {
-			write()
-			synctest.Wait()
-			encodeAll(t, e, []watch.Interface{w}) // fails for an object that keeps no encodings
-		}
-		assert.Equal(t, e.n.Load(), 3, "encoded times")
-	})
-}
-
 func TestAnEventIsEncodedOnceForAllWatchersThatWantTheSameForm(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		const n = 20
-		var asJSON, asTable []watch.Interface
-		for range n {
-			asJSON = append(asJSON, f.watch("", everything("1")))
-			asTable = append(asTable, f.watch("/default", everything("1")))
-		}
-		steps := []func() string{
-			func() string { return f.create("default/a", "app=1") },
-			func() string { return f.update("default/a", "app=2") },
-			func() string { return f.remove("default/a") },
-		}
-		for i, write := range steps {
-			rv := write()
-			synctest.Wait()
-			json, table := &encoder{id: "json"}, &encoder{id: "table"}
-			for e, watchers := range map[*encoder][]watch.Interface{json: asJSON, table: asTable} {
-				outcomes := encodeAll(t, e, watchers)
-				if e.n.Load() != 1 || len(outcomes) != 1 {
-					t.Errorf("step %d, %s: encoded %d times, with %d outcomes", i, e.id, e.n.Load(), len(outcomes))
+	type scopes map[runtime.Identifier]string
+	for n, scopes := range map[int]scopes{ // wrapping copies nothing, so one watcher is no case of its own
+		1: {"json": ""}, 20: {"json": "", "table": "/default"},
+	} {
+		run(t, nil, func(f *fixture) {
+			watches := map[runtime.Identifier][]watch.Interface{}
+			for form, scope := range scopes {
+				for range n {
+					watches[form] = append(watches[form], f.watch(scope, everything("1")))
 				}
-				for text, count := range outcomes {
-					if count != n || !bytes.Contains([]byte(text), []byte(`"resourceVersion":"`+rv+`"`)) {
-						t.Errorf("step %d, %s: %d of %d saw %s, want version %s", i, e.id, count, n, text, rv)
+			}
+			for i, write := range []func() string{
+				func() string { return f.create("default/a", "app=1") },
+				func() string { return f.update("default/a", "app=2") },
+				func() string { return f.remove("default/a") },
+			} {
+				rv := write()
+				synctest.Wait()
+				for id, watchers := range watches {
+					e := &encoder{id: id}
+					outcomes := encodeAll(t, e, watchers)
+					if e.n.Load() != 1 || len(outcomes) != 1 {
+						t.Errorf("step %d, %s: encoded %d times, with %d outcomes", i, id, e.n.Load(), len(outcomes))
+					}
+					for text, count := range outcomes {
+						if count != n || !strings.Contains(text, `"resourceVersion":"`+rv+`"`) {
+							t.Errorf("step %d, %s: %d of %d saw %s, want version %s", i, id, count, n, text, rv)
+						}
 					}
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestTheHistoryKeepsNoEncodings(t *testing.T) {

@@ -67,19 +67,19 @@ func TestListSelects(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a", onNode))
 	w.create(pod("b", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }))
+	field := func(name, value string) metainternalversion.ListOptions {
+		return metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector(name, value)}
+	}
+	label := metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"x": "1"})}
 	for name, c := range map[string]struct {
 		options metainternalversion.ListOptions
 		want    []string
 	}{
-		"all": {metainternalversion.ListOptions{}, []string{"a", "b"}},
-		"by label": {metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"x": "1"})},
-			[]string{"b"}},
-		"by node": {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName",
-			"n1")}, []string{"a"}},
-		"by name": {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name",
-			"b")}, []string{"b"}},
-		"by status": {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("status.phase",
-			"Running")}, nil},
+		"all":       {metainternalversion.ListOptions{}, []string{"a", "b"}},
+		"by label":  {label, []string{"b"}},
+		"by node":   {field("spec.nodeName", "n1"), []string{"a"}},
+		"by name":   {field("metadata.name", "b"), []string{"b"}},
+		"by status": {field("status.phase", "Running"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := w.pods.Pod.List(t.Context(), "default", &c.options)
@@ -205,11 +205,10 @@ func TestOtherKindsKeepTheirRules(t *testing.T) {
 	configMaps := New(w.config(ConfigMaps()))
 	fixed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "1"},
 		Immutable: new(true)}
-	if _, err := configMaps.Create(t.Context(), "default", fixed.DeepCopy(), &metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := configMaps.Create(t.Context(), "default", fixed.DeepCopy(), &metav1.CreateOptions{})
+	require.NoError(t, err)
 	fixed.Data["k"] = "2"
-	_, _, err := configMaps.Update(t.Context(), "default", "a", replacing{fixed}, &metav1.UpdateOptions{})
+	_, _, err = configMaps.Update(t.Context(), "default", "a", replacing{fixed}, &metav1.UpdateOptions{})
 	wantStatus(t, err, 422, metav1.StatusReasonInvalid)
 
 	namespaces := New(w.config(Namespaces()))

@@ -150,8 +150,7 @@ func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
 		client := stuckAPI(t, stuck{}, nil).serve()
 		body, half := io.Pipe()
 		new(routine.Group).Go(context.Background(), "test.client", func(context.Context) {
-			_,
-				_ = half.Write([]byte(`{"kind":"Pod",`))
+			_, _ = half.Write([]byte(`{"kind":"Pod",`))
 		})
 		started := time.Now()
 		response, err := client.Post("http://api"+podsPath, "application/json", body)

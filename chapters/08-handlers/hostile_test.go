@@ -89,8 +89,7 @@ func raw(t *testing.T, client *http.Client, text string) string {
 	defer conn.Close()
 	// A server that has heard enough does not read to the end.
 	new(routine.Group).Go(context.Background(), "test.client", func(context.Context) {
-		_, _ = io.WriteString(conn,
-			text)
+		_, _ = io.WriteString(conn, text)
 	})
 	_ = conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	answer, err := io.ReadAll(conn)
@@ -105,39 +104,34 @@ func TestRequestsThatAreNoneAreAnsweredAndForgotten(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintf(&headers, "X-Header-%d: %s\r\n", i, strings.Repeat("v", 200))
 	}
-	post := "POST " + podsPath + " HTTP/1.1\r\nHost: api\r\nContent-Type: application/json\r\n"
-	for name, c := range map[string]struct{ text, want string }{
-		"not HTTP":         {"hello\r\n\r\n", "HTTP/1.1 400 "},
-		"half a body":      {post + "Content-Length: 100\r\n\r\n{", "HTTP/1.1 504 "},
-		"a body that lies": {post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 400 "},
-		"10 MB": {post + "Connection: close\r\nContent-Length: 10485760\r\n\r\n" + strings.Repeat(" ",
-			10<<20), "HTTP/1.1 413 "},
-		"10,000 headers": {"GET " + podsPath + " HTTP/1.1\r\nHost: api\r\n" + headers.String() + "\r\n",
-			"HTTP/1.1 431 "},
-		"two lengths": {post + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 400 "},
-		"an unknown method": {"BREW " + podsPath + " HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n",
-			"HTTP/1.1 405 "},
-		"a path from above": {"GET /api/v1/namespaces/../../etc HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n",
-			"HTTP/1.1 404 "},
-		"a name with a slash": {"GET " + podsPath + "/a%2Fb HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n",
-			"HTTP/1.1 404 "},
-		"a name with a zero": {"GET " + podsPath + "/a%00b HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n",
-			"HTTP/1.1 404 "},
-		"no JSON": {post + "Connection: close\r\nContent-Length: 4\r\n\r\n{\"a\"", "HTTP/1.1 400 "},
-		"deep JSON": {post + "Connection: close\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("[",
-			200_000), "HTTP/1.1 400 "},
-		"an expectation": {post + "Expect: the-impossible\r\nContent-Length: 1\r\nConnection: close\r\n\r\n{",
-			"HTTP/1.1 417 "},
-		"half a watch": {"GET " + podsPath + "?watch=1", ""},
-		"a watch with a body": {"GET " + podsPath + "?watch=1&timeoutSeconds=1 HTTP/1.1\r\nHost: api\r\nConnection: " +
-			"close\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 200 "},
-		"a socket of no watch": {"GET " + podsPath +
-			"?watch=1 HTTP/1.1\r\nHost: api\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "HTTP/1.1 400 "},
+	const end = " HTTP/1.1\r\nHost: api\r\nConnection: close\r\n"
+	get, post := "GET "+podsPath, "POST "+podsPath+end+"Content-Type: application/json\r\n"
+	for name, c := range map[string]struct{ text, code string }{
+		"not HTTP":            {"hello\r\n\r\n", "400"},
+		"half a body":         {post + "Content-Length: 100\r\n\r\n{", "504"},
+		"a body that lies":    {post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "400"},
+		"10 MB":               {post + "Content-Length: 10485760\r\n\r\n" + strings.Repeat(" ", 10<<20), "413"},
+		"10,000 headers":      {get + end + headers.String() + "\r\n", "431"},
+		"two lengths":         {post + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "400"},
+		"an unknown method":   {"BREW " + podsPath + end + "\r\n", "405"},
+		"a path from above":   {"GET /api/v1/namespaces/../../etc" + end + "\r\n", "404"},
+		"a name with a slash": {get + "/a%2Fb" + end + "\r\n", "404"},
+		"a name with a zero":  {get + "/a%00b" + end + "\r\n", "404"},
+		"no JSON":             {post + "Content-Length: 4\r\n\r\n{\"a\"", "400"},
+		"deep JSON":           {post + "Content-Length: 200000\r\n\r\n" + strings.Repeat("[", 200_000), "400"},
+		"an expectation":      {post + "Expect: the-impossible\r\nContent-Length: 1\r\n\r\n{", "417"},
+		"half a watch":        {get + "?watch=1", ""},
+		"a watch with a body": {get + "?watch=1&timeoutSeconds=1" + end + "Content-Length: 2\r\n\r\n{}", "200"},
+		"a socket of no watch": {get + "?watch=1 HTTP/1.1\r\nHost: api\r\nConnection: Upgrade\r\n" +
+			"Upgrade: websocket\r\n\r\n", "400"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				answer := raw(t, newCachedAPI(t).serve(), c.text)
-				assert.True(t, strings.HasPrefix(answer, c.want), "got %.200q, want %q", answer, c.want)
+				answer, want := raw(t, newCachedAPI(t).serve(), c.text), ""
+				if c.code != "" {
+					want = "HTTP/1.1 " + c.code + " "
+				}
+				assert.True(t, strings.HasPrefix(answer, want), "got %.200q, want %q", answer, want)
 			})
 		})
 	}
@@ -200,33 +194,24 @@ func collect(t *testing.T, body io.Reader) (seen map[string]int, version string,
 // long, nor the server that waits for the handler. In these tests the world's clock moves only by Step, and the
 // bubble's is the patience.
 func TestADeafClientIsNotWaitedForInAHeldWorld(t *testing.T) {
-	fill := func(w *watch.FakeWatcher) { // with far more than the buffers of net/http hold
-		for i := range 100 {
+	type end func(w *watch.FakeWatcher, shutdown chan struct{}, world *testingclock.FakeClock)
+	timeIsOver := func(w *watch.FakeWatcher, _ chan struct{}, world *testingclock.FakeClock) {
+		for i := range 100 { // far more than the buffers of net/http hold
 			w.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), Annotations: map[string]string{
 				"k": strings.Repeat("x", 10<<10)}}})
 		}
+		synctest.Wait()
+		world.Step(time.Hour)
 	}
+	shuttingDown := func(_ *watch.FakeWatcher, shutdown chan struct{}, _ *testingclock.FakeClock) { close(shutdown) }
 	for name, c := range map[string]struct {
 		socket bool
-		end    func(w *watch.FakeWatcher, shutdown chan struct{}, world *testingclock.FakeClock)
+		end    end
 		within time.Duration
 	}{
-		"the goodbye of a websocket": {true, func(_ *watch.FakeWatcher, shutdown chan struct{},
-			_ *testingclock.FakeClock) {
-			close(shutdown)
-		}, goodbyeTime},
-		"a frame, when the time of the watch is over": {false, func(w *watch.FakeWatcher, _ chan struct{},
-			world *testingclock.FakeClock) {
-			fill(w)
-			synctest.Wait()
-			world.Step(time.Hour)
-		}, writeGrace},
-		"a message, when the time of the watch is over": {true, func(w *watch.FakeWatcher, _ chan struct{},
-			world *testingclock.FakeClock) {
-			fill(w)
-			synctest.Wait()
-			world.Step(time.Hour)
-		}, writeGrace}, // the goodbye cannot be written any more
+		"the goodbye of a websocket":                    {true, shuttingDown, goodbyeTime},
+		"a frame, when the time of the watch is over":   {false, timeIsOver, writeGrace},
+		"a message, when the time of the watch is over": {true, timeIsOver, writeGrace}, // and no goodbye can be written
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

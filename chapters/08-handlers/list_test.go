@@ -17,72 +17,60 @@ import (
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	a := newAPI(t)
+	const watchOne = "/api/v1/watch/namespaces/default/pods/b"
 	for name, c := range map[string]struct {
-		path   string
-		code   int
-		reason metav1.StatusReason
-		field  string // of a cause
+		query string // below podsPath, or a path
+		field string // of a cause, in a 422 Invalid; "": it is 400 BadRequest
 	}{
-		"list, match without version": {podsPath + "?resourceVersionMatch=Exact", 422, "Invalid",
+		"list, match without version": {"?resourceVersionMatch=Exact", "resourceVersionMatch"},
+		"list, unknown match":         {"?resourceVersion=1&resourceVersionMatch=About", "resourceVersionMatch"},
+		"list, exactly 0":             {"?resourceVersion=0&resourceVersionMatch=Exact", "resourceVersionMatch"},
+		"list, match and continue": {"?resourceVersion=1&resourceVersionMatch=Exact&continue=x",
 			"resourceVersionMatch"},
-		"list, unknown match": {podsPath + "?resourceVersion=1&resourceVersionMatch=About", 422,
-			"Invalid", "resourceVersionMatch"},
-		"list, exactly 0": {podsPath + "?resourceVersion=0&resourceVersionMatch=Exact", 422,
-			"Invalid", "resourceVersionMatch"},
-		"list, match and continue": {podsPath + "?resourceVersion=1&resourceVersionMatch=Exact&continue=x",
-			422, "Invalid", "resourceVersionMatch"},
-		"list, sendInitialEvents": {podsPath + "?sendInitialEvents=true", 422, "Invalid",
-			"sendInitialEvents"},
-		"list, negative timeout": {podsPath + "?timeoutSeconds=-1", 422, "Invalid", "timeoutSeconds"},
-		"watch, match alone": {podsPath + "?watch=1&resourceVersionMatch=NotOlderThan", 422,
-			"Invalid", "resourceVersionMatch"},
-		"watch, sendInitialEvents alone": {podsPath + "?watch=1&sendInitialEvents=true", 422, "Invalid",
+		"list, sendInitialEvents":              {"?sendInitialEvents=true", "sendInitialEvents"},
+		"list, negative timeout":               {"?timeoutSeconds=-1", "timeoutSeconds"},
+		"watch, match alone":                   {"?watch=1&resourceVersionMatch=NotOlderThan", "resourceVersionMatch"},
+		"watch, sendInitialEvents alone":       {"?watch=1&sendInitialEvents=true", "resourceVersionMatch"},
+		"watch, sendInitialEvents=false alone": {"?watch=1&sendInitialEvents=false", "resourceVersionMatch"},
+		"watch, exact": {"?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact",
 			"resourceVersionMatch"},
-		"watch, sendInitialEvents=false alone": {podsPath + "?watch=1&sendInitialEvents=false", 422, "Invalid",
+		"watch, match and continue": {"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x",
 			"resourceVersionMatch"},
-		"watch, exact": {podsPath +
-			"?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch"},
-		"watch, match and continue": {podsPath +
-			"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", 422, "Invalid",
-			"resourceVersionMatch"},
-		"deprecated watch, checked as a list": {"/api/v1/watch/pods?sendInitialEvents=true", 422, "Invalid",
-			"sendInitialEvents"},
-		"list, version":            {podsPath + "?resourceVersion=x", 400, "BadRequest", ""},
-		"watch, version":           {podsPath + "?watch=1&resourceVersion=x", 400, "BadRequest", ""},
-		"list, continue":           {podsPath + "?continue=x", 400, "BadRequest", ""},
-		"limit":                    {podsPath + "?limit=x", 400, "BadRequest", ""},
-		"label selector":           {podsPath + "?labelSelector=a,,b", 400, "BadRequest", ""},
-		"field selector":           {podsPath + "?fieldSelector=a", 400, "BadRequest", ""},
-		"unknown field":            {podsPath + "?fieldSelector=spec.x%3Da", 400, "BadRequest", ""},
-		"unknown field of a watch": {podsPath + "?watch=1&fieldSelector=spec.x%3Da", 400, "BadRequest", ""},
-		"field of another kind":    {"/api/v1/nodes?fieldSelector=metadata.namespace%3Da", 400, "BadRequest", ""},
-		"name and another name": {"/api/v1/watch/namespaces/default/pods/b?fieldSelector=metadata.name%3Da", 400,
-			"BadRequest", ""},
-		"name and another field": {"/api/v1/watch/namespaces/default/pods/b?fieldSelector=spec.nodeName%3Da", 400,
-			"BadRequest", ""},
-		"timeout":                 {podsPath + "?timeout=x", 400, "BadRequest", ""},
-		"get, version":            {podsPath + "/a?resourceVersion=x", 400, "BadRequest", ""},
-		"get of nothing":          {podsPath + "/a", 404, "NotFound", ""},
-		"table of the wrong kind": {podsPath + "?includeObject=Everything", 400, "BadRequest", ""},
+		"deprecated watch, checked as a list": {"/api/v1/watch/pods?sendInitialEvents=true", "sendInitialEvents"},
+		"list, version":                       {"?resourceVersion=x", ""},
+		"watch, version":                      {"?watch=1&resourceVersion=x", ""},
+		"list, continue":                      {"?continue=x", ""},
+		"limit":                               {"?limit=x", ""},
+		"label selector":                      {"?labelSelector=a,,b", ""},
+		"field selector":                      {"?fieldSelector=a", ""},
+		"unknown field":                       {"?fieldSelector=spec.x%3Da", ""},
+		"unknown field of a watch":            {"?watch=1&fieldSelector=spec.x%3Da", ""},
+		"field of another kind":               {"/api/v1/nodes?fieldSelector=metadata.namespace%3Da", ""},
+		"name and another name":               {watchOne + "?fieldSelector=metadata.name%3Da", ""},
+		"name and another field":              {watchOne + "?fieldSelector=spec.nodeName%3Da", ""},
+		"timeout":                             {"?timeout=x", ""},
+		"get, version":                        {podsPath + "/a?resourceVersion=x", ""},
+		"table of the wrong kind":             {"?includeObject=Everything", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			accept := "application/json"
-			if strings.Contains(c.path, "includeObject") {
+			path, accept := c.query, "application/json"
+			if strings.HasPrefix(path, "?") {
+				path = podsPath + path
+			}
+			if strings.Contains(path, "includeObject") {
 				accept = tableV1
 			}
-			status := wantStatus(t, a.do("GET", c.path, "", "Accept", accept), c.code, c.reason)
+			w := a.do("GET", path, "", "Accept", accept)
 			if c.field == "" {
+				wantStatus(t, w, 400, metav1.StatusReasonBadRequest)
 				return
 			}
-			if status.Details == nil || len(status.Details.Causes) == 0 || status.Details.Causes[0].Field != c.field {
-				t.Errorf("details: got %+v, want a cause at %s", status.Details, c.field)
-			}
-			if status.Details.Kind != "ListOptions" || status.Details.Group != "meta.k8s.io" {
-				t.Errorf("details: got kind %s of %s, want ListOptions of meta.k8s.io", status.Details.Kind,
-					status.Details.Group)
-			}
+			d := wantStatus(t, w, 422, metav1.StatusReasonInvalid).Details
+			assert.True(t, d != nil && len(d.Causes) > 0 && d.Causes[0].Field == c.field && d.Kind == "ListOptions" &&
+				d.Group == "meta.k8s.io", "details: got %+v, want those of ListOptions of meta.k8s.io, for %s", d, c.field)
 		})
 	}
+	wantStatus(t, a.do("GET", podsPath+"/a", ""), 404, metav1.StatusReasonNotFound)
 }
 
 func TestAWatchFromNowhereSaysThatItWantsTheState(t *testing.T) {

@@ -145,37 +145,34 @@ func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
 	})
 }
 
-// TestABindingThatGoesLostGivesThePlaceBack: the next decision is made as if the first had not been.
-func TestABindingThatGoesLostGivesThePlaceBack(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
-		client, lossy := c.overtake("POST", "/binding", func() error { return errors.New("lost on the way") })
-		scheduler := c.schedule(func(s *SchedulerConfig) { s.Client = client })
-		synctest.Wait()
-		c.create("a", nil)
-		settle(time.Minute)
-		if pod := c.get("a"); pod.Spec.NodeName != "node1" {
-			t.Errorf("a is on %q, want node1: it holds no place on it yet", pod.Spec.NodeName)
-		}
-		wantAnswers(t, lossy, 0, http.StatusCreated)
-		wantAtRest(t, scheduler, map[string]int{"node1": 1, "node2": 0})
-	})
-}
-
-// TestADecisionIsAboutOnePodAndNotAboutItsName replaces the pod by another one of the same name while the binding is on
-// its way. The new one is not for this scheduler, and is not bound.
-func TestADecisionIsAboutOnePodAndNotAboutItsName(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
-		client, late := c.overtake("POST", "/binding", func() error { return c.replace("a") })
-		scheduler := c.schedule(func(s *SchedulerConfig) { s.Client = client })
-		synctest.Wait()
-		c.create("a", nil)
-		settle(time.Minute)
-		if pod := c.get("a"); pod.Spec.SchedulerName != "none" || pod.Spec.NodeName != "" {
-			t.Errorf("a for %q is on %q, want the new one, nowhere", pod.Spec.SchedulerName, pod.Spec.NodeName)
-		}
-		wantAnswers(t, late, http.StatusConflict)
-		wantAtRest(t, scheduler, map[string]int{"node1": 0, "node2": 0})
-	})
+// A binding that goes lost gives its place back: the next decision is made as if the first had not been. And a
+// decision is about one pod, not about its name: the pod that has taken the name meanwhile is for another scheduler.
+func TestADecisionThatIsNotCarriedOutGivesItsPlaceBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		before  func(c *cluster) error
+		on, by  string // the node of the pod, and its scheduler in the end
+		answers []int
+		onNode1 int
+	}{
+		"lost": {func(*cluster) error { return errors.New("lost on the way") }, "node1", "default-scheduler",
+			[]int{0, http.StatusCreated}, 1},
+		"replaced": {func(c *cluster) error { return c.replace("a") }, "", "none", []int{http.StatusConflict}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(t *testing.T, cluster *cluster) {
+				client, late := cluster.overtake("POST", "/binding", func() error { return c.before(cluster) })
+				scheduler := cluster.schedule(func(s *SchedulerConfig) { s.Client = client })
+				synctest.Wait()
+				cluster.create("a", nil)
+				settle(time.Minute)
+				pod := cluster.get("a")
+				assert.True(t, pod.Spec.SchedulerName == c.by && pod.Spec.NodeName == c.on,
+					"a for %q is on %q, want for %q on %q", pod.Spec.SchedulerName, pod.Spec.NodeName, c.by, c.on)
+				wantAnswers(t, late, c.answers...)
+				wantAtRest(t, scheduler, map[string]int{"node1": c.onNode1, "node2": 0})
+			})
+		})
+	}
 }
 
 // TestAKubeletEndsThePodItStoppedAndNoOther replaces the pod while the last request of its deletion is on its way.

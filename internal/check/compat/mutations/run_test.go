@@ -138,7 +138,7 @@ var mutations = []mutation{
 	{
 		"chapters/06-cacher", "Cacher.dispatchEvent",
 		"if event.Type != watch.Bookmark {", "if event.Type != watch.Bookmark && len(c.watchersBuffer) >= 2 {",
-		"TestAnEventForOneWatcherKeepsItsEncodingsToo",
+		"TestAnEventIsEncodedOnceForAllWatchersThatWantTheSameForm",
 	},
 	{
 		"chapters/06-cacher", "Cacher.pickTriggerLocked", "previous != value", "previous == value",
