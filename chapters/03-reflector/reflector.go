@@ -46,9 +46,9 @@ type Config struct {
 	// once, without a list. 0: never. The cacher gives etcd 30 s to elect a leader.
 	MaxInternalErrorRetryDuration time.Duration
 
-	// WatchErrorHandler is told of every round that ended because a list failed, or a watch that follows the state could
-	// not be opened. It is not told of a watch-list that failed, because a list follows, nor of errors that came as
-	// events of an open watch. It runs in the reflector's goroutine.
+	// WatchErrorHandler is told of every round that ended because a list failed, or a watch that follows the state
+	// could not be opened. It is not told of a watch-list that failed, because a list follows, nor of errors that came
+	// as events of an open watch. It runs in the reflector's goroutine.
 	WatchErrorHandler func(ctx context.Context, r *Reflector, err error)
 
 	Jitter func() float64 // in [0, 1), for delays and watch timeouts; nil: math/rand

@@ -211,7 +211,7 @@ func TestADeafClientIsNotWaitedForInAHeldWorld(t *testing.T) {
 	}{
 		"the goodbye of a websocket":                    {true, shuttingDown, goodbyeTime},
 		"a frame, when the time of the watch is over":   {false, timeIsOver, writeGrace},
-		"a message, when the time of the watch is over": {true, timeIsOver, writeGrace}, // and no goodbye can be written
+		"a message, when the time of the watch is over": {true, timeIsOver, writeGrace}, // no goodbye is written
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

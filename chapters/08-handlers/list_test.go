@@ -67,7 +67,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 			}
 			d := wantStatus(t, w, 422, metav1.StatusReasonInvalid).Details
 			assert.True(t, d != nil && len(d.Causes) > 0 && d.Causes[0].Field == c.field && d.Kind == "ListOptions" &&
-				d.Group == "meta.k8s.io", "details: got %+v, want those of ListOptions of meta.k8s.io, for %s", d, c.field)
+				d.Group == "meta.k8s.io", "details: got %+v, want ListOptions of meta.k8s.io, for %s", d, c.field)
 		})
 	}
 	wantStatus(t, a.do("GET", podsPath+"/a", ""), 404, metav1.StatusReasonNotFound)
