@@ -196,23 +196,7 @@ func TestEveryMistakeInAPodIsNamedWithItsField(t *testing.T) {
 		"spec.containers[0].imagePullPolicy NotSupported": container(func(c *corev1.Container) {
 			c.ImagePullPolicy = "Rarely"
 		}),
-		"spec.containers[0].ports[0].containerPort Invalid": container(func(c *corev1.Container) {
-			c.Ports = []corev1.ContainerPort{{ContainerPort: 70000}}
-		}),
-		"spec.containers[0].ports[0].protocol NotSupported": container(func(c *corev1.Container) {
-			c.Ports = []corev1.ContainerPort{{ContainerPort: 1, Protocol: "IP"}}
-		}),
-		"spec.containers[0].env[0].name Required": container(func(c *corev1.Container) {
-			c.Env = []corev1.EnvVar{{Value: "1"}}
-		}),
-		"spec.containers[0].env[0].valueFrom Invalid": container(func(c *corev1.Container) {
-			c.Env = []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{}}}
-		}),
-		"spec.containers[0].volumeMounts[0].name NotFound": container(func(c *corev1.Container) {
-			c.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/"}}
-		}),
 		"spec.containers[0].resources.requests Invalid": container(tooMuch),
-		"spec.volumes[0].name Required":                 func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{}} },
 		"spec.tolerations[0].operator NotSupported": func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: "Equals"}}
 		},
@@ -229,23 +213,6 @@ func TestEveryMistakeInAPodIsNamedWithItsField(t *testing.T) {
 			exec := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
 			c.StartupProbe = &corev1.Probe{ProbeHandler: exec, SuccessThreshold: 2}
 			c.ReadinessProbe = c.StartupProbe
-		}),
-		"spec.volumes[0].configMap.name Required": func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
-				ConfigMap: &corev1.ConfigMapVolumeSource{}}}}
-		},
-		"spec.volumes[0] Forbidden": func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
-				EmptyDir: &corev1.EmptyDirVolumeSource{}, HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
-		},
-		"spec.containers[0].volumeMounts[1].mountPath Invalid": func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{Name: "v"}}
-			mount := corev1.VolumeMount{Name: "v", MountPath: "/x"}
-			p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{mount, mount}
-		},
-		"spec.containers[0].env[0].valueFrom.configMapKeyRef.key Required": container(func(c *corev1.Container) {
-			c.Env = []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{
-				ConfigMapKeyRef: &corev1.ConfigMapKeySelector{}}}}
 		}),
 	} {
 		t.Run(want, func(t *testing.T) {

@@ -18,28 +18,23 @@ var (
 	dnsPolicies = []corev1.DNSPolicy{corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault,
 		corev1.DNSNone}
 	pullPolicies = []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}
-	protocols    = []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
 )
 
 // ValidatePodSpec checks what can be wrong with a pod in this program.
-// Differs: a small part of what kubernetes/pkg/apis/core/validation knows; what it does check, it words alike.
+// Differs: a small part of what kubernetes/pkg/apis/core/validation knows, and nothing of ports, environment, volumes
+// and mounts, which nothing here uses; what it does check, it words alike.
 func ValidatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
-	volumes := sets.New[string]()
-	for i, volume := range spec.Volumes {
-		problems = append(problems, validateVolume(&volume, volumes, path.Child("volumes").Index(i))...)
-	}
 	names := sets.New[string]()
 	if len(spec.Containers) == 0 {
 		problems = append(problems, field.Required(path.Child("containers"), ""))
 	}
 	for i := range spec.InitContainers {
-		problems = append(problems, validateContainer(&spec.InitContainers[i], names, volumes,
-			path.Child("initContainers").Index(i))...)
+		problems = append(problems, validateContainer(&spec.InitContainers[i], names, path.Child("initContainers").
+			Index(i))...)
 	}
 	for i := range spec.Containers {
-		problems = append(problems, validateContainer(&spec.Containers[i], names, volumes, path.Child("containers").
-			Index(i))...)
+		problems = append(problems, validateContainer(&spec.Containers[i], names, path.Child("containers").Index(i))...)
 	}
 	problems = append(problems, oneOf(spec.RestartPolicy, restartPolicies, path.Child("restartPolicy"))...)
 	problems = append(problems, oneOf(spec.DNSPolicy, dnsPolicies, path.Child("dnsPolicy"))...)
@@ -63,7 +58,7 @@ func ValidatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	return problems
 }
 
-func validateContainer(c *corev1.Container, names, volumes sets.Set[string], path *field.Path) field.ErrorList {
+func validateContainer(c *corev1.Container, names sets.Set[string], path *field.Path) field.ErrorList {
 	problems := validateUniqueLabel(c.Name, names, path.Child("name"))
 	switch {
 	case c.Image == "":
@@ -73,38 +68,12 @@ func validateContainer(c *corev1.Container, names, volumes sets.Set[string], pat
 			"must not have leading or trailing whitespace"))
 	}
 	problems = append(problems, oneOf(c.ImagePullPolicy, pullPolicies, path.Child("imagePullPolicy"))...)
-	portNames := sets.New[string]()
-	for i := range c.Ports {
-		problems = append(problems, validatePort(&c.Ports[i], portNames, path.Child("ports").Index(i))...)
-	}
-	for i := range c.Env {
-		problems = append(problems, validateEnv(&c.Env[i], path.Child("env").Index(i))...)
-	}
 	for name, probe := range map[string]*corev1.Probe{
 		"livenessProbe": c.LivenessProbe, "readinessProbe": c.ReadinessProbe, "startupProbe": c.StartupProbe,
 	} {
 		problems = append(problems, validateProbe(probe, name != "readinessProbe", path.Child(name))...)
 	}
-	problems = append(problems, validateMounts(c.VolumeMounts, volumes, path.Child("volumeMounts"))...)
 	return append(problems, validateResources(&c.Resources, path.Child("resources"))...)
-}
-
-func validatePort(port *corev1.ContainerPort, names sets.Set[string], path *field.Path) field.ErrorList {
-	var problems field.ErrorList
-	if port.ContainerPort == 0 {
-		problems = append(problems, field.Required(path.Child("containerPort"), ""))
-	} else {
-		for _, text := range validation.IsValidPortNum(int(port.ContainerPort)) {
-			problems = append(problems, field.Invalid(path.Child("containerPort"), port.ContainerPort, text))
-		}
-	}
-	problems = append(problems, oneOf(port.Protocol, protocols, path.Child("protocol"))...)
-	problems = append(problems, valid(port.Name, validation.IsValidPortName, path.Child("name"))...)
-	if port.Name != "" && names.Has(port.Name) {
-		problems = append(problems, field.Duplicate(path.Child("name"), port.Name))
-	}
-	names.Insert(port.Name)
-	return problems
 }
 
 func validateResources(resources *corev1.ResourceRequirements, path *field.Path) field.ErrorList {
