@@ -38,7 +38,7 @@ type CustomResource struct {
 	Going   atomic.Bool // the definition is being deleted: no object is created any more
 }
 
-// Pruner returns what takes unknown fields out of an object, as [negotiation.Pruned] wants it; nil if r is.
+// Pruner returns what takes unknown fields out of an object, as [negotiation.DecodeObject] wants it; nil if r is.
 func (r *CustomResource) Pruner() func(obj runtime.Object) []error {
 	if r == nil {
 		return nil

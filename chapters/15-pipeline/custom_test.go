@@ -145,6 +145,8 @@ func TestACustomResourceIsCheckedByItsSchema(t *testing.T) {
 			`strict decoding error: unknown field \"spec.bad\"`), "strict: got %s", strict)
 		warned := k.send("POST", "?dryRun=All", "application/json", unknown, 201).Header().Get("Warning")
 		assert.True(t, strings.Contains(warned, `unknown field \"spec.bad\"`), "warning: got %s", warned)
+		ignored := k.send("POST", "?dryRun=All&fieldValidation=Ignore", "application/json", unknown, 201).Header()
+		assert.Equal(t, ignored.Get("Warning"), "", "warning of what is ignored")
 	})
 }
 

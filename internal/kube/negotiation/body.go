@@ -53,25 +53,11 @@ func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 	return Body{info, body}, err
 }
 
-// Decode reads an object of gvk into into. What it does about unknown and doubled fields is said by directive,
-// Warn if it is empty: Strict refuses them, Warn names them in Warning headers, Ignore drops them. prune is as in
-// [Pruned]. The error is 400.
+// Decode reads an object of gvk into into, as [DecodeObject] does, and answers with its warnings. The error is 400.
 func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object, directive string,
 	prune func(runtime.Object) []error) (runtime.Object, error) {
-	serializer := b.info.Serializer
-	if directive != metav1.FieldValidationIgnore && b.info.StrictSerializer != nil {
-		serializer = b.info.StrictSerializer
-	}
-	decoder := scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion())
-	obj, actual, err := decoder.Decode(b.bytes, &gvk, into)
-	err = Pruned(obj, err, prune)
-	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && directive != metav1.FieldValidationStrict {
-		AddWarnings(w, strict.Errors())
-		err = nil
-	}
-	if err == nil {
-		err = scheme.CheckMetadata(obj)
-	}
+	obj, actual, warnings, err := DecodeObject(b.info, b.bytes, gvk, into, directive, prune)
+	AddWarnings(w, warnings)
 	if err != nil {
 		return nil, explainDecodeError(err, actual, gvk, b.bytes)
 	}
@@ -87,21 +73,35 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 	return obj, nil
 }
 
-// Pruned returns the error of decoding obj, with what prune says of it. prune takes unknown fields out of an object
-// that has no Go type, and returns an error for each; nil: there is nothing to prune.
-func Pruned(obj runtime.Object, err error, prune func(runtime.Object) []error) error {
+// DecodeObject reads an object, perhaps into into, and returns of what kind it says it is. What is done about unknown
+// and doubled fields is said by directive, Warn if it is empty: Strict refuses them, Warn returns them, Ignore drops
+// them. prune takes unknown fields out of an object that has no Go type, and returns an error for each; nil: there is
+// nothing to prune.
+func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVersionKind, into runtime.Object,
+	directive string, prune func(runtime.Object) []error) (
+	obj runtime.Object, actual *schema.GroupVersionKind, warnings []error, err error) {
+	serializer := info.Serializer
+	if directive != metav1.FieldValidationIgnore && info.StrictSerializer != nil {
+		serializer = info.StrictSerializer
+	}
+	obj, actual, err = scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion()).Decode(data, &gvk, into)
 	strict, ok := runtime.AsStrictDecodingError(err)
-	if prune == nil || err != nil && !ok {
-		return err
+	if err != nil && (!ok || obj == nil) {
+		return nil, actual, nil, err
 	}
-	problems := prune(obj)
+	if prune != nil {
+		warnings = prune(obj)
+	}
 	if ok {
-		problems = append(problems, strict.Errors()...)
+		warnings = append(warnings, strict.Errors()...)
 	}
-	if len(problems) == 0 {
-		return nil
+	switch {
+	case directive == metav1.FieldValidationIgnore:
+		warnings = nil
+	case directive == metav1.FieldValidationStrict && len(warnings) > 0:
+		return nil, actual, nil, runtime.NewStrictDecodingError(warnings)
 	}
-	return runtime.NewStrictDecodingError(problems)
+	return obj, actual, warnings, scheme.CheckMetadata(obj)
 }
 
 // explainDecodeError says what was expected.

@@ -344,27 +344,13 @@ func (p *patcher) interpretStrategicMergePatchError(err error) error {
 // patch was well-formed.
 func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), negotiation.JSON)
-	serializer := info.Serializer
-	if p.directive != metav1.FieldValidationIgnore {
-		serializer = info.StrictSerializer
-	}
 	gvk := p.scope.Kind
-	decoder := scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion())
-	obj, _, err := decoder.Decode(patched, &gvk, p.scope.Storage.New())
-	err = negotiation.Pruned(obj, err, p.scope.Resource.Custom.Pruner())
-	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
-		if p.directive == metav1.FieldValidationStrict {
-			return nil, newInvalidPatch(p.patch, err)
-		}
-		p.warnings = strict.Errors()
-		err = nil
-	}
-	if err == nil {
-		err = scheme.CheckMetadata(obj)
-	}
+	obj, _, warnings, err := negotiation.DecodeObject(info, patched, gvk, p.scope.Storage.New(), p.directive,
+		p.scope.Resource.Custom.Pruner())
 	if err != nil {
 		return nil, newInvalidPatch(p.patch, err)
 	}
+	p.warnings = warnings
 	if obj.GetObjectKind().GroupVersionKind() != gvk { // only an object without a Go type says another
 		return nil, newInvalidPatch(p.patch, errors.New("the kind of an object cannot change"))
 	}
