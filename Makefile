@@ -56,8 +56,8 @@ scale: ## measure what an object, a watch and an event cost, and check the predi
 storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
 	cd internal/check/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
 
-clients: ## run programs that no one here wrote against us and a real kube-apiserver: controllers, kube-scheduler, kwok, k9s, helm ...
-	cd internal/check/compat && $(GO) test -tags full ./clients -count=1 -timeout 1h -v
+clients: ## run programs that no one here wrote against us and a real kube-apiserver: kube-scheduler, kwok, k9s, helm ...; PICTURE=1: write docs/programs.png
+	cd internal/check/compat && $(GO) test -tags full ./clients -count=1 -timeout 1h -v -args $(if $(PICTURE),-picture $(CURDIR)/docs/programs.png)
 
 full: test storm scale cross tab clients ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
 	$(GO) test -race -vet=off -timeout 30m ./...

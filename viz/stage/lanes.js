@@ -1,5 +1,6 @@
 // Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
 
+import { widthOf } from "../lib/canvas.js";
 import { $, cut, label, mark, put, say, squeeze } from "../lib/dom.js";
 import { namesOf } from "../log/fold.js";
 import { showPipe } from "./pipe.js";
@@ -65,6 +66,18 @@ function nameOf(subject) {
   return (word.split("/")[0] || word).replace(/^listwatch-/, "");
 }
 
+// A lane's name ends before the counters, of which that of a large channel is wider.
+const nameFont = "600 14px system-ui, sans-serif";
+const [room, narrow, tallRoom] = [132, 108, 132]; // units
+const most = 26; // letters of a name
+
+// write writes a name whole, and closer where it is wider than its room.
+function write(el, name, wide) {
+  say(el, name);
+  if (widthOf(name, nameFont) > wide) put(el, "textLength", wide);
+  else el.removeAttribute("textLength");
+}
+
 // own is a client that the viewer has opened: kubectl, or a watcher of this page.
 const own = (subject) => /^(kubectl|page-)/.test(nameOf(subject));
 
@@ -122,8 +135,8 @@ export function showWatchers(scene, res) {
     const member = scene.told?.members.find((each) => each.subject === id);
     mark(el, "pinned", Boolean(member));
     mark(el, "mine", own(subject) && !member);
-    const name = `${squeeze(nameOf(subject), own(subject) ? 9 : 15)}${own(subject) ? " · you" : ""}`;
-    say(el.querySelector(".name"), member?.name ?? name);
+    const name = squeeze(nameOf(subject), most) + (own(subject) ? " · you" : "");
+    write(el.querySelector(".name"), member?.name ?? name, scene.tall ? tallRoom : capacity < 100 ? room : narrow);
     const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
   }

@@ -118,10 +118,11 @@ func LanesWhere(picture *fold.Resource, wanted func(*fold.Subject) bool) []Lane 
 	return lanes
 }
 
-// laneName is what a subject is called: who is behind it where that is known, or else its id.
+// laneName is what a subject is called: who is behind it where that is known, without a version, or else its id.
 func laneName(id string, subject *fold.Subject) string {
 	who, _, _ := strings.Cut(subject.Texts[probe.WireOpened.String()], " ")
-	return cmp.Or(strings.TrimPrefix(who, "listwatch-"), id)
+	name, _, _ := strings.Cut(who, "/")
+	return cmp.Or(strings.TrimPrefix(cmp.Or(name, who), "listwatch-"), id)
 }
 
 // informerID is the informer whose reflector, FIFO and indexer are drawn: there is room for one.

@@ -16,11 +16,7 @@ import (
 // two managers: one leads and is killed, the other takes over. One line of the project is not as generated: where the
 // lease is, which only a manager in a cluster finds by itself.
 func guestbook(t *testing.T, at *target) []string {
-	binary := program.BuildOf(t, "kubebuilder", "./cmd")
-	start := func() *program.Process {
-		return program.Start(t, exec.Command(binary, "--kubeconfig", at.kubeconfig, "--leader-elect",
-			"--metrics-secure=false", "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"))
-	}
+	start := func() *program.Process { return startGuestbook(t, at) }
 	leads := func(p *program.Process) {
 		t.Helper()
 		program.Eventually(t, patience, func() (bool, string) {
@@ -32,8 +28,6 @@ func guestbook(t *testing.T, at *target) []string {
 		t.Helper()
 		at.eventually(t, fmt.Sprintf("guestbook-sample   %d     True", n), "get", "guestbooks", "--no-headers")
 	}
-	at.Run(t, "apply", "-f", "kubebuilder/config/crd/bases")
-	at.Run(t, "wait", "--for=condition=Established", "crd/guestbooks.webapp.example.com")
 	first := start()
 	leads(first)
 	second := start()
@@ -55,6 +49,15 @@ func guestbook(t *testing.T, at *target) []string {
 	second.Interrupt(t)
 	at.Run(t, "delete", "-f", "kubebuilder/config/crd/bases")
 	return []string{"pages: " + pages, "generation: " + generation}
+}
+
+// startGuestbook defines the project's kind, and starts its manager.
+func startGuestbook(t *testing.T, at *target) *program.Process {
+	at.Run(t, "apply", "-f", "kubebuilder/config/crd/bases")
+	at.Run(t, "wait", "--for=condition=Established", "crd/guestbooks.webapp.example.com")
+	return program.Start(t, exec.Command(program.BuildOf(t, "kubebuilder", "./cmd"), "--kubeconfig", at.kubeconfig,
+		"--leader-elect", "--metrics-secure=false", "--metrics-bind-address=127.0.0.1:0",
+		"--health-probe-bind-address=127.0.0.1:0"))
 }
 
 const widgets = `

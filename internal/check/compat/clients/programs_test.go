@@ -152,16 +152,16 @@ func helm(t *testing.T, at *target) (facts []string) {
 
 var dates = regexp.MustCompile(`\S+ +\S+ +\d+ \d\d:\d\d:\d\d \d{4}|\d{4}-\d\d-\d\d \S+ \S+ \S+`)
 
-// k9s is looked at in a terminal of its own.
-func k9s(t *testing.T, at *target) (facts []string) {
+// startK9s starts k9s with a view of pods in a terminal of its own, and returns what gives that terminal commands; nil if
+// there is none.
+func startK9s(t *testing.T, at *target) (tmux func(args ...string) string) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Log("NOT RUN: k9s wants a terminal, and tmux is not installed here")
 		return nil
 	}
-	at.apply(t, pods("k9s", 0, 2, ""))
 	home := t.TempDir()
 	socket := filepath.Join(home, "tmux")
-	tmux := func(args ...string) string {
+	tmux = func(args ...string) string {
 		cmd := exec.Command("tmux", append([]string{"-S", socket}, args...)...)
 		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "TERM=xterm-256color",
 			"KUBECONFIG="+at.kubeconfig, "LANG=C.UTF-8")
@@ -170,6 +170,16 @@ func k9s(t *testing.T, at *target) (facts []string) {
 	binary := program.BuildOf(t, "k9s", "github.com/derailed/k9s")
 	tmux("new-session", "-d", "-x", "160", "-y", "40", binary+" --splashless -c pods")
 	t.Cleanup(func() { tmux("kill-server") })
+	return tmux
+}
+
+// k9s is looked at.
+func k9s(t *testing.T, at *target) (facts []string) {
+	at.apply(t, pods("k9s", 0, 2, ""))
+	tmux := startK9s(t, at)
+	if tmux == nil {
+		return nil
+	}
 	shows := func(want ...string) {
 		t.Helper()
 		program.Eventually(t, patience, func() (bool, string) {

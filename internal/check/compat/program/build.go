@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -37,7 +38,7 @@ const folder = "../../../../bin/compat"
 func BuildOf(tb testing.TB, dir, source string) string {
 	tb.Helper()
 	name := path.Base(source)
-	if source == "." {
+	if strings.HasPrefix(source, ".") {
 		name = path.Base(dir)
 	}
 	binary, err := buildPackage(dir, source, name, false)
