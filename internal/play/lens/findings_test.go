@@ -388,6 +388,21 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 	assert.Equal(t, len(got), 0, "got %+v", got)
 }
 
+// TestWhatFillsAConnectionHasNotBeenRead has a client resume from what it has read: the rest was on its way.
+func TestWhatFillsAConnectionHasNotBeenRead(t *testing.T) {
+	s := newTale()
+	s.list("0", "5")
+	times(3, func(string) {
+		r := s.ask(Ask{Watch: true, Version: "5"}, http.StatusOK)
+		s.frame(r, "MODIFIED", "9")
+		r.writing.Store(s.now.UnixNano())
+		s.wait(2 * time.Second)
+		s.end(r, http.StatusOK)
+	})
+	got := s.f.report().Findings
+	assert.True(t, len(got) == 1 && got[0].ID == "slow-reader", "got %+v", got)
+}
+
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	s := newTale()
 	for i := range maxTrails + 50 {
