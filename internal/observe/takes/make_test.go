@@ -215,7 +215,7 @@ func (b busy) Write(p []byte) (int, error) {
 // comes is copied to "to", a kilobyte at a time.
 func (s *set) watch(t *testing.T, agent, more string, to io.Writer) (stop func()) {
 	t.Helper()
-	response, err := s.getAs(t, agent, "/api/v1/pods?watch=true"+more, t.Context())
+	response, err := s.get(t, agent, "/api/v1/pods?watch=true"+more, t.Context())
 	require.NoError(t, err)
 	copied := make(chan struct{}) // closed when all is copied
 	go func() {
@@ -247,7 +247,7 @@ func playBusy(t *testing.T, s *set) {
 	s.roll()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // the client does not read what comes
+	response, err := s.get(t, "curl", "/api/v1/pods?watch=true", ctx) // the client does not read what comes
 	require.NoError(t, err)
 	defer response.Body.Close()
 	for i, name := range []string{"d", "e"} {
@@ -267,7 +267,7 @@ func playBusy(t *testing.T, s *set) {
 
 func playRing(t *testing.T, s *set) {
 	s.overrun(t)
-	_, _ = s.get(t, "/api/v1/pods?watch=true&resourceVersion=2") // 410: what it says is in the log
+	s.watch(t, "curl", "&resourceVersion=2", io.Discard) // 410: what it says is in the log
 	time.Sleep(time.Second)
 }
 
@@ -276,7 +276,7 @@ func playSlow(t *testing.T, s *set) {
 	s.roll()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // the client does not read what comes
+	response, err := s.get(t, "curl", "/api/v1/pods?watch=true", ctx) // the client does not read what comes
 	require.NoError(t, err)
 	defer response.Body.Close()
 	time.Sleep(time.Second)
@@ -301,7 +301,7 @@ func playTour(t *testing.T, s *set) {
 	}
 	s.roll()
 	const agent = sandbox.WatcherAgent + "1"
-	response, err := s.getAs(t, agent, "/api/v1/pods?watch=true", t.Context())
+	response, err := s.get(t, agent, "/api/v1/pods?watch=true", t.Context())
 	require.NoError(t, err)
 	defer response.Body.Close()
 	time.Sleep(time.Second)
@@ -328,7 +328,7 @@ func playTour(t *testing.T, s *set) {
 	response.Body.Close()
 	turned("line.stall of " + agent + " to false")
 	time.Sleep(time.Second)
-	again, err := s.getAs(t, agent, "/api/v1/pods?watch=true&resourceVersion="+read, t.Context())
+	again, err := s.get(t, agent, "/api/v1/pods?watch=true&resourceVersion="+read, t.Context())
 	require.NoError(t, err)
 	defer again.Body.Close()
 	go func() { _, _ = io.Copy(io.Discard, again.Body) }() // until its body is closed
@@ -365,18 +365,7 @@ func (s *set) rollFrom(seq uint64) {
 	s.before.Apply(records)
 }
 
-func (s *set) get(t *testing.T, path string, ctx ...context.Context) (*http.Response, error) {
-	t.Helper()
-	ctx = append(ctx, t.Context())
-	response, err := s.getAs(t, "curl", path, ctx[0])
-	if err == nil && len(ctx) == 1 {
-		_, _ = io.Copy(io.Discard, response.Body) // who leaves before the end may never have been told
-		response.Body.Close()
-	}
-	return response, err
-}
-
-func (s *set) getAs(t *testing.T, agent, path string, ctx context.Context) (*http.Response, error) {
+func (s *set) get(t *testing.T, agent, path string, ctx context.Context) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pipe"+path, nil)
 	require.NoError(t, err)
