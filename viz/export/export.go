@@ -67,8 +67,12 @@ func (s *site) gather() error {
 	for _, take := range slices.Concat(takes.All, takes.Stories, takes.Broken) {
 		s.addPacked("takes/"+take.Name, take.File())
 	}
-	if err := s.addAll(s.points, s.stories, s.leaves); err != nil {
-		return err
+	for name, value := range map[string]func() (any, error){
+		pointsFile: s.points, leavesFile: s.leaves, "data/stories": s.stories,
+	} {
+		if err := s.addData(name, value); err != nil {
+			return err
+		}
 	}
 	for i := 0; i < len(s.ways); i++ { // it grows meanwhile
 		if err := s.addPage(s.ways[i]); err != nil {
@@ -91,26 +95,16 @@ func (s *site) search() error {
 		return err
 	}
 	s.files[name] = []byte(s.complete(name, text))
-	return s.addData("data/search", s.index())
+	return s.addData("data/search", func() (any, error) { return s.index(), nil })
 }
 
-// addAll adds the values that the functions return, with their names.
-func (s *site) addAll(all ...func() (name string, value any, err error)) error {
-	for _, each := range all {
-		name, value, err := each()
-		if err == nil {
-			err = s.addData(name, value)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+// addData adds what value returns as a file that pages load.
+func (s *site) addData(name string, value func() (any, error)) error {
+	made, err := value()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return nil
-}
-
-// addData adds a value that pages load.
-func (s *site) addData(name string, value any) error {
-	text, err := json.Marshal(value)
+	text, err := json.Marshal(made)
 	if err != nil {
 		return err
 	}
@@ -131,35 +125,36 @@ func (s *site) addPacked(name string, packed []byte) {
 	s.files[name+".js"] = fmt.Appendf(nil, "listwatchFile(%q, %q);\n", name, base64.StdEncoding.EncodeToString(packed))
 }
 
-func (s *site) points() (string, any, error) {
+// What every stage loads.
+const pointsFile, leavesFile = "data/points", "data/leaves"
+
+func (s *site) points() (any, error) {
 	body, err := s.get("/viz/points")
-	return "data/points", json.RawMessage(body), err
+	return json.RawMessage(body), err
 }
 
 // stories are those of the program, with what their tellers need to know.
-func (s *site) stories() (string, any, error) {
-	const name = "data/stories"
+func (s *site) stories() (any, error) {
 	list, err := s.get("/viz/scenarios")
 	if err != nil {
-		return name, nil, err
+		return nil, err
 	}
 	if err := json.Unmarshal(list, &s.offered); err != nil {
-		return name, nil, err
+		return nil, err
 	}
 	told := make(map[string]json.RawMessage)
 	for _, story := range s.offered {
 		for _, id := range append(story.Was, story.ID) {
 			if told[id], err = s.get("/viz/scenario/" + story.ID); err != nil {
-				return name, nil, err
+				return nil, err
 			}
 		}
 	}
-	return name, told, nil
+	return told, nil
 }
 
 // leaves are those of the inspector that are the same whatever is on stage, by "station/queue/leaf/point".
-func (s *site) leaves() (string, any, error) {
-	const name = "data/leaves"
+func (s *site) leaves() (any, error) {
 	all := make(map[string]string)
 	add := func(station probe.Station, queue, tab, point string) error {
 		key := strings.Join([]string{string(station), queue, tab, point}, "/")
@@ -177,15 +172,15 @@ func (s *site) leaves() (string, any, error) {
 		for _, queue := range slices.Compact([]string{"", info.Queue}) {
 			for _, tab := range []string{"what", "code", "upstream"} {
 				if err := add(info.Station, queue, tab, ""); err != nil {
-					return name, nil, err
+					return nil, err
 				}
 			}
 			if err := add(info.Station, queue, "code", info.Name); err != nil {
-				return name, nil, err
+				return nil, err
 			}
 		}
 	}
-	return name, all, nil
+	return all, nil
 }
 
 // get asks the program.
@@ -194,44 +189,35 @@ func (s *site) get(address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := &answer{header: make(http.Header)}
-	s.program.ServeHTTP(answer, r)
-	if answer.code != http.StatusOK && answer.code != 0 {
+	answer := &answer{header: http.Header{}, code: http.StatusOK}
+	if s.program.ServeHTTP(answer, r); answer.code != http.StatusOK {
 		return nil, fmt.Errorf("GET %s: %d", address, answer.code)
 	}
-	return answer.body.Bytes(), nil
+	return answer.Bytes(), nil
 }
 
 // answer keeps what a handler writes.
 type answer struct {
+	bytes.Buffer
 	header http.Header
 	code   int
-	body   bytes.Buffer
 }
 
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(code int)        { a.code = code }
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+func (a *answer) Header() http.Header  { return a.header }
+func (a *answer) WriteHeader(code int) { a.code = code }
 
-// script returns a module of the page as a classic script.
-func (s *site) script(address string) ([]byte, error) {
-	text, err := bundle(strings.TrimPrefix(address, assets), func(path string) ([]byte, error) {
-		return s.get(assets +
-			path)
-	})
-	return []byte(text), err
-}
-
-// addAsset adds a file that a page names.
+// addAsset adds a file that a page names: a module of the page becomes a classic script.
 func (s *site) addAsset(address string) (err error) {
 	name := fileOf(address)
 	if s.files[name] != nil {
 		return nil
 	}
-	if path.Ext(name) == ".js" {
-		s.files[name], err = s.script(address)
-	} else {
+	if path.Ext(name) != ".js" {
 		s.files[name], err = s.get(address)
+		return err
 	}
+	read := func(path string) ([]byte, error) { return s.get(assets + path) }
+	text, err := bundle(strings.TrimPrefix(address, assets), read)
+	s.files[name] = []byte(text)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -43,7 +44,7 @@ func (s *site) one(file []byte) ([]byte, error) {
 	if err := s.addPage("/"); err != nil {
 		return nil, err
 	}
-	if err := s.addAll(s.points, s.leaves); err != nil {
+	if err := errors.Join(s.addData(pointsFile, s.points), s.addData(leavesFile, s.leaves)); err != nil {
 		return nil, err
 	}
 	s.addPacked("takes/"+theRecording, file)
@@ -69,7 +70,7 @@ func (s *site) one(file []byte) ([]byte, error) {
 		}
 		last.WriteString(inline(text))
 		if strings.Contains(tag, "static.js") {
-			for _, name := range []string{"data/points", "data/leaves", "takes/" + theRecording} {
+			for _, name := range []string{pointsFile, leavesFile, "takes/" + theRecording} {
 				last.WriteString(inline(s.files[name+".js"]))
 			}
 		}
