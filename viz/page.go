@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/a-h/templ"
@@ -59,10 +60,7 @@ func writePage(w http.ResponseWriter, r *http.Request, page templ.Component) {
 func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	at, err := number(query, "at", 0)
-	if err == nil {
-		err = u.knows(r)
-	}
-	if err != nil {
+	if err = cmp.Or(err, u.knows(r)); err != nil {
 		writeError(w, err)
 		return
 	}

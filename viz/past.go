@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -122,21 +123,17 @@ func (u *UI) records(r *http.Request) (any, error) {
 
 func (u *UI) readRecordsQuery(values url.Values) (q recordsQuery, err error) {
 	log := u.config.Log
-	if q.from, err = number(values, "from", log.Oldest()); err != nil {
+	from, wrongFrom := number(values, "from", log.Oldest())
+	to, wrongTo := number(values, "to", log.Last()+1)
+	limit, wrongLimit := number(values, "limit", maxRecords)
+	want, wrong := readWanted(values)
+	if err := cmp.Or(wrongFrom, wrongTo, wrongLimit, wrong); err != nil {
 		return q, err
 	}
-	if q.to, err = number(values, "to", log.Last()+1); err != nil {
-		return q, err
+	if from == 0 || to < from {
+		return q, refuse(http.StatusBadRequest, "want 1 <= from <= to, got [%d, %d)", from, to)
 	}
-	if q.limit, err = number(values, "limit", maxRecords); err != nil {
-		return q, err
-	}
-	if q.from == 0 || q.to < q.from {
-		return q, refuse(http.StatusBadRequest, "want 1 <= from <= to, got [%d, %d)", q.from, q.to)
-	}
-	q.limit = min(q.limit, maxRecords)
-	q.want, err = readWanted(values)
-	return q, err
+	return recordsQuery{from, to, min(limit, maxRecords), want}, nil
 }
 
 // readWanted reads what is asked for; several points have commas between them.
