@@ -2,7 +2,9 @@ package probe
 
 import (
 	"iter"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -30,10 +32,10 @@ const DefaultLogSize = 1 << 16
 // that a reader which asks for records the log no longer holds is told so instead of being given a gap.
 // All methods are safe for concurrent use.
 //
-// The log is a ring under one mutex. A goroutine that reports holds it while it writes one record, a reader while it
-// copies at most [readBatch] of them: no reader holds up the pipeline for longer than some tens of microseconds.
-// Two goroutines that report at the same instant may look at the clock in one order and take the lock in the other: a
-// record is never given an earlier time than the one before it.
+// The log is a ring. A goroutine that reports takes the mutex for the number of its record, and writes the record
+// without it: the number in the slot comes last, and says that the record is complete. A reader holds the mutex while it
+// copies at most [readBatch] records: no slot that it reads can be given away meanwhile, and it waits for those that are
+// still being written. No reader holds up the pipeline for longer than some tens of microseconds.
 type Log struct {
 	// Set by NewLog, never changed.
 	clock clock.PassiveClock
@@ -66,17 +68,6 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 
 func (l *Log) now() time.Duration { return l.clock.Since(l.start) }
 
-// lock takes mu for a reporter. Another one holds it for less time than it takes to sleep and be woken: so a reporter
-// that finds it taken tries again for about a microsecond before it sleeps.
-func (l *Log) lock() {
-	for range 400 {
-		if l.mu.TryLock() {
-			return
-		}
-	}
-	l.mu.Lock()
-}
-
 // slotLocked returns the place of a record.
 func (l *Log) slotLocked(seq uint64) *Record {
 	place := (seq - 1) % l.size
@@ -87,39 +78,61 @@ func (l *Log) slotLocked(seq uint64) *Record {
 	return &(*block)[place%blockSize]
 }
 
-// nextLocked returns the place of the next record, with its number and its time in it. t is the time as its reporter
-// saw it.
-func (l *Log) nextLocked(t time.Duration) *Record {
+// put appends a record and returns its number. t is the time as its reporter saw it: a record is never given an earlier
+// one than the record before it. The text and the key are cut.
+func (l *Log) put(t time.Duration, point Point, resource, subject, typ, text, key string, rv uint64, args []int) uint64 {
+	r, seq, t := l.next(t)
+	// Field by field: a whole record, put together and copied, would take twice as long.
+	r.Time, r.Point, r.Resource, r.Subject, r.Type, r.RV = t, point, resource, subject, typ, rv
+	r.Text, r.Key = cutText(text), cutKey(key)
+	r.Args = [4]int{}
+	copy(r.Args[:], args)
+	atomic.StoreUint64(&r.Seq, seq)
+	return seq
+}
+
+// next gives out the next number, with the time and the place of its record. The place is the caller's alone until it
+// stores the number there.
+func (l *Log) next(t time.Duration) (r *Record, seq uint64, at time.Duration) {
+	l.mu.Lock()
 	l.last++
 	l.latest = max(l.latest, t)
-	r := l.slotLocked(l.last)
-	r.Seq, r.Time = l.last, l.latest
-	return r
+	r, seq, at = l.slotLocked(l.last), l.last, l.latest
+	before := uint64(0) // the record that was here
+	if seq >= l.first+l.size {
+		before = seq - l.size
+	}
+	l.mu.Unlock() // without defer: that record may still be being written
+	await(r, before)
+	return r, seq, at
+}
+
+// await returns when the record seq is complete in its place. Its reporter writes it without waiting for anything.
+func await(r *Record, seq uint64) {
+	for atomic.LoadUint64(&r.Seq) != seq {
+		runtime.Gosched()
+	}
 }
 
 // Replay appends a record of another run, at the time it was made there. If it is the first one here, the log begins
 // with its sequence number; every other one gets the next, which is its own if the recording has no gap.
 func (l *Log) Replay(r Record) {
+	l.begin(r.Seq)
+	l.put(r.Time, r.Point, r.Resource, r.Subject, r.Type, r.Text, r.Key, r.RV, r.Args[:])
+}
+
+// begin makes seq the number of the first record, if there is none yet.
+func (l *Log) begin(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last == l.first-1 && r.Seq > 0 {
-		l.first, l.last = r.Seq, r.Seq-1
+	if l.last == l.first-1 && seq > 0 {
+		l.first, l.last = seq, seq-1
 	}
-	l.appendLocked(r)
 }
 
 // Tell appends a record of what another program has done, now. No gate could hold that up, so none holds up the caller.
 func (l *Log) Tell(r Record) {
-	r.Time = l.now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.appendLocked(r)
-}
-
-func (l *Log) appendLocked(r Record) {
-	to := l.nextLocked(r.Time)
-	r.Seq, r.Time, r.Text, r.Key = to.Seq, to.Time, cutText(r.Text), cutKey(r.Key)
-	*to = r
+	l.put(l.now(), r.Point, r.Resource, r.Subject, r.Type, r.Text, r.Key, r.RV, r.Args[:])
 }
 
 // Gate returns the gate at which the goroutines stand that report to this log.
@@ -176,7 +189,9 @@ func (l *Log) some(dst []Record, seq uint64, max int) (records []Record, ok bool
 		return dst, false
 	}
 	for n := seq + 1; n <= min(l.last, seq+uint64(max)); n++ {
-		dst = append(dst, *l.slotLocked(n))
+		r := l.slotLocked(n)
+		await(r, n)
+		dst = append(dst, *r)
 	}
 	return dst, true
 }

@@ -126,31 +126,16 @@ func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int
 			p.lane.notes(point, text)
 		}
 	}
-	text, key = cutText(text), cutKey(key)
-	seq := p.write(point, typ, text, key, rv, args)
+	seq := p.log.put(p.log.now(), point, p.resource, p.subject, typ, text, key, rv, args)
 	if p.log.gate.closed.Load() { // while the world runs, a load is all it costs
-		r := Record{Seq: seq, Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: key, RV: rv,
-			Text: text}
+		r := Record{Seq: seq, Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: cutKey(key),
+			RV: rv, Text: cutText(text)}
 		copy(r.Args[:], args)
 		p.log.gate.wait(r)
 	}
 	if p.lane != nil && !p.lane.isLoud() && points[point].Op == Open {
 		p.lane.hush() // to say so
 	}
-}
-
-// write writes one record and returns its number.
-func (p *Probe) write(point Point, typ, text, key string, rv uint64, args []int) uint64 {
-	l := p.log
-	t := l.now() // before the lock, which holds up other reporters
-	l.lock()
-	defer l.mu.Unlock()
-	r := l.nextLocked(t)
-	// Field by field: a whole record, put together and copied, would take twice as long.
-	r.Point, r.Resource, r.Subject, r.Type, r.Key, r.RV, r.Text = point, p.resource, p.subject, typ, key, rv, text
-	r.Args = [4]int{}
-	copy(r.Args[:], args)
-	return r.Seq
 }
 
 // Probed is implemented by values that others report on: a WatchServer knows its watcher only as a
