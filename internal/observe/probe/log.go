@@ -33,9 +33,9 @@ const DefaultLogSize = 1 << 16
 // All methods are safe for concurrent use.
 //
 // The log is a ring. A goroutine that reports takes the mutex for the number of its record, and writes the record
-// without it: the number in the slot comes last, and says that the record is complete. A reader holds the mutex while it
-// copies at most [readBatch] records: no slot that it reads can be given away meanwhile, and it waits for those that are
-// still being written. No reader holds up the pipeline for longer than some tens of microseconds.
+// without it: the number in the slot comes last, and says that the record is complete. A reader holds the mutex while
+// it copies at most [readBatch] records: no slot that it reads can be given away meanwhile, and it waits for those that
+// are still being written. No reader holds up the pipeline for longer than some tens of microseconds.
 type Log struct {
 	// Set by NewLog, never changed.
 	clock clock.PassiveClock
@@ -80,7 +80,8 @@ func (l *Log) slotLocked(seq uint64) *Record {
 
 // put appends a record and returns its number. t is the time as its reporter saw it: a record is never given an earlier
 // one than the record before it. The text and the key are cut.
-func (l *Log) put(t time.Duration, point Point, resource, subject, typ, text, key string, rv uint64, args []int) uint64 {
+func (l *Log) put(t time.Duration, point Point, resource, subject, typ, text, key string, rv uint64,
+	args []int) uint64 {
 	r, seq, t := l.next(t)
 	// Field by field: a whole record, put together and copied, would take twice as long.
 	r.Time, r.Point, r.Resource, r.Subject, r.Type, r.RV = t, point, resource, subject, typ, rv
