@@ -23,8 +23,10 @@ import (
 )
 
 const (
-	soak      = 10 * time.Minute
-	recordMay = 1 << 10 // bytes that the log and the page's tape keep of one record: they go back a while
+	soak = 10 * time.Minute
+	// recordMay is how many bytes the log in Go's heap, with the garbage beside it, and the page's tape may take for one
+	// record. Both go back further than ten minutes.
+	recordMay = 2 << 10
 )
 
 // TestATabStaysSmall lets the demo run in a tab for ten minutes, then a hundred changes a second for one: the renderer
