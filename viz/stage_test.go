@@ -135,6 +135,21 @@ func TestAPageIsBoundedHoweverManyWatchersThereAre(t *testing.T) {
 
 // TestAShelfWithRoomIsNamed: as long as the picture has room for names that it does not know, the store is asked for
 // them.
+func TestAKindThatIsStoppedIsNotOffered(t *testing.T) {
+	log, _ := newLog()
+	ui := New(Config{Log: log})
+	widgets := probe.New(log).Resource("widgets.example.com")
+	offered := func() bool {
+		return strings.Contains(ask(ui, "GET", "/", "").Body.String(), `value="widgets.example.com"`)
+	}
+	widgets.At(probe.CacherReady, "", 5, 1)
+	assert.True(t, offered(), "a kind that has a cache is not offered")
+	widgets.At(probe.ResourceStopped, "", 0)
+	assert.False(t, offered(), "a kind that is stopped is still offered")
+	widgets.At(probe.CacherReady, "", 9, 1)
+	assert.True(t, offered(), "a kind that is served again is not offered")
+}
+
 func TestAShelfWithRoomIsNamed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log, p := newLog()
