@@ -5,7 +5,7 @@ import { milliseconds, times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 
 export function newHands(stage) {
-  const { player, follow, scene, infos, timeline } = stage;
+  const { player, follow, scene, timeline } = stage;
 
   async function toAnomaly(direction) {
     const from = player.target();
@@ -18,20 +18,9 @@ export function newHands(stage) {
   const hop = (r) => (follow.has() ? follow.matches(r) && (r.resource ?? "") === stage.resource : true);
   const toHop = async (direction) => (await player.stepTo(direction, hop)) || stage.tell("no other hop in the log");
 
-  async function toStation(direction) {
-    const station = (document.activeElement?.closest?.("[data-station]") ?? $(".station.told"))?.dataset.station;
-    if (!station) return stage.tell("choose a station first: Tab walks through them");
-    const match = (r) => infos.get(r.point).station === station && stage.here(r);
-    return (await player.stepTo(direction, match)) || stage.tell(`nothing else at ${station} in the log`);
-  }
-
   function toggleFollow(key) {
     if (!key || follow.key === key) follow.clear();
     else follow.set(key);
-  }
-
-  function toNth(event) {
-    scene.root.querySelectorAll(".station")[(Number(event.key) + 9) % 10]?.focus();
   }
 
   // setSpeed slows a replay down or lets it run. What is live has no other pace than the program's: slowed down, it
@@ -99,14 +88,11 @@ export function newHands(stage) {
       [[","], "previous record", () => player.step(-1)],
       [[">"], "next hop of what is followed", () => toHop(1)],
       [["<"], "previous hop", () => toHop(-1)],
-      [["]"], "next record at the station that has the focus", () => toStation(1)],
-      [["["], "previous record there", () => toStation(-1)],
       [["n"], "next anomaly", () => toAnomaly(1)],
       [["p"], "previous anomaly", () => toAnomaly(-1)],
       [["Home"], "to the start", () => player.seek(player.oldest)],
       [["End"], "to the end, live", () => player.live()],
       [["f"], "follow the marked object, or stop following it", () => toggleFollow(follow.has() ? "" : marked())],
-      [[..."1234567890"], "to 0: the first ten stations", toNth],
       [["Escape"], "close what is open, remove the focus", () => stage.escape() ?? document.activeElement?.blur?.()],
     ],
     escape() {

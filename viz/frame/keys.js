@@ -12,10 +12,10 @@ const storage = "keys";
 
 // sections is the order in which the list shows them. What is bound and not named here comes last.
 const sections = [
-  ["Time", [" ", "Shift+ ", "h", ".", ",", ">", "<", "]", "[", "n", "p", "Home", "End", "+", "-", "o"]],
-  ["Stage", ["1", "Enter", "Escape", "f", "b", "v", "z", "l", "u", "/", "i", "e"]],
+  ["Time", [" ", "Shift+ ", "h", ".", ",", ">", "<", "n", "p", "Home", "End", "+", "-", "o"]],
+  ["Stage", ["Enter", "Escape", "f", "b", "v", "u", "i", "e"]],
   ["Cluster", ["c", "m", "d", "w", "x", "y", "g", "r"]],
-  ["Page", ["s", "a", "PageDown", "PageUp", "q", "t", "?"]],
+  ["Page", ["s", "a", "PageDown", "PageUp", "t", "?"]],
 ];
 // slides are the keys that move a slider which has the focus.
 const slides = new Set(["Home", "End", "PageUp", "PageDown", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]);
@@ -48,7 +48,7 @@ export function newKeys(rows, guided) {
   function part(title, rows) {
     const nameOf = (key) => names[key] ?? (key.length === 1 ? key.toUpperCase() : key);
     const pairs = rows.flatMap(([keys, words]) => {
-      const shown = keys.slice(0, keys[0] === "1" ? 1 : 2).flatMap((key) => [make("kbd", {}, nameOf(key)), " "]);
+      const shown = keys.slice(0, 2).flatMap((key) => [make("kbd", {}, nameOf(key)), " "]);
       return [make("dt", {}, ...shown), make("dd", {}, words)];
     });
     return make("section", {}, make("h3", {}, title), make("dl", {}, ...pairs));

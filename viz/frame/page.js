@@ -41,7 +41,6 @@ import { newTour } from "../tour/tour.js";
 import { newBanner } from "./banner.js";
 import { newControls } from "./controls.js";
 import { newCost } from "./cost.js";
-import { newFind } from "./find.js";
 import { newFirst } from "./first.js";
 import { newHands } from "./hands.js";
 import { newKeys } from "./keys.js";
@@ -140,7 +139,7 @@ const stage = {
 const made = {
   telling: newTelling, table: newTable, modes: newModes, banner: newBanner, controls: newControls, status: newStatus,
   visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold, knobs: newKnobs,
-  scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole, find: newFind, presenter: newPresenter,
+  scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole, presenter: newPresenter,
   history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
   blocked: newBlocked, goroutines: newGoroutines, locks: newLocks, detail: newDetail,
   picture: newPicture, tour: newTour, first: newFirst,

@@ -165,13 +165,6 @@ export function newHold(stage) {
     mark(glyph, "followed", follow.key !== "" && keys.some((key) => objectKey(key) === follow.key));
   }
 
-  // point marks the gate of one goroutine while the pointer or the focus is on its row, and the rows of a gate while
-  // the pointer is there.
-  function point(row, station = row?.held?.station) {
-    for (const at of document.querySelectorAll("[data-gate-at]")) mark(at, "pointed", at.dataset.gateAt === station);
-    for (const tr of list.rows) mark(tr, "pointed", !row && tr.held?.station === station);
-  }
-
   function showHeld() {
     const shown = status.waiting.slice(0, rows);
     [...pool(list, shown.length, row)].forEach((tr, i) => {
@@ -237,20 +230,6 @@ export function newHold(stage) {
     const station = button?.dataset.gate;
     if (station && button.getAttribute("aria-pressed") === "true") gate({ do: "release", station });
     else if (station) close({ station });
-  });
-  for (const type of ["pointerover", "focusin"]) when(list, type, (event) => point(event.target.closest("tr")));
-  for (const type of ["pointerleave", "focusout"]) when(list, type, () => point(null));
-  const gates = $("#gate-glyphs");
-  when(gates, "pointerover", (event) => point(null, event.target.closest("[data-gate-at]")?.dataset.gateAt));
-  when(gates, "pointerout", () => point(null));
-  when(gates, "click", (event) => {
-    const station = event.target.closest("[data-gate-at]")?.dataset.gateAt;
-    const there = [...list.rows].filter((tr) => tr.held?.station === station);
-    // once more: the next one there
-    const row = there[(there.indexOf(document.activeElement.closest?.("tr")) + 1) % there.length];
-    if (!row) return;
-    row.scrollIntoView({ block: "nearest" });
-    row.querySelector("button").focus();
   });
   when(list, "click", (event) => {
     const w = event.target.closest("tr")?.held;

@@ -239,7 +239,7 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	const mode = `document.body.dataset.mode`
 	p.press(t, "?")
 	listed := evaluate[[]string](t, p, `$$("#keys-dialog[open] kbd").map((el) => el.textContent)`)
-	const keys = "Space . , > < ] [ N P Home End + - 1 Esc F C M D W X R B V E S / A T ? → ←"
+	const keys = "Space . , > < N P Home End + - Esc F C M D W X R B V E S A T ? → ←"
 	for key := range strings.FieldsSeq(keys) {
 		assert.True(t, slices.Contains(listed, key), "the list of keys lacks %s: %q", key, listed)
 	}
@@ -248,10 +248,10 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	p.is(t, "live", "with the keys switched off, Space leads to", mode)
 	p.press(t, "?") // still opens the list: how else to switch them on
 	p.click(t, "#keys-dialog input", "#keys-dialog .close")
-	p.press(t, "/")
-	p.do(t, chromedp.SendKeys(chromedp.CSS("#find-dialog input"), "fifo c"))
+	p.press(t, "w")
+	p.do(t, chromedp.SendKeys(chromedp.CSS("#watcher-dialog input"), "app x"))
 	p.is(t, "live", "letters in a field lead to", mode)
-	p.run(t, `$("#find-dialog").close(); document.activeElement?.blur()`)
+	p.run(t, `$("#watcher-dialog").close(); document.activeElement?.blur()`)
 	p.press(t, " ")
 	p.becomes(t, "frozen", mode)
 	p.press(t, " ")

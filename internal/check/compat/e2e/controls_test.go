@@ -42,7 +42,6 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	p.run(t, `await listwatch.player.tape.load(%d, %d)`, before.Seq+1, s.last()+1)
 	t.Run("record by record", s.stepsByRecord)
 	t.Run("hop by hop", s.stepsByHop)
-	t.Run("at a station", s.stepsAtAStation)
 	t.Run("from anomaly to anomaly", s.stepsByAnomaly)
 	t.Run("the timeline is scrubbed", s.scrubs)
 	t.Run("speed", s.keepsItsPace)
@@ -124,23 +123,6 @@ func (s *shown) stepsByHop(t *testing.T) {
 	}
 	s.strike(t, "f")
 	s.is(t, "false", "it is followed still", "listwatch.follow.has()")
-}
-
-func (s *shown) stepsAtAStation(t *testing.T) {
-	for _, station := range []probe.Station{probe.Watcher, probe.Ring} {
-		cursor := s.at(t, s.middle())
-		there := func(r *probe.Record) bool {
-			return r.Point.Info().Station == station && (r.Resource == "pods" || r.Resource == "")
-		}
-		for _, direction := range []int{1, 1, 1, -1, -1, 1} {
-			cursor = s.next(cursor, direction, there)
-			s.run(t, `const el = $('.scenery [data-station=%s]');
-				el.focus();
-				el.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true }));`,
-				station, map[int]string{1: "]", -1: "["}[direction])
-			s.stands(t, fmt.Sprint(station, direction), cursor)
-		}
-	}
 }
 
 func (s *shown) stepsByAnomaly(t *testing.T) {
