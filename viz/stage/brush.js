@@ -33,7 +33,9 @@ export function newBrush(canvas, ctx, scene) {
   function pill({ label, shape, colour, followed }, [x, y]) {
     const look = `${label}\n${shape}\n${colour}`;
     const { image, w } = pills.of(look, label, shape, colour);
-    const left = Math.min(Math.max(x - w / 2, scene.view.x + 2), scene.view.x + scene.view.w - w - 2);
+    const [from, to] = [scene.view.x, scene.view.x + scene.view.w];
+    const beyond = x - Math.min(Math.max(x, from), to); // at an edge it stays whole; what is beyond is not to be seen
+    const left = Math.min(Math.max(x - w / 2, from + 2), to - w - 2) + 2 * beyond;
     if (label) written.push([x, y + 5, label, left + 24, w - 32]);
     return {
       id: `${look}\n${left} ${y} ${followed}`, box: [left - 5, y - 19, left + w + 5, y + 19],

@@ -248,7 +248,7 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 }
 
 // TestTokensStandInTheirCellsInAPlaceOfAnyShape: a figure of the book and the film's page have not the stage's
-// proportions, and what is painted over the drawing stands on it there, too.
+// proportions, and what is painted over the drawing stands on it there, too. A token that stands elsewhere is not shown.
 func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
@@ -259,6 +259,14 @@ func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 	p.navigate(t, v.URL+"/?figure=1&detail=path&take=story-"+filmStory)
 	p.until(t, "window.listwatch?.player.head >= %d", filled)
 	p.run(t, "await listwatch.player.seek(%d)", filled)
+	p.none(t, "elsewhere", `(async () => {
+		listwatch.stage.zoom.around("etcd");
+		await $frames(4);
+		const named = listwatch.picture().texts.filter(({ moves }) => moves);
+		const { left, right } = $("#stage").getBoundingClientRect();
+		if (named.length === 0) return ["no token stands"];
+		return named.filter(({ x, w }) => x + w > left && x < right).map(({ text }) => text);
+	})()`)
 	for _, size := range []look{{"wide", 900, 432, "light", "reduce"}, {"high", 390, 700, "light", "reduce"}} {
 		p.do(t, size.wear(1))
 		for _, where := range []string{"frameOn([])", `frameOn(["dispatch", "watcher"])`, `around("watcher")`} {
