@@ -12,8 +12,9 @@ const unattended = "15s"; // how long the world stays held when this page is gon
 const hidden = "10m"; // … and when it is only out of sight
 const rows = 40; // of held goroutines that are shown
 const settle = 80; // ms between two settings of the speed
-const rounds = 24; // goroutines that are let go on for one hop of what is followed
-const looks = 8; // for what came of it, 25 ms apart; ten times as many where no other goroutine is in the way
+const rounds = 400; // goroutines that are let go on for one hop of what is followed: a queue is full of other changes
+const looks = 8; // for what came of it, 25 ms apart; more of them where no other goroutine is in the way
+const manyLooks = 160;
 const recent = 4000; // records in which what is followed is looked for
 const holdsAll = "Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)";
 const resumesAll = "Resume: the program runs, and the page shows what is live (Shift+Space)";
@@ -30,6 +31,7 @@ export function newHold(stage) {
   let open = false; // the panel, by a viewer who wants it though nothing is held
   let folded = false; // … or away although something is
   let turned = 0; // the speed is being set
+  let hopping = false; // what is followed is being moved on
   let own = false; // the viewer held something from this page
 
   // command returns how the world is then, null if the program refused.
@@ -63,6 +65,12 @@ export function newHold(stage) {
   async function hopFollowed() {
     if (!follow.has()) return stage.tell("follow an object first: click it, or press F");
     if (!closed()) return stage.tell("nothing is held: hold the world first");
+    if (hopping) return; // it is on its way
+    hopping = true;
+    await hopOn().finally(() => (hopping = false));
+  }
+
+  async function hopOn() {
     const has = (w) => follow.matches({ key: w.key, rv: String(w.rv || "") });
     const newest = () => Math.max(0, ...status.waiting.filter(has).map((w) => w.seq));
     const ran = () => player.tape.between(began + 1, player.head + 1)
@@ -75,11 +83,12 @@ export function newHold(stage) {
       const { station, resource = "", subject = "", key = "", rv = 0 } = front || {};
       const one = front ? { station, resource, subject, key, rv } : { key: follow.key, rv: Number(follow.rv) || 0 };
       if (!(await gate({ do: "step", ...one }))) return;
-      for (let n = 0; n < (inFront(has) ? looks : 10 * looks); n++) {
+      for (let [n, moved] = [0, 0]; n < (inFront(has) ? looks : manyLooks) && moved < 4; n++) {
         await new Promise((done) => setTimeout(done, 25));
         show(await get("/viz/hold"));
         if (ran()) return stage.tell("its handler has run");
-        if (newest() > before) return;
+        if (newest() > before || !closed()) return;
+        moved += front && !status.waiting.some((w) => w.seq === front.seq) ? 1 : 0; // on to the next change
       }
     }
     stage.tell("it is held nowhere: it has come to its end, or waits for a timer");

@@ -258,7 +258,7 @@ export function newPlayer(fold, on) {
     forget();
     const coming = p.tape.between(p.cursor + 1, to + 1);
     const told = new Set(coming.filter((r) => r.key && motion.travels(r)).map(changeOf).filter(Boolean));
-    // As many are told as there is time for, the last one among them.
+    // As many are told as there is time for, the last one among them. When the time is over, it is the only one.
     const every = Math.max(1, Math.ceil(((told.size - 1) * way) / 3 / within));
     return new Promise((done) => {
       goal = { seq: to, pace, due: p.clock + within, done, left: told.size, every };
@@ -403,7 +403,7 @@ export function newPlayer(fold, on) {
   function chooses(r) {
     if (goal && r.key) goal.left--;
     if (!samples() || motion.matches(r)) return true;
-    if (goal) return goal.left % goal.every === 0;
+    if (goal) return goal.left % goal.every === 0 && (goal.left === 0 || p.clock < goal.due);
     const over = !motion.under(current) || p.clock - went > waits;
     return over && after(r.seq) === 0;
   }
