@@ -269,7 +269,8 @@ export function newMotion(canvas, scene, infos, follow) {
     const paint = (list) => list.forEach((each) => meet(each.box, [left, top, right, bottom]) && each.paint());
     paint(moving);
     // What moves is behind what is written: there it has a hole.
-    for (const [l, t, r, b] of moving.length > 0 && !stream ? scene.words() : []) {
+    const near = (place) => moving.some(({ box }) => meet(box, place));
+    for (const [l, t, r, b] of moving.length > 0 && !stream ? scene.words(near) : []) {
       if (moving.some(({ box }) => meet(box, [l, t, r, b]))) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);
     }
     paint(placed);

@@ -16,7 +16,8 @@ export function newScene(geometry) {
   for (const name of ["etcd3-incoming", "etcd3-result", "incoming", "fifo"]) {
     queues.set(name, root.querySelector(`[data-queue="${name}"]`));
   }
-  let read = null; // what words has returned: {view, boxes}
+  const beside = [...root.querySelectorAll("text")].filter((el) => !el.closest(".station"));
+  let read = null; // what words has returned: {view, boxes}, by station
   const scene = {
     geometry, root, texts, stations, queues,
     inTurn: false, // -dispatch=sequential: there are no passes
@@ -35,11 +36,17 @@ export function newScene(geometry) {
       read = null;
       show(scene, state, resource);
     },
-    // words returns where texts can be read: [left, top, right, bottom] in units of the stage.
-    words() {
+    // words returns where texts can be read: [left, top, right, bottom] in units of the stage. Only those are measured
+    // whose station is near.
+    words(near) {
       const view = Object.values(scene.view).join();
-      if (read?.view !== view) read = { view, boxes: wordsOf(scene) };
-      return read.boxes;
+      if (read?.view !== view) read = { view, boxes: new Map([["", wordsOf(scene, beside)]]) };
+      for (const [name, el] of stations) {
+        const { X, Y, W, H } = scene.boxOf(name);
+        if (read.boxes.has(name) || !near([X - 40, Y - 40, X + W + 110, Y + H + 40])) continue;
+        read.boxes.set(name, wordsOf(scene, [...el.querySelectorAll("text")]));
+      }
+      return [...read.boxes.values()].flat();
     },
     text(name, value) {
       const el = texts.get(name);
@@ -50,11 +57,11 @@ export function newScene(geometry) {
   return scene;
 }
 
-function wordsOf({ root, view }) {
+function wordsOf({ root, view }, texts) {
   const ground = root.getBoundingClientRect();
   const scale = view.w / ground.width;
   const seen = (el) => el.checkVisibility({ visibilityProperty: true });
-  return [...root.querySelectorAll("text")].filter(seen).map((el) => {
+  return texts.filter(seen).map((el) => {
     const { left, top, right, bottom } = el.getBoundingClientRect();
     return [left - ground.left, top - ground.top, right - ground.left, bottom - ground.top]
       .map((side, i) => side * scale + (i % 2 ? view.y : view.x));
