@@ -1,7 +1,7 @@
 // The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
 // mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words that mean a
-// part of the stage light it. Where it is narrow, the mini-stage is above the text: there it opens with the first
-// button, and from then on the buttons choose. Some chapters first show their first try, from a recording of its own.
+// part of the stage light it. Where it is narrow, the mini-stage is above the text: there the key moment is drawn
+// until a button opens it, and the buttons choose. Some chapters first show their first try, from a recording of its own.
 
 const mini = document.querySelector("#mini");
 if (mini) stageBeside(mini);
@@ -101,7 +101,7 @@ function stageBeside(mini) {
   // scrolled chooses the last reported line above the middle of the window, and the first step before there is one;
   // where the text shows hardly any, as much of the steps as has been read of the text.
   function scrolled() {
-    if (performance.now() < held || (frame && !wide.matches)) return;
+    if (performance.now() < held || !wide.matches) return;
     const middle = innerHeight * 0.55;
     const over = repair?.getBoundingClientRect().top;
     if (tried > 0 && over > middle) {
@@ -154,7 +154,7 @@ function stageBeside(mini) {
   });
 
   mini.querySelector(".hands").hidden = false;
-  choose(0);
+  choose(wide.matches ? 0 : steps.findIndex((li) => li.classList.contains("key"))); // which is what is drawn
   scrolled();
   const start = () => wide.matches && !frame && open(steps[step].dataset.frame);
   wide.addEventListener("change", start);
