@@ -13,8 +13,9 @@ const hidden = "10m"; // … and when it is only out of sight
 const rows = 40; // of held goroutines that are shown
 const settle = 80; // ms between two settings of the speed
 const rounds = 400; // goroutines that are let go on for one hop of what is followed: a queue is full of other changes
-const looks = 8; // for what came of it, 25 ms apart; more of them where no other goroutine is in the way
-const manyLooks = 160;
+const apart = 10; // ms between two looks for what came of it
+const looks = 20; // … and more of them where no other goroutine is in the way
+const manyLooks = 400;
 const recent = 4000; // records in which what is followed is looked for
 const holdsAll = "Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)";
 const resumesAll = "Resume: the program runs, and the page shows what is live (Shift+Space)";
@@ -31,7 +32,7 @@ export function newHold(stage) {
   let open = false; // the panel, by a viewer who wants it though nothing is held
   let folded = false; // … or away although something is
   let turned = 0; // the speed is being set
-  let hopping = false; // what is followed is being moved on
+  let hops = Promise.resolve(); // of what is followed
   let own = false; // the viewer held something from this page
 
   // command returns how the world is then, null if the program refused.
@@ -61,16 +62,15 @@ export function newHold(stage) {
   }
 
   // hopFollowed moves what is followed to the next point at which a goroutine is held with it. If it waits in a queue,
-  // the goroutine that is to take it is let go on, and nothing else.
-  async function hopFollowed() {
+  // the goroutine that is to take it is let go on, and nothing else. One hop is over before the next one begins.
+  function hopFollowed() {
     if (!follow.has()) return stage.tell("follow an object first: click it, or press F");
     if (!closed()) return stage.tell("nothing is held: hold the world first");
-    if (hopping) return; // it is on its way
-    hopping = true;
-    await hopOn().finally(() => (hopping = false));
+    hops = hops.then(hopOn).catch((problem) => stage.tell(problem.message));
   }
 
   async function hopOn() {
+    if (!closed() || !follow.has()) return;
     const has = (w) => follow.matches({ key: w.key, rv: String(w.rv || "") });
     const newest = () => Math.max(0, ...status.waiting.filter(has).map((w) => w.seq));
     const ran = () => player.tape.between(began + 1, player.head + 1)
@@ -84,7 +84,7 @@ export function newHold(stage) {
       const one = front ? { station, resource, subject, key, rv } : { key: follow.key, rv: Number(follow.rv) || 0 };
       if (!(await gate({ do: "step", ...one }))) return;
       for (let [n, moved] = [0, 0]; n < (inFront(has) ? looks : manyLooks) && moved < 4; n++) {
-        await new Promise((done) => setTimeout(done, 25));
+        await new Promise((done) => setTimeout(done, apart));
         show(await get("/viz/hold"));
         if (ran()) return stage.tell("its handler has run");
         if (newest() > before || !closed()) return;
