@@ -214,7 +214,7 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 		}
 	}
 	act := all.Steps[6].Happened
-	if back := all.Steps[7].Happened; !strings.Contains(back, fmt.Sprintf("the %d changes since", changes-1)) {
+	if back := all.Steps[7].Happened; !strings.Contains(back, fmt.Sprintf("the %d changes of pods since", changes-1)) {
 		t.Errorf("of %d changes one was read, and the page says: %s", changes, back)
 	}
 	words := 0

@@ -73,13 +73,15 @@ export function restsOf(plot) {
 export function happened(step, i, plot, res) {
   const s = stopped(plot);
   const [start, end, capacity] = plot.one("RingAppend")?.args ?? [];
-  const fill = (watcher, name) => {
-    const queue = res?.subjects[watcher]?.queues[name];
-    return `${queue?.len ?? 0} of ${queue?.cap ?? 0}`;
-  };
+  const at = (watcher, name) => res?.subjects[watcher]?.queues[name] ?? { len: 0, cap: 0 };
+  const fill = (watcher, name) => (({ len, cap }) => `${len} of ${cap}`)(at(watcher, name));
+  const copies = plot.records.filter((r) => r.rv === plot.first && r.point === "InputSent");
   return filled(step.happened.replace("{end}", step.end?.[s.closed ? "closed" : "open"]), plot, {
     places: end - start, capacity, n: rests[i](plot).args?.[0] ?? 0,
     clients: Object.values(res?.subjects ?? {}).filter(({ kind }) => kind === "watcher").length,
+    picked: plot.one("DispatchStarted")?.args?.[0], sent: copies.filter(({ seq }) => seq <= restsOf(plot)[i]).length,
+    left: s.changes - at(plot.client, "result").len - at(plot.client, "input").len,
+    handler: rests[i](plot).subject?.replace(/-handler$/, ""),
     input: fill(plot.reader, "input"), result: fill(plot.client, "result"), full: fill(plot.client, "input"),
     changes: s.changes, stored: `${s.stored === s.changes ? "all " : ""}${s.stored}`,
     wait: s.waited ? "the dispatcher waited a moment" : "nothing held it up",

@@ -87,6 +87,7 @@ export function newTour(stage) {
       show("step");
       // Where all of the pod's changes are shown at once, none is marked.
       if (beat === half || beat === half + 1) follow.clear();
+      else if (beat > half) follow.set("", plot.last, "tour"); // and not the many before it
       else if (!follow.has()) follow.set(run.key, "", "tour");
     }
     const told = phase === "rests" ? happened(step, beat, plot, player.state.resources[stage.resource]) : "";
@@ -108,8 +109,8 @@ export function newTour(stage) {
   // count says how many of the changes are in the picture, while they are shown.
   function count() {
     if (teller?.phase !== "plays" || !steps[teller.beat].act) return;
-    const { changes } = stopped(plot);
-    say($("#tour-happened"), `${stopped(plot, player.cursor + 1).changes} of ${changes}`);
+    const shown = `${stopped(plot, player.cursor + 1).changes} of ${stopped(plot).changes}`;
+    say($("#tour-happened"), player.cursor < plot.stalled ? `${plot.who} still reads.` : shown);
     say(next, "To its end");
   }
 
