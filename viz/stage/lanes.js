@@ -163,7 +163,7 @@ export function showListeners(scene, res) {
     const running = (subject.counts.HandlerCalled ?? 0) > n;
     const [slow, call] = [scene.told?.delays.get(id), scene.told?.calls.get(id)];
     const count = n === 1 ? "1 call" : `${n} calls`;
-    const state = running ? `▶ ${call ?? "running"}` : (call ?? (slow ? `takes ${slow}` : count));
+    const state = running ? (call ? `▶ ${call}` : "runs") : (call ?? (slow ? `takes ${slow}` : count));
     mark(handler, "running", running);
     mark(handler, "called", Boolean(call));
     say(handler.querySelector(".count"), call ? count : "");

@@ -108,6 +108,7 @@ export function newMotion(canvas, scene, infos, follow) {
   // record folded, they are folded already.
   function launch(made, t0, t1, folded) {
     air = Object.assign(made, { t0, t1, folded, was: [] });
+    scene.stale = true; // etcd has its number
     for (const move of made.moves) {
       move.departs &&= move.seq <= folded;
       for (const id of [move.copy, move.takes]) if (tokens.has(id)) air.was.push(tokens.get(id));
@@ -240,16 +241,20 @@ export function newMotion(canvas, scene, infos, follow) {
     const moved = flying(now);
     const at = (t) => brush.pill(t, [t.x, t.y]);
     const singles = trails.filter((each) => each.single);
-    const inAir = moved.map((m) => brush.pill(m, m.now)).map((each) => ({ ...each, id: `air ${stands} ${each.id}` }));
+    // What the dispatcher holds has the name: its copies are marks until they are in their lanes.
+    const split = (m) => m.point === "InputSent" && moved.length > 1 && m.now[0] < scene.boxOf("watcher").X;
+    const pills = moved.map((m) => brush.pill(split(m) ? { ...m, label: "" } : m, m.now));
+    const inAir = pills.map((each) => ({ ...each, id: `air ${stands} ${each.id}` }));
     const placed = [...[...singles, ...standing()].map(at), ...(stands ? inAir : [])];
     const [hx, hy] = scene.place(scene.geometry.anchors.dispatch);
-    const visited = inAir.concat(placed).some(({ box }) => meet(box, [hx - 20, hy, hx + 20, hy]));
-    mark(scene.stations.get("dispatch"), "visited", visited); // its arrow would be drawn over the token
+    const covered = inAir.concat(placed).some(({ box }) => meet(box, [hx - 20, hy, hx + 20, hy]));
+    mark(scene.stations.get("dispatch"), "covered", covered); // its arrow would be drawn over the token
     const tails = [
       ...trails.map((each) => tail(each, each.t0, each.done, now)), ...moved.map((m) => tail(m, air.t0, air.t1, now)),
     ].filter(Boolean);
     const moving = stands ? tails : tails.concat(inAir);
-    if (pile > 0) placed.push(brush.pill({ label: `+${pile}`, shape: "", colour: "moving" }, scene.place([209, 222])));
+    const more = { label: `${pile} more`, shape: "", colour: "moving" };
+    if (pile > 0) placed.push(brush.pill(more, scene.place([209, 222])));
     if (!stream) placed.push(...named().map(brush.beside).filter(Boolean));
     const things = [...moving, ...placed];
     const { view } = scene;
@@ -329,6 +334,8 @@ export function newMotion(canvas, scene, infos, follow) {
   const lenOf = (r, queue) => making.res?.subjects[r.subject ?? ""]?.queues[queue];
   const wires = () => [...tokens.values()].filter((t) => t.in === "wire").length;
   const steps = newSteps({ scene, go, end, where, lenOf, wires, tokens });
+  // etcd's watch may tell of a change before its writer does: what has left etcd has its number
+  scene.leaving = () => air?.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
   new ResizeObserver(resize).observe(canvas);
   resize();
   brush.restyle();

@@ -29,6 +29,7 @@ export function newScene(geometry) {
     // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it
     front: [],
     followed: () => false, // of a token, a row, a cell: is it what is followed?
+    leaving: () => "0", // the version that is on its way from etcd on; motion.js
     slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
     ring: { capacity: 0 },
     store: [],
@@ -97,7 +98,7 @@ function showServer(scene, res, general) {
   scene.text("http.count", requests);
   scene.text("http.asks", scene.told?.asks ?? "");
   scene.text("http.gets", scene.told?.gets ?? "");
-  scene.text("etcd.rev", revisionOf(res));
+  scene.text("etcd.rev", revisionOf(res, scene.leaving()));
   const etcd = general?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
@@ -180,9 +181,9 @@ function stateOf(subject) {
 }
 
 // revisionOf returns the newest revision that etcd is known to have. A watch may deliver a change before its writer has
-// the answer and reports it: what arrived at the watch is in etcd.
-function revisionOf(res) {
-  const known = [res.stations.etcd, res.stations.etcd3].map((station) => BigInt(station?.rv ?? 0));
-  const newest = known[0] > known[1] ? known[0] : known[1];
+// the answer and reports it: what arrived at the watch is in etcd, and what is leaving for it.
+function revisionOf(res, leaving) {
+  const known = [res.stations.etcd?.rv, res.stations.etcd3?.rv, leaving].map((rv) => BigInt(rv ?? 0));
+  const newest = known.reduce((a, b) => (a > b ? a : b));
   return newest > 0n ? String(newest) : "–";
 }

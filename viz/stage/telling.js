@@ -73,13 +73,23 @@ export function newTelling(stage) {
     write(seq, "start", `The first moment there is${seq > 0 ? `. ${gone}` : ": nothing has happened yet."}`);
   }
 
-  // write says words about a record, and lights the station where it was reported.
+  // write says words about a record, and lights the station where it was reported; on a stage that stands, the one where
+  // the token stands.
   function write(seq, where, words, anomaly = false) {
     put(bar, "data-told", seq);
     put(bar, "class", anomaly ? "sentence anomaly" : "sentence");
     const texts = { at: `record ${seq}`, where, words };
     for (const [name, text] of Object.entries(texts)) say(bar.querySelector(`.${name}`), text);
-    for (const [name, el] of scene.stations) mark(el, "told", name === where);
+    const lit = (player.mode === "frozen" && standsAt()) || where;
+    for (const [name, el] of scene.stations) mark(el, "told", name === lit);
+  }
+
+  // standsAt is the station at which a token that is on its way stands with the stage; "": none does.
+  function standsAt() {
+    const [x, y] = stage.motion.flying(player.clock).at(-1)?.now ?? [];
+    const off = ({ X, Y, W, H }) => Math.max(X - x, x - X - W, Y - y, y - Y - H);
+    const near = Object.keys(scene.geometry.boxes).map((name) => [off(scene.boxOf(name)), name]);
+    return x === undefined ? "" : near.reduce((a, b) => (b[0] < a[0] ? b : a))[1];
   }
 
   function tell(r, now) {

@@ -42,6 +42,8 @@ const travelling = `((lasts) => new Promise((done) => {
 			const stands = p.drawn.filter((d) => d.in && d.key === m.key && d.rv === m.rv && d.owner === m.owner);
 			if (stands.length > 0) say(m.point + " of " + m.owner + " is on its way, and stands in " + stands[0].in);
 			if (!m.key || m.rv === "0") continue;
+			const etcd = Number(document.querySelector("[data-text='etcd.rev']").textContent);
+			if (m.station !== "etcd" && etcd < Number(m.rv)) say(m.rv + " has left etcd, which is at " + etcd);
 			const way = (ways[m.rv] ??= { from: at, to: at });
 			way.to = at;
 		}
@@ -112,7 +114,22 @@ func TestOneChangeTravels(t *testing.T) {
 		document.elementFromPoint(token.x, token.y).dispatchEvent(new MouseEvent("click", at));
 		return listwatch.follow.key === "default/p3";
 	})()`)
-	p.until(t, `listwatch.player.clock > 32000`) // by now they are no reason to hurry any more
+	// Paused, the page lights the station where a token stands, whatever the record at the cursor is about.
+	p.run(t, `await listwatch.player.live(), $("#create-pod").click()`)
+	p.is(t, "true", "the station of a paused token is lit", `await new Promise((done) => {
+		const look = () => {
+			const token = listwatch.picture({ texts: false }).drawn.filter((d) => d.in === "" && d.rv !== "0").at(-1);
+			const holds = (b) => b.left < token.x && token.x < b.right && b.top < token.y && token.y < b.bottom;
+			const over = token ? $$(".station").filter((el) => holds(el.querySelector(".hit").getBoundingClientRect())) : [];
+			const begun = over.length > 0 && over.every((el) => !/^(http|etcd)$/.test(el.dataset.station));
+			if (!begun) return requestAnimationFrame(look);
+			listwatch.player.freeze();
+			done(over.some((el) => el.classList.contains("told")));
+		};
+		look();
+	})`)
+	p.run(t, `await listwatch.player.live()`)
+	p.until(t, `listwatch.player.clock > 34000`) // by now they are no reason to hurry any more
 	one := watch(4000, `$("#create-pod").click()`)
 	one.judge(t, "live")
 	assert.True(t, len(one.Ways) == 1 && one.Ways[0] >= 1500 && one.Ways[0] <= 3000,
