@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,28 +28,24 @@ func TestAServerElsewhere(t *testing.T) {
 
 	watching := program.Start(t, kubectl.Command("get", "configmaps", "-l", "app=web", "-w", "--output-watch-events",
 		"--no-headers"))
-	lensed := func(fact func(client string, watch bool, frames int) bool) {
+	told := func(point, text string, n int) {
 		t.Helper()
 		program.Eventually(t, patience, func() (bool, string) {
-			var report struct {
-				Rows []struct {
-					Ask struct {
-						Client, Resource string
-						Watch            bool
-					}
-					Frames int
+			var log struct {
+				Records []struct{ Resource, Text string }
+			}
+			lens.Get(t, "/viz/records?point="+point, &log)
+			got := 0
+			for _, r := range log.Records {
+				if r.Resource == "configmaps" && strings.HasPrefix(r.Text, text) {
+					got++
 				}
 			}
-			lens.Get(t, "/viz/lens", &report)
-			for _, row := range report.Rows {
-				if row.Ask.Resource == "configmaps" && fact(row.Ask.Client, row.Ask.Watch, row.Frames) {
-					return true, ""
-				}
-			}
-			return false, watching.Stdout.String() + watching.Stderr.String()
+			return got == n, fmt.Sprintf("%d %s of configmaps, want %d\n%s%s", got, point, n, watching.Stdout.String(),
+				watching.Stderr.String())
 		})
 	}
-	lensed(func(_ string, watch bool, _ int) bool { return watch })
+	told("WireOpened", "kubectl/", 1)
 	file := filepath.Join(t.TempDir(), "a.yaml")
 	for _, value := range []string{"1", "2"} {
 		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app: web}}\ndata: {x: \"" + value +
@@ -65,9 +62,7 @@ func TestAServerElsewhere(t *testing.T) {
 		" ") != "ADDED MODIFIED DELETED" {
 		t.Errorf("kubectl was told %q", said)
 	}
-	lensed(func(client string, _ bool, frames int) bool {
-		return strings.HasPrefix(client, "kubectl/") && frames == 3
-	})
+	told("FrameWritten", "", 3)
 
 	kubectl.Run(t, "run", "web", "--image=example.test/web")
 	program.Eventually(t, patience, func() (bool, string) {
@@ -77,11 +72,11 @@ func TestAServerElsewhere(t *testing.T) {
 				Objects int
 				Trouble string
 			}
-			Metrics map[string]map[string]string
+			Metrics map[string]map[string]float64
 		}
 		lens.Get(t, "/viz/guest", &guest)
 		seen := guest.Watched[0]
-		return seen.Synced && seen.Objects == 1 && guest.Metrics["pods"]["ring capacity"] != "", seen.Trouble
+		return seen.Synced && seen.Objects == 1 && guest.Metrics["pods"]["ring capacity"] > 0, seen.Trouble
 	})
 	t.Logf("in the log: %v", lens.Points(t))
 }
