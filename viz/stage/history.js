@@ -8,24 +8,25 @@ const looked = 600; // records that are looked through when another moment is on
 export function newHistory(stage) {
   const { player } = stage;
   const tray = $("#ring-tray");
-  let refused = Infinity; // when that was, in the log's time
+  let refused = null; // the record of that
 
   function look(list) {
     const last = list.findLast((r) => stage.here(r) && (
       (r.point === "RequestAnswered" && r.args?.[0] === 410) || (r.point === "FrameWritten" && r.type === "ERROR")
     ));
-    if (last) refused = last.t;
+    if (last) refused = last;
   }
 
   function shown() {
-    const { t } = stage.state;
-    put(tray, "visibility", t >= refused && t - refused < told ? "visible" : "hidden");
+    const since = stage.state.t - (refused?.t ?? Infinity);
+    const now = since >= 0 && since < told && refused.seq > (stage.scene.told?.from ?? 0); // a story: in this beat
+    put(tray, "visibility", now ? "visible" : "hidden");
   }
 
   return {
-    shown, applied: look, resource: () => (refused = Infinity),
+    shown, applied: look, resource: () => (refused = null),
     jumped() {
-      refused = Infinity;
+      refused = null;
       look(player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1));
     },
   };

@@ -93,23 +93,19 @@ function inOrder(list, scene) {
   return list.sort((a, b) => compare(ranks.get(a), ranks.get(b)));
 }
 
-// forward moves the lanes that have to be seen (scene.front) to the last places that are drawn, if they have none. The
-// cast of a story stands first, each member at its own place, also without a watcher.
+// forward gives the cast of a story the first lanes, each member its own place, also without a watcher. Others that have
+// to be seen (scene.front) move to the last places that are drawn, if they have none; else the order stays.
 function forward(list, scene) {
-  const isFront = ([id]) => scene.front.includes(id);
   const members = scene.told?.members ?? [];
-  if (members.length > 0) {
-    const member = ([id]) => members.findIndex((each) => each.subject === id);
-    const others = list.filter((each) => member(each) < 0).sort((a, b) => isFront(b) - isFront(a));
-    const cast = list.filter((each) => member(each) >= 0).map((each) => [...each, member(each)]);
-    return [...cast, ...others.map((each, i) => [...each, members.length + i])];
-  }
-  const drawn = scene.geometry.lane.room - 1;
-  if (list.length === drawn + 1) return list;
-  const hidden = list.slice(drawn).filter(isFront).slice(0, drawn);
-  const others = list.filter((each) => !hidden.includes(each));
-  others.splice(Math.max(0, drawn - hidden.length), 0, ...hidden);
-  return others;
+  const member = ([id]) => members.findIndex((each) => each.subject === id);
+  const cast = list.filter((each) => member(each) >= 0).map((each) => [...each, member(each)]);
+  const others = list.filter((each) => member(each) < 0);
+  const room = scene.geometry.lane.room - members.length;
+  const drawn = Math.max(0, others.length > room ? room - 1 : room);
+  const hidden = others.slice(drawn).filter(([id]) => scene.front.includes(id)).slice(0, drawn);
+  const rest = others.filter((each) => !hidden.includes(each));
+  rest.splice(Math.max(0, drawn - hidden.length), 0, ...hidden);
+  return [...cast, ...rest.map((each, i) => [...each, members.length + i])];
 }
 
 // serves reports whether a watcher's client is the informer that is drawn.

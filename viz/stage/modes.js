@@ -14,6 +14,7 @@ export function newModes(stage) {
     for (const [el, words] of named) say(el, modes.map((mode) => el.dataset[mode]).find(Boolean) ?? words);
     put(document.body, "data-server", now?.server ?? "");
     put(root, "data-etcd-watcher", now?.["etcd-watcher"] ?? "etcd3");
+    stage.scene.grouped = now?.fifo === "delta";
     stage.scene.inTurn = now?.dispatch === "sequential";
     stage.touch();
   }

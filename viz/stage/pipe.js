@@ -65,16 +65,17 @@ export function heldIn(scene) {
 
 export function showShelf(scene, name, shelf) {
   const station = scene.stations.get(name);
-  scene.text(`${name}.n`, shelf?.n ?? 0);
+  const n = shelf?.n ?? 0;
+  scene.text(`${name}.n`, n);
   const rows = station.querySelectorAll(".row");
   const known = shelf?.rows ?? [];
-  const shown = known.slice(-rows.length);
+  const shown = known.slice(-(n > rows.length ? rows.length - 1 : rows.length));
   const newest = shown.at(-1)?.key;
   shown.sort((a, b) => (a.key < b.key ? -1 : 1));
   if (name === "store") scene.store = known;
   const width = scene.geometry.boxes[name].W;
-  // Objects that were there at the first list and have not changed since: the picture knows how many, not which.
-  const rest = (shelf?.n ?? 0) - known.length;
+  // Those without a row. Of objects that have not changed since the first list the picture knows how many, not which.
+  const rest = n - shown.length;
   const { names, snapshot } = scene.told ?? {};
   const old = name === "store" && snapshot && !known.some((each) => each.rv === snapshot) ? snapshot : "";
   rows.forEach((row, i) => {

@@ -131,7 +131,7 @@ function showPins(scene, ring) {
     const { X, W } = scene.geometry.boxes.ring;
     put(words, "x", scene.tall ? X + W + 20 : X + 4);
     put(words, "text-anchor", scene.tall ? "end" : "start");
-    put(words, "y", 263 + 15 * i);
+    put(words, "y", 252 + 16 * i); // above the panel's edge, and below it
     say(words, `${name} ${past} here: ${rv}${gone ? " (gone)" : ahead ? " (to come)" : ""}`);
   });
 }

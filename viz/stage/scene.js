@@ -1,7 +1,7 @@
 // The scene: the folded state as the scenery. It is drawn again from the state whenever the state has changed, and
 // knows nothing of records; what moves between two states is motion.js.
 
-import { $, mark, put, say } from "../lib/dom.js";
+import { $, mark, put, say, squeeze } from "../lib/dom.js";
 import { shelfName, stopped, youngest } from "../log/fold.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { newLayout } from "./layout.js";
@@ -21,6 +21,7 @@ export function newScene(geometry) {
   const scene = {
     geometry, root, texts, stations, queues,
     inTurn: false, // -dispatch=sequential: there are no passes
+    grouped: false, // -fifo=delta
     lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
     view: null, // what of the stage is seen; zoom.js
     marked: "",
@@ -77,7 +78,7 @@ function show(scene, state, resource) {
   const general = state.resources[""];
   scene.now = state.t;
   scene.told?.at(res, state.seq);
-  showServer(scene, res, general);
+  showServer(scene, res, general, state.resources);
   showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
   showClient(scene, res);
@@ -89,16 +90,20 @@ function show(scene, state, resource) {
 
 // ---- server half
 
-function showServer(scene, res, general) {
-  const http = latest(res.stations.http, general?.stations.http);
+function showServer(scene, res, general, all) {
+  const { http } = general?.stations ?? {};
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
-  const request = http?.last.point === "RequestReceived" || http?.last.point === "RequestAnswered";
+  const answered = http?.last.point === "RequestAnswered";
+  const request = answered || http?.last.point === "RequestReceived";
+  const status = answered ? String(http.vars.status ?? "") : request ? "open" : "";
+  scene.text("http.says", answered ? "last answer" : "last request");
   scene.text("http.method", request ? http.last.text.split(" ", 1)[0] : "–");
-  scene.text("http.status", http?.last.point === "RequestAnswered" && http.vars.status ? http.vars.status : "…");
+  scene.text("http.status", status);
+  mark(scene.stations.get("http"), "refusal", status >= "400" && status < "6");
   scene.text("http.count", requests);
   scene.text("http.asks", scene.told?.asks ?? "");
   scene.text("http.gets", scene.told?.gets ?? "");
-  scene.text("etcd.rev", revisionOf(res, scene.leaving()));
+  scene.text("etcd.rev", revisionOf(res, all, scene.leaving()));
   const etcd = general?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
@@ -120,22 +125,22 @@ function showServer(scene, res, general) {
   const blocked = dispatch?.last.point === "DispatchBlocked";
   mark(scene.stations.get("dispatch"), "blocked", blocked);
   const full = `${dispatch?.vars.blocked} full`;
-  const all = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
+  const watchers = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
   const inTurn = [`in turn: to ${n}`, `waits, ${full}`];
-  const inPasses = [scene.told && n <= all ? `to ${n} of ${all}` : `to ${n}`, `pass 2: ${full}`];
-  const [to, waits] = scene.inTurn ? inTurn : inPasses;
-  scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : to);
+  const to = !scene.told ? `to ${n}` : n <= watchers ? `to ${n} of ${watchers}` : ""; // they have ended
+  const inPasses = [to, `pass 2: ${full}`];
+  const [sent, waits] = scene.inTurn ? inTurn : inPasses;
+  scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
   // The budget is spent by waiting: what is left of it is a matter of time.
   const budget = blocked ? Math.max(0, dispatch.vars.budget - (scene.now - dispatch.last.t) / 1e6) : 100;
   scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");
   put(scene.root.querySelector("#battery"), "width", Math.round(1.56 * Math.min(100, budget)));
   const wire = res.stations.wire;
   scene.text("wire.bytes", wire?.vars.bytes === undefined ? "" : `${wire.vars.bytes} B`);
-}
-
-function latest(a, b) {
-  if (!a || !b) return a ?? b;
-  return a.last.seq > b.last.seq ? a : b;
+  const { closed = 0, lease = "", holder = "" } = scene.told ?? {};
+  scene.text("watcher.closed", closed > watchers ? `${closed} streams ended` : "");
+  scene.text("etcd.lease", holder && `lease ${lease}`);
+  scene.text("etcd.holder", holder);
 }
 
 // ---- client half
@@ -143,9 +148,9 @@ function latest(a, b) {
 // informerOf is whose reflector, FIFO and indexer are drawn: there is room for one. It is that of the subject that has
 // to be seen.
 function informerOf(scene, res) {
-  const [first] = scene.front;
-  const front = res.subjects[first]?.queues.fifo ? first : res.subjects[first]?.texts.ListenerAdded;
-  if (res.subjects[front]) return front;
+  const owner = (id) => (res.subjects[id]?.queues.fifo ? id : res.subjects[id]?.texts.ListenerAdded);
+  const front = scene.front.map(owner).find((id) => res.subjects[id]);
+  if (front) return front;
   if (res.subjects.informer) return "informer";
   const reflects = (id) => id !== "cacher" && Object.keys(res.subjects[id].counts).some((each) => /^Reflector/.test(each));
   return Object.keys(res.subjects).filter(reflects).sort()[0] ?? "informer";
@@ -156,6 +161,12 @@ function showClient(scene, res) {
   const reflector = res.subjects[scene.informer];
   scene.text("reflector.state", reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
+  const of = scene.told?.members.find(({ who }) => who === `listwatch-${scene.informer}`)?.name ?? scene.informer;
+  scene.text("reflector.of", of === "informer" ? "" : `of ${squeeze(of, 14)}`);
+  const queue = /^informer-(real|delta)$/.exec(scene.informer)?.[1]; // a story compares them
+  say(scene.stations.get("fifo").querySelector(".title"), queue ? `${queue === "real" ? "Real" : "Delta"}FIFO` : "FIFO");
+  const grouped = queue ? queue === "delta" : scene.grouped;
+  scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
   const out = (scene.informer !== "informer" && scene.told?.popped.get(scene.informer)) || []; // of a story's queue
@@ -163,6 +174,7 @@ function showClient(scene, res) {
   scene.text("fifo.left", out.length > 0 ? "came out" : "");
   scene.text("fifo.out", out.slice(-8).join(" "));
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
+  if (out.length > 0) scene.text("indexer.n", ""); // none is behind that queue
   const n = reflector?.vars.listeners;
   scene.text("processor.listeners", n === undefined ? "" : `of ${n}`);
 }
@@ -181,9 +193,13 @@ function stateOf(subject) {
 }
 
 // revisionOf returns the newest revision that etcd is known to have. A watch may deliver a change before its writer has
-// the answer and reports it: what arrived at the watch is in etcd, and what is leaving for it.
-function revisionOf(res, leaving) {
-  const known = [res.stations.etcd?.rv, res.stations.etcd3?.rv, leaving].map((rv) => BigInt(rv ?? 0));
+// the answer and reports it: what arrived at the watch is in etcd, and what is leaving for it. The revision also counts
+// what is not drawn.
+function revisionOf(res, all, leaving) {
+  const { etcd, etcd3 } = res.stations;
+  const since = etcd?.last.seq ?? 0;
+  const later = Object.values(all).map(({ stations }) => stations.etcd).filter((each) => each?.last.seq > since);
+  const known = [etcd, etcd3, ...later].map((each) => each?.rv).concat(leaving).map((rv) => BigInt(rv ?? 0));
   const newest = known.reduce((a, b) => (a > b ? a : b));
   return newest > 0n ? String(newest) : "–";
 }

@@ -10,20 +10,20 @@ import { shapeOf } from "./tokens.js";
 const points = new Set([
   "WatcherAdded", "WireOpened", "FrameWritten", "ResultSent", "WatcherForced", "WatcherRemoved", "WireClosed",
   "KnobTurned", "ListServed", "RequestAnswered", "FIFOPopped", "HandlerCalled", "HandlerReturned", "EtcdLookedAt",
-  "WatchChanError", "WatcherInterval",
+  "WatchChanError", "WatcherInterval", "RequestReceived", "TxnCommitted",
 ]);
 
 const calls = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
 
-// newTold takes a story and its records up to the beat that is told.
-export function newTold(scene, story, records) {
+// newTold takes a story, its records up to the beat that is told, and where that beat begins.
+export function newTold(scene, story, records, from) {
   const own = new RegExp(`/${story.id}-(\\w+)$`);
   const cast = (story.cast ?? []).map((member) => ({ ...member, is: new RegExp(member.is) }));
   const wanted = (text) => cast.some(({ is }) => is.test(text));
   const names = new Map(); // by version
   const first = records[0]?.seq ?? 0;
   const notable = records.filter((r) => points.has(r.point));
-  const t = { names, members: [], at, draw };
+  const t = { names, from, members: [], at, draw };
   const changes = new Map(); // by pod
   for (const r of records) {
     const [, pod] = (r.point === "RingAppend" && own.exec(r.key)) || [];
@@ -43,7 +43,9 @@ export function newTold(scene, story, records) {
     const byId = new Map(streams.map((stream) => [stream.id, stream]));
     Object.assign(t, {
       popped: new Map(), calls: new Map(), delays: new Map(), asks: "", gets: "", snapshot: null, etcd: "", etcd3: "",
+      closed: 0, lease: "", holder: "",
     });
+    const asking = new Map(); // by request: who waits for its answer
     const intervals = new Map(); // by watcher: what it got from the ring
     const stalled = new Set();
     let served = null;
@@ -75,6 +77,7 @@ export function newTold(scene, story, records) {
         // falls through
         case "WatcherRemoved":
         case "WireClosed":
+          if (r.point === "WireClosed") t.closed++;
           if (stream) stream.closed = true;
           break;
         case "WatcherInterval":
@@ -100,9 +103,22 @@ export function newTold(scene, story, records) {
           if (!t.popped.has(r.subject)) t.popped.set(r.subject, []);
           if (/\d$/.test(names.get(r.rv) ?? "")) t.popped.get(r.subject).push(names.get(r.rv));
           break;
-        case "RequestAnswered":
+        case "TxnCommitted":
+          if (r.resource === "leases") t.lease = r.rv;
+          break;
+        case "RequestReceived": {
+          const [line, by] = r.text.split(" by ");
+          asking.set(line, [...(asking.get(line) ?? []), by]);
+          Object.assign(t, asked(line, by));
+          break;
+        }
+        case "RequestAnswered": {
+          const waiting = asking.get(r.text) ?? [];
+          const by = new Set(waiting).size === 1 ? waiting.pop() : ""; // of two that ask the same it is not known
+          Object.assign(t, asked(r.text, by, r.args?.[0]));
           if (!r.text.includes(`story%3D${story.id}`) || r.text.includes("watch=")) break;
           listed = answered(r, served) ?? listed;
+        }
       }
     }
     t.members = cast.map((member) => seenOf(member, streams, stalled, res, listed));
@@ -122,20 +138,32 @@ export function newTold(scene, story, records) {
     if (knob === "etcd.compact") t.etcd = "compacted";
   }
 
-  // answered notes what a list of the story asked for and got; it returns the version of the answer.
+  // asked returns what the HTTP box says of a request, once it is answered with its status. Who has written a lease
+  // holds it.
+  function asked(line, by, status) {
+    const [method, url] = line.split(" ");
+    const [path, search] = url.split("?");
+    const query = new URLSearchParams(search);
+    const member = cast.find(({ is }) => is.test(`${by} ${url}`))?.name ?? "";
+    if (member && path.includes("/leases") && method !== "GET" && status < 300) t.holder = member;
+    if (method === "GET" && own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
+    if (query.has("watch")) return { asks: "a watch", gets: "" };
+    if (!query.get("labelSelector")?.includes(`story=${story.id}`)) return { asks: member && `from ${member}`, gets: "" };
+    const version = query.get("resourceVersion") ?? "";
+    const exact = query.get("resourceVersionMatch") === "Exact";
+    return { asks: !version ? "no version" : exact ? `exactly ${version}` : `version ${version}`, gets: "" };
+  }
+
+  // answered notes what a list of the story got; it returns the version of the answer.
   function answered(r, served) {
-    const asked = new URLSearchParams(r.text.split("?")[1]);
-    const version = asked.get("resourceVersion") ?? "";
-    const exact = asked.get("resourceVersionMatch") === "Exact";
-    t.asks = !version ? "no version" : exact ? `exactly ${version}` : `version ${version}`;
     t.gets = r.args?.[0] === 200 && served ? `→ ${(story.versions && names.get(served.rv)) || served.rv}` : "";
     if (!t.gets) return undefined;
-    t.snapshot = exact ? served.rv : null;
+    t.snapshot = r.text.includes("resourceVersionMatch=Exact") ? served.rv : null;
     return served.rv;
   }
 
   // seenOf is a member of the cast as it stands.
-  function seenOf({ name, is, nth = 0, pin }, streams, stalled, res, listed) {
+  function seenOf({ name, is, nth = 0, pin, other }, streams, stalled, res, listed) {
     const matching = streams.filter(({ text }) => is.test(text));
     const agents = [...new Set(matching.map((stream) => stream.who))];
     const who = agents[nth] ?? /^\^([\w-]+)/.exec(is.source)?.[1] ?? ""; // it may have closed its stream before
@@ -149,15 +177,18 @@ export function newTold(scene, story, records) {
     const open = now && res.subjects[now.id] && !now.closed;
     const gone = now?.said?.type === "ERROR";
     const word = now?.forced ? "closed" : open && stalled.has(who) ? "not reading" : gone ? "410" : open && now.said
-      ? now.said.type : now?.replayed ? `${now.replayed} from ring` : open ? "watching" : now ? "no watch" : "";
+      ? now.said.type : now?.replayed ? `${now.replayed} from ring` : open ? "watching" : now ? "no watch"
+      : other ? `at server ${other}` : "";
     const alarm = gone || now?.forced || stalled.has(who);
-    return { name, pin, subject: res.subjects[now?.id] ? now.id : "", word, alarm, rv, open, type: said?.type };
+    const knows = now?.said && !now.wire ? "is sent" : "knows"; // without a connection it stands in its result
+    const subject = res.subjects[now?.id] ? now.id : "";
+    return { name, pin, who, subject, word, alarm, rv, open, type: said?.type, knows };
   }
 
   // draw writes the flags of the cast.
   function draw() {
     const flags = pool(scene.root.querySelector("#cast"), t.members.length, flag);
-    t.members.forEach(({ name, subject, word, alarm, rv, type }, i) => {
+    t.members.forEach(({ name, subject, word, alarm, rv, type, knows }, i) => {
       const el = flags[i];
       const { height } = scene.geometry.lane;
       put(el, "data-cast", name);
@@ -174,9 +205,9 @@ export function newTold(scene, story, records) {
       const token = type && type === word;
       put(shape, "href", `#token-${shapeOf(type)}`);
       put(shape, "visibility", token ? "inherit" : "hidden");
-      put(first, "x", token ? 16 : 5);
+      put(first, "x", token ? 15 : 5);
       say(first, scene.tall && token ? rv : word);
-      say(second, rv === "0" || scene.tall ? "" : `knows ${rv}`);
+      say(second, rv === "0" || scene.tall ? "" : `${knows} ${rv}`);
     });
   }
 

@@ -90,6 +90,7 @@ export function newZoom(stage) {
     scene.stale = true; // what stands beside the drawing stands there again
     for (const [name, el] of scene.stations) el.classList.toggle("cut", cuts(name));
     frame.classList.toggle("near", to.w < whole.w);
+    put(scene.root.querySelector("#legend"), "transform", `translate(${Math.max(0, to.x - 44).toFixed(1)} 0)`);
   }
 
   // show turns the camera. What is painted on the canvas goes by the same view.

@@ -78,8 +78,9 @@ export function newScenarios(stage) {
     if (about !== stage.resource) stage.setResource(about);
     const told = player.tape.between(place.from + 1, place.to + 1);
     const beginning = (run && place === run.beats[i] ? run.beats : story.recorded).find((each) => each.to).from;
-    stage.scene.told = newTold(stage.scene, story, player.tape.between(beginning + 1, place.to + 1));
-    attend([told.at(-1)?.subject, ...told.filter((r) => r.point === "ResultSent").map((r) => r.subject)]);
+    const records = player.tape.between(beginning + 1, place.to + 1);
+    stage.scene.told = newTold(stage.scene, story, records, place.from);
+    attend([player.tape.get(place.behind)?.subject, told.at(-1)?.subject, ...told.filter((r) => r.point === "ResultSent").map((r) => r.subject)]);
     return place;
   }
 

@@ -70,6 +70,8 @@ type Member struct {
 	Nth int `json:"nth,omitempty"`
 	// Pin lets a pin at the ring show the version that the client knows.
 	Pin bool `json:"pin,omitempty"`
+	// Other is the API server at which the client watches as long as it has no watcher on stage; "": there is one server.
+	Other string `json:"other,omitempty"`
 }
 
 // Beat is one step in the telling of a story: what is said before it, where to look, and where it comes to rest. It
