@@ -163,7 +163,10 @@ export function showListeners(scene, res) {
     mark(handler, "running", running);
     mark(handler, "called", Boolean(call));
     say(handler.querySelector(".count"), call ? count : "");
-    say(handler.querySelector(".state"), state);
+    const words = handler.querySelector(".state");
+    say(words, state);
+    if (call && state.length > 11) put(words, "textLength", 90); // as wide as its box
+    else words.removeAttribute("textLength");
     put(handler, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
   }
 }

@@ -329,7 +329,7 @@ func handlerLane(l Lane) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "></rect> <text class=\"note count mid\" x=\"48\" y=\"9\"></text> <text class=\"state mid\" x=\"55\" y=\"31\">idle</text></g>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "></rect> <text class=\"note count mid\" x=\"48\" y=\"9\"></text> <text class=\"state mid\" lengthAdjust=\"spacingAndGlyphs\" x=\"55\" y=\"31\">idle</text></g>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -132,7 +132,8 @@ function showPins(scene, ring) {
     put(words, "x", scene.tall ? X + W + 20 : X + 4);
     put(words, "text-anchor", scene.tall ? "end" : "start");
     put(words, "y", 252 + 16 * i); // above the panel's edge, and below it
-    say(words, `${name} ${past} here: ${rv}${gone ? " (gone)" : ahead ? " (to come)" : ""}`);
+    const far = gone ? " (gone)" : ahead ? " (to come)" : ""; // what is off the ring says so instead
+    say(words, far ? `${name}: ${rv}${far}` : `${name} ${past} here: ${rv}`);
   });
 }
 

@@ -77,7 +77,7 @@ function show(scene, state, resource) {
   if (!res) return;
   const general = state.resources[""];
   scene.now = state.t;
-  scene.told?.at(res, state.seq);
+  scene.told?.at(res, state.seq, resource);
   showServer(scene, res, general, state.resources);
   showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
@@ -101,8 +101,9 @@ function showServer(scene, res, general, all) {
   scene.text("http.status", status);
   mark(scene.stations.get("http"), "refusal", status >= "400" && status < "6");
   scene.text("http.count", requests);
-  scene.text("http.asks", scene.told?.asks ?? "");
-  scene.text("http.gets", scene.told?.gets ?? "");
+  const { asks = "", gets = "" } = (request && scene.told) || {};
+  scene.text("http.asks", asks);
+  scene.text("http.gets", gets);
   scene.text("etcd.rev", revisionOf(res, all, scene.leaving()));
   const etcd = general?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
@@ -161,15 +162,15 @@ function showClient(scene, res) {
   const reflector = res.subjects[scene.informer];
   scene.text("reflector.state", reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
-  const of = scene.told?.members.find(({ who }) => who === `listwatch-${scene.informer}`)?.name ?? scene.informer;
-  scene.text("reflector.of", of === "informer" ? "" : `of ${squeeze(of, 14)}`);
+  const whose = scene.informer.replace(/^informer-?/, "");
+  scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
   const queue = /^informer-(real|delta)$/.exec(scene.informer)?.[1]; // a story compares them
   say(scene.stations.get("fifo").querySelector(".title"), queue ? `${queue === "real" ? "Real" : "Delta"}FIFO` : "FIFO");
   const grouped = queue ? queue === "delta" : scene.grouped;
   scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
-  const out = (scene.informer !== "informer" && scene.told?.popped.get(scene.informer)) || []; // of a story's queue
+  const out = (queue && scene.told?.popped.get(scene.informer)) || [];
   scene.text("fifo.high", fifo?.high && out.length === 0 ? `most: ${fifo.high}` : "");
   scene.text("fifo.left", out.length > 0 ? "came out" : "");
   scene.text("fifo.out", out.slice(-8).join(" "));

@@ -36,7 +36,7 @@ export function newTold(scene, story, records, from) {
   callOwn(`${story.id}-`);
 
   // at makes the story's part of the picture: what its records up to seq say.
-  function at(res, seq) {
+  function at(res, seq, resource) {
     const streams = Object.entries(res.subjects).filter(([, s]) => s.kind === "watcher" && s.opened < first)
       .map(([id, s]) => streamOf(id, s.texts.WireOpened ?? s.texts.WatcherAdded ?? "", s.began))
       .filter(({ text }) => wanted(text));
@@ -77,7 +77,7 @@ export function newTold(scene, story, records, from) {
         // falls through
         case "WatcherRemoved":
         case "WireClosed":
-          if (r.point === "WireClosed") t.closed++;
+          if (r.point === "WireClosed" && r.resource === resource && r.seq > from) t.closed++;
           if (stream) stream.closed = true;
           break;
         case "WatcherInterval":
@@ -144,11 +144,14 @@ export function newTold(scene, story, records, from) {
     const [method, url] = line.split(" ");
     const [path, search] = url.split("?");
     const query = new URLSearchParams(search);
-    const member = cast.find(({ is }) => is.test(`${by} ${url}`))?.name ?? "";
-    if (member && path.includes("/leases") && method !== "GET" && status < 300) t.holder = member;
+    if (path.includes("/leases")) {
+      const member = cast.find(({ is }) => is.test(by))?.name ?? "";
+      if (member && method !== "GET" && status < 300) t.holder = member;
+      return { asks: member && `from ${member}`, gets: "" };
+    }
     if (method === "GET" && own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
     if (query.has("watch")) return { asks: "a watch", gets: "" };
-    if (!query.get("labelSelector")?.includes(`story=${story.id}`)) return { asks: member && `from ${member}`, gets: "" };
+    if (!query.get("labelSelector")?.includes(`story=${story.id}`)) return { asks: "", gets: "" };
     const version = query.get("resourceVersion") ?? "";
     const exact = query.get("resourceVersionMatch") === "Exact";
     return { asks: !version ? "no version" : exact ? `exactly ${version}` : `version ${version}`, gets: "" };
@@ -170,19 +173,21 @@ export function newTold(scene, story, records, from) {
     const mine = matching.filter((stream) => stream.who === who);
     const now = mine.at(-1);
     const said = mine.findLast((stream) => stream.said)?.said;
+    const reflector = res.subjects[who.replace(/^listwatch-/, "")];
+    const elsewhere = other && !["ReflectorWatchEnded", "ReflectorBackoff"].includes(reflector?.last.point);
     const rv = [
-      res.subjects[who.replace(/^listwatch-/, "")]?.rv, now ? "0" : listed,
+      reflector?.rv, now ? "0" : listed,
       ...mine.flatMap((stream) => [stream.said?.rv, stream.began]),
     ].reduce((best, each) => (each && laterRV(each, best) ? each : best), "0");
     const open = now && res.subjects[now.id] && !now.closed;
     const gone = now?.said?.type === "ERROR";
     const word = now?.forced ? "closed" : open && stalled.has(who) ? "not reading" : gone ? "410" : open && now.said
       ? now.said.type : now?.replayed ? `${now.replayed} from ring` : open ? "watching" : now ? "no watch"
-      : other ? `at server ${other}` : "";
+      : elsewhere ? `at server ${other}` : other ? "no watch" : "";
     const alarm = gone || now?.forced || stalled.has(who);
     const knows = now?.said && !now.wire ? "is sent" : "knows"; // without a connection it stands in its result
     const subject = res.subjects[now?.id] ? now.id : "";
-    return { name, pin, who, subject, word, alarm, rv, open, type: said?.type, knows };
+    return { name, pin, subject, word, alarm, rv, open, type: said?.type, knows };
   }
 
   // draw writes the flags of the cast.
