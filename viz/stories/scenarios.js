@@ -80,7 +80,8 @@ export function newScenarios(stage) {
     const beginning = (run && place === run.beats[i] ? run.beats : story.recorded).find((each) => each.to).from;
     const records = player.tape.between(beginning + 1, place.to + 1);
     stage.scene.told = newTold(stage.scene, story, records, place.from);
-    attend([player.tape.get(place.behind)?.subject, told.at(-1)?.subject, ...told.filter((r) => r.point === "ResultSent").map((r) => r.subject)]);
+    const behind = player.tape.get(place.behind || place.to);
+    attend([behind?.subject, ...told.filter((r) => r.point === "ResultSent").map((r) => r.subject)]);
     return place;
   }
 

@@ -70,7 +70,7 @@ type Member struct {
 	Nth int `json:"nth,omitempty"`
 	// Pin lets a pin at the ring show the version that the client knows.
 	Pin bool `json:"pin,omitempty"`
-	// Other is the API server at which the client watches as long as it has no watcher on stage; "": there is one server.
+	// Other is the API server at which the client watches while it has no watcher on stage; "": there is one server.
 	Other string `json:"other,omitempty"`
 }
 

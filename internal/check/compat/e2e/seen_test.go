@@ -73,7 +73,7 @@ const telling = `async (id, beat, without, to) => {
 		stage.fold.apply(state, records);
 		stage.reset(tape, state, true);
 	};
-	const nothing = ({ seq, t, subject }) => ({ seq, t, subject, point: "KnobTurned", text: "nothing" });
+	const nothing = ({ seq, t }) => ({ seq, t, point: "KnobTurned", text: "nothing" });
 	await lay(all.map((r) => (r.seq === without ? nothing(r) : r)));
 	await scenarios.openStory(id, { beat });
 	await rests();
