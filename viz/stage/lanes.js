@@ -93,8 +93,8 @@ function inOrder(list, scene) {
   return list.sort((a, b) => compare(ranks.get(a), ranks.get(b)));
 }
 
-// forward gives the cast of a story the first lanes, each member its own place, also without a watcher. Others that have
-// to be seen (scene.front) move to the last places that are drawn, if they have none; else the order stays.
+// forward gives the cast of a story the first lanes, each member its own place, also without a watcher. Others that
+// have to be seen (scene.front) move to the last places that are drawn, if they have none; else the order stays.
 function forward(list, scene) {
   const members = scene.told?.members ?? [];
   const member = ([id]) => members.findIndex((each) => each.subject === id);

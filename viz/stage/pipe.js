@@ -74,7 +74,7 @@ export function showShelf(scene, name, shelf) {
   shown.sort((a, b) => (a.key < b.key ? -1 : 1));
   if (name === "store") scene.store = known;
   const width = scene.geometry.boxes[name].W;
-  // Those without a row. Of objects that have not changed since the first list the picture knows how many, not which.
+  // Those without a row. Of some the picture knows how many, not which: they have not changed since the first list.
   const rest = n - shown.length;
   const { names, snapshot } = scene.told ?? {};
   const old = name === "store" && snapshot && !known.some((each) => each.rv === snapshot) ? snapshot : "";

@@ -165,7 +165,8 @@ function showClient(scene, res) {
   const whose = scene.informer.replace(/^informer-?/, "");
   scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
   const queue = /^informer-(real|delta)$/.exec(scene.informer)?.[1]; // a story compares them
-  say(scene.stations.get("fifo").querySelector(".title"), queue ? `${queue === "real" ? "Real" : "Delta"}FIFO` : "FIFO");
+  const kind = { real: "RealFIFO", delta: "DeltaFIFO" }[queue] ?? "FIFO";
+  say(scene.stations.get("fifo").querySelector(".title"), kind);
   const grouped = queue ? queue === "delta" : scene.grouped;
   scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
   const fifo = reflector?.queues.fifo;
