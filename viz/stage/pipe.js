@@ -8,8 +8,8 @@ import { shapeOf } from "./tokens.js";
 export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
 
 const cellWidth = 24; // units of a cell with a name in it
-const rowFont = "14px system-ui, sans-serif"; // of a shelf's rows
-const digit = 9; // units, the widest
+const rowFont = "15px system-ui, sans-serif"; // of a shelf's rows, as a presenter has them
+const digit = 9.6; // units, the widest
 const unknown = { type: "", key: "", rv: "0" };
 
 // twin is the double outline of what is followed.
