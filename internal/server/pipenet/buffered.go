@@ -23,10 +23,7 @@ func (n *Network) Lines() (plain, buffered *http.Client) {
 		if err != nil {
 			return nil, err
 		}
-		b := &bufferedConn{Conn: conn}
-		b.changed.L = &b.mu
-		b.filling.Go(context.WithoutCancel(ctx), "pipenet.fill", b.fill)
-		return b, nil
+		return newBufferedConn(ctx, conn), nil
 	}
 	return plain, buffered
 }
@@ -43,6 +40,14 @@ type bufferedConn struct {
 	unread  bytes.Buffer
 	err     error // why no more comes
 	closed  bool
+}
+
+// newBufferedConn starts the goroutine that fills the buffer. It outlives ctx, which is that of the dial: Close ends it.
+func newBufferedConn(ctx context.Context, conn net.Conn) *bufferedConn {
+	b := &bufferedConn{Conn: conn}
+	b.changed.L = &b.mu
+	b.filling.Go(context.WithoutCancel(ctx), "pipenet.fill", b.fill)
+	return b
 }
 
 // fill moves what arrives into the buffer while that has room, until the connection ends.
@@ -71,10 +76,13 @@ func (b *bufferedConn) put(piece []byte, err error) bool {
 func (b *bufferedConn) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.unread.Len() == 0 && b.err == nil {
+	for b.unread.Len() == 0 && b.err == nil && !b.closed {
 		b.changed.Wait()
 	}
-	if b.unread.Len() == 0 {
+	switch {
+	case b.closed:
+		return 0, net.ErrClosed
+	case b.unread.Len() == 0:
 		return 0, b.err
 	}
 	b.changed.Broadcast()
