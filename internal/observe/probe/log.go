@@ -108,7 +108,8 @@ func (l *Log) next(t time.Duration) (r *Record, seq uint64, at time.Duration) {
 	return r, seq, at
 }
 
-// await returns when the record seq is complete in its place. Its reporter writes it without waiting for anything.
+// await returns when the record seq is complete in its place. Its reporter holds no lock of the log, and waits at most
+// for the record that stood there before.
 func await(r *Record, seq uint64) {
 	for atomic.LoadUint64(&r.Seq) != seq {
 		runtime.Gosched()

@@ -42,7 +42,8 @@ type bufferedConn struct {
 	closed  bool
 }
 
-// newBufferedConn starts the goroutine that fills the buffer. It outlives ctx, which is that of the dial: Close ends it.
+// newBufferedConn starts the goroutine that fills the buffer. It outlives ctx, which is that of the dial: Close ends
+// it.
 func newBufferedConn(ctx context.Context, conn net.Conn) *bufferedConn {
 	b := &bufferedConn{Conn: conn}
 	b.changed.L = &b.mu
