@@ -1,5 +1,6 @@
 // Package stories is the room of what is done to the running pipeline: the gallery of stories, the knobs, and the
-// promises.
+// promises. It only shows them. Knobs are defined in internal/play/sandbox/knobs.go, stories in
+// internal/play/scenario/stories, promises in internal/observe/rules/checker.go, labs in chapters/*/labs.
 package stories
 
 import (

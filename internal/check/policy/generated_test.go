@@ -101,7 +101,8 @@ $ go run ./cmd/lab solution neighbours # the difference to the present sources
 ~~~
 
 Stars say how hard a lab is, minutes how long it takes at a first try. A chapter's README is the reading for its labs.
-~lab start~ says what a user would report, as does the page in its gallery of stories (Y).
+~lab start~ says what a user would report, as does the page in its gallery of stories (Y). The file of a lab is
+~chapters/CHAPTER/labs/LAB.txtar~; it gives the answer away.
 
 | chapter | lab | | minutes | |
 |---|---|---|---:|---|

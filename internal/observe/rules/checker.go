@@ -21,7 +21,8 @@ type checking interface {
 	check(r *probe.Record) string
 }
 
-// All are the rules, in order.
+// All are the rules, in order. The checks of 1, 2 and 4 are in dispatch.go, of 3, 5, 6 and 9 in watcher.go, of 7, 8 and
+// 10 in client.go.
 var All = []Rule{
 	{1, "One writer: the ring and the store change together, and the dispatcher hears of it afterwards.", false,
 		func(bool) checking { return &oneWriter{} }},
