@@ -218,11 +218,12 @@ func bumpGeneration(accessor metav1.Object) {
 	}
 }
 
-// DeleteCollection deletes every object that listOptions select, one after the other, and returns the list of them as
-// they were. Objects that vanish meanwhile are skipped. The first error ends it, with the objects before it deleted.
+// DeleteCollection deletes every object that listOptions select, one after the other, each with a revision and an event
+// of its own, and returns the list of them as they were. Objects that vanish meanwhile are skipped. The first error
+// ends it, with the objects before it deleted.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).DeleteCollection
-// Differs: one worker and one list; upstream reads in pages and starts DeleteCollectionWorkers goroutines.
+// Differs: one list; upstream reads pages of 10,000 and starts DeleteCollectionWorkers goroutines, by default one.
 func (s *Store) DeleteCollection(ctx context.Context, namespace string, options *metav1.DeleteOptions,
 	listOptions *metainternalversion.ListOptions) (runtime.Object, error) {
 	list, err := s.List(ctx, namespace, listOptions)

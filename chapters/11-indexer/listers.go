@@ -75,6 +75,7 @@ func ListAll(store Store, selector labels.Selector, appendFn func(obj any)) erro
 // Without a [NamespaceIndex] it looks at all objects there are.
 //
 // Upstream: k8s.io/client-go/tools/cache/listers.go: ListAllByNamespace
+// Differs: logs no warning without the index.
 func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector,
 	appendFn func(obj any)) error {
 	if namespace == metav1.NamespaceAll {

@@ -40,7 +40,8 @@ type Indexer interface {
 	IndexKeys(indexName, value string) ([]string, error)
 	// ListIndexFuncValues returns all values under which the named index has anything.
 	ListIndexFuncValues(indexName string) []string
-	// ByIndex returns the objects under value in the named index.
+	// ByIndex returns the objects under value in the named index. If there is no index of
+	// that name, it returns an error.
 	ByIndex(indexName, value string) ([]any, error)
 	// GetIndexers returns a copy of the indexers.
 	GetIndexers() Indexers

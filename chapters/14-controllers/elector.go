@@ -42,7 +42,8 @@ var errHeld = errors.New("another candidate holds the lease")
 // of an old leader by its version. If the lease is deleted or edited, two may lead until the first looks again.
 //
 // Upstream: k8s.io/client-go/tools/leaderelection/leaderelection.go: LeaderElector
-// Differs: reads before each write, stops at once when the lease names another, has no jitter, and releases nothing.
+// Differs: stops renewDeadline after its last renewal, where upstream counts from the attempt after it, a RetryPeriod
+// later; reads before each write, stops at once when the lease names another, has no jitter, and releases nothing.
 type LeaderElector struct {
 	// Set by NewLeaderElector, never changed.
 	LeaderElectorConfig
