@@ -51,9 +51,9 @@ const slowHandler = 100 * time.Millisecond
 //	                      ▼ │
 //	                 pending ring
 //
-// The ring is the one place on the whole path that takes in without giving back pressure. It
-// has to be somewhere: one slow handler must not stop the others, and the events of different
-// handlers come from one stream.
+// The ring is the one place in Kubernetes' own code on the path that accepts without
+// backpressure. It has to be somewhere: one slow handler must not stop the others, and the
+// events of different handlers come from one stream.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: processorListener
 // Differs: a panic of the handler ends the program. Upstream can be told to skip the

@@ -36,7 +36,7 @@ func (p *deltaProcessor) processDeltas(deltas deltafifo.Deltas, isInInitialList 
 	return nil
 }
 
-// processDelta applies a single delta, the only one in one.
+// processDelta applies the single delta in one.
 func (p *deltaProcessor) processDelta(one []deltafifo.Delta, isInInitialList bool) error {
 	switch info := one[0].Object.(type) {
 	case deltafifo.ReplacedAllInfo:

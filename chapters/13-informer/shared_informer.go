@@ -47,8 +47,8 @@ import (
 //     that are due, or for all if the informer has no resyncs. A resync never asks the server.
 //   - OnUpdate may join two objects: one that was deleted and one that was made again while the
 //     watch was broken. Compare the UIDs if it matters.
-//   - OnDelete may come for an object that was never told, with [FIFOReal], if that is what the
-//     watch says. A deletion that only a list has shown is told with a
+//   - OnDelete may come for an object that no handler was told of, with [FIFOReal], if that is
+//     what the watch says. A deletion that only a list has shown is told with a
 //     [deltafifo.DeletedFinalStateUnknown], whose object may be old.
 //   - Objects are shared by the store and all handlers: no reader may write to them.
 //

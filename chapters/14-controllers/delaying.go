@@ -104,9 +104,8 @@ func (q *DelayingQueue) wait(ctx context.Context, heartbeat <-chan time.Time) bo
 	if q.timer != nil {
 		nextReadyAt = q.timer.C()
 	}
-	// Five cases, one more than we allow ourselves elsewhere: stop cannot be ctx, because the
-	// caller that shuts a queue down (any worker, through ShutDown) is not the one that runs
-	// it.
+	// Five cases, one more than we allow ourselves elsewhere: stop cannot be ctx, because
+	// ShutDown may come while the ctx of Run goes on.
 	select {
 	case <-ctx.Done():
 		return false

@@ -150,7 +150,7 @@ const cast = `Each chapter shows its part of one story. This program plays it, w
   8 to 19.
 - Five more watchers take part. One selects everything, one app=web, one node-1, and one the pods without a node. The
   fifth, the sleeper, selects everything and never reads.
-- With version 20 the pod a becomes app=db, and with 21 the pod b becomes app=web. Between the two, the informer's
+- With version 20 the pod a becomes app=db, with 21 b becomes app=web, and with 22 c changes. After 20 the informer's
   connection breaks.
 - Then c changes eighteen times within a second, up to version 40. Before that the ring is made to hold ten events. The
   observer's handler takes a second for each call, and for the first five changes the informer's loop stands still. The
@@ -191,7 +191,7 @@ var scenes = []scene{
 	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true,
 		tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
 	{chapter: "10-deltafifo", lead: "The informer's loop stands still for a moment, and its queue fills.", logged: true,
-		tell: at(rvs(23, 24, 25, 26), "informer", probe.FIFOAdded, probe.FIFOPopped)},
+		tell: at(rvs(23, 24, 25, 26, 27), "informer", probe.FIFOAdded, probe.FIFOPopped)},
 	{chapter: "11-indexer", lead: "What the informer's store holds.", tell: at(rvs(8, 12, 16, 20), "informer",
 		probe.IndexerUpdated)},
 	{chapter: "12-processor", lead: "The observer's handler takes a second for each call, and its ring fills.",
