@@ -85,36 +85,6 @@ func TestALeafIsOfTheRecordItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
-	log, pods := newLog()
-	ui := New(Config{Log: log})
-	cacher, w := pods.Subject("cacher"), pods.Subject("w1")
-	for i := range 3 {
-		cacher.Event(probe.IncomingSent, "ADDED", "/registry/pods/default/a", uint64(10+i), i+1, 3)
-	}
-	if page := leaf(t, ui, "incoming/blocked"); !strings.Contains(page, "incoming of cacher is full, 3 of 3") ||
-		!strings.Contains(page, "All of them wait for cacher.dispatchEvents to take from incoming") {
-		t.Errorf("incoming alone: %s", page)
-	}
-	cacher.Event(probe.IncomingBlocked, "ADDED", "/registry/pods/default/a", 13)
-	w.Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 1)
-	w.Event(probe.ResultReceived, "ADDED", "/registry/pods/default/a", 6, 0, 1)
-	w.Event(probe.ResultBlocked, "ADDED", "/registry/pods/default/a", 7)
-	w.Event(probe.InputBlocked, "ADDED", "/registry/pods/default/a", 8)
-	page := leaf(t, ui, "incoming/blocked")
-	for _, want := range []string{
-		"cacher.startCaching has waited there for", "All of them wait for the client of w1: handlers.WatchServer has " +
-			"been writing to it for",
-		"cacher.dispatchEvents takes nothing: for ", "it has waited for room at the next one",
-		`data-place="watcher" data-queue-name="result" data-subject="w1"`,
-	} {
-		assert.True(t, strings.Contains(page, want),
-			"behind a client that does not read, %q is not told: %s", want, page)
-	}
-	n := strings.Count(page, `class="place"`)
-	assert.Equal(t, n, 3, "the chain has %d links, want incoming, input and result: %s", n, page)
-}
-
 func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {
 	ui := lively("default/a")
 	for path, want := range map[string]int{

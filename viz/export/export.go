@@ -170,7 +170,7 @@ func (s *site) leaves() (any, error) {
 	for _, point := range probe.Points() {
 		info := point.Info()
 		for _, queue := range slices.Compact([]string{"", info.Queue}) {
-			for _, tab := range []string{"what", "code", "upstream"} {
+			for _, tab := range []string{"what", "code", "blocked", "upstream"} {
 				if err := add(info.Station, queue, tab, ""); err != nil {
 					return nil, err
 				}

@@ -1,11 +1,13 @@
 // The inspector: what a station, a queue or one watcher is, how it stands, and the lines of code behind it. Each leaf
-// is a piece of HTML with an address of its own (/viz/part/…), made by the program for the record at the cursor.
+// is a piece of HTML with an address of its own (/viz/part/…), made by the program for the record at the cursor; who
+// waits for whom is filled in here.
 //
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it walks with what is followed, or shows what was reported here last.
 
 import { $, copied, make, mark, put, say, when } from "../lib/dom.js";
 import { leaf as leafOf, shelf } from "../lib/api.js";
+import { newWhy } from "./why.js";
 
 const reload = 700; // ms between two fetches of the same leaf while records come
 const pace = 420; // ms that a line stays lit while walking with what is followed
@@ -13,10 +15,11 @@ const farthest = 48; // records the walk may be behind
 const count = 250; // ms between two readings of the gutter
 const doubled = 260; // ms within which a second click comes
 const docked = matchMedia("(min-width: 1700px)"); // as in inspector.css
-const living = new Set(["state", "history", "blocked", "bytes"]); // leaves that change with the records
+const living = new Set(["state", "history", "bytes"]); // leaves that the program makes for a record
 
 export function newInspector(stage) {
   const { player, infos, scene, follow } = stage;
+  const { chains } = newWhy(infos);
   const panel = $("#inspector");
   const leaf = panel.querySelector("#leaf");
   const title = panel.querySelector("h2");
@@ -131,10 +134,30 @@ export function newInspector(stage) {
       `button[data-point="${CSS.escape(focused.dataset.point)}"]`
     )?.focus();
     say(title, article.dataset.title);
+    tellWhy();
     countHits(true);
     const lit = leaf.querySelector(".l.lit");
     if (lit) reveal(lit);
   }
+
+  // tellWhy fills the leaf that says who waits for whom, in the picture at the cursor.
+  function tellWhy() {
+    const box = leaf.querySelector(".chains");
+    if (!box) return;
+    [shownAt, shownSeq] = [performance.now(), player.state.seq];
+    const told = chains(player.state.resources[stage.resource], player.state.t, place, JSON.parse(box.dataset.titles));
+    const none = `${title.textContent} holds no queue: no goroutine waits at it for room or for something to come.`;
+    box.replaceChildren(...(told.length > 0 ? told.map(drawn) : [make("p", {}, none)]));
+  }
+
+  const drawn = ({ links, full, says }) => make("section", { className: `chain${full ? " full" : ""}` },
+    make("p", {}, says), make("ol", {}, ...links.map(({ name, station, queue, subject, len, cap, takes }) => make("li", {},
+      make("button", { type: "button", className: "place", data: { place: station, queueName: queue, subject } }, name),
+      make("span", { className: "n" }, queue && `${len}/${cap}`), make("span", { className: "soft" }, takes),
+    ))));
+
+  // refresh makes the leaf again, if it changes with the records.
+  const refresh = () => (tab === "blocked" ? tellWhy() : living.has(tab) && load());
 
   function markChanges(before, article) {
     const old = new Map();
@@ -285,11 +308,11 @@ export function newInspector(stage) {
       countHits(false);
     }
     // A leaf that takes long to come is waited for: the next one would be asked for before it is here, again and again.
-    if (living.has(tab) && !awaited && shownSeq !== player.target() && now - shownAt > reload) load();
+    if (!awaited && shownSeq !== player.target() && now - shownAt > reload) refresh();
   }
 
   const clear = () => place && load();
-  const fresh = () => place && living.has(tab) && performance.now() - shownAt > 60 && load();
+  const fresh = () => place && performance.now() - shownAt > 60 && refresh();
   return {
     inspect: open, close,
     applied, landed, draw, resource: clear, jumped: fresh, escape: close,

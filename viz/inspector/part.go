@@ -152,8 +152,27 @@ func (p *part) text() placeText {
 	return places().Stations[p.Station]
 }
 
-// lanes returns the goroutines that report here.
-func (p *part) lanes() []string { return lanesOf(p.points()) }
+// lanes returns the goroutines that report here, each once.
+func (p *part) lanes() []string {
+	var names []string
+	for _, info := range p.points() {
+		for _, name := range info.Lanes() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// partBlocked has the names of all queues: a chain that begins at one leads to others.
+func (i *Inspector) partBlocked(context.Context, *part) (templ.Component, error) {
+	titles := map[string]string{}
+	for name, queue := range places().Queues {
+		titles[name] = queue.Title
+	}
+	return partBlockedLeaf(titles), nil
+}
 
 // subjects returns the parts that have the queue, or belong to the station, by id.
 func (p *part) subjects() []stage.Lane {

@@ -271,10 +271,23 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	if rec.Subject != cacher {
 		return
 	}
-	if youngest := r.Subjects[r.youngest("watchchan")]; youngest != nil && youngest.Kind == "watchchan" {
+	if youngest := r.youngest("watchchan"); youngest != nil {
 		q := youngest.queue("etcd3-result")
 		q.transfer(false, Token{}, q.Cap)
 	}
+}
+
+// youngest returns the subject of a kind that opened last, nil if there is none. It takes time in proportion to the
+// subjects, of which there are a thousand: it does not sort them.
+func (r *Resource) youngest(kind string) (best *Subject) {
+	id := ""
+	for each, sub := range r.Subjects {
+		later := best == nil || sub.Opened > best.Opened || sub.Opened == best.Opened && each < id
+		if sub.Kind == kind && later {
+			id, best = each, sub
+		}
+	}
+	return best
 }
 
 // update puts an object on the shelf, or takes it off. A record without a key is about the whole store: either the

@@ -322,9 +322,6 @@ func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 			}
 		}
 		s.Apply(in(all...))
-		for _, queue := range []string{"input", "result"} {
-			s.Resources["pods"].Why(queue, "w1")
-		}
 		assert.False(t, strings.Contains(string(s.Canonical()), "null"),
 			"%s: something is missing: %s", written, s.Canonical())
 	}

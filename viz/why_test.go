@@ -1,0 +1,148 @@
+//go:build !race
+
+package viz
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/foldtest"
+	"listwatch/internal/observe/probe"
+)
+
+// newWhy has the page's script look at a picture of pods after the records, a millisecond apart.
+func newWhy(t *testing.T, records []probe.Record) *engine {
+	t.Helper()
+	for i := range records {
+		records[i].Seq, records[i].Time = uint64(i+1), time.Duration(i)*time.Millisecond
+		records[i].Resource = "pods"
+	}
+	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js"})
+	log, _ := newLog()
+	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
+	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`)), state = page.fold.newState();
+		fold.apply(state, JSON.parse(`+quote(t, foldtest.Feed(records))+`));
+		var pods = state.resources.pods, w = page.why.newWhy(fold.infos); true`)
+	return e
+}
+
+func rec(point probe.Point, subject, typ, key string, rv uint64, args ...int) probe.Record {
+	r := probe.Record{Point: point, Subject: subject, Type: typ, Key: key, RV: rv}
+	copy(r.Args[:], args)
+	return r
+}
+
+// stalled is a server half whose watcher w3 has a client that does not read. w4 is served.
+func stalled() []probe.Record {
+	return []probe.Record{
+		rec(probe.WatchChanOpened, "etcd3-1", "", "", 1),
+		rec(probe.WatcherAdded, "w3", "", "", 1, 10),
+		rec(probe.WatcherAdded, "w4", "", "", 1, 10),
+		rec(probe.ResultReceived, "w3", "ADDED", "a", 5, 10, 10), // and it never gets rid of it
+		rec(probe.ResultReceived, "w4", "ADDED", "a", 5, 0, 10),
+		rec(probe.WireFlushed, "w4", "", "a", 5),
+		rec(probe.ResultBlocked, "w3", "ADDED", "b", 6),
+		rec(probe.InputBlocked, "w3", "ADDED", "c", 7),
+		rec(probe.IncomingBlocked, "cacher", "ADDED", "d", 8),
+		rec(probe.Etcd3ResultBlocked, "etcd3-1", "ADDED", "e", 9),
+		rec(probe.Etcd3IncomingBlocked, "etcd3-1", "", "f", 10),
+	}
+}
+
+func TestWhyIsThisBlocked(t *testing.T) {
+	toTheClient := "w3/result (client)"
+	opened := func(agent string) []probe.Record {
+		r := rec(probe.WireOpened, "w3", "", "", 0)
+		r.Text = agent + " /api/v1/pods?watch=1"
+		return []probe.Record{r}
+	}
+	tests := []struct {
+		name    string
+		records []probe.Record
+		queue   string
+		subject string
+		want    string
+	}{
+		{"from etcd to the client", stalled(), "etcd3-incoming", "etcd3-1", "etcd3-1/etcd3-incoming (room) → " +
+			"etcd3-1/etcd3-result (room) → cacher/incoming (room) → w3/input (room) → " + toTheClient},
+		{"from the middle", stalled(), "incoming", "cacher", "cacher/incoming (room) → w3/input (room) → " +
+			toTheClient},
+		{"the innocent", stalled(), "input", "w4", "w4/input (nothing)"},
+		{"an older watch of etcd", append([]probe.Record{rec(probe.WatchChanOpened, "etcd3-0", "", "", 1)},
+			stalled()...), "etcd3-result", "etcd3-0", "etcd3-0/etcd3-result (nothing)"},
+		{"into a client of ours, whose queue is locked", append(append(stalled(),
+			opened("listwatch-informer/v1")...),
+			rec(probe.FrameDecoded, "informer", "ADDED", "a", 4),
+			rec(probe.StreamBlocked, "informer", "ADDED", "a", 4),
+			rec(probe.FIFOLockWaited, "informer", "", "", 0),
+		), "result", "w3",
+			"w3/result (client) → informer/wire (taker) → informer/stream (lock) → informer/fifo (nothing)"},
+		{"into an informer of a client of ours", append(append(stalled(),
+			opened("listwatch-scheduler/v1")...),
+			rec(probe.FrameDecoded, "informer", "ADDED", "a", 4),
+			rec(probe.FrameDecoded, "scheduler-informer", "ADDED", "a", 4),
+			rec(probe.StreamBlocked, "scheduler-informer", "ADDED", "a", 4),
+		), "result", "w3",
+			"w3/result (client) → scheduler-informer/wire (taker) → scheduler-informer/stream (nothing)"},
+		{"a client that tells nothing", append(stalled(), opened("kubectl/v1.37")...), "result", "w3", toTheClient},
+		{"a slow handler holds up no goroutine", []probe.Record{
+			rec(probe.ListenerAdded, "observer", "", "", 0),
+			rec(probe.HandlerCalled, "observer", "ADDED", "a", 1),
+			rec(probe.PendingPushed, "observer", "ADDED", "b", 2, 1, 1024),
+		}, "pending", "observer", "observer/pending (return)"},
+		{"another queue of its name", []probe.Record{
+			rec(probe.WorkGot, "scheduler", "", "default/a", 0, 3, 0),
+			rec(probe.WorkGot, "kubelet", "", "default/a", 0, 3, 0),
+			rec(probe.WorkDone, "kubelet", "", "default/a", 0),
+		}, "workqueue", "kubelet", "kubelet/workqueue (nothing)"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWhy(t, test.records)
+			got := run[string](t, w, fmt.Sprintf(`w.why(pods, %q, %q).map((l) => `+"`${l.subject}/${l.queue} "+
+				"(${l.taker?.kind ?? \"nothing\"})`"+`).join(" → ")`, test.queue, test.subject))
+			assert.Equal(t, got, test.want)
+		})
+	}
+}
+
+// TestWhoWaitsForWhomIsTold holds the sentences about the longest queue of a station, with the links that they count.
+func TestWhoWaitsForWhomIsTold(t *testing.T) {
+	var alone []probe.Record
+	for i := range 3 {
+		alone = append(alone, rec(probe.IncomingSent, "cacher", "ADDED", "a", 10, i+1, 3))
+	}
+	busy := []probe.Record{
+		rec(probe.HandlerCalled, "observer", "ADDED", "/registry/pods/default/a", 1),
+		rec(probe.PendingPushed, "observer", "ADDED", "b", 2, 1, 1024),
+	}
+	for name, test := range map[string]struct {
+		records []probe.Record
+		place   string
+		want    string
+	}{
+		"full": {alone, `{station: "incoming"}`, "incoming of cacher is full, 3 of 3. " +
+			"All of them wait for cacher.dispatchEvents to take from incoming of cacher. 1 true "},
+		"held up by a client": {append(alone, stalled()...), `{station: "incoming"}`, "incoming of cacher is full, 3 of " +
+			"3. cacher.startCaching has waited there for 2 ms. All of them wait for the client of w3: " +
+			"handlers.WatchServer has been writing to it for 7 ms. 3 true " +
+			"cacher.dispatchEvents takes nothing: for 3 ms it has waited for room at the next one"},
+		"the queue that was chosen": {stalled(), `{station: "watcher", queue: "input", subject: "w4"}`, "nothing"},
+		"a slow handler": {append([]probe.Record{rec(probe.ListenerAdded, "observer", "", "", 0)}, busy...),
+			`{station: "listener"}`, "No goroutine waits to put something into pending of observer. What it holds waits: " +
+				"All of them wait for the code of observer, which has been at default/a for 1 ms. 1 false " +
+				"processorListener.pop takes nothing: for 1 ms it has waited for its own code to return"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newWhy(t, test.records)
+			got := run[string](t, e, `(() => {
+				const titles = new Proxy({}, { get: (_, name) => name });
+				const [c] = w.chains(pods, state.t, `+test.place+`, titles);
+				return c ? [c.says, c.links.length, c.full, c.links[0].takes].join(" ") : "nothing";
+			})()`)
+			assert.Equal(t, got, test.want)
+		})
+	}
+}
