@@ -40,8 +40,8 @@ func EncodeContinue(key, prefix string, rv int64) (string, error) {
 }
 
 // DecodeContinue returns the key at which the list under prefix goes on, and the resource
-// version it is read at: a positive one, or -1. A token is client input: one that we did not
-// make is an error, and none can point outside prefix.
+// version it is read at: a positive one, or a negative one for the newest state. A token is
+// client input: one that does not parse is an error, and none can point outside prefix.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/continue.go: DecodeContinue
 func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) {

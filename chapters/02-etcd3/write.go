@@ -75,9 +75,9 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object)
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GuaranteedUpdate
 // Differs: nothing is encrypted; upstream also writes what has not changed, if it was read with
 // an old encryption key.
-// Differs: if update changed nothing on an outdated guess whose bytes equal the stored ones, it
-// is called again with the stored version, and preconditions are checked again. To upstream,
-// equal bytes are enough.
+// Differs: if update changed nothing on a guess that has the stored bytes, but an old revision,
+// it is called again with the stored revision, and preconditions are checked again. Upstream
+// compares bytes alone.
 func (s *Store) GuaranteedUpdate(
 	ctx context.Context, key string, out runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object,

@@ -128,7 +128,7 @@ func (h *watchHandler) handleEvents(ctx context.Context, errc <-chan error) erro
 }
 
 // handleEvent carries one event into the store. The error is that of an ERROR event, or the
-// store's own 410 Expired: an event that does not follow on what it holds. A list heals both.
+// store's own 410 Expired, for an event older than its newest. A list heals both.
 //
 // Differs: upstream logs every error of the store, and goes on.
 func (h *watchHandler) handleEvent(event watch.Event) error {

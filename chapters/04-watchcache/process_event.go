@@ -82,10 +82,9 @@ func (w *WatchCache) apply(event *Event, element *Element) error {
 	if err := w.history.checkLocked(event); err != nil {
 		return err
 	}
-	// A reader that has found the old version is already counted as asleep when it lets go of
-	// the lock: Cond.Wait puts it on the list of sleepers first. The version changes under the
-	// lock, so such a reader went to sleep before, and is woken here. Whether the lock is still
-	// held at this call makes no difference.
+	// No reader is missed. One that has found the old version is on Cond.Wait's list before it
+	// lets go of the lock, and the version changes under the lock. So this call may come before
+	// the lock is released or after.
 	defer w.cond.Broadcast()
 
 	// The ring first, then the version, then the store. Under one lock the order is invisible

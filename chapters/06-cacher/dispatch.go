@@ -80,8 +80,7 @@ func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher
 	expired := timer.C()
 	for _, watcher := range blocked {
 		if !watcher.Add(event, expired) {
-			// The timer fires once, and this watcher has seen it; with nil, Add waits for no
-			// other.
+			// The timer fires once, and this watcher has seen it. With nil, Add does not wait.
 			expired = nil
 			c.nTerminated.Add(1)
 		}

@@ -158,8 +158,7 @@ func isWatchList(opts *metainternalversion.ListOptions) bool {
 // time of one to two MinRequestTimeouts. It is random so that clients that came together do not
 // come back together.
 //
-// Differs: a length of centuries is taken for 146 years, to which a grace period can be added;
-// upstream's overflows.
+// Differs: at most 146 years, to which a grace period can be added; upstream's overflows.
 func (s *Scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duration {
 	const longest = math.MaxInt64 / int64(time.Second) / 2
 	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {

@@ -160,8 +160,8 @@ const cast = `Each chapter shows its part of one story. This program plays it, w
 `
 
 var scenes = []scene{
-	{chapter: "01-storage", lead: "Some of the writes, and the version that each gets.", tell: at(rvs(8, 9, 12, 16, 20,
-		21, 22, 40), "", probe.TxnCommitted)},
+	{chapter: "01-storage", lead: "Some of the writes, with their versions. The scheduler makes 9.",
+		tell: at(rvs(8, 9, 12, 16, 20, 21, 22, 40), "", probe.TxnCommitted)},
 	{chapter: "02-etcd3", lead: "Version 20 on its way out of etcd.", tell: at(rvs(20), "", probe.TxnCommitted,
 		probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent)},
 	{chapter: "03-reflector", lead: "The informer's connection breaks after version 20. The next watch begins there, " +
@@ -169,7 +169,7 @@ var scenes = []scene{
 		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching,
 			probe.ReflectorWatchEnded)},
 	{chapter: "04-watchcache", lead: "The ring gives each event the next position. At 19 s it is made to hold ten " +
-		"events, and forgets. In the end a latecomer asks for a watch from 20.",
+		"events, from 13 on. In the end a latecomer asks for a watch from 20, and is sent 410.",
 		tell: either(at(rvs(8, 20, 40), "", probe.RingAppend), func(_ *numbers, r *probe.Record) bool {
 			return is(r, probe.RingResize) || is(r, probe.FrameWritten) && r.Type == string(watch.Error)
 		})},
