@@ -8,10 +8,10 @@
 // When a rule is in the way, the code is usually wrong. When it is not, change the rule here, in the open, with the
 // reason; do not work around it.
 //
-//   - rules_test.go: [Repo], [Rule], [Rules].
+//   - rules_test.go: [Repo], [Rule], and the table of rules.
 //   - floors_rule_test.go: who may import whom.
-//   - names_rule_test.go, docs_rule_test.go: Upstream lines, excerpts and what docs/ points at resolve.
-//   - chapters_rule_test.go: what every chapter consists of.
+//   - names_rule_test.go, docs_rule_test.go: Upstream lines, excerpts and what docs/ points at resolve; every reader's
+//     shell understands what a page says to type.
 //   - moments_rule_test.go: a probe point is one source line.
 //   - goroutines_rule_test.go: goroutines of chapters have names, and tests look for those that are left.
 //

@@ -15,52 +15,31 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// debugged is what a recipe of docs/recipes debugs: a chapter's test, or the program.
-type debugged struct{ folder, args string }
-
-// recipes returns what each recipe debugs, by name.
-func recipes(t *testing.T) map[string]debugged {
+func read(t *testing.T, elements ...string) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "docs", "recipes", "*.dlv"))
-	require.True(t, err == nil && len(files) != 0, "no recipes, %v", err)
-	all := make(map[string]debugged)
-	for _, file := range files {
-		_, rest, _ := strings.Cut(read(t, file), "# debug ./")
-		line, _, _ := strings.Cut(rest, "\n")
-		folder, args, _ := strings.Cut(line, " ")
-		all[strings.TrimSuffix(filepath.Base(file), ".dlv")] = debugged{folder, args}
-	}
-	return all
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(filepath.Join(root, filepath.Join(elements...)))
 	require.NoError(t, err)
 	return string(text)
 }
 
-// pattern is what chooses a chapter's test, "" for the program.
-func (d debugged) pattern() string {
-	_, pattern, _ := strings.Cut(d.args, "-test.run ")
-	return pattern
-}
-
-// mustExist fails the test if there is no such folder, or no test there that the pattern runs.
-func mustExist(t *testing.T, of debugged) {
+// recipes returns what each recipe of docs/recipes debugs, by name: the folder of a chapter or of the program, and what
+// the debugged program is told.
+func recipes(t *testing.T) map[string]string {
 	t.Helper()
-	if of.folder == "cmd/viz" {
-		return
+	files, err := filepath.Glob(filepath.Join(root, "docs", "recipes", "*.dlv"))
+	require.True(t, err == nil && len(files) != 0, "no recipes, %v", err)
+	all := map[string]string{}
+	for _, file := range files {
+		name := filepath.Base(file)
+		_, rest, _ := strings.Cut(read(t, "docs", "recipes", name), "# debug ./")
+		all[strings.TrimSuffix(name, ".dlv")], _, _ = strings.Cut(rest, "\n")
 	}
-	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(of.folder), "*_test.go"))
-	require.True(t, err == nil && len(files) != 0, "%s has no tests, %v", of.folder, err)
-	name, _, _ := strings.Cut(of.pattern(), "/")
-	declares := func(file string) bool { return strings.Contains(read(t, file), "\nfunc "+name) }
-	assert.True(t, strings.HasPrefix(name, "Test") && slices.ContainsFunc(files, declares),
-		"no test in %s begins with %q", of.folder, name)
+	return all
 }
 
-func TestVSCodeDebugsEveryRecipe(t *testing.T) {
+// TestEditorsDebugEveryRecipe: a launch configuration of VS Code, its task, and one of GoLand, each with the recipe's
+// folder and arguments, and no other. That they stop where they say is tested in internal/check/compat/recipes.
+func TestEditorsDebugEveryRecipe(t *testing.T) {
 	var launch struct {
 		Configurations []struct {
 			Name, Type, Request, Mode, Program string
@@ -73,20 +52,22 @@ func TestVSCodeDebugsEveryRecipe(t *testing.T) {
 			Args           []string
 		}
 	}
-	for file, into := range map[string]any{"launch.json": &launch, "tasks.json": &tasks} {
-		require.NoError(t, json.Unmarshal([]byte(read(t, filepath.Join(root, ".vscode", file))), into), file)
+	var extensions struct{ Recommendations []string }
+	for file, into := range map[string]any{"launch.json": &launch, "tasks.json": &tasks,
+		"extensions.json": &extensions} {
+		require.NoError(t, json.Unmarshal([]byte(read(t, ".vscode", file)), into), file)
 	}
-	launched, run := map[string]debugged{}, map[string]string{}
+	assert.EqualSlices(t, extensions.Recommendations, []string{"golang.go"}, "what no configuration starts without")
+	launched, run := map[string]string{}, map[string]string{}
 	for _, each := range launch.Configurations {
 		folder, ours := strings.CutPrefix(each.Program, "${workspaceFolder}/")
-		if _, err := os.Stat(filepath.Join(root, folder)); ours && err != nil {
-			t.Errorf("%s: %v", each.Name, err)
-		}
+		_, err := os.Stat(filepath.Join(root, folder))
+		assert.True(t, !ours || err == nil, "%s: %v", each.Name, err)
 		if name, ok := strings.CutPrefix(each.Name, "recipe: "); ok {
 			mode := map[bool]string{true: "debug", false: "test"}[folder == "cmd/viz"]
-			require.True(t, each.Type == "go" && each.Request == "launch" && each.Mode == mode,
+			assert.True(t, each.Type == "go" && each.Request == "launch" && each.Mode == mode,
 				"%s does not launch what the recipe debugs: %+v", each.Name, each)
-			launched[name] = debugged{folder, strings.Join(each.Args, " ")}
+			launched[name] = strings.Join(append([]string{folder}, each.Args...), " ")
 		}
 	}
 	for _, each := range tasks.Tasks {
@@ -94,158 +75,72 @@ func TestVSCodeDebugsEveryRecipe(t *testing.T) {
 			run[name] = each.Command + " " + strings.Join(each.Args, " ")
 		}
 	}
-	all := recipes(t)
-	for name, want := range all {
-		mustExist(t, want)
-		assert.Equal(t, launched[name], want, "launch.json, %s", name)
-		if command := "make debug RECIPE=" + name; run[name] != command {
-			t.Errorf("tasks.json, %s: got %q, want %q", name, run[name], command)
-		}
+	want := recipes(t)
+	assert.NoDiff(t, launched, want, "launch.json")
+	assert.NoDiff(t, goLand(t), want, ".run")
+	for name := range want {
+		assert.Equal(t, run[name], "make debug RECIPE="+name, "tasks.json, %s", name)
 	}
-	assert.True(t, len(launched) == len(all) && len(run) == len(all),
-		"%d launch configurations and %d tasks for %d recipes", len(launched), len(run), len(all))
+	assert.Equal(t, len(run), len(want), "tasks")
 }
 
-func TestGoLandDebugsEveryRecipe(t *testing.T) {
+// goLand returns what each configuration in .run debugs, as recipes does.
+func goLand(t *testing.T) map[string]string {
+	t.Helper()
 	type value struct {
 		Value string `xml:"value,attr"`
 	}
-	type component struct {
-		Configuration struct {
-			Name    string `xml:"name,attr"`
-			Type    string `xml:"type,attr"`
-			Package value  `xml:"package"`
-			Pattern value  `xml:"pattern"`
-			Args    value  `xml:"parameters"`
-		} `xml:"configuration"`
-	}
 	files, err := filepath.Glob(filepath.Join(root, ".run", "*.run.xml"))
 	require.NoError(t, err)
-	found := map[string]debugged{}
+	found := map[string]string{}
 	for _, file := range files {
-		var parsed component
-		require.NoError(t, xml.Unmarshal([]byte(read(t, file)), &parsed), file)
-		folder := strings.TrimPrefix(parsed.Configuration.Package.Value, Module+"/")
+		var parsed struct {
+			Configuration struct {
+				Name    string `xml:"name,attr"`
+				Type    string `xml:"type,attr"`
+				Package value  `xml:"package"`
+				Pattern value  `xml:"pattern"`
+				Args    value  `xml:"parameters"`
+			} `xml:"configuration"`
+		}
+		require.NoError(t, xml.Unmarshal([]byte(read(t, ".run", filepath.Base(file))), &parsed), file)
+		of := parsed.Configuration
+		folder := strings.TrimPrefix(of.Package.Value, Module+"/")
 		_, err := os.Stat(filepath.Join(root, folder))
 		assert.NoError(t, err, file)
-		if name, ok := strings.CutPrefix(parsed.Configuration.Name, "recipe: "); ok {
-			found[name] = debugged{folder, parsed.Configuration.Args.Value}
-			if parsed.Configuration.Type == "GoTestRunConfiguration" {
-				found[name] = debugged{folder, "-test.run " + parsed.Configuration.Pattern.Value}
+		if name, ok := strings.CutPrefix(of.Name, "recipe: "); ok {
+			found[name] = folder + " " + of.Args.Value
+			if of.Type == "GoTestRunConfiguration" {
+				found[name] = folder + " -test.run " + of.Pattern.Value
 			}
 		}
 	}
-	all := recipes(t)
-	for name, want := range all {
-		assert.Equal(t, found[name], want, "%s", name)
-	}
-	assert.Equal(t, len(found), len(all), "%d configurations for %d recipes", len(found), len(all))
+	return found
 }
 
-// TestEveryRecipeHasABinaryOfItsOwn: two that run at once in one checkout do not overwrite each other.
-func TestEveryRecipeHasABinaryOfItsOwn(t *testing.T) {
+// TestEveryRecipeCanBeBuilt: there is a test that the pattern runs, and two recipes that run at once in one checkout do
+// not overwrite each other's binary.
+func TestEveryRecipeCanBeBuilt(t *testing.T) {
 	binary := regexp.MustCompile(` -o (bin/\S+) `)
 	built := map[string]string{}
-	for name := range recipes(t) {
+	for name, debugs := range recipes(t) {
+		folder, pattern, isTest := strings.Cut(debugs, " -test.run ")
+		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+		require.NoError(t, err)
+		declares := func(file string) bool {
+			return strings.Contains(read(t, folder, filepath.Base(file)), "\nfunc "+strings.Split(pattern, "/")[0])
+		}
+		assert.True(t, !isTest || strings.HasPrefix(pattern, "Test") && slices.ContainsFunc(files, declares),
+			"no test in %s begins with %q", folder, pattern)
 		dry := exec.Command("make", "-n", "debug", "RECIPE="+name, "DLV=dlv")
 		dry.Dir = root
 		out, err := dry.CombinedOutput()
 		found := binary.FindSubmatch(out)
 		require.True(t, err == nil && found != nil, "%s: %v\n%s", name, err, out)
 		file := string(found[1])
-		other := built[file]
-		assert.Equal(t, other, "", "%s and %s are both built as %s", name, other, file)
+		assert.Equal(t, built[file], "", "%s is built as %s, too", name, file)
 		built[file] = name
 		assert.True(t, strings.Contains(string(out), "exec "+file+" "),
 			"%s: the debugger is not given %s:\n%s", name, file, out)
-	}
-}
-
-// TestVSCodeIsToldOfItsExtension: without it no launch configuration of ours starts.
-func TestVSCodeIsToldOfItsExtension(t *testing.T) {
-	var file struct{ Recommendations []string }
-	require.NoError(t, json.Unmarshal([]byte(read(t, filepath.Join(root, ".vscode", "extensions.json"))), &file))
-	assert.EqualSlices(t, file.Recommendations, []string{"golang.go"}, "it recommends")
-}
-
-var (
-	// unixOnly is what a Unix shell or its tools understand, and PowerShell does not. The last two it takes apart: it
-	// drops double quotes in an argument, and cuts an argument that begins with - at its first dot.
-	unixOnly = regexp.MustCompile(`\$[\w({]|&&|\|\||\|\s*(?:grep|head|tail|tr|sed|cut|wc|sort|uniq|awk|xargs|stdbuf|base64)\b|` +
-		`\b(?:seq|pgrep|sleep|timeout|export)\s|\bfor \w+ in\b|<<|/dev/|2>|\\$|&$|^\w+=|^\(|\w\(\) \{|'[^']*"[^']*'|\s-\w[^\s'"]*\.`)
-
-	// piped is a text that goes through a pipe. That way it arrives whole.
-	piped = regexp.MustCompile(`^echo '[^']*' \| `)
-
-	// onlyHere are commands that not every system has, each with what a page says about it that uses it.
-	onlyHere = map[*regexp.Regexp]string{
-		regexp.MustCompile(`^curl `): "In PowerShell, `curl` is `curl.exe`",
-		regexp.MustCompile(`^make `): "Without `make`, type what it runs",
-	}
-)
-
-// shellFaults says which commands are for a Unix shell alone.
-func shellFaults(repo *Repo) []Fault {
-	texts, faults := repo.texts("README.md", "docs/*.md", "chapters/*/README.md")
-	for name, text := range texts {
-		faults = append(faults, typedFaults(name, text)...)
-	}
-	return faults
-}
-
-// typedFaults looks at what a reader types on a page: what stands behind "$ " in a console, and how it goes on. A
-// console that is for Linux says so, and is left out.
-func typedFaults(name, text string) (faults []Fault) {
-	console := false
-	for i, line := range strings.Split(text, "\n") {
-		if info, fence := strings.CutPrefix(line, "```"); fence {
-			console = strings.HasPrefix(info, "console") && !strings.HasPrefix(info, "console linux")
-		}
-		command := strings.TrimPrefix(strings.TrimPrefix(line, "$ "), "> ")
-		if !console || command == line {
-			continue
-		}
-		if found := unixOnly.FindString(piped.ReplaceAllString(command, "")); found != "" {
-			faults = append(faults, fault(name, i+1, "%q is for a Unix shell: write what PowerShell understands, too",
-				found))
-		}
-		for uses, says := range onlyHere {
-			if uses.MatchString(command) && !strings.Contains(text, says) {
-				faults = append(faults, fault(name, i+1, "the page does not say %q", says))
-			}
-		}
-	}
-	return faults
-}
-
-func TestEveryReadersShellUnderstandsTheCommands(t *testing.T) {
-	for command, want := range map[string]int{
-		`kubectl get --raw "/api/v1/pods?watch=true&resourceVersion=0"`:       0,
-		`go test ./chapters/06-cacher -run 'Slow|Sequentially' -v`:            0,
-		`echo '{"do":"hold"}' | kubectl create --raw /viz/hold -f -`:          0,
-		`go tool '-modfile=internal/check/tools/go.mod' dlv version`:          0,
-		`kubectl -s http://127.0.0.1:8080 patch pod a -p '{spec: {}}' # this`: 0,
-		`kubectl -s $S get pods`:                                   1,
-		`kubectl get pods | grep a`:                                1,
-		`for i in $(seq 200); do`:                                  1,
-		`curl -sN http://127.0.0.1:8080/api`:                       1,
-		`make debug-viz`:                                           1,
-		`kubectl annotate pod a big=$(head -c 10 x)`:               1,
-		`(cd internal/check/compat && go test ./server)`:           1,
-		`S=http://127.0.0.1:8080`:                                  1,
-		`kubectl get pods -w &`:                                    1,
-		`kubectl patch pod a -p '{"spec":{}}'`:                     1,
-		`go tool -modfile=internal/check/tools/go.mod dlv version`: 1,
-		"kubectl get pods \\\n> -w":                                1,
-		"kubectl get pods\n> -w | head":                            1,
-	} {
-		page := "```console\n$ " + command + "\nprints | grep\n```\n\n```console linux\n$ seq 2\n```\n"
-		got := typedFaults("READS.md", page)
-		assert.Equal(t, len(got), want, "%s: got %v, want %d", command, got, want)
-	}
-	for command, says := range map[string]string{"make debug-viz": "Without `make`, type what it runs.",
-		"curl -s http://127.0.0.1:8080": "(In PowerShell, `curl` is `curl.exe`.)"} {
-		got := typedFaults("README.md", says+"\n\n```console\n$ "+command+"\n```\n")
-		assert.Equal(t, len(got), 0, "%s, and the page says so: got %v", command, got)
 	}
 }

@@ -2,11 +2,13 @@ package policy
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +41,7 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 	assert.Equal(t, library, tool, "templ is %s in go.mod, and its generator %s", library, tool)
 	copied := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(copied, "viz"), os.DirFS(filepath.Join(root, "viz"))))
-	gomod := []byte(read(t, filepath.Join(root, "go.mod"))) // the paths in generated files begin at it
+	gomod := []byte(read(t, "go.mod")) // the paths in generated files begin at it
 	require.NoError(t, os.WriteFile(filepath.Join(copied, "go.mod"), gomod, 0o600))
 	run(t, "tool", templModfile, "templ", "generate", "-path", copied)
 	templates, err := filepath.Glob(filepath.Join(root, "viz", "*", "*.templ"))
@@ -48,70 +50,85 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 	assert.True(t, err == nil && len(generated) == len(templates),
 		"got %d generated files of %d templates, %v", len(generated), len(templates), err)
 	for _, template := range templates {
-		file := strings.TrimSuffix(template, ".templ") + "_templ.go"
-		relative, err := filepath.Rel(root, file)
+		file, err := filepath.Rel(root, strings.TrimSuffix(template, ".templ")+"_templ.go")
 		require.NoError(t, err)
-		assert.Equal(t, read(t, file), read(t, filepath.Join(copied, relative)),
-			"%s is stale: run make generate and commit the result", file)
+		want, err := os.ReadFile(filepath.Join(copied, file))
+		require.NoError(t, err)
+		assert.Equal(t, read(t, file), string(want), "%s is stale: run make generate and commit the result", file)
 	}
 }
 
-var update = flag.Bool("update", false, "write what is generated from the sources (docs/LABS.md, "+
-	"docs/HANDOUT.md) instead of comparing it")
+var update = flag.Bool("update", false, "write what is generated from the sources (docs/LABS.md, docs/HANDOUT.md)")
+
+// generated ends the part of a document that is written by hand.
+const generated = "go test ./internal/check/policy -run Fresh -update -->\n"
 
 func TestAppendicesAreFresh(t *testing.T) {
-	handout, err := handout()
-	require.NoError(t, err)
-	for name, want := range map[string][]byte{
-		"HANDOUT.md": handout,
-		"LABS.md":    labsPage(),
-	} {
-		file := filepath.Join(root, "docs", name)
+	for name, rest := range map[string]string{"LABS.md": labs(), "HANDOUT.md": handout(t)} {
+		text := strings.ReplaceAll(read(t, "docs", name), "\r\n", "\n") // a checkout on Windows may have changed them
+		head, _, found := strings.Cut(text, generated)
+		want := head + generated + rest
+		assert.True(t, found && (*update || text == want), "docs/%s is stale: run make generate and commit the result",
+			name)
 		if *update {
-			require.NoError(t, os.WriteFile(file, want, 0o644))
-			continue
+			require.NoError(t, os.WriteFile(filepath.Join(root, "docs", name), []byte(want), 0o644))
 		}
-		got, err := os.ReadFile(file)
-		require.NoError(t, err)
-		// A checkout on Windows may have changed the ends of lines.
-		assert.True(t, bytes.Equal(bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")), want),
-			"docs/%s is stale: run make generate and commit the result", name)
 	}
 }
 
-// labsPage is the list of the labs, as Markdown.
-func labsPage() []byte {
-	var page bytes.Buffer
-	page.WriteString(`# Labs
-
-<!-- Generated from chapters/*/labs: go test ./internal/check/policy -run Fresh -update -->
-
-A lab is an exercise on a working copy of these sources, and needs no network. In *find it* something is broken: you get
-the symptom, as a user would report it, and mend the cause. In *build it* the heart of a station is taken out: you write
-it. In *predict it* you answer a question and look the answer up in a recording.
-
-~~~console TestALabIsStartedCheckedHintedAndSolved
-$ go run ./cmd/lab                     # lists the labs
-$ go run ./cmd/lab start neighbours    # writes a working copy into .lab/neighbours, and says what is wrong in it
-$ cd .lab/neighbours
-$ go run ./cmd/viz                     # shows it on the stage with the lab and what the last check found
-$ go run ./cmd/lab hint neighbours     # one hint more at each call
-$ go run ./cmd/lab check neighbours    # is it solved? If not: which promise does not hold, and what the test says
-$ go run ./cmd/lab solution neighbours # the difference to the present sources
-~~~
-
-Stars say how hard a lab is, minutes how long it takes at a first try. A chapter's README is the reading for its labs.
-~lab start~ says what a user would report, as does the page in its gallery of stories (Y). The file of a lab is
-~chapters/CHAPTER/labs/LAB.txtar~; it gives the answer away.
-
-| chapter | lab | | minutes | |
-|---|---|---|---:|---|
-`)
+// labs is the table of the labs.
+func labs() string {
+	table := "\n| chapter | lab | | minutes | |\n|---|---|---|---:|---|\n"
 	for _, each := range lab.All() {
-		fmt.Fprintf(&page, "| [%s](../chapters/%s/README.md) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2],
+		table += fmt.Sprintf("| [%s](../chapters/%s/README.md) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2],
 			each.Chapter, each.ID, each.Kind, strings.Repeat("★", each.Stars), each.Minutes, each.Title)
 	}
-	return bytes.ReplaceAll(page.Bytes(), []byte("~"), []byte("`"))
+	return table
+}
+
+var (
+	keyRow   = regexp.MustCompile(`\[(\[".*?"\]), "([^"]+)"`)
+	question = regexp.MustCompile(`(?m)^- \*\*(\d[a-z])\*\* (.*)$`)
+)
+
+// handout is two pages for the attendees: the drawing of ARCHITECTURE.md, the page's keys and the questions of
+// WORKSHOP.md.
+func handout(t *testing.T) string {
+	picture := strings.Split(read(t, "docs", "ARCHITECTURE.md"), "```\n")[1]
+	page := "\n```\n" + picture + "```\n\n## Keys of the page\n\n| | | | |\n|---|---|---|---|\n"
+	scripts, err := filepath.Glob(filepath.Join(root, "viz", "*", "*.js"))
+	require.NoError(t, err)
+	var cells []string
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		require.NoError(t, err)
+		for _, row := range keyRow.FindAllStringSubmatch(string(text), -1) {
+			cells = append(cells, keyNames(row[1])+" | "+row[2])
+		}
+	}
+	if len(cells)%2 == 1 {
+		cells = append(cells, " | ")
+	}
+	for pair := range slices.Chunk(cells, 2) {
+		page += "| " + pair[0] + " | " + pair[1] + " |\n"
+	}
+	page += "\n---\n\n## My guesses\n\nFirst guess, then look. [ANSWERS.md](ANSWERS.md) has the answers.\n\n" +
+		"| | question | my guess |\n|---|---|---|\n"
+	for _, each := range question.FindAllStringSubmatch(read(t, "docs", "WORKSHOP.md"), -1) {
+		page += "| " + each[1] + " | " + each[2] + " | |\n"
+	}
+	return page
+}
+
+// keyNames turns the list of keys of a row into words; of a long list the first key.
+func keyNames(list string) string {
+	var keys []string
+	if err := json.Unmarshal([]byte(list), &keys); err != nil || len(keys) > 2 {
+		keys = keys[:min(len(keys), 1)]
+	}
+	names := strings.NewReplacer("Shift+ ", "Shift Space", " ", "Space", "Escape", "Esc").Replace(strings.Join(keys,
+		"\n"))
+	return "**" + strings.ReplaceAll(names, "\n", " ") + "**"
 }
 
 // TestRecordingsAreFresh: the program warns of a recording that another table of points has written. Of those

@@ -41,13 +41,13 @@ type Rule struct {
 	Check func(*Repo) []Fault
 }
 
-// Rules are all rules that need nothing but the sources.
-var Rules = []Rule{
+// rules are all rules that need nothing but the sources.
+var rules = []Rule{
 	{"no import leads up", checkFloors},
 	{"upstream lines have the agreed form", checkNotes},
 	{"excerpts and links in prose resolve", checkBook},
 	{"documents point at what exists", checkDocs},
-	{"chapters are complete", checkChapters},
+	{"every reader's shell understands the commands", checkShells},
 	{"a moment is one line", checkMoments},
 	{"who starts goroutines looks for leaks", checkLeaks},
 	{"goroutines of chapters have names", checkNamed},
