@@ -1,6 +1,6 @@
 // Package scenario plays stories on a running pipeline: the things people meet at work and ask about. A [Story] is
 // data: one file in stories/, which tells its symptom first and then its beats. Beside the text of a [Beat] stand the
-// steps that play it (create, change, turn, watch, wait, …; see verbs.go) and the record at which it comes to rest.
+// steps that play it (send, change, turn, watch, await, …; see verbs.go) and the record at which it comes to rest.
 //
 // A beat is played to its end when its record is in the log. The same patterns find the beats of a run of this minute
 // and those of the recording in internal/observe/takes. A story whose record does not come ends in a [Missing].

@@ -90,8 +90,10 @@ func parse(text []byte) (Story, error) {
 //	last = change a 8
 //	turn line.cut listwatch-informer true
 //	expect $told DELETED
+//	fresh = later send GET pods
 type step struct {
 	line, name string // name is "" if nothing keeps what comes of it
+	later      bool   // on a goroutine of its own: the variable is waited for where it stands
 	do         verb
 	args       []string
 }
@@ -109,6 +111,9 @@ func (all *steps) UnmarshalJSON(data []byte) error {
 		each := step{line: line}
 		if len(words) > 2 && words[1] == "=" {
 			each.name, words = words[0], words[2:]
+		}
+		if each.later = words[0] == "later"; each.later {
+			words = words[1:]
 		}
 		if each.do = verbs[words[0]]; each.do == nil {
 			return fmt.Errorf("%q: there is no verb %s", line, words[0])

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,11 +21,31 @@ import (
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/routine"
 )
 
-// ---- informers and reflectors, for the length of the story
+// roles are the clients that a story can run.
+var roles = map[string]verb{
+	// NAME HANDLER (resync=D) (path=PATH resource=R): one more informer of the story's pods, or objects of another kind
+	"informer": inform,
+	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
+	"candidate": candidate,
+	// NAME list|stream (delta): a reflector into a queue from which nothing is taken; NAME client: a streaming one
+	// as the story's client
+	"reflector": reflectPods,
+	// N: watches at the registry, each for the pods of one node; returns how many watchers of pods there are
+	"watchers": watchers,
+	"kubelets": kubelets, // N M: N clients that do so, of which M ask for no bookmarks
+}
+
+func run(s *stagehand, a *args) (answer, error) {
+	role := roles[a.word(0)]
+	if role == nil {
+		return answer{}, fmt.Errorf("there is no role %q", a.word(0))
+	}
+	a.words = a.words[1:]
+	return role(s, a)
+}
 
 // own returns options that select the story's pods, or those with a label.
 func (s *stagehand) own(labels string) func(*metav1.ListOptions) {
@@ -92,8 +113,6 @@ func candidate(s *stagehand, a *args) (answer, error) {
 	return answer{}, nil
 }
 
-// reflectPods runs a reflector into a queue from which nothing is taken: NAME list|stream (delta). The reflector that
-// streams is the story's client.
 func reflectPods(s *stagehand, a *args) (answer, error) {
 	name, agent := a.word(0), "listwatch-"+a.word(0)
 	p := s.Probe.Resource("pods").Subject(name)
@@ -131,69 +150,11 @@ func drain(s *stagehand, a *args) (answer, error) {
 			return answer{}, err
 		}
 	}
-	return says(strings.Join(order, " ")), nil
+	return answer{value: strings.Join(order, " ")}, nil
 }
 
-// ---- requests that wait
-
-// waiting is a request that was sent on a goroutine of its own.
-type waiting struct {
-	answer
-	err  error
-	took time.Duration
-}
-
-func later(s *stagehand, a *args) (answer, error) {
-	done := make(chan waiting, 1) // sent once, by the goroutine; room for it
-	s.later[a.name] = done
-	began := s.Clock.Now()
-	do, rest := map[string]verb{"list": list, "post": postAgain}[a.all[0]], newArgs("", a.all[1:])
-	s.group.Go(s.ctx, "story.request", func(context.Context) {
-		got, err := do(s, rest) // these two touch nothing that the story's goroutine touches
-		done <- waiting{got, err, s.Clock.Since(began)}
-	})
-	return answer{}, nil
-}
-
-func join(s *stagehand, a *args) (answer, error) {
-	got := <-s.later[a.word(0)]
-	if got.fields == nil {
-		got.fields = map[string]string{}
-	}
-	got.fields["took"] = rounded(got.took)
-	return got.answer, got.err
-}
-
-// ---- the machine of a world of its own
-
-func recount(s *stagehand, _ *args) (answer, error) {
-	s.Pipeline.Recount("pods", "cacher", fold.MaxRows)
-	s.Pipeline.Recount("pods", "informer", fold.MaxRows)
-	return answer{}, nil
-}
-
-// machine returns the verb of a part of the machine.
-func machine(part string) verb {
-	return func(s *stagehand, a *args) (answer, error) {
-		return answer{}, s.Machine.Do(s.ctx, append([]string{part}, a.words...)...)
-	}
-}
-
-// ---- many clients
-
-// crowd opens N watches, each for the pods of one node: "watchers N" at the registry; "kubelets N M" as kubelets do, of
-// which M ask for no bookmarks. It returns how many watchers of pods there are.
-func crowd(s *stagehand, a *args) (answer, error) {
-	n, plain := a.number(1), a.number(2)
-	for i := range n {
-		if a.word(0) == "kubelets" {
-			s.kubelet(i, n, i < plain)
-			// one after the other, which is easier to compress, too
-			if err := routine.Sleep(s.ctx, s.Clock, tick); err != nil {
-				return answer{}, err
-			}
-			continue
-		}
+func watchers(s *stagehand, a *args) (answer, error) {
+	for i := range a.number(0) {
 		stream, err := s.Pipeline.Server.Pods().Watch(s.ctx, "", &internalversion.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node(i)), ResourceVersion: "0",
 		})
@@ -205,7 +166,18 @@ func crowd(s *stagehand, a *args) (answer, error) {
 	}
 	for _, each := range s.Pipeline.Server.Cachers() {
 		if each.Resource() == "pods" {
-			return says(len(each.Snapshot().Watchers)), nil
+			return answer{value: strconv.Itoa(len(each.Snapshot().Watchers))}, nil
+		}
+	}
+	return answer{}, nil
+}
+
+func kubelets(s *stagehand, a *args) (answer, error) {
+	for i := range a.number(0) {
+		s.kubelet(i, a.number(0), i < a.number(1))
+		// one after the other, which is easier to compress, too
+		if err := routine.Sleep(s.ctx, s.Clock, tick); err != nil {
+			return answer{}, err
 		}
 	}
 	return answer{}, nil

@@ -47,7 +47,7 @@ type stagehand struct {
 	changes map[string]int           // by pod: how often the story has changed it
 	streams map[string]watch.Interface
 	queues  map[string]deltafifo.Queue
-	later   map[string]chan waiting // by name: requests that wait
+	later   map[string]chan func() error // by name: requests that wait; each sends once how to keep its answer
 }
 
 func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
@@ -56,7 +56,8 @@ func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
 		World: w, Telling: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil, nil),
 		from: last, readTo: last, facts: newFacts(story.ID),
 		vars: map[string]string{}, times: map[string]time.Duration{}, changes: map[string]int{},
-		streams: map[string]watch.Interface{}, queues: map[string]deltafifo.Queue{}, later: map[string]chan waiting{},
+		streams: map[string]watch.Interface{}, queues: map[string]deltafifo.Queue{},
+		later: map[string]chan func() error{},
 	}
 }
 
@@ -65,7 +66,11 @@ func (s *stagehand) doAll(steps steps) error {
 	for i := range steps {
 		each := &steps[i]
 		words, err := s.expandAll(each.args)
-		if err == nil {
+		switch {
+		case err != nil:
+		case each.later:
+			s.begin(each, newArgs(each.name, words))
+		default:
 			err = s.keep(each.name)(each.do(s, newArgs(each.name, words)))
 		}
 		if err != nil {
@@ -73,6 +78,16 @@ func (s *stagehand) doAll(steps steps) error {
 		}
 	}
 	return nil
+}
+
+// begin does a step on a goroutine of its own: a send, which touches nothing that the story's goroutine touches.
+func (s *stagehand) begin(each *step, a *args) {
+	done := make(chan func() error, 1) // sent once, by the goroutine; room for it
+	s.later[each.name] = done
+	s.group.Go(s.ctx, "story.request", func(context.Context) {
+		got, err := each.do(s, a)
+		done <- func() error { return s.keep(each.name)(got, err) }
+	})
 }
 
 // answer is what comes of a step: a value, and what else is kept of it, by field.
@@ -117,6 +132,11 @@ func (s *stagehand) expandAll(words []string) ([]string, error) {
 // time between two of these, as ${committed..done}.
 func (s *stagehand) expand(text string) (expanded string, err error) {
 	expanded = os.Expand(text, func(name string) string {
+		kept, _, _ := strings.Cut(name, ".")
+		if done := s.later[kept]; done != nil {
+			delete(s.later, kept)
+			err = (<-done)()
+		}
 		if value, ok := s.vars[name]; ok {
 			return value
 		}

@@ -1,10 +1,11 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/sandbox"
@@ -28,47 +30,25 @@ type verb func(s *stagehand, a *args) (answer, error)
 
 // verbs are what a step can do. Pods are named by letters: "abc" are three of the story's pods.
 var verbs = map[string]verb{
-	// Writes. Each returns the last version that was written.
-	"create": create,     // PODS (node=NODE) (finalizer=NAME) (LABEL=VALUE)…
-	"change": change,     // PODS N: a label of them in turn, N times in all; a pod that is not there is created
-	"patch":  patch,      // POD JSON
-	"move":   move,       // POD NODE, which the API does not allow: at the storage
-	"delete": remove,     // POD, at once, or, of another kind, PATH RESOURCE NAME
-	"apply":  apply,      // PATH RESOURCE JSON: an object of another kind, which is deleted when the story is over
-	"post":   postAgain,  // POD: creates it, whether it is there or not; returns the status
-	"put":    putFromOld, // POD as the informer knows it, with one label more; returns the status
+	// METHOD TARGET (PARAMETER=VALUE)… (JSON): TARGET is a pod, "pods" for the story's, or a path of another kind
+	"send": send,
+	// PODS N: writes to them in turn, N in all: creates a pod, or changes a label; returns the last version
+	"change": change,
+	"move":   move, // POD NODE, which the API does not allow: at the storage
+	// (from=V) (labels=L) (fields=F) (resource=R): as the story's client; or page (from=V) (labels=L) (timeout=S)
+	// (bookmarks): a watcher of the page, whose name is returned
+	"watch": openStream,
+	"run":   run,   // ROLE NAME …: a client for the length of the story, see roles
+	"drain": drain, // NAME: empties the queue of a reflector; returns the changes in their order
 
-	// Reads.
-	"list":  list,  // (version=V) (exact): the story's pods; returns the version, and .n, .turn, .bytes
-	"get":   get,   // POD; returns the status
-	"later": later, // list|post …: as a request of its own, for which join waits
-	"join":  join,  // the name of a later; returns what it came to, and .took
-
-	// Clients.
-	"watch": openStream, // (from=V) (labels=L) (fields=F) (resource=R): as the story's client; returns the status
-	"open":  open,       // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
-	// NAME HANDLER (resync=D) (path=PATH resource=R): one more informer of the story's pods, or objects of another kind
-	"inform": inform,
-	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
-	"candidate": candidate,
-	"reflect":   reflectPods,
-	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in their order
-
-	// What is done to the machine.
-	"turn":   turn,              // KNOB (TARGET|-) (VALUE)
-	"server": machine("server"), // see Machine, as for the next two
-	"etcd":   machine("etcd"),
-	"other":  machine("other"),
-	"crowd":  crowd, // watchers N, or kubelets N M: of the N kubelets, M ask for no bookmarks
-
+	"turn":    turn,    // KNOB (TARGET|-) (VALUE)
+	"machine": machine, // see Machine
 	// the cache of pods and the informer say what they hold: after a new list the log has only numbers
 	"recount": recount,
 
-	// The log.
-	"await":  await, // PATTERN; the record's fields are variables: NAME.rv, .type, .text, .subject, .n, .seq
+	"await":  await, // PATTERN, or D; the record's fields are variables: NAME.rv, .type, .text, .subject, .n, .seq
 	"count":  count, // PATTERN; returns how many there are, and .most, the largest first argument
 	"expect": expect,
-	"pause":  pause, // D
 }
 
 // args are the words of a step: those with a value by name, and the others in order.
@@ -77,13 +57,18 @@ type args struct {
 	all    []string
 	words  []string
 	values map[string]string
+	body   string // what begins with a brace
 }
 
 func newArgs(name string, all []string) *args {
 	a := &args{name: name, all: all, values: map[string]string{}}
-	for _, word := range all {
+	for i, word := range all {
+		if strings.HasPrefix(word, "{") {
+			a.body = strings.Join(all[i:], " ")
+			break
+		}
 		key, value, has := strings.Cut(word, "=")
-		if !has || strings.HasPrefix(word, "{") {
+		if !has {
 			a.words = append(a.words, word)
 			continue
 		}
@@ -106,94 +91,153 @@ func (a *args) number(n int) int {
 	return number
 }
 
-func says(value any) answer { return answer{value: fmt.Sprint(value)} }
+// ---- requests
 
-// ---- writes
-
-func create(s *stagehand, a *args) (answer, error) {
-	var made answer
-	for letter := range strings.SplitSeq(a.word(0), "") {
-		result := s.post(letter, a)
-		if apierrors.IsAlreadyExists(result.Error()) { // of a story that did not end well
-			if err := s.delete(letter); err != nil {
-				return answer{}, err
-			}
-			result = s.post(letter, a)
-		}
-		s.changes[letter] = 0
-		var err error
-		if made, err = written(result); err != nil {
+// send returns the status of the answer, its version as .rv, and .n, .turn and .tier of the pods in it, .bytes and
+// .took. A refusal is an error if nothing keeps what comes of it.
+func send(s *stagehand, a *args) (answer, error) {
+	began, ctx := s.Clock.Now(), s.Writing
+	if a.word(0) == http.MethodGet {
+		ctx = s.ctx
+	}
+	for {
+		request, err := s.request(a)
+		if err != nil {
 			return answer{}, err
 		}
+		result := request.Do(ctx)
+		if apierrors.IsTooManyRequests(result.Error()) {
+			continue // the client has waited already, as often as it does by itself
+		}
+		got := answer{strconv.Itoa(result.StatusCode()), map[string]string{"took": rounded(s.Clock.Since(began))}}
+		if result.Error() == nil {
+			return got, got.read(result)
+		}
+		if a.name != "" && result.StatusCode() != 0 {
+			return got, nil
+		}
+		return got, result.Error()
 	}
-	return made, nil
 }
 
-// post sends a pod to be created.
-func (s *stagehand) post(letter string, a *args) listwatch.Result {
-	pod := &corev1.Pod{
+// read takes in what an answer says.
+func (a *answer) read(result listwatch.Result) error {
+	obj, err := result.Get()
+	if err != nil {
+		return err
+	}
+	body, _ := result.Raw()
+	a.fields["bytes"] = strconv.Itoa(len(body))
+	if accessor, err := meta.CommonAccessor(obj); err == nil {
+		a.fields["rv"] = accessor.GetResourceVersion()
+	}
+	pods, isList := obj.(*corev1.PodList)
+	if !isList {
+		return nil
+	}
+	a.fields["n"] = strconv.Itoa(len(pods.Items))
+	for _, pod := range pods.Items {
+		a.fields["turn"], a.fields["tier"] = pod.Labels["turn"], pod.Labels["tier"]
+	}
+	return nil
+}
+
+// request makes the request that the words ask for. What is sent of a pod is what it adds: to a new pod (POST), or to
+// the pod as the informer knows it (PUT).
+func (s *stagehand) request(a *args) (*listwatch.Request, error) {
+	method, target := a.word(0), a.word(1)
+	if strings.HasPrefix(target, "/") {
+		return s.requestElsewhere(a), nil
+	}
+	request := s.client.Verb(method)
+	if method == http.MethodPatch {
+		request = s.client.Patch(types.MergePatchType).Body([]byte(a.body))
+	}
+	request.Namespace(namespace).Resource("pods")
+	for name, value := range a.values {
+		request.Param(name, value)
+	}
+	if target == "pods" {
+		return request.Param("labelSelector", s.ownLabel()), nil
+	}
+	pod := s.newPod(target)
+	if method == http.MethodPut {
+		known, err := s.Pipeline.Client.Pods().Lister().Namespace(namespace).Get(pod.Name)
+		if err != nil {
+			return nil, err
+		}
+		known.DeepCopyInto(pod) // what comes out of a cache is shared
+	}
+	switch method {
+	case http.MethodDelete: // at once
+		request.Body(&metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	case http.MethodPost, http.MethodPut:
+		if err := json.Unmarshal([]byte(cmp.Or(a.body, "{}")), pod); err != nil {
+			return nil, err
+		}
+		request.Body(pod)
+	}
+	if method == http.MethodPost {
+		return request, nil
+	}
+	return request.Name(pod.Name), nil
+}
+
+// requestElsewhere is for objects of other kinds. A patch applies, as kubectl apply --server-side does; what was
+// applied is deleted when the story is over.
+func (s *stagehand) requestElsewhere(a *args) *listwatch.Request {
+	parts := strings.Split(a.word(1)[1:], "/") // apis, GROUP, VERSION, then (namespaces, NAMESPACE,) RESOURCE, NAME
+	client := s.client.WithAPIPath("/" + strings.Join(parts[:3], "/")).Untyped()
+	of := func(r *listwatch.Request) *listwatch.Request {
+		if len(parts) > 5 {
+			r.Namespace(parts[4])
+		}
+		return r.Resource(parts[len(parts)-2]).Name(parts[len(parts)-1])
+	}
+	if a.word(0) != http.MethodPatch {
+		return of(client.Verb(a.word(0)))
+	}
+	s.ends = append(s.ends, func() {
+		for of(client.Delete()).Do(s.Writing).Error() == nil { // a finalizer may hold it for a while
+			_ = routine.Sleep(s.Writing, s.Clock, 20*tick)
+		}
+	})
+	return of(client.Patch(types.ApplyPatchType)).Param("fieldManager", s.story.ID).Body([]byte(a.body))
+}
+
+// newPod returns a pod of the story, which is no scheduler's and no kubelet's.
+func (s *stagehand) newPod(letter string) *corev1.Pod {
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.pod(letter), Namespace: namespace, Labels: map[string]string{sandbox.StoryLabel: s.story.ID},
 		},
 		Spec: corev1.PodSpec{NodeName: nowhere, Containers: []corev1.Container{{Name: "main",
 			Image: "example.com/main:1"}}},
 	}
-	for key, value := range a.values {
-		switch key {
-		case "node":
-			pod.Spec.NodeName = value
-		case "finalizer":
-			pod.Finalizers = []string{value}
-		default:
-			pod.Labels[key] = value
-		}
-	}
-	return s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.Writing)
 }
 
-// written returns the version that a write has made.
-func written(result listwatch.Result) (answer, error) {
-	obj, err := result.Get()
-	if err != nil {
-		return answer{}, err
-	}
-	rv, err := versionOf(obj)
-	return says(rv), err
-}
+func (s *stagehand) ownLabel() string { return sandbox.StoryLabel + "=" + s.story.ID }
 
-func versionOf(obj runtime.Object) (uint64, error) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
-}
-
-func change(s *stagehand, a *args) (last answer, err error) {
-	letters := strings.Split(a.word(0), "")
+func change(s *stagehand, a *args) (answer, error) {
+	letters, last := strings.Split(a.word(0), ""), ""
 	for i := range a.number(1) {
 		letter := letters[i%len(letters)]
-		if n, made := s.changes[letter]; !made {
-			last, err = create(s, newArgs("", []string{letter}))
+		words := []string{http.MethodPost, letter}
+		if n, made := s.changes[letter]; made {
+			words = []string{http.MethodPatch, letter, fmt.Sprintf(`{"metadata":{"labels":{"turn":"%d"}}}`, n+1)}
+			s.changes[letter]++
 		} else {
-			s.changes[letter] = n + 1
-			last, err = s.patch(letter, fmt.Sprintf(`{"metadata":{"labels":{"turn":"%d"}}}`, n+1))
+			s.changes[letter] = 0
 		}
+		written, err := send(s, newArgs("", words))
 		if err != nil {
 			return answer{}, err
 		}
+		last = written.fields["rv"]
 	}
 	// A writer may have its answer before the cache has the event.
-	_, err = s.await(moment{{points: []probe.Point{probe.RingAppend}, terms: []term{{name: "rv", value: last.value}}}},
-		0)
-	return last, err
-}
-
-func patch(s *stagehand, a *args) (answer, error) { return s.patch(a.word(0), a.word(1)) }
-
-func (s *stagehand) patch(letter, body string) (answer, error) {
-	request := s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(s.pod(letter))
-	return written(request.Body([]byte(body)).Do(s.Writing))
+	_, err := s.await(moment{{points: []probe.Point{probe.RingAppend}, terms: []term{{name: "rv", value: last}}}}, 0)
+	return answer{value: last}, err
 }
 
 func move(s *stagehand, a *args) (answer, error) {
@@ -208,139 +252,37 @@ func move(s *stagehand, a *args) (answer, error) {
 	}
 	key := "/registry/pods/" + namespace + "/" + s.pod(a.word(0))
 	err := s.Pipeline.Server.Storage("pods").GuaranteedUpdate(s.ctx, key, &moved, false, nil, update, nil)
-	return says(moved.ResourceVersion), err
-}
-
-func remove(s *stagehand, a *args) (answer, error) {
-	if path := a.word(0); strings.HasPrefix(path, "/") {
-		request := s.client.WithAPIPath(path).Delete().Resource(a.word(1)).Name(a.word(2))
-		return answer{}, request.Do(s.Writing).Error()
-	}
-	return answer{}, s.delete(a.word(0))
-}
-
-// apply applies an object as kubectl apply --server-side does.
-func apply(s *stagehand, a *args) (answer, error) {
-	body := []byte(strings.Join(a.all[2:], " "))
-	var obj metav1.PartialObjectMetadata
-	if err := json.Unmarshal(body, &obj); err != nil {
-		return answer{}, err
-	}
-	client := s.client.WithAPIPath(a.all[0]).Untyped()
-	of := func(r *listwatch.Request) *listwatch.Request {
-		return r.Namespace(obj.Namespace).Resource(a.all[1]).Name(obj.Name)
-	}
-	s.ends = append(s.ends, func() {
-		for of(client.Delete()).Do(s.Writing).Error() == nil { // a finalizer may hold it for a while
-			_ = routine.Sleep(s.Writing, s.Clock, 20*tick)
-		}
-	})
-	return written(of(client.Patch(types.ApplyPatchType)).Param("fieldManager", s.story.ID).Body(body).Do(s.Writing))
-}
-
-// delete deletes a pod at once. A pod that is not there is no error.
-func (s *stagehand) delete(letter string) error {
-	zero := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
-	request := s.client.Delete().Namespace(namespace).Resource("pods").Name(s.pod(letter))
-	if err := request.Body(&zero).Do(s.Writing).Error(); !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
-}
-
-func postAgain(s *stagehand, a *args) (answer, error) {
-	obj, err := s.post(a.word(0), a).Get()
-	if err != nil {
-		return statusOf(err)
-	}
-	rv, err := versionOf(obj)
-	return answer{"201", map[string]string{"rv": fmt.Sprint(rv)}}, err
-}
-
-func putFromOld(s *stagehand, a *args) (answer, error) {
-	known, err := s.Pipeline.Client.Pods().Lister().Namespace(namespace).Get(s.pod(a.word(0)))
-	if err != nil {
-		return answer{}, err
-	}
-	changed := known.DeepCopy() // what comes out of a cache is shared
-	changed.Labels["owner"] = "controller"
-	request := s.client.Put().Namespace(namespace).Resource("pods").Name(changed.Name)
-	return statusOf(request.Body(changed).Do(s.Writing).Error())
-}
-
-// statusOf returns the HTTP status of an answer, and its message.
-func statusOf(err error) (answer, error) {
-	var status apierrors.APIStatus
-	switch {
-	case err == nil:
-		return says(200), nil
-	case errors.As(err, &status):
-		return answer{fmt.Sprint(status.Status().Code), map[string]string{"message": status.Status().Message}}, nil
-	}
-	return answer{}, err
-}
-
-// ---- reads
-
-func list(s *stagehand, a *args) (answer, error) {
-	options := metav1.ListOptions{LabelSelector: s.ownLabel(), ResourceVersion: a.values["version"]}
-	if a.word(0) == "exact" {
-		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
-	}
-	for {
-		var pods corev1.PodList
-		result := s.client.Get().Namespace(namespace).Resource("pods").VersionedParams(&options).Do(s.ctx)
-		body, _ := result.Raw()
-		err := result.Into(&pods)
-		if apierrors.IsTooManyRequests(err) {
-			continue // the client has waited already, as often as it does by itself
-		}
-		fields := map[string]string{"n": strconv.Itoa(len(pods.Items)), "bytes": strconv.Itoa(len(body))}
-		for _, pod := range pods.Items {
-			fields["turn"], fields["tier"] = pod.Labels["turn"], pod.Labels["tier"]
-		}
-		return answer{pods.ResourceVersion, fields}, err
-	}
-}
-
-func (s *stagehand) ownLabel() string { return sandbox.StoryLabel + "=" + s.story.ID }
-
-func get(s *stagehand, a *args) (answer, error) {
-	return statusOf(s.client.Get().Namespace(namespace).Resource("pods").Name(s.pod(a.word(0))).Do(s.ctx).Error())
+	return answer{value: moved.ResourceVersion}, err
 }
 
 // ---- clients
 
 func openStream(s *stagehand, a *args) (answer, error) {
+	if a.word(0) == "page" {
+		timeout, _ := strconv.ParseInt(a.values["timeout"], 10, 64) // 0: none
+		agent, err := s.AddWatcher(sandbox.WatcherOptions{
+			Resource: "pods", LabelSelector: a.values["labels"], ResourceVersion: a.values["from"],
+			Bookmarks: slices.Contains(a.words, "bookmarks"), TimeoutSeconds: timeout,
+		})
+		return answer{value: agent}, err
+	}
 	options := metav1.ListOptions{
 		ResourceVersion: a.values["from"], FieldSelector: a.values["fields"], LabelSelector: s.ownLabel(),
 	}
 	if a.values["labels"] != "" {
 		options.LabelSelector = a.values["labels"] + "," + options.LabelSelector
 	}
-	resource := a.values["resource"]
-	if resource == "" {
-		resource = "pods"
-	}
+	resource := cmp.Or(a.values["resource"], "pods")
 	stream, err := listwatch.NewListWatch(s.client, resource, namespace, nil).Watch(s.ctx, options)
 	if err != nil {
-		return statusOf(err)
+		return answer{}, err
 	}
 	s.ends = append(s.ends, stream.Stop)
 	s.group.Go(s.ctx, "story.stream", func(context.Context) {
 		for range stream.ResultChan() { // the log tells what came
 		}
 	})
-	return says(200), nil
-}
-
-func open(s *stagehand, a *args) (answer, error) {
-	timeout, _ := strconv.ParseInt(a.values["timeout"], 10, 64) // 0: none
-	agent, err := s.AddWatcher(sandbox.WatcherOptions{
-		Resource: "pods", LabelSelector: a.values["labels"], ResourceVersion: a.values["from"],
-		Bookmarks: slices.Contains(a.words, "bookmarks"), TimeoutSeconds: timeout,
-	})
-	return says(agent), err
+	return answer{}, nil
 }
 
 // ---- the machine
@@ -354,9 +296,20 @@ func turn(s *stagehand, a *args) (answer, error) {
 	return answer{}, s.Turn(knob)
 }
 
+func machine(s *stagehand, a *args) (answer, error) { return answer{}, s.Machine.Do(s.ctx, a.words...) }
+
+func recount(s *stagehand, _ *args) (answer, error) {
+	s.Pipeline.Recount("pods", "cacher", fold.MaxRows)
+	s.Pipeline.Recount("pods", "informer", fold.MaxRows)
+	return answer{}, nil
+}
+
 // ---- the log
 
 func await(s *stagehand, a *args) (answer, error) {
+	if d, err := time.ParseDuration(a.word(0)); err == nil {
+		return answer{}, routine.Sleep(s.ctx, s.Clock, d)
+	}
 	p, err := parsePattern(a.all)
 	if err != nil {
 		return answer{}, err
@@ -386,12 +339,4 @@ func expect(_ *stagehand, a *args) (answer, error) {
 		return answer{}, fmt.Errorf("got %q, want %q", a.all[0], want)
 	}
 	return answer{}, nil
-}
-
-func pause(s *stagehand, a *args) (answer, error) {
-	d, err := time.ParseDuration(a.word(0))
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{}, routine.Sleep(s.ctx, s.Clock, d)
 }
