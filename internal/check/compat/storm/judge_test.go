@@ -2,128 +2,78 @@ package storm
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 )
 
 // faults is what must not have happened. The first few are told one by one; the others are counted.
 type faults struct {
+	mu   sync.Mutex // guards the fields below; innermost
 	n    int
 	told []string
 }
 
-const maxFaults = 5
-
-func (f *faults) wrong() []string { return f.told }
+const maxTold = 20
 
 func (f *faults) add(format string, args ...any) {
-	f.n++
-	if len(f.told) < maxFaults {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.n++; f.n <= maxTold {
 		f.told = append(f.told, fmt.Sprintf(format, args...))
 	}
 }
 
-// object is one version of one object as a watcher sees it.
+// object is one version of one object as a client sees it. The zero value is none.
 type object struct {
 	name string
 	n    int    // the counter: 1 when it is created, one more with every write
 	rv   uint64 // of this version; in an event DELETED that of the deletion
 }
 
-// told is the newest that a view knows of a name. It is kept after the object has gone, which tells what must not come
-// back.
-type told struct {
-	n     int
-	rv    uint64
-	place place
-}
-
-// place is where an object is, as a view knows.
-type place int
-
-const (
-	unknown place = iota
-	here
-	left // an event DELETED has said so: it was deleted, or is selected no more
-	lost // a list did not hold it
-)
-
-func counters(known map[string]told) map[string]int {
-	counters := map[string]int{}
-	for name, last := range known {
-		if last.place == here {
-			counters[name] = last.n
-		}
-	}
-	return counters
-}
-
-// selection decides by its counter whether a watcher selects a version of an object; nil selects all.
-type selection func(n int) bool
-
-// inTurns selects three versions, then not the next three, and so on: the objects come and go without being deleted.
-func inTurns(n int) bool { return n/3%2 == 0 }
-
 // view is what one raw watch has been told. Every event is checked against all earlier ones: the next version of an
 // object has a counter that is higher by one. A jump is legal only through a list. The judge believes nothing but what
 // the client was sent: not the log, in which quiet watchers do not appear.
 type view struct {
 	// Set by newView, never changed.
-	who     string
-	selects selection
+	who    string
+	faults *faults
 
-	mu      sync.Mutex // guards the fields below; innermost
-	rv      uint64     // everything up to it has been told
-	objects map[string]told
-	spans   []span   // what was watched without a gap
-	seen    []uint64 // the versions of events, in the order in which they came
-	nEvents int
-	faults
+	mu      sync.Mutex        // guards the fields below; taken before that of faults
+	rv      uint64            // everything up to it has been told
+	objects map[string]object // the newest of each
+	gone    map[string]bool   // deleted, or missing in a list: they must not come back
+	spans   []span            // what was watched without a gap
+	seen    map[uint64]bool   // the versions of events
 }
 
 // span is a range (from, to] of versions in which a watch has been told every event.
 type span struct{ from, to uint64 }
 
-func newView(who string, selects selection) *view {
-	return &view{who: who, selects: selects, objects: map[string]told{}}
+func newView(who string, f *faults) *view {
+	return &view{who: who, faults: f, objects: map[string]object{}, gone: map[string]bool{}, seen: map[uint64]bool{}}
 }
 
-func (v *view) faultLocked(format string, args ...any) { v.add(v.who+": "+format, args...) }
-
-// selected reports whether the version with counter n is one for this view.
-func (v *view) selected(n int) bool { return v.selects == nil || v.selects(n) }
-
-// comes reports whether the version with counter n is one with which an object comes into view.
-func (v *view) comes(n int) bool { return v.selected(n) && (n == 1 || !v.selected(n-1)) }
-
-// deleted reports whether an object must never be seen again.
-func (v *view) deleted(last told) bool {
-	return last.place == left && v.selected(last.n+1) || last.place == lost && v.selects == nil
-}
+func (v *view) fault(format string, args ...any) { v.faults.add(v.who+": "+format, args...) }
 
 // reset is called when a raw watch was given a list: whatever it missed before, it has now.
 func (v *view) reset(rv uint64, items []object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if rv < v.rv {
-		v.faultLocked("a list at %d after everything up to %d", rv, v.rv)
+		v.fault("a list at %d after everything up to %d", rv, v.rv)
 	}
-	v.spans = append(v.spans, span{rv, rv})
-	v.rv = rv
+	v.rv, v.spans = rv, append(v.spans, span{rv, rv})
 	listed := map[string]bool{}
 	for _, item := range items {
 		listed[item.name] = true
 		last := v.objects[item.name]
-		if item.rv > rv || item.n < last.n || item.rv < last.rv || v.deleted(last) || !v.selected(item.n) {
-			v.faultLocked("a list at %d holds %+v after %+v", rv, item, last)
+		if item.rv > rv || item.n < last.n || item.rv < last.rv || v.gone[item.name] {
+			v.fault("a list at %d holds %+v after %+v, gone %v", rv, item, last, v.gone[item.name])
 		}
-		v.objects[item.name] = told{item.n, item.rv, here}
+		v.objects[item.name] = item
 	}
-	for name, last := range v.objects {
-		if (last.place == here || last.place == left && !v.deleted(last)) && !listed[name] {
-			v.objects[name] = told{last.n, last.rv, lost}
-		}
+	for name := range v.objects {
+		v.gone[name] = v.gone[name] || !listed[name]
 	}
 }
 
@@ -132,8 +82,7 @@ func (v *view) bookmark(rv uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if rv < v.rv {
-		v.faultLocked("a bookmark at %d after %d", rv, v.rv)
-		return
+		v.fault("a bookmark at %d after %d", rv, v.rv)
 	}
 	v.reachLocked(rv)
 }
@@ -149,52 +98,22 @@ func (v *view) reachLocked(rv uint64) {
 func (v *view) event(kind string, o object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.nEvents++
-	last := v.objects[o.name]
-	if o.rv <= v.rv {
-		v.faultLocked("%s %+v after everything up to %d", kind, o, v.rv)
-	}
-	if !v.follows(kind, last, o) {
-		v.faultLocked("%s %+v after %+v", kind, o, last)
-	}
-	v.seen = append(v.seen, o.rv)
-	v.reachLocked(o.rv)
-	place := here
-	if kind == "DELETED" {
-		place = left
-	}
-	v.objects[o.name] = told{o.n, o.rv, place}
-}
-
-// follows reports whether an event is the next one of its object.
-func (v *view) follows(kind string, last told, o object) bool {
-	if o.rv <= last.rv {
-		return false
-	}
+	last, gone := v.objects[o.name], v.gone[o.name]
+	follows := false
 	switch kind {
 	case "ADDED":
-		return v.enters(last, o.n)
+		follows = last.n == 0 && o.n == 1
 	case "MODIFIED":
-		return last.place == here && o.n == last.n+1 && v.selected(o.n)
+		follows = last.n > 0 && o.n == last.n+1
 	case "DELETED":
-		return last.place == here && o.n == last.n
+		follows = last.n > 0 && o.n == last.n
 	}
-	return false
-}
-
-// enters reports whether the version with counter n is one with which an object may come into view after last.
-func (v *view) enters(last told, n int) bool {
-	switch {
-	case last.place == here || v.deleted(last) || !v.comes(n):
-		return false
-	case last.place == left:
-		next := last.n + 1 // what follows is not selected: the object has left by it
-		for !v.selected(next) {
-			next++
-		}
-		return n == next
+	if o.rv <= v.rv || gone || !follows {
+		v.fault("%s %+v after %+v, gone %v, and everything up to %d", kind, o, last, gone, v.rv)
 	}
-	return n > last.n
+	v.seen[o.rv] = true
+	v.reachLocked(o.rv)
+	v.objects[o.name], v.gone[o.name] = o, kind == "DELETED"
 }
 
 // newest returns the version up to which everything has been told.
@@ -207,53 +126,115 @@ func (v *view) newest() uint64 {
 // missed compares the view with the writes that the server has acknowledged, and notes each that lies in what it has
 // watched without a gap and that it was not told of. It returns how many it has looked for.
 func (v *view) missed(written []object) (checked int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	slices.Sort(v.seen)
 	for _, o := range written {
-		watched := slices.ContainsFunc(v.spans, func(s span) bool { return s.from < o.rv && o.rv <= s.to })
-		shown := v.selected(o.n) || o.n > 1 && v.selected(o.n-1)
-		if !watched || !shown {
+		if !slices.ContainsFunc(v.spans, func(s span) bool { return s.from < o.rv && o.rv <= s.to }) {
 			continue
 		}
-		checked++
-		if _, found := slices.BinarySearch(v.seen, o.rv); !found {
-			v.faultLocked("was never told of %+v", o)
+		if checked++; !v.seen[o.rv] {
+			v.fault("was never told of %+v", o)
 		}
 	}
 	return checked
 }
 
-// differs says how what the view holds differs from a list, or "".
-func (v *view) differs(list map[string]int) string {
-	want := map[string]int{}
-	for name, n := range list {
-		if v.selected(n) {
-			want[name] = n
-		}
-	}
+// holds returns the counters of the objects that there are, as the view knows.
+func (v *view) holds() map[string]int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return difference(v.who, counters(v.objects), want)
+	counters := map[string]int{}
+	for name, o := range v.objects {
+		if !v.gone[name] {
+			counters[name] = o.n
+		}
+	}
+	return counters
 }
 
-// difference names the first few objects in which two maps differ, or is "".
-func difference(who string, got, want map[string]int) string {
-	if maps.Equal(got, want) {
-		return ""
+// ledger is what all writers together know to have happened.
+type ledger struct {
+	faults   *faults
+	mu       sync.Mutex // guards the fields below; taken before that of faults
+	accounts [nObjects]*account
+	nNames   int
+	written  []object // creations and updates that the server has acknowledged
+	nRefused int      // a conflict, an object that has gone, or no answer
+}
+
+// account is what is known of one object whose creation was acknowledged.
+type account struct {
+	newest object // the highest that was acknowledged, or read
+	raised map[int]bool
+	doomed bool // a deletion was sent
+}
+
+// at returns the account in a slot, nil if it is free, and what is known of its object now.
+func (l *ledger) at(slot int) (*account, object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.accounts[slot]; a != nil {
+		return a, a.newest
 	}
-	var names []string
-	for name, n := range got {
-		if want[name] != n {
-			names = append(names, fmt.Sprintf("%s: got %d, want %d", name, n, want[name]))
-		}
+	return nil, object{}
+}
+
+// freshName returns a name that no object ever had.
+func (l *ledger) freshName() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nNames++
+	return fmt.Sprint("o", l.nNames)
+}
+
+// put fills a slot, or empties it.
+func (l *ledger) put(slot int, a *account) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.accounts[slot] = a
+}
+
+func (l *ledger) doom(a *account) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.doomed = true
+}
+
+// read checks what was read against what was known when the read began: for a number that only rises, linearizable
+// means that a read returns at least what was acknowledged before. It reports whether the object is gone for good.
+func (l *ledger) read(a *account, floor, o object) (gone bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o.n == 0 && a.doomed {
+		return true
 	}
-	for name, n := range want {
-		if _, ok := got[name]; !ok {
-			names = append(names, fmt.Sprintf("%s: missing, want %d", name, n))
-		}
+	if o.n < floor.n || o.rv < floor.rv || o.n == floor.n && o.rv != floor.rv {
+		l.faults.add("%+v was read after %+v", o, floor)
 	}
-	slices.Sort(names)
-	return fmt.Sprintf("%s holds %d objects, the list %d: %s", who, len(got), len(want),
-		names[:min(len(names), maxFaults)])
+	a.reach(o)
+	return false
+}
+
+// wrote checks an acknowledged write on top of from: versions rise with the number, and no number is acknowledged
+// twice.
+func (l *ledger) wrote(a *account, from, o object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o.n != from.n+1 || o.rv <= from.rv || a.raised[o.n] {
+		l.faults.add("%+v was raised to %+v; acknowledged before: %v", from, o, a.raised[o.n])
+	}
+	a.raised[o.n] = true
+	a.reach(o)
+	l.written = append(l.written, o)
+}
+
+// reach is called under the ledger's lock.
+func (a *account) reach(o object) {
+	if o.n > a.newest.n {
+		a.newest = o
+	}
+}
+
+func (l *ledger) refused() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nRefused++
 }
