@@ -19,9 +19,11 @@ import (
 )
 
 const (
-	lookPeriod  = time.Second
-	soon        = 100 * time.Millisecond // after something was done: etcd writes what it did as late as that
-	lookTimeout = time.Second            // for one member to say how it is
+	lookPeriod = time.Second
+	soon       = 100 * time.Millisecond // after something was done: etcd writes what it did as late as that
+	// How long a member may take to say how it is. One that is gone refuses at once. On a busy machine a connection
+	// alone may take a second, and silence must not be taken for an etcd that has no leader.
+	lookTimeout = 3 * time.Second
 
 	// How often each member gives back what is free after a compaction, which is still under way at the first time. Its
 	// last part is counted only by the next write.
@@ -132,7 +134,7 @@ func (k *Keeper) Run(ctx context.Context, compact func(context.Context) (rev int
 	}
 }
 
-// Look asks all members together how they are. One that does not answer takes a second.
+// Look asks all members together how they are. One that neither answers nor refuses takes three seconds.
 func (k *Keeper) Look(ctx context.Context) State {
 	state := State{Members: make([]Member, len(k.names))}
 	var asked sync.WaitGroup
@@ -147,7 +149,7 @@ func (k *Keeper) lookAt(ctx context.Context, name, endpoint string) Member {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	m := Member{Name: name}
-	status, err := k.client.Status(ctx, endpoint)
+	status, err := k.status(ctx, endpoint)
 	if err != nil {
 		m.Error = fmt.Sprintf("etcd does not answer: %v", err)
 		return m
@@ -159,6 +161,16 @@ func (k *Keeper) lookAt(ctx context.Context, name, endpoint string) Member {
 		return strings.Contains(each, pb.AlarmType_NOSPACE.String())
 	})
 	return m
+}
+
+// status asks a member once. The client's own method asks again and again until ctx is done.
+func (k *Keeper) status(ctx context.Context, endpoint string) (*pb.StatusResponse, error) {
+	conn, err := k.client.Dial(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return pb.NewMaintenanceClient(conn).Status(ctx, &pb.StatusRequest{})
 }
 
 var errNothingToDo = errors.New("nothing to do")
