@@ -167,10 +167,10 @@ func (l *processorListener) pop(context.Context) {
 			if !ok {
 				return
 			}
-			l.probe.Event(probe.AddReceived, n.typ, n.key, n.rv)
 			if inHand == nil {
 				inHand = n // without the detour through the ring, which is empty
 				nextCh = l.nextCh
+				l.probe.Event(probe.AddReceived, n.typ, n.key, n.rv)
 			} else {
 				l.writePending(n)
 			}

@@ -135,13 +135,13 @@ function newArrows(infos) {
         return streams.set(r.subject, (streams.get(r.subject) ?? 0) + 1);
       case "IndexerUpdated":
         return give(stored(r.subject), column, { through: "add" }, { kept: true });
-      case "AddReceived":
-        take(stored(res.subjects[r.subject]?.texts.ListenerAdded), column, { through: "add" }, { kept: true });
-      // falls through
       case "PendingPopped":
         return give(next, column, { through: "next" });
+      case "AddReceived":
+        give(next, column, { through: "next" });
+      // falls through
       case "PendingPushed":
-        return list(given, next).shift();
+        return take(stored(res.subjects[r.subject]?.texts.ListenerAdded), column, { through: "add" }, { kept: true });
       case "HandlerCalled":
         take(next, column, { through: "next" });
     }

@@ -12,7 +12,7 @@ const apart = 100; // ms from one look at the counters to the next, at least
 const wire = Infinity;
 const lanes = {
   InputSent: ["watchers", 0, 104], ResultSent: ["watchers", 114, 218], FrameWritten: ["watchers", 218, wire],
-  AddReceived: ["listeners", 300, 268], HandlerCalled: ["listeners", 32, -16],
+  AddReceived: ["listeners", 300, 268], PendingPushed: ["listeners", 300, 268], HandlerCalled: ["listeners", 32, -16],
 };
 // oneInformers are the ways of the informer that is drawn: of several one is.
 const oneInformers = new Set(["FrameDecoded", "ReflectorReceived", "FIFOAdded"]);
@@ -46,7 +46,7 @@ export function newFlow(scene) {
     const row = Math.min(scene.lanes[kind].get(subject)?.lane?.index ?? Infinity, size.room - 1);
     const y = box.Y + row * size.height + 26;
     const end = to !== wire ? box.X + to : scene.serving.has(subject) ? scene.edges.wireX : scene.edges.right;
-    return [`${point} ${row}`, [box.X + from, y, end, y]];
+    return [`${kind} ${from} ${row}`, [box.X + from, y, end, y]];
   }
 
   // look reads the counters of a resource: what has passed a way is what they have grown by.

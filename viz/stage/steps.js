@@ -74,6 +74,14 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
     go(`gone|${r.seq}`, [scene.slotSpot(scene.ring.start), [...tray, "straight"]], { ...alarm, label: "410" });
   }
 
+  // handed is the way of a notification to its listener, whose box is shown, and what it is a copy of.
+  function handed(r) {
+    const to = spot("listeners", r, 284);
+    if (!hangs(r) || where(mine(r))) return [[to]];
+    const way = [a.processor, [g.boxes.processor.X, g.clientAxis], spot("listeners", r, 302), to];
+    return [where(inside(r)) ? [a.indexer, [742, g.clientAxis], ...way] : way, { takes: inside(r) }];
+  }
+
   // leaves is where in its lane a copy leaves the server: before the flag, if a story's client has one.
   const leaves = () => (scene.told?.members.length > 0 ? 204 : 227);
 
@@ -148,14 +156,8 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
     IndexerUpdated: (r) => drawn(r) && go(inside(r), [[890, g.clientAxis], a.indexer]),
     Distributed: (r) => drawn(r) && !(r.args?.[0] > 0) && end(inside(r)),
     // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.
-    AddReceived(r) {
-      const to = spot("listeners", r, 284);
-      if (!to) return;
-      const from = hangs(r) ? [a.processor, [g.boxes.processor.X, g.clientAxis], spot("listeners", r, 302)] : [to];
-      const way = hangs(r) && where(inside(r)) ? [a.indexer, [742, g.clientAxis], ...from] : from;
-      go(mine(r), [...way, to], hangs(r) ? { takes: inside(r) } : {});
-    },
-    PendingPushed: (r) => sent("listeners", r, "pending", [spot("listeners", r, 284)]),
+    AddReceived: (r) => spot("listeners", r, 0) && go(mine(r), ...handed(r)),
+    PendingPushed: (r) => spot("listeners", r, 0) && sent("listeners", r, "pending", ...handed(r)),
     PendingPopped: (r) => taken("listeners", r, "pending", [45, 26]),
     HandlerCalled(r) {
       const to = spot("listeners", r, 0);

@@ -179,9 +179,11 @@ const (
 	ListenerRemoved
 	// AddBlocked: pop is busy; it takes the notification soon, because it never waits for a handler.
 	AddBlocked
-	// AddReceived: pop has taken the notification from addCh, which is unbuffered: this also ends distribute's send.
+	// AddReceived: pop has taken the notification from addCh, which is unbuffered: this also ends distribute's send;
+	// the ring is empty, and the notification is next.
 	AddReceived
-	// PendingPushed: the handler is busy: the notification waits in the growing ring. Args: len, cap.
+	// PendingPushed: pop has taken the notification from addCh, and another is next: this one waits in the growing
+	// ring. Args: len, cap.
 	PendingPushed
 	// PendingPopped: the oldest waiting notification is next. Args: len, cap.
 	PendingPopped

@@ -154,6 +154,7 @@ var givers = map[probe.Point][]probe.Point{
 	probe.FrameDecoded:      {probe.FrameWritten},
 	probe.ReflectorReceived: {probe.FrameDecoded},
 	probe.AddReceived:       {probe.IndexerUpdated},
+	probe.PendingPushed:     {probe.IndexerUpdated},
 	probe.HandlerCalled:     {probe.AddReceived, probe.PendingPopped},
 }
 
