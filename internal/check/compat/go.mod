@@ -12,7 +12,6 @@ require (
 	go.uber.org/zap v1.27.1
 	k8s.io/component-base v0.37.2
 	k8s.io/kubectl v0.37.2
-	k8s.io/streaming v0.37.2
 	pgregory.net/rapid v1.3.0
 )
 
@@ -23,6 +22,7 @@ require (
 	github.com/google/cel-go v0.29.2 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	k8s.io/apiextensions-apiserver v0.37.2 // indirect
+	k8s.io/streaming v0.37.2 // indirect
 )
 
 require (
