@@ -125,7 +125,8 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	if status := p.end(t); status != exitOK {
 		t.Errorf("got status %d, %s", status, p.stderr)
 	}
-	_, records := readRecording(t, file)
+	header, records := readRecording(t, file)
+	assert.Equal(t, header.Switches["server"], "elsewhere")
 	ends := map[string]string{} // of watches, by client
 	for _, r := range records {
 		switch r.Point {

@@ -21,7 +21,6 @@ import (
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/recordingtest"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
 )
@@ -121,48 +120,6 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 			t.Errorf("got %v, want ErrGap", err)
 		}
 	})
-}
-
-// TestARecordingOfAServerElsewhereHasWhatPassedTheLens has a client watch through the lens, with a token that no
-// recording may hold.
-func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "log.gz")
-	server := start(t, "-flight=off", "-demo=false", "-controllers=false")
-	p := start(t, "-server", server.url, "-record", name, "-flight=off")
-	tells := func(point string) {
-		eventually.Holds(t, point+" is told", func() bool {
-			_, body := p.get(t, "/viz/records")
-			return strings.Contains(body, `"`+point+`"`)
-		})
-	}
-	tells("ReflectorSynced")
-	request, err := http.NewRequest(http.MethodGet, p.url+podsPath+"?watch=true&resourceVersion=0&token=s3cret", nil)
-	require.NoError(t, err)
-	request.Header.Set("User-Agent", "controller/v1")
-	request.Header.Set("Authorization", "Bearer s3cret")
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	server.createPod(t, "a")
-	tells("FrameWritten")
-	p.endSoon(t)
-	server.endSoon(t)
-	header, records := readRecording(t, name)
-	require.True(t, header.Switches["server"] != "", "got switches %v", header.Switches)
-	state, told := fold.New(), map[string]bool{}
-	for _, r := range records {
-		told[fmt.Sprintf("%v %s %s %s", r.Point, r.Subject, r.Type, r.Key)] = true
-		assert.False(t, strings.Contains(r.Text, "s3cret"), "told: %s", r.Text)
-		if r.Point == probe.FrameWritten {
-			state.Apply(records[:r.Seq-records[0].Seq+1])
-			break
-		}
-	}
-	assert.True(t, told["FrameWritten c1 ADDED default/a"] && told["ReflectorSynced informer  "], "got %v", told)
-	if watcher := state.Resources["pods"].Subjects["c1"]; watcher == nil || watcher.Kind != "watcher" ||
-		!strings.HasPrefix(watcher.Texts["WireOpened"], "controller/v1 /api/v1/") {
-		t.Errorf("got %+v", watcher)
-	}
 }
 
 // readRecording is what -record left in the file.

@@ -2,14 +2,10 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -18,7 +14,6 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/probe"
 )
 
 // runRelister runs a stock controller's informer through the lens, with one bug in its tweak of the list options: its
@@ -75,46 +70,9 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	} else {
 		response.Body.Close()
 	}
-	p.until(t, relisterIsDrawn)
+	p.until(t, `$$("#watchers .name").some((each) => each.checkVisibility({ visibilityProperty: true })
+		&& /^relister/.test(each.textContent))`)
 	p.watchesAsAGuest(t, lens)
-	p.replaysWhatPassed(t, server)
-}
-
-const relisterIsDrawn = `$$("#watchers .name")
-	.some((each) => each.checkVisibility({ visibilityProperty: true }) && /^relister/.test(each.textContent))`
-
-// replaysWhatPassed records with another lens, and sees in the recording, without any server, what passed it.
-func (p *page) replaysWhatPassed(t *testing.T, server *viz) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "lens.gz")
-	lens := startViz(t, "-server", server.URL, "-record", file)
-	runRelister(t, lens.URL)
-	program.Eventually(t, patience, func() (bool, string) {
-		points := lens.Points(t)
-		return points["WatcherRemoved"] > 0 && points["WireOpened"] > 1, fmt.Sprint(points)
-	})
-	lens.Interrupt(t)
-	if code := lens.ExitCode(t, program.EndsWithin); code != 0 {
-		t.Fatalf("status %d", code)
-	}
-	replay := startViz(t, "-replay", file)
-	p.do(t, chromedp.Navigate(untoured(t, replay.URL)))
-	p.until(t, `document.body.dataset.server !== ""`)
-	_, records := readRecording(t, file)
-	framed := records[0]
-	for _, r := range records {
-		if r.Point == probe.FrameWritten && strings.HasPrefix(r.Subject, "c") {
-			framed = r
-		}
-	}
-	p.seek(t, int(framed.Seq))
-	p.until(t, relisterIsDrawn)
-	p.strike(t, "v")
-	if lines := p.spaceTimeAt(t, framed.Seq).Lines; !slices.Contains(lines, framed.Subject+" WatchServer") ||
-		!slices.Contains(lines, "informer") {
-		t.Errorf("got the lines %q", lines)
-	}
-	p.do(t, chromedp.Navigate("about:blank")) // the replay ends before the page
 }
 
 // watchesAsAGuest sees our own client half on the other program's server half, and lets it watch something else.

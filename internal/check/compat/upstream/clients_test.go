@@ -1,11 +1,9 @@
 package upstream
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,13 +21,9 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
-	"listwatch/internal/check/require"
-	"listwatch/internal/observe/routine"
 )
 
 // TestTheTypedClientDoesAllThereIs goes through every verb and subresource with bodies in protobuf.
@@ -185,43 +179,4 @@ func checkFirstRequests(t *testing.T, asked []string, watchList bool) {
 		"want one watch with the initial events, got %q", asked)
 	assert.False(t, !watchList && (lists != 1 || !strings.Contains(first, "resourceVersion=0")),
 		"want a list at 0, then a watch, got %q", asked)
-}
-
-// TestTheElectorOfClientGoLeadsAndHandsOver runs two candidates for one lease. The first leads until it ends and gives
-// the lease back. Then the second leads, and the lease says so.
-func TestTheElectorOfClientGoLeadsAndHandsOver(t *testing.T) {
-	t.Parallel()
-	v := program.StartViz(t, alone...)
-	config, _ := configFor(v)
-	client := must(kubernetes.NewForConfig(protobuf(config)))
-	leads := make(chan string) // sent by the elector that has become the leader; never closed
-	run := func(ctx context.Context, id string) {
-		lock := must(resourcelock.New(resourcelock.LeasesResourceLock, "default", "elected",
-			nil, client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: id}))
-		elector := must(leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
-			RetryPeriod:     200 * time.Millisecond,
-			ReleaseOnCancel: true, Name: "elected",
-			Callbacks: leaderelection.LeaderCallbacks{
-				OnStartedLeading: func(context.Context) { leads <- id }, OnStoppedLeading: func() {},
-			},
-		}))
-		elector.Run(ctx)
-	}
-	var group routine.Group
-	defer group.Wait()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	first, endFirst := context.WithCancel(ctx)
-	group.Go(first, "test.first", func(ctx context.Context) { run(ctx, "first") })
-	who := <-leads
-	require.Equal(t, who, "first", "%s leads", who)
-	group.Go(ctx, "test.second", func(ctx context.Context) { run(ctx, "second") })
-	endFirst()
-	who = <-leads
-	require.Equal(t, who, "second", "%s leads after the first has ended", who)
-	lease := must(client.CoordinationV1().Leases("default").Get(t.Context(), "elected", metav1.GetOptions{}))
-	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != "second" || *lease.Spec.LeaseTransitions != 1 {
-		t.Errorf("got %+v", lease.Spec)
-	}
 }
