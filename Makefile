@@ -25,7 +25,7 @@ RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./in
 BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help
-.PHONY: help run ready test race plain browser lint size generate recordings screenshots tab site cross dist bag bag-check bench debug debug-viz scale storm clients full
+.PHONY: help run ready test race plain browser lint size generate recordings screenshots tab site cross bag bag-check bench debug debug-viz scale storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -110,17 +110,14 @@ site: tab ## write the book, the stories, the stage and the program for a tab as
 	$(if $(SITE_URL),sed -i.bak 's#<h1[^>]*>List-watch#<p class="qr"><img src="../../assets/site.png" alt="$(SITE_URL)"/></p>&#' \
 	  site/book/docs/HANDOUT.html && rm site/book/docs/HANDOUT.html.bak)
 
-cross: ## vet everything and build cmd/viz for the systems that attendees bring, as releases are built
+cross: ## vet everything and build cmd/viz for the systems that attendees bring, as the bag has them
 	@for p in $(PLATFORMS); do \
 	  echo "vet ./... and build ./cmd/viz for $$p"; \
 	  export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
 	  $(GO) vet -trimpath ./... && $(GO) build -trimpath -o /dev/null ./cmd/viz || exit 1; \
 	done
 
-dist: ## releases for six systems, with licences and checksums, in bin/dist: make dist TARGETS=linux/amd64,darwin/arm64
-	$(GO) run ./cmd/bag $(if $(TARGETS),-targets $(TARGETS)) dist bin/dist
-
-bag: ## one archive for a room without a network: sources, Go modules, the site, and viz, kubectl and delve for six systems
+bag: ## one archive for a room without a network, TARGETS=linux/amd64,darwin/arm64: sources, Go modules, the site; viz, kubectl and delve for six systems
 	$(GO) run ./cmd/bag $(if $(TARGETS),-targets $(TARGETS)) pack $(BAG)
 
 bag-check: bag ## work from the bag as an attendee would: empty caches, no network

@@ -15,9 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
-	"listwatch/internal/play/lab"
 )
 
 var bag = flag.String("bag", "", "work from the bag in `file` instead of one that is made")
@@ -130,33 +128,6 @@ func (h *heard) Write(p []byte) (int, error) {
 		h.stop()
 	}
 	return n, err
-}
-
-// TestAReleaseIsTheSameWhereverItIsBuilt builds one from the checkout, and one from a copy of it elsewhere.
-func TestAReleaseIsTheSameWhereverItIsBuilt(t *testing.T) {
-	elsewhere := filepath.Join(t.TempDir(), "copy")
-	here := filepath.Join(t.TempDir(), "here")
-	var sums []string
-	for _, root := range []string{here, elsewhere} {
-		require.NoError(t, lab.Copy("../..", root))
-		dir := t.TempDir()
-		require.NoError(t, testMaker(t, root).dist(t.Context(), dir))
-		text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
-		require.NoError(t, err)
-		sums = append(sums, string(text))
-		reader, err := zip.OpenReader(filepath.Join(dir, "listwatch-v0-windows-amd64.zip"))
-		require.NoError(t, err)
-		for _, name := range []string{"viz.exe", "LICENSE", "THIRD-PARTY.txt", "site/index.html"} {
-			if file, err := reader.Open(name); err != nil {
-				t.Errorf("the release has no %s: %v", name, err)
-			} else if err := file.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		assert.NoError(t, reader.Close())
-	}
-	assert.True(t, sums[0] == sums[1] && strings.HasSuffix(sums[0], "  listwatch-v0-windows-amd64.zip\n"),
-		"got %q and %q", sums[0], sums[1])
 }
 
 // TestEveryToolCanBeBuiltForEverySystem asks the go command for each tool's packages: it refuses a tool that a system

@@ -1,8 +1,6 @@
-// Command bag makes what is handed out: releases for every system, and the bag, one archive for a room without a
-// network.
+// Command bag makes what is handed out: the bag, one archive for a room without a network.
 //
-//	go run ./cmd/bag dist DIR    writes a release for each system into DIR, and SHA256SUMS
-//	go run ./cmd/bag pack FILE   writes the bag: sources, modules, the site; viz, kubectl and delve for each system
+//	go run ./cmd/bag pack FILE       writes the bag: sources, modules, the site; viz, kubectl and delve for each system
 //	go run ./cmd/bag licences FILE   writes the licences of what is linked into the machine of a tab (cmd/tab)
 //
 // -targets linux/amd64,windows/arm64 makes less. `make bag-check` works from a bag as an attendee would.
@@ -20,6 +18,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"listwatch/internal/play/lab"
@@ -29,7 +28,7 @@ import (
 // allTargets are the systems that attendees bring.
 const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
-var errUsage = errors.New("usage: bag [-targets os/arch,…] [-version V] dist DIR | pack FILE | licences FILE")
+var errUsage = errors.New("usage: bag [-targets os/arch,…] pack FILE | licences FILE")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -49,11 +48,10 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("bag", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	targets := flags.String("targets", allTargets, "")
-	version := flags.String("version", "", "")
 	if err := flags.Parse(args); err != nil || flags.NArg() != 2 {
 		return errUsage
 	}
-	m := &maker{version: *version, out: out}
+	m := &maker{out: out}
 	for each := range strings.SplitSeq(*targets, ",") {
 		goos, goarch, found := strings.Cut(each, "/")
 		if !found {
@@ -62,7 +60,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		m.targets = append(m.targets, target{goos, goarch})
 	}
 	make := map[string]func(context.Context, string) error{
-		"dist": m.dist, "pack": m.pack, "licences": m.machineLicences,
+		"pack": m.pack, "licences": m.machineLicences,
 	}[flags.Arg(0)]
 	if make == nil {
 		return errUsage
@@ -70,10 +68,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if m.root, err = m.command(ctx, nil, "go", "list", "-m", "-f", "{{.Dir}}"); err != nil {
 		return err
 	}
-	if m.version == "" {
-		if m.version, err = m.command(ctx, nil, "git", "describe", "--tags", "--always", "--dirty"); err != nil {
-			m.version = "devel" // no checkout of git
-		}
+	if m.version, err = m.command(ctx, nil, "git", "describe", "--tags", "--always", "--dirty"); err != nil {
+		m.version = "devel" // no checkout of git
 	}
 	to, err := filepath.Abs(flags.Arg(1))
 	if err != nil {
@@ -92,7 +88,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return make(ctx, to)
 }
 
-// maker makes releases and bags from a checkout.
+// maker makes bags from a checkout.
 type maker struct {
 	root    string // of the sources
 	version string
@@ -127,9 +123,7 @@ var (
 // goFor runs the go command for a program and a target: verb, its flags, the package.
 func (m *maker) goFor(ctx context.Context, t target, p program, verb string, args ...string) (string, error) {
 	env := []string{"GOOS=" + t.goos, "GOARCH=" + t.goarch, "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false"}
-	all := []string{verb}
-	all = append(append(append(all, p.flags...), args...), p.pkg)
-	return m.command(ctx, env, "go", all...)
+	return m.command(ctx, env, "go", slices.Concat([]string{verb}, p.flags, args, []string{p.pkg})...)
 }
 
 // command runs a command in the checkout and returns what it prints.

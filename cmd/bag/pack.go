@@ -3,52 +3,20 @@ package main
 import (
 	"archive/zip"
 	"context"
-	"crypto/sha256"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // start is the first page of a bag.
 //
 //go:embed START.txt
 var start []byte
-
-// epoch is the time of every file in an archive: the same sources make the same archive.
-var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// dist writes one archive for each target into dir, and the checksums of all.
-func (m *maker) dist(ctx context.Context, dir string) error {
-	site := filepath.Join(m.temp, "site")
-	if _, err := m.command(ctx, nil, "go", "run", viz.pkg, "-export", site); err != nil {
-		return err
-	}
-	sums := ""
-	for _, t := range m.targets {
-		name := fmt.Sprintf("listwatch-%s-%s", m.version, t)
-		stage := filepath.Join(m.temp, name)
-		if err := m.programs(ctx, t, stage, viz); err != nil {
-			return err
-		}
-		if err := os.CopyFS(filepath.Join(stage, "site"), os.DirFS(site)); err != nil {
-			return err
-		}
-		sum, err := zipFolder(stage, filepath.Join(dir, name+".zip"))
-		if err != nil {
-			return err
-		}
-		sums += fmt.Sprintf("%x  %s.zip\n", sum, name)
-	}
-	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums), 0o644)
-}
 
 // pack writes the bag, of which the sources are a part already.
 func (m *maker) pack(ctx context.Context, file string) error {
@@ -67,8 +35,7 @@ func (m *maker) pack(ctx context.Context, file string) error {
 	if err := os.WriteFile(filepath.Join(bag, "START.txt"), start, 0o644); err != nil {
 		return err
 	}
-	_, err := zipFolder(bag, file)
-	return err
+	return zipFolder(bag, file)
 }
 
 // site moves the site, with the machine that runs in a tab, to dir; the sources stay as they were.
@@ -103,8 +70,8 @@ func (m *maker) modules(ctx context.Context, to string) error {
 // slashed is a path as it stands in a file URL: /D:/x on Windows.
 func slashed(name string) string { return "/" + strings.TrimPrefix(filepath.ToSlash(name), "/") }
 
-// programs builds programs for a target into dir, and adds our licence and those of all that is linked into them. Two
-// builds of the same sources are equal, wherever they lie: no path and no state of the checkout is in them.
+// programs builds programs for a target into dir, and adds our licence and those of all that is linked into them. No
+// path and no state of the checkout is in them.
 func (m *maker) programs(ctx context.Context, t target, dir string, programs ...program) error {
 	var licences strings.Builder
 	for _, p := range programs {
@@ -181,26 +148,18 @@ func (m *maker) licences(ctx context.Context, t target, p program) (string, erro
 	return text.String(), nil
 }
 
-// zipFolder writes the files below dir into an archive and returns its checksum. The archive depends on nothing but
-// their names, contents and modes.
-func zipFolder(dir, name string) (sum []byte, err error) {
-	err = filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Chtimes(name, epoch, epoch))
-	})
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(name), 0o755)
-	}
-	if err != nil {
-		return nil, err
+// zipFolder writes the files below dir into an archive.
+func zipFolder(dir, name string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
 	}
 	file, err := os.Create(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	hash := sha256.New()
-	out := zip.NewWriter(io.MultiWriter(file, hash))
+	out := zip.NewWriter(file)
 	if err := errors.Join(out.AddFS(os.DirFS(dir)), out.Close(), file.Close()); err != nil {
-		return nil, errors.Join(err, os.Remove(name))
+		return errors.Join(err, os.Remove(name))
 	}
-	return hash.Sum(nil), nil
+	return nil
 }
