@@ -7,8 +7,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strings"
 	"syscall/js"
 
 	"k8s.io/utils/clock"
@@ -53,14 +55,14 @@ func messageOf(data js.Value) messages.Message {
 	m := messages.Message{ID: data.Get("id").Int(), Kind: data.Get("kind").String()}
 	switch m.Kind {
 	case messages.Room:
-		m.Room = data.Get("room").Int()
+		m.Room = int64(data.Get("room").Int())
 	case messages.Request:
 		m.Method, m.URL = data.Get("method").String(), data.Get("url").String()
 		m.Body = []byte(data.Get("body").String())
-		m.Header = map[string]string{}
+		m.Header = http.Header{}
 		entries := data.Get("headers")
 		for i := range entries.Length() {
-			m.Header[entries.Index(i).Index(0).String()] = entries.Index(i).Index(1).String()
+			m.Header.Set(entries.Index(i).Index(0).String(), entries.Index(i).Index(1).String())
 		}
 	}
 	return m
@@ -72,8 +74,8 @@ func post(m messages.Message) {
 	switch m.Kind {
 	case messages.Head:
 		header := map[string]any{}
-		for name, value := range m.Header {
-			header[name] = value
+		for name, values := range m.Header {
+			header[name] = strings.Join(values, ", ")
 		}
 		data["status"], data["headers"] = m.Status, header
 	case messages.Chunk:

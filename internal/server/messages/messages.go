@@ -11,8 +11,8 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"listwatch/internal/observe/routine"
 )
@@ -35,10 +35,10 @@ type Message struct {
 	ID          int // of the exchange: the page counts them
 	Kind        string
 	Method, URL string
-	Header      map[string]string
+	Header      http.Header
 	Status      int
 	Body        []byte // of a request, or a piece of an answer's
-	Room        int
+	Room        int64
 	Reason      string
 }
 
@@ -56,11 +56,9 @@ type Proxy struct {
 
 // exchange is one request, and its answer while that is sent.
 type exchange struct {
-	id      int
-	cancel  context.CancelFunc
-	granted chan int // sent by Receive, received by send, never closed; one sum of bytes: see grant
-
-	room int // owned by do: bytes that may be sent; less than 0: the page took back what was on its way
+	cancel context.CancelFunc
+	room   atomic.Int64  // bytes that may be sent; less than 0: the page took back what was on its way
+	more   chan struct{} // sent by Receive, received by send, never closed; room grew: to hear of that once is enough
 }
 
 // New returns a proxy that sends requests on over client.
@@ -76,12 +74,16 @@ func (p *Proxy) Receive(ctx context.Context, m Message) {
 	switch {
 	case m.Kind == Request && e == nil:
 		ctx, cancel := context.WithCancel(ctx)
-		e = &exchange{id: m.ID, cancel: cancel, granted: make(chan int, 1)}
+		e = &exchange{cancel: cancel, more: make(chan struct{}, 1)}
 		p.open[m.ID] = e
 		p.requests.Go(ctx, "messages.request", func(ctx context.Context) { p.do(ctx, e, m) })
 	case e == nil: // it has ended already
 	case m.Kind == Room:
-		e.grant(m.Room)
+		e.room.Add(m.Room)
+		select {
+		case e.more <- struct{}{}:
+		default:
+		}
 	case m.Kind == Abort:
 		e.cancel()
 	}
@@ -90,83 +92,58 @@ func (p *Proxy) Receive(ctx context.Context, m Message) {
 // Wait returns when every request has ended. Receive is not called any more.
 func (p *Proxy) Wait() { p.requests.Wait() }
 
-// grant adds to what send may send. Only Receive calls it, under the proxy's lock, so the place that it empties is its
-// own to fill: it never blocks.
-func (e *exchange) grant(room int) {
-	select {
-	case before := <-e.granted:
-		room += before
-	default:
-	}
-	e.granted <- room
-}
-
 // do does a request to its end.
 func (p *Proxy) do(ctx context.Context, e *exchange, m Message) {
-	last := Message{ID: e.id, Kind: End}
-	if err := p.pump(ctx, e, m); err != nil {
-		last = Message{ID: e.id, Kind: Abort, Reason: err.Error()}
+	last := Message{ID: m.ID, Kind: End}
+	if err := p.pump(ctx, e, m); err != io.EOF {
+		last = Message{ID: m.ID, Kind: Abort, Reason: err.Error()}
 	}
 	e.cancel()
 	p.mu.Lock()
-	delete(p.open, e.id)
+	delete(p.open, m.ID)
 	p.mu.Unlock()
 	p.post(last)
 }
 
-// pump sends the answer as far as there is room for it.
+// pump sends the answer as far as there is room for it. It returns io.EOF at the end of the answer.
 func (p *Proxy) pump(ctx context.Context, e *exchange, m Message) error {
 	request, err := http.NewRequestWithContext(ctx, m.Method, m.URL, bytes.NewReader(m.Body))
 	if err != nil {
 		return err
 	}
-	for name, value := range m.Header {
-		request.Header.Set(name, value)
-	}
+	request.Header = m.Header
 	response, err := p.client.Do(request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	header := map[string]string{}
-	for name, values := range response.Header {
-		header[name] = strings.Join(values, ", ")
-	}
-	p.post(Message{ID: e.id, Kind: Head, Status: response.StatusCode, Header: header})
+	p.post(Message{ID: m.ID, Kind: Head, Status: response.StatusCode, Header: response.Header})
 	for {
 		piece := make([]byte, maxChunk) // one of its own: messages keep it
-		n, err := response.Body.Read(piece)
-		if err := e.send(ctx, piece[:n], p.post); err != nil {
+		n, end := response.Body.Read(piece)
+		if err := p.send(ctx, e, m.ID, piece[:n]); err != nil {
 			return err
 		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
+		if end != nil {
+			return end
 		}
 	}
 }
 
 // send posts a piece of the answer, waiting until the page has room for all of it.
-func (e *exchange) send(ctx context.Context, piece []byte, post func(Message)) error {
+func (p *Proxy) send(ctx context.Context, e *exchange, id int, piece []byte) error {
 	for len(piece) > 0 {
-		select {
-		case more := <-e.granted: // before anything is sent: the page may have taken room back
-			e.room += more
-		default:
-		}
-		if n := min(e.room, len(piece)); n > 0 {
-			post(Message{ID: e.id, Kind: Chunk, Body: piece[:n]})
-			e.room -= n
+		n := min(e.room.Load(), int64(len(piece)))
+		if n > 0 {
+			e.room.Add(-n)
+			p.post(Message{ID: id, Kind: Chunk, Body: piece[:n]})
 			piece = piece[n:]
 			continue
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case more := <-e.granted:
-			e.room += more
+		case <-e.more:
 		}
 	}
 	return nil

@@ -80,8 +80,8 @@ func TestAnAnswerComesAsFarAsThereIsRoom(t *testing.T) {
 			fmt.Fprintf(w, "%s %s %s", r.Method, r.URL.Path, body)
 		}))
 		p.say(Message{ID: 1, Kind: Request, Method: "POST", URL: "http://localhost/a", Body: []byte("hello"),
-			Header: map[string]string{"User-Agent": "page"}})
-		if kinds, _, head := p.told(1); len(kinds) != 1 || head.Status != 202 || head.Header["X-Agent"] != "page" {
+			Header: http.Header{"User-Agent": {"page"}}})
+		if kinds, _, head := p.told(1); len(kinds) != 1 || head.Status != 202 || head.Header.Get("X-Agent") != "page" {
 			t.Errorf("before there is room: got %v, %+v", kinds, head)
 		}
 		p.say(Message{ID: 1, Kind: Room, Room: 4})
@@ -184,7 +184,7 @@ func TestAPageThatDoesNotReadIsEvicted(t *testing.T) {
 		for ; created < 1000 && !evicted(); created++ {
 			body := fmt.Sprintf(`{"metadata":{"name":"p%d"},"spec":{"containers":[{"name":"c","image":"i"}]}}`, created)
 			p.say(Message{ID: 2 + created, Kind: Request, Method: "POST", URL: pods, Body: []byte(body),
-				Header: map[string]string{"Content-Type": "application/json"}})
+				Header: http.Header{"Content-Type": {"application/json"}}})
 			time.Sleep(time.Second) // the bubble's
 			if _, _, head := p.told(2 + created); head.Status != http.StatusCreated {
 				t.Fatalf("create: %+v", head)
