@@ -55,7 +55,8 @@ export function newPicture(stage) {
   // has no row.
   function said() {
     const bar = $("#sentence");
-    const row = $(`#records tr[data-seq="${bar.querySelector(".at").textContent.replace(/\D/g, "") || 0}"]`);
+    const seq = bar.querySelector(".at").textContent.replace(/\D/g, "");
+    const row = [...$("#records").rows].find((tr) => tr.dataset.seq === seq);
     return { words: bar.querySelector(".words").textContent, row: row?.lastElementChild.textContent ?? "" };
   }
 

@@ -56,9 +56,10 @@ export function newTable(stage) {
     fresh = 0;
   }
 
-  let pointed = null;
+  let pointed; // a row
   function point(cursor) {
-    const row = cursor > 0 ? body.querySelector(`tr[data-seq="${cursor}"]`) : null;
+    const seq = String(cursor); // in no selector: the browser would keep each that it has read
+    const row = [...body.rows].find((tr) => tr.dataset.seq === seq);
     if (row === pointed) return;
     pointed?.removeAttribute("aria-current");
     pointed = row;
