@@ -7,6 +7,7 @@ RUN      ?= .
 STORM    ?= 10m
 SEED     ?= 0
 SITE_URL ?=
+override SITE_URL := $(SITE_URL:%/=%)
 RACE     ?=
 RECIPE   ?=
 ARGS     ?=
