@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -117,25 +118,38 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if err := o.checkServer(*server, flags); err != nil {
-		return nil, err
-	}
-	return o, o.check()
+	return o, cmp.Or(checkExclusive(flags), o.checkServer(*server), o.check())
 }
 
-// ofServerHalf are the flags that mean nothing when the server half is not ours.
-var ofServerHalf = []string{
-	"data-dir", "etcd-endpoints", "etcd-cacert", "etcd-cert", "etcd-key", "etcd-nodes", "etcd-quota", "demo",
-	"controllers",
-	"etcd-watcher", "dispatch", "storage-media-type", "ring-capacity", "replay", "export",
+// exclusive are flags that leave others nothing to do, and why.
+var exclusive = []struct{ flag, others, why string }{
+	{"server", "data-dir etcd-endpoints etcd-cacert etcd-cert etcd-key etcd-nodes etcd-quota demo controllers " +
+		"etcd-watcher dispatch storage-media-type ring-capacity replay export", "the server half is not ours"},
+	{"replay", "record data-dir etcd-endpoints", "a replay runs nothing"},
+	{"export", "record data-dir etcd-endpoints", "an export runs nothing"},
+	{"etcd-endpoints", "data-dir etcd-nodes", "etcd is either embedded or elsewhere"},
 }
 
-// checkServer reads -server, and refuses the flags that go with a server half of our own.
-func (o *options) checkServer(servers string, flags *flag.FlagSet) (err error) {
-	if servers == "" {
-		if o.serverWrites {
-			return errors.New("-server-writes is for -server")
+// checkExclusive refuses a flag that another leaves nothing to do.
+func checkExclusive(flags *flag.FlagSet) error {
+	given := map[string]bool{}
+	flags.Visit(func(each *flag.Flag) { given[each.Name] = !slices.Contains([]string{"", "false"}, each.Value.String()) })
+	for _, each := range exclusive {
+		for other := range strings.FieldsSeq(each.others) {
+			if given[each.flag] && given[other] {
+				return fmt.Errorf("-%s and -%s exclude each other: %s", each.flag, other, each.why)
+			}
 		}
+	}
+	return nil
+}
+
+// checkServer reads -server.
+func (o *options) checkServer(servers string) error {
+	if servers == "" && o.serverWrites {
+		return errors.New("-server-writes is for -server")
+	}
+	if servers == "" {
 		return nil
 	}
 	for each := range strings.SplitSeq(servers, ",") {
@@ -145,12 +159,7 @@ func (o *options) checkServer(servers string, flags *flag.FlagSet) (err error) {
 		}
 		o.server = append(o.server, server)
 	}
-	flags.Visit(func(set *flag.Flag) {
-		if slices.Contains(ofServerHalf, set.Name) && set.Value.String() != "false" && err == nil {
-			err = fmt.Errorf("-server and -%s exclude each other: the server half is not ours", set.Name)
-		}
-	})
-	return err
+	return nil
 }
 
 func parseServer(value string) (*url.URL, error) {
@@ -179,29 +188,14 @@ func (o *options) check() error {
 	if o.etcdNodes != 1 && o.etcdNodes != clusterSize {
 		return fmt.Errorf("-etcd-nodes %d: want 1 or %d", o.etcdNodes, clusterSize)
 	}
-	if o.etcdNodes > 1 && o.etcdEndpoints != "" {
-		return errors.New("-etcd-nodes and -etcd-endpoints exclude each other: etcd is either embedded or elsewhere")
-	}
 	if o.etcdTLS != (etcdnode.TLSFiles{}) && o.etcdEndpoints == "" {
 		return errors.New("-etcd-cacert, -etcd-cert and -etcd-key are for -etcd-endpoints")
 	}
 	if (o.etcdTLS.Cert == "") != (o.etcdTLS.Key == "") {
 		return errors.New("-etcd-cert and -etcd-key belong together")
 	}
-	if o.dataDir != "" && o.etcdEndpoints != "" {
-		return errors.New("-data-dir and -etcd-endpoints exclude each other: only the embedded etcd has a data folder")
-	}
 	if folder, err := os.Stat(o.flight); o.flight != flightOff && (err != nil || !folder.IsDir()) {
 		return fmt.Errorf("-flight %q: no such folder", o.flight)
-	}
-	for _, other := range []struct{ name, value string }{{"-record", o.record}, {"-data-dir", o.dataDir},
-		{"-etcd-endpoints", o.etcdEndpoints}} {
-		if o.replay != "" && other.value != "" {
-			return fmt.Errorf("%s and -replay exclude each other: a replay runs nothing", other.name)
-		}
-		if o.export != "" && other.value != "" {
-			return fmt.Errorf("%s and -export exclude each other: an export runs nothing", other.name)
-		}
 	}
 	if one := strings.HasSuffix(o.export, onePage); o.export != "" && one != (o.replay != "") {
 		return errors.New("-export: want a folder, or FILE.html and a recording by -replay")
@@ -215,12 +209,11 @@ func (o *options) checkEndpoints() error {
 		return nil
 	}
 	for endpoint := range strings.SplitSeq(o.etcdEndpoints, ",") {
-		parsed, err := url.Parse(endpoint)
-		if strings.Contains(endpoint, "://") && err != nil {
+		_, address, isURL := strings.Cut(endpoint, "://")
+		if _, err := url.Parse(endpoint); isURL && err != nil {
 			return fmt.Errorf("-etcd-endpoints: %w", err)
 		}
-		if strings.TrimSpace(endpoint) == "" || err == nil && strings.Contains(endpoint, "://") && parsed.Host+
-			parsed.Path == "" {
+		if strings.TrimSpace(endpoint) == "" || isURL && address == "" {
 			return fmt.Errorf("-etcd-endpoints %q: an endpoint is empty", o.etcdEndpoints)
 		}
 	}

@@ -47,6 +47,7 @@ type front struct {
 // run serves until ctx is done and every handler has ended. Streams end because their requests' contexts do; after
 // closeGrace a handler that is stuck writing to a client which does not read is freed by closing the connection.
 func (f *front) run(ctx context.Context) {
+	f.unserved, f.hijacked = map[net.Conn]bool{}, map[net.Conn]bool{}
 	server := &http.Server{
 		Handler:           http.HandlerFunc(f.serveHTTP),
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -103,9 +104,6 @@ func (f *front) track(conn net.Conn, state http.ConnState) {
 func (f *front) accepted(conn net.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.unserved == nil {
-		f.unserved = map[net.Conn]bool{}
-	}
 	f.unserved[conn] = true
 	f.fresh.Add(1)
 }
@@ -123,9 +121,6 @@ func (f *front) serves(conn net.Conn) {
 func (f *front) hijack(conn net.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.hijacked == nil {
-		f.hijacked = map[net.Conn]bool{}
-	}
 	f.hijacked[conn] = true
 	if f.cut {
 		_ = conn.Close() // its handler finds out by itself

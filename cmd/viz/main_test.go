@@ -243,15 +243,15 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"a log of nothing", []string{"-log-size", "10"}, exitUsage, "want 4096 to 4194304"},
 		{"flight to nowhere", []string{"-flight", filepath.Join(file, "x")}, exitUsage, "no such folder"},
 		{"record and replay", []string{"-record=x", "-replay=y"}, exitUsage, "exclude each other"},
-		{"replay with a data folder", []string{"-replay=x", "-data-dir=y"}, exitUsage, "-data-dir and -replay " +
+		{"replay with a data folder", []string{"-replay=x", "-data-dir=y"}, exitUsage, "-replay and -data-dir " +
 			"exclude each other"},
-		{"replay with an etcd", []string{"-replay=x", "-etcd-endpoints=y"}, exitUsage, "-etcd-endpoints and -replay " +
+		{"replay with an etcd", []string{"-replay=x", "-etcd-endpoints=y"}, exitUsage, "-replay and -etcd-endpoints " +
 			"exclude each other"},
 		{"a page of no recording", []string{"-export=x.html"}, exitUsage,
 			"want a folder, or FILE.html and a recording"},
 		{"a folder for one recording", []string{"-export=x", "-replay=y"}, exitUsage, "want a folder, or FILE.html " +
 			"and a recording"},
-		{"export with an etcd", []string{"-export=x", "-etcd-endpoints=y"}, exitUsage, "-etcd-endpoints and -export " +
+		{"export with an etcd", []string{"-export=x", "-etcd-endpoints=y"}, exitUsage, "-export and -etcd-endpoints " +
 			"exclude each other"},
 		{"export of another server", []string{"-export=x", "-server=http://127.0.0.1:1"}, exitUsage,
 			"-server and -export exclude each other"},
