@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"google.golang.org/grpc/test/bufconn"
+
 	"listwatch/internal/observe/routine"
 )
 
@@ -58,6 +60,37 @@ func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, 
 		return listener.Dial(ctx, network, address)
 	}
 	return nil, refused()
+}
+
+// socketBuffers is how many bytes a watcher's line of cmd/viz holds in the kernel: 8 KB at either end, the least that
+// Linux gives. A server in a tab is to notice a watcher that does not read after as many events.
+const socketBuffers = 16 << 10
+
+// Lines returns a client like [Network.Client], and one whose connections hold 16 KB of what the server has sent and
+// the client has not read, as sockets do. The caller calls CloseIdleConnections of both when done.
+func (n *Network) Lines() (plain, buffered *http.Client) {
+	plain, buffered = n.Client(), n.Client()
+	buffered.Transport.(*http.Transport).DialContext = n.dialBuffered
+	return plain, buffered
+}
+
+func (n *Network) dialBuffered(ctx context.Context, _, _ string) (net.Conn, error) {
+	listener := n.listener.Load()
+	if listener == nil {
+		return nil, refused()
+	}
+	pair := bufconn.Listen(socketBuffers)
+	defer pair.Close()
+	accepted := make(chan net.Conn, 1) // sent once by the goroutine, which ends with pair
+	go func() {
+		conn, _ := pair.Accept() // it fails only if the dial below does
+		accepted <- conn
+	}()
+	client, err := pair.DialContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return listener.connect(ctx, <-accepted, client)
 }
 
 func refused() error {

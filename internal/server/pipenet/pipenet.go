@@ -50,6 +50,11 @@ func (addr) String() string  { return "pipe" }
 // Dial connects to the listener. If the listener is closed, the connection is refused, as it would be by a host.
 func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	server, client := net.Pipe()
+	return l.connect(ctx, server, client)
+}
+
+// connect hands the server its end of a connection, and returns the client's.
+func (l *Listener) connect(ctx context.Context, server, client net.Conn) (net.Conn, error) {
 	select {
 	case l.conns <- server:
 		return client, nil

@@ -133,21 +133,3 @@ func TestABufferedLineHoldsWhatASocketWould(t *testing.T) {
 		<-serving
 	})
 }
-
-// TestAFullLineThatIsClosedEndsItsReader: the goroutine that fills it stood at the full buffer, and so saw no error.
-func TestAFullLineThatIsClosedEndsItsReader(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		server, client := net.Pipe()
-		writing := make(chan bool)
-		go func() {
-			defer close(writing)
-			_, _ = server.Write(make([]byte, 2*socketBuffers)) // ends when the line does
-		}()
-		line := newBufferedConn(t.Context(), client)
-		synctest.Wait()
-		assert.NoError(t, line.Close())
-		<-writing
-		_, err := io.Copy(io.Discard, line)
-		assert.True(t, errors.Is(err, net.ErrClosed), "a reader of a closed line is told %v", err)
-	})
-}
