@@ -18,133 +18,91 @@ import (
 	"listwatch/internal/check/require"
 )
 
-const (
-	realCacher    = "k8s.io/apiserver/pkg/storage/cacher"
-	realEtcd3     = "k8s.io/apiserver/pkg/storage/etcd3"
-	realReflector = "k8s.io/client-go/tools/cache"
-
-	ourEtcd3      = "../../../chapters/02-etcd3"
-	ourReflector  = "../../../chapters/03-reflector"
-	ourWatchCache = "../../../chapters/04-watchcache"
-	ourWatcher    = "../../../chapters/05-cachewatcher"
-	ourCacher     = "../../../chapters/06-cacher"
-	ourHandlers   = "../../../chapters/08-handlers"
-	ourListWatch  = "../../../chapters/09-listwatch"
-
-	realServer = "k8s.io/apiserver/pkg/server"
-)
-
-// numbers are the numbers on the way of an event through the server half: ours, upstream's, and what both should be.
-// Where upstream has no name for a number, its line is quoted instead.
-var numbers = []struct {
-	ourDir, our     string
-	realPkg, real   string
-	file, realPiece string // in place of real
-	want            string
-}{
-	{ourDir: "../../../chapters/01-storage", our: "ResourceVersionTooHighRetrySeconds", realPkg: realCacher,
-		real: "resourceVersionTooHighRetrySeconds", want: "1"},
-	{ourDir: ourEtcd3, our: "maxLimit", realPkg: realEtcd3, real: "maxLimit", want: "10000"},
-	{ourDir: ourEtcd3, our: "incomingBufSize", realPkg: realEtcd3, real: "incomingBufSize", want: "100"},
-	{ourDir: ourEtcd3, our: "outgoingBufSize", realPkg: realEtcd3, real: "outgoingBufSize", want: "100"},
-	{ourDir: ourEtcd3, our: "processEventConcurrency", realPkg: realEtcd3, real: "processEventConcurrency", want: "10"},
-	{ourDir: ourEtcd3, our: "compactRevKey", realPkg: realEtcd3, real: "compactRevKey", want: `"compact_rev_key"`},
-	{ourDir: ourEtcd3, our: "DefaultCompactInterval", realPkg: "k8s.io/apiserver/pkg/storage/storagebackend",
-		real: "DefaultCompactInterval", want: "5m0s"},
-
-	{ourDir: ourReflector, our: "defaultMinWatchTimeout", realPkg: realReflector, real: "defaultMinWatchTimeout",
-		want: "5m0s"},
-	{ourDir: ourReflector, our: "defaultMaxWatchTimeout", realPkg: realReflector, real: "defaultMaxWatchTimeout",
-		want: "10m0s"},
-	{ourDir: ourReflector, our: "backoffInit", realPkg: realReflector, real: "defaultBackoffInit", want: "800ms"},
-	{ourDir: ourReflector, our: "backoffMax", realPkg: realReflector, real: "defaultBackoffMax", want: "30s"},
-	{ourDir: ourReflector, our: "backoffReset", realPkg: realReflector, real: "defaultBackoffReset", want: "2m0s"},
-	{ourDir: ourReflector, our: "backoffFactor", realPkg: realReflector, real: "defaultBackoffFactor", want: "2"},
-	{ourDir: ourReflector, our: "defaultPageSize", realPkg: "k8s.io/client-go/tools/pager", real: "defaultPageSize",
-		want: "500"},
-	{ourDir: ourReflector, our: "internalErrorReset", realPkg: realReflector, file: "reflector.go",
-		realPiece: "NewRetryWithDeadline(r.MaxInternalErrorRetryDuration, time.Minute, apierrors.IsInternalError",
-		want:      "1m0s"},
-	{ourDir: ourReflector, our: "veryShortWatch", realPkg: realReflector, file: "reflector.go",
-		realPiece: "watchDuration < 1*time.Second && eventCount == 0", want: "1s"},
-
-	{ourDir: ourWatchCache, our: "blockTimeout", realPkg: realCacher, real: "blockTimeout", want: "3s"},
-	{ourDir: ourWatchCache, our: "BookmarkFrequency", realPkg: realCacher, real: "defaultBookmarkFrequency",
-		want: "1m0s"},
-	{ourDir: ourWatchCache, our: "EventFreshDuration", realPkg: realCacher, real: "DefaultEventFreshDuration",
-		want: "1m15s"},
-	{ourDir: ourWatchCache, our: "lowerBoundCapacity", realPkg: realCacher, real: "defaultLowerBoundCapacity",
-		want: "100"},
-	{ourDir: ourWatchCache, our: "upperBoundCapacity", realPkg: realCacher, real: "defaultUpperBoundCapacity",
-		want: "102400"},
-	{ourDir: ourWatchCache, our: "minWatchChanSize", realPkg: realCacher, real: "minWatchChanSize", want: "10"},
-	{ourDir: ourWatchCache, our: "maxWatchChanSizeWithIndexAndTrigger", realPkg: realCacher,
-		real: "maxWatchChanSizeWithIndexAndTrigger", want: "10"},
-	{ourDir: ourWatchCache, our: "maxWatchChanSizeWithIndexWithoutTrigger", realPkg: realCacher,
-		real: "maxWatchChanSizeWithIndexWithoutTrigger", want: "1000"},
-	{ourDir: ourWatchCache, our: "maxWatchChanSizeWithoutIndex", realPkg: realCacher,
-		real: "maxWatchChanSizeWithoutIndex", want: "100"},
-	{ourDir: ourWatchCache, our: "intervalBufferSize", realPkg: realCacher, real: "bufferSize", want: "100"},
-	{ourDir: ourWatchCache, our: "progressRequestPeriod", realPkg: realCacher + "/progress",
-		real: "progressRequestPeriod", want: "100ms"},
-
-	{ourDir: ourWatcher, our: "preDeadline", realPkg: realCacher, file: "cache_watcher.go",
-		realPiece: "c.deadline.Add(-2 * time.Second)", want: "2s"},
-
-	{ourDir: ourCacher, our: "incomingSize", realPkg: realCacher, file: "cacher.go", realPiece: "make(chan " +
-		"watchCacheEvent, 100)", want: "100"},
-	{ourDir: ourCacher, our: "storageWatchListPageSize", realPkg: realCacher, real: "storageWatchListPageSize",
-		want: "10000"},
-	{ourDir: ourCacher, our: "maxInternalErrorRetryDuration", realPkg: realCacher, file: "cacher.go",
-		realPiece: "MaxInternalErrorRetryDuration = time.Second * 30", want: "30s"},
-	{ourDir: ourCacher, our: "startCachingPeriod", realPkg: realCacher, file: "cacher.go",
-		realPiece: "}, time.Second, stopCh,", want: "1s"},
-	{ourDir: ourCacher, our: "compactorPollPeriod", realPkg: realCacher, real: "compactorPollPeriod", want: "15s"},
-	{ourDir: ourCacher, our: "refreshPerSecond", realPkg: realCacher, real: "refreshPerSecond", want: "50ms"},
-	{ourDir: ourCacher, our: "maxBudget", realPkg: realCacher, real: "maxBudget", want: "100ms"},
-	{ourDir: ourCacher, our: "bookmarkTickMin", realPkg: realCacher, file: "cacher.go",
-		realPiece: "wait.Jitter(time.Second, 0.25)", want: "1s"},
-	{ourDir: ourCacher, our: "bookmarkTickSpread", realPkg: realCacher, file: "cacher.go",
-		realPiece: "wait.Jitter(time.Second, 0.25)", want: "250ms"},
-	{ourDir: ourCacher, our: "retryAfterFactor", realPkg: realCacher, file: "util.go", realPiece: "factor := 0.06",
-		want: "0.06"},
-	{ourDir: ourHandlers, our: "DefaultMinRequestTimeout", realPkg: realServer, file: "config.go",
-		realPiece: "MinRequestTimeout:              1800,", want: "30m0s"},
-	{ourDir: ourHandlers, our: "RequestTimeout", realPkg: realServer, file: "config.go", realPiece: "RequestTimeout: " +
-		"                time.Duration(60) * time.Second", want: "1m0s"},
-	{ourDir: "../../kube/negotiation", our: "MaxRequestBodyBytes", realPkg: realServer, file: "config.go",
-		realPiece: "MaxRequestBodyBytes: int64(3 * 1024 * 1024)", want: "3145728"},
-	{ourDir: "../../kube/negotiation", our: "gzipThreshold",
-		realPkg: "k8s.io/apiserver/pkg/endpoints/handlers/responsewriters", real: "defaultGzipThresholdBytes",
-		want: "131072"},
-
-	{ourDir: ourListWatch, our: "defaultQPS", realPkg: "k8s.io/client-go/rest", file: "config.go",
-		realPiece: "DefaultQPS   float32 = 5.0", want: "5"},
-	{ourDir: ourListWatch, our: "defaultBurst", realPkg: "k8s.io/client-go/rest", file: "config.go",
-		realPiece: "DefaultBurst int     = 10", want: "10"},
-
-	{ourDir: ourCacher, our: "maxRetryAfter", realPkg: realCacher, file: "util.go", realPiece: "math.Min(30, " +
-		"math.Max(1, result))", want: "30"},
-}
+// numbers are the numbers on the way of an event: a folder of ours and a package of upstream's, and below them the
+// names there, with what both should be. Upstream's name is only told if it is another one; where it has no name for a
+// number, its line is quoted.
+const numbers = `
+chapters/01-storage as k8s.io/apiserver/pkg/storage/cacher
+  ResourceVersionTooHighRetrySeconds 1 resourceVersionTooHighRetrySeconds
+chapters/02-etcd3 as k8s.io/apiserver/pkg/storage/etcd3
+  maxLimit 10000
+  incomingBufSize 100
+  outgoingBufSize 100
+  processEventConcurrency 10
+  compactRevKey "compact_rev_key"
+chapters/02-etcd3 as k8s.io/apiserver/pkg/storage/storagebackend
+  DefaultCompactInterval 5m0s
+chapters/03-reflector as k8s.io/client-go/tools/cache
+  defaultMinWatchTimeout 5m0s
+  defaultMaxWatchTimeout 10m0s
+  backoffInit 800ms defaultBackoffInit
+  backoffMax 30s defaultBackoffMax
+  backoffReset 2m0s defaultBackoffReset
+  backoffFactor 2 defaultBackoffFactor
+  internalErrorReset 1m0s reflector.go: r.MaxInternalErrorRetryDuration, time.Minute, apierrors.IsInternalError
+  veryShortWatch 1s reflector.go: watchDuration < 1*time.Second && eventCount == 0
+chapters/03-reflector as k8s.io/client-go/tools/pager
+  defaultPageSize 500
+chapters/04-watchcache as k8s.io/apiserver/pkg/storage/cacher
+  blockTimeout 3s
+  BookmarkFrequency 1m0s defaultBookmarkFrequency
+  EventFreshDuration 1m15s DefaultEventFreshDuration
+  lowerBoundCapacity 100 defaultLowerBoundCapacity
+  upperBoundCapacity 102400 defaultUpperBoundCapacity
+  minWatchChanSize 10
+  maxWatchChanSizeWithIndexAndTrigger 10
+  maxWatchChanSizeWithIndexWithoutTrigger 1000
+  maxWatchChanSizeWithoutIndex 100
+  intervalBufferSize 100 bufferSize
+chapters/04-watchcache as k8s.io/apiserver/pkg/storage/cacher/progress
+  progressRequestPeriod 100ms
+chapters/05-cachewatcher as k8s.io/apiserver/pkg/storage/cacher
+  preDeadline 2s cache_watcher.go: c.deadline.Add(-2 * time.Second)
+chapters/06-cacher as k8s.io/apiserver/pkg/storage/cacher
+  incomingSize 100 cacher.go: make(chan watchCacheEvent, 100)
+  storageWatchListPageSize 10000
+  maxInternalErrorRetryDuration 30s cacher.go: MaxInternalErrorRetryDuration = time.Second * 30
+  startCachingPeriod 1s cacher.go: }, time.Second, stopCh,
+  compactorPollPeriod 15s
+  refreshPerSecond 50ms
+  maxBudget 100ms
+  bookmarkTickMin 1s cacher.go: wait.Jitter(time.Second, 0.25)
+  bookmarkTickSpread 250ms cacher.go: wait.Jitter(time.Second, 0.25)
+  retryAfterFactor 0.06 util.go: factor := 0.06
+  maxRetryAfter 30 util.go: math.Min(30, math.Max(1, result))
+chapters/08-handlers as k8s.io/apiserver/pkg/server
+  DefaultMinRequestTimeout 30m0s config.go: MinRequestTimeout: 1800,
+  RequestTimeout 1m0s config.go: RequestTimeout: time.Duration(60) * time.Second
+internal/kube/negotiation as k8s.io/apiserver/pkg/server
+  MaxRequestBodyBytes 3145728 config.go: MaxRequestBodyBytes: int64(3 * 1024 * 1024)
+internal/kube/negotiation as k8s.io/apiserver/pkg/endpoints/handlers/responsewriters
+  gzipThreshold 131072 defaultGzipThresholdBytes
+chapters/09-listwatch as k8s.io/client-go/rest
+  defaultQPS 5 config.go: DefaultQPS float32 = 5.0
+  defaultBurst 10 config.go: DefaultBurst int = 10
+`
 
 func TestEveryNumberIsUpstreams(t *testing.T) {
 	real := realSources(t)
-	for _, n := range numbers {
-		t.Run(n.our, func(t *testing.T) {
-			got := valueOf(t, n.ourDir, n.our)
-			assert.Equal(t, got, n.want, "ours is %s, want %s", got, n.want)
-			dir, err := real.locate(n.realPkg)
+	var ours, theirs string // folders
+	for line := range strings.Lines(strings.TrimSpace(numbers)) {
+		words := strings.Fields(line)
+		if words[1] == "as" {
+			dir, err := real.locate(words[2])
 			require.NoError(t, err)
-			if n.real != "" {
-				got := valueOf(t, dir, n.real)
-				assert.Equal(t, got, n.want, "upstream's %s is %s, want %s", n.real, got, n.want)
-				return
-			}
-			text, err := os.ReadFile(filepath.Join(dir, n.file))
-			require.NoError(t, err)
-			assert.True(t, strings.Contains(string(text), n.realPiece),
-				"upstream's %s says %q no more", n.file, n.realPiece)
-		})
+			ours, theirs = filepath.Join("../../..", words[0]), dir
+			continue
+		}
+		name, want, quoted := words[0], words[1], words[2:]
+		assert.Equal(t, valueOf(t, ours, name), want, name)
+		if len(quoted) < 2 {
+			assert.Equal(t, valueOf(t, theirs, append(quoted, name)[0]), want, "upstream's counterpart of %s", name)
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(theirs, strings.TrimSuffix(quoted[0], ":")))
+		require.NoError(t, err)
+		assert.True(t, strings.Contains(strings.Join(strings.Fields(string(text)), " "), strings.Join(quoted[1:], " ")),
+			"upstream says %q no more", quoted)
 	}
 }
 

@@ -5,12 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/features"
@@ -25,87 +20,6 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 )
-
-// TestTheTypedClientDoesAllThereIs goes through every verb and subresource with bodies in protobuf.
-func TestTheTypedClientDoesAllThereIs(t *testing.T) {
-	t.Parallel()
-	v := program.StartViz(t, alone...)
-	config, asked := configFor(v)
-	core := must(kubernetes.NewForConfig(protobuf(config))).CoreV1()
-	ctx, pods := t.Context(), core.Pods("default")
-
-	pod := must(pods.Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "generated-", Labels: map[string]string{"app": "a"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.test/main:1"}}},
-	}, metav1.CreateOptions{}))
-	request := asked.read()[0]
-	assert.True(t, strings.HasSuffix(request, " protobuf"), "the body was not protobuf: %s", request)
-	if !strings.HasPrefix(pod.Name, "generated-") || pod.UID == "" || pod.Status.Phase != corev1.PodPending ||
-		pod.Spec.RestartPolicy != corev1.RestartPolicyAlways {
-		t.Errorf("created: got %+v", pod)
-	}
-	must(core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{}))
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{
-		Kind: "Node", Name: "n1"}}
-	assert.NoError(t, pods.Bind(ctx, binding, metav1.CreateOptions{}), "bind")
-	bound := must(pods.Get(ctx, pod.Name, metav1.GetOptions{}))
-	assert.Equal(t, bound.Spec.NodeName, "n1", "bound: got node")
-
-	bound.Status.Phase = corev1.PodRunning
-	running := must(pods.UpdateStatus(ctx, bound, metav1.UpdateOptions{}))
-	assert.True(t, running.Status.Phase == corev1.PodRunning && running.Generation == bound.Generation,
-		"status: got %v at generation %d", running.Status.Phase, running.Generation)
-	running.Labels = map[string]string{"app": "b"}
-	running.Status.Phase = corev1.PodFailed
-	updated := must(pods.Update(ctx, running, metav1.UpdateOptions{}))
-	assert.True(t, updated.Labels["app"] == "b" && updated.Status.Phase == corev1.PodRunning,
-		"update: got %v, %v", updated.Labels, updated.Status.Phase)
-	_, err := pods.Update(ctx, running, metav1.UpdateOptions{})
-	assert.Fails(t, err, apierrors.IsConflict, "update of an old version")
-	patched := must(pods.Patch(ctx, pod.Name, types.StrategicMergePatchType,
-		[]byte(`{"spec":{"containers":[{"name":"main","image":"example.test/main:2"}]}}`), metav1.PatchOptions{}))
-	assert.True(t, len(patched.Spec.Containers) == 1 && patched.Spec.Containers[0].Image == "example.test/main:2",
-		"patch: got %v", patched.Spec.Containers)
-	list := must(pods.List(ctx, metav1.ListOptions{LabelSelector: "app=b", FieldSelector: "spec.nodeName=n1"}))
-	assert.True(t, len(list.Items) == 1 && list.ResourceVersion != "",
-		"list: got %d at %q", len(list.Items), list.ResourceVersion)
-
-	following := must(pods.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion}))
-	defer following.Stop()
-	zero := int64(0)
-	if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero,
-		Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
-		t.Errorf("delete of another uid: got %v", err)
-	}
-	assert.NoError(t, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero}), "delete")
-	for event := range following.ResultChan() {
-		if event.Type == watch.Deleted {
-			break
-		}
-	}
-	_, err = pods.Get(ctx, pod.Name, metav1.GetOptions{})
-	assert.Fails(t, err, apierrors.IsNotFound, "get of what is gone")
-
-	for _, name := range []string{"x", "y"} {
-		must(core.ConfigMaps("default").Create(ctx, configMap(name, "k", "v"), metav1.CreateOptions{}))
-		must(core.Events("default").Create(ctx, &corev1.Event{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Reason: "Tested",
-			InvolvedObject: corev1.ObjectReference{Kind: "ConfigMap", Namespace: "default", Name: name},
-		}, metav1.CreateOptions{}))
-	}
-	if events := must(core.Events("default").List(ctx,
-		metav1.ListOptions{FieldSelector: "involvedObject.name=x"})); len(events.Items) != 1 {
-		t.Errorf("events about x: got %d", len(events.Items))
-	}
-	if err := core.ConfigMaps("default").DeleteCollection(ctx, metav1.DeleteOptions{},
-		metav1.ListOptions{FieldSelector: "metadata.name=x"}); err != nil {
-		t.Errorf("delete a collection: %v", err)
-	}
-	left := stored(t, v)
-	assert.True(t, len(left) == 1 && strings.HasPrefix(left[0], "default/y@"), "after the deletion of x: got %v", left)
-	must(core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
-		metav1.CreateOptions{}))
-}
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
