@@ -73,7 +73,6 @@ full: test storm scale cross tab clients ## what CI runs, and what is too long f
 	$(GO) test -tags full ./cmd/tab -count=1
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h
 	cd internal/check/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
-	cd internal/check/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
 
 lint: ## gofmt, vet, and what .golangci.yml asks for
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }

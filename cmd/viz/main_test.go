@@ -209,8 +209,10 @@ func TestARecordingIsReplayed(t *testing.T) {
 	assert.True(t, strings.Contains(body, `data-mode="replay"`), "the page does not say that this is a replay")
 	code, _ := p.get(t, "/api/v1/pods")
 	assert.Equal(t, code, http.StatusNotFound, "the API of a replay")
-	if status := p.end(t); status != exitOK {
-		t.Errorf("status: got %d; stderr %q", status, p.stderr)
+	old := start(t, "-replay", "../../internal/observe/takes/testdata/old.lw.gz")
+	assert.True(t, strings.Contains(old.stderr.String(), "another version"), "of an old recording: %q", old.stderr)
+	for _, each := range []*program{p, old} {
+		assert.Equal(t, each.end(t), exitOK, "status; stderr %q", each.stderr)
 	}
 }
 

@@ -3,10 +3,10 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -62,67 +62,6 @@ func (v *viz) world(t *testing.T) (w world) {
 	return w
 }
 
-// queues is what the stations say of the queues for pods.
-type queues struct {
-	Incoming, Result int // of the cacher, and of its watch on etcd
-	Terminated       int
-	Watchers         []watcherQueues
-}
-
-type watcherQueues struct {
-	ID, Text            string
-	InputLen, ResultLen int
-}
-
-// watcher returns the watcher whose scope says so; without an ID: there is none.
-func (q *queues) watcher(text string) (found watcherQueues) {
-	for _, each := range q.Watchers {
-		if strings.Contains(each.Text, text) {
-			found = each
-		}
-	}
-	return found
-}
-
-func (v *viz) queues(t *testing.T) (q queues) {
-	t.Helper()
-	var state struct {
-		Server struct {
-			Cachers []struct {
-				Resource                 string
-				IncomingLen, NTerminated int
-				Watchers                 []watcherQueues
-			}
-			Stores []struct {
-				Watches []struct {
-					Text      string
-					ResultLen int
-				}
-			}
-		}
-	}
-	v.Get(t, "/viz/state", &state)
-	for _, each := range state.Server.Cachers {
-		if each.Resource == "pods" {
-			q.Incoming, q.Terminated, q.Watchers = each.IncomingLen, each.NTerminated, each.Watchers
-		}
-	}
-	for _, store := range state.Server.Stores {
-		for _, watch := range store.Watches {
-			if strings.HasPrefix(watch.Text, "/registry/pods/") {
-				q.Result = watch.ResultLen
-			}
-		}
-	}
-	return q
-}
-
-// queued waits until the queues are as they should be.
-func (v *viz) queued(t *testing.T, holds func(q queues) bool) {
-	t.Helper()
-	program.Eventually(t, patience, func() (bool, string) { q := v.queues(t); return holds(q), fmt.Sprintf("%+v", q) })
-}
-
 // becomes waits until the world is as it should be.
 func (v *viz) becomes(t *testing.T, holds func(w world) bool) {
 	t.Helper()
@@ -132,78 +71,32 @@ func (v *viz) becomes(t *testing.T, holds func(w world) bool) {
 	})
 }
 
-// stream is a raw watch on pods, and the names it was told of.
-type stream struct {
-	mu    sync.Mutex // guards the fields below
-	names []string
-	ended bool
-}
-
-func (s *stream) seen() (names []string, ended bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.names), s.ended
-}
-
-// watchPods opens a watch whose selector, which every pod matches, is its name in the snapshots.
-func (v *viz) watchPods(t *testing.T, selector string) *stream {
-	t.Helper()
-	response, err := http.Get(v.URL + "/api/v1/pods?watch=true&labelSelector=" + selector)
-	require.NoError(t, err)
-	s, done := &stream{}, make(chan struct{}) // done is closed by the reader
-	go func() {
-		defer close(done)
-		for in, more := json.NewDecoder(response.Body), true; more; {
-			var event struct {
-				Object struct{ Metadata struct{ Name string } }
-			}
-			more = in.Decode(&event) == nil
-			s.mu.Lock()
-			if s.ended = !more; more {
-				s.names = append(s.names, event.Object.Metadata.Name)
-			}
-			s.mu.Unlock()
-		}
-	}()
-	t.Cleanup(func() {
-		response.Body.Close()
-		<-done
-	})
-	return s
-}
-
-// create creates n pods and returns their names.
-func (v *viz) create(t *testing.T, prefix string, n int) (names []string) {
-	t.Helper()
-	for i := range n {
-		names = append(names, fmt.Sprintf("%s-%03d", prefix, i))
-		v.createPod(t, names[i])
-	}
-	return names
-}
-
-// TestAHeldWorldLosesNoWatcherUntilItsClockRuns is the story the hold is for. One watcher does not read. With the clock
-// stopped the dispatcher waits for it, and all that is behind fills up; held for ten seconds on top of that, no watcher
-// is lost; let go with the clock running, the slow one is evicted, and only that.
+// TestAHeldWorldLosesNoWatcherUntilItsClockRuns is the story the hold is for. One watcher is held before its wire. With
+// the clock stopped the dispatcher waits for it, and all that is behind fills up; held for some seconds on top of that,
+// no watcher is lost; let go with the clock running, the slow one is evicted, and only that.
 func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false", "-flight=off")
 	k := kubectlFor(t, v) // it may have to be built: not while the world is held
-	fast, slow := v.watchPods(t, "fast!=no"), v.watchPods(t, "slow!=no")
-	v.queued(t, func(q queues) bool { return q.watcher("slow!=no").ID != "" && q.watcher("fast!=no").ID != "" })
-	q := v.queues(t)
-	id := q.watcher("slow!=no").ID
-	before := len(q.Watchers)
+	slow, err := http.Get(v.URL + "/api/v1/pods?watch=true&labelSelector=slow!=no")
+	require.NoError(t, err)
+	defer slow.Body.Close()
+	var opened struct {
+		Records []struct{ Subject, Text string }
+	}
+	program.Eventually(t, patience, func() (bool, string) {
+		v.Get(t, "/viz/records?point=WireOpened", &opened)
+		return strings.HasPrefix(opened.Records[len(opened.Records)-1].Text, "Go-http-client"), fmt.Sprint(opened)
+	})
+	id := opened.Records[len(opened.Records)-1].Subject
 	v.command(t, "/viz/hold", fmt.Sprintf(`{"do":"hold","station":"wire","resource":"pods","subject":%q}`, id))
 	v.command(t, "/viz/clock", `{"paused":true}`)
-	names := v.create(t, "pod", 30)
-
-	// Result and input are full, and so are the hands of who sends into each; the dispatcher has one more that it
-	// cannot place. The other seven stand in incoming, with bookmarks of the cache between them: let go all at once
-	// they fit into an input of ten, so that no watcher that reads can come to be late.
-	v.queued(t, func(q queues) bool {
-		each := q.watcher("slow!=no")
-		return each.ResultLen == 10 && each.InputLen == 10 && q.Incoming >= 7
+	for i := range 30 {
+		v.createPod(t, fmt.Sprintf("pod-%03d", i))
+	}
+	program.Eventually(t, patience, func() (bool, string) {
+		points := v.Points(t)
+		return points["DispatchBlocked"] == 1, fmt.Sprint(points)
 	})
 	began := v.command(t, "/viz/hold", `{"do":"hold"}`)
 	require.True(t, began.Held && began.Clock.Paused, "not held: %+v", began)
@@ -211,76 +104,19 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	if out := k.Run(t, "get", "pods", "--request-timeout=20s"); !strings.Contains(out, "pod-029") {
 		t.Errorf("while held kubectl shows:\n%s", out)
 	}
-	program.Eventually(t, patience, func() (bool, string) { return time.Since(held) > 10*time.Second, "ten seconds" })
+	program.Eventually(t, patience, func() (bool, string) { return time.Since(held) > 5*time.Second, "five seconds" })
+	lost := func() int { return v.Points(t)["WatcherForced"] }
 	now := v.world(t)
-	if q := v.queues(t); !now.Held || q.Terminated != 0 || len(q.Watchers) != before ||
-		!now.Clock.Now.Equal(began.Clock.Now) {
-		t.Errorf("after ten seconds: %+v, %+v", now, q)
-	}
-	if _, ended := slow.seen(); ended {
-		t.Error("the slow watch has ended while the world was held")
-	}
-
+	assert.True(t, now.Held && lost() == 0 && now.Clock.Now.Equal(began.Clock.Now), "after five seconds: %+v", now)
 	v.command(t, "/viz/hold", `{"do":"release"}`)
-	if q := v.queues(t); q.Terminated != 0 {
-		t.Errorf("let go, but the clock stands: %+v", q)
-	}
+	assert.Equal(t, lost(), 0, "let go, but the clock stands: watchers that were lost")
 	v.command(t, "/viz/clock", `{"paused":false}`)
-	program.Eventually(t, patience, func() (bool, string) {
-		got, ended := fast.seen()
-		q := v.queues(t)
-		return q.Terminated == 1 && !ended && len(got) == len(names),
-			fmt.Sprintf("the fast one has %d, ended: %v; %+v", len(got), ended, q)
-	})
-	if got, _ := fast.seen(); !slices.Equal(got, names) {
-		t.Errorf("the fast one saw %v", got)
-	}
+	program.Eventually(t, patience, func() (bool, string) { return lost() == 1, "the slow watcher is not evicted" })
 	v.command(t, "/viz/hold", `{"do":"release"}`) // the gate
-	program.Eventually(t, patience, func() (bool, string) {
-		got, ended := slow.seen()
-		return ended, fmt.Sprintf("the slow one has seen %d", len(got))
-	})
-	got, _ := slow.seen()
-	assert.False(t, len(got) == 0 || len(got) >= len(names) || !slices.Equal(got, names[:len(got)]),
-		"the slow one was told of %d, want a beginning: %v", len(got), got)
-}
-
-// TestWhatIsBehindAGateFillsUpAndComesThrough also ends the program while it is held.
-func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
-	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	k := kubectlFor(t, v) // it may have to be built: not while the world is held
-	s := v.watchPods(t, "reader!=no")
-	// no watcher that reads can come to be late, however slow the machine is
-	v.command(t, "/viz/clock", `{"paused":true}`)
-	v.command(t, "/viz/hold", `{"do":"hold","station":"incoming","resource":"pods"}`)
-	names := v.create(t, "pod", 230)
-	// Exactly to their capacities: incoming and, because the reflector cannot go on, resultChan before it.
-	v.queued(t, func(q queues) bool { return q.Incoming == 100 && q.Result == 100 })
-	if w := v.world(t); w.Held || len(w.Waiting) != 1 || w.Waiting[0].Point != "IncomingReceived" ||
-		w.Waiting[0].Goroutine != "cacher.dispatchEvents" || w.Waiting[0].Key != "default/pod-000" {
-		t.Errorf("held: %+v", w)
-	}
-	if w := v.command(t, "/viz/hold", `{"do":"step","key":"default/pod-000"}`); w.Passed != 1 {
-		t.Errorf("%d passed with the first pod, want the dispatcher", w.Passed)
-	}
-	for _, next := range []string{"default/pod-001", "default/pod-002"} {
-		v.becomes(t, func(w world) bool { return len(w.Waiting) == 1 && w.Waiting[0].Key == next })
-		v.command(t, "/viz/hold", `{"do":"step","station":"incoming"}`)
-	}
-	v.command(t, "/viz/hold", `{"do":"release","station":"incoming","resource":"pods"}`)
-	program.Eventually(t, patience, func() (bool, string) {
-		got, ended := s.seen()
-		return !ended && slices.Equal(got, names), fmt.Sprintf("%d of %d, ended: %v", len(got), len(names), ended)
-	})
-
-	v.command(t, "/viz/hold", `{"do":"hold"}`)
-	program.Start(t, k.Command("delete", "pod", "pod-000", "--now"))
-	v.becomes(t, func(w world) bool { return strings.Contains(fmt.Sprint(w.Waiting), "RequestReceived") })
-	v.Interrupt(t)
-	if code := v.ExitCode(t, program.EndsWithin); code != 0 {
-		t.Errorf("exit status %d, want 0; stderr:\n%s", code, v.Stderr.String())
-	}
+	told, err := io.ReadAll(slow.Body)
+	n := strings.Count(string(told), "\n")
+	assert.True(t, err == nil && n > 0 && n < 30 && lost() == 1, "the slow one was told of %d, %v; want a beginning",
+		n, err)
 }
 
 // TestWhoLooksAtAHeldWorldIsAnswered takes a busy world hop by hop and asks everything there is to ask at each. A lock
