@@ -179,13 +179,10 @@ func running(t *testing.T, body func(f *fixture, stop func())) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, 10)
 		f.list(5, pod("default/a", 5, ""))
-		ctx, cancel := context.WithCancel(t.Context())
-		var group routine.Group
-		group.Go(ctx, "watchCache.Run", f.Run)
+		stop := bubble.Go("watchCache.Run", f.Run)
+		defer stop()
 		synctest.Wait()
-		body(f, func() { cancel(); group.Wait() })
-		cancel()
-		group.Wait()
+		body(f, stop)
 	})
 }
 

@@ -122,7 +122,6 @@ func TestAConsistentListThatTheCacheCannotServeIsServedByTheStorage(t *testing.T
 func TestAColdCacheLeavesPagesToTheStorageAndRefusesTheRest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
-		f.ctx = t.Context()
 		f.create("default/a")
 		items, _ := f.list("", paged(everything(""), 10, ""))
 		assert.Equal(t, len(items), 1, "a page: got %v", items)

@@ -27,7 +27,6 @@ import (
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/mvcc"
 )
 
@@ -58,28 +57,21 @@ func run(t *testing.T, change func(*Config), f func(*fixture)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		fix := newFixture(t, change)
-		ctx, cancel := context.WithCancel(t.Context())
-		fix.ctx = ctx
-		ended := make(chan struct{})
-		new(routine.Group).Go(context.Background(), "cacher.Run", func(context.Context) {
-			defer close(ended)
-			fix.Run(ctx)
-		})
-		require.NoError(t, fix.Wait(ctx))
+		stop := bubble.Go("cacher.Run", fix.Run)
+		require.NoError(t, fix.Wait(fix.ctx))
 		synctest.Wait()
 		f(fix)
 		for _, w := range fix.watches {
 			w.Stop()
 		}
-		cancel()
-		<-ended
+		stop()
 	})
 }
 
 func newFixture(t *testing.T, change func(*Config)) *fixture {
 	t.Helper()
 	clk := clock.RealClock{}
-	fix := &fixture{t: t, etcd: mvcc.New(clk), log: probe.NewLog(clk, logSize)}
+	fix := &fixture{t: t, ctx: t.Context(), etcd: mvcc.New(clk), log: probe.NewLog(clk, logSize)}
 	probetest.Story(t, fix.log)
 	p := probe.New(fix.log).Resource("pods")
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)

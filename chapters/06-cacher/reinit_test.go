@@ -104,13 +104,7 @@ func TestAWatchThatMeetsANewGenerationEndsAtOnce(t *testing.T) {
 func TestStoppingTheCacherEndsItsWatches(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		new(routine.Group).Go(context.Background(), "cacher.Run", func(context.Context) {
-			defer close(ended)
-			f.Run(ctx)
-		})
-		f.ctx = t.Context()
+		stop := bubble.Go("cacher.Run", f.Run)
 		require.NoError(t, f.Wait(t.Context()))
 		blocked := f.stuck(f.create("default/a"))
 		waiting := make(chan error, 1)
@@ -119,8 +113,7 @@ func TestStoppingTheCacherEndsItsWatches(t *testing.T) {
 		})
 		synctest.Wait()
 		start := time.Now()
-		cancel()
-		<-ended
+		stop()
 		took := time.Since(start)
 		assert.True(t, took <= maxBudget, "took %v", took)
 		assert.Fails(t, <-waiting, apierrors.IsServiceUnavailable, "a waiting list")

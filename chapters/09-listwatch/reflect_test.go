@@ -48,7 +48,7 @@ func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) 
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, podServer)
 		store := &names{}
-		stop := reflect(t, s, store)
+		stop := reflect(s, store)
 		time.Sleep(10 * time.Second)
 		s.stop()
 		time.Sleep(5 * time.Second) // refused at 0, 0.8, 2.4 s
@@ -69,7 +69,7 @@ func TestReflectorWatchesAgainAfterElevenBrokenConnections(t *testing.T) {
 		s := serve(t, times(1, podServer, times(11, hangUp, podServer)))
 		s.client.Transport.(*http.Transport).DisableKeepAlives = true // or the transport repeats a request by itself
 		store := &names{}
-		stop := reflect(t, s, store)
+		stop := reflect(s, store)
 		time.Sleep(time.Minute)
 		stop()
 
@@ -92,15 +92,12 @@ const (
 )
 
 // reflect runs a reflector of the server's pods until stop is called.
-func reflect(t *testing.T, s *server, store reflector.Store) (stop func()) {
+func reflect(s *server, store reflector.Store) (stop func()) {
 	r := reflector.New(reflector.Config{
 		Name: "pods", ListerWatcher: NewListWatch(s.rest(nil), "pods", "", nil), Store: store,
 		ExpectedType: &corev1.Pod{}, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	var group routine.Group
-	group.Go(ctx, "reflector.Run", r.Run)
-	return func() { cancel(); group.Wait() }
+	return bubble.Go("reflector.Run", r.Run)
 }
 
 // names is a Store that keeps the names it is told. The reflector calls it from one goroutine.

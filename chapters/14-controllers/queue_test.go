@@ -26,13 +26,10 @@ func inBubble(t *testing.T, body func(t *testing.T, q *RateLimitingQueue)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		q := NewRateLimitingQueue(clock.RealClock{}, nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		var g routine.Group
-		g.Go(ctx, "workqueue.waitingLoop", q.Run)
+		stop := bubble.Go("workqueue.waitingLoop", q.Run)
 		body(t, q)
-		cancel()
 		q.ShutDown()
-		g.Wait()
+		stop()
 	})
 }
 

@@ -32,7 +32,6 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
 )
@@ -67,19 +66,13 @@ func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t
 		})
 		_, err := s.informer.AddEventHandler(s.handler)
 		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{}) // closed when the informer has ended
-		new(routine.Group).Go(context.Background(), "informer.Run", func(context.Context) {
-			defer close(ended)
-			s.informer.Run(ctx)
-		})
+		stop := bubble.Go("informer.Run", s.informer.Run)
 		defer func() {
-			cancel()
-			<-ended
+			stop()
 			transport.CloseIdleConnections()
 			s.stop()
 		}()
-		informer.WaitFor(ctx, s.informer.HasSyncedChecker())
+		informer.WaitFor(t.Context(), s.informer.HasSyncedChecker())
 		body(t, s)
 	})
 }

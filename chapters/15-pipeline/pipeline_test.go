@@ -73,16 +73,10 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 	w := &world{Pipeline: &Pipeline{Server: server, Client: client}, log: log}
 	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
 		UserAgent: "test"})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{}) // closed when Run has returned
-	new(routine.Group).Go(context.Background(), "pipeline.Run", func(context.Context) {
-		defer close(ended)
-		w.Run(ctx, serveOn(listener, server.Handler()))
-	})
+	stop := bubble.Go("pipeline.Run", func(ctx context.Context) { w.Run(ctx, serveOn(listener, server.Handler())) })
 	w.stop = func() {
 		httpClient.CloseIdleConnections()
-		cancel()
-		<-ended
+		stop()
 	}
 	return w
 }

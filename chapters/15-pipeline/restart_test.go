@@ -23,7 +23,6 @@ import (
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/mvcc"
 )
 
@@ -43,18 +42,12 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 		change(&config)
 		client, err := NewClient(config)
 		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{}) // closed when the client half has ended
-		new(routine.Group).Go(context.Background(), "pipeline.Run", func(context.Context) {
-			defer close(ended)
-			client.Run(ctx)
-		})
+		stop := bubble.Go("pipeline.Run", client.Run)
 		defer func() {
-			cancel()
-			<-ended
+			stop()
 			s.stop()
 		}()
-		require.NoError(t, client.WaitReady(ctx))
+		require.NoError(t, client.WaitReady(t.Context()))
 		time.Sleep(time.Minute) // every client is there, and has had a bookmark
 		synctest.Wait()
 		body(t, s, &world{client: s.client, log: log})
@@ -93,6 +86,8 @@ func TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer(t *testing.T) {
 		want           map[string][]string
 	}{
 		{"undisturbed", corev1.RestartPolicyNever, 0, time.Minute, 0, 0, ended},
+		{"undisturbed, deleted while it runs", corev1.RestartPolicyAlways, 0, 30 * time.Second, 30 * time.Second, 0,
+			stopped},
 		{"when it has arrived", corev1.RestartPolicyNever, 500 * time.Millisecond, time.Minute, 0, 0, ended},
 		{"while it runs", corev1.RestartPolicyNever, 5 * time.Second, time.Minute, 0, 0, ended},
 		{"twice while it runs", corev1.RestartPolicyNever, 3 * time.Second, time.Minute, 0, 3 * time.Second, ended},

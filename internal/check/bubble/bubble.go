@@ -2,11 +2,22 @@
 package bubble
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"listwatch/internal/observe/routine"
 )
+
+// Go runs f in a goroutine of that name. stop ends its context, and returns when f has; it may be called again.
+func Go(name string, f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group routine.Group
+	group.Go(ctx, name, f)
+	return func() { cancel(); group.Wait() }
+}
 
 var processors struct {
 	sync.Mutex
