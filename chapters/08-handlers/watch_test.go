@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,7 +20,6 @@ import (
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/routine"
 )
 
 // next returns the next frame of a stream.
@@ -145,40 +143,6 @@ func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
 				status.Reason != metav1.StatusReasonExpired {
 				t.Errorf("%s: got %d, %s %+v", accept, w.Code, f.Type, status)
 			}
-		}
-	})
-}
-
-func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		const watchers, events = 50, 200
-		a := newCachedAPI(t)
-		client := a.serve()
-		streams := make(chan string, watchers) // sent by the readers, never closed; room for all
-		var group routine.Group
-		for range watchers {
-			group.Go(t.Context(), "test.reader", func(context.Context) {
-				response, err := client.Get("http://api" + podsPath + "?watch=1&timeoutSeconds=60")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer response.Body.Close()
-				body, err := io.ReadAll(response.Body)
-				assert.NoError(t, err)
-				streams <- string(body)
-			})
-		}
-		synctest.Wait()
-		for i := range events {
-			a.create(strings.Replace(podA, `"a"`, fmt.Sprintf("%q", fmt.Sprint("p", i)), 1))
-			synctest.Wait() // in a bubble no time passes, so no reader has any to catch up
-		}
-		group.Wait()
-		first := <-streams
-		assert.Equal(t, strings.Count(first, "\n"), events, "events")
-		for range watchers - 1 {
-			assert.Equal(t, <-streams, first, "two watchers saw different streams")
 		}
 	})
 }
