@@ -8,9 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestGoroutinesReadExpiredTimersAtOnce crashed a race build within seconds when the bubble had two processors.
 func TestGoroutinesReadExpiredTimersAtOnce(t *testing.T) {
