@@ -41,9 +41,6 @@ type Config struct {
 	Transform reflector.TransformFunc
 	// WatchErrorHandler is told when a list failed, or a watch after it could not be opened; see [reflector.Config].
 	WatchErrorHandler func(ctx context.Context, r *reflector.Reflector, err error)
-	// DetectMutations makes copies of all objects and panics when one that handlers share is written to. It costs
-	// memory, as long as the informer runs.
-	DetectMutations bool
 	// Jitter is for the reflector.
 	Jitter func() float64
 }

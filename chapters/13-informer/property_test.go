@@ -17,7 +17,6 @@ import (
 
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
-	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 )
@@ -26,7 +25,6 @@ import (
 type view struct {
 	mu      sync.Mutex
 	state   map[string]string
-	told    int
 	strange []string // the first few
 	slow    time.Duration
 }
@@ -37,7 +35,6 @@ func (v *view) note(check bool, what string, obj any) {
 	time.Sleep(v.slow)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.told++
 	if !check && len(v.strange) < 5 {
 		v.strange = append(v.strange, what+" "+name(obj))
 	}
@@ -197,68 +194,5 @@ func TestEveryHandlerEndsUpKnowingTheServersState(t *testing.T) {
 				require.Equal(rt, play(t, fifo, rapid.Bool().Draw(rt, "watch-list"), steps.Draw(rt, "steps")), "")
 			})
 		})
-	}
-}
-
-const many = 10_000
-
-var manyNames = sync.OnceValue(func() []string {
-	names := make([]string, many)
-	for i := range names {
-		names[i] = fmt.Sprintf("pod-%06d", i)
-	}
-	return names
-})
-
-// TestTenThousandObjects lists more objects than any batch or buffer on the way holds. A handler is added late, and a
-// relist replaces a hundred of the objects. Each handler is told everything once.
-func TestTenThousandObjects(t *testing.T) {
-	server := func() *fakeServer { return newFakeServer(manyNames()...) }
-	t.Run("real/watchlist", func(t *testing.T) { variant(t, FIFOReal, true, server, large) })
-	t.Run("delta/list", func(t *testing.T) { variant(t, FIFODelta, false, server, large) })
-}
-
-func large(t *testing.T, b *bench) {
-	early, late := &view{state: map[string]string{}}, &view{state: map[string]string{}}
-	registration := b.add(early, HandlerOptions{})
-	b.run()
-	defer b.end()
-	if !registration.HasSynced() || early.told != many {
-		t.Errorf("the handler has synced: %v; it was told of %d, want all of %d once", registration.HasSynced(),
-			early.told, many)
-	}
-	b.add(late, HandlerOptions{})
-	synctest.Wait()
-	b.sameEverywhere("after the first state", early, late)
-
-	b.server.cut(true) // and before the next list, which is 0.8 s away:
-	for i, name := range manyNames() {
-		switch i % 100 {
-		case 7:
-			b.server.delete(name)
-		case 8:
-			b.server.set(name)
-		}
-	}
-	time.Sleep(time.Minute)
-	synctest.Wait()
-	assert.Equal(t, len(b.GetStore().ListKeys()), many-many/100, "the store holds")
-	b.sameEverywhere("after a relist", early, late)
-}
-
-// sameEverywhere expects that the store, its index and the handlers hold what the server holds, and that nothing
-// strange was told on the way.
-func (b *bench) sameEverywhere(when string, views ...*view) {
-	b.t.Helper()
-	want := b.server.state()
-	assert.True(b.t, maps.Equal(b.stored(), want), "%s: the store is not the server's state", when)
-	inNamespace, err := b.GetIndexer().IndexKeys(indexer.NamespaceIndex, "default")
-	assert.True(b.t, err == nil && len(inNamespace) == len(want),
-		"%s: the index has %d of %d, %v", when, len(inNamespace), len(want), err)
-	for i, v := range views {
-		if !maps.Equal(v.state, want) || len(v.strange) > 0 {
-			b.t.Errorf("%s: handler %d knows %d, want the server's %d; strange is %.10q", when, i, len(v.state),
-				len(want), v.strange)
-		}
 	}
 }

@@ -61,9 +61,8 @@ type SharedIndexInformer struct {
 	config    Config
 	indexer   *indexer.Cache
 	processor *processor.SharedProcessor
-	detector  *mutationDetector // nil: off
-	deltas    *deltaProcessor   // guarded by deltasMu
-	synced    chan struct{}     // closed by watchSynced, once; nothing is sent
+	deltas    *deltaProcessor // guarded by deltasMu
+	synced    chan struct{}   // closed by watchSynced, once; nothing is sent
 
 	goroutines routine.Group
 	controller atomic.Pointer[Controller] // set once, when the informer is started
@@ -97,10 +96,6 @@ func NewSharedIndexInformer(cfg Config) *SharedIndexInformer {
 		resyncCheckPeriod: cfg.ResyncPeriod,
 	}
 	s.deltas = &deltaProcessor{clientState: s.indexer, handler: s.processor}
-	if cfg.DetectMutations {
-		s.detector = newMutationDetector(cfg.Name, cfg.Clock)
-		s.deltas.handler = detectingHandler{ResourceEventHandler: s.processor, detector: s.detector}
-	}
 	return s
 }
 
@@ -114,16 +109,9 @@ func (s *SharedIndexInformer) Run(ctx context.Context) {
 		return
 	}
 	s.goroutines.Go(ctx, "informer.watchSynced", s.watchSynced)
-	// The listeners outlive the controller, and so ctx, too.
-	listeningCtx, stopListening := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopListening()
-	if s.detector != nil {
-		s.goroutines.Go(listeningCtx, "mutationDetector.run", s.detector.run)
-	}
 	controller.Run(ctx)
 	s.stop()
-	s.processor.Stop()
-	stopListening()
+	s.processor.Stop() // the listeners outlive the controller, which sends to them
 	s.goroutines.Wait()
 }
 

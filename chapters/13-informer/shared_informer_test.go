@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
@@ -125,51 +124,28 @@ func (b *bench) stored() map[string]string {
 	return state
 }
 
-func wantCalls(t *testing.T, r *recorder, want ...string) {
-	t.Helper()
-	synctest.Wait()
-	assert.Equal(t, cmp.Diff(want, r.take(), cmpopts.EquateEmpty()), "", "handler calls (-want +got):\n")
-}
-
-// variants runs test in a bubble for both queues and both ways to a first list.
-func variants(t *testing.T, server func() *fakeServer, test func(t *testing.T, b *bench), change ...func(*Config)) {
+// variants runs test in a bubble for both queues and both ways to a first list, which is of two pods.
+func variants(t *testing.T, test func(t *testing.T, b *bench)) {
 	for _, fifo := range []string{FIFOReal, FIFODelta} {
 		for _, watchList := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/watchlist=%v", fifo, watchList), func(t *testing.T) {
-				variant(t, fifo, watchList, server, test, change...)
+				bubble.Test(t, func(t *testing.T) {
+					s := newFakeServer("a", "b")
+					test(t, &bench{t: t, server: s, ended: make(chan struct{}),
+						SharedIndexInformer: NewSharedIndexInformer(Config{
+							Name: "pods", ListerWatcher: s, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{},
+							Indexers: indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
+							FIFO:     fifo, UseWatchList: watchList, Jitter: func() float64 { return 0 },
+							Probe: probetest.Probe(t, "informer"),
+						})})
+				})
 			})
 		}
 	}
 }
 
-// variant runs test in a bubble.
-func variant(t *testing.T, fifo string, watchList bool, server func() *fakeServer, test func(t *testing.T, b *bench),
-	change ...func(*Config)) {
-	bubble.Test(t, func(t *testing.T) {
-		s := server()
-		cfg := Config{
-			Name:          "pods",
-			ListerWatcher: s,
-			ExampleObject: &corev1.Pod{},
-			Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
-			Clock:         clock.RealClock{}, // the bubble's
-			FIFO:          fifo,
-			UseWatchList:  watchList,
-			Jitter:        func() float64 { return 0 },
-			Probe:         probetest.Probe(t, "informer"),
-		}
-		for _, f := range change {
-			f(&cfg)
-		}
-		b := &bench{SharedIndexInformer: NewSharedIndexInformer(cfg), t: t, server: s, ended: make(chan struct{})}
-		test(t, b)
-	})
-}
-
-func twoPods() *fakeServer { return newFakeServer("a", "b") }
-
 func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
+	variants(t, func(t *testing.T, b *bench) {
 		r := &recorder{}
 		b.add(r, HandlerOptions{})
 		var atDeletion map[string]string
@@ -253,7 +229,7 @@ func TestResyncPeriodsAreNegotiated(t *testing.T) {
 }
 
 func TestHandlersMayComeAndGoWhileEventsFlow(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
+	variants(t, func(t *testing.T, b *bench) {
 		b.run()
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -304,7 +280,7 @@ func addingWaits() bool {
 
 // A handler comes between two steps: the store has changed, and no handler has been told.
 func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
+	variants(t, func(t *testing.T, b *bench) {
 		late := &recorder{}
 		var group routine.Group
 		var added atomic.Bool
@@ -329,7 +305,7 @@ func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T
 }
 
 func TestAfterTheEnd(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
+	variants(t, func(t *testing.T, b *bench) {
 		r := &recorder{delay: time.Minute}
 		registration := b.add(r, HandlerOptions{})
 		b.run()
@@ -357,7 +333,7 @@ func TestAfterTheEnd(t *testing.T) {
 }
 
 func TestWaiting(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
+	variants(t, func(t *testing.T, b *bench) {
 		r := &recorder{delay: time.Second}
 		registration := b.add(r, HandlerOptions{Name: "slow"})
 		ctx, cancel := context.WithCancel(context.Background())
@@ -381,7 +357,7 @@ func TestWaiting(t *testing.T) {
 }
 
 func TestSnapshot(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
+	variants(t, func(t *testing.T, b *bench) {
 		b.add(&recorder{}, HandlerOptions{Name: "audit"})
 		if got := b.Snapshot(); got.Synced || got.Indexer.Objects != 0 {
 			t.Errorf("before Run: %+v", got)
@@ -401,7 +377,7 @@ func TestSnapshot(t *testing.T) {
 // A gate that holds the one who distributes, and with it the lock of a DeltaFIFO, must not hold those who want to see
 // it.
 func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
+	variants(t, func(t *testing.T, b *bench) {
 		b.run()
 		gate := make(chan struct{})
 		b.deltas.handler = processor.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-gate }}
@@ -417,7 +393,7 @@ func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
 }
 
 func TestNothingIsKeptAliveByTheLastBatch(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
+	variants(t, func(t *testing.T, b *bench) {
 		b.run()
 		b.server.set("a")
 		synctest.Wait()
@@ -439,39 +415,4 @@ func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 		assert.Equal(t, b.Snapshot().ProcessErrors, 1, "errors")
 		b.end()
 	})
-}
-
-func TestMutationDetectorCatchesAWriter(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		d := newMutationDetector("pods", clock.RealClock{})
-		inner := &recorder{}
-		h := detectingHandler{ResourceEventHandler: inner, detector: d}
-		p, q := pod("a", "1"), pod("a", "2")
-		h.OnAdd(p, false)
-		h.OnUpdate(p, q)
-		h.OnDelete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: p})
-		assert.NoError(t, d.compareObjects(), "no client wrote")
-		time.Sleep(3 * time.Minute)
-		if err := d.compareObjects(); err != nil || len(d.retained) != 2 {
-			t.Errorf("retained %d, %v", len(d.retained), err)
-		}
-		q.Labels = map[string]string{"written": "to"}
-		err := d.compareObjects()
-		assert.True(t, err != nil && strings.Contains(err.Error(), "pods"), "q was written to: %v", err)
-		q.Labels = nil
-		time.Sleep(3 * time.Minute)
-		d.compareObjects()
-		assert.Equal(t, len(d.retained), 0, "%d are watched for ever", len(d.retained))
-		wantCalls(t, inner, "+a@1", "~a@1>2", "-a@1?")
-	})
-}
-
-func TestMutationDetectorRuns(t *testing.T) {
-	variants(t, twoPods, func(t *testing.T, b *bench) {
-		b.run()
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		assert.Equal(t, len(b.detector.watched), 2, "watched")
-		b.end()
-	}, func(cfg *Config) { cfg.DetectMutations = true })
 }
