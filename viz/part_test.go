@@ -31,7 +31,7 @@ func TestEveryStationAndQueueCanBeLookedInto(t *testing.T) {
 			}
 		}
 		for queue := range queues {
-			for _, tab := range []string{"what", "state", "code", "blocked", "history", "upstream", "knobs", "bytes"} {
+			for _, tab := range []string{"what", "state", "code", "blocked", "history", "upstream", "bytes"} {
 				page := leaf(t, ui, fmt.Sprintf("%s/%s%s", station, tab, queue))
 				if !strings.Contains(page, `<article class="leaf `+tab+`"`) || strings.Contains(page, `data-title=""`) {
 					t.Errorf("%s%s %s: %.300s", station, queue, tab, page)
@@ -102,7 +102,7 @@ func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {
 func TestWhatOthersWroteIsTextInTheInspector(t *testing.T) {
 	ui := lively(`"><script>alert(1)</script><img src=x onerror=alert(2)>'`)
 	for _, station := range probe.Stations {
-		for _, tab := range []string{"what", "state", "code", "blocked", "history", "upstream", "knobs", "bytes"} {
+		for _, tab := range []string{"what", "state", "code", "blocked", "history", "upstream", "bytes"} {
 			page := leaf(t, ui, fmt.Sprintf("%s/%s?q=&subject=%%22%%3E%%3Cimg%%3E", station, tab)) + leaf(t, ui,
 				fmt.Sprintf("%s/%s", station, tab))
 			for _, bad := range []string{"<script", "<img"} {

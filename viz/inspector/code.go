@@ -19,10 +19,6 @@ func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error
 	return partWhatLeaf(p, p.text()), nil
 }
 
-func (i *Inspector) partKnobs(_ context.Context, p *part) (templ.Component, error) {
-	return partKnobsLeaf(p, p.knobs()), nil
-}
-
 // codeLine is one line of an excerpt.
 type codeLine struct {
 	Number int

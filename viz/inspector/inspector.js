@@ -248,15 +248,14 @@ export function newInspector(stage) {
   }
 
   when(leaf, "click", (event) => {
-    const target = event.target.closest("[data-point], [data-seq], [data-copy], [data-press], [data-place]");
+    const target = event.target.closest("[data-point], [data-seq], [data-copy], [data-place]");
     if (!target) return;
-    const { point, seq, copy, press, place: station } = target.dataset;
+    const { point, seq, copy, place: station } = target.dataset;
     if (target.matches("button.point")) {
       put(pin, "aria-pressed", "true"); // the viewer wants to read this one
       tab === "code" ? load({ point }) : (choose("code"), load({ point }));
     } else if (target.matches("button[data-seq]")) player.seek(Number(seq));
     else if (copy) copied(copy).then((done) => stage.tell(done ? "copied" : copy));
-    else if (press) $(press)?.click();
     else if (station) open({ station, queue: target.dataset.queueName, subject: target.dataset.subject });
   });
   when(leaf, "submit", (event) => event.preventDefault());

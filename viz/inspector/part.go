@@ -28,7 +28,6 @@ var partTabs = []partTab{
 	{"blocked", "Why blocked", (*Inspector).partBlocked},
 	{"history", "History", (*Inspector).partHistory},
 	{"upstream", "Upstream", (*Inspector).partUpstream},
-	{"knobs", "Knobs", (*Inspector).partKnobs},
 	{"bytes", "Bytes", (*Inspector).partBytes}, // shown where there are any: at the wire and the watchers
 }
 
@@ -57,7 +56,7 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 	n := slices.IndexFunc(partTabs, func(each partTab) bool { return each.Name == tab })
 	if n < 0 {
 		return nil, missing("there is no such leaf: want one of what, state, code, blocked, history, upstream, " +
-			"knobs, bytes")
+			"bytes")
 	}
 	state, err := i.config.Picture(ctx, at)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 //go:embed places.yaml
 var placesFile []byte
 
-// places is what is said about the stations and queues, and what can be done there. It is read when it is first asked
+// places is what is said about the stations and queues. It is read when it is first asked
 // for.
 var places = sync.OnceValue(readPlaces)
 
@@ -21,7 +21,6 @@ var places = sync.OnceValue(readPlaces)
 type placeTable struct {
 	Stations map[probe.Station]placeText
 	Queues   map[string]placeText
-	Knobs    []knob
 }
 
 // placeText is what the inspector says about a station or a queue in words.

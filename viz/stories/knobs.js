@@ -1,6 +1,5 @@
 // Knobs: what can be done to the running pipeline. Each is one POST, and what it did stands in the log like everything
-// else. The program renders the panel; any control of the page with data-knob turns one, those on the inspector's
-// leaves, too.
+// else. The program renders the panel; any control of the page with data-knob turns one.
 
 import { ask, asking } from "../lib/api.js";
 import { closeWatcher, openWatcher, turnKnob } from "../lib/cluster.js";

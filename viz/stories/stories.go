@@ -8,23 +8,20 @@ import (
 	"strings"
 	"sync"
 
-	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/scenario"
 )
 
-// Modes are the switches of the program between what the machinery does today and what it did before, and where on the
-// stage the difference is seen. To change one both halves start again, under a new log.
+// Modes are the switches of the program between what the machinery does today and what it did before. To change one
+// both halves start again, under a new log.
 var Modes = []struct {
 	Name, Today, Before string
 	Use                 string // as the program's -h says it
-	Seen                []probe.Station
 }{
-	{"fifo", "real", "delta", "the queue between reflector and handlers", []probe.Station{probe.FIFO}},
-	{"initial", "watchlist", "list", "how reflectors get their first state", []probe.Station{probe.Reflector}},
-	{"etcd-watcher", "etcd3", "etcd2", "the watcher between etcd and the cache", []probe.Station{probe.Etcd3}},
-	{"dispatch", "two-phase", "sequential", "how the cacher treats a watcher that is full",
-		[]probe.Station{probe.Dispatch}},
+	{"fifo", "real", "delta", "the queue between reflector and handlers"},
+	{"initial", "watchlist", "list", "how reflectors get their first state"},
+	{"etcd-watcher", "etcd3", "etcd2", "the watcher between etcd and the cache"},
+	{"dispatch", "two-phase", "sequential", "how the cacher treats a watcher that is full"},
 }
 
 // recordings are the places of the beats of each story in the recording that the program brings along, by the story's

@@ -78,7 +78,7 @@ func everyStationOpens(t *testing.T, p *page) {
 		})
 		p.is(t, station, "inspecting", "document.body.dataset.inspecting")
 	}
-	for _, tab := range []string{"state", "code", "blocked", "history", "upstream", "knobs", "what"} {
+	for _, tab := range []string{"state", "code", "blocked", "history", "upstream", "what"} {
 		p.click(t, "#tab-"+tab)
 		p.until(t, `$("#tab-%s[aria-selected=true]") && $("#leaf .leaf.%[1]s")`, tab)
 	}
