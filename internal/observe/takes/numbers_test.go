@@ -131,7 +131,6 @@ func playNumbers(t *testing.T) (n numbers) {
 // scene is what a chapter shows of the story.
 type scene struct {
 	chapter string
-	lead    string
 	tell    teller
 	// the rows are one goroutine's, in its order; otherwise those of one moment stand in the order of the path
 	logged bool
@@ -140,73 +139,47 @@ type scene struct {
 // teller reports whether a record belongs to a scene.
 type teller func(n *numbers, r *probe.Record) bool
 
-// heading begins the part of a chapter's README that is written from the story. It ends before the next heading.
-const heading = "### The story in numbers\n"
-
-// cast stands in the last chapter, and all others lead there.
-const cast = `Each chapter shows its part of one story. This program plays it, with its informer, its scheduler and its kubelets:
-
-- The pods are a (app=web), b (app=db) and c (app=web). Each is created, and takes three more versions until it runs:
-  8 to 19.
-- Five more watchers take part. One selects everything, one app=web, one node-1, and one the pods without a node. The
-  fifth, the sleeper, selects everything and never reads.
-- With version 20 the pod a becomes app=db, with 21 b becomes app=web, and with 22 c changes. After 20 the informer's
-  connection breaks.
-- Then c changes eighteen times within a second, up to version 40. Before that the ring is made to hold ten events. The
-  observer's handler takes a second for each call, and for the first five changes the informer's loop stands still. The
-  sleeper's channels fill, and it is evicted.
-- In the end a latecomer asks for a watch from 20.
-
-`
+// heading begins the part of a chapter's README that tells the story, and tableHead the table in it. What is said before
+// the table is written by hand.
+const (
+	heading   = "### The story in numbers\n"
+	tableHead = "| at | version | what happens |\n|--:|--:|---|\n"
+)
 
 var scenes = []scene{
-	{chapter: "01-storage", lead: "Some of the writes, with their versions. The scheduler makes 9.",
-		tell: at(rvs(8, 9, 12, 16, 20, 21, 22, 40), "", probe.TxnCommitted)},
-	{chapter: "02-etcd3", lead: "Version 20 on its way out of etcd.", tell: at(rvs(20), "", probe.TxnCommitted,
+	{chapter: "01-storage", tell: at(rvs(8, 9, 12, 16, 20, 21, 22, 40), "", probe.TxnCommitted)},
+	{chapter: "02-etcd3", tell: at(rvs(20), "", probe.TxnCommitted,
 		probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent)},
-	{chapter: "03-reflector", lead: "The informer's connection breaks after version 20. The next watch begins there, " +
-		"and nothing is missing.", logged: true,
+	{chapter: "03-reflector", logged: true,
 		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching,
 			probe.ReflectorWatchEnded)},
-	{chapter: "04-watchcache", lead: "The ring gives each event the next position. At 19 s it is made to hold ten " +
-		"events, from 13 on. In the end a latecomer asks for a watch from 20, and is sent 410.",
+	{chapter: "04-watchcache",
 		tell: either(at(rvs(8, 20, 40), "", probe.RingAppend), func(_ *numbers, r *probe.Record) bool {
 			return is(r, probe.RingResize) || is(r, probe.FrameWritten) && r.Type == string(watch.Error)
 		})},
-	{chapter: "05-cachewatcher",
-		lead: "Two changes of a label, and what the watchers `all`, `app=web` and `node-1` are sent.",
-		tell: ours(rvs(20, 21), probe.ResultSent)},
-	{chapter: "06-cacher", lead: "How many watchers an event concerns, of our five and the program's four. The " +
-		"informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The " +
-		"other four are looked up by the pod's old and new node: the two kubelets', `node-1`, and the one for pods " +
-		"without a node. The sleeper never reads.",
+	{chapter: "05-cachewatcher", tell: ours(rvs(20, 21), probe.ResultSent)},
+	{chapter: "06-cacher",
 		tell: either(at(rvs(8, 9, 20), "", probe.DispatchStarted), func(n *numbers, r *probe.Record) bool {
 			return is(r, probe.WatcherForced) && n.names[r.Subject] == sleeper
 		})},
-	{chapter: "07-registry", lead: "What the registry makes of the requests of the five watchers. The last rows are " +
-		"the informer's, when it resumes, and the latecomer's.", logged: true, tell: at(nil, "",
-		probe.PredicateChosen)},
-	{chapter: "08-handlers", lead: "Version 20 becomes frames, for the watchers `all`, `app=web` and `node-1`.",
-		tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
-	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true,
+	{chapter: "07-registry", logged: true, tell: at(nil, "", probe.PredicateChosen)},
+	{chapter: "08-handlers", tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
+	{chapter: "09-listwatch", logged: true,
 		tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
-	{chapter: "10-deltafifo", lead: "The informer's loop stands still for a moment, and its queue fills.", logged: true,
+	{chapter: "10-deltafifo", logged: true,
 		tell: at(rvs(23, 24, 25, 26, 27), "informer", probe.FIFOAdded, probe.FIFOPopped)},
-	{chapter: "11-indexer", lead: "What the informer's store holds.", tell: at(rvs(8, 12, 16, 20), "informer",
-		probe.IndexerUpdated)},
-	{chapter: "12-processor", lead: "The observer's handler takes a second for each call, and its ring fills.",
+	{chapter: "11-indexer", tell: at(rvs(8, 12, 16, 20), "informer", probe.IndexerUpdated)},
+	{chapter: "12-processor",
 		tell: at(rvs(23, 24, 25, 40), "observer", probe.HandlerCalled, probe.HandlerReturned, probe.PendingPushed,
 			probe.PendingPopped)},
 	{chapter: "13-informer",
-		lead: "Version 20 through the whole client half. The store comes first, the handler second.",
 		tell: either(at(rvs(20), "informer", probe.FrameDecoded, probe.ReflectorReceived, probe.FIFOAdded,
 			probe.FIFOPopped, probe.IndexerUpdated), at(rvs(20), "observer", probe.HandlerCalled))},
-	{chapter: "14-controllers", lead: "Version 8 has reached the scheduler: a key, a look, a write.",
+	{chapter: "14-controllers",
 		tell: either(at(rvs(9), "", probe.TxnCommitted), func(_ *numbers, r *probe.Record) bool {
 			return r.Subject == "scheduler" && r.Key == "default/a" && is(r, probe.WorkAdded, probe.WorkGot)
 		})},
-	{chapter: "15-pipeline", lead: cast + "Version 9, the binding of a, and who receives it.", tell: at(rvs(9), "",
-		probe.TxnCommitted, probe.ReflectorReceived)},
+	{chapter: "15-pipeline", tell: at(rvs(9), "", probe.TxnCommitted, probe.ReflectorReceived)},
 }
 
 func rvs(list ...uint64) []uint64 { return list }
@@ -253,7 +226,7 @@ func (n *numbers) table(s scene) string {
 		})
 	}
 	var out strings.Builder
-	out.WriteString("| at | version | what happens |\n|--:|--:|---|\n")
+	out.WriteString(tableHead)
 	for _, r := range told {
 		says := watcherName.ReplaceAllStringFunc(r.Sentence(), func(id string) string {
 			return cmp.Or(n.names[id],
@@ -284,25 +257,17 @@ func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
 		file := filepath.Join("..", "..", "..", "chapters", s.chapter, "README.md")
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		part := heading + "\n" + s.lead
-		if s.chapter != "15-pipeline" {
-			part += " [One story](../15-pipeline/README.md#the-story-in-numbers) runs through all chapters: three " +
-				"pods, five watchers, versions 8 to 40."
-		}
-		part += "\n\n" + n.table(s) + "\n"
-		before, rest, ok := strings.Cut(string(text), heading)
-		next := strings.Index(rest, "\n## ")
-		if !ok || next < 0 {
-			t.Errorf("%s: no %q", file, heading)
-			continue
-		}
-		want := before + part + rest[next+1:]
+		before, rest, titled := strings.Cut(string(text), heading)
+		lead, rest, begun := strings.Cut(rest, tableHead)
+		_, rest, ended := strings.Cut(rest, "\n\n")
+		require.True(t, titled && begun && ended && !strings.Contains(lead, "\n## "), "%s: no table below %q", file, heading)
+		want := before + heading + lead + n.table(s) + "\n" + rest
 		switch {
 		case want == string(text):
 		case *update:
 			require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 		default:
-			t.Errorf("%s is stale: go test ./internal/observe/takes -run Numbers -update\n%s", file, part)
+			t.Errorf("%s is stale: go test ./internal/observe/takes -run Numbers -update\n%s", file, n.table(s))
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -299,40 +298,6 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 				synctest.Wait()
 				assert.True(t, test.done(w) && w.running == 0, "it is not done: %s", w.knobs())
 			})
-		})
-	}
-}
-
-// TestATellingIsUndoneHoweverItEnds tells a story that turns everything, and ends it in every way, at chance moments.
-func TestATellingIsUndoneHoweverItEnds(t *testing.T) {
-	ways := map[string]func(w *world, leave context.CancelFunc){
-		"its request goes": func(_ *world, leave context.CancelFunc) { leave() },
-		"a reset":          func(w *world, _ context.CancelFunc) { _, _ = w.Reset(context.Background()) },
-		"the session ends": func(w *world, _ context.CancelFunc) { w.stop() },
-	}
-	for name, end := range ways {
-		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(12) {
-				after := time.Duration(rand.New(rand.NewPCG(seed, 11)).Int64N(int64(3 * time.Second)))
-				inWorld(t, nil, func(t *testing.T, w *world) {
-					before := w.knobs()
-					ctx, leave := context.WithCancel(t.Context())
-					told := make(chan error, 1)
-					go func() { told <- w.Tell(ctx, "everything", w.everything) }()
-					time.Sleep(after)
-					end(w, leave)
-					<-told
-					time.Sleep(time.Minute)
-					synctest.Wait()
-					names := w.podNames(t)
-					assert.True(t, len(names) == 0, "after %v there are %v", after, names)
-					if name == "the session ends" {
-						return // nothing stands any more
-					}
-					now := w.knobs()
-					assert.Equal(t, now, before, "after %v:\n%s\nbefore\n%s", after, now, before)
-				})
-			}
 		})
 	}
 }
