@@ -72,8 +72,6 @@ type Config struct {
 	Hold *hold.World
 	// Lab is the lab of which this program runs in a working copy; nil: of none.
 	Lab *lab.Lab
-	// LabState says how that lab stands; nil: there is none.
-	LabState func() (says string, broken bool)
 	// Switches are shown as they are: "fifo" to "real", and so on.
 	Switches map[string]string
 }
@@ -142,7 +140,6 @@ func (u *UI) routes() http.Handler {
 	all := needs{there: true}
 	component := needs{c.Snapshot != nil, http.StatusNotFound, "no component to ask: this page shows a log only"}
 	rules := needs{c.Rules != nil, http.StatusNotFound, "this log is not checked"}
-	lab := needs{c.LabState != nil, http.StatusNotFound, "this program runs in no lab's working copy"}
 	wire := needs{c.Wire != nil, http.StatusNotFound, "there is no wire: this page shows a log only"}
 	lens := needs{c.Lens != nil, http.StatusNotFound, "there is no lens: this server is our own"}
 	guest := needs{c.Guest != nil, http.StatusNotFound, "this server is our own"}
@@ -162,7 +159,6 @@ func (u *UI) routes() http.Handler {
 		{"GET /viz/points", all, points},
 		{"GET /viz/state", component, u.state},
 		{"GET /viz/rules", rules, u.rules},
-		{"GET /viz/lab", lab, u.lab},
 		{"GET /viz/wire", wire, u.wire},
 		{"GET /viz/lens", lens, u.lens},
 		{"GET /viz/guest", guest, u.guestState},
@@ -243,15 +239,6 @@ func (u *UI) state(*http.Request) (any, error) {
 func (u *UI) rules(r *http.Request) (any, error) {
 	u.config.Rules.Look(r.Context())
 	return u.config.Rules.Report(), nil
-}
-
-// lab says in a sentence how the lab stands in whose working copy the program runs, and whether it is still broken.
-func (u *UI) lab(*http.Request) (any, error) {
-	says, broken := u.config.LabState()
-	return struct {
-		Says   string `json:"says"`
-		Broken bool   `json:"broken"`
-	}{says, broken}, nil
 }
 
 // lens says what was seen of the requests that are forwarded to a server that is not ours.

@@ -21,7 +21,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"listwatch/internal/play/lab"
 )
@@ -164,9 +163,6 @@ func check(ctx context.Context, dir string, chosen lab.Lab, out io.Writer) error
 		return err
 	}
 	fmt.Fprintln(out, strings.Join(verdict.Says, "\n"))
-	if err := verdict.Keep(dir, time.Now()); err != nil {
-		return err
-	}
 	if !verdict.Solved {
 		return errNotSolved
 	}

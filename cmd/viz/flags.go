@@ -133,7 +133,9 @@ var exclusive = []struct{ flag, others, why string }{
 // checkExclusive refuses a flag that another leaves nothing to do.
 func checkExclusive(flags *flag.FlagSet) error {
 	given := map[string]bool{}
-	flags.Visit(func(each *flag.Flag) { given[each.Name] = !slices.Contains([]string{"", "false"}, each.Value.String()) })
+	flags.Visit(func(each *flag.Flag) {
+		given[each.Name] = !slices.Contains([]string{"", "false"}, each.Value.String())
+	})
 	for _, each := range exclusive {
 		for other := range strings.FieldsSeq(each.others) {
 			if given[each.flag] && given[other] {

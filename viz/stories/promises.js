@@ -1,21 +1,14 @@
 // Promises: how the ten of them stand. The server checks every record and renders how it went; a click on a breach goes
-// to the record that broke a promise. In a lab's working copy the page also asks how the lab stood when it was last
-// checked, in a terminal.
+// to the record that broke a promise.
 
-import { asking, get } from "../lib/api.js";
-import { $, mark, say, when } from "../lib/dom.js";
+import { asking } from "../lib/api.js";
+import { $, mark, when } from "../lib/dom.js";
 import { renew } from "../lib/panel.js";
 
 const period = 2000; // ms between two questions
 
 export function newPromises(stage) {
   const button = $("#open-promises");
-  const checked = $("#lab-checked"); // only in a lab's working copy
-  const askLab = asking(async () => {
-    const { says, broken } = await get("/viz/lab");
-    say(checked, says);
-    mark(checked, "broken", broken);
-  });
   let known = 0; // promises that are broken
   const ask = asking(async () => {
     await renew("/viz/panel/promises");
@@ -34,7 +27,6 @@ export function newPromises(stage) {
   return {
     draw(now) {
       if (stage.source && !button.hidden) ask(now, period);
-      if (stage.source && checked) askLab(now, period);
     },
     keys: button.hidden ? [] : [[["g"], "what is guaranteed: the ten promises", () => button.click()]],
   };

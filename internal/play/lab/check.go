@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,35 +17,12 @@ import (
 const (
 	checkLimit = time.Minute // for the tests of one check; their build may take as long as it does
 	maxLines   = 12          // of a test's message that are shown
-
-	// verdictFile is the file in a working copy in which the last check is kept, for the page of a program that runs
-	// there.
-	verdictFile = ".checked"
 )
 
 // Verdict is what a check found.
 type Verdict struct {
 	Solved bool
 	Says   []string // what is still wrong, in a few lines; how it was checked if nothing is
-}
-
-// Keep writes into the working copy what the page is to say of a check.
-func (v Verdict) Keep(dir string, at time.Time) error {
-	text := "▲ Checked at " + at.Format(time.TimeOnly) + ". " + v.Says[0]
-	if v.Solved {
-		text = "✓ Checked at " + at.Format(time.TimeOnly) + ": the promise held. A program that was started before " +
-			"does not show it."
-	}
-	return os.WriteFile(filepath.Join(dir, verdictFile), []byte(text), 0o644)
-}
-
-// LastCheck returns what the page says of the last check of the working copy dir. broken: it found the lab unsolved.
-func LastCheck(dir string) (says string, broken bool) {
-	kept, err := os.ReadFile(filepath.Join(dir, verdictFile))
-	if err != nil {
-		return "Not checked yet.", false
-	}
-	return string(kept), strings.HasPrefix(string(kept), "▲")
 }
 
 // Check runs the lab's tests in the working copy dir. What takes long is said to progress, a line each. The error says
