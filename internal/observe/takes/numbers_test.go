@@ -139,8 +139,8 @@ type scene struct {
 // teller reports whether a record belongs to a scene.
 type teller func(n *numbers, r *probe.Record) bool
 
-// heading begins the part of a chapter's README that tells the story, and tableHead the table in it. What is said before
-// the table is written by hand.
+// heading begins the part of a chapter's README that tells the story, and tableHead the table in it. What is said
+// before the table is written by hand.
 const (
 	heading   = "### The story in numbers\n"
 	tableHead = "| at | version | what happens |\n|--:|--:|---|\n"
@@ -260,7 +260,8 @@ func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
 		before, rest, titled := strings.Cut(string(text), heading)
 		lead, rest, begun := strings.Cut(rest, tableHead)
 		_, rest, ended := strings.Cut(rest, "\n\n")
-		require.True(t, titled && begun && ended && !strings.Contains(lead, "\n## "), "%s: no table below %q", file, heading)
+		found := titled && begun && ended && !strings.Contains(lead, "\n## ")
+		require.True(t, found, "%s: no table below %q", file, heading)
 		want := before + heading + lead + n.table(s) + "\n" + rest
 		switch {
 		case want == string(text):

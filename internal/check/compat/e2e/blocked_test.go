@@ -3,7 +3,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
@@ -12,36 +11,27 @@ import (
 
 // stalled is the recording of a server half whose watcher w2 has a client that does not read, from the first event that
 // does not get through to etcd's stream that no goroutine reads any more. w1 is served.
-func stalled() (records []probe.Record) {
-	add := func(point probe.Point, subject string, rv int, args ...int) {
-		r := probe.Record{
-			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods",
-			Point:   point,
-			Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: uint64(rv),
-		}
-		copy(r.Args[:], args)
-		records = append(records, r)
-	}
+func stalled() (r reel) {
 	fill := func(point probe.Point, subject string, n, size int) {
 		for i := range n {
-			add(point, subject, 100+i, i+1, size)
+			r.add(point, subject, 100+i, i+1, size)
 		}
 	}
-	add(probe.WatchChanOpened, "etcd3-1", 1)
-	add(probe.WatcherAdded, "w1", 1, 10)
-	add(probe.WatcherAdded, "w2", 1, 10)
-	add(probe.ResultReceived, "w2", 7, 0, 10) // and is never rid of it
+	r.add(probe.WatchChanOpened, "etcd3-1", 1)
+	r.add(probe.WatcherAdded, "w1", 1, 10)
+	r.add(probe.WatcherAdded, "w2", 1, 10)
+	r.add(probe.ResultReceived, "w2", 7, 0, 10) // and is never rid of it
 	fill(probe.ResultSent, "w2", 11, 10)
-	add(probe.ResultBlocked, "w2", 112)
+	r.add(probe.ResultBlocked, "w2", 112)
 	fill(probe.InputSent, "w2", 10, 10)
-	add(probe.DispatchStarted, "cacher", 113, 2)
-	add(probe.DispatchBlocked, "cacher", 113, 1, 50)
-	add(probe.InputBlocked, "w2", 113)
+	r.add(probe.DispatchStarted, "cacher", 113, 2)
+	r.add(probe.DispatchBlocked, "cacher", 113, 1, 50)
+	r.add(probe.InputBlocked, "w2", 113)
 	fill(probe.IncomingSent, "cacher", 100, 100)
-	add(probe.IncomingBlocked, "cacher", 214)
+	r.add(probe.IncomingBlocked, "cacher", 214)
 	fill(probe.Etcd3ResultSent, "etcd3-1", 100, 100)
-	add(probe.Etcd3ResultBlocked, "etcd3-1", 315)
-	return records
+	r.add(probe.Etcd3ResultBlocked, "etcd3-1", 315)
+	return r
 }
 
 func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
@@ -14,27 +13,18 @@ import (
 
 // crowded is the recording of a moment at which nearly every goroutine is held up: by a client that does not read, by a
 // full channel of the etcd3 watch, by locks, and by a handler that does not return.
-func crowded() []probe.Record {
-	records := stalled()
-	add := func(point probe.Point, subject string, args ...int) {
-		r := probe.Record{
-			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods",
-			Point:   point,
-			Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: 9,
-		}
-		copy(r.Args[:], args)
-		records = append(records, r)
-	}
-	add(probe.ListenerAdded, "slow")
-	add(probe.HandlerCalled, "slow")
-	add(probe.PendingPushed, "slow", 1, 1024)
-	add(probe.PendingPushed, "slow", 2, 1024)
-	add(probe.ListenerAdded, "idle")
-	add(probe.AddBlocked, "idle")
-	add(probe.Etcd3IncomingBlocked, "etcd3-1")
-	add(probe.CacherLockWaited, "cacher")
-	add(probe.RingAppend, "cacher", 0, 1, 100, 9)
-	return records
+func crowded() reel {
+	r := stalled()
+	r.add(probe.ListenerAdded, "slow", 9)
+	r.add(probe.HandlerCalled, "slow", 9)
+	r.add(probe.PendingPushed, "slow", 9, 1, 1024)
+	r.add(probe.PendingPushed, "slow", 9, 2, 1024)
+	r.add(probe.ListenerAdded, "idle", 9)
+	r.add(probe.AddBlocked, "idle", 9)
+	r.add(probe.Etcd3IncomingBlocked, "etcd3-1", 9)
+	r.add(probe.CacherLockWaited, "cacher", 9)
+	r.add(probe.RingAppend, "cacher", 9, 0, 1, 100, 9)
+	return r
 }
 
 // drawing is what the stage shows of goroutines, channels and locks.

@@ -53,16 +53,16 @@ func benchLoad(b *testing.B, open bool) {
 	post(b, url+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(benchRate)})
 	// Until what grows has grown: rings, channels, and what a page keeps of the past.
 	program.Eventually(b, program.ReadyWithin, func() (bool, string) {
-		n := written(b, url)
+		n := written(b, v)
 		return n >= benchRate, fmt.Sprint(n, " changes")
 	})
 	b.ResetTimer()
-	before, cpu, began := written(b, url), cpuSeconds(b, url), time.Now()
+	before, cpu, began := written(b, v), cpuSeconds(b, url), time.Now()
 	for b.Loop() {
 		time.Sleep(benchLasts)
 	}
 	took := time.Since(began)
-	changes := float64(written(b, url) - before)
+	changes := float64(written(b, v) - before)
 	b.ReportMetric(changes/took.Seconds(), "changes/s")
 	b.ReportMetric((cpuSeconds(b, url)-cpu)*1e6/changes, "cpu-µs/change")
 	if !open {
@@ -77,13 +77,10 @@ func benchLoad(b *testing.B, open bool) {
 	}
 }
 
-func written(b *testing.B, url string) uint64 {
+func written(b *testing.B, v *viz) uint64 {
 	b.Helper()
-	response, err := http.Get(url + "/viz/knobs")
-	require.NoError(b, err)
-	defer response.Body.Close()
 	var state struct{ Traffic struct{ Written uint64 } }
-	require.NoError(b, json.NewDecoder(response.Body).Decode(&state))
+	v.Get(b, "/viz/knobs", &state)
 	return state.Traffic.Written
 }
 

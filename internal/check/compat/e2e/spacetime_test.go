@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
@@ -63,7 +62,6 @@ type expected struct {
 	records   []uint64
 	transfers map[arrow]bool
 	spans     int
-	commits   map[arrow]bool // from a transaction to the watchChan that was told of it
 }
 
 // countersOf returns how much has gone into and out of every queue but those of deltas.
@@ -100,13 +98,12 @@ func waitsOf(res *fold.Resource) map[uint64]bool {
 // expect folds records, of which the first follows on state, and counts what passes from one to another. Queues of
 // deltas give by object: TestEveryRecordStandsWithWhoReportedIt has them.
 func expect(state *fold.State, records []probe.Record, resource string) expected {
-	want := expected{transfers: map[arrow]bool{}, commits: map[arrow]bool{}}
+	want := expected{transfers: map[arrow]bool{}}
 	ends := map[string]arrow{}
 	spans := map[uint64]bool{}
 	for _, name := range []string{"", resource} {
 		maps.Copy(spans, waitsOf(state.Resources[name]))
 	}
-	committed, told := map[string]uint64{}, map[string][]uint64{}
 	for i := range records {
 		r := &records[i]
 		before := countersOf(state.Resources[r.Resource])
@@ -132,36 +129,13 @@ func expect(state *fold.State, records []probe.Record, resource string) expected
 				}
 			}
 		}
-		revision := fmt.Sprint(r.Key, " ", r.RV)
-		switch r.Point {
-		case probe.TxnCommitted:
-			committed[revision] = r.Seq
-		case probe.Etcd3IncomingSent:
-			told[revision] = append(told[revision], r.Seq)
-		}
-	}
-	for revision, seq := range committed {
-		for _, taken := range told[revision] {
-			want.commits[arrow{seq, taken}] = true
-		}
 	}
 	want.spans = len(spans)
 	return want
 }
 
-// givers are, by the point at which a passage ends, those at which it may begin.
-var givers = map[probe.Point][]probe.Point{
-	probe.FrameDecoded:      {probe.FrameWritten},
-	probe.ReflectorReceived: {probe.FrameDecoded},
-	probe.AddReceived:       {probe.IndexerUpdated},
-	probe.PendingPushed:     {probe.IndexerUpdated},
-	probe.HandlerCalled:     {probe.AddReceived, probe.PendingPopped},
-}
-
-// isTrue compares the view with what is to be seen between its ends, and returns how many passages it shows by the
-// point at which they end.
-func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Record,
-	resource string) map[probe.Point]int {
+// isTrue compares the view with what is to be seen between its ends.
+func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Record, resource string) {
 	t.Helper()
 	state := start.Clone()
 	state.Apply(records[:s.From-1-start.Seq])
@@ -182,23 +156,6 @@ func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Reco
 		t.Errorf("the view says %v of %d transfers, %d passages, %d waits", s.Told, len(s.Transfers), len(s.Passages),
 			s.Spans)
 	}
-	ends := map[probe.Point]int{}
-	commits := map[arrow]bool{}
-	for _, a := range s.Passages {
-		from, to := run[a.Sent-s.From], run[a.Taken-s.From]
-		ends[to.Point]++
-		assert.False(t, from.RV != to.RV || probe.ObjectKey(from.Key) != probe.ObjectKey(to.Key),
-			"an arrow from %+v to %+v: not the same change", from, to)
-		if from.Point == probe.TxnCommitted {
-			commits[a] = true
-			continue
-		}
-		assert.True(t, a.Taken >= a.Sent && from.Type == to.Type,
-			"an arrow from %+v to %+v: a stream keeps its order", from, to)
-		assert.True(t, slices.Contains(givers[to.Point], from.Point), "an arrow from %s to %s", from.Point, to.Point)
-	}
-	assert.True(t, maps.Equal(commits, want.commits), "from etcd: %v, want %v", commits, want.commits)
-	return ends
 }
 
 // TestTheSpaceTimeViewShowsWhoHandedWhatToWhom looks at several moments of every recording: each arrow is a transfer
@@ -207,7 +164,7 @@ func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
-	transfers, spans, passages := 0, 0, map[probe.Point]int{}
+	transfers, spans, passages := 0, 0, 0
 	for _, take := range takes.All {
 		start, records, err := take.Load()
 		require.NoError(t, err)
@@ -229,52 +186,37 @@ func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
 			s := p.spaceTimeAt(t, cursor)
 			assert.True(t, s.From <= cursor && s.To >= cursor && len(s.Records) <= 80 && len(s.Records) >= 20,
 				"%s at %d: from %d to %d, %d records", take.Name, cursor, s.From, s.To, len(s.Records))
-			for point, n := range s.isTrue(t, start, records, resource) {
-				passages[point] += n
-			}
-			transfers += len(s.Transfers)
-			spans += s.Spans
+			s.isTrue(t, start, records, resource)
+			transfers, passages, spans = transfers+len(s.Transfers), passages+len(s.Passages), spans+s.Spans
 		}
 	}
-	if transfers < 100 || spans < 20 || passages[probe.Etcd3IncomingSent] == 0 || passages[probe.FrameDecoded] == 0 ||
-		passages[probe.ReflectorReceived] == 0 || passages[probe.AddReceived] == 0 ||
-		passages[probe.HandlerCalled] == 0 {
-		t.Errorf("in all recordings there were %d transfers, %d waits, passages to %v: too few to be a test",
-			transfers, spans, passages)
-	}
+	assert.True(t, transfers >= 100 && spans >= 20 && passages >= 50,
+		"in all recordings there were %d transfers, %d waits, %d passages: too few to be a test", transfers, spans,
+		passages)
 }
 
 // hasty is a recording in which each receiver writes a hand-over down before its sender, in which there are
 // more goroutines than there is room for, and in which the same frame is sent twice.
-func hasty() (records []probe.Record) {
-	add := func(point probe.Point, subject string, args ...int) {
-		r := probe.Record{
-			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods",
-			Point:   point,
-			Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: 9,
-		}
-		copy(r.Args[:], args)
-		records = append(records, r)
-	}
-	add(probe.WatchChanOpened, "etcd3-1")
+func hasty() (r reel) {
+	r.add(probe.WatchChanOpened, "etcd3-1", 9)
 	for i := range 30 {
-		add(probe.WatcherAdded, fmt.Sprint("w", i), 10)
+		r.add(probe.WatcherAdded, fmt.Sprint("w", i), 9, 10)
 	}
 	for i := range 30 {
-		add(probe.ResultReceived, fmt.Sprint("w", i), 0, 10)
-		add(probe.ResultSent, fmt.Sprint("w", i), 0, 10)
+		r.add(probe.ResultReceived, fmt.Sprint("w", i), 9, 0, 10)
+		r.add(probe.ResultSent, fmt.Sprint("w", i), 9, 0, 10)
 	}
-	add(probe.Etcd3IncomingReceived, "etcd3-1", 0, 100)
-	add(probe.Etcd3IncomingSent, "etcd3-1", 0, 100)
-	add(probe.TxnCommitted, "")
-	add(probe.WireOpened, "w1")
-	records[len(records)-1].Text = "listwatch-scheduler/1 /api/v1/pods"
+	r.add(probe.Etcd3IncomingReceived, "etcd3-1", 9, 0, 100)
+	r.add(probe.Etcd3IncomingSent, "etcd3-1", 9, 0, 100)
+	r.add(probe.TxnCommitted, "", 9)
+	r.add(probe.WireOpened, "w1", 9)
+	r[len(r)-1].Text = "listwatch-scheduler/1 /api/v1/pods"
 	for _, point := range []probe.Point{probe.FrameWritten, probe.FrameDecoded} {
 		subject := map[probe.Point]string{probe.FrameWritten: "w1", probe.FrameDecoded: "scheduler-informer"}[point]
-		add(point, subject)
-		add(point, subject)
+		r.add(point, subject, 9)
+		r.add(point, subject, 9)
 	}
-	return records
+	return r
 }
 
 func TestWhoTakesMayReportFirst(t *testing.T) {
@@ -426,6 +368,15 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 			{Point: probe.FIFOPopped, Subject: "delta", Type: "Updated", Key: "default/a", RV: 3, Args: [4]int{1}},
 			{Point: probe.FIFOPopped, Subject: "delta", Type: "Sync", Key: "default/b", RV: 2, Args: [4]int{0}},
 		}, "1>4 3>5 2>6", "")
+	})
+	t.Run("listeners of one informer", func(t *testing.T) {
+		event := func(point probe.Point, subject string) probe.Record {
+			return probe.Record{Point: point, Subject: subject, Type: "ADDED", Key: "default/a", RV: 7}
+		}
+		p.handsOver(t, []probe.Record{{Point: probe.ListenerAdded, Subject: "one", Text: "inf"},
+			{Point: probe.ListenerAdded, Subject: "other", Text: "inf"}, event(probe.IndexerUpdated, "inf"),
+			event(probe.AddReceived, "one"), event(probe.HandlerCalled, "one"), event(probe.PendingPushed, "other"),
+		}, "", "3>4 4>5 3>6")
 	})
 	t.Run("a frame that was lost with its stream", func(t *testing.T) {
 		frame := func(point probe.Point, subject string) probe.Record {

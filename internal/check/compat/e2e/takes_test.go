@@ -57,3 +57,14 @@ func writeRecording(t *testing.T, records []probe.Record) (name string) {
 	require.NoError(t, file.Close())
 	return file.Name()
 }
+
+// reel is a recording that is written record by record: of changes of the pod default/a, one every millisecond.
+type reel []probe.Record
+
+func (r *reel) add(point probe.Point, subject string, rv int, args ...int) {
+	n := len(*r)
+	next := probe.Record{Seq: uint64(n + 1), Time: time.Duration(n) * time.Millisecond, Resource: "pods", Point: point,
+		Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: uint64(rv)}
+	copy(next.Args[:], args)
+	*r = append(*r, next)
+}

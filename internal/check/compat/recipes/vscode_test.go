@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,7 +49,7 @@ func TestVSCodeStopsWhereTheRecipesSay(t *testing.T) {
 			case isRecipe:
 				e.start(config, r.breaks)
 				if r.pkg == running {
-					e.createPod(e.url())
+					createPod(t, e.said(regexp.MustCompile(`listening on (\S+)`)))
 				}
 				e.stopsIn(r.breaks[0].function)
 			case name == "viz, manual clock":
@@ -61,8 +60,11 @@ func TestVSCodeStopsWhereTheRecipesSay(t *testing.T) {
 				config["processId"] = v.Cmd.Process.Pid
 				e.start(config, []breakpoint{{function: dispatch,
 					condition: `event.Key == "/registry/pods/default/a"`}})
-				e.createPod(v.URL)
+				created := createPod(t, v.URL)
 				e.stopsIn(dispatch)
+				e.disconnect(false)
+				assert.Equal(t, created.ExitCode(t, patience), 0, "kubectl, after delve has gone")
+				return
 			case name == "the selected test":
 				const convert = "cachewatcher.(*CacheWatcher).convertToWatchEvent"
 				e.start(config, []breakpoint{{function: convert}})
@@ -70,9 +72,14 @@ func TestVSCodeStopsWhereTheRecipesSay(t *testing.T) {
 			default:
 				t.Fatal("this test does not know the configuration")
 			}
-			e.disconnect(config)
+			e.disconnect(true)
 		})
 	}
+}
+
+// createPod has kubectl create the pod a: its answer comes when the program has been let go.
+func createPod(t *testing.T, url string) *program.Process {
+	return program.Start(t, program.KubectlFor(t, &program.Viz{URL: url}).Command("run", "a", "--image=nginx"))
 }
 
 // configurations returns those of launch.json, by name.
@@ -97,7 +104,6 @@ type editor struct {
 	in        *bufio.Reader
 	seq       int
 	variables map[string]string // what the editor puts in for ${name}
-	created   chan int          // sent by createPod's goroutine: the status of the answer; holds it, never closed
 }
 
 // newEditor starts delve's DAP server and connects.
@@ -107,7 +113,7 @@ func newEditor(t *testing.T, variables map[string]string) *editor {
 		"dlv", "dap", "--listen=127.0.0.1:0")
 	cmd.Dir = root(t)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir())
-	e := &editor{t: t, delve: program.Start(t, cmd), variables: variables, created: make(chan int, 1)}
+	e := &editor{t: t, delve: program.Start(t, cmd), variables: variables}
 	address := e.said(regexp.MustCompile(`DAP server listening at: (\S+)`))
 	conn, err := net.Dial("tcp", address)
 	require.NoError(t, err)
@@ -131,8 +137,6 @@ func (e *editor) said(pattern *regexp.Regexp) string {
 	})
 	return found[1]
 }
-
-func (e *editor) url() string { return e.said(regexp.MustCompile(`listening on (\S+)`)) }
 
 func (e *editor) request(command string) dap.Request {
 	e.seq++
@@ -213,21 +217,6 @@ func (e *editor) arguments(config map[string]any) json.RawMessage {
 	return text
 }
 
-// createPod creates the pod a, in a goroutine: the answer comes when the program has been let go.
-func (e *editor) createPod(url string) {
-	go func() {
-		const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[` +
-			`{"name":"c","image":"nginx"}]}}`
-		response, err := http.Post(url+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(pod))
-		if err != nil {
-			e.created <- 0
-			return
-		}
-		_ = response.Body.Close()
-		e.created <- response.StatusCode
-	}()
-}
-
 // stopsIn waits for a stop and looks at which function is on top of the stack.
 func (e *editor) stopsIn(function string) {
 	e.t.Helper()
@@ -241,21 +230,10 @@ func (e *editor) stopsIn(function string) {
 	}
 }
 
-// disconnect ends what was launched, and lets go of what was attached to.
-func (e *editor) disconnect(config map[string]any) {
+// disconnect ends what was launched, or lets go of what was attached to.
+func (e *editor) disconnect(terminate bool) {
 	e.t.Helper()
-	attached := config["request"] == "attach"
 	e.send(&dap.DisconnectRequest{Request: e.request("disconnect"), Arguments: &dap.DisconnectArguments{
-		TerminateDebuggee: !attached}})
+		TerminateDebuggee: terminate}})
 	receive[*dap.DisconnectResponse](e)
-	if !attached {
-		return
-	}
-	select {
-	case status := <-e.created:
-		assert.Equal(e.t, status, http.StatusCreated,
-			"the pod's creation was answered with %d after delve had gone", status)
-	case <-time.After(patience):
-		e.t.Error("the program does not go on after delve has gone")
-	}
 }
