@@ -1,7 +1,6 @@
 package viz
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 

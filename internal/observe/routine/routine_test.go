@@ -1,4 +1,4 @@
-package routine
+package routine_test
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestWaitReturnsWhenEveryBodyHasEnded(t *testing.T) {
-	var g Group
+	var g routine.Group
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan string, 2) // sent by the bodies, never closed; room for both
 	body := func(ctx context.Context) {
@@ -37,11 +38,11 @@ func TestWaitReturnsWhenEveryBodyHasEnded(t *testing.T) {
 func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		var g Group
+		var g routine.Group
 		var at []time.Duration
 		start := time.Now()
 		g.Go(ctx, "test.every", func(ctx context.Context) {
-			Every(ctx, clock.RealClock{}, time.Minute, func(context.Context) { at = append(at, time.Since(start)) })
+			routine.Every(ctx, clock.RealClock{}, time.Minute, func(context.Context) { at = append(at, time.Since(start)) })
 		})
 		time.Sleep(2*time.Minute + time.Second)
 		cancel()
