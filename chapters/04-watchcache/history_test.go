@@ -191,16 +191,6 @@ func TestTheUpperBoundHolds(t *testing.T) {
 	assert.Equal(t, ring.oldestLocked(), 11, "oldest")
 }
 
-func TestAFixedRingNeverMoves(t *testing.T) {
-	for _, capacity := range []int{1, 2, 3, 5} {
-		f := newFixture(t, capacity)
-		f.list(1)
-		f.fill(2, 50)
-		f.is("capacity", f.Snapshot().Capacity, fmt.Sprint(capacity))
-		f.is("oldest", f.Snapshot().OldestRV, fmt.Sprint(50-capacity))
-	}
-}
-
 func TestAnOpenIntervalSurvivesGrowth(t *testing.T) {
 	f := newFixture(t, 0)
 	f.list(1)

@@ -136,30 +136,6 @@ func TestATreeThatIsMadeAtOnceIsFullAndTakesTheLastOfEachKey(t *testing.T) {
 	}
 }
 
-func TestATreeThatIsEmptiedIsEmpty(t *testing.T) {
-	full := tree{}
-	for i := range 5000 {
-		full, _ = full.set(&Element{Key: fmt.Sprintf("%05d", i)})
-	}
-	for name, step := range map[string]func(i int) int{
-		"from the front": func(i int) int { return i },
-		"from the back":  func(i int) int { return 4999 - i },
-		"here and there": func(i int) int { return i * 2003 % 5000 },
-	} {
-		rest := full
-		for i := range 5000 {
-			rest, _ = rest.delete(fmt.Sprintf("%05d", step(i)))
-			if i%50 > 0 && i < 4900 {
-				continue
-			}
-			require.Equal(t, shapeFault(rest.root, rest.root), "", "%s, after %d", name, i)
-		}
-		assert.True(t, rest.root == nil && rest.length == 0, "%s: %d elements left", name, rest.length)
-	}
-	first := full.get("00000")
-	assert.True(t, full.length == 5000 && first != nil, "the first tree has changed")
-}
-
 // A tree that loses most of its elements loses most of its nodes: what is left of them is joined.
 func TestATreeThatShrinksGivesItsNodesBack(t *testing.T) {
 	shrunk := tree{}

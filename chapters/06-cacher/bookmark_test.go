@@ -2,7 +2,6 @@ package cacher
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -78,36 +77,6 @@ func TestAWatcherIsSentABookmarkShortlyBeforeItsDeadline(t *testing.T) {
 		f.is("early", seen(w), "ADDED default/b 3")
 		time.Sleep(3 * time.Second)
 		f.is("two seconds before the end, give or take one", seen(w), "BOOKMARK 3")
-	})
-}
-
-func TestABookmarkNeverOvertakesAnEvent(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		time.Sleep(time.Minute)
-		rv := f.create("default/a")
-		f.stuck(rv)
-		w := f.watch("", withBookmarks(watchList(everything(""))))
-		f.is("initial", seen(w), "ADDED default/a 23, END 23")
-		f.update("default/a") // 24: the dispatch waits for slow
-		f.update("default/a") // 25 waits in incoming
-		synctest.Wait()
-		f.is("before 25 is dispatched", seen(w), "MODIFIED default/a 24")
-		last := uint64(0)
-		for range 200 {
-			time.Sleep(time.Second)
-			for _, event := range seen(w) {
-				var typ, rest string
-				var at uint64
-				if strings.HasPrefix(event, "BOOKMARK") {
-					fmt.Sscanf(event, "BOOKMARK %d", &at)
-				} else {
-					fmt.Sscanf(event, "%s %s %d", &typ, &rest, &at)
-				}
-				assert.True(t, at >= last, "%s after %d", event, last)
-				last = at
-			}
-		}
-		assert.Equal(t, last, 25, "last")
 	})
 }
 

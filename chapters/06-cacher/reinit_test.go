@@ -232,18 +232,6 @@ func TestEveryReturnToReadyIsAnotherGeneration(t *testing.T) {
 	}
 }
 
-func TestAStoppedCacherIsNeverReadyAgain(t *testing.T) {
-	r := newReady(clock.RealClock{})
-	r.stop()
-	r.stop()
-	r.setReady()
-	r.setError(nil)
-	_, _, err := r.check()
-	assert.True(t, errors.Is(err, errStopped), "got %v, want %v", err, errStopped)
-	err = r.wait(context.Background())
-	assert.True(t, errors.Is(err, errStopped), "wait: got %v, want %v", err, errStopped)
-}
-
 func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
 	for name, end := range map[string]func(r *ready, cancel func()){
 		"ready":   func(r *ready, _ func()) { r.setReady() },

@@ -63,27 +63,6 @@ func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) 
 	})
 }
 
-// The eleven attempts of one watch take ten seconds. That is not a very short watch, so its end is no reason to list.
-func TestReflectorWatchesAgainAfterElevenBrokenConnections(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := serve(t, times(1, podServer, times(11, hangUp, podServer)))
-		s.client.Transport.(*http.Transport).DisableKeepAlives = true // or the transport repeats a request by itself
-		store := &names{}
-		stop := reflect(s, store)
-		time.Sleep(time.Minute)
-		stop()
-
-		want := list
-		for attempt := range 11 {
-			want += fmt.Sprintf("\n%ds %s5%s", attempt, watchFrom, lasting)
-		}
-		want += "\n10s " + watchFrom + "5" + lasting
-		assert.NoDiff(t, s.log(), want, "asked")
-		assert.Equal(t, fmt.Sprint(store.told), "[replace a at 5 add b]", "store")
-		s.wantServing(t, 0)
-	})
-}
-
 // What a reflector of pods asks for.
 const (
 	list      = "0s GET /api/v1/pods?limit=500&resourceVersion=0"

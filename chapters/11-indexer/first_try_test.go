@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	indexer "listwatch/chapters/11-indexer"
 )
@@ -87,5 +88,12 @@ func TestTheIndexerInTheTriesPlace(t *testing.T) {
 		if diff := cmp.Diff(handler.behind, slices.Clip(keys)); err != nil || len(handler.behind) != len(keys) {
 			t.Errorf("%s leaves on node-1 %v (-want +got):\n%s", handler.name, err, diff)
 		}
+	}
+}
+
+func podOn(node, name, rv string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: rv},
+		Spec:       corev1.PodSpec{NodeName: node},
 	}
 }
