@@ -150,13 +150,14 @@ export function newHold(stage) {
 
   function showGates() {
     const whole = (gates, station) => gates.some((g) => g.station === station && !g.subject && !g.resource);
+    const held = (station) => status.held && !whole(status.opened, station);
     for (const button of panel.querySelectorAll("[data-gate]")) {
       const station = button.dataset.gate;
-      put(button, "aria-pressed", String(whole(status.gates, station) || status.held));
+      put(button, "aria-pressed", String(whole(status.gates, station) || held(station)));
     }
     for (const glyph of document.querySelectorAll("[data-gate-at]")) {
       const station = glyph.dataset.gateAt;
-      put(glyph, "data-closed", String(status.gates.some((g) => g.station === station) || status.held));
+      put(glyph, "data-closed", String(status.gates.some((g) => g.station === station) || held(station)));
       showAtGate(glyph, status.waiting.filter((w) => w.station === station));
     }
   }

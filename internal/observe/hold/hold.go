@@ -107,7 +107,7 @@ func (w *World) Release() {
 	w.runOnLocked()
 }
 
-// ReleaseAt opens the gate that was closed at a station, or for one subject there.
+// ReleaseAt opens the gate for a station or one subject there, also while the world is held.
 func (w *World) ReleaseAt(s probe.Selector) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

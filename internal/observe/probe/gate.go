@@ -35,6 +35,7 @@ type Gate struct {
 	world   bool       // held as a whole
 	ended   bool       // open for good
 	gates   []Selector // closed, whatever the world is
+	opened  []Selector // open, although the world is held
 	waiting []*waiter  // in the order in which they came
 }
 
@@ -83,11 +84,11 @@ func onlyLooks(r *Record) bool {
 	return (r.Point == RequestReceived || r.Point == RequestAnswered) && strings.HasPrefix(r.Text, "GET ")
 }
 
-// Hold closes the gate for the whole world.
+// Hold closes the gate for the whole world, stations that were opened on their own included.
 func (g *Gate) Hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.world = true
+	g.world, g.opened = true, nil
 	g.changedLocked()
 }
 
@@ -95,7 +96,7 @@ func (g *Gate) Hold() {
 func (g *Gate) Unhold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.world = false
+	g.world, g.opened = false, nil
 	g.changedLocked()
 }
 
@@ -103,7 +104,7 @@ func (g *Gate) Unhold() {
 func (g *Gate) Release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.world, g.gates = false, nil
+	g.world, g.opened, g.gates = false, nil, nil
 	g.changedLocked()
 }
 
@@ -111,15 +112,19 @@ func (g *Gate) Release() {
 func (g *Gate) Close(s Selector) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.opened = without(g.opened, s)
 	g.gates = append(without(g.gates, s), s)
 	g.changedLocked()
 }
 
-// Open opens the gate that was closed for s. If the world is held, it stays so.
+// Open opens the gate for what s selects, also while the world is held: then that station runs on its own.
 func (g *Gate) Open(s Selector) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.gates = without(g.gates, s)
+	if g.world {
+		g.opened = append(without(g.opened, s), s)
+	}
 	g.changedLocked()
 }
 
@@ -166,13 +171,14 @@ func (g *Gate) enter(r Record) *waiter {
 }
 
 func (g *Gate) holdsLocked(r *Record) bool {
+	selected := func(s Selector) bool { return s.matches(r) }
 	switch {
 	case g.ended:
 		return false
-	case r.Point.Info().Op != Send && slices.ContainsFunc(g.gates, func(s Selector) bool { return s.matches(r) }):
+	case r.Point.Info().Op != Send && slices.ContainsFunc(g.gates, selected):
 		return true
 	}
-	return g.world && !progress(r)
+	return g.world && !progress(r) && !slices.ContainsFunc(g.opened, selected)
 }
 
 // progress reports whether a moment only passes on how far etcd is: about no object. The held world lets it go by, so

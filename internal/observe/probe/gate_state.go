@@ -15,6 +15,7 @@ const callersOfAt = 5
 type GateState struct {
 	Held    bool       `json:"held"`    // the world as a whole
 	Gates   []Selector `json:"gates"`   // closed at single stations
+	Opened  []Selector `json:"opened"`  // open although the world is held
 	Waiting []Waiting  `json:"waiting"` // held at the gate, the longest first
 }
 
@@ -41,7 +42,7 @@ func (g *Gate) State() GateState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	state := GateState{Held: g.world && !g.ended, Gates: append([]Selector{}, g.gates...),
-		Waiting: []Waiting{}}
+		Opened: append([]Selector{}, g.opened...), Waiting: []Waiting{}}
 	for _, w := range g.waiting {
 		state.Waiting = append(state.Waiting, w.describe())
 	}
