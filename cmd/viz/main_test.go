@@ -107,9 +107,14 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 	}
 	entries, _ := os.ReadDir(temp)
 	assert.Equal(t, len(entries), 1, "while running: got %d temporary folders, want 1", len(entries))
+	watch, err := http.Get(p.url + "/api/v1/pods?watch=true")
+	require.NoError(t, err)
+	defer watch.Body.Close()
 	if status := p.end(t); status != exitOK {
 		t.Errorf("status: got %d, want 0; stderr %q", status, p.stderr)
 	}
+	_, err = io.ReadAll(watch.Body)
+	assert.NoError(t, err, "the end of a stream that was open")
 	entries, _ = os.ReadDir(temp)
 	assert.Equal(t, len(entries), 0, "left behind: %v", entries)
 }
