@@ -25,7 +25,7 @@ const (
 	// reconnect is how long a browser whose stream broke waits before it comes back.
 	reconnect = 500 * time.Millisecond
 	// coalesceAt is how many records a slow page may be behind before it is sent the state instead.
-	coalesceAt = 4 * feedBatch
+	coalesceAt = 2 * feedBatch
 )
 
 // feed is one open /viz/events.

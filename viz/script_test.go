@@ -274,6 +274,15 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	}
 }
 
+// TestThePageKeepsNoMoreThanTheLog: as the log goes on, what it drops leaves the page's tape.
+func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
+	e := newEngine(t, map[string]string{"tape": "log/tape.js"})
+	got := run[[]int](t, e, `const tape = page.tape.newTape(null, page.tape.serverSource("log", 4096));
+		for (let seq = 1; seq <= 10_000; seq++) tape.put([{ seq }]);
+		[tape.between(1, 10_001).length, tape.holds(5905, 10_001) ? 1 : 0];`)
+	assert.True(t, got[0] <= 4096+1024 && got[1] == 1, "records kept, and all of the log's are: got %v", got)
+}
+
 // TestTheTimelineHasFewMarksWhateverTimesARecordClaims is about lib/times.js: beyond 2^53 a step leads nowhere, and a
 // loop up to the last mark would not end.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {

@@ -224,10 +224,11 @@ func (u *UI) snapshot(r *http.Request) (any, error) {
 	return struct {
 		Seq       uint64            `json:"seq"`
 		Log       string            `json:"log"`
+		Size      int               `json:"size"` // how many records it keeps
 		Recording string            `json:"recording,omitempty"`
 		Switches  map[string]string `json:"switches,omitempty"`
 		State     json.RawMessage   `json:"state"`
-	}{seq, u.id, u.config.Recording, u.config.Switches, state}, err
+	}{seq, u.id, u.config.Log.Size(), u.config.Recording, u.config.Switches, state}, err
 }
 
 // state shows what the components say of themselves, pulled this moment.

@@ -24,7 +24,7 @@ import (
 const (
 	gcPercent   = 50       // as cmd/viz
 	memoryLimit = 96 << 20 // of Go's memory, which a tab never gives back
-	logSize     = 1 << 15  // half of what cmd/viz keeps
+	logSize     = 1 << 13  // six minutes of the demo, and more than any story has
 )
 
 func main() {

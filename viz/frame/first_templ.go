@@ -31,7 +31,7 @@ func First() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section id=\"first\" aria-labelledby=\"first-title\" inert><h2 id=\"first-title\">How does Kubernetes tell every controller about every change?</h2><p class=\"line\"><span data-program>This is a real API server, small.</span> <span data-recorded hidden>A real API server, small, recorded this.</span> Watch one change travel.</p><p data-tab>It runs in this tab, and ends with it; its etcd is a small one, in memory. Clients from outside, the labs, and what is done to a real etcd need the program on your computer: <code>go run ./cmd/viz</code>.</p><div class=\"ways\"><div class=\"run\" hidden><a class=\"button main\" href=\"?run\" data-run>Run it in this tab</a><p>The program itself, with nothing to install. Or <a href=\"assets/film.png\" target=\"_blank\">watch ten seconds</a> of it.</p></div><div><button type=\"button\" id=\"tour-start\" class=\"main\">Take the tour</button><p>One change, from etcd to your controller. Less than three minutes.</p></div><div data-program data-port><button type=\"button\" id=\"first-kubectl\" aria-expanded=\"false\" aria-controls=\"first-commands\">I have kubectl</button><p>Two commands. Your watch gets a lane of its own.</p></div><div role=\"group\" aria-labelledby=\"first-wrong\"><p id=\"first-wrong\">What went wrong for you?</p><div class=\"buttons\"><button type=\"button\" data-first-story=\"slow-watcher\">watch closed</button> <button type=\"button\" data-first-story=\"missed-deletion\">410 Gone</button> <button type=\"button\" data-first-story=\"stale-write\">409 Conflict</button></div></div></div><div id=\"first-commands\" hidden>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section id=\"first\" aria-labelledby=\"first-title\" inert><h2 id=\"first-title\">How does Kubernetes tell every controller about every change?</h2><p class=\"line\"><span data-program>This is a real API server, small.</span> <span data-recorded hidden>A real API server, small, recorded this.</span> Watch one change travel.</p><p data-tab>It runs in this tab, and ends with it; its etcd is a small one, in memory. It keeps the newest moments only, some minutes of this traffic: the timeline goes back so far. Clients from outside, the labs, and what is done to a real etcd need the program on your computer: <code>go run ./cmd/viz</code>.</p><div class=\"ways\"><div class=\"run\" hidden><a class=\"button main\" href=\"?run\" data-run>Run it in this tab</a><p>The program itself, with nothing to install. Or <a href=\"assets/film.png\" target=\"_blank\">watch ten seconds</a> of it.</p></div><div><button type=\"button\" id=\"tour-start\" class=\"main\">Take the tour</button><p>One change, from etcd to your controller. Less than three minutes.</p></div><div data-program data-port><button type=\"button\" id=\"first-kubectl\" aria-expanded=\"false\" aria-controls=\"first-commands\">I have kubectl</button><p>Two commands. Your watch gets a lane of its own.</p></div><div role=\"group\" aria-labelledby=\"first-wrong\"><p id=\"first-wrong\">What went wrong for you?</p><div class=\"buttons\"><button type=\"button\" data-first-story=\"slow-watcher\">watch closed</button> <button type=\"button\" data-first-story=\"missed-deletion\">410 Gone</button> <button type=\"button\" data-first-story=\"stale-write\">409 Conflict</button></div></div></div><div id=\"first-commands\" hidden>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -43,7 +43,7 @@ func First() templ.Component {
 			var templ_7745c5c3_Var2 string
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs([]string{"In one terminal", "In another one"}[i])
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/first.templ`, Line: 42, Col: 61}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/first.templ`, Line: 43, Col: 61}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {
@@ -56,7 +56,7 @@ func First() templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("kubectl -s HERE " + rest)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/first.templ`, Line: 43, Col: 48}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/first.templ`, Line: 44, Col: 48}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {

@@ -176,7 +176,7 @@ async function begin(answer) {
   if (answer.log === logShown.log) {
     player.replaced(answer.state, null);
   } else {
-    source = serverSource(answer.log);
+    source = serverSource(answer.log, answer.size);
     // before the list had come
     const early = logShown.log === "" && follow.has() ? [follow.key, follow.rv, follow.by] : null;
     logShown = { log: answer.log, recording: answer.recording ?? "" };

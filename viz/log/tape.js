@@ -8,14 +8,15 @@ import { get } from "../lib/api.js";
 import { partsOf } from "./recording.js";
 
 const size = 1024; // records in one chunk
-const chunkRoom = 64; // chunks kept when there is a server to ask again: as much as its log has
-const frameRoom = 160; // pictures kept
+const frameRoom = 32; // pictures kept when there is a server to ask again: as many as it keeps
 const partsRoom = 200_000; // of all pictures kept
 const frameEvery = 1024; // records between two of them
 const frameSpacing = 300e6; // ns between two of them
 
-// newTape returns an empty tape. source is {keyframe(at), records(from, to)} or null, when everything will be put in.
+// newTape returns an empty tape. source is {room, keyframe(at), records(from, to)} or null, when everything will be put
+// in. room is how many records the source keeps, and the tape no more than those.
 export function newTape(fold, source) {
+  const room = Math.ceil((source?.room ?? Infinity) / size) + 1; // chunks kept
   const chunks = new Map(); // by number: arrays of size, with holes
   let frames = []; // {seq, t, state}, oldest first
 
@@ -26,7 +27,7 @@ export function newTape(fold, source) {
       const n = Math.floor((r.seq - 1) / size);
       if (!chunks.has(n)) chunks.set(n, new Array(size));
       chunks.get(n)[(r.seq - 1) % size] = r;
-      if (source && chunks.size > chunkRoom) chunks.delete(chunks.keys().next().value);
+      if (chunks.size > room) chunks.delete(chunks.keys().next().value);
     }
   }
 
@@ -100,13 +101,14 @@ export function newTape(fold, source) {
     return 0;
   }
 
-  return { get, put, keep, load, stateAt, between, find, holds };
+  return { get, put, keep, load, stateAt, between, find, holds, room: source?.room ?? Infinity };
 }
 
-// serverSource asks the server whose log it is.
-export function serverSource(log) {
+// serverSource asks the server whose log it is, of so many records.
+export function serverSource(log, room) {
   const ask = (path) => get(`${path}&log=${encodeURIComponent(log)}`);
   return {
+    room,
     keyframe: (at) => ask(`/viz/keyframe?at=${at}`),
     records: (from, to) => ask(`/viz/records?from=${from}&to=${to}`),
     of: (query) => ask(`/viz/records?${query}`),

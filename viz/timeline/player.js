@@ -109,11 +109,17 @@ export function newPlayer(fold, on) {
   // arrived takes records from the feed. They are on stage when the cursor comes to them.
   p.arrived = (list) => {
     p.tape.put(list);
-    p.head = Math.max(p.head, list.at(-1).seq);
+    reached(list.at(-1).seq);
     if (p.mode !== "live") return;
     came.push([p.head, performance.now(), p.clock]);
     for (const r of list) note(r);
   };
+
+  // reached notes how far the log has come, and what has left it.
+  function reached(seq) {
+    p.head = Math.max(p.head, seq);
+    p.oldest = Math.max(p.oldest, p.head - p.tape.room);
+  }
 
   // note counts a change that becomes due with a record.
   function note(r) {
@@ -143,7 +149,7 @@ export function newPlayer(fold, on) {
   p.replaced = (state, kept) => {
     p.tape.put(kept ?? []);
     p.tape.keep(state, true, true);
-    p.head = Math.max(p.head, state.seq);
+    reached(state.seq);
     if (p.mode !== "live") return;
     ticket++;
     wanted = 0;

@@ -12,7 +12,7 @@ const period = 40; // ms between two drawings, while the viewer moves through th
 const livePeriod = 125; // ms between two drawings of what goes on by itself
 const askPeriod = 2000; // ms between two questions for the index
 const legend = `Records in each ${width / 1e9} s, and above them, darker, the changes; heights by the logarithm. ▲ ` +
-  "is an anomaly. Click or drag to go there.";
+  "is an anomaly. Click or drag to go there. It goes back ";
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
 // newTimeline calls on.seek(seq) while the viewer drags, on.live() at the end.
@@ -70,8 +70,10 @@ export function newTimeline(player, on) {
       const flag = on.flag(r);
       if (flag) flags.push(flag);
     }
-    if (buckets.length > limits.buckets) buckets.splice(0, buckets.length - limits.buckets);
-    if (flags.length > limits.flags) flags.splice(0, flags.length - limits.flags);
+    let left = Math.max(0, buckets.length - limits.buckets); // or what has left the log, as the program forgets it
+    while (buckets[left + 1]?.[1] <= player.oldest) left++;
+    buckets.splice(0, left);
+    flags = flags.filter((each) => each.seq >= player.oldest).slice(-limits.flags);
   }
 
   // skip is told of a sum: the server has counted what is in it.
@@ -227,7 +229,8 @@ export function newTimeline(player, on) {
   });
   when(slider, "pointermove", (event) => {
     const flag = flagAt(event);
-    put(slider, "title", flag ? flag.says : legend);
+    const all = player.recording ? "to the recording's beginning" : `${player.tape.room} records, as many as are kept`;
+    put(slider, "title", flag ? flag.says : `${legend}${all}.`);
     if (dragging) on.seek(seqAt(timeAt(event)));
   });
   const drop = () => (dragging = false);
