@@ -24,6 +24,7 @@ import (
 const (
 	gcPercent   = 50       // as cmd/viz
 	memoryLimit = 96 << 20 // of Go's memory, which a tab never gives back
+	maxTraffic  = 100      // changes a second: of more, one thread does nothing else
 	logSize     = 1 << 13  // six minutes of the demo, and more than any story has
 )
 
@@ -45,7 +46,7 @@ func main() {
 		Say:   func(line string) { fmt.Println(line) },
 	}, machine.Options{
 		Demo: true, Controllers: true, Modes: machine.Today(), MediaType: "application/vnd.kubernetes.protobuf",
-		LogSize: logSize, Clock: "real", Etcd: "memory",
+		MaxTraffic: maxTraffic, LogSize: logSize, Clock: "real", Etcd: "memory",
 	}, func() { post(messages.Message{Kind: "ready"}) })
 	post(messages.Message{Kind: "died", Reason: fmt.Sprint(err)})
 }

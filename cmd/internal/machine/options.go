@@ -17,6 +17,7 @@ type Options struct {
 	Modes        map[string]string // one value for each of [stories.Modes]
 	MediaType    string            // in which objects are stored in etcd
 	RingCapacity int               // of every history ring; 0: dynamic
+	MaxTraffic   int               // the most that a viewer may ask for, in changes a second; 0: the sandbox's own
 	LogSize      int               // how many records the log keeps
 	Clock        string            // "real" or [ClockManual]
 	Etcd         string            // "memory": the small one; "": a real one

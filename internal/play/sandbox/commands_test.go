@@ -375,7 +375,7 @@ func (s slowStorage) GuaranteedUpdate(context.Context, string, runtime.Object, b
 func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		slow := slowStorage{goOn: make(chan struct{})}
-		traffic := newTraffic(slow, clock.RealClock{})
+		traffic := newTraffic(slow, clock.RealClock{}, 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		go traffic.Run(ctx)
 		traffic.setRate(100)

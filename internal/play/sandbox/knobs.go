@@ -130,8 +130,8 @@ func init() {
 		turn: now(func(s *Sandbox, k Knob) { s.fixRing(s.ring(k.Target), k.number()) }),
 		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.fixedRing(s.ring(k.Target).Resource())) },
 	}, "traffic.rate": {
-		help:  "writes Value changes a second, 0 to 10000, to pods made for it",
-		check: func(_ *Sandbox, k Knob) error { return k.checkNumber(MaxTraffic) },
+		help:  "writes Value changes a second to pods made for it; GET says how many at most",
+		check: func(s *Sandbox, k Knob) error { return k.checkNumber(s.traffic.most) },
 		turn:  now(func(s *Sandbox, k Knob) { s.traffic.setRate(k.number()) }),
 		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.traffic.info().Rate) },
 	}, "watchers.remove": {

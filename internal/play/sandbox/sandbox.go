@@ -29,6 +29,7 @@ type Config struct {
 	Probe        *probe.Probe                    // nil: off
 	Gate         *probe.Gate                     // that may hold the world; nil: there is none
 	Demo         bool                            // make gentle traffic
+	MaxTraffic   int                             // the most that may be asked for, in changes a second; 0: [MaxTraffic]
 	RingCapacity int                             // of every history ring, as the server half was configured; 0: dynamic
 	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: it is not ours
 	Etcd         func() any                      // how etcd is, as something that marshals to JSON; nil: unknown
@@ -129,7 +130,7 @@ func New(config Config) (*Sandbox, error) {
 			clock: config.Clock,
 		},
 		handlers: &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},
-		traffic:  newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock),
+		traffic:  newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock, config.MaxTraffic),
 
 		commands: make(chan *order), finished: make(chan *order), ended: make(chan struct{}),
 		alone: map[string]*order{},

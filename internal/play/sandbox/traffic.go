@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -19,7 +20,7 @@ import (
 )
 
 const (
-	// MaxTraffic is the highest rate that traffic can be asked for, in changes a second.
+	// MaxTraffic is the highest rate that traffic can be asked for, in changes a second, unless its host says less.
 	MaxTraffic = 10000
 
 	trafficTick    = 10 * time.Millisecond // how often it is reckoned what is due
@@ -39,6 +40,7 @@ type traffic struct {
 	// Set by newTraffic, never changed.
 	storage storage.Interface
 	clock   clock.WithTicker
+	most    int // changes a second
 
 	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run looks at the newest rate
 	batch   chan struct{} // holds one value while writes are under way: a lock that can be waited for with a context
@@ -49,11 +51,13 @@ type traffic struct {
 	refused atomic.Value // string: why the newest write that failed did; nil: none has
 }
 
-func newTraffic(pods storage.Interface, clk clock.WithTicker) *traffic {
-	return &traffic{storage: pods, clock: clk, changed: make(chan struct{}, 1), batch: make(chan struct{}, 1)}
+// newTraffic returns traffic of at most so many changes a second; 0: [MaxTraffic].
+func newTraffic(pods storage.Interface, clk clock.WithTicker, most int) *traffic {
+	return &traffic{storage: pods, clock: clk, most: cmp.Or(most, MaxTraffic), changed: make(chan struct{}, 1),
+		batch: make(chan struct{}, 1)}
 }
 
-// setRate says how many changes a second there shall be: 0 to [MaxTraffic], 0 for none.
+// setRate says how many changes a second there shall be: 0 to most, 0 for none.
 func (t *traffic) setRate(rate int) {
 	t.rate.Store(int64(rate))
 	select {
@@ -65,13 +69,14 @@ func (t *traffic) setRate(rate int) {
 // TrafficInfo says how much traffic there is.
 type TrafficInfo struct {
 	Rate    int    `json:"rate"`            // as asked for
+	Most    int    `json:"most"`            // that can be asked for
 	Written uint64 `json:"written"`         // changes, ever
 	Error   string `json:"error,omitempty"` // why the newest write that failed did; "" if none has
 }
 
 func (t *traffic) info() TrafficInfo {
 	refused, _ := t.refused.Load().(string)
-	return TrafficInfo{Rate: int(t.rate.Load()), Written: t.written.Load(), Error: refused}
+	return TrafficInfo{Rate: int(t.rate.Load()), Most: t.most, Written: t.written.Load(), Error: refused}
 }
 
 // Run writes until ctx is done.
