@@ -255,7 +255,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	log, _ := newLog()
 	ui := New(Config{Log: log, Sandbox: &fakeWorld{state: sandbox.KnobState{
-		WhyNot: map[string]string{"etcd.restart": "it is not ours"}, Traffic: sandbox.TrafficInfo{Rate: 60, Written: 7},
+		WhyNot: map[string]string{"etcd.restart": "it is not ours"}, Traffic: sandbox.TrafficInfo{Rate: 60, Most: 100, Written: 7},
 		Handlers: []sandbox.HandlerInfo{{Name: "handler-1", Delay: 3 * time.Second}},
 		Lines:    []sandbox.Connection{{UserAgent: "<b>", Streams: 2, Stalled: true}},
 		Rings:    []sandbox.RingInfo{{Resource: "pods", Fixed: 8}},
@@ -265,7 +265,7 @@ func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	}}})
 	panel := ask(ui, "GET", "/viz/panel/knobs", "").Body.String()
 	for _, want := range []string{
-		`value="4" data-values="[0,5,10,20,50,`, `60/s, 7 written<`, `value="8" selected`, `data-knob="etcd.restart" title="Stop it ` +
+		`max="5" value="4" data-values="[0,5,10,20,50,`, `60/s, 7 written<`, `value="8" selected`, `data-knob="etcd.restart" title="Stop it ` +
 			`and start it again on its data" disabled`, `a leads<`, `aria-label="Stop the node a of etcd"`, `value="3s" selected`,
 		`data-target="handler-2">Add a handler`, `&lt;b&gt;, 2 streams<`, `data-value="false" aria-label="Stall the reader of ` +
 			`&lt;b&gt;" aria-pressed="true"`, `listwatch-page-1<`, `data-closes="page-1"`, `value="delta" selected`,

@@ -115,10 +115,10 @@ export function newPlayer(fold, on) {
     for (const r of list) note(r);
   };
 
-  // reached notes how far the log has come, and what has left it.
+  // reached notes how far the log has come, and what has left it. Its oldest picture is not of its oldest record.
   function reached(seq) {
     p.head = Math.max(p.head, seq);
-    p.oldest = Math.max(p.oldest, p.head - p.tape.room);
+    p.oldest = Math.max(p.oldest, p.head - Math.floor(p.tape.room * 0.9));
   }
 
   // note counts a change that becomes due with a record.

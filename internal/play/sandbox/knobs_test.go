@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
@@ -221,7 +222,8 @@ func TestResetRestoresEverything(t *testing.T) {
 }
 
 func TestWhatIsRefusedChangesNothing(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	slow := func(config *Config, _ *pipeline.ClientConfig) { config.MaxTraffic = 100 }
+	inWorld(t, slow, func(t *testing.T, w *world) {
 		seq, before, long := w.log.Last(), w.knobs(), strings.Repeat("x", 300)
 		for _, knob := range []Knob{
 			{}, {"no.such", "", ""}, {"handler.delay", "nobody", "1s"}, {"handler.delay", observer, "soon"},
@@ -230,7 +232,7 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 			{"line.cut", "", "true"}, {"line.cut", "nobody", "true"}, {"line.cut", long, "true"},
 			{"line.stall", "nobody", "true"}, {"line.stall", "x", "perhaps"}, {"line.drop", "nobody", ""},
 			{"ring.capacity", "cars", "10"}, {"ring.capacity", "pods", "-1"}, {"ring.capacity", "pods", "many"},
-			{"traffic.rate", "", "10001"}, {"traffic.rate", "", ""}, {"etcd.restart", "", ""}, {long, "", ""},
+			{"traffic.rate", "", "101"}, {"traffic.rate", "", ""}, {"etcd.restart", "", ""}, {long, "", ""},
 			{"switch", "fifo", "delta"},
 		} {
 			var status apierrors.APIStatus
