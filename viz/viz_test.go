@@ -255,7 +255,8 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	log, _ := newLog()
 	ui := New(Config{Log: log, Sandbox: &fakeWorld{state: sandbox.KnobState{
-		WhyNot: map[string]string{"etcd.restart": "it is not ours"}, Traffic: sandbox.TrafficInfo{Rate: 60, Most: 100, Written: 7},
+		WhyNot:   map[string]string{"etcd.restart": "it is not ours"},
+		Traffic:  sandbox.TrafficInfo{Rate: 60, Most: 100, Written: 7},
 		Handlers: []sandbox.HandlerInfo{{Name: "handler-1", Delay: 3 * time.Second}},
 		Lines:    []sandbox.Connection{{UserAgent: "<b>", Streams: 2, Stalled: true}},
 		Rings:    []sandbox.RingInfo{{Resource: "pods", Fixed: 8}},

@@ -105,8 +105,8 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	}
 	owner, err := sandbox.New(sandbox.Config{
 		Pipeline: p, Connections: connections, Base: h.Base, Clock: clocks.World, Probe: probe.New(log),
-		Gate: log.Gate(), Demo: r.Options.Demo, MaxTraffic: r.Options.MaxTraffic,
-		RingCapacity: r.Options.RingCapacity, Modes: r, RestartEtcd: h.Etcd.Restart, Cluster: h.Etcd.Cluster, Etcd: h.Etcd.State,
+		Gate: log.Gate(), Demo: r.Options.Demo, MaxTraffic: r.Options.MaxTraffic, Modes: r,
+		RingCapacity: r.Options.RingCapacity, RestartEtcd: h.Etcd.Restart, Cluster: h.Etcd.Cluster, Etcd: h.Etcd.State,
 	})
 	if err != nil {
 		return nil, err
