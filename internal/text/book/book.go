@@ -4,7 +4,7 @@
 //   - book.go: [New], which renders everything once; a [Book] does not change afterwards.
 //   - markdown.go: how goldmark is set up, and the walk over one chapter's document.
 //   - excerpt.go: a paragraph that is nothing but a link titled "code" becomes a declaration.
-//   - callout.go: a quotation that begins with [!NOTE] becomes a box.
+//   - quote.go: a quotation that is an answer, or begins with [!NOTE].
 //   - drawing.go: an image becomes part of the page.
 //   - part.go: words that mean a part of the stage.
 //   - links.go: links between chapters, documents and files, as the book's own addresses.

@@ -124,8 +124,7 @@ func TestAChapterBecomesAPage(t *testing.T) {
 		`<span class="l" data-n="12"><span class="c">// add appends &#34;&lt;i&gt;&#34;.</span>`,
 		`<span class="l told" data-point="RingAppend" data-n="18">`,
 		`<span class="k">func</span> (r *Ring) <span class="d">add</span>() {`,
-		`<aside class="callout warning"><p class="word">warning</p>` + "\n<p>Positions never " +
-			"<code>wrap</code>.</p>\n</aside>",
+		"<blockquote>\n<p><strong>Warning.</strong>\nPositions never <code>wrap</code>.</p>\n</blockquote>",
 		`<details class="answer"><summary>Answer</summary>` + "\n<p>Nothing, and <code>rv</code> " +
 			"neither.</p>\n</details>",
 		`<span class="s">&#34;&lt;2&gt;&#34;</span>)` + "\n</span></code></pre>",

@@ -47,6 +47,7 @@ type document struct {
 
 // render fills in the prose of a chapter, or of a document.
 func (e *editor) render(chapter *Chapter, name string, src []byte) {
+	src = []byte(callouts.Replace(string(src)))
 	d := &document{editor: e, chapter: chapter, name: name, src: src, mentioned: make(map[*Part]int)}
 	var out bytes.Buffer
 	if err := newMarkdown(d).Convert(src, &out); err != nil {

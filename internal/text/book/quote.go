@@ -1,7 +1,6 @@
 package book
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -11,12 +10,13 @@ import (
 // answer begins, in bold, a quotation that is folded.
 const answer = "Answer"
 
-var calloutMark = regexp.MustCompile(`^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*$`)
+// callouts are the marks by which a forge makes a box of a quotation. In the book it begins with the word.
+var callouts = strings.NewReplacer("\n> [!NOTE]\n", "\n> **Note.**\n", "\n> [!WARNING]\n", "\n> **Warning.**\n")
 
-// blockquote notes on a quotation that it is an answer, or which callout, and takes the mark away.
+// blockquote notes on a quotation that it is an answer, and takes the mark away.
 func (d *document) blockquote(quote *ast.Blockquote) {
 	first, ok := quote.FirstChild().(*ast.Paragraph)
-	if !ok || first.Lines().Len() == 0 {
+	if !ok {
 		return
 	}
 	if bold, ok := first.FirstChild().(*ast.Emphasis); ok && bold.Level == 2 && d.text(bold) == answer {
@@ -25,24 +25,6 @@ func (d *document) blockquote(quote *ast.Blockquote) {
 		}
 		first.RemoveChild(first, bold)
 		quote.SetAttributeString(answer, answer)
-		return
-	}
-	line := first.Lines().At(0)
-	match := calloutMark.FindSubmatch(line.Value(d.src))
-	if match == nil {
-		return
-	}
-	quote.SetAttributeString("callout", strings.ToLower(string(match[1])))
-	for inline := first.FirstChild(); inline != nil; {
-		next := inline.NextSibling()
-		if text, ok := inline.(*ast.Text); ok && text.Segment.Start >= line.Stop {
-			break
-		}
-		first.RemoveChild(first, inline)
-		inline = next
-	}
-	if !first.HasChildren() {
-		quote.RemoveChild(quote, first)
 	}
 }
 
@@ -50,9 +32,6 @@ func (d *document) renderQuote(w util.BufWriter, _ []byte, node ast.Node, enteri
 	before, after := "<blockquote>\n", "</blockquote>\n"
 	if _, folded := node.AttributeString(answer); folded {
 		before, after = `<details class="answer"><summary>`+answer+"</summary>\n", "</details>\n"
-	} else if word, ok := node.AttributeString("callout"); ok {
-		before = `<aside class="callout ` + word.(string) + `"><p class="word">` + word.(string) + "</p>\n"
-		after = "</aside>\n"
 	}
 	if !entering {
 		before = after
