@@ -16,6 +16,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
+	"listwatch/internal/text/source"
 )
 
 // numbers are the numbers on the way of an event: a folder of ours and a package of upstream's, and below them the
@@ -94,9 +95,10 @@ func TestEveryNumberIsUpstreams(t *testing.T) {
 			continue
 		}
 		name, want, quoted := words[0], words[1], words[2:]
-		assert.Equal(t, valueOf(t, ours, name), want, name)
+		assert.Equal(t, real.valueOf(t, ours, name), want, name)
 		if len(quoted) < 2 {
-			assert.Equal(t, valueOf(t, theirs, append(quoted, name)[0]), want, "upstream's counterpart of %s", name)
+			counterpart := real.valueOf(t, theirs, append(quoted, name)[0])
+			assert.Equal(t, counterpart, want, "upstream's counterpart of %s", name)
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(theirs, strings.TrimSuffix(quoted[0], ":")))
@@ -108,9 +110,11 @@ func TestEveryNumberIsUpstreams(t *testing.T) {
 
 // valueOf computes a package-level constant, or a variable that is set where it is declared, from the source in dir.
 // Numbers of the package time are written as durations.
-func valueOf(t *testing.T, dir, name string) string {
+func (s *sources) valueOf(t *testing.T, dir, name string) string {
 	t.Helper()
-	declared := declaredValues(t, dir)
+	tree, err := s.in(dir)
+	require.NoError(t, err)
+	declared := declaredValues(tree)
 	var program strings.Builder
 	program.WriteString("package p\nimport \"time\"\nconst _ = time.Second\n")
 	written := map[string]bool{}
@@ -148,26 +152,20 @@ func valueOf(t *testing.T, dir, name string) string {
 var timeImporter = importer.ForCompiler(token.NewFileSet(), "source", nil)
 
 // declaredValues returns what the package-level names of a folder are declared to be.
-func declaredValues(t *testing.T, dir string) map[string]ast.Expr {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	require.True(t, err == nil && len(names) != 0, "no Go files in %s: %v", dir, err)
+func declaredValues(tree *source.Tree) map[string]ast.Expr {
 	declared := map[string]ast.Expr{}
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		for _, decl := range file.Decls {
-			general, ok := decl.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range general.Specs {
-				if value, ok := spec.(*ast.ValueSpec); ok && len(value.Names) == len(value.Values) {
-					for i := range value.Names {
-						declared[value.Names[i].Name] = value.Values[i]
+	for _, pkg := range tree.Packages {
+		for _, file := range pkg.Files {
+			for _, decl := range file.AST.Decls {
+				general, ok := decl.(*ast.GenDecl)
+				if !ok {
+					continue
+				}
+				for _, spec := range general.Specs {
+					if value, ok := spec.(*ast.ValueSpec); ok {
+						for i := range value.Values {
+							declared[value.Names[i].Name] = value.Values[i]
+						}
 					}
 				}
 			}

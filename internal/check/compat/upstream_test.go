@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	// The modules whose sources are resolved here; the imports keep them pinned in go.mod.
 	_ "go.etcd.io/etcd/client/v3"
@@ -92,15 +91,15 @@ func TestAnUpstreamLineThatLeadsNowhereIsFound(t *testing.T) {
 
 // sources finds declarations in the modules this one is built with.
 type sources struct {
-	modules map[string]string          // module path to folder
-	files   map[string]map[string]bool // file to the symbols it declares, as they stand in Upstream lines
+	modules map[string]string       // module path to folder
+	folders map[string]*source.Tree // that were read
 }
 
 func realSources(t *testing.T) *sources {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-json=Path,Dir", "all").Output()
 	require.NoError(t, err, "list modules")
-	s := &sources{modules: map[string]string{}, files: map[string]map[string]bool{}}
+	s := &sources{modules: map[string]string{}, folders: map[string]*source.Tree{}}
 	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var module struct{ Path, Dir string }
 		if err := decoder.Decode(&module); errors.Is(err, io.EOF) {
@@ -114,31 +113,53 @@ func realSources(t *testing.T) *sources {
 	}
 }
 
-// resolve returns an error unless the file or package exists and declares the symbol.
+// onPointer is a method that its type has only as a pointer.
+var onPointer = regexp.MustCompile(`(?m)^func \((?:\w+ )?\*`)
+
+// resolve returns an error unless the file or package exists and declares the symbol. A method may be named without its
+// pointer only if it has none.
 func (s *sources) resolve(u source.Upstream) error {
 	location, err := s.locate(u.Path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", u, err)
 	}
-	names := []string{location}
-	if path.Ext(u.Path) != ".go" {
-		if names, err = filepath.Glob(filepath.Join(location, "*.go")); err != nil || len(names) == 0 {
-			return fmt.Errorf("%s: no Go files in %s", u, u.Path)
-		}
+	dir, file, symbol := location, "", u.Name
+	if path.Ext(u.Path) == ".go" {
+		dir, file = filepath.Split(location)
 	}
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		symbols, err := s.symbols(name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", u, err)
-		}
-		if u.Name == "" || symbols[u.Symbol()] {
+	if u.Recv != "" {
+		symbol = u.Recv + "." + u.Name
+	}
+	tree, err := s.in(dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", u, err)
+	}
+	for _, pkg := range tree.Packages {
+		decl, err := pkg.Find(symbol, file)
+		if u.Name == "" || err == nil && onPointer.MatchString(decl.Src) == u.Pointer {
 			return nil
 		}
 	}
 	return fmt.Errorf("%s: not declared there", u)
+}
+
+// in reads a folder, but not what is below it, nor tests.
+func (s *sources) in(dir string) (*source.Tree, error) {
+	if tree := s.folders[dir]; tree != nil {
+		return tree, nil
+	}
+	files := fstest.MapFS{}
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, name := range names {
+		if text, readErr := os.ReadFile(name); !strings.HasSuffix(name, "_test.go") {
+			files[filepath.Base(name)], err = &fstest.MapFile{Data: text}, errors.Join(err, readErr)
+		}
+	}
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("no Go files in %s: %w", dir, err)
+	}
+	s.folders[dir], err = source.Parse(files)
+	return s.folders[dir], err
 }
 
 // locate returns where a file or package of a pinned module lies.
@@ -151,78 +172,4 @@ func (s *sources) locate(importPath string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("in no module that go.mod pins")
-}
-
-// symbols returns everything a file declares: "Name", "(*Type).Method", "Type.Method", and "Type.Member" for fields and
-// interface methods. A method may be named without its pointer only if it has none.
-func (s *sources) symbols(name string) (map[string]bool, error) {
-	if symbols, ok := s.files[name]; ok {
-		return symbols, nil
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	symbols := map[string]bool{}
-	for _, decl := range file.Decls {
-		switch decl := decl.(type) {
-		case *ast.FuncDecl:
-			symbols[funcSymbol(decl)] = true
-		case *ast.GenDecl:
-			for _, spec := range decl.Specs {
-				specSymbols(symbols, spec)
-			}
-		}
-	}
-	s.files[name] = symbols
-	return symbols, nil
-}
-
-func funcSymbol(decl *ast.FuncDecl) string {
-	if decl.Recv == nil {
-		return decl.Name.Name
-	}
-	star, recv := false, decl.Recv.List[0].Type
-	for {
-		switch expr := recv.(type) {
-		case *ast.StarExpr:
-			star, recv = true, expr.X
-		case *ast.IndexExpr: // Type[T]
-			recv = expr.X
-		case *ast.IndexListExpr: // Type[K, V]
-			recv = expr.X
-		case *ast.Ident:
-			if star {
-				return "(*" + expr.Name + ")." + decl.Name.Name
-			}
-			return expr.Name + "." + decl.Name.Name
-		default:
-			return decl.Name.Name
-		}
-	}
-}
-
-func specSymbols(symbols map[string]bool, spec ast.Spec) {
-	switch spec := spec.(type) {
-	case *ast.ValueSpec:
-		for _, name := range spec.Names {
-			symbols[name.Name] = true
-		}
-	case *ast.TypeSpec:
-		symbols[spec.Name.Name] = true
-		var members *ast.FieldList
-		switch typ := spec.Type.(type) {
-		case *ast.StructType:
-			members = typ.Fields
-		case *ast.InterfaceType:
-			members = typ.Methods
-		default:
-			return
-		}
-		for _, member := range members.List {
-			for _, name := range member.Names {
-				symbols[spec.Name.Name+"."+name.Name] = true
-			}
-		}
-	}
 }
