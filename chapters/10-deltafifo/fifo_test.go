@@ -43,6 +43,10 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 		{"relist without a, which is queued", nil,
 			func(q Queue) { q.Add(pod("a", 2)); q.Replace([]any{pod("b", 3)}, "3") },
 			[]string{"Added a@2", "Deleted a@2?", "Replaced b@3"}, []string{"Added a@2", "ReplacedAll @3 [b@3]"}},
+		{"relist without a, which is queued twice", nil,
+			func(q Queue) { q.Add(pod("a", 2)); q.Update(pod("a", 3)); q.Replace(nil, "3") },
+			[]string{"Added a@2", "Updated a@3", "Deleted a@3?"},
+			[]string{"Added a@2", "Updated a@3", "ReplacedAll @3 []"}},
 		{"relist without a, whose deletion is queued", []string{"a"},
 			func(q Queue) { q.Delete(pod("a", 2)); q.Replace(nil, "3") },
 			[]string{"Deleted a@2"}, []string{"Deleted a@2", "ReplacedAll @3 []"}},
@@ -81,6 +85,9 @@ func TestOnePopOfADeltaFIFOTakesAllOfOneKey(t *testing.T) {
 	q.Delete(pod("a", 3))
 	q.Pop(c.process)
 	assert.Equal(t, cmp.Diff([]string{"Added a@1", "Deleted a@3"}, c.take()), "")
+	q.Add(pod("a", 4)) // behind b, and without what was taken
+	drain(q, c, false)
+	assert.Equal(t, cmp.Diff([]string{"Added b@2", "Added a@4"}, c.take()), "")
 }
 
 func TestADeltaFIFOWithoutAStoreKnowsOnlyWhatIsQueued(t *testing.T) {
