@@ -2,6 +2,7 @@ package policy
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,13 @@ import (
 
 // root is the repository, seen from this package.
 const root = "../../.."
+
+func read(t *testing.T, elements ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, filepath.Join(elements...)))
+	require.NoError(t, err)
+	return string(text)
+}
 
 // open parses the repository once for all tests.
 var open = sync.OnceValues(func() (*Repo, error) {

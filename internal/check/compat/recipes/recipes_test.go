@@ -5,7 +5,6 @@ package recipes
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,10 +40,8 @@ func recipes(t *testing.T) []recipe {
 	require.True(t, err == nil && len(files) >= 9, "%d recipes, %v", len(files), err)
 	var all []recipe
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
 		r := recipe{name: strings.TrimSuffix(filepath.Base(file), ".dlv")}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(read(t, "docs", "recipes", filepath.Base(file))) {
 			r.read(strings.TrimSpace(line))
 		}
 		if r.pkg == "" || len(r.breaks) == 0 || !slices.ContainsFunc(r.script, func(line string) bool {
@@ -173,16 +170,9 @@ func stopped(t *testing.T, v *program.Viz) time.Duration {
 	return sum
 }
 
-func debuggingPage(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root(t), "docs", "DEBUGGING.md"))
-	require.NoError(t, err)
-	return string(text)
-}
-
 // TestThePageListsWhatTheRecipesDo: the first stop of each recipe.
 func TestThePageListsWhatTheRecipesDo(t *testing.T) {
-	page := debuggingPage(t)
+	page := read(t, "docs", "DEBUGGING.md")
 	for _, r := range recipes(t) {
 		row := fmt.Sprintf("| [%s](recipes/%s.dlv) |", r.name, r.name)
 		_, rest, found := strings.Cut(page, row)

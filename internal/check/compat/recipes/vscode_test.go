@@ -25,8 +25,8 @@ import (
 // TestVSCodeStopsWhereTheRecipesSay does with each configuration of .vscode/launch.json what the editor does: it talks
 // to delve's DAP server, starts or attaches, sets function breakpoints and waits for the first stop. For all
 // configurations but attach, delve compiles every dependency again without optimizations, so they are left to `make
-// full`. In every run, another test debugs the recipes from the terminal, and internal/check/policy checks the form of
-// the configurations.
+// full`. In every run, another test debugs the recipes from the terminal, and a third one compares the configurations with
+// them.
 func TestVSCodeStopsWhereTheRecipesSay(t *testing.T) {
 	t.Parallel()
 	const dispatch = "cacher.(*Cacher).dispatchEvent"
@@ -85,10 +85,8 @@ func createPod(t *testing.T, url string) *program.Process {
 // configurations returns those of launch.json, by name.
 func configurations(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root(t), ".vscode", "launch.json"))
-	require.NoError(t, err)
 	var file struct{ Configurations []map[string]any }
-	require.NoError(t, json.Unmarshal(text, &file))
+	require.NoError(t, json.Unmarshal([]byte(read(t, ".vscode", "launch.json")), &file))
 	all := map[string]map[string]any{}
 	for _, each := range file.Configurations {
 		all[each["name"].(string)] = each

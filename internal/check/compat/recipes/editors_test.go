@@ -1,4 +1,6 @@
-package policy
+//go:build unix
+
+package recipes
 
 import (
 	"encoding/json"
@@ -17,28 +19,18 @@ import (
 
 func read(t *testing.T, elements ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, filepath.Join(elements...)))
+	text, err := os.ReadFile(filepath.Join(append([]string{root(t)}, elements...)...))
 	require.NoError(t, err)
 	return string(text)
 }
 
-// recipes returns what each recipe of docs/recipes debugs, by name: the folder of a chapter or of the program, and what
-// the debugged program is told.
-func recipes(t *testing.T) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "docs", "recipes", "*.dlv"))
-	require.True(t, err == nil && len(files) != 0, "no recipes, %v", err)
-	all := map[string]string{}
-	for _, file := range files {
-		name := filepath.Base(file)
-		_, rest, _ := strings.Cut(read(t, "docs", "recipes", name), "# debug ./")
-		all[strings.TrimSuffix(name, ".dlv")], _, _ = strings.Cut(rest, "\n")
-	}
-	return all
+// debugs says what a recipe debugs, and what that is told: "chapters/06-cacher -test.run TestAMoveReaches".
+func (r *recipe) debugs() string {
+	return strings.Join(append([]string{strings.TrimPrefix(r.pkg, "./")}, r.args...), " ")
 }
 
 // TestEditorsDebugEveryRecipe: a launch configuration of VS Code, its task, and one of GoLand, each with the recipe's
-// folder and arguments, and no other. That they stop where they say is tested in internal/check/compat/recipes.
+// folder and arguments, and no other.
 func TestEditorsDebugEveryRecipe(t *testing.T) {
 	var launch struct {
 		Configurations []struct {
@@ -61,7 +53,7 @@ func TestEditorsDebugEveryRecipe(t *testing.T) {
 	launched, run := map[string]string{}, map[string]string{}
 	for _, each := range launch.Configurations {
 		folder, ours := strings.CutPrefix(each.Program, "${workspaceFolder}/")
-		_, err := os.Stat(filepath.Join(root, folder))
+		_, err := os.Stat(filepath.Join(root(t), folder))
 		assert.True(t, !ours || err == nil, "%s: %v", each.Name, err)
 		if name, ok := strings.CutPrefix(each.Name, "recipe: "); ok {
 			mode := map[bool]string{true: "debug", false: "test"}[folder == "cmd/viz"]
@@ -75,7 +67,10 @@ func TestEditorsDebugEveryRecipe(t *testing.T) {
 			run[name] = each.Command + " " + strings.Join(each.Args, " ")
 		}
 	}
-	want := recipes(t)
+	want := map[string]string{}
+	for _, r := range recipes(t) {
+		want[r.name] = r.debugs()
+	}
 	assert.NoDiff(t, launched, want, "launch.json")
 	assert.NoDiff(t, goLand(t), want, ".run")
 	for name := range want {
@@ -84,13 +79,13 @@ func TestEditorsDebugEveryRecipe(t *testing.T) {
 	assert.Equal(t, len(run), len(want), "tasks")
 }
 
-// goLand returns what each configuration in .run debugs, as recipes does.
+// goLand returns what each configuration in .run debugs, by the name of its recipe.
 func goLand(t *testing.T) map[string]string {
 	t.Helper()
 	type value struct {
 		Value string `xml:"value,attr"`
 	}
-	files, err := filepath.Glob(filepath.Join(root, ".run", "*.run.xml"))
+	files, err := filepath.Glob(filepath.Join(root(t), ".run", "*.run.xml"))
 	require.NoError(t, err)
 	found := map[string]string{}
 	for _, file := range files {
@@ -105,8 +100,8 @@ func goLand(t *testing.T) map[string]string {
 		}
 		require.NoError(t, xml.Unmarshal([]byte(read(t, ".run", filepath.Base(file))), &parsed), file)
 		of := parsed.Configuration
-		folder := strings.TrimPrefix(of.Package.Value, Module+"/")
-		_, err := os.Stat(filepath.Join(root, folder))
+		folder := strings.TrimPrefix(of.Package.Value, "listwatch/")
+		_, err := os.Stat(filepath.Join(root(t), folder))
 		assert.NoError(t, err, file)
 		if name, ok := strings.CutPrefix(of.Name, "recipe: "); ok {
 			found[name] = folder + " " + of.Args.Value
@@ -123,9 +118,10 @@ func goLand(t *testing.T) map[string]string {
 func TestEveryRecipeCanBeBuilt(t *testing.T) {
 	binary := regexp.MustCompile(` -o (bin/\S+) `)
 	built := map[string]string{}
-	for name, debugs := range recipes(t) {
-		folder, pattern, isTest := strings.Cut(debugs, " -test.run ")
-		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+	for _, r := range recipes(t) {
+		name := r.name
+		folder, pattern, isTest := strings.Cut(r.debugs(), " -test.run ")
+		files, err := filepath.Glob(filepath.Join(root(t), folder, "*_test.go"))
 		require.NoError(t, err)
 		declares := func(file string) bool {
 			return strings.Contains(read(t, folder, filepath.Base(file)), "\nfunc "+strings.Split(pattern, "/")[0])
@@ -133,7 +129,7 @@ func TestEveryRecipeCanBeBuilt(t *testing.T) {
 		assert.True(t, !isTest || strings.HasPrefix(pattern, "Test") && slices.ContainsFunc(files, declares),
 			"no test in %s begins with %q", folder, pattern)
 		dry := exec.Command("make", "-n", "debug", "RECIPE="+name, "DLV=dlv")
-		dry.Dir = root
+		dry.Dir = root(t)
 		out, err := dry.CombinedOutput()
 		found := binary.FindSubmatch(out)
 		require.True(t, err == nil && found != nil, "%s: %v\n%s", name, err, out)
