@@ -17,10 +17,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/utils/clock"
 )
-
-// dialTimeout is how long an etcd elsewhere has to answer before it counts as unreachable.
-const dialTimeout = 5 * time.Second
 
 // keepAlive is how long a connection may be silent before it is asked, and then until it counts as lost. Less than etcd
 // allows its clients by default would be refused.
@@ -55,7 +53,7 @@ func newCertificate(dir string) (files TLSFiles, err error) {
 	return TLSFiles{CACert: made.CertFile, Cert: made.CertFile, Key: made.KeyFile}, nil
 }
 
-// Dial returns a client of an etcd that runs elsewhere, once one of its endpoints has answered. Endpoints have the
+// Dial returns a client of an etcd that runs elsewhere, if one of its endpoints answers now. Endpoints have the
 // forms "http://127.0.0.1:2379", "127.0.0.1:2379" and "unix:///run/etcd.sock"; with files, "https://127.0.0.1:2379".
 // The caller closes the client.
 func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Client, error) {
@@ -66,11 +64,13 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(endpoints, ", "), err)
 	}
-	if err := awaitAnswer(ctx, client); err != nil {
-		err = fmt.Errorf("etcd at %s cannot be reached: %w", strings.Join(endpoints, ", "), err)
-		return nil, errors.Join(err, client.Close())
+	for _, member := range NewKeeper(client, false, clock.RealClock{}).Look(ctx).Members {
+		if err = member.err; err == nil {
+			return client, nil
+		}
 	}
-	return client, nil
+	err = fmt.Errorf("etcd at %s cannot be reached: %w", strings.Join(endpoints, ", "), err)
+	return nil, errors.Join(err, client.Close())
 }
 
 // dialTLS returns a client that finds out within seconds that an endpoint is gone, and at once that it is back.
@@ -105,25 +105,4 @@ func quickToReconnect() grpc.DialOption {
 		BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 250 * time.Millisecond,
 	}
 	return grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: pauses})
-}
-
-// awaitAnswer returns nil as soon as one endpoint has answered, and otherwise the last error. It asks all together: one
-// that is gone takes all the time there is. The other questions are cancelled then; their goroutines end soon after,
-// because answers has room for all.
-func awaitAnswer(ctx context.Context, client *clientv3.Client) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	answers := make(chan error, len(client.Endpoints())) // sent once for each endpoint
-	for _, endpoint := range client.Endpoints() {
-		go func() {
-			_, err := client.Status(ctx, endpoint)
-			answers <- err
-		}()
-	}
-	for range client.Endpoints() {
-		if err = <-answers; err == nil {
-			return nil
-		}
-	}
-	return err
 }

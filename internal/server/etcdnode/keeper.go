@@ -45,6 +45,7 @@ type Member struct {
 	Full   bool   `json:"full"`  // it refuses writes until space is given back
 	Error  string `json:"error,omitempty"`
 
+	err      error  // behind Error
 	leader   uint64 // its id; 0: none
 	revision int64
 }
@@ -151,7 +152,7 @@ func (k *Keeper) lookAt(ctx context.Context, name, endpoint string) Member {
 	m := Member{Name: name}
 	status, err := k.status(ctx, endpoint)
 	if err != nil {
-		m.Error = fmt.Sprintf("etcd does not answer: %v", err)
+		m.err, m.Error = err, fmt.Sprintf("etcd does not answer: %v", err)
 		return m
 	}
 	m.leader, m.revision = status.Leader, status.Header.Revision
