@@ -15,8 +15,8 @@
 //
 // The program, as a process of its own, and the real client-go:
 //
-//   - clients_test.go, errors_test.go, program_test.go: informers of every make under churn, every error a client can
-//     meet, and the names and labels of metrics.
+//   - clients_test.go, errors_test.go, program_test.go: informers of every make under churn, what a client is told of
+//     what etcd has forgotten or cannot be read, and the names and labels of metrics.
 //
 // The benchmarks measure both sides in the same run; benchstat -col /side prints them beside each other. Everything is
 // in test files: no package imports this one.

@@ -195,7 +195,7 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	v := program.StartViz(t)
 	must(clientset(t, v).CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "k", "v"),
 		metav1.CreateOptions{DryRun: []string{"All"}}))
-	shown := string(ask(t, v, "GET", "/metrics", "").body)
+	shown := string(ask(t, v, "/metrics").body)
 	want := `dry_run="All",group="",resource="configmaps"`
 	assert.True(t, strings.Contains(shown, want), "a dry run is not told from others: no %s", want)
 	ours := map[string]string{}
