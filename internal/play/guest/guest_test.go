@@ -65,23 +65,25 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 	var servers []*url.URL
 	for _, c := range addresses {
 		c.Server = httptest.NewServer(c)
+		t.Cleanup(func() { eventually.Closes(c.Server) })
 		base, err := url.Parse(c.URL)
 		require.NoError(t, err)
 		servers = append(servers, base)
 	}
-	choice := Choice{Resources: []string{"gadgets.v2.example.com"}, Namespace: "x", Labels: "app=web"}
-	guest, err := New(Config{Servers: servers, Choice: choice, Clock: clock.RealClock{}})
+	return attend(t, Config{Servers: servers, Choice: Choice{Resources: []string{"gadgets.v2.example.com"},
+		Namespace: "x", Labels: "app=web"}})
+}
+
+// attend runs a guest until the test ends.
+func attend(t *testing.T, config Config) *Guest {
+	t.Helper()
+	config.Clock = clock.RealClock{}
+	guest, err := New(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{}) // closed when Run has returned
-	go func() { defer close(ended); guest.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-		for _, c := range addresses {
-			eventually.Closes(c.Server)
-		}
-	})
+	var running sync.WaitGroup
+	running.Go(func() { guest.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
 	return guest
 }
 

@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,38 +8,23 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-
-	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 )
 
-// serve starts a server, and returns its address.
-func serve(t *testing.T, handler http.HandlerFunc) []*url.URL {
+// podsOf runs a guest on pods of a server.
+func podsOf(t *testing.T, watchList bool, handler http.HandlerFunc) *Guest {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() { eventually.Closes(server) })
 	base, err := url.Parse(server.URL)
 	require.NoError(t, err)
-	return []*url.URL{base}
-}
-
-// attend runs a guest on pods of a server.
-func attend(t *testing.T, watchList bool, handler http.HandlerFunc) *Guest {
-	t.Helper()
-	guest, err := New(Config{Servers: serve(t, handler), Choice: Choice{Resources: []string{"pods"}},
-		Clock: clock.RealClock{}, UseWatchList: watchList, MaxObjects: 10_000})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { guest.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
-	return guest
+	return attend(t, Config{Servers: []*url.URL{base}, Choice: Choice{Resources: []string{"pods"}},
+		UseWatchList: watchList, MaxObjects: 10_000})
 }
 
 // heap returns how many bytes of the heap are in use.
@@ -67,7 +51,7 @@ func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runtime.GC() // what other tests have left
 			var sent atomic.Int64
-			guest := attend(t, c.watchList, func(w http.ResponseWriter, r *http.Request) {
+			guest := podsOf(t, c.watchList, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, c.begin)
 				for i := 0; r.Context().Err() == nil; i++ {
@@ -107,7 +91,7 @@ func TestAnAnswerThatIsNotUnderstoodIsNamed(t *testing.T) {
 		"healthy": {"application/json", list, `{"type":"MODIFIED","object":` + pod + "}\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			guest := attend(t, false, func(w http.ResponseWriter, r *http.Request) {
+			guest := podsOf(t, false, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", c.mediaType)
 				if !r.URL.Query().Has("watch") {
 					_, _ = io.WriteString(w, c.list)
