@@ -274,56 +274,6 @@ func TestTheLifeOfOnePodIsKnownInAdvance(t *testing.T) {
 	})
 }
 
-// A pod that runs is deleted in three writes: the wish, r5, with its time to stop; r6, no time left; and the end, r7.
-// It never ended by itself, so the scheduler sees all of it: the pod held its place to the last.
-func TestAPodThatIsDeletedIsGivenTimeToStop(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
-		all, scheduler := c.observe(nil), c.observe(SchedulerOptions)
-		node1, node2 := c.observe(onNode("node1")), c.observe(onNode("node2"))
-		c.schedule(nil)
-		c.node("node1", nil)
-		synctest.Wait()
-		created := c.create("a", nil)
-		settle(2 * time.Second)
-		if pod := c.get("a"); pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "10.1.0.1" {
-			t.Fatalf("a is %s at %q, want Running at 10.1.0.1", pod.Status.Phase, pod.Status.PodIP)
-		}
-		c.delete("a", &metav1.DeleteOptions{})
-		settle(time.Second - 1)
-		pod := c.get("a")
-		assert.True(t, pod.DeletionTimestamp != nil, "a has no deletionTimestamp while it stops")
-		settle(1)
-		first := 0
-		_, err := fmt.Sscan(created.ResourceVersion, &first)
-		c.must(err)
-		rv := func(typ string, n int) string { return fmt.Sprintf("%s a %d", typ, first+n-1) }
-		whole := []string{rv("ADDED", 1), rv("MODIFIED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("MODIFIED", 5),
-			rv("MODIFIED", 6), rv("DELETED", 7)}
-		all.expect(t, "who watches all pods", whole...)
-		scheduler.expect(t, "the scheduler", whole...)
-		node1.expect(t, "node1", append([]string{rv("ADDED", 2)}, whole[2:]...)...)
-		node2.expect(t, "node2")
-	})
-}
-
-func TestABurstOfPodsIsSpreadOverTheNodes(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
-		scheduler := c.schedule(nil, "node1", "node2", "node3")
-		synctest.Wait()
-		for i := range 30 {
-			c.create(fmt.Sprint("p", i), nil)
-		}
-		// In a burst no time passes, so there is no budget for a watcher whose input is full: the scheduler's may be
-		// closed, and its reflector resumes.
-		settle(time.Minute)
-		want := map[string]int{"node1": 10, "node2": 10, "node3": 10}
-		if got := scheduler.Snapshot(); !maps.Equal(got.Nodes, want) || got.Queue.Len+got.Queue.Waiting+
-			len(got.Queue.Processing) != 0 {
-			t.Errorf("after a burst: %+v, want nodes %v and an empty queue", got, want)
-		}
-	})
-}
-
 func TestAPodForAnotherSchedulerAndAGatedOneAreLeftAlone(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.schedule(nil)

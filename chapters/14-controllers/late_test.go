@@ -264,13 +264,6 @@ func TestAnOldSightOfAPodDoesNotUndoADecision(t *testing.T) {
 	wantCounts(t, c, map[string]int{"node1": 0})
 }
 
-func TestAPodBoundByAnotherCountsWhereItIs(t *testing.T) {
-	c := cacheOf("node1", "node2")
-	assume(t, c, "a", "node1")
-	c.update("a", "node2")
-	wantCounts(t, c, map[string]int{"node1": 0, "node2": 1})
-}
-
 // The worker looked at the pod when it had no node; before it decides, the informer shows the pod on one.
 func TestADecisionThatComesTooLateIsNotMade(t *testing.T) {
 	c := cacheOf("node1", "node2")

@@ -40,18 +40,6 @@ func mustGet(t *testing.T, q *RateLimitingQueue, want string) {
 	require.True(t, got == want && !shutdown, "Get() = %q, %v; want %q, false", got, shutdown, want)
 }
 
-func TestKeysComeOutInTheOrderOfTheirFirstAdd(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
-		for _, key := range []string{"a", "b", "c", "a", "b"} {
-			q.Add(key)
-		}
-		for _, want := range []string{"a", "b", "c"} {
-			mustGet(t, q, want)
-		}
-		assert.Equal(t, q.Len(), 0, "keys left: each comes once")
-	})
-}
-
 func TestTheArrayLetsGoOfAKeyThatWasTaken(t *testing.T) {
 	q := NewQueue(nil)
 	q.Add("a")
