@@ -69,6 +69,9 @@ func TestWhyIsThisBlocked(t *testing.T) {
 			"etcd3-1/etcd3-result (room) → cacher/incoming (room) → w3/input (room) → " + toTheClient},
 		{"from the middle", stalled(), "incoming", "cacher", "cacher/incoming (room) → w3/input (room) → " +
 			toTheClient},
+		{"of two watchers that of the one that has waited longest", append(stalled(),
+			rec(probe.InputBlocked, "w4", "ADDED", "c", 7)), "incoming", "cacher",
+			"cacher/incoming (room) → w3/input (room) → " + toTheClient},
 		{"the innocent", stalled(), "input", "w4", "w4/input (nothing)"},
 		{"an older watch of etcd", append([]probe.Record{rec(probe.WatchChanOpened, "etcd3-0", "", "", 1)},
 			stalled()...), "etcd3-result", "etcd3-0", "etcd3-0/etcd3-result (nothing)"},
@@ -130,6 +133,11 @@ func TestWhoWaitsForWhomIsTold(t *testing.T) {
 			"handlers.WatchServer has been writing to it for 7 ms. 3 true " +
 			"cacher.dispatchEvents takes nothing: for 3 ms it has waited for room at the next one"},
 		"the queue that was chosen": {stalled(), `{station: "watcher", queue: "input", subject: "w4"}`, "nothing"},
+		"of two that wait, the one that has waited longest": {append(alone, append(stalled(),
+			rec(probe.IncomingBlocked, "cacher", "ADDED", "e", 11))...), `{station: "incoming"}`, "incoming of cacher is " +
+			"full, 3 of 3. cacher.startCaching has waited there for 3 ms. All of them wait for the client of w3: " +
+			"handlers.WatchServer has been writing to it for 8 ms. 3 true " +
+			"cacher.dispatchEvents takes nothing: for 4 ms it has waited for room at the next one"},
 		"a slow handler": {append([]probe.Record{rec(probe.ListenerAdded, "observer", "", "", 0)}, busy...),
 			`{station: "listener"}`, "No goroutine waits to put something into pending of observer. What it holds waits: " +
 				"All of them wait for the code of observer, which has been at default/a for 1 ms. 1 false " +

@@ -22,18 +22,6 @@ func EqualSlices[T comparable](t TB, got, want []T, what ...any) {
 	end(t, assert.EqualSlices(t, got, want, what...))
 }
 
-// DeepEqual is [assert.DeepEqual].
-func DeepEqual(t TB, got, want any, what ...any) {
-	t.Helper()
-	end(t, assert.DeepEqual(t, got, want, what...))
-}
-
-// NoDiff is [assert.NoDiff].
-func NoDiff(t TB, got, want any, what ...any) {
-	t.Helper()
-	end(t, assert.NoDiff(t, got, want, what...))
-}
-
 // NoError is [assert.NoError].
 func NoError(t TB, err error, what ...any) {
 	t.Helper()
