@@ -20,7 +20,7 @@ import (
 const foldBatch = 1024
 
 // keyframes is how many pictures are kept of what a log holds, about.
-const keyframes = 32
+const keyframes = 16
 
 // folder keeps the folded state of a log, and what it takes to show its past: keyframes and an index by time.
 type folder struct {

@@ -8,7 +8,7 @@ import { get } from "../lib/api.js";
 import { partsOf } from "./recording.js";
 
 const size = 1024; // records in one chunk
-const frameRoom = 32; // pictures kept when there is a server to ask again: as many as it keeps
+const frameRoom = 16; // pictures kept when there is a server to ask again: as many as it keeps
 const partsRoom = 200_000; // of all pictures kept
 const frameEvery = 1024; // records between two of them
 const frameSpacing = 300e6; // ns between two of them

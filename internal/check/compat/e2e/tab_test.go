@@ -263,12 +263,12 @@ func (p *page) passes(t *testing.T, d time.Duration) {
 	}
 }
 
-// heap returns how many bytes Go keeps in the tab: those at which it collects again, a half more than are in use.
+// heap returns how many bytes Go keeps in the tab: those at which it collects again, a quarter more than are in use.
 func (p *page) heap(t *testing.T) int {
 	t.Helper()
 	return evaluate[int](t, p, `(async () => {
 		const text = await (await listwatchWire.request("/metrics")).text();
-		return Number(text.match(/^go_memstats_next_gc_bytes (.*)$/m)[1]) / 3 * 2 | 0;
+		return Number(text.match(/^go_memstats_next_gc_bytes (.*)$/m)[1]) / 5 * 4 | 0;
 	})()`)
 }
 
