@@ -1,7 +1,6 @@
 // The banner: what has happened to the page itself. The connection's words come before anybody else's.
 
 import { $, mark, say, when } from "../lib/dom.js";
-import { sentence } from "../log/fold.js";
 
 const connections = {
   silent: "The process is stopped, perhaps by a debugger at a breakpoint. The stage shows the moment before. It " +
@@ -30,8 +29,8 @@ export function newBanner(stage) {
   // arrived says at once what explains that nothing moves, or that nothing will.
   function arrived(list) {
     for (const r of list) {
-      if (r.point === "ProgramStopped") notice(sentence(stage.infos.get(r.point), r), true);
-      if (r.point === "EtcdFailed") end = sentence(stage.infos.get(r.point), r);
+      if (r.point === "ProgramStopped") notice(stage.says(r), true);
+      if (r.point === "EtcdFailed") end = stage.says(r);
     }
   }
 

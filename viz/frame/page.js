@@ -88,6 +88,10 @@ let touring = false; // this page gives its tour
 const parts = [];
 const all = (hook, ...args) => parts.forEach((part) => part[hook](...args));
 const here = (r) => (r.resource ?? "") === resource || (r.resource ?? "") === ""; // is r about the resource on stage?
+// called is what the subject of a record is called on stage, and says the record's sentence.
+const called = (r) => scene.told?.members.find(({ subject }) => r.subject && subject === r.subject)?.name
+  ?? player.tape.called(r);
+const says = (r) => sentence(infos.get(r.point), r, called(r));
 const isFlag = (r) => isAnomaly(infos.get(r.point), r); // must r not be overlooked?
 
 const follow = newFollow(infos, {
@@ -114,12 +118,12 @@ const player = newPlayer(fold, {
 });
 const timeline = newTimeline(player, {
   seek: (seq) => player.seek(seq),
-  flag: (r) => isFlag(r) && { seq: r.seq, t: r.t, point: r.point, says: sentence(infos.get(r.point), r) },
+  flag: (r) => isFlag(r) && { seq: r.seq, t: r.t, point: r.point, says: says(r) },
 });
 
 // stage is what the parts share: what the page itself offers, and every part by its name.
 const stage = {
-  fold, infos, scene, player, follow, motion, timeline, isFlag, here, setResource, restyle, leave, attend,
+  fold, infos, scene, player, follow, motion, timeline, isFlag, here, called, says, setResource, restyle, leave, attend,
   get source() { return source; },
   get shown() { return logShown; },
   get resource() { return resource; },

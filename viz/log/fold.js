@@ -472,10 +472,11 @@ export const isAlarm = (info, r) => isAnomaly(info, r) && !calm.has(info.name);
 export const isAnomaly = (info, r) => (info.name === "RequestAnswered" ? r.args?.[0] === 410
   : info.name === "FrameWritten" ? r.type === "ERROR" : Boolean(info.anomaly));
 
-export function sentence(info, r) {
+// sentence is what a record says. who is what its subject is called, if that is not its name in the log.
+export function sentence(info, r, who = r.subject ?? "") {
   const words = {
     type: r.type ?? "", key: objectKey(r.key ?? ""), rv: r.rv ?? "0",
-    text: r.text ?? "", subject: r.subject ?? "", resource: r.resource ?? "",
+    text: r.text ?? "", subject: who, resource: r.resource ?? "",
   };
   info.args.forEach((name, i) => (words[name] = String(r.args?.[i] ?? 0)));
   let says = info.says;
@@ -501,11 +502,17 @@ export function objectKey(key) {
   return parts.slice(Math.min(folders, parts.length - 1)).join("/");
 }
 
+// agentOf is what a client is called: the first word of what it calls itself on the wire.
+export function agentOf(text) {
+  const [word] = (text ?? "").split(" ");
+  return (word.split("/")[0] || word).replace(/^listwatch-/, "");
+}
+
 // clientNames returns how the client of a watcher may be called: as it calls itself on the wire, or as its informer.
 export const clientNames = (res, watcher) => namesOf(res?.subjects[watcher]);
 
 // namesOf is clientNames for a watcher that is at hand.
 export function namesOf(subject) {
-  const name = (subject?.texts.WireOpened ?? "").split(" ")[0].split("/")[0].replace(/^listwatch-/, "");
+  const name = agentOf(subject?.texts.WireOpened);
   return name ? [name, `${name}-informer`] : [];
 }

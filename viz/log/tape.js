@@ -5,11 +5,13 @@
 // page is all here.
 
 import { get } from "../lib/api.js";
+import { agentOf } from "./fold.js";
 import { partsOf } from "./recording.js";
 
 const size = 1024; // records in one chunk
 const frameRoom = 16; // pictures kept when there is a server to ask again: as many as it keeps
 const partsRoom = 200_000; // of all pictures kept
+const namesRoom = 8192; // clients of which the name is kept
 const frameEvery = 1024; // records between two of them
 const frameSpacing = 300e6; // ns between two of them
 
@@ -19,11 +21,21 @@ export function newTape(fold, source) {
   const room = Math.ceil((source?.room ?? Infinity) / size) + 1; // chunks kept
   const chunks = new Map(); // by number: arrays of size, with holes
   let frames = []; // {seq, t, state}, oldest first
+  const names = new Map(); // of the clients of watchers: of those that have gone, too
 
   const get = (seq) => chunks.get(Math.floor((seq - 1) / size))?.[(seq - 1) % size];
 
+  function name(resource, subject, text) {
+    names.set(`${resource ?? ""} ${subject}`, agentOf(text));
+    if (names.size > namesRoom) names.delete(names.keys().next().value);
+  }
+
+  // called is what the subject of a record is called: a watcher as its client, where that is known.
+  const called = (r) => names.get(`${r.resource ?? ""} ${r.subject}`) ?? r.subject ?? "";
+
   function put(list) {
     for (const r of list) {
+      if (r.point === "WireOpened" && r.subject) name(r.resource, r.subject, r.text);
       const n = Math.floor((r.seq - 1) / size);
       if (!chunks.has(n)) chunks.set(n, new Array(size));
       chunks.get(n)[(r.seq - 1) % size] = r;
@@ -42,6 +54,9 @@ export function newTape(fold, source) {
     const near = before && (passed < Math.max(frameEvery, before.parts) || soon);
     if (near && !always) return;
     const { seq, t } = state;
+    for (const [resource, { subjects }] of Object.entries(state.resources)) {
+      for (const [id, { texts: { WireOpened: text } }] of Object.entries(subjects)) if (text) name(resource, id, text);
+    }
     frames.splice(i, 0, { seq, t, parts: partsOf(state), state: given ? state : structuredClone(state) });
     if (source && frames.length > frameRoom) frames.shift();
     const parts = frames.reduce((n, frame) => n + frame.parts, 0);
@@ -101,7 +116,7 @@ export function newTape(fold, source) {
     return 0;
   }
 
-  return { get, put, keep, load, stateAt, between, find, holds, room: source?.room ?? Infinity };
+  return { called, get, put, keep, load, stateAt, between, find, holds, room: source?.room ?? Infinity };
 }
 
 // serverSource asks the server whose log it is, of so many records.

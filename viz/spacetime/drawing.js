@@ -3,7 +3,7 @@
 
 import { $, cut, mark, pool, put, say, svg, toMiddle, when } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
-import { objectKey, sentence } from "../log/fold.js";
+import { objectKey } from "../log/fold.js";
 import { shapeOf } from "../stage/tokens.js";
 
 export const room = 80; // columns
@@ -161,7 +161,7 @@ export function newDrawing(stage) {
       mark(el, "anomaly", flag);
       mark(el, "followed", follow.matches(r));
       put(el.querySelector("use"), "href", `#token-${flag ? "error" : shapeOf(r.type)}`);
-      title(`${r.seq}: ${cut(sentence(info, r), 200)}`);
+      title(`${r.seq}: ${cut(stage.says(r), 200)}`);
     });
   }
 

@@ -15,7 +15,7 @@ export function newBrush(canvas, ctx, scene) {
   );
   let written = []; // where names stand in this frame: none is written over another
   const brush = {
-    colours: {}, letters, restyle, pill, beside, forget,
+    colours: {}, large: 1, letters, restyle, pill, beside, forget,
     clean: () => (written = []), get labels() { return written; },
   };
 
@@ -26,25 +26,27 @@ export function newBrush(canvas, ctx, scene) {
 
   function restyle() {
     forget();
+    brush.large = document.documentElement.dataset.presenter === "on" ? 1.2 : 1;
     brush.colours = inks("moving", "delivered", "anomaly", "stored", "on-token", "ink", "panel", "followed");
   }
 
   // pill is a token with its name: what the eye follows.
   function pill({ label, shape, colour, followed }, [x, y]) {
     const look = `${label}\n${shape}\n${colour}`;
-    const { image, w } = pills.of(look, label, shape, colour);
+    const { image, wide } = pills.of(look, label, shape, colour);
+    const [w, h] = [wide * brush.large, 28 * brush.large];
     const [from, to] = [scene.view.x, scene.view.x + scene.view.w];
     const beyond = x - Math.min(Math.max(x, from), to); // at an edge it stays whole; what is beyond is not to be seen
     const left = Math.min(Math.max(x - w / 2, from + 2), to - w - 2) + 2 * beyond;
     if (label) written.push([x, y + 5, label, left + 24, w - 32]);
     return {
-      id: `${look}\n${left} ${y} ${followed}`, box: [left - 5, y - 19, left + w + 5, y + 19],
+      id: `${look}\n${left} ${y} ${followed}`, box: [left - 5, y - h / 2 - 5, left + w + 5, y + h / 2 + 5],
       paint() {
-        ctx.drawImage(image, left, y - 14, w, 28);
+        ctx.drawImage(image, left, y - h / 2, w, h);
         if (!followed) return;
         Object.assign(ctx, { strokeStyle: brush.colours.followed, lineWidth: 2 });
         ctx.beginPath();
-        ctx.roundRect(left - 3, y - 17, w + 6, 34, 17);
+        ctx.roundRect(left - 3, y - h / 2 - 3, w + 6, h + 6, h / 2 + 3);
         ctx.stroke();
       },
     };
@@ -53,12 +55,12 @@ export function newBrush(canvas, ctx, scene) {
   function pillOf(label, shape, colour) {
     const { panel, "on-token": white, [colour]: body } = brush.colours;
     const room = shape ? 25 : 12; // for the sign
-    const w = label ? widthOf(label, pillFont) + room + 11 : 28;
-    const image = paper(w, 28, fine(), (c) => {
+    const wide = label ? widthOf(label, pillFont) + room + 11 : 28;
+    const image = paper(wide, 28, fine(), (c) => {
       for (const [style, inset] of [[panel, 0], [body, 2]]) {
         c.fillStyle = style;
         c.beginPath();
-        c.roundRect(inset, inset, w - 2 * inset, 28 - 2 * inset, 14 - inset);
+        c.roundRect(inset, inset, wide - 2 * inset, 28 - 2 * inset, 14 - inset);
         c.fill();
       }
       Object.assign(c, { font: pillFont, fillStyle: white, textBaseline: "middle" });
@@ -68,7 +70,7 @@ export function newBrush(canvas, ctx, scene) {
       Object.assign(c, { lineWidth: 2.2, strokeStyle: white, lineCap: "round" });
       c.stroke(new Path2D(signOf(shape) || pathOf(shape)));
     });
-    return { image, w };
+    return { image, wide };
   }
 
   // beside is the name of a token that a pipe draws, on the side where the queue is empty; null where one stands.

@@ -2,7 +2,7 @@
 
 import { widthOf } from "../lib/canvas.js";
 import { $, cut, label, mark, put, say, squeeze } from "../lib/dom.js";
-import { namesOf } from "../log/fold.js";
+import { agentOf, namesOf } from "../log/fold.js";
 import { showPipe } from "./pipe.js";
 
 // lanes keeps one group per subject in a container, in the order of the list unless an entry says its place. What does
@@ -60,11 +60,8 @@ function opened(res, kind) {
 
 const more = (n) => (n > 0 ? `+${n} more` : "");
 
-// nameOf is what a watcher's lane is called: the first word of what its client called itself.
-function nameOf(subject) {
-  const [word] = (subject.texts.WireOpened ?? "").split(" ");
-  return (word.split("/")[0] || word).replace(/^listwatch-/, "");
-}
+// nameOf is what a watcher's lane is called.
+const nameOf = (subject) => agentOf(subject.texts.WireOpened);
 
 // A lane's name ends before the counters, of which that of a large channel is wider.
 const nameFont = "600 14px system-ui, sans-serif";
@@ -127,7 +124,7 @@ export function showWatchers(scene, res) {
     for (const pipe of el.pipes) showPipe(scene, pipe, subject.queues[pipe.dataset.queue], capacity, el.lane.shown);
     if (serves(scene, subject)) scene.serving.add(id);
     if (!el.lane.shown) continue;
-    label(el, cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300));
+    label(el, cut(`${subject.texts.WireOpened ?? id}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300));
     const member = scene.told?.members.find((each) => each.subject === id);
     mark(el, "pinned", Boolean(member));
     mark(el, "mine", own(subject) && !member);

@@ -105,7 +105,7 @@ var anchors = map[string][2]float64{
 	"etcd3-result":   {276, 204},
 	"etcd3-out":      {366, 204},
 	"ring":           {ringX, ringY},
-	"store":          {701, 152},
+	"store":          {701, 226}, // below the rows
 	"incoming":       {786, serverAxis},
 	"incoming-out":   {858, serverAxis},
 	"dispatch":       {908, serverAxis},
@@ -114,7 +114,7 @@ var anchors = map[string][2]float64{
 	"reflector":      {1118, clientAxis},
 	"fifo":           {1026, clientAxis},
 	"fifo-out":       {906, clientAxis},
-	"indexer":        {820, clientAxis},
+	"indexer":        {820, 476},
 	"processor":      {705, clientAxis},
 	"workqueue":      {138, clientAxis},
 }

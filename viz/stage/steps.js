@@ -21,10 +21,10 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
   const inside = (r) => copy(r, "informer");
   const work = (r) => `work|${objectKey(r.key ?? "")}|${r.subject}`;
 
-  // spot is a point of the lane of the record's subject; null: there is no room for that lane.
+  // spot is a point of the lane of the record's subject; null: nothing is drawn of it.
   function spot(kind, r, x, y = 26) {
     const { lane } = scene.lanes[kind].get(r.subject) ?? {};
-    if (!lane?.shown) return null;
+    if (!lane?.shown || r.subject === scene.aside) return null;
     const box = g.boxes[kinds[kind]];
     return [box.X + x, box.Y + lane.index * (kind === "watchers" ? g.lane : g.listen).height + y];
   }

@@ -4,7 +4,7 @@
 // is told, the story speaks.
 
 import { $, mark, put, say } from "../lib/dom.js";
-import { isAlarm, sentence } from "../log/fold.js";
+import { isAlarm } from "../log/fold.js";
 import { changeOf } from "./steps.js";
 
 const read = 1000; // ms that a sentence stays at least, if its change does
@@ -95,7 +95,7 @@ export function newTelling(stage) {
   function tell(r, now) {
     [next, alarm, told, toldAt] = [null, null, r, now];
     const info = infos.get(r.point);
-    write(r.seq, info.station, sentence(info, r), isAlarm(info, r));
+    write(r.seq, info.station, stage.says(r), isAlarm(info, r));
   }
 
   function clear() {

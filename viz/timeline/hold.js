@@ -180,7 +180,7 @@ export function newHold(stage) {
       const w = shown[i];
       tr.held = w;
       const [who, point, what, since] = tr.cells;
-      say(who, `${w.goroutine}${w.subject ? ` · ${w.subject}` : ""}`);
+      say(who, `${w.goroutine}${w.subject ? ` · ${stage.called(w)}` : ""}`);
       put(who, "title", `${w.function} ${w.line}`);
       say(point, `${w.station} · ${w.point}`);
       put(point, "title", w.says);

@@ -265,7 +265,7 @@ export function newPlayer(fold, on) {
     const coming = p.tape.between(p.cursor + 1, to + 1);
     const told = new Set(coming.filter((r) => r.key && motion.travels(r)).map(changeOf).filter(Boolean));
     // As many are told as there is time for, the last one among them. When the time is over, it is the only one.
-    const every = Math.max(1, Math.ceil(((told.size - 1) * way) / 3 / within));
+    const every = Math.max(1, Math.ceil(((told.size - 1) * way) / 3 / Math.max(1, within - gap * told.size)));
     return new Promise((done) => {
       goal = { seq: to, pace, due: p.clock + within, done, left: told.size, every };
     });
@@ -378,7 +378,7 @@ export function newPlayer(fold, on) {
       if (fold.infos.get(passed.at(-1).point).op === "open") break; // what comes travels to another picture
     }
     apply(passed);
-    if (untold) return wait(Math.min(gap, 400 / (p.pile() + 1)));
+    if (untold) return wait(Math.min(gap, goal ? Math.max(0, goal.due - p.clock) : 400 / (p.pile() + 1)));
     if (r) take(groupFrom(r, end));
   }
 
@@ -409,7 +409,7 @@ export function newPlayer(fold, on) {
   function chooses(r) {
     if (goal && r.key) goal.left--;
     if (!samples() || motion.matches(r)) return true;
-    if (goal) return goal.left % goal.every === 0 && (goal.left === 0 || p.clock < goal.due);
+    if (goal) return goal.left % goal.every === 0 && (goal.left === 0 || p.clock + way / 3 < goal.due);
     const over = !motion.under(current) || p.clock - went > waits;
     return over && after(r.seq) === 0;
   }
@@ -419,7 +419,7 @@ export function newPlayer(fold, on) {
     const pile = samples() ? 0 : after(from);
     if (!goal) return (p.pace = Math.min(4, Math.max(0.25, p.speed)) * Math.min(3, 1 + 0.35 * pile));
     const left = way * (1 + Math.floor(goal.left / goal.every)) * 0.7;
-    return (p.pace = Math.max(goal.pace, Math.min(3, left / Math.max(50, goal.due - p.clock))));
+    return (p.pace = Math.max(goal.pace, Math.min(3, left / Math.max(50, goal.due - p.clock - gap * goal.left))));
   }
 
   const leaves = (r) => departs(fold.infos.get(r.point), r);

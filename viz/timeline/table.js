@@ -3,7 +3,7 @@
 // there is time for it. While the pointer or the keyboard is on it, it holds still.
 
 import { $, cut, make, mark, say } from "../lib/dom.js";
-import { isAlarm, objectKey, sentence } from "../log/fold.js";
+import { isAlarm, objectKey } from "../log/fold.js";
 
 const rows = 40;
 const many = 24; // records in a frame that are more than can be read: of those it writes the newest
@@ -69,8 +69,8 @@ export function newTable(stage) {
   function fill(tr, r) {
     const info = infos.get(r.point);
     const key = objectKey(r.key ?? "");
-    const who = [info.station, cut(r.subject ?? "", 24), cut(r.type ?? "", 12), cut(key, 40), r.rv ?? ""];
-    const texts = [String(r.seq), (r.t / 1e6).toFixed(1), ...who, cut(sentence(info, r), 240)];
+    const who = [info.station, cut(stage.called(r), 24), cut(r.type ?? "", 12), cut(key, 40), r.rv ?? ""];
+    const texts = [String(r.seq), (r.t / 1e6).toFixed(1), ...who, cut(stage.says(r), 240)];
     texts.forEach((text, i) => say(tr.children[i], text));
     mark(tr, "anomaly", isAlarm(info, r));
     mark(tr, "followed", follow.matches(r));

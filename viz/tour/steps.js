@@ -21,7 +21,7 @@ export function plotOf(records, { key, agent, reader, informer = "informer" }) {
   const asked = records.findLast((r) => r.seq < (begun?.seq ?? 0) && is("RequestReceived", "POST ")(r))?.seq ?? 1;
   return {
     records, key, asked, name: key.split("/").at(-1), begun, first, last, reader, informer, dropped,
-    stalled: stalled?.seq ?? of(first)("HandlerCalled")?.seq ?? 0,
+    stalled: stalled?.seq ?? of(first)("HandlerCalled")?.seq ?? Infinity,
     client: opened.findLast((r) => r.seq < dropped)?.subject ?? "",
     back: opened.find((r) => r.seq > dropped)?.subject ?? "", one: of(first), two: of(last),
     who: agent.replace(/^listwatch-/, ""),
@@ -30,7 +30,7 @@ export function plotOf(records, { key, agent, reader, informer = "informer" }) {
 
 // stopped is what came of it that a client does not read, up to the record to; or only as far as the record until.
 export function stopped(plot, until = Infinity) {
-  const end = Math.min(plot.dropped, plot.records.find((r) => r.rv === plot.last)?.seq ?? 0);
+  const end = Math.min(plot.dropped, (plot.records.at(-1)?.seq ?? 0) + 1);
   const during = plot.records.filter((r) => r.seq > plot.stalled && r.seq < Math.min(end, until));
   const changes = new Set(
     during.filter((r) => r.point === "RingAppend" && objectKey(r.key ?? "") === plot.key).map((r) => r.rv)
@@ -55,8 +55,11 @@ const rests = [
   (plot) => (({ to, changes }) => changes > 0 && { seq: to })(stopped(plot)),
   (plot) => plot.back && plot.records.find((r) => r.subject === plot.back && r.point === "WatcherInterval"),
   (plot) => plot.two("IndexerUpdated", plot.informer),
-  (plot) => plot.records.findLast((r) => r.rv === plot.last && r.point === "HandlerCalled"),
+  // A bound pod's name is for the workqueue of its node's kubelet; of another one for none.
+  (plot) => plot.records.find((r) => r.seq > plot.two("IndexerUpdated", plot.informer)?.seq && queues(plot, r))
+    ?? plot.records.findLast((r) => r.rv === plot.last && r.point === "HandlerCalled"),
 ];
+const queues = (plot, r) => r.point === "WorkAdded" && objectKey(r.key ?? "") === plot.key;
 
 // restsOf returns the sequence numbers at which the steps of a plot rest, 0 for those that are not in it. The two sides
 // of a channel write down their moments in either order; the cursor never goes back for that.
@@ -72,16 +75,18 @@ export function restsOf(plot) {
 // happened says what happened up to the record at which the i-th step rests, res being the picture of the pods there.
 export function happened(step, i, plot, res) {
   const s = stopped(plot);
-  const [start, end, capacity] = plot.one("RingAppend")?.args ?? [];
+  const [start, taken, capacity] = plot.one("RingAppend")?.args ?? [];
   const at = (watcher, name) => res?.subjects[watcher]?.queues[name] ?? { len: 0, cap: 0 };
   const fill = (watcher, name) => (({ len, cap }) => `${len} of ${cap}`)(at(watcher, name));
   const copies = plot.records.filter((r) => r.rv === plot.first && r.point === "InputSent");
-  return filled(step.happened.replace("{end}", step.end?.[s.closed ? "closed" : "open"]), plot, {
-    places: end - start, capacity, n: rests[i](plot).args?.[0] ?? 0,
+  const rest = rests[i](plot);
+  const end = step.end?.[rest.point ?? (s.closed ? "closed" : "open")] ?? "";
+  return filled(step.happened.replace("{end}", end), plot, {
+    places: taken - start, capacity, n: rest.args?.[0] ?? 0,
     clients: Object.values(res?.subjects ?? {}).filter(({ kind }) => kind === "watcher").length,
     picked: plot.one("DispatchStarted")?.args?.[0], sent: copies.filter(({ seq }) => seq <= restsOf(plot)[i]).length,
     left: s.changes - at(plot.client, "result").len - at(plot.client, "input").len,
-    handler: rests[i](plot).subject?.replace(/-handler$/, ""),
+    handler: rest.subject?.replace(/-handler$/, ""),
     input: fill(plot.reader, "input"), result: fill(plot.client, "result"), full: fill(plot.client, "input"),
     changes: s.changes, stored: `${s.stored === s.changes ? "all " : ""}${s.stored}`,
     wait: s.waited ? "the dispatcher waited a moment" : "nothing held it up",

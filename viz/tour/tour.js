@@ -13,7 +13,9 @@ import { filled, happened, plotOf, restsOf, stopped } from "./steps.js";
 
 const storage = "tour";
 const slowly = 0.6; // times the reading pace: a step is a few hops
-const overview = 5000; // ms that the many changes of the act take
+// ms from the press to the last change of the act, which takes one more second; at least so many are for the picture
+const act = 6800;
+const overview = [2000, 5000];
 const onward = new Set(["ArrowRight", "PageDown"]);
 const backward = new Set(["ArrowLeft", "PageUp"]);
 const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
@@ -27,10 +29,12 @@ export function newTour(stage) {
   const half = steps.findIndex((step) => step.act); // so many come before the visitor acts
   let teller = null; // while a step is shown
   let shown = -1; // that step
-  let run = null; // {key, agent, log, from, to, acted}
+  let run = null; // {key, agent, log, from, to, acted, back}
   let plot = null;
   let rests = [];
   let ticket = 0;
+  let pressed = 0; // when the step was asked for
+  let coming = null; // told when the client has come back
   let busy = false; // the tour is about to begin
   let saved = JSON.parse(localStorage.getItem(storage) ?? "null"); // {run, step, open}: of the newest tour
 
@@ -47,7 +51,7 @@ export function newTour(stage) {
   function show(part) {
     if (part !== "step") {
       teller?.leave();
-      [teller, shown] = [null, -1];
+      [teller, shown, scene.aside] = [null, -1, ""];
       rest(part === "end");
     }
     const step = steps[teller?.beat];
@@ -110,7 +114,7 @@ export function newTour(stage) {
   function count() {
     if (teller?.phase !== "plays" || !steps[teller.beat].act) return;
     const shown = `${stopped(plot, player.cursor + 1).changes} of ${stopped(plot).changes}`;
-    say($("#tour-happened"), player.cursor < plot.stalled ? `${plot.who} still reads.` : shown);
+    say($("#tour-happened"), shown);
     say(next, "To its end");
   }
 
@@ -126,23 +130,36 @@ export function newTour(stage) {
     plot = plotOf(records(), { ...run, reader: run.reader ?? reader, informer: scene.informer });
     run.reader ??= reader || undefined;
     scene.front = [plot.client, plot.back];
-    rests = restsOf(plot).map((seq, i) => (i < half || run.acted ? seq : 0));
+    scene.aside = plot.back; // it catches up: another story
+    rests = restsOf(plot).map((seq, i) => (i < half || (i === half ? run.acted : run.back) ? seq : 0));
   }
 
   // range returns where a step plays: from where the cursor is to where the step rests. What the visitor does is done
-  // before.
+  // before; its picture begins where the client does not read any more.
   async function range(i) {
+    pressed = performance.now();
+    const { back, stop } = doer();
     if (i === half && !run.acted) {
-      Object.assign(run, await doer().stop(run, seen), { acted: true });
+      Object.assign(run, await stop(run, seen), { acted: true });
+      await until(() => (replot(), rests[i]));
+      coming = back(run, seen); // while the picture of that is shown
+      coming.catch(() => (coming = null)); // it is tried again when its step comes
+    }
+    if (i > half && !run.back) {
+      await (coming ?? back(run, seen));
+      run.back = true;
       await until(() => (replot(), rests.every(Boolean)));
       run.to = Math.max(...rests);
     }
-    return { from: Math.min(player.cursor, rests[i]), to: rests[i] };
+    const from = i === half ? Math.max(player.cursor, plot.stalled) : player.cursor;
+    return { from: Math.min(from, rests[i]), to: rests[i] };
   }
 
   const seek = (seq) => seq === player.cursor || player.seek(seq);
-  const play = async ({ to }) =>
-    (await player.playTo(to, steps[teller.beat].act ? { within: overview } : { pace: slowly })) || seek(to);
+  async function play({ to }) {
+    const within = Math.min(overview[1], Math.max(overview[0], pressed + act - performance.now()));
+    return (await player.playTo(to, steps[teller.beat].act ? { within } : { pace: slowly })) || seek(to);
+  }
 
   // enter tells the tour from a step on, when the records of the visitor's pod have come.
   async function enter(mine, step) {
@@ -170,7 +187,7 @@ export function newTour(stage) {
     stage.attend(true);
     if (saved?.run?.key && stage.source) await doer().leave(saved.run).catch(() => {}); // of a tour that was not ended
     run = { log: stage.shown.log, from: stage.source ? player.head : player.oldest, to: 0, key: "", agent: "" };
-    plot = null;
+    plot = coming = null;
     player.freeze();
     try {
       if (player.recording) await player.seek(player.oldest);
@@ -294,8 +311,11 @@ export function newTour(stage) {
   return {
     begin,
     jumped: () => player.recording && begin(),
-    shown: () => teller
-      && scene.lanes.watchers.forEach((el, id) => mark(el, "yours", [plot?.client, plot?.back].includes(id))),
+    shown: () => teller && scene.lanes.watchers.forEach((el, id) => {
+      mark(el, "yours", [plot?.client, plot?.back].includes(id));
+      const deaf = run.acted && player.cursor >= plot.stalled && player.cursor < plot.dropped;
+      mark(el, "deaf", deaf && id === plot.client);
+    }),
     draw: count,
     escape: () => document.body.dataset.tour === "end" && (leave(), true),
   };

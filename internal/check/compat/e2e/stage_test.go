@@ -60,6 +60,7 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Run("a leaf that comes slowly is shown", func(t *testing.T) { slowLeafIsShown(t, p, v) })
 	t.Run("the ring is readable", func(t *testing.T) { ringIsReadable(t, p) })
 	t.Run("every point has its sentence", func(t *testing.T) { everyPointHasItsSentence(t, p) })
+	t.Run("clients have their names", func(t *testing.T) { clientsHaveTheirNames(t, p) })
 	t.Run("the level follows the rate", func(t *testing.T) { levelFollowsTheRate(t, p) })
 	t.Run("the timeline counts what was summed up", func(t *testing.T) { timelineCountsSums(t, p) })
 	t.Run("an anomaly is never merged", func(t *testing.T) { anomalyIsNeverMerged(t, p) })
@@ -250,6 +251,18 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 			t.Errorf("%s: the page says %q, the program %q", probe.Points()[i], got[i], want[i])
 		}
 	}
+}
+
+// clientsHaveTheirNames reads what the page says of copies of changes: each is for a client, and not for a number.
+func clientsHaveTheirNames(t *testing.T, p *page) {
+	p.is(t, "true", "the clients are called by their names", `await (async () => {
+		const { head, tape } = listwatch.player;
+		await tape.load(1, head + 1);
+		const sent = tape.between(1, head + 1).filter((r) => r.point === "InputSent").map(listwatch.stage.says);
+		return sent.some((words) => words.endsWith("the input of informer.")) && !sent.some((words) => /\bw\d/.test(words));
+	})()`)
+	p.none(t, "is called by a number in the table",
+		`$$("#records td").map((el) => el.textContent).filter((text) => /\bw\d/.test(text))`)
 }
 
 // timelineCountsSums gives a timeline of its own records before and after the server's index, of which a part is
