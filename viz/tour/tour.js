@@ -14,8 +14,8 @@ import { filled, happened, plotOf, restsOf, stopped } from "./steps.js";
 const storage = "tour";
 const slowly = 0.6; // times the reading pace: a step is a few hops
 // ms from the press to the last change of the act, which takes one more second; at least so many are for the picture
-const act = 6800;
-const overview = [2000, 5000];
+const act = 6300;
+const overview = [2000, 4500];
 const onward = new Set(["ArrowRight", "PageDown"]);
 const backward = new Set(["ArrowLeft", "PageUp"]);
 const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
