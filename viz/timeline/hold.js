@@ -15,6 +15,7 @@ const settle = 80; // ms between two settings of the speed
 const rounds = 400; // goroutines that are let go on for one hop of what is followed: a queue is full of other changes
 const apart = 10; // ms between two looks for what came of it
 const looks = 20; // … and more of them where no other goroutine is in the way
+const grace = 4; // … after the goroutine in the way has gone on: by that alone, what is followed may come to a point
 const manyLooks = 400;
 const recent = 4000; // records in which what is followed is looked for
 const holdsAll = "Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)";
@@ -83,7 +84,7 @@ export function newHold(stage) {
       const { station, resource = "", subject = "", key = "", rv = 0 } = front || {};
       const one = front ? { station, resource, subject, key, rv } : { key: follow.key, rv: Number(follow.rv) || 0 };
       if (!(await gate({ do: "step", ...one }))) return;
-      for (let [n, moved] = [0, 0]; n < (inFront(has) ? looks : manyLooks) && moved < 4; n++) {
+      for (let [n, moved] = [0, 0]; n < (inFront(has) ? looks : manyLooks) && moved < grace; n++) {
         await new Promise((done) => setTimeout(done, apart));
         show(await get("/viz/hold"));
         if (ran()) return stage.tell("its handler has run");
