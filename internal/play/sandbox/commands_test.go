@@ -302,6 +302,24 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	}
 }
 
+// TestACancelledStoryChangesNothingMore lets a story go on after it was cancelled, with orders that were on their way.
+func TestACancelledStoryChangesNothingMore(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		require.NoError(t, w.Tell(t.Context(), "late", func(s *Telling) error {
+			s.cancel()
+			sent, before := context.WithoutCancel(s.Ctx), w.knobs()
+			_, turning := w.turnFor(sent, s, Knob{"handler.delay", observer, "1m"})
+			_, _, opening := w.Sandbox.addWatcher(sent, s, WatcherOptions{Resource: "pods"})
+			for what, err := range map[string]error{"a knob": turning, "a watcher": opening} {
+				assert.True(t, strings.Contains(fmt.Sprint(err), errCancelled.Error()), "%s: %v", what, err)
+			}
+			assert.Equal(t, w.knobs(), before, "a knob was turned")
+			assert.True(t, len(w.watchers.info()) == 0, "a watcher was opened")
+			return nil
+		}))
+	})
+}
+
 // everything is a story that turns what can be turned, opens watchers and makes pods.
 func (w *world) everything(s *Telling) error {
 	client := w.pipeline.Client.NewClient("story-everything", nil, nil)
