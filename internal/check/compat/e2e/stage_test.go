@@ -274,7 +274,7 @@ func timelineCountsSums(t *testing.T, p *page) {
 		const list = [38, 39, 40, 41, 42].map(record);
 		const tape = { between: (from, to) => list.filter((r) => r.seq >= from && r.seq < to) };
 		const flag = ({ seq }) => seq % 2 > 0 && { seq };
-		const line = newTimeline({ mode: "frozen", tape, head: 42 }, { flag });
+		const line = newTimeline({ mode: "frozen", tape, oldest: 1, head: 42 }, { flag });
 		line.add(list);
 		line.index({ last: 40, t: 4e8, buckets: [[0, 1, 40, 7]], flags: [{ seq: 15 }, { seq: 39 }] });
 		line.add([42, 43].map(record));
