@@ -3,8 +3,8 @@
 import { $, mark, say, when } from "../lib/dom.js";
 
 const connections = {
-  silent: "The process is stopped, perhaps by a debugger at a breakpoint. The stage shows the moment before. It " +
-    "continues by itself, without a gap.",
+  silent: "The program says nothing: a debugger has stopped it, or the computer has too much to do. The stage shows " +
+    "the moment before. It continues by itself, without a gap.",
   reconnecting: "The connection to the program is gone. The stage shows the last moment that arrived. It continues " +
     "when the program answers again.",
 };
