@@ -185,7 +185,10 @@ export function newTold(scene, story, records, from) {
       ? now.said.type : now?.replayed ? `${now.replayed} from ring` : open ? "watching" : now ? "no watch"
       : elsewhere ? `at server ${other}` : other ? "no watch" : "";
     const alarm = gone || now?.forced || stalled.has(who);
-    const knows = now?.said && !now.wire ? "is sent" : "knows"; // without a connection it stands in its result
+    // What is sent is not known yet: it stands in the result of a client without a connection, or the reflector has not
+    // decoded it.
+    const behind = now?.said?.rv && reflector?.rv && laterRV(now.said.rv, reflector.rv);
+    const knows = now?.said && (behind || !now.wire) ? "is sent" : "knows";
     const subject = res.subjects[now?.id] ? now.id : "";
     return { name, pin, subject, word, alarm, rv, open, type: said?.type, knows };
   }
