@@ -42,7 +42,9 @@ func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
 		var at []time.Duration
 		start := time.Now()
 		g.Go(ctx, "test.every", func(ctx context.Context) {
-			routine.Every(ctx, clock.RealClock{}, time.Minute, func(context.Context) { at = append(at, time.Since(start)) })
+			routine.Every(ctx, clock.RealClock{}, time.Minute, func(context.Context) {
+				at = append(at, time.Since(start))
+			})
 		})
 		time.Sleep(2*time.Minute + time.Second)
 		cancel()
