@@ -35,10 +35,15 @@ export function newFlow(scene) {
     FIFOAdded: [1050, client, 906, client], IndexerUpdated: [906, client, 882, client],
     Distributed: [758, client, 742, client],
   };
+  // tall are those that turn a corner on the tall stage, as its rails do.
+  const tall = {
+    StoreUpdate: [g.ring.x - g.ring.out + 3, g.ring.y, 766, g.ring.y], IncomingSent: [701, 246, 858, 62],
+    IndexerUpdated: [950, 496, 766, 332], Distributed: [882, client, 668, client],
+  };
 
   // wayOf returns the name of the way that a record of a point takes, and its ends; "" and none: it is not drawn.
   function wayOf(point, subject) {
-    const own = ways[point];
+    const own = (scene.tall && tall[point]) || ways[point];
     if (own) return oneInformers.has(point) && subject !== scene.informer ? ["", null] : [point, own];
     const [kind, from, to] = lanes[point];
     const [size, box] = kind === "watchers" ? [g.lane, g.boxes.watcher] : [g.listen, g.boxes.listener];
