@@ -128,7 +128,8 @@ export function showWatchers(scene, res) {
     const member = scene.told?.members.find((each) => each.subject === id);
     mark(el, "pinned", Boolean(member));
     mark(el, "mine", own(subject) && !member);
-    const name = squeeze(nameOf(subject), most) + (own(subject) ? " · you" : "");
+    const [, watched = id] = /[^!]=([\w-]+)$/.exec(subject.texts.WatcherAdded) ?? []; // it has no connection
+    const name = squeeze(nameOf(subject) || watched, most) + (own(subject) ? " · you" : "");
     write(el.querySelector(".name"), member?.name ?? name, scene.tall ? tallRoom : capacity < 100 ? room : narrow);
     const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
