@@ -96,7 +96,10 @@ function showServer(scene, res, general, all) {
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
   const answered = http?.last.point === "RequestAnswered";
   const request = answered || http?.last.point === "RequestReceived";
-  const status = answered ? String(http.vars.status ?? "") : request ? "open" : "";
+  // Its change may be on its way before its answer is.
+  const written = etcdsSince(all, http?.last.seq).some(({ last }) => last.point === "TxnCommitted");
+  const under = written && !http.last.text.startsWith("GET") ? "…" : "open";
+  const status = answered ? String(http.vars.status ?? "") : request ? under : "";
   scene.text("http.says", answered ? "last answer" : "last request");
   scene.text("http.method", request ? http.last.text.split(" ", 1)[0] : "–");
   scene.text("http.status", status);
@@ -195,13 +198,16 @@ function stateOf(subject) {
   }
 }
 
+// etcdsSince returns what is known of etcd, by resource, of which the last record comes after another.
+const etcdsSince = (all, seq) => Object.values(all).map(({ stations }) => stations.etcd)
+  .filter((each) => each?.last.seq > seq);
+
 // revisionOf returns the newest revision that etcd is known to have. A watch may deliver a change before its writer has
 // the answer and reports it: what arrived at the watch is in etcd, and what is leaving for it. The revision also counts
 // what is not drawn.
 function revisionOf(res, all, leaving) {
   const { etcd, etcd3 } = res.stations;
-  const since = etcd?.last.seq ?? 0;
-  const later = Object.values(all).map(({ stations }) => stations.etcd).filter((each) => each?.last.seq > since);
+  const later = etcdsSince(all, etcd?.last.seq ?? 0);
   const known = [etcd, etcd3, ...later].map((each) => each?.rv).concat(leaving).map((rv) => BigInt(rv ?? 0));
   const newest = known.reduce((a, b) => (a > b ? a : b));
   return newest > 0n ? String(newest) : "–";
