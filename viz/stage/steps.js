@@ -2,7 +2,7 @@
 // the wide stage (layout.go): a way follows the rails.
 
 import { limits } from "../lib/limits.js";
-import { objectKey } from "../log/fold.js";
+import { laterRV, objectKey } from "../log/fold.js";
 import { hangsOn } from "./lanes.js";
 import { cellOf, leftward } from "./pipe.js";
 
@@ -47,6 +47,7 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
     && go(look?.copy ?? mine(r), within(kind, r, cell(r, name, 0), outlet(name), to), look);
 
   const drawn = (r) => r.subject === scene.informer; // of several informers one is
+  const stored = (r) => r.key && drawn(r);
   const hangs = (r) => hangsOn(scene, scene.lanes.listeners.get(r.subject)?.lane?.subject);
   const served = () => [...scene.serving][0] ?? ""; // the watcher whose client is the informer that is drawn
   const alarm = { colour: "anomaly", ends: true, slow: true, fresh: true };
@@ -115,7 +116,11 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
         const look = { as: "Etcd3ResultSent", at: "etcd3", ends: !r.key };
         return go(copy(r), [cell(r, "etcd3-result", 0), outlet("etcd3-result"), ringIn], look);
       }
-      if (drawn(r)) go(inside(r), [a["wire-client"], [g.wireX - 14, g.clientAxis, "straight"], a.reflector]);
+      const way = [a["wire-client"], [g.wireX - 14, g.clientAxis, "straight"], a.reflector];
+      if (drawn(r)) go(inside(r), way, { ends: !r.key }); // "last seen" is what a bookmark is for
+    },
+    CacheReplaced() { // by a list: no change of it enters the ring
+      for (const t of tokens.values()) if (t.in === "etcd3") end(t.copy);
     },
     RingAppend(r) {
       const slot = scene.slotSpot((r.args?.[1] ?? 1) - 1, { capacity: r.args?.[2] ?? 1 });
@@ -132,7 +137,10 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
     },
     InputSent: (r) => sent("watchers", r, "input", [a.dispatch, [929, g.serverAxis]]),
     DispatchFinished: (r) => end(copy(r)),
-    InputReceived: (r) => taken("watchers", r, "input", [109, 26]),
+    InputReceived(r) { // what its client has had is passed over, and no record says so
+      const { began = "0" } = scene.lanes.watchers.get(r.subject)?.lane?.subject ?? {};
+      taken("watchers", r, "input", [109, 26], { ends: laterRV(began, r.rv ?? "0") });
+    },
     WatcherFiltered: (r) => spot("watchers", r, 0)
       && go(mine(r), [spot("watchers", r, 109), [...spot("watchers", r, 109, 44), "straight"]], { ends: true }),
     ResultSent: (r) => sent("watchers", r, "result", [spot("watchers", r, 109)]),
@@ -151,9 +159,9 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
       const above = where(copy(r, served())) ? [] : [[g.wireX, 120]];
       go(inside(r), [...above, [g.wireX, 266], [g.wireX, g.clientAxis - 34]], { takes: copy(r, served()) });
     },
-    FIFOAdded: (r) => drawn(r) && go(inside(r), [a.reflector, inlet("fifo"), cell(r, "fifo")]),
-    FIFOPopped: (r) => drawn(r) && go(inside(r), [cell(r, "fifo", 0), outlet("fifo"), [890, g.clientAxis]]),
-    IndexerUpdated: (r) => drawn(r) && go(inside(r), [[890, g.clientAxis], a.indexer]),
+    FIFOAdded: (r) => stored(r) && go(inside(r), [a.reflector, inlet("fifo"), cell(r, "fifo")]),
+    FIFOPopped: (r) => stored(r) && go(inside(r), [cell(r, "fifo", 0), outlet("fifo"), [890, g.clientAxis]]),
+    IndexerUpdated: (r) => stored(r) && go(inside(r), [[890, g.clientAxis], a.indexer]),
     Distributed: (r) => drawn(r) && !(r.args?.[0] > 0) && end(inside(r)),
     // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.
     AddReceived: (r) => spot("listeners", r, 0) && go(mine(r), ...handed(r)),
