@@ -44,10 +44,11 @@ const (
 	loneTick     = 10 * time.Millisecond
 	loneElection = 5 // ticks
 
-	// How many ticks the election timeout of a lone member counts when the time for a request is computed: five seconds
-	// and two of them. Etcd's clock goes on at a breakpoint, and one process is what is debugged: a stop may take two
-	// minutes.
-	lonePatience = 6000
+	// How long a tick of a lone member counts when the time for a request is computed: five seconds and two election
+	// timeouts. Etcd's clock goes on at a breakpoint, and one process is what is debugged: a stop may take two minutes.
+	// The timeout's ticks stay few: etcd passes as many at its start, and asks raft to elect by them while raft replays
+	// its log, which etcd compacts meanwhile.
+	lonePatience = 12 * time.Second
 
 	// How many writes a lone member keeps in memory: up to these two together. No other member will ever ask for one.
 	// Etcd's own defaults keep up to 15,000.
@@ -122,7 +123,7 @@ func (m *member) start(ctx context.Context, cfg config.ServerConfig) error {
 		return fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
 	}
 	if m.sockets == nil {
-		server.Cfg.ElectionTicks = lonePatience // raft was given its own when the server was made
+		server.Cfg.TickMs = uint(lonePatience.Milliseconds()) // raft was given its own when the server was made
 	}
 	server.Start()
 	m.server, m.pipe = server, bufconn.Listen(pipeSize)

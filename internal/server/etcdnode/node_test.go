@@ -129,8 +129,11 @@ func TestCloseWaitsForARestart(t *testing.T) {
 
 func TestARequestMayTakeTwoMinutes(t *testing.T) {
 	t.Parallel()
-	got, want := start(t, t.TempDir()).nodes[0].member.Load().server.Cfg.ReqTimeout(), 125*time.Second
-	assert.Equal(t, got, want)
+	cfg := start(t, t.TempDir()).nodes[0].member.Load().server.Cfg
+	assert.Equal(t, cfg.ReqTimeout(), 125*time.Second)
+	// Etcd passes an election timeout at its start, all but one tick. With thousands of them one start in thirty on a
+	// busy machine asked raft to elect while the log that it replayed was compacted, which raft answers with a panic.
+	assert.Equal(t, cfg.ElectionTicks, loneElection)
 }
 
 func TestStartWithoutAFolderIsRefused(t *testing.T) {
