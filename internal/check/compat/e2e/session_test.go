@@ -137,7 +137,7 @@ func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	require.NoError(t, v.Cmd.Process.Signal(syscall.SIGSTOP))
 	// whatever happens: a stopped process ends no other way
 	t.Cleanup(func() { _ = v.Cmd.Process.Signal(syscall.SIGCONT) })
-	p.until(t, `$("#banner:not([hidden])")?.textContent.includes("process is stopped")`)
+	p.until(t, `$("#banner:not([hidden])")?.textContent.includes("The program says nothing")`)
 	require.NoError(t, v.Cmd.Process.Signal(syscall.SIGCONT))
 	v.busy(t, 50)
 	p.sameAsServer(t, v)
