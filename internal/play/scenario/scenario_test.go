@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -219,4 +220,13 @@ func TestStreamsAreCountedInTheOrderInWhichTheyWereRegistered(t *testing.T) {
 		f.add(&records[i])
 	}
 	assert.EqualSlices(t, f.lanes, []string{"w7", "w8"})
+}
+
+// TestWhyARequestThatWaitsFailedIsSaid: its error is the first, and the one that is returned.
+func TestWhyARequestThatWaitsFailedIsSaid(t *testing.T) {
+	done := make(chan func() error, 1)
+	done <- func() error { return io.ErrUnexpectedEOF }
+	s := &stagehand{later: map[string]chan func() error{"list": done}}
+	_, err := s.expand("${list.rv} of $nothing")
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +136,7 @@ func (s *stagehand) expand(text string) (expanded string, err error) {
 		kept, _, _ := strings.Cut(name, ".")
 		if done := s.later[kept]; done != nil {
 			delete(s.later, kept)
-			err = (<-done)()
+			err = cmp.Or(err, (<-done)())
 		}
 		if value, ok := s.vars[name]; ok {
 			return value
@@ -143,7 +144,7 @@ func (s *stagehand) expand(text string) (expanded string, err error) {
 		if from, to, ok := strings.Cut(name, ".."); ok {
 			return rounded(s.times[to] - s.times[from])
 		}
-		err = fmt.Errorf("there is no variable %s", name)
+		err = cmp.Or(err, fmt.Errorf("there is no variable %s", name)) // after a request that failed there is none, either
 		return ""
 	})
 	return expanded, err
