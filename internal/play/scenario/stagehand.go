@@ -144,7 +144,7 @@ func (s *stagehand) expand(text string) (expanded string, err error) {
 		if from, to, ok := strings.Cut(name, ".."); ok {
 			return rounded(s.times[to] - s.times[from])
 		}
-		err = cmp.Or(err, fmt.Errorf("there is no variable %s", name)) // after a request that failed there is none, either
+		err = cmp.Or(err, fmt.Errorf("there is no variable %s", name)) // none is kept of a request that failed
 		return ""
 	})
 	return expanded, err
