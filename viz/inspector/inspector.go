@@ -1,6 +1,5 @@
 // Package inspector is the room of what can be looked into: a station, a queue or one watcher, with leaves of what it
-// is, how it stands, the code that reports there, who waits for whom, its records, upstream's names, and its
-// bytes.
+// is, how it stands, the code that reports there, who waits for whom, its records, upstream's names, and its bytes.
 package inspector
 
 import (

@@ -13,8 +13,7 @@ import (
 //go:embed places.yaml
 var placesFile []byte
 
-// places is what is said about the stations and queues. It is read when it is first asked
-// for.
+// places is what is said about the stations and queues. It is read when it is first asked for.
 var places = sync.OnceValue(readPlaces)
 
 // placeTable is the form of places.yaml.

@@ -103,7 +103,7 @@ function showServer(scene, res, general, all) {
   scene.text("http.says", answered ? "last answer" : "last request");
   scene.text("http.method", request ? http.last.text.split(" ", 1)[0] : "–");
   scene.text("http.status", status);
-  mark(scene.stations.get("http"), "refusal", status >= "400" && status < "6");
+  mark(scene.stations.get("http"), "refusal", answered && http.vars.status >= 400);
   scene.text("http.count", requests);
   const { asks = "", gets = "" } = (request && scene.told) || {};
   scene.text("http.asks", asks);

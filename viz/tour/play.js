@@ -27,17 +27,20 @@ async function openClient() {
   return openWatcher({ resource: "pods", tour: true, resourceVersion });
 }
 
-// running acts on the running program. seen(fact) waits until fact(records since the tour began) is true of what
-// arrived.
+// named finds where a client's newest stream was opened.
 const named = (agent) => (list) => list.findLast((r) => r.point === "WireOpened" && r.text.startsWith(`${agent} `));
 
-// change changes the pod, and returns its version then. handled waits until a handler was called with that.
+// change changes the pod, and returns its version then.
 async function change(key, n) {
   const patch = { metadata: { annotations: { tour: `${n} ${"·".repeat(2000)}` } } };
   return (await patchPod(key, patch)).metadata.resourceVersion;
 }
+
+// handled waits until a handler was called with a version.
 const handled = (rv, seen) => seen((list) => list.some((r) => r.rv === rv && r.point === "HandlerCalled"));
 
+// running acts on the running program. seen(fact) waits until fact(records since the tour began) is true of what
+// arrived.
 export const running = {
   async begin(seen) {
     const { id, agent } = await openClient();
