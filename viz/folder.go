@@ -3,7 +3,6 @@ package viz
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -208,30 +207,6 @@ func (f *folder) shared(ctx context.Context, after uint64) (uint64, json.RawMess
 		f.sharedFrame, f.sharedSeq, f.sharedState = frame, seq, state
 	}
 	return f.sharedSeq, f.sharedState, nil
-}
-
-// at returns the picture at a record, 0: at the newest. It is the caller's own. The error is 410 Gone if the log no
-// longer leads there, or ctx's.
-func (f *folder) at(ctx context.Context, seq uint64) (*fold.State, error) {
-	if seq == 0 || seq >= f.log.Last() {
-		return f.now(ctx)
-	}
-	frame, err := f.keyframe(ctx, seq)
-	if err != nil {
-		return nil, err
-	}
-	state, err := fold.Read(frame.State)
-	if err != nil {
-		return nil, fmt.Errorf("read the keyframe at %d: %w", frame.Seq, err)
-	}
-	for state.Seq < seq && ctx.Err() == nil {
-		records, ok := f.log.Since(nil, state.Seq, int(min(foldBatch, seq-state.Seq)))
-		if !ok || len(records) == 0 {
-			return nil, refuse(http.StatusGone, "record %d has left the log", state.Seq+1)
-		}
-		state.Apply(records)
-	}
-	return state, ctx.Err()
 }
 
 // now returns the newest picture, the caller's own.

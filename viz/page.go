@@ -56,7 +56,7 @@ func writePage(w http.ResponseWriter, r *http.Request, page templ.Component) {
 }
 
 // servePart answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML.
-// 404 if there is no such station, queue or leaf; 410 if the log no longer leads to the record at.
+// 404 if there is no such station, queue or leaf; 410 if log is another run's.
 func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	at, err := number(query, "at", 0)

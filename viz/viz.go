@@ -108,11 +108,11 @@ func New(config Config) *UI {
 
 		done: make(chan struct{}),
 	}
-	inspected := inspector.Config{Log: config.Log, Picture: u.folder.at}
+	var streams func(context.Context) ([]inspector.Stream, error)
 	if config.Wire != nil {
-		inspected.Streams = u.streams
+		streams = u.streams
 	}
-	u.inspector = inspector.New(inspected)
+	u.inspector = inspector.New(inspector.Config{Log: config.Log, Streams: streams})
 	u.handler = Guard(config.Hosts...)(u.routes())
 	return u
 }

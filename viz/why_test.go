@@ -4,6 +4,7 @@ package viz
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,8 @@ func newWhy(t *testing.T, records []probe.Record) *engine {
 		records[i].Seq, records[i].Time = uint64(i+1), time.Duration(i)*time.Millisecond
 		records[i].Resource = "pods"
 	}
-	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js"})
+	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js",
+		"state": "inspector/state.js"})
 	log, _ := newLog()
 	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
 	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`)), state = page.fold.newState();
@@ -152,5 +154,33 @@ func TestWhoWaitsForWhomIsTold(t *testing.T) {
 			})()`)
 			assert.Equal(t, got, test.want)
 		})
+	}
+}
+
+// TestHowAPlaceStandsIsRead reads the state leaf of several places off the picture of a stalled server half.
+func TestHowAPlaceStandsIsRead(t *testing.T) {
+	w := newWhy(t, append(stalled(), rec(probe.RingAppend, "cacher", "ADDED", "/registry/pods/default/a", 5, 3, 7, 4, 4),
+		rec(probe.StoreUpdate, "cacher", "ADDED", "/registry/pods/default/a", 5, 1)))
+	for _, test := range []struct{ place, want string }{
+		{`{ station: "watcher", queue: "result", subject: "w3" }`, "result of w3: len 0, cap 10, most 0, sent 0, received 1"},
+		{`{ station: "watcher", queue: "", subject: "w4" }`, "result of w4: len 0"},
+		{`{ station: "watcher", queue: "", subject: "w4" }`, "watcher w4: capacity 10"},
+		{`{ station: "ring", queue: "", subject: "" }`, "ring: capacity 4, startIndex 3, in slot 3, endIndex 7, in " +
+			"slot 3, holds 4, a watch may start from 4, the cache is at 5"},
+		{`{ station: "ring", queue: "", subject: "" }`, "station: capacity 4, end 7, oldest 4, start 3, records 1, " +
+			"last RingAppend, last about cacher ADDED default/a"},
+		{`{ station: "store", queue: "", subject: "" }`, "store/cacher: objects, the newest change last: in all 1, " +
+			"default/a 5 ADDED"},
+		{`{ station: "handler", queue: "", subject: "" }`, ""},
+	} {
+		got := run[string](t, w, `(() => {
+			const place = `+test.place+`, info = (point) => fold.infos.get(point);
+			const about = (point) => place.queue ? info(point)?.queue === place.queue
+				: info(point)?.station === place.station;
+			return page.state.stateOf(pods, place, { input: "input", result: "result" }, about)
+				.map(({ title, rows }) => title + ": " + rows.map((row) => row.join(" ")).join(", ")).join("\n");
+		})()`)
+		assert.True(t, strings.Contains(got, test.want) && (got == "") == (test.want == ""), "%s: got %s, want %s",
+			test.place, got, test.want)
 	}
 }

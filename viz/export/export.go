@@ -153,7 +153,7 @@ func (s *site) stories() (any, error) {
 	return told, nil
 }
 
-// leaves are those of the inspector that are the same whatever is on stage, by "station/queue/leaf/point".
+// leaves are those of the inspector that are the same whatever has happened, by "station/queue/leaf/point".
 func (s *site) leaves() (any, error) {
 	all := make(map[string]string)
 	add := func(station probe.Station, queue, tab, point string) error {
@@ -170,7 +170,7 @@ func (s *site) leaves() (any, error) {
 	for _, point := range probe.Points() {
 		info := point.Info()
 		for _, queue := range slices.Compact([]string{"", info.Queue}) {
-			for _, tab := range []string{"what", "code", "blocked", "upstream"} {
+			for _, tab := range []string{"what", "state", "code", "blocked"} {
 				if err := add(info.Station, queue, tab, ""); err != nil {
 					return nil, err
 				}

@@ -1,10 +1,8 @@
 package inspector
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/a-h/templ"
 
@@ -24,7 +22,6 @@ type codeLine struct {
 	Number int
 	HTML   string // safe: made by the book from our own source
 	Point  string // reported here, "" for most lines
-	Hits   uint64
 	Lit    bool
 }
 
@@ -40,16 +37,16 @@ type codeView struct {
 }
 
 // partCode shows the declaration that reports a point: the one that is asked for, wherever it is reported, or else the
-// one that was reported here last.
+// first one of the part.
 func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error) {
 	sites, err := i.sites()
 	if err != nil {
 		return nil, err
 	}
-	view := codeView{Point: cmp.Or(p.Point, p.lastPoint())}
+	view := codeView{Point: p.Point}
 	view.Sites, view.First = p.sitesIn(sites)
 	view.Site = sites[view.Point]
-	if view.Site == nil && p.Point == "" && len(view.Sites) > 0 { // reported last was what no chapter reports
+	if view.Site == nil && len(view.Sites) > 0 { // none is asked for, or one that no chapter reports
 		view.Site = view.Sites[0]
 		view.Point = view.First[view.Site]
 	}
@@ -57,7 +54,7 @@ func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error
 		return partNoCode(p), nil
 	}
 	view.At = view.LineOf(view.Point)
-	view.Rows = codeRows(view.Site, view.At, p.picture.Points)
+	view.Rows = codeRows(view.Site, view.At)
 	if point, ok := probe.PointNamed(view.Point); ok {
 		view.Fact = point.Info().Fact
 	}
@@ -76,32 +73,13 @@ func (p *part) sitesIn(sites map[string]*book.Site) (list []*book.Site, first ma
 	return list, first
 }
 
-func codeRows(site *book.Site, lit int, hits map[string]uint64) []codeLine {
+func codeRows(site *book.Site, lit int) []codeLine {
 	var rows []codeLine
 	for i, html := range site.Lines {
 		n := site.From + i
-		rows = append(rows, codeLine{Number: n, HTML: html, Point: site.Points[n], Hits: hits[site.Points[n]],
-			Lit: n == lit})
+		rows = append(rows, codeLine{Number: n, HTML: html, Point: site.Points[n], Lit: n == lit})
 	}
 	return rows
-}
-
-// lastPoint returns what was reported at the part last, or what would be first.
-func (p *part) lastPoint() string {
-	points := p.points()
-	var name string
-	var newest uint64
-	for id, subject := range p.picture.Subjects {
-		about := slices.ContainsFunc(points, func(info *probe.Info) bool { return info.Name == subject.Last.Point })
-		if about && subject.Last.Seq > newest && (p.Subject == "" || p.Subject == id) {
-			name, newest = subject.Last.Point, subject.Last.Seq
-		}
-	}
-	if station := p.picture.Stations[string(p.Station)]; station != nil && p.Queue == "" && p.Subject == "" &&
-		station.Last.Seq > newest {
-		name = station.Last.Point
-	}
-	return cmp.Or(name, points[0].Name)
 }
 
 // breakAt is how one debugger is told to stop at a line.
@@ -115,13 +93,4 @@ func breaksAt(file string, line int) []breakAt {
 		{"VS Code", at, ", as a function breakpoint"},
 		{"GoLand", at, ", in Go to File (Ctrl+Shift+N), then Ctrl+F8"},
 	}
-}
-
-func (i *Inspector) partUpstream(_ context.Context, p *part) (templ.Component, error) {
-	sites, err := i.sites()
-	if err != nil {
-		return nil, err
-	}
-	list, _ := p.sitesIn(sites)
-	return partUpstreamLeaf(p.text(), list), nil
 }

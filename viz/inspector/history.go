@@ -16,7 +16,7 @@ import (
 const historyRows = 80
 
 func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, error) {
-	return partHistoryLeaf(p, i.recent(p.Seq, historyRows, p.recalls)), nil
+	return partHistoryLeaf(p, i.recent(p.Until, historyRows, p.recalls)), nil
 }
 
 // recalls tells whether a record belongs into the part's history as it is searched.

@@ -1,5 +1,6 @@
 // Package inspector is the room of what can be looked into: a station, a queue or one watcher, with leaves of what it
-// is, how it stands, the code that reports there, who waits for whom, its records, upstream's names, and its bytes.
+// is, how it stands, the code that reports there, who waits for whom, its records, and its bytes. What follows from the
+// picture at the cursor, the page fills in (state.js, why.js).
 package inspector
 
 import (
@@ -11,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"listwatch/internal/kube/negotiation"
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
 	"listwatch/internal/text/book"
@@ -20,8 +20,6 @@ import (
 // Config is what the inspector needs to know.
 type Config struct {
 	Log *probe.Log
-	// Picture returns the picture at a record, the caller's own; 0: the newest.
-	Picture func(ctx context.Context, seq uint64) (*fold.State, error)
 	// Streams returns the open watches of the client half as bytes; nil: there are none.
 	Streams func(ctx context.Context) ([]Stream, error)
 }

@@ -1,12 +1,13 @@
 // The inspector: what a station, a queue or one watcher is, how it stands, and the lines of code behind it. Each leaf
-// is a piece of HTML with an address of its own (/viz/part/…), made by the program for the record at the cursor; who
-// waits for whom is filled in here.
+// is a piece of HTML with an address of its own (/viz/part/…), made by the program; what follows from the picture at the
+// cursor is filled in here.
 //
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it walks with what is followed, or shows what was reported here last.
 
 import { $, copied, make, mark, put, say, when } from "../lib/dom.js";
 import { leaf as leafOf, shelf } from "../lib/api.js";
+import { stateOf } from "./state.js";
 import { newWhy } from "./why.js";
 
 const reload = 700; // ms between two fetches of the same leaf while records come
@@ -15,7 +16,7 @@ const farthest = 48; // records the walk may be behind
 const count = 250; // ms between two readings of the gutter
 const doubled = 260; // ms within which a second click comes
 const docked = matchMedia("(min-width: 1700px)"); // as in inspector.css
-const living = new Set(["state", "history", "bytes"]); // leaves that the program makes for a record
+const living = new Set(["history", "bytes"]); // leaves that the program makes for a record
 
 export function newInspector(stage) {
   const { player, infos, scene, follow } = stage;
@@ -78,11 +79,19 @@ export function newInspector(stage) {
     load();
   }
 
+  // lastPoint is what was reported at the place last, "" if it cannot be told.
+  function lastPoint() {
+    const { subjects, stations } = player.state.resources[stage.resource] ?? {};
+    const { point = "" } = (place.subject ? subjects?.[place.subject] : stations?.[place.station])?.last ?? {};
+    return isAbout(point) ? point : "";
+  }
+
   // query says what leaf of the place is wanted.
   function query(extra) {
     const at = present() ? "" : player.target();
+    const point = tab === "code" ? lastPoint() : "";
     const wanted = {
-      resource: stage.resource, queue: place.queue, subject: place.subject, at, log: stage.shown.log, ...extra
+      resource: stage.resource, queue: place.queue, subject: place.subject, at, log: stage.shown.log, point, ...extra
     };
     return new URLSearchParams(Object.entries(wanted).filter(([, value]) => value || value === 0));
   }
@@ -113,7 +122,7 @@ export function newInspector(stage) {
   }
 
   // swap puts a leaf in the place of the one before. If that was the same leaf, what a person did to it stays:
-  // scrolling, the field that is written in, what was unfolded; and the values that changed are marked.
+  // scrolling, the field that is written in, what was unfolded.
   function swap(article) {
     const before = leaf.firstElementChild;
     const same = before?.className === article.className && before?.dataset.title === article.dataset.title;
@@ -122,7 +131,6 @@ export function newInspector(stage) {
       const form = before.querySelector("form");
       if (form) article.querySelector("form")?.replaceWith(form);
       before.querySelectorAll("details").forEach((d, i) => (article.querySelectorAll("details")[i].open = d.open));
-      markChanges(before, article);
     }
     const focused = leaf.contains(document.activeElement) ? document.activeElement : null;
     const code = same ? (leaf.querySelector("pre")?.scrollTop ?? 0) : 0;
@@ -134,21 +142,31 @@ export function newInspector(stage) {
       `button[data-point="${CSS.escape(focused.dataset.point)}"]`
     )?.focus();
     say(title, article.dataset.title);
-    tellWhy();
+    fill();
     countHits(true);
     const lit = leaf.querySelector(".l.lit");
     if (lit) reveal(lit);
   }
 
-  // tellWhy fills the leaf that says who waits for whom, in the picture at the cursor.
-  function tellWhy() {
-    const box = leaf.querySelector(".chains");
+  // fill fills the leaf that says how the place stands, or who waits for whom, in the picture at the cursor. The values
+  // that have changed since are marked.
+  function fill() {
+    const box = leaf.querySelector(".filled");
     if (!box) return;
     [shownAt, shownSeq] = [performance.now(), player.state.seq];
-    const told = chains(player.state.resources[stage.resource], player.state.t, place, JSON.parse(box.dataset.titles));
+    const res = player.state.resources[stage.resource];
+    const titles = JSON.parse(box.dataset.titles);
+    const made = make("div", {}, ...(tab === "state" ? stateOf(res, place, titles, isAbout).map(table)
+      : chains(res, player.state.t, place, titles).map(drawn)));
     const none = `${title.textContent} holds no queue: no goroutine waits at it for room or for something to come.`;
-    box.replaceChildren(...(told.length > 0 ? told.map(drawn) : [make("p", {}, none)]));
+    if (!made.firstChild) made.append(make("p", {}, tab === "state" ? "Nothing has happened here yet." : none));
+    markChanges(box, made);
+    box.replaceChildren(...made.childNodes);
   }
+
+  const table = ({ title: name, rows }) => make("table", { className: "fields", data: { group: name } },
+    make("caption", {}, name), make("tbody", {}, ...rows.map(([field, value]) => make("tr", { data: { field } },
+      make("th", { scope: "row" }, field), make("td", {}, String(value))))));
 
   const drawn = ({ links, full, says }) => make("section", { className: `chain${full ? " full" : ""}` },
     make("p", {}, says), make("ol", {}, ...links.map(({ name, station, queue, subject, len, cap, takes }) => make("li", {},
@@ -157,7 +175,7 @@ export function newInspector(stage) {
     ))));
 
   // refresh makes the leaf again, if it changes with the records.
-  const refresh = () => (tab === "blocked" ? tellWhy() : living.has(tab) && load());
+  const refresh = () => (living.has(tab) ? load() : fill());
 
   function markChanges(before, article) {
     const old = new Map();
@@ -197,10 +215,11 @@ export function newInspector(stage) {
   }
 
   // about reports whether a record is about the place.
-  function about(r) {
-    const info = infos.get(r.point);
-    if (!stage.here(r) || (place.subject && r.subject !== place.subject)) return false;
-    return place.queue ? info.queue === place.queue : info.station === place.station;
+  const about = (r) => stage.here(r) && (!place.subject || r.subject === place.subject) && isAbout(r.point);
+
+  function isAbout(point) {
+    const info = infos.get(point);
+    return place.queue ? info?.queue === place.queue : info?.station === place.station;
   }
 
   function countHits(quiet) {

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/a-h/templ"
 
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/viz/stage"
 )
@@ -23,11 +23,10 @@ type partTab struct {
 // partTabs are the leaves in the order in which they are shown.
 var partTabs = []partTab{
 	{"what", "What", (*Inspector).partWhat},
-	{"state", "State", (*Inspector).partState},
+	{"state", "State", (*Inspector).partFilled},
 	{"code", "Code", (*Inspector).partCode},
-	{"blocked", "Why blocked", (*Inspector).partBlocked},
+	{"blocked", "Why blocked", (*Inspector).partFilled},
 	{"history", "History", (*Inspector).partHistory},
-	{"upstream", "Upstream", (*Inspector).partUpstream},
 	{"bytes", "Bytes", (*Inspector).partBytes}, // shown where there are any: at the wire and the watchers
 }
 
@@ -37,16 +36,13 @@ type part struct {
 	Queue    string // data-queue; "": the station itself
 	Subject  string // "w3"; "": any that is there
 	Resource string
-	Point    string // what the code tab is to show; "": what was reported here last
+	Point    string // what the code tab is to show; "": the first one of the part
 	Query    string // what the history is searched for
-
-	Seq     uint64 // of picture
-	t       int64  // of the picture, on the log's clock
-	picture *fold.Resource
+	Until    uint64 // the newest record that the history shows
 }
 
-// Leaf returns one leaf of the inspector about what the query names (queue, subject, resource), in the picture at a
-// record; 0: the newest. The error is 404 if there is no such station, queue or leaf, or what Config.Picture says.
+// Leaf returns one leaf of the inspector about what the query names (queue, subject, resource), as it was at a record;
+// 0: the newest. The error is 404 if there is no such station, queue or leaf.
 func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Values,
 	at uint64) (templ.Component, error) {
 	p, err := readPart(station, query)
@@ -55,18 +51,9 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 	}
 	n := slices.IndexFunc(partTabs, func(each partTab) bool { return each.Name == tab })
 	if n < 0 {
-		return nil, missing("there is no such leaf: want one of what, state, code, blocked, history, upstream, " +
-			"bytes")
+		return nil, missing("there is no such leaf: want one of what, state, code, blocked, history, bytes")
 	}
-	state, err := i.config.Picture(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	p.Seq, p.t = state.Seq, state.T
-	p.picture = state.Resources[p.Resource]
-	if p.picture == nil {
-		p.picture = &fold.Resource{}
-	}
+	p.Until = cmp.Or(at, i.config.Log.Last())
 	leaf, err := partTabs[n].draw(i, ctx, p)
 	if err != nil {
 		return nil, err
@@ -115,11 +102,6 @@ func (p *part) reports(info *probe.Info) bool {
 	return info.Station == p.Station && (p.Queue == "" || info.Queue == "" && p.Subject != "")
 }
 
-// reportsNamed is reports for the name of a point.
-func (p *part) reportsNamed(point string) bool {
-	return slices.ContainsFunc(p.points(), func(info *probe.Info) bool { return info.Name == point })
-}
-
 // matches tells whether a record is about the part.
 func (p *part) matches(r *probe.Record) bool {
 	if r.Resource != p.Resource && r.Resource != "" || p.Subject != "" && r.Subject != p.Subject {
@@ -164,21 +146,11 @@ func (p *part) lanes() []string {
 	return names
 }
 
-// partBlocked has the names of all queues: a chain that begins at one leads to others.
-func (i *Inspector) partBlocked(context.Context, *part) (templ.Component, error) {
+// partFilled is a leaf that the page fills from the picture at its cursor. It has the names of all queues.
+func (i *Inspector) partFilled(context.Context, *part) (templ.Component, error) {
 	titles := map[string]string{}
 	for name, queue := range places().Queues {
 		titles[name] = queue.Title
 	}
-	return partBlockedLeaf(titles), nil
-}
-
-// subjects returns the parts that have the queue, or belong to the station, by id.
-func (p *part) subjects() []stage.Lane {
-	return stage.LanesWhere(p.picture, func(s *fold.Subject) bool {
-		if p.Queue != "" {
-			return s.Queues[p.Queue] != nil
-		}
-		return s.Last.Point != "" && p.reportsNamed(s.Last.Point) || s.Kind == string(p.Station)
-	})
+	return partFilledLeaf(titles), nil
 }

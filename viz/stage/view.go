@@ -97,14 +97,10 @@ func (v View) workqueues() []Lane {
 	return v.lanesWhere(func(s *fold.Subject) bool { return s.Kind == "" && s.Queues["workqueue"] != nil })
 }
 
+// lanesWhere returns the subjects that are wanted, oldest first.
 func (v View) lanesWhere(wanted func(*fold.Subject) bool) []Lane {
-	return LanesWhere(v.picture, wanted)
-}
-
-// LanesWhere returns the subjects of a picture that are wanted, oldest first.
-func LanesWhere(picture *fold.Resource, wanted func(*fold.Subject) bool) []Lane {
 	lanes := []Lane{}
-	for id, subject := range picture.Subjects {
+	for id, subject := range v.picture.Subjects {
 		if wanted(subject) {
 			lanes = append(lanes, Lane{ID: id, Name: laneName(id, subject), Subject: subject})
 		}

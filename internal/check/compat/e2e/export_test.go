@@ -143,6 +143,8 @@ func (p *page) exportedLeaves(t *testing.T) {
 	p.run(t, `listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "code")`)
 	p.until(t, `$("#leaf figure.decl .l.lit")`)
 	p.run(t, `listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "state")`)
+	p.until(t, `$('#leaf [data-field="records"] td')?.textContent > 0`)
+	p.run(t, `listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "history")`)
 	p.until(t, `$("#leaf").textContent.includes("needs the program")`)
 }
 

@@ -1,0 +1,44 @@
+// How a place stands: what the picture at the cursor holds of it. Nothing here knows the document.
+
+import { objectKey, shelfName } from "../log/fold.js";
+
+const named = (values, suffix = "") => Object.keys(values).sort().map((name) => [name + suffix, values[name]]);
+
+// stateOf returns what is known of a place {station, queue, subject}: groups {title, rows} of [name, value]. titles has
+// the names of the queues, and about(point) says whether one is reported there.
+export function stateOf(res, { station, queue, subject }, titles, about) {
+  const groups = [];
+  const add = (title, ...rows) => groups.push({ title, rows });
+  if (!res) return groups;
+  const whole = res.stations[station];
+  if (whole && !queue && !subject) {
+    const { point, subject: who, type, key } = whole.last;
+    const last = [["last", point], ["last about", [who, type, objectKey(key)].filter(Boolean).join(" ") || "–"]];
+    add("station", ...named(whole.vars), ["records", whole.count], ...(point ? last : []));
+  }
+  if (station === "ring") {
+    const { start, end, capacity, oldest, newest } = res.ring;
+    const slot = (position) => (capacity ? `${position}, in slot ${position % capacity}` : position);
+    add("ring", ["capacity", capacity], ["startIndex", slot(start)], ["endIndex", slot(end)], ["holds", end - start],
+      ["a watch may start from", oldest], ["the cache is at", newest]);
+  }
+  for (const [name, { n, rows }] of Object.entries(res.shelves)) { // several informers have one each
+    if (!name.startsWith(shelfName(station))) continue;
+    add(`${name}: objects, the newest change last`, ["in all", n],
+      ...rows.map(({ key, rv, type }) => [objectKey(key), `${rv} ${type}`]));
+  }
+  const here = ([id, s]) => (!subject || id === subject) &&
+    (queue ? s.queues[queue] : about(s.last.point) || s.kind === station);
+  for (const [id, s] of Object.entries(res.subjects).filter(here).sort(([, a], [, b]) => a.opened - b.opened)) {
+    for (const name of Object.keys(s.queues).sort()) {
+      const { len, cap, high, sent, received, tokens } = s.queues[name];
+      if (queue && name !== queue) continue;
+      add(`${titles[name]} of ${id}`, ["len", len], ["cap", cap || "0: a hand-over, or without limit"], ["most", high],
+        ["sent", sent], ["received", received],
+        ...tokens.map(({ type, key, rv }, i) => [`[${i}]`, `${type} ${objectKey(key)} ${rv}`]));
+    }
+    const rv = s.rv === "0" ? [] : [["rv", s.rv]];
+    if (!queue) add(`${s.kind} ${id}`.trim(), ...named(s.vars), ...named(s.texts), ...named(s.counts, " ×"), ...rv);
+  }
+  return groups;
+}
