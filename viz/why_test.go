@@ -159,8 +159,9 @@ func TestWhoWaitsForWhomIsTold(t *testing.T) {
 
 // TestHowAPlaceStandsIsRead reads the state leaf of several places off the picture of a stalled server half.
 func TestHowAPlaceStandsIsRead(t *testing.T) {
-	w := newWhy(t, append(stalled(), rec(probe.RingAppend, "cacher", "ADDED", "/registry/pods/default/a", 5, 3, 7, 4, 4),
-		rec(probe.StoreUpdate, "cacher", "ADDED", "/registry/pods/default/a", 5, 1)))
+	const key = "/registry/pods/default/a"
+	w := newWhy(t, append(stalled(), rec(probe.RingAppend, "cacher", "ADDED", key, 5, 3, 7, 4, 4),
+		rec(probe.StoreUpdate, "cacher", "ADDED", key, 5, 1)))
 	for _, test := range []struct{ place, want string }{
 		{`{ station: "watcher", queue: "result", subject: "w3" }`, "result of w3: len 0, cap 10, most 0, sent 0, received 1"},
 		{`{ station: "watcher", queue: "", subject: "w4" }`, "result of w4: len 0"},
