@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +17,6 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	registry "listwatch/chapters/07-registry"
@@ -39,8 +39,9 @@ type definition = apiextensionsv1.CustomResourceDefinition
 // definitions serves the kinds that definitions describe.
 //
 // Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go: completedConfig
-// Differs: one loop for what are an informer and five controllers there. It reads etcd itself, and what it reads is not
-// in the log. Two definitions of a group may use the same kind or short name.
+// Differs: one loop for what are an informer and five controllers there: while it deletes the objects of a kind, it
+// looks at no other definition. It reads etcd itself, and what it reads is not in the log. Two definitions of a group
+// may use the same kind or short name.
 type definitions struct {
 	// Set by newDefinitions, never changed.
 	server     *Server
@@ -51,9 +52,7 @@ type definitions struct {
 	goal
 
 	// Owned by the goroutine of run.
-	served     map[string]*customKind // by the definition's name
-	finalizing map[types.UID]bool     // whose objects are being deleted
-	finalizers routine.Group
+	served map[string]*customKind // by the definition's name
 }
 
 // customKind is a kind as one state of its definition describes it. It never changes.
@@ -76,7 +75,7 @@ func newDefinitions(s *Server, config ServerConfig, c registry.Config,
 	}
 	d := &definitions{server: s, config: config, written: registry.New(c), namespaces: namespaces,
 		goal:   newGoal("custom resources are not served yet"),
-		served: map[string]*customKind{}, finalizing: map[types.UID]bool{}}
+		served: map[string]*customKind{}}
 	c.Storage, c.Probe = raw.(*onDemand).Interface, nil
 	d.read = registry.New(c)
 	return d, nil
@@ -90,17 +89,18 @@ func (d *definitions) run(ctx context.Context) {
 			_ = routine.Sleep(ctx, d.config.Clock, definitionsRetry) // ended early: the loop looks at ctx, too
 		}
 	}
-	d.finalizers.Wait()
 }
 
-// follow serves the definitions that there are, and returns when there are others.
+// follow serves the definitions that there are, and returns when there are others, or when it is time to look again
+// whether the objects of a kind are gone.
 func (d *definitions) follow(ctx context.Context) error {
 	read, err := d.read.List(ctx, "", &metainternalversion.ListOptions{})
 	if err != nil {
 		return err
 	}
 	list := read.(*apiextensionsv1.CustomResourceDefinitionList)
-	if err := d.sync(ctx, list.Items); err != nil {
+	again, err := d.sync(ctx, list.Items)
+	if err != nil {
 		return err
 	}
 	if d.ready() != nil {
@@ -112,8 +112,16 @@ func (d *definitions) follow(ctx context.Context) error {
 		return err
 	}
 	defer changes.Stop()
+	var look <-chan time.Time // nil: there is nothing to look at, and this case never comes
+	if again {
+		timer := d.config.Clock.NewTimer(definitionsRetry)
+		defer timer.Stop()
+		look = timer.C()
+	}
 	select {
 	case <-ctx.Done():
+		return nil
+	case <-look:
 		return nil
 	case event, ok := <-changes.ResultChan():
 		if !ok || event.Type == watch.Error {
@@ -123,8 +131,9 @@ func (d *definitions) follow(ctx context.Context) error {
 	}
 }
 
-// sync makes what is served follow from the definitions. The error is that something could not be written.
-func (d *definitions) sync(ctx context.Context, all []definition) (err error) {
+// sync makes what is served follow from the definitions. again: the objects of a kind are not gone yet. The error is
+// that something could not be written.
+func (d *definitions) sync(ctx context.Context, all []definition) (again bool, err error) {
 	slices.SortFunc(all, func(a, b definition) int { return cmp.Compare(a.Name, b.Name) })
 	// A cache ends before another of its resource may begin: both have the same names in metrics and log. A request in
 	// between is answered 429.
@@ -144,20 +153,21 @@ func (d *definitions) sync(ctx context.Context, all []definition) (err error) {
 	}
 	for i := range all {
 		err = errors.Join(err, d.tell(ctx, &all[i], refused[all[i].Name]))
-		d.finalize(ctx, &all[i])
+		if all[i].DeletionTimestamp != nil {
+			again = d.finalize(ctx, &all[i]) != nil || again
+		}
 	}
-	return err
+	return again, err
 }
 
 // stop ends the caches of kinds whose definitions have changed or gone, and reports whether there were any.
 func (d *definitions) stop(ctx context.Context, all []definition) bool {
-	gone, finished := maps.Clone(d.served), maps.Clone(d.finalizing)
+	gone := maps.Clone(d.served)
 	for i := range all {
 		kind := d.served[all[i].Name]
 		if kind != nil && kind.from.UID == all[i].UID && equality.Semantic.DeepEqual(kind.from.Spec, all[i].Spec) {
 			delete(gone, all[i].Name)
 		}
-		delete(finished, all[i].UID)
 	}
 	for name, kind := range gone {
 		for i, each := range kind.storages {
@@ -166,9 +176,6 @@ func (d *definitions) stop(ctx context.Context, all []definition) bool {
 			}
 		}
 		delete(d.served, name)
-	}
-	for uid := range finished {
-		delete(d.finalizing, uid)
 	}
 	return len(gone) > 0
 }
@@ -259,58 +266,32 @@ func setConditions(obj *definition, refused error, now metav1.Time) {
 	}
 }
 
-// finalize begins to delete the objects of a kind whose definition is being deleted.
+// finalize deletes the objects of a kind whose definition is being deleted, and lets the definition go if there are
+// none. Objects without a finalizer are gone at once, but the definition stays until the next look: by then the cache,
+// which is behind etcd, has told its watchers of the deletions. The error is that the definition is still there.
 //
 // Upstream: k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go: (*CRDFinalizer).deleteInstances
-func (d *definitions) finalize(ctx context.Context, of *definition) {
+func (d *definitions) finalize(ctx context.Context, of *definition) error {
 	kind := d.served[of.Name]
-	if of.DeletionTimestamp == nil || d.finalizing[of.UID] {
-		return
-	}
 	if kind == nil {
 		if kind, _ = d.newKind(of); kind == nil {
-			return // a schema that cannot be read has let no object in
+			return nil // a schema that cannot be read has let no object in
 		}
 	}
 	for _, row := range kind.rows {
 		row.Custom.Going.Store(true)
 	}
-	d.finalizing[of.UID] = true
-	d.finalizers.Go(ctx, "definitions.finalizer", finalizer{d, kind}.run)
-}
-
-// finalizer is one definition that is being deleted.
-type finalizer struct {
-	*definitions
-	kind *customKind
-}
-
-// run deletes the objects of the kind until there are none, and then lets the definition go.
-func (f finalizer) run(ctx context.Context) {
-	for f.empty(ctx) != nil {
-		if routine.Sleep(ctx, f.config.Clock, definitionsRetry) != nil {
-			return
-		}
-	}
-}
-
-// empty lets the definition go if there are no objects, and otherwise deletes them. Those without a finalizer are gone
-// at once, but the definition stays until the next look: by then the cache, which is behind etcd, has told its watchers
-// of the deletions.
-func (f finalizer) empty(ctx context.Context) error {
 	everything := &metainternalversion.ListOptions{}
-	left, err := f.kind.uncached.List(ctx, "", everything)
+	left, err := kind.uncached.List(ctx, "", everything)
 	if err != nil {
 		return err
 	}
 	if n := meta.LenList(left); n > 0 {
-		_, err := f.kind.uncached.DeleteCollection(ctx, "", &metav1.DeleteOptions{}, everything)
+		_, err := kind.uncached.DeleteCollection(ctx, "", &metav1.DeleteOptions{}, everything)
 		return cmp.Or(err, fmt.Errorf("there were %d objects", n))
 	}
-	_, _, err = f.written.Update(ctx, "", f.kind.from.Name, change(func(obj *definition) {
-		obj.Finalizers = slices.DeleteFunc(obj.Finalizers, func(name string) bool {
-			return name == apiextensionsv1.CustomResourceCleanupFinalizer
-		})
+	_, _, err = d.written.Update(ctx, "", of.Name, change(func(obj *definition) {
+		apihelpers.CRDRemoveFinalizer(obj, apiextensionsv1.CustomResourceCleanupFinalizer)
 	}), &metav1.UpdateOptions{})
 	return ignoreNotFound(err)
 }
