@@ -2,8 +2,6 @@ package registry
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,33 +62,25 @@ const eventTTL = time.Hour
 
 // Events describes events: what the people who run a cluster are told, not to be taken for watch events.
 func Events() *Resource {
-	return complete(Resource{
-		Name: "events", ShortNames: []string{"ev"}, Namespaced: true,
-		GetAttrs: resources.EventAttrs,
-		Fields: []string{
-			"metadata.name", "metadata.namespace", "involvedObject.kind", "involvedObject.namespace",
-			"involvedObject.name", "involvedObject.uid",
-			"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
-			"reportingComponent", "source", "type",
-		},
-		Columns:  resources.EventColumns,
-		Strategy: resources.EventStrategy{},
-		TTL:      eventTTL,
-	}, &corev1.Event{}, &corev1.EventList{})
+	return events(resources.EventFields, &corev1.Event{}, &corev1.EventList{})
 }
 
 // EventsV1 describes the same events as events.k8s.io/v1 has them, in which newer clients report.
 //
 // Differs: fields that upstream requires of it are not.
 func EventsV1() *Resource {
+	return events(resources.EventV1Fields, &eventsv1.Event{}, &eventsv1.EventList{})
+}
+
+func events(fields []string, obj, list runtime.Object) *Resource {
 	return complete(Resource{
 		Name: "events", ShortNames: []string{"ev"}, Namespaced: true,
-		GetAttrs: resources.EventV1Attrs,
-		Fields:   slices.Sorted(maps.Keys(resources.EventV1Fields)),
-		Columns:  resources.EventV1Columns(),
-		Strategy: resources.EventV1Strategy{},
+		GetAttrs: resources.EventAttrs,
+		Fields:   fields,
+		Columns:  resources.EventColumns,
+		Strategy: resources.EventStrategy{},
 		TTL:      eventTTL,
-	}, &eventsv1.Event{}, &eventsv1.EventList{})
+	}, obj, list)
 }
 
 // Leases describes leases: who of several controllers may act, and until when. Their watch cache begins with the first
