@@ -70,7 +70,7 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "*")
 	file, ok := a.files[name]
 	if !ok {
-		writeStatus(w, http.StatusNotFound, "no such asset")
+		writeStatus(w, r, http.StatusNotFound, "no such asset")
 		return
 	}
 	w.Header().Set("Content-Type", file.mediaType)

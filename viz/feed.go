@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/probe"
 )
 
@@ -64,7 +65,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	seq, err := number(query, "since", u.config.Log.Last())
 	follows, wrong := readWanted(query)
 	if err := cmp.Or(err, wrong); err != nil {
-		writeError(w, err)
+		handlers.WriteError(w, r, err)
 		return
 	}
 	f := &feed{

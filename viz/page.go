@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
+	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/lab"
 	"listwatch/viz/frame"
@@ -18,7 +19,7 @@ import (
 func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 	state, err := u.folder.now(r.Context())
 	if err != nil {
-		writeError(w, err)
+		handlers.WriteError(w, r, err)
 		return
 	}
 	v := frame.View{
@@ -61,13 +62,13 @@ func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	at, err := number(query, "at", 0)
 	if err = cmp.Or(err, u.knows(r)); err != nil {
-		writeError(w, err)
+		handlers.WriteError(w, r, err)
 		return
 	}
 	u.config.Log.Look(query.Get("resource"), query.Get("subject"))
 	leaf, err := u.inspector.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
 	if err != nil {
-		writeError(w, err)
+		handlers.WriteError(w, r, err)
 		return
 	}
 	writePage(w, r, leaf)
@@ -88,7 +89,7 @@ func (u *UI) servePromises(w http.ResponseWriter, r *http.Request) {
 func serveTake(w http.ResponseWriter, r *http.Request) {
 	take, ok := takes.Find(chi.URLParam(r, "name"))
 	if !ok {
-		writeStatus(w, http.StatusNotFound, "there is no recording of that name")
+		writeStatus(w, r, http.StatusNotFound, "there is no recording of that name")
 		return
 	}
 	w.Header().Set("Content-Type", "application/gzip")

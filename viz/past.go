@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
@@ -51,7 +52,7 @@ func (u *UI) serveRecording(w http.ResponseWriter, r *http.Request) {
 		err = refuse(http.StatusGone, "record %d has left the log: ask again", frame.Seq+1)
 	}
 	if err != nil {
-		writeError(w, err)
+		handlers.WriteError(w, r, err)
 		return
 	}
 	header := recording.NewHeader(u.config.Clock.Now(), u.config.Switches)
@@ -179,7 +180,7 @@ func (u *UI) recordsOf(q recordsQuery) (body []byte, next uint64, err error) {
 func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
 	want, err := readWanted(r.URL.Query())
 	if err != nil {
-		writeError(w, err)
+		handlers.WriteError(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -212,7 +212,7 @@ func (n needs) of(answer func(*http.Request) (any, error)) func(*http.Request) (
 // program's.
 func (u *UI) serveElse(w http.ResponseWriter, r *http.Request) {
 	if u.config.API == nil || strings.HasPrefix(r.URL.Path, "/viz/") || strings.HasPrefix(r.URL.Path, "/book/") {
-		writeStatus(w, http.StatusNotFound, "there is nothing at this path")
+		writeStatus(w, r, http.StatusNotFound, "there is nothing at this path")
 		return
 	}
 	u.config.API.ServeHTTP(w, r)

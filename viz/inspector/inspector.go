@@ -5,13 +5,8 @@ package inspector
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"listwatch/internal/kube/negotiation"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
 	"listwatch/internal/text/book"
@@ -30,11 +25,6 @@ type Stream struct {
 	Watcher  string         `json:"watcher"`
 	OpenedBy string         `json:"openedBy"`
 	Wire     wiretap.Stream `json:"wire"` // without secrets
-}
-
-// missing says what there is none of: 404.
-func missing(format string, args ...any) error {
-	return negotiation.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf(format, args...))
 }
 
 // Inspector makes the leaves. Immutable.

@@ -3,12 +3,14 @@ package inspector
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
 
+	"listwatch/internal/kube/negotiation"
 	"listwatch/internal/observe/probe"
 	"listwatch/viz/stage"
 )
@@ -51,7 +53,8 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 	}
 	n := slices.IndexFunc(partTabs, func(each partTab) bool { return each.Name == tab })
 	if n < 0 {
-		return nil, missing("there is no such leaf: want one of what, state, code, blocked, history, bytes")
+		return nil, negotiation.Refusal(http.StatusNotFound, "there is no such leaf: want one of what, state, code, "+
+			"blocked, history, bytes")
 	}
 	p.Until = cmp.Or(at, i.config.Log.Last())
 	leaf, err := partTabs[n].draw(i, ctx, p)
@@ -71,13 +74,13 @@ func readPart(station string, values url.Values) (*part, error) {
 		p.Resource = stage.FirstResource
 	}
 	if !slices.Contains(probe.Stations, p.Station) {
-		return nil, missing("there is no station %.40q", station)
+		return nil, negotiation.Refusal(http.StatusNotFound, "there is no station %.40q", station)
 	}
 	if p.Queue != "" && !slices.ContainsFunc(p.points(), func(info *probe.Info) bool {
 		return info.Queue == p.Queue &&
 			info.Station == p.Station
 	}) {
-		return nil, missing("there is no queue %.40q at %s", p.Queue, station)
+		return nil, negotiation.Refusal(http.StatusNotFound, "there is no queue %.40q at %s", p.Queue, station)
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package negotiation
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -29,4 +30,23 @@ func NewStatusError(code int32, reason metav1.StatusReason, message string) *api
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
 	}}
+}
+
+// reasons are those of the statuses that [Refusal] is asked for.
+var reasons = map[int]metav1.StatusReason{
+	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
+	http.StatusForbidden:             metav1.StatusReasonForbidden,
+	http.StatusNotFound:              metav1.StatusReasonNotFound,
+	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
+	http.StatusGone:                  metav1.StatusReasonExpired,
+	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
+	http.StatusInternalServerError:   metav1.StatusReasonInternalError,
+	http.StatusBadGateway:            metav1.StatusReasonServiceUnavailable,
+	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,
+}
+
+// Refusal returns a failure with a code, the reason that a kube-apiserver gives with it, and a message.
+func Refusal(code int, format string, args ...any) error {
+	return NewStatusError(int32(code), reasons[code], fmt.Sprintf(format, args...))
 }

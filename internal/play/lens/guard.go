@@ -1,13 +1,11 @@
 package lens
 
 import (
-	"encoding/json"
 	"net/http"
 	"path"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/kube/negotiation"
 )
 
@@ -36,20 +34,10 @@ func refuse(r *http.Request) (code int, why string) {
 	return 0, ""
 }
 
-var reasons = map[int]metav1.StatusReason{
-	http.StatusMethodNotAllowed: metav1.StatusReasonMethodNotAllowed,
-	http.StatusForbidden:        metav1.StatusReasonForbidden,
-	http.StatusBadGateway:       metav1.StatusReasonServiceUnavailable,
-}
-
 // writeStatus answers in the form that kubectl and client-go print.
-func writeStatus(w http.ResponseWriter, code int, message string) {
-	status := negotiation.NewStatusError(int32(code), reasons[code], message).ErrStatus
-	status.Kind, status.APIVersion = "Status", "v1"
+func writeStatus(w http.ResponseWriter, r *http.Request, code int, message string) {
 	if code == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(status) // fails only if the client has disconnected
+	handlers.WriteError(w, r, negotiation.Refusal(code, "%s", message))
 }

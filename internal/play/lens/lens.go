@@ -61,7 +61,7 @@ func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKe
 func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !l.config.Writes {
 		if code, why := refuse(r); code != 0 {
-			writeStatus(w, code, why)
+			writeStatus(w, r, code, why)
 			return
 		}
 	}
@@ -133,7 +133,7 @@ func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x.answered(http.StatusBadGateway, nil)
 	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host,
 		guest.Reason(err))
-	writeStatus(w, http.StatusBadGateway, message)
+	writeStatus(w, r, http.StatusBadGateway, message)
 }
 
 // Report returns what the lens has seen. The caller owns it.
