@@ -60,7 +60,8 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if !g.knows(r.Host) {
-		writeStatus(w, r, http.StatusMisdirectedRequest, "this server is not called that: use the address it listens on")
+		writeStatus(w, r, http.StatusMisdirectedRequest, "this server is not called that: use the address it "+
+			"listens on")
 		return
 	}
 	if err := g.origin.Check(r); err != nil || foreignSocket(r) {

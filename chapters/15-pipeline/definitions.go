@@ -91,8 +91,8 @@ func (d *definitions) run(ctx context.Context) {
 	}
 }
 
-// follow serves the definitions that there are, and returns when there are others, or when it is time to look again
-// whether the objects of a kind are gone.
+// follow serves the definitions that there are, and returns when there are others, or when it
+// is time to look again whether the objects of a kind are gone.
 func (d *definitions) follow(ctx context.Context) error {
 	read, err := d.read.List(ctx, "", &metainternalversion.ListOptions{})
 	if err != nil {
@@ -112,16 +112,13 @@ func (d *definitions) follow(ctx context.Context) error {
 		return err
 	}
 	defer changes.Stop()
-	var look <-chan time.Time // nil: there is nothing to look at, and this case never comes
 	if again {
-		timer := d.config.Clock.NewTimer(definitionsRetry)
-		defer timer.Stop()
-		look = timer.C()
+		wait, end := routine.WithTimeout(ctx, d.config.Clock, definitionsRetry)
+		defer end()
+		ctx = wait
 	}
 	select {
 	case <-ctx.Done():
-		return nil
-	case <-look:
 		return nil
 	case event, ok := <-changes.ResultChan():
 		if !ok || event.Type == watch.Error {
