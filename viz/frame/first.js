@@ -4,9 +4,11 @@
 import { $, copied, put, say, when } from "../lib/dom.js";
 
 const storage = { seen: "first", last: "last-time" };
+const recent = 2000; // records
 const patience = 60000; // ms without a watch, after which the page says what to check
 
 export function newFirst(stage) {
+  const { player } = stage;
   const root = document.documentElement;
   const [commands, state] = ["#first-commands", "#first-state"].map($);
   const on = () => Boolean(root.dataset.first);
@@ -15,12 +17,24 @@ export function newFirst(stage) {
   function show() {
     root.dataset.first = "asks";
     stage.scene.lay();
+    player.single = true;
     $("#tour-start").focus({ preventScroll: true });
+  }
+
+  // again lets the newest change that began with a new object travel once more: a new viewer need not wait for the
+  // next one.
+  async function again() {
+    const from = Math.max(player.oldest + 1, player.head - recent);
+    await player.tape.load(from, player.head + 1).catch(() => {});
+    const begins = (r) => r.point === "TxnCommitted" && r.type === "ADDED" && stage.here(r);
+    const begun = player.tape.between(from, player.head + 1).findLast(begins);
+    if (begun && on()) await player.seek(begun.seq - 1, "live");
   }
 
   function leave() {
     if (!on()) return false;
     delete root.dataset.first;
+    player.single = false;
     localStorage.setItem(storage.seen, "seen");
     stage.scene.lay();
     stage.touch();
@@ -84,7 +98,7 @@ export function newFirst(stage) {
 
   let told = "";
   return {
-    show, leave, escape: leave,
+    show, again, leave, escape: leave,
     draw(now) {
       if (root.dataset.first === "kubectl") greet(now);
       const place = where();

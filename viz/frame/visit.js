@@ -17,7 +17,7 @@ export function newVisit(stage) {
     if (player.moved || document.body.dataset.story) return; // the viewer was faster
     const link = readLink(location.hash);
     if (link) return visit(link);
-    if (!recorded) return;
+    if (!recorded) return stage.first.again();
     if (await player.seek(player.oldest)) player.play();
   }
 

@@ -5,6 +5,7 @@ import { inks, newImages, newLetters, paper, widthOf } from "../lib/canvas.js";
 import { pathOf, signOf } from "./tokens.js";
 
 const pillFont = "600 15px system-ui, sans-serif";
+const high = 24; // units of a pill: between two lanes there are 37
 const font = "600 14px system-ui, sans-serif";
 
 export function newBrush(canvas, ctx, scene) {
@@ -34,7 +35,7 @@ export function newBrush(canvas, ctx, scene) {
   function pill({ label, shape, colour, followed }, [x, y]) {
     const look = `${label}\n${shape}\n${colour}`;
     const { image, wide } = pills.of(look, label, shape, colour);
-    const [w, h] = [wide * brush.large, 28 * brush.large];
+    const [w, h] = [wide, high].map((side) => side * brush.large * scene.large);
     const [from, to] = [scene.view.x, scene.view.x + scene.view.w];
     const beyond = x - Math.min(Math.max(x, from), to); // at an edge it stays whole; what is beyond is not to be seen
     const left = Math.min(Math.max(x - w / 2, from + 2), to - w - 2) + 2 * beyond;
@@ -54,19 +55,19 @@ export function newBrush(canvas, ctx, scene) {
 
   function pillOf(label, shape, colour) {
     const { panel, "on-token": white, [colour]: body } = brush.colours;
-    const room = shape ? 25 : 12; // for the sign
-    const wide = label ? widthOf(label, pillFont) + room + 11 : 28;
-    const image = paper(wide, 28, fine(), (c) => {
+    const room = shape ? 22 : 11; // for the sign
+    const wide = label ? widthOf(label, pillFont) + room + 10 : high;
+    const image = paper(wide, high, fine(), (c) => {
       for (const [style, inset] of [[panel, 0], [body, 2]]) {
         c.fillStyle = style;
         c.beginPath();
-        c.roundRect(inset, inset, wide - 2 * inset, 28 - 2 * inset, 14 - inset);
+        c.roundRect(inset, inset, wide - 2 * inset, high - 2 * inset, high / 2 - inset);
         c.fill();
       }
       Object.assign(c, { font: pillFont, fillStyle: white, textBaseline: "middle" });
-      c.fillText(label, room, 14.5);
+      c.fillText(label, room, high / 2 + 0.5);
       if (!shape) return;
-      c.translate(14, 14);
+      c.translate(high / 2, high / 2);
       Object.assign(c, { lineWidth: 2.2, strokeStyle: white, lineCap: "round" });
       c.stroke(new Path2D(signOf(shape) || pathOf(shape)));
     });

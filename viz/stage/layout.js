@@ -14,14 +14,28 @@ export function newLayout(scene) {
   const asked = matchMedia(narrow);
   const aside = g.boxes.watcher.X - t.boxes.watcher.X;
   const wide = {
-    tall: false, width: g.width, height: g.height, edges: { wireX: g.wireX, right: g.width }, place: (at) => at,
+    tall: false, width: g.width, height: g.height, edges: { wireX: g.wireX, right: g.width, end: g.width + 50 },
+    place: (at) => at,
     boxOf: (name) => g.boxes[name],
   };
   const tall = {
-    tall: true, width: t.width, height: t.height, edges: { wireX: t.wireX + aside, right: t.width + aside }, place,
+    tall: true, width: t.width, height: t.height, place,
+    edges: { wireX: t.wireX + aside, right: t.width + aside, end: t.width + aside + 50 },
     boxOf: (name) => t.boxes[name],
   };
+  const first = { ...wide, edges: { ...wide.edges, right: 1184, end: 1188 }, place: straight }; // the first view
   const down = (name) => t.boxes[name].Y - g.boxes[name].Y;
+
+  // straight moves a point of the wide stage onto the way of the first view, on which the stations that have no name are
+  // not drawn: through watchChan it leads straight on, and by the store, too.
+  function straight([x, y]) {
+    if (y > 260) return [x, Math.min(y, g.clientAxis)];
+    if (x > 620 && x < 780) return [x, Math.min(y, g.ring.y)];
+    if (x < 240 || x > 440) return [x, y];
+    if (y === g.serverAxis) return [x, y];
+    const along = y < 128 ? 125 + x / 2 : y < 180 ? 340 : 364 + (x - 276) * 0.46;
+    return [along, g.serverAxis + (y - 102) / 4];
+  }
 
   // place moves a point of the wide stage with the station that is nearest to it.
   function place([x, y]) {
@@ -44,10 +58,12 @@ export function newLayout(scene) {
   };
 
   function lay() {
-    const small = document.body.classList.contains("figure") || document.documentElement.dataset.first; // drawn whole
-    const now = asked.matches && !small ? tall : wide;
-    if (scene.tall === now.tall) return false;
-    Object.assign(scene, now);
+    const plain = Boolean(document.documentElement.dataset.first);
+    const small = plain || document.body.classList.contains("figure"); // drawn whole
+    const now = asked.matches && !small ? tall : plain ? first : wide;
+    const was = scene.tall;
+    Object.assign(scene, now, { plain, large: plain && asked.matches ? 2.4 : 1 }); // times the size of a token
+    if (was === now.tall) return false;
     $("#stage").classList.toggle("tall", now.tall);
     return true;
   }

@@ -58,6 +58,7 @@ export function newMotion(canvas, scene, infos, follow) {
   // one, so a way to before where the copy has been adds none.
   function go(copy, path, look = {}) {
     const { r, moves } = making;
+    if (scene.plain && !r.key) return; // a bookmark
     const info = infos.get(r.point);
     const order = orders.get(look.as ?? r.point);
     const before = moves.get(copy) ?? tokens.get(copy);
@@ -185,7 +186,7 @@ export function newMotion(canvas, scene, infos, follow) {
       if (held.again) return []; // its name stands beside the next one
       const is = (t) => t.queue === held.in && t.key === held.key && t.rv === held.rv;
       const t = waiting.find((each) => is(each) && (!held.owner || held.owner === each.owner));
-      return t ? [{ ...held, label: t.label }] : [];
+      return t ? [{ ...t, ...held, label: t.label }] : [];
     });
   }
 
@@ -239,11 +240,14 @@ export function newMotion(canvas, scene, infos, follow) {
     [drawnAt, painted, draw.pile] = [now, Boolean(moves), pile];
     brush.clean();
     const moved = flying(now);
-    const at = (t) => brush.pill(t, [t.x, t.y]);
+    const at = (t) => pill(t, [t.x, t.y]);
     const singles = trails.filter((each) => each.single);
     // What the dispatcher holds has the name: its copies are marks until they are in their lanes.
     const split = (m) => m.point === "InputSent" && moved.length > 1 && m.now[0] < scene.boxOf("watcher").X;
-    const pills = moved.map((m) => brush.pill(split(m) ? { ...m, label: "" } : m, m.now));
+    const { watchers, listeners } = scene.lanes; // on the first view the copies in lanes but the first are marks, too
+    const copied = (m) => scene.plain && (watchers.get(m.owner) ?? listeners.get(m.owner))?.lane.index > 0;
+    const pill = (m, at) => brush.pill(split(m) || copied(m) ? { ...m, label: "" } : m, at);
+    const pills = moved.map((m) => pill(m, m.now));
     const inAir = pills.map((each) => ({ ...each, id: `air ${stands} ${each.id}` }));
     const placed = [...[...singles, ...standing()].map(at), ...(stands ? inAir : [])];
     const [hx, hy] = scene.place(scene.geometry.anchors.dispatch);
@@ -254,8 +258,8 @@ export function newMotion(canvas, scene, infos, follow) {
     ].filter(Boolean);
     const moving = stands ? tails : tails.concat(inAir);
     const more = { label: `${pile} more`, shape: "", colour: "moving" };
-    if (pile > 0) placed.push(brush.pill(more, scene.place([209, 222])));
-    if (!stream) placed.push(...named().map(brush.beside).filter(Boolean));
+    if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place([209, 222])));
+    if (!stream) placed.push(...named().map(scene.plain ? at : brush.beside).filter(Boolean));
     const things = [...moving, ...placed];
     const { view } = scene;
     const scale = canvas.width / view.w;

@@ -24,7 +24,7 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
   // spot is a point of the lane of the record's subject; null: nothing is drawn of it.
   function spot(kind, r, x, y = 26) {
     const { lane } = scene.lanes[kind].get(r.subject) ?? {};
-    if (!lane?.shown || r.subject === scene.aside) return null;
+    if (!lane?.shown || r.subject === scene.aside || (scene.plain && kind === "workqueues" && lane.index > 0)) return null;
     const box = g.boxes[kinds[kind]];
     return [box.X + x, box.Y + lane.index * (kind === "watchers" ? g.lane : g.listen).height + y];
   }
@@ -67,7 +67,8 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
   const ringIn = [g.ring.x - g.ring.out - 8, a["etcd3-out"][1]];
   const ringOut = () => [g.ring.x + (scene.tall ? 4 - g.ring.out : g.ring.out), g.ring.y];
   const storeOut = () => (scene.tall ? [a.store[0], 246] : [g.boxes.store.X + g.boxes.store.W, g.serverAxis]);
-  const ringDoor = () => (scene.tall ? [g.ring.x + 40, g.ring.y - g.ring.out] : [g.ring.x - g.ring.out, g.ring.y + 40]);
+  const ringDoor = () => (scene.tall ? [g.ring.x + 40, g.ring.y - g.ring.out]
+    : [g.ring.x - g.ring.out, g.ring.y + (scene.plain ? 0 : 40)]);
 
   // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
   function slideOff(r) {
@@ -101,7 +102,8 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
         ends: true, fresh: true, label: hand.label, key,
       });
     },
-    TxnCommitted: (r) => go(copy(r), [a.http, a.etcd]),
+    // Its writer may tell of it long after etcd's watch did: then it has left etcd.
+    TxnCommitted: (r) => laterRV(r.rv, scene.ring.newest ?? "0") && go(copy(r), [a.http, a.etcd]),
     Etcd3IncomingSent: (r) => go(copy(r), [
       a.etcd, [250, g.serverAxis], inlet("etcd3-incoming"), cell(r, "etcd3-incoming"),
     ]),
@@ -149,7 +151,7 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
       if (r.type === "ERROR") slideOff(r);
       const from = spot("watchers", r, leaves());
       if (!from) return;
-      if (!scene.serving.has(r.subject)) return go(mine(r), [from, [scene.edges.right + 50, from[1]]], { ends: true });
+      if (!scene.serving.has(r.subject)) return go(mine(r), [from, [scene.edges.end, from[1]]], { ends: true });
       const flags = g.boxes.watcher.Y + (scene.told?.members.length ?? 0) * g.lane.height; // it stands below them
       const down = Math.max(from[1], flags) + 12 + 26 * wires();
       go(mine(r), [from, [scene.edges.wireX, down, "straight"]]);

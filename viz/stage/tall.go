@@ -94,7 +94,7 @@ func TallStyle() []byte {
 		fromX, fromY, toX, toY float64
 	}{
 		{".side", 54, 28, 22, 24}, {".client ~ .side ~ .side", 54, 298, 22, 886},
-		{":is(.about.ours, .theirs .about)", 136, 28, 22, 44}, {"[data-text=behind]", boxes["dispatch"].Right(), 28,
+		{":is(.about.ours, .theirs .about)", 176, 28, 22, 44}, {"[data-text=behind]", boxes["dispatch"].Right(), 28,
 			424, 24},
 		{"[data-station=wire] .title", wireX, 28, 40, tallWireY + 5}, {"[data-text='wire.proto']", wireX, 48, 104,
 			tallWireY + 5},

@@ -62,6 +62,7 @@ export function newPlayer(fold, on) {
     pace: 1, // times the reading pace, at present
     sweeping: false, // more comes than anybody can read
     share: 1, // the change on its way is one of so many
+    single: false, // of several changes one travels
   };
   const motion = on.motion ?? still;
   let flight = null; // the hop that is on its way: {list, plan, end, step, done}
@@ -402,7 +403,7 @@ export function newPlayer(fold, on) {
   }
 
   // samples reports whether there are too many changes to tell each.
-  const samples = () => (goal ? goal.every > 1 : since(lately) > told || waited() > late);
+  const samples = () => (goal ? goal.every > 1 : p.single || since(lately) > told || waited() > late);
 
   // chooses reports whether a change that begins is told: where not each can be, the newest one, when the one before is
   // over, or does not go on.
@@ -411,7 +412,7 @@ export function newPlayer(fold, on) {
     if (!samples() || motion.matches(r)) return true;
     if (goal) return goal.left % goal.every === 0 && (goal.left === 0 || p.clock + way / 3 < goal.due);
     const over = !motion.under(current) || p.clock - went > waits;
-    return over && after(r.seq) === 0;
+    return over && (p.single || after(r.seq) === 0);
   }
 
   // hurry is at how many times the reading pace hops are shown. It quickens with what waits.
