@@ -26,8 +26,8 @@ export function newLayout(scene) {
   const first = { ...wide, edges: { ...wide.edges, right: 1184, end: 1188 }, place: straight }; // the first view
   const down = (name) => t.boxes[name].Y - g.boxes[name].Y;
 
-  // straight moves a point of the wide stage onto the way of the first view, on which the stations that have no name are
-  // not drawn: through watchChan it leads straight on, and by the store, too.
+  // straight moves a point of the wide stage onto the way of the first view, on which the stations that have no name
+  // are not drawn: through watchChan it leads straight on, and by the store, too.
   function straight([x, y]) {
     if (y > 260) return [x, Math.min(y, g.clientAxis)];
     if (x > 620 && x < 780) return [x, Math.min(y, g.ring.y)];

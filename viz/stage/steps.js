@@ -24,7 +24,8 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
   // spot is a point of the lane of the record's subject; null: nothing is drawn of it.
   function spot(kind, r, x, y = 26) {
     const { lane } = scene.lanes[kind].get(r.subject) ?? {};
-    if (!lane?.shown || r.subject === scene.aside || (scene.plain && kind === "workqueues" && lane.index > 0)) return null;
+    if (!lane?.shown || r.subject === scene.aside) return null;
+    if (scene.plain && kind === "workqueues" && lane.index > 0) return null; // of a client that is not drawn
     const box = g.boxes[kinds[kind]];
     return [box.X + x, box.Y + lane.index * (kind === "watchers" ? g.lane : g.listen).height + y];
   }
