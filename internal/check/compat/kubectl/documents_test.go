@@ -5,6 +5,7 @@ package kubectl
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/gob"
 	"encoding/json"
 	"io"
 	"maps"
@@ -18,6 +19,7 @@ import (
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
 	"google.golang.org/protobuf/proto"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
@@ -66,7 +68,7 @@ func TestTheDocumentsAreThoseOfAKubeAPIServer(t *testing.T) {
 	require.NoError(t, err)
 	for name, want := range map[string][]byte{
 		"openapi_v3.json.gz": trimmed(t, get("/openapi/v3/api/v1"), "openapi", "#/components/schemas/"),
-		"openapi_v2.json.gz": v2, "openapi_v2.pb.gz": asProto, "field_types.yaml.gz": fieldTypes(t),
+		"openapi_v2.json.gz": v2, "openapi_v2.pb.gz": asProto, "field_types.gob.gz": fieldTypes(t),
 	} {
 		file := filepath.Join("../../../server/apiserver", name)
 		if *update {
@@ -148,8 +150,8 @@ func trimmed(t *testing.T, document, version, schemas string) []byte {
 	return written
 }
 
-// fieldTypes cuts the YAML out of client-go's source and keeps the entries that our kinds refer to: what is known there
-// for apply configurations.
+// fieldTypes cuts the YAML out of client-go's source, keeps the entries that our kinds refer to, which is what is known
+// there for apply configurations, and returns them as gob.
 func fieldTypes(t *testing.T) []byte {
 	t.Helper()
 	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go").Output()
@@ -184,7 +186,12 @@ func fieldTypes(t *testing.T) []byte {
 		require.True(t, entries[name] != "", "client-go has no type %s", name)
 		out += "- name: " + entries[name] + "\n"
 	}
-	return []byte(out)
+	parser, err := typed.NewParser(typed.YAMLObject(out))
+	require.NoError(t, err)
+	gob.Register(map[any]any{}) // the default of a field that is a struct
+	var packed bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&packed).Encode(&parser.Schema))
+	return packed.Bytes()
 }
 
 var namedType = regexp.MustCompile(`(?:namedType|elementType): (\S+)`)
