@@ -68,13 +68,13 @@
     };
   }
 
-  // load returns the machine as gzip. From a web server it is one file; from a folder a page may load scripts only.
-  async function load({ root, bytes, size, parts }, progress) {
-    const pieces = [];
+  // load sends the machine as gzip to the Worker, piece by piece, and null behind the last. From a web server it is one
+  // file; from a folder a page may load scripts only.
+  async function load(worker, { root, bytes, size, parts, say }) {
     let loaded = 0;
     const took = (piece) => {
-      pieces.push(piece);
-      progress((loaded += piece.length));
+      say((loaded += piece.length));
+      worker.postMessage(piece, [piece.buffer]);
     };
     if (location.protocol === "file:") {
       for (let i = 0; i < parts; i++) took(await bytes(`machine/${i}`));
@@ -85,7 +85,8 @@
       for (let piece = await reader.read(); !piece.done; piece = await reader.read()) took(piece.value);
     }
     if (loaded !== size) throw new Error(`The machine has ${loaded} bytes, and ought to have ${size}.`);
-    return new Blob(pieces).arrayBuffer();
+    worker.postMessage(null);
+    say(size, "The machine is starting.");
   }
 
   // greet says in each tab of these pages that the others are not its own.
@@ -102,16 +103,14 @@
   globalThis.listwatchRun = async (site) => {
     const code = new TextDecoder().decode(await site.bytes("machine/worker"));
     const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
-    const machine = await load(site, (loaded) => site.say(loaded));
-    site.say(site.size, "The machine is starting.");
     const ask = (event) => {
       event.preventDefault();
       setTimeout(site.tell, 100, "What happened here goes with this tab. “Save a recording”, in the menu, keeps it.");
     };
-    await new Promise((ready, fail) => {
+    const ready = new Promise((done, fail) => {
       worker.onerror = (event) => fail(new Error(event.message));
       worker.addEventListener("message", ({ data: { kind, reason } }) => {
-        if (kind === "ready") ready();
+        if (kind === "ready") done();
         if (kind === "died") {
           fail(new Error(reason));
           site.say(0, `The machine has ended: ${reason}`);
@@ -119,8 +118,13 @@
           worker.terminate();
         }
       });
-      worker.postMessage(machine, [machine]);
     });
+    try {
+      await Promise.all([ready, load(worker, site)]);
+    } catch (problem) {
+      worker.terminate();
+      throw problem;
+    }
     const wire = newWire(worker);
     globalThis.listwatchWire = wire;
     greet(site);

@@ -1,10 +1,13 @@
-// The Worker of a machine in a tab, behind Go's wasm_exec.js. Its first message is the machine, as gzip; from then on
-// messages are Go's (main.go).
-onmessage = async ({ data }) => {
+// The Worker of a machine in a tab, behind Go's wasm_exec.js. Its first messages are the machine, as pieces of gzip that
+// are compiled as they come, and null behind the last; from then on messages are Go's (main.go).
+(async () => {
   const died = (reason) => postMessage({ id: 0, kind: "died", reason: String(reason) });
+  const pieces = new ReadableStream({
+    start: (machine) => (onmessage = ({ data }) => (data ? machine.enqueue(data) : machine.close())),
+  });
   try {
     const go = new Go();
-    const unpacked = new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const unpacked = pieces.pipeThrough(new DecompressionStream("gzip"));
     const machine = new Response(unpacked, { headers: { "Content-Type": "application/wasm" } });
     const { instance } = await WebAssembly.instantiateStreaming(machine, go.importObject);
     await go.run(instance);
@@ -12,4 +15,4 @@ onmessage = async ({ data }) => {
   } catch (problem) {
     died(problem);
   }
-};
+})();
