@@ -99,6 +99,9 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 	if u.config.Hold != nil {
 		defer u.config.Hold.Attend()()
 	}
+	if u.config.Viewed != nil {
+		u.config.Viewed()
+	}
 	if f.tour && u.config.Sandbox != nil {
 		defer u.config.Sandbox.Tour()()
 	}

@@ -70,6 +70,8 @@ type Config struct {
 	Keyframe *fold.State
 	// Hold is what can be held, and whose clock can be moved; nil: nothing runs.
 	Hold *hold.World
+	// Viewed is told of each page that begins to watch the log; nil: nothing is done then. It does not block.
+	Viewed func()
 	// Lab is the lab of which this program runs in a working copy; nil: of none.
 	Lab *lab.Lab
 	// Switches are shown as they are: "fifo" to "real", and so on.

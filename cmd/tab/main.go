@@ -42,12 +42,15 @@ func main() {
 		Etcd:  machine.Etcd{Client: mvcc.New(clock.RealClock{})},
 		Base:  &url.URL{Scheme: "http", Host: "localhost"},
 		Lines: network.Lines,
-		Serve: network.Serve,
-		Say:   func(line string) { fmt.Println(line) },
+		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
+			post(messages.Message{Kind: "ready"}) // the page asks for itself while the caches fill
+			network.Serve(ctx, handler, fail)
+		},
+		Say: func(line string) { fmt.Println(line) },
 	}, machine.Options{
-		Demo: true, Controllers: true, Modes: machine.Today(), MediaType: "application/vnd.kubernetes.protobuf",
-		MaxTraffic: maxTraffic, LogSize: logSize, Clock: "real", Etcd: "memory",
-	}, func() { post(messages.Message{Kind: "ready"}) })
+		Demo: true, AwaitPage: true, Controllers: true, Modes: machine.Today(), Clock: "real", Etcd: "memory",
+		MediaType: "application/vnd.kubernetes.protobuf", MaxTraffic: maxTraffic, LogSize: logSize,
+	}, func() {})
 	post(messages.Message{Kind: "died", Reason: fmt.Sprint(err)})
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -103,9 +104,15 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	if err != nil {
 		return nil, err
 	}
+	var awaited chan struct{} // closed by viewed
+	viewed := func() {}
+	if r.Options.AwaitPage {
+		awaited = make(chan struct{})
+		viewed = sync.OnceFunc(func() { close(awaited) })
+	}
 	owner, err := sandbox.New(sandbox.Config{
 		Pipeline: p, Connections: connections, Base: h.Base, Clock: clocks.World, Probe: probe.New(log),
-		Gate: log.Gate(), Demo: r.Options.Demo, MaxTraffic: r.Options.MaxTraffic, Modes: r,
+		Gate: log.Gate(), Demo: r.Options.Demo, Awaited: awaited, MaxTraffic: r.Options.MaxTraffic, Modes: r,
 		RingCapacity: r.Options.RingCapacity, RestartEtcd: h.Etcd.Restart, Cluster: h.Etcd.Cluster, Etcd: h.Etcd.State,
 	})
 	if err != nil {
@@ -114,7 +121,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	stories := &scenario.World{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.World}
 	page := viz.Config{
 		Log: log, Snapshot: func() any { return p.Snapshot() }, Recount: p.Recount, Wire: connections.Wire,
-		API: p.Server.Handler(), Hold: held, Rules: r.Promises, Sandbox: owner, Play: stories.Play,
+		API: p.Server.Handler(), Hold: held, Viewed: viewed, Rules: r.Promises, Sandbox: owner, Play: stories.Play,
 		Scenarios: scenario.All, Switches: r.Options.Switches(),
 	}
 	if h.Page != nil {

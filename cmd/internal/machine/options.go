@@ -13,6 +13,7 @@ const ClockManual = "manual"
 // Options say how both halves run.
 type Options struct {
 	Demo         bool              // gentle built-in traffic
+	AwaitPage    bool              // the demo begins when a page shows it
 	Controllers  bool              // the toy scheduler and the toy kubelets
 	Modes        map[string]string // one value for each of [stories.Modes]
 	MediaType    string            // in which objects are stored in etcd

@@ -30,6 +30,8 @@ type demo struct {
 	client *listwatch.RESTClient
 	clock  clock.WithTicker
 	ready  func(context.Context) error // returns when the server's caches are filled
+	// closed when there is a viewer; nil: it begins without one
+	awaited <-chan struct{}
 
 	rests atomic.Bool // set by Tour: one is open
 
@@ -38,20 +40,29 @@ type demo struct {
 	made int // pods so far; the newest one's number
 }
 
-// Run does one thing as soon as the server is ready, and one every ten seconds until ctx is done, unless it rests.
+// Run does one thing as soon as the server is ready, and its viewer has come if one is awaited; then one every ten
+// seconds until ctx is done, unless it rests.
 func (d *demo) Run(ctx context.Context) {
 	if d.ready(ctx) != nil {
 		return
 	}
-	d.act(ctx)
-	routine.Every(ctx, d.clock, demoPeriod, d.act)
+	if d.awaited != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.awaited:
+		}
+	}
+	d.act(ctx) // for a tour, too, there is a pod
+	routine.Every(ctx, d.clock, demoPeriod, func(ctx context.Context) {
+		if !d.rests.Load() {
+			d.act(ctx)
+		}
+	})
 }
 
 // act looks at its pods and does the next thing. An error is not handled: the next look comes soon.
 func (d *demo) act(ctx context.Context) {
-	if d.rests.Load() {
-		return
-	}
 	var pods corev1.PodList
 	list := d.client.Get().Resource("pods").Namespace(metav1.NamespaceDefault)
 	list.VersionedParams(&metav1.ListOptions{LabelSelector: demoSelector, ResourceVersion: "0"})

@@ -29,6 +29,7 @@ type Config struct {
 	Probe        *probe.Probe                    // nil: off
 	Gate         *probe.Gate                     // that may hold the world; nil: there is none
 	Demo         bool                            // make gentle traffic
+	Awaited      <-chan struct{}                 // the demo begins when it is closed; nil: at once
 	MaxTraffic   int                             // the most that may be asked for, in changes a second; 0: [MaxTraffic]
 	RingCapacity int                             // of every history ring, as the server half was configured; 0: dynamic
 	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: it is not ours
@@ -138,7 +139,7 @@ func New(config Config) (*Sandbox, error) {
 	if config.Demo {
 		s.demo = &demo{
 			client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil, nil), clock: config.Clock,
-			ready: config.Pipeline.Server.WaitReady,
+			ready: config.Pipeline.Server.WaitReady, awaited: config.Awaited,
 		}
 	}
 	return s, s.handlers.reserve(observer).register()

@@ -114,9 +114,15 @@ func podNamed(name string, restart corev1.RestartPolicy) *corev1.Pod {
 	}
 }
 
-// Two pages give their tours, one after the other goes; the second goes in a held world.
+// The demo begins when its viewer has come. Two pages give their tours, one after the other goes; the second goes in a
+// held world.
 func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
-	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) { s.Demo = true }, func(t *testing.T, w *world) {
+	var viewed chan struct{}
+	awaits := func(s *Config, _ *pipeline.ClientConfig) {
+		viewed = make(chan struct{})
+		s.Demo, s.Awaited = true, viewed
+	}
+	inWorld(t, awaits, func(t *testing.T, w *world) {
 		commits := func(d time.Duration) (n int) {
 			synctest.Wait()
 			last := w.log.Last()
@@ -131,6 +137,9 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 			return n
 		}
 		n := commits(time.Minute)
+		assert.Equal(t, n, 0, "without a viewer the demo changed pods %d times", n)
+		close(viewed)
+		n = commits(time.Minute)
 		require.True(t, n >= 8, "in a minute the demo changed pods %d times: it does not run", n)
 		first, second := w.Tour(), w.Tour()
 		time.Sleep(10 * time.Minute) // what the demo had begun has run its course
