@@ -26,6 +26,7 @@ func Definitions() *Resource {
 		Strategy:            resources.DefinitionStrategy{},
 		StatusStrategy:      resources.DefinitionStatusStrategy{},
 		OnDemand:            true,
+		VersionRequired:     true,
 		ReturnDeletedObject: true,
 	}, &apiextensionsv1.CustomResourceDefinition{}, &apiextensionsv1.CustomResourceDefinitionList{})
 }
@@ -91,7 +92,7 @@ func CustomResources(definition *apiextensionsv1.CustomResourceDefinition) (vers
 			Prefix:     "/registry/" + spec.Group + "/" + spec.Names.Plural,
 			Default:    strategy.Default, Strategy: strategy, Custom: custom,
 			Columns:  resources.CustomColumns(version),
-			OnDemand: true,
+			OnDemand: true, VersionRequired: true,
 		}
 		if strategy.HasStatus {
 			r.StatusStrategy = resources.CustomStatusStrategy{CustomStrategy: strategy}

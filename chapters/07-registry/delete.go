@@ -219,8 +219,8 @@ func bumpGeneration(accessor metav1.Object) {
 }
 
 // DeleteCollection deletes every object that listOptions select, one after the other, each with a revision and an event
-// of its own, and returns the list of them as they were. Objects that vanish meanwhile are skipped. The first error
-// ends it, with the objects before it deleted.
+// of its own, and returns the list of them as they were. Objects that vanish meanwhile are skipped, and those that are
+// created meanwhile stay. The first error ends it, with the objects before it deleted.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).DeleteCollection
 // Differs: one list; upstream reads pages of 10,000 and starts DeleteCollectionWorkers goroutines, by default one.

@@ -90,7 +90,7 @@ func Leases() *Resource {
 		Name: "leases", Namespaced: true,
 		Columns:  resources.LeaseColumns,
 		Strategy: resources.LeaseStrategy{},
-		OnDemand: true,
+		OnDemand: true, VersionRequired: true,
 	}, &coordinationv1.Lease{}, &coordinationv1.LeaseList{})
 }
 

@@ -64,6 +64,9 @@ type Resource struct {
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
 
+	// VersionRequired: a PUT without a resource version is 422, and does not overwrite.
+	VersionRequired bool
+
 	// OnDemand: the watch cache begins with the first watch, or list of a version, not with the
 	// server.
 	OnDemand bool

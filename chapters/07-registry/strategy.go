@@ -25,8 +25,7 @@ type CreateStrategy interface {
 // UpdateStrategy is what differs from kind to kind when an object is changed.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: RESTUpdateStrategy
-// Differs: a resource version is never required (upstream's AllowUnconditionalUpdate, which is
-// true for all our kinds).
+// Differs: AllowUnconditionalUpdate is a field, [Resource.VersionRequired].
 type UpdateStrategy interface {
 	// PrepareForUpdate undoes in obj every change that this kind of update may not make. It
 	// must not change old.

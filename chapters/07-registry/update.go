@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	storage "listwatch/chapters/01-storage"
 )
@@ -125,6 +126,9 @@ func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1
 	return obj, nil
 }
 
+// errNoVersion is upstream's, the 0 included.
+var errNoVersion = field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")
+
 // checkVersion refuses an object made from another version, or from another object of the same
 // name, than the one that is stored.
 func (u *update) checkVersion(accessor, old metav1.Object) error {
@@ -133,6 +137,9 @@ func (u *update) checkVersion(accessor, old metav1.Object) error {
 		return apierrors.NewConflict(resource, u.name,
 			fmt.Errorf("Precondition failed: UID in precondition: %s, UID "+
 				"in object meta: %s", uid, old.GetUID()))
+	}
+	if accessor.GetResourceVersion() == "" && u.store.resource.VersionRequired {
+		return u.store.newInvalid(u.name, field.ErrorList{errNoVersion})
 	}
 	if accessor.GetResourceVersion() == "" {
 		accessor.SetResourceVersion(old.GetResourceVersion())

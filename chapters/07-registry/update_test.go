@@ -36,6 +36,18 @@ func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
 	assert.True(t, err == nil && got.Labels["x"] == "1", "got %v, %v", got, err)
 }
 
+func TestUpdateWithoutAVersionIsRefusedWhereItIsRequired(t *testing.T) {
+	w := newWorld(t)
+	resource := Pods()
+	resource.VersionRequired = true
+	config := w.config(resource)
+	w.create(pod("a"))
+	_, _, err := New(config).Update(t.Context(), "default", "a", replacing{pod("a")}, &metav1.UpdateOptions{})
+	status := wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+	assert.Equal(t, status.Message, `Pod "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified `+
+		`for an update`)
+}
+
 func TestUpdateOfAMissingPodIsNotFound(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.update(w.pods.Pod, "a", func(*corev1.Pod) {})

@@ -154,6 +154,13 @@ func (k *kindTest) run() {
 		400)
 	k.send("POST", "", "application/json", k.body("d", `"labels":{"l":5}`), http.StatusBadRequest) // labels are text
 	k.patches()
+	blind := http.StatusOK // the answer to a PUT that does not say which version it was made from
+	switch k.resource.Name {
+	case "leases", "poddisruptionbudgets", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments",
+		"widgets":
+		blind = http.StatusUnprocessableEntity
+	}
+	k.send("PUT", "/a?dryRun=All", "application/json", k.body("a", `"labels":{}`), blind)
 	k.object("DELETE", "/a", "", "", 200)
 	if got := k.watch(first.GetResourceVersion()); got != "ADDED b, ADDED c, "+
 		"MODIFIED a, MODIFIED a, MODIFIED a, MODIFIED a, DELETED a" {

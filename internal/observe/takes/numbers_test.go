@@ -102,8 +102,8 @@ func playNumbers(t *testing.T) (n numbers) {
 		label("b", "app", "web")
 		label("c", "n", "0")
 		time.Sleep(5 * time.Second)
-		// From here the observer takes a second for each call, and for the first five changes the informer takes
-		// nothing out of its queue.
+		// From here the observer takes a second for each call, and with the first change in hand the informer stands
+		// still while four more come.
 		turn("ring.capacity", "pods", "10")
 		turn("handler.delay", "observer", "1s")
 		w.Log.Gate().Close(probe.Selector{Station: probe.FIFO, Subject: "informer"})
