@@ -64,9 +64,6 @@ type Resource struct {
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
 
-	// VersionRequired: a PUT without a resource version is 422, and does not overwrite.
-	VersionRequired bool
-
 	// OnDemand: the watch cache begins with the first watch, or list of a version, not with the
 	// server.
 	OnDemand bool
@@ -84,6 +81,8 @@ type Resource struct {
 
 	// ReturnDeletedObject: a delete answers with the object's last state instead of a Status.
 	ReturnDeletedObject bool
+
+	VersionRequired bool // a PUT without a resource version is 422
 }
 
 // GroupResource returns the resource's name without its version, as errors want it.
