@@ -48,6 +48,7 @@ type Log struct {
 	mu     sync.Mutex    // guards the fields below; innermost: no other lock is taken while it is held
 	first  uint64        // sequence number of the first record there ever was: 1, unless another run's are replayed
 	last   uint64        // sequence number of the newest record
+	place  uint64        // of the next record in the ring
 	latest time.Duration // its time
 	blocks [][]Record    // the ring, cut into blocks that are made when they are first written
 }
@@ -68,9 +69,8 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 
 func (l *Log) now() time.Duration { return l.clock.Since(l.start) }
 
-// slotLocked returns the place of a record.
-func (l *Log) slotLocked(seq uint64) *Record {
-	place := (seq - 1) % l.size
+// slotLocked returns the record at a place of the ring.
+func (l *Log) slotLocked(place uint64) *Record {
 	block := &l.blocks[place/blockSize]
 	if *block == nil {
 		*block = make([]Record, blockSize)
@@ -98,7 +98,10 @@ func (l *Log) next(t time.Duration) (r *Record, seq uint64, at time.Duration) {
 	l.mu.Lock()
 	l.last++
 	l.latest = max(l.latest, t)
-	r, seq, at = l.slotLocked(l.last), l.last, l.latest
+	r, seq, at = l.slotLocked(l.place), l.last, l.latest
+	if l.place++; l.place == l.size { // a division would cost more
+		l.place = 0
+	}
 	before := uint64(0) // the record that was here
 	if seq >= l.first+l.size {
 		before = seq - l.size
@@ -128,7 +131,7 @@ func (l *Log) begin(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == l.first-1 && seq > 0 {
-		l.first, l.last = seq, seq-1
+		l.first, l.last, l.place = seq, seq-1, (seq-1)%l.size
 	}
 }
 
@@ -191,7 +194,7 @@ func (l *Log) some(dst []Record, seq uint64, max int) (records []Record, ok bool
 		return dst, false
 	}
 	for n := seq + 1; n <= min(l.last, seq+uint64(max)); n++ {
-		r := l.slotLocked(n)
+		r := l.slotLocked((n - 1) % l.size)
 		await(r, n)
 		dst = append(dst, *r)
 	}
