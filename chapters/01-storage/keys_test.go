@@ -9,22 +9,6 @@ import (
 	"listwatch/internal/check/require"
 )
 
-func TestPathPrefixEndsAtASegment(t *testing.T) {
-	for _, test := range []struct {
-		s, prefix string
-		want      bool
-	}{
-		{"/pods/a/b", "/pods/a", true},
-		{"/pods/a", "/pods/a", true},
-		{"/pods/a/", "/pods/a/", true},
-		{"/pods/ab", "/pods/a", false},
-		{"/pods", "/pods/a", false},
-		{"/pods/a", "", true},
-	} {
-		assert.Equal(t, HasPathPrefix(test.s, test.prefix), test.want, "HasPathPrefix(%q, %q)", test.s, test.prefix)
-	}
-}
-
 // FuzzPrepareKey: no key reaches out of its resource, and preparing twice changes nothing.
 func FuzzPrepareKey(f *testing.F) {
 	for _, seed := range []string{"", "/", "/registry/pods", "/registry/pods/", "/registry/pods/default/a",
@@ -51,16 +35,6 @@ func FuzzPrepareKey(f *testing.F) {
 }
 
 const podsPrefix = "/registry/pods/"
-
-func TestContinueTokenRoundTrips(t *testing.T) {
-	for _, rv := range []int64{1, 77, -1} {
-		token, err := EncodeContinue(podsPrefix+"default/a\x00", podsPrefix, rv)
-		require.NoError(t, err)
-		key, got, err := DecodeContinue(token, podsPrefix)
-		assert.True(t, err == nil && key == podsPrefix+"default/a\x00" && got == rv,
-			"got %q at %d, %v, want the key at %d", key, got, err, rv)
-	}
-}
 
 func TestTokenGoesOnUnderAnotherPrefixOfItsOwn(t *testing.T) {
 	// The token does not contain the prefix: where a store keeps its keys is none of the client's business.

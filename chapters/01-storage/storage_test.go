@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -77,10 +76,10 @@ func TestPreconditions(t *testing.T) {
 	}{
 		"none":      {nil, true},
 		"empty":     {&Preconditions{}, true},
-		"right":     {&Preconditions{UID: ptr(types.UID("uid-1")), ResourceVersion: ptr("7")}, true},
-		"wrong uid": {&Preconditions{UID: ptr(types.UID("uid-2"))}, false},
-		"wrong rv":  {&Preconditions{ResourceVersion: ptr("8")}, false},
-		"empty uid": {&Preconditions{UID: ptr(types.UID(""))}, false},
+		"right":     {&Preconditions{UID: new(types.UID("uid-1")), ResourceVersion: new("7")}, true},
+		"wrong uid": {&Preconditions{UID: new(types.UID("uid-2"))}, false},
+		"wrong rv":  {&Preconditions{ResourceVersion: new("8")}, false},
+		"empty uid": {&Preconditions{UID: new(types.UID(""))}, false},
 	} {
 		if err := test.p.Check("/k", pod("a", "")); (err == nil) != test.ok || err != nil && CodeOf(err) != InvalidObj {
 			t.Errorf("%s: got %v", name, err)
@@ -120,10 +119,10 @@ func TestWhatAWatchBeginsWith(t *testing.T) {
 	}{
 		"nothing said":          {initial: true},
 		"a version":             {rv: 7},
-		"wanted":                {send: ptr(true), initial: true},
-		"wanted, at a version":  {send: ptr(true), rv: 7, initial: true},
-		"wanted, and bookmarks": {send: ptr(true), bookmarks: true, initial: true, bookmark: true},
-		"not wanted":            {send: ptr(false), bookmarks: true},
+		"wanted":                {send: new(true), initial: true},
+		"wanted, at a version":  {send: new(true), rv: 7, initial: true},
+		"wanted, and bookmarks": {send: new(true), bookmarks: true, initial: true, bookmark: true},
+		"not wanted":            {send: new(false), bookmarks: true},
 		"bookmarks alone":       {bookmarks: true, initial: true},
 	} {
 		opts := ListOptions{SendInitialEvents: test.send, Predicate: SelectionPredicate{
@@ -251,28 +250,11 @@ func TestAStampedCopyLeavesTheOriginalAlone(t *testing.T) {
 
 func TestListIsStamped(t *testing.T) {
 	list := &corev1.PodList{}
-	if err := versioner.UpdateList(list, 42, "token", ptr(int64(3))); err != nil || list.ResourceVersion != "42" ||
+	if err := versioner.UpdateList(list, 42, "token", new(int64(3))); err != nil || list.ResourceVersion != "42" ||
 		list.Continue != "token" || *list.RemainingItemCount != 3 {
 		t.Errorf("got %+v, %v", list.ListMeta, err)
 	}
 	assert.True(t, versioner.UpdateList(list, 0, "", nil) != nil, "stamped with 0")
-}
-
-// FuzzParseResourceVersion: what parses is a number that is written the same way again, leading zeros aside.
-func FuzzParseResourceVersion(f *testing.F) {
-	for _, seed := range []string{"", "0", "7", "-1", "1e3", "18446744073709551615", "00"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		rv, err := versioner.ParseResourceVersion(text)
-		if err != nil {
-			return
-		}
-		if again, err := versioner.ParseResourceVersion(strconv.FormatUint(rv, 10)); err != nil || again != rv ||
-			int64(rv) < 0 {
-			t.Errorf("%q: got %d, then %d, %v", text, rv, again, err)
-		}
-	})
 }
 
 func TestVersionsForProbesAreZeroIfTheyAreNoNumbers(t *testing.T) {
@@ -291,5 +273,3 @@ func pod(name, app string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-1",
 		ResourceVersion: "7", Labels: map[string]string{"app": app}}}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -111,13 +111,17 @@ func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 	}
 }
 
-// grants counts the leases that are granted.
+// grants counts the leases that are granted. While err is not nil, none is.
 type grants struct {
 	Client
-	n int
+	n   int
+	err error
 }
 
 func (g *grants) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
+	if g.err != nil {
+		return 0, g.err
+	}
 	g.n++
 	return g.Client.GrantLease(ctx, ttl)
 }
@@ -200,21 +204,8 @@ func TestWithoutATimeToLiveNothingIsLeased(t *testing.T) {
 	assert.Equal(t, client.n, 0, "got %d leases", client.n)
 }
 
-// refusing grants no lease while err is not nil.
-type refusing struct {
-	Client
-	err error
-}
-
-func (r *refusing) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
-	if r.err != nil {
-		return 0, r.err
-	}
-	return r.Client.GrantLease(ctx, ttl)
-}
-
 func TestAGrantThatFailsFailsItsWriteAndIsTriedAgain(t *testing.T) {
-	client := &refusing{Client: mvcc.New(clock.RealClock{}), err: errors.New("etcd is away")}
+	client := &grants{Client: mvcc.New(clock.RealClock{}), err: errors.New("etcd is away")}
 	manager := newLeaseManager(client, clock.RealClock{}, time.Hour)
 	if _, err := manager.getLease(t.Context()); !errors.Is(err, client.err) {
 		t.Errorf("got %v, want %v", err, client.err)

@@ -100,15 +100,18 @@ func create(t testing.TB, s *Store, p *corev1.Pod) *corev1.Pod {
 	return out
 }
 
+func setLabel(app string) storage.UpdateFunc {
+	return func(current runtime.Object) (runtime.Object, error) {
+		current.(*corev1.Pod).Labels = map[string]string{"app": app}
+		return current, nil
+	}
+}
+
 // relabel sets the pod's one label.
 func relabel(t testing.TB, s *Store, name, app string) *corev1.Pod {
 	t.Helper()
 	out := &corev1.Pod{}
-	update := func(current runtime.Object) (runtime.Object, error) {
-		current.(*corev1.Pod).Labels = map[string]string{"app": app}
-		return current, nil
-	}
-	require.NoError(t, s.GuaranteedUpdate(context.Background(), key(name), out, false, nil, update, nil),
+	require.NoError(t, s.GuaranteedUpdate(context.Background(), key(name), out, false, nil, setLabel(app), nil),
 		"update %s", name)
 	return out
 }
@@ -162,9 +165,8 @@ func line(e watch.Event) string {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestWhatAClientIsToldOfEtcdsErrors(t *testing.T) {
+	itself := func(want error) func(error) bool { return func(err error) bool { return errors.Is(err, want) } }
 	for name, test := range map[string]struct {
 		err  error
 		want func(error) bool
@@ -174,17 +176,11 @@ func TestWhatAClientIsToldOfEtcdsErrors(t *testing.T) {
 		"too large for etcd":  {rpctypes.ErrRequestTooLarge, apierrors.IsRequestEntityTooLargeError},
 		"too large for gRPC": {status.Error(codes.ResourceExhausted, "trying to send message larger than max"),
 			apierrors.IsRequestEntityTooLargeError},
-		"away":             {status.Error(codes.Unavailable, "connection refused"), apierrors.IsServerTimeout},
-		"without a leader": {rpctypes.ErrNoLeader, apierrors.IsServerTimeout},
-		"full": {rpctypes.ErrNoSpace, func(err error) bool {
-			return errors.Is(err,
-				rpctypes.ErrNoSpace)
-		}},
-		"too busy": {rpctypes.ErrTooManyRequests, func(err error) bool {
-			return errors.Is(err,
-				rpctypes.ErrTooManyRequests)
-		}},
-		"cancelled by a caller": {context.Canceled, func(err error) bool { return errors.Is(err, context.Canceled) }},
+		"away":                  {status.Error(codes.Unavailable, "connection refused"), apierrors.IsServerTimeout},
+		"without a leader":      {rpctypes.ErrNoLeader, apierrors.IsServerTimeout},
+		"full":                  {rpctypes.ErrNoSpace, itself(rpctypes.ErrNoSpace)},
+		"too busy":              {rpctypes.ErrTooManyRequests, itself(rpctypes.ErrTooManyRequests)},
+		"cancelled by a caller": {context.Canceled, itself(context.Canceled)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := storage.InterpretError(interpretError(test.err, key("a")), "get", corev1.Resource("pods"), "a")

@@ -18,6 +18,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/mvcc"
@@ -38,7 +39,7 @@ func inBubble(t *testing.T, test func(t *testing.T, s *Store, client *mvcc.Store
 // initial returns options for a watch of all pods that begins with the current state and is told where that ends.
 func initial() storage.ListOptions {
 	opts := everything()
-	opts.SendInitialEvents = ptr(true)
+	opts.SendInitialEvents = new(true)
 	opts.Predicate.AllowWatchBookmarks = true
 	return opts
 }
@@ -48,10 +49,7 @@ func TestInitialStateFromTheFutureIsTooLarge(t *testing.T) {
 		opts := initial()
 		opts.ResourceVersion = "9"
 		w := start(t, s, prefix, opts)
-		synctest.Wait()
-		e := <-w.ResultChan()
-		assert.Equal(t, line(e), "ERROR 504 Timeout")
-		w.want(t, "closed")
+		w.want(t, "ERROR 504 Timeout", "closed")
 	})
 }
 
@@ -289,20 +287,17 @@ func TestQueueReportsAddUp(t *testing.T) {
 		w.Stop()
 		w.want(t, "closed")
 		synctest.Wait()
-		count := map[probe.Point]int{}
-		records, _ := log.Since(nil, 0, 1024)
-		for _, r := range records {
-			count[r.Point]++
+		count, last := map[probe.Point]int{}, probe.Point(0)
+		for _, r := range probetest.Records(log) {
+			last = r.Point
+			count[last]++
 			assert.False(t, r.Point.Info().Station == probe.Etcd3 && r.Subject != "etcd3-1",
 				"%v reported by %q", r.Point, r.Subject)
 		}
 		for _, p := range []probe.Point{probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent} {
-			assert.True(t, count[p] == 3, "%v: got %d, want 3", p, count[p])
+			assert.Equal(t, count[p], 3, p)
 		}
-		if count[probe.WatchChanOpened] != 1 || count[probe.WatchChanClosed] != 1 ||
-			records[len(records)-1].Point != probe.WatchChanClosed {
-			t.Errorf("opened %d, closed %d, want one each, closed last", count[probe.WatchChanOpened],
-				count[probe.WatchChanClosed])
-		}
+		assert.True(t, count[probe.WatchChanOpened] == 1 && count[probe.WatchChanClosed] == 1 &&
+			last == probe.WatchChanClosed, "got %v, want one opened and one closed, the latter last", count)
 	})
 }

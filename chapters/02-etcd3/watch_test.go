@@ -36,21 +36,7 @@ func start(t *testing.T, s *Store, key string, opts storage.ListOptions) trace {
 
 // next returns what has been delivered until nothing moves any more; "closed" at the end of the channel. It must
 // be called in a bubble.
-func (w trace) next() []string {
-	var lines []string
-	for {
-		synctest.Wait()
-		select {
-		case e, ok := <-w.ResultChan():
-			if !ok {
-				return append(lines, "closed")
-			}
-			lines = append(lines, line(e))
-		default:
-			return lines
-		}
-	}
-}
+func (w trace) next() []string { return bubble.Drain(w.ResultChan(), line) }
 
 func (w trace) want(t *testing.T, want ...string) {
 	t.Helper()

@@ -14,17 +14,11 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/mvcc"
 )
-
-func setLabel(app string) storage.UpdateFunc {
-	return func(current runtime.Object) (runtime.Object, error) {
-		current.(*corev1.Pod).Labels = map[string]string{"app": app}
-		return current, nil
-	}
-}
 
 func TestCreateWithAResourceVersionIsRefusedUnlessItSaysNothing(t *testing.T) {
 	for rv, refused := range map[string]bool{"7": true, "0": false, "abc": false, "-1": false} {
@@ -80,14 +74,8 @@ func TestUpdateThatLosesARaceIsTriedAgainWithTheWinnersState(t *testing.T) {
 			len(seen) != 2 || seen[1] != "3" {
 			t.Errorf("got %v after %v, want both changes at 4 after 2 and 3", out, seen)
 		}
-		var conflicts []uint64
-		records, _ := log.Since(nil, 0, 64)
-		for _, r := range records {
-			if r.Point == probe.TxnConflict {
-				conflicts = append(conflicts, r.RV)
-			}
-		}
-		assert.True(t, len(conflicts) == 1 && conflicts[0] == 3,
+		conflicts := probetest.Records(log, probe.TxnConflict)
+		assert.True(t, len(conflicts) == 1 && conflicts[0].RV == 3,
 			"conflicts reported: got %v, want one that found 3", conflicts)
 	})
 }
@@ -154,9 +142,9 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 		preconditions storage.Preconditions
 		ok            bool
 	}{
-		"uid":       {storage.Preconditions{UID: ptr(types.UID("wrong"))}, false},
-		"rv":        {storage.Preconditions{ResourceVersion: ptr("1")}, false},
-		"right":     {storage.Preconditions{UID: ptr(types.UID("right")), ResourceVersion: ptr("2")}, true},
+		"uid":       {storage.Preconditions{UID: new(types.UID("wrong"))}, false},
+		"rv":        {storage.Preconditions{ResourceVersion: new("1")}, false},
+		"right":     {storage.Preconditions{UID: new(types.UID("right")), ResourceVersion: new("2")}, true},
 		"no demand": {storage.Preconditions{}, true},
 	} {
 		for _, cached := range []runtime.Object{nil, created} {
@@ -172,18 +160,6 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 			assert.Equal(t, client.Revision(), before, "%s: something was written", name)
 		}
 	}
-}
-
-func TestDeletedObjectCarriesTheDeletionsRevision(t *testing.T) {
-	onBoth(t, func(t *testing.T, client Client) {
-		s := newStore(t, client, nil)
-		create(t, s, pod("a", "web"))
-		if got := remove(t, s, "a"); got.ResourceVersion != "3" || got.Labels["app"] != "web" {
-			t.Errorf("got %v, want the last state at 3", got)
-		}
-		err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, nil, nil, nil)
-		assert.True(t, storage.IsNotFound(err), "again: got %v, want KeyNotFound", err)
-	})
 }
 
 func TestDeleteThatLosesARaceIsTriedAgain(t *testing.T) {
@@ -240,11 +216,8 @@ func TestReportedCommitsAreTheHistory(t *testing.T) {
 	relabel(t, s, "a", "x")
 	remove(t, s, "a")
 	var got []string
-	records, _ := log.Since(nil, 0, 64)
-	for _, r := range records {
-		if r.Point == probe.TxnCommitted {
-			got = append(got, r.Type+" "+r.Key+" "+strconv.FormatUint(r.RV, 10)+" "+r.Resource)
-		}
+	for _, r := range probetest.Records(log, probe.TxnCommitted) {
+		got = append(got, r.Type+" "+r.Key+" "+strconv.FormatUint(r.RV, 10)+" "+r.Resource)
 	}
 	assert.EqualSlices(t, got, []string{"ADDED /registry/pods/default/a 2 pods",
 		"MODIFIED /registry/pods/default/a 3 pods", "DELETED /registry/pods/default/a 4 pods"})

@@ -13,7 +13,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/require"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/observe/probe"
 )
 
@@ -32,13 +32,10 @@ func wantLog(t *testing.T, what, got, want string) {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func sentences(t *testing.T, log *probe.Log) string {
-	t.Helper()
-	records, ok := log.Since(nil, 0, 1000)
-	require.True(t, ok, "the log has moved on")
+func sentences(log *probe.Log) string {
 	var lines []string
-	for i := range records {
-		lines = append(lines, records[i].Sentence())
+	for _, r := range probetest.Records(log) {
+		lines = append(lines, r.Sentence())
 	}
 	return strings.Join(lines, "\n")
 }
@@ -62,7 +59,7 @@ func TestProbesTellTheStoryOfTwoRounds(t *testing.T) {
 		stop := running(t, r)
 		time.Sleep(time.Second)
 		stop()
-		wantLog(t, "told", sentences(t, log), strings.TrimSpace(`
+		wantLog(t, "told", sentences(log), strings.TrimSpace(`
 cacher has listed 1 object at 5.
 cacher watches changes after 5.
 cacher receives MODIFIED default/a at 6.
@@ -76,8 +73,7 @@ cacher receives BOOKMARK at 9.
 cacher has received the whole state at 9: 1 object.
 cacher receives DELETED default/a at 10.
 The watch of cacher ended: stop requested.`))
-		records, _ := log.Since(nil, 0, 1000)
-		assert.Equal(t, records[2].Key, "/registry/pods/default/a", "key")
+		assert.Equal(t, probetest.Records(log)[2].Key, "/registry/pods/default/a", "key")
 	})
 }
 

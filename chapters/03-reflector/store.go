@@ -80,15 +80,11 @@ type TransformFunc func(obj any) (any, error)
 // Upstream: k8s.io/client-go/tools/cache/store.go: KeyFunc
 type KeyFunc func(obj any) (string, error)
 
-// MetaNamespaceKeyFunc returns "namespace/name", or "name" for an object without a namespace. A string is taken for a
-// key already and returned as it is.
+// MetaNamespaceKeyFunc returns "namespace/name", or "name" for an object without a namespace.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: MetaNamespaceKeyFunc
-// Differs: takes a string where upstream has a type ExplicitKey.
+// Differs: an object is needed; upstream also takes an ExplicitKey, a key without its object.
 func MetaNamespaceKeyFunc(obj any) (string, error) {
-	if key, ok := obj.(string); ok {
-		return key, nil
-	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return "", fmt.Errorf("key of %T: %w", obj, err)

@@ -116,8 +116,7 @@ func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
 			continue
 		}
 		f.must(err)
-		replayed, err := read(interval)
-		f.must(err)
+		replayed := f.events(interval)
 		d.In("acts", func() { d.Path("wall", "M%d 162l5 6l9 -12", x-7) })
 		d.Text(x, 188, "mid bold", "%d", len(replayed))
 	}

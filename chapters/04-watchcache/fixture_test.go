@@ -124,6 +124,14 @@ func (f *fixture) state(key string, recursive bool) *Interval {
 	return interval
 }
 
+// events is [read] of an interval that the ring keeps up with.
+func (f *fixture) events(interval *Interval) []string {
+	f.t.Helper()
+	events, err := read(interval)
+	f.must(err)
+	return events
+}
+
 // read returns "ADDED default/a 5" for each event that is left.
 func read(interval *Interval) ([]string, error) {
 	var events []string

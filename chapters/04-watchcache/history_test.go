@@ -27,8 +27,7 @@ func TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches(t *testing.T) {
 			continue
 		}
 		f.must(err)
-		events, err := read(interval)
-		f.must(err)
+		events := f.events(interval)
 		f.is(fmt.Sprint("resume from ", rv), fmt.Sprintf("%d events", len(events)), want)
 	}
 }
@@ -204,11 +203,9 @@ func TestAnOpenIntervalSurvivesGrowth(t *testing.T) {
 	again, err := f.since(1)
 	f.must(err)
 	f.fill(300, 400)
-	events, err := read(again)
-	f.must(err)
+	events := f.events(again)
 	f.is("events of an interval that was opened before", len(events), "298")
-	events, err = read(interval)
-	f.must(err)
+	events = f.events(interval)
 	f.is("the rest of the first", len(events), "99")
 }
 
@@ -224,8 +221,7 @@ func TestAnIntervalThatIsOvertakenFails(t *testing.T) {
 	f.fill(152, 252) // drops 2 … 101: what was copied, and nothing else
 	slow, err := f.since(f.Snapshot().OldestRV - 1)
 	f.must(err)
-	events, err := read(interval)
-	f.must(err)
+	events := f.events(interval)
 	f.is("just in time", len(events), "149")
 	f.fill(252, 253)
 	if _, err := read(slow); !errors.Is(err, ErrIntervalOvertaken) {

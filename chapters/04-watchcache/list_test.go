@@ -129,8 +129,7 @@ func TestSnapshotsGoWithTheStoragesOwnHistory(t *testing.T) {
 	}
 	interval, err := f.since(10)
 	f.must(err)
-	events, err := read(interval)
-	f.must(err)
+	events := f.events(interval)
 	f.is("events of the ring", len(events), "4")
 }
 
@@ -162,8 +161,7 @@ func TestTheStateIsStreamedInKeyOrderAtOneVersion(t *testing.T) {
 	f.list(300, pods...)
 	interval := f.state(root, true)
 	f.delete("default/000", 301) // after the starting point: not part of it
-	events, err := read(interval)
-	f.must(err)
+	events := f.events(interval)
 	f.is("events", len(events), "250")
 	assert.True(t, slices.IsSorted(events), "not in key order")
 	for _, event := range events {
@@ -182,8 +180,7 @@ func TestOnlyWhatLiesBelowTheKeyIsStreamed(t *testing.T) {
 		{root + "default/a", false, "[ADDED default/a 5]"},
 		{root + "default/z", false, "[]"},
 	} {
-		events, err := read(f.state(c.key, c.recursive))
-		f.must(err)
+		events := f.events(f.state(c.key, c.recursive))
 		f.is(c.key, events, c.want)
 	}
 }

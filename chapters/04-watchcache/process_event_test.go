@@ -186,14 +186,22 @@ func running(t *testing.T, body func(f *fixture, stop func())) {
 	})
 }
 
+// reader waits for a version, and says how that ended.
+func (f *fixture) reader(rv uint64) <-chan error {
+	got := make(chan error, 1)
+	new(routine.Group).Go(f.t.Context(), "reader", func(ctx context.Context) { got <- f.WaitUntilFresh(ctx, root, rv) })
+	return got
+}
+
+// inASecond moves the version when a second is nearly over.
+func (f *fixture) inASecond(rv string) {
+	time.AfterFunc(time.Second-time.Millisecond, func() { f.UpdateResourceVersion(rv) })
+}
+
 func TestAReaderWaitsForAVersionAndIsWokenByIt(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		start := time.Now()
-		got := make(chan error, 1)
-		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) {
-			got <- f.WaitUntilFresh(f.t.Context(),
-				root, 7)
-		})
+		got := f.reader(7)
 		time.Sleep(50 * time.Millisecond)
 		f.is("waiting", f.Snapshot().Waiting, "1")
 		f.add("default/b", 6)
@@ -206,10 +214,7 @@ func TestAReaderWaitsForAVersionAndIsWokenByIt(t *testing.T) {
 		f.is("waiting", f.Snapshot().Waiting, "0")
 
 		start = time.Now()
-		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) {
-			got <- f.WaitUntilFresh(f.t.Context(),
-				root, 9)
-		})
+		got = f.reader(9)
 		time.Sleep(30 * time.Millisecond)
 		f.add("default/c", 9)
 		f.must(<-got)
@@ -247,20 +252,12 @@ func TestProgressIsAskedForOnlyWhileSomebodyWaits(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		time.Sleep(time.Hour)
 		f.is("requests without readers", f.progress, "0")
-		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) {
-			f.UpdateResourceVersionAfter(
-				time.Second, "9")
-		})
+		f.inASecond("9")
 		f.must(f.WaitUntilFresh(f.t.Context(), root, 9))
 		f.is("requests in a second", f.progress, "10")
 		time.Sleep(time.Hour)
 		f.is("requests afterwards", f.progress, "10")
 	})
-}
-
-func (f *fixture) UpdateResourceVersionAfter(d time.Duration, rv string) {
-	time.Sleep(d - time.Millisecond)
-	f.UpdateResourceVersion(rv)
 }
 
 func TestAReaderWhoseRequestEndsStopsWaiting(t *testing.T) {
@@ -277,11 +274,7 @@ func TestAReaderWhoseRequestEndsStopsWaiting(t *testing.T) {
 
 func TestNobodyWaitsForACacheThatIsStopped(t *testing.T) {
 	running(t, func(f *fixture, stop func()) {
-		got := make(chan error, 1)
-		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) {
-			got <- f.WaitUntilFresh(f.t.Context(),
-				root, 100)
-		})
+		got := f.reader(100)
 		synctest.Wait()
 		stop()
 		assert.Fails(f.t, <-got, apierrors.IsServiceUnavailable, "while waiting")
@@ -292,10 +285,7 @@ func TestNobodyWaitsForACacheThatIsStopped(t *testing.T) {
 func TestAConsistentListWaitsForWhatTheStorageHas(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		f.current = 8
-		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) {
-			f.UpdateResourceVersionAfter(
-				time.Second, "8")
-		})
+		f.inASecond("8")
 		list, err := f.GetList(f.t.Context(), root, storage.ListOptions{Recursive: true})
 		f.must(err)
 		f.is("list", names(list), "default/a 5")
@@ -305,10 +295,7 @@ func TestAConsistentListWaitsForWhatTheStorageHas(t *testing.T) {
 
 func TestAnExactListOfTheFutureWaits(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
-		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) {
-			f.UpdateResourceVersionAfter(
-				time.Second, "8")
-		})
+		f.inASecond("8")
 		list := f.exact(7)
 		f.is("version", list.ResourceVersion, "7")
 	})

@@ -67,7 +67,7 @@ func TestAWatcherThatHasItsBookmarkInInputIsDrained(t *testing.T) {
 		{"sent", true, true, "false", "ADDED x 10, closed"},
 	} {
 		inBubble(t, c.name, func(t *testing.T) {
-			b := start(t, options{size: 1, initial: &yes, after: 9}).run()
+			b := start(t, options{size: 1, initial: new(true), after: 9}).run()
 			synctest.Wait() // a in result, b in hand, input empty
 			if c.bookmark {
 				b.add(bookmark(9))
@@ -87,7 +87,7 @@ func TestAWatcherThatHasItsBookmarkInInputIsDrained(t *testing.T) {
 
 func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{size: 1, initial: &yes, after: 9}).run()
+		b := start(t, options{size: 1, initial: new(true), after: 9}).run()
 		synctest.Wait()
 		b.add(bookmark(9))
 		b.Add(added("default/z", 12), nil)
@@ -97,40 +97,37 @@ func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
 	})
 }
 
-func TestABookmarkThatIsTooEarlyIsRefused(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{size: 5, initial: &yes, after: 9}).run()
-		assert.False(t, b.NonblockingAdd(bookmark(8)), "accepted")
-		b.add(bookmark(9), bookmark(10))
-		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, END 9, BOOKMARK 10")
-		b.Stop()
-	})
-}
-
-func TestExactlyOneBookmarkEndsTheInitialEvents(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{size: 5, initial: &yes, end: true, after: 5}).run()
-		b.add(bookmark(5), bookmark(6))
-		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, END 5, BOOKMARK 6")
-		b.is("state", b.Snapshot().Bookmark, "sent")
-		b.Stop()
-	})
-}
-
-// Without a bookmark of its own the interval is ended by the dispatcher's first, which may say no more than the
+// The interval prepares a bookmark of its own, or is ended by the dispatcher's first, which may say no more than the
 // interval did.
-func TestTheDispatchersBookmarkMayEndTheInitialEvents(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{size: 5, initial: &yes, after: 5}).run()
-		b.add(bookmark(5), bookmark(5), bookmark(6))
-		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, END 5, BOOKMARK 6")
-		b.Stop()
-	})
+func TestExactlyOneBookmarkEndsTheInitialEvents(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		opts  options
+		early uint64 // a bookmark of this version is refused
+		then  []uint64
+		want  string
+	}{
+		{"the dispatcher's", options{after: 9}, 8, []uint64{9, 10}, "END 9, BOOKMARK 10"},
+		{"the dispatcher's, which says no more", options{after: 5}, 4, []uint64{5, 5, 6}, "END 5, BOOKMARK 6"},
+		{"its own", options{after: 5, end: true}, 4, []uint64{5, 6}, "END 5, BOOKMARK 6"},
+	} {
+		inBubble(t, c.name, func(t *testing.T) {
+			c.opts.size, c.opts.initial = 5, new(true)
+			b := start(t, c.opts).run()
+			assert.False(t, b.NonblockingAdd(bookmark(c.early)), "accepted")
+			for _, rv := range c.then {
+				b.add(bookmark(rv))
+			}
+			b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, "+c.want)
+			b.is("state", b.Snapshot().Bookmark, "sent")
+			b.Stop()
+		})
+	}
 }
 
 func TestABookmarkIsSharedUnlessItIsMarked(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{size: 5, initial: &yes, after: 9}).run()
+		b := start(t, options{size: 5, initial: new(true), after: 9}).run()
 		b.seen()
 		marked, plain := bookmark(9), bookmark(10)
 		b.add(marked, plain)

@@ -61,7 +61,8 @@ type bench struct {
 	t     *testing.T
 	cache *watchcache.WatchCache
 	*CacheWatcher
-	owner *owner
+	owner  *owner
+	handle func(*watchcache.Event) // what the cache does with an event
 }
 
 type options struct {
@@ -79,14 +80,14 @@ type options struct {
 // start registers a watcher over a cache that was listed at 5 with default/a and default/b, and runs it.
 func start(t *testing.T, o options) *bench {
 	t.Helper()
-	b := &bench{t: t, owner: &owner{}}
+	b := &bench{t: t, owner: &owner{}, handle: func(*watchcache.Event) {}}
 	b.cache = watchcache.New(watchcache.Config{
 		KeyFunc: func(obj runtime.Object) (string, error) {
 			p := obj.(*corev1.Pod)
 			return prefix + p.Namespace + "/" + p.Name, nil
 		},
 		GetAttrs:     storage.DefaultNamespaceScopedAttr,
-		EventHandler: func(*watchcache.Event) {},
+		EventHandler: func(e *watchcache.Event) { b.handle(e) },
 		Clock:        clock.RealClock{},
 		RingCapacity: max(o.capacity, 10),
 	})
@@ -148,21 +149,7 @@ func bookmark(rv uint64) *watchcache.Event {
 }
 
 // seen reads until every goroutine waits.
-func (b *bench) seen() string {
-	var all []string
-	for {
-		synctest.Wait()
-		select {
-		case event, ok := <-b.ResultChan():
-			if !ok {
-				return strings.Join(append(all, "closed"), ", ")
-			}
-			all = append(all, describe(event))
-		default:
-			return strings.Join(all, ", ")
-		}
-	}
-}
+func (b *bench) seen() string { return strings.Join(bubble.Drain(b.ResultChan(), describe), ", ") }
 
 func describe(event watch.Event) string {
 	p := event.Object.(*corev1.Pod)
@@ -192,8 +179,6 @@ func inBubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { bubble.Test(t, f) })
 }
-
-var yes, no = true, false
 
 func TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone(t *testing.T) {
 	in, out := []string{"app=x"}, []string{"app=y"}
@@ -258,23 +243,12 @@ func TestAKeyIsAPathNotAString(t *testing.T) {
 func TestAnEventThatIsInTheIntervalAndInInputIsSentOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 5})
-		b.cache = nil
-		b.interval = nil
-		c := watchcache.New(watchcache.Config{
-			KeyFunc: func(obj runtime.Object) (string, error) {
-				return prefix + "default/" +
-					obj.(*corev1.Pod).Name, nil
-			},
-			GetAttrs: storage.DefaultNamespaceScopedAttr,
-			// still on its way when the watcher is registered
-			EventHandler: func(e *watchcache.Event) { b.NonblockingAdd(e) },
-			Clock:        clock.RealClock{},
-		})
-		require.NoError(t, c.Replace(nil, "5"))
+		// still on its way when the watcher is registered
+		b.handle = func(e *watchcache.Event) { b.NonblockingAdd(e) }
 		for rv := uint64(6); rv < 9; rv++ {
-			require.NoError(t, c.Add(pod("default/"+string(rune('a'+rv)), rv)))
+			require.NoError(t, b.cache.Add(pod("default/"+string(rune('a'+rv)), rv)))
 		}
-		b.interval, b.floor = begin(t, c, 6, nil), 6
+		b.interval, b.floor = begin(t, b.cache, 6, nil), 6
 		b.run()
 		b.is("seen", b.seen(), "ADDED h 7, ADDED i 8")
 		b.add(added("default/z", 9))
@@ -318,11 +292,11 @@ func TestTheEndOfTheContextEndsTheWatch(t *testing.T) {
 func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 	for range 500 {
 		bubble.Test(t, func(t *testing.T) {
-			b := start(t, options{rv: 5, initial: &no, size: 4, capacity: 150})
+			b := start(t, options{rv: 5, initial: new(false), size: 4, capacity: 150})
 			for rv := uint64(6); rv < 96; rv++ {
 				require.NoError(t, b.cache.Update(pod("default/a", rv)))
 			}
-			b.interval = begin(t, b.cache, 5, &no)
+			b.interval = begin(t, b.cache, 5, new(false))
 			b.run()
 			for rv := uint64(96); b.NonblockingAdd(added("default/c", rv)); rv++ {
 				synctest.Wait() // until result, the watcher's hand and input are full
@@ -357,7 +331,7 @@ func begin(t *testing.T, c *watchcache.WatchCache, rv uint64, initial *bool) (be
 
 func TestAWatcherWhoseIntervalIsOvertakenEndsWithoutAWord(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{rv: 5, initial: &no, size: 1, capacity: 150})
+		b := start(t, options{rv: 5, initial: new(false), size: 1, capacity: 150})
 		for rv := uint64(6); rv < 156; rv++ {
 			require.NoError(t, b.cache.Update(pod("default/a", rv)))
 		}

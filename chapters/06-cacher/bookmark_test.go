@@ -8,8 +8,8 @@ import (
 	"time"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
@@ -121,12 +121,10 @@ func TestStoppedWatchersAreDueNoBookmark(t *testing.T) {
 			w.Stop()
 			seen(w)
 		}
-		before := f.log.Last()
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
-		records, _ := f.log.Since(nil, before, probe.DefaultLogSize)
-		for _, r := range records {
-			assert.True(t, r.Point != probe.DispatchStarted, "a bookmark is dispatched to %d watchers", r.Args[0])
+		for _, r := range probetest.Records(f.log, probe.DispatchStarted) {
+			t.Errorf("a bookmark is dispatched to %d watchers", r.Args[0])
 		}
 	})
 }

@@ -21,6 +21,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -186,10 +187,9 @@ func TestAnEventGoesOnlyToTheWatchersOfItsScope(t *testing.T) {
 
 // recipients returns how many watchers the last event about the object was handed to.
 func (f *fixture) recipients(id string) []string {
-	records, _ := f.log.Since(nil, 0, probe.DefaultLogSize)
 	n := 0
-	for _, r := range records {
-		if r.Point == probe.DispatchStarted && r.Key == prefix+"/"+id {
+	for _, r := range probetest.Records(f.log, probe.DispatchStarted) {
+		if r.Key == prefix+"/"+id {
 			n = r.Args[0]
 		}
 	}

@@ -265,21 +265,7 @@ func (f *fixture) watch(key string, opts storage.ListOptions) watch.Interface {
 
 // seen returns what w has to say until every goroutine waits: "ADDED default/a 5" and so on, "closed" at the end if it
 // is.
-func seen(w watch.Interface) []string {
-	var events []string
-	for {
-		synctest.Wait()
-		select {
-		case event, ok := <-w.ResultChan():
-			if !ok {
-				return append(events, "closed")
-			}
-			events = append(events, describeEvent(event))
-		default:
-			return events
-		}
-	}
-}
+func seen(w watch.Interface) []string { return bubble.Drain(w.ResultChan(), describeEvent) }
 
 func describeEvent(event watch.Event) string {
 	object := event.Object

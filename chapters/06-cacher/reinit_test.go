@@ -19,6 +19,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -205,11 +206,8 @@ func TestAnEventOfThePastEndsTheCacheAndItListsAgain(t *testing.T) {
 			t.Errorf("ready %v with %d objects, want both again", snapshot.Ready, snapshot.Cache.Objects)
 		}
 		said := ""
-		records, _ := f.log.Since(nil, 1, logSize)
-		for _, r := range records {
-			if r.Point == probe.ReflectorWatchEnded {
-				said += r.Text
-			}
+		for _, r := range probetest.Records(f.log, probe.ReflectorWatchEnded) {
+			said += r.Text
 		}
 		assert.True(t, strings.Contains(said, "ADDED of /registry/pods/default/b at 1 after"),
 			"the log says of the end: %q", said)

@@ -119,9 +119,7 @@ func TestCreateIgnoresAResourceVersionThatSaysNothing(t *testing.T) {
 func TestCreateSaysWhenWhatIsInTheWayIsGoing(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a", finalized))
-	if _, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.delete("a", metav1.DeleteOptions{})
 	_, err := w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonAlreadyExists)
 	assert.True(t, strings.HasPrefix(status.Message, "object is being deleted"), "message: got %q", status.Message)

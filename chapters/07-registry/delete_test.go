@@ -34,10 +34,7 @@ func TestAPodThatNoKubeletKnowsIsDeletedAtOnce(t *testing.T) {
 			w := newWorld(t)
 			w.create(pod("a", edit))
 			if name == "finished" {
-				if _, err := w.update(w.pods.Status, "a",
-					func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }); err != nil {
-					t.Fatal(err)
-				}
+				w.mustUpdate(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 			}
 			got, immediate := w.delete("a", metav1.DeleteOptions{})
 			assert.True(t, immediate && w.get("a") == nil,
@@ -99,11 +96,9 @@ func TestFinalizersHoldAnObjectBackUntilTheLastIsGone(t *testing.T) {
 	if immediate || got.DeletionTimestamp == nil || w.get("a") == nil {
 		t.Fatalf("got immediate %v, %+v", immediate, got.ObjectMeta)
 	}
-	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.DeletionTimestamp = nil })
-	require.NoError(t, err)
+	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.DeletionTimestamp = nil })
 	assert.True(t, w.get("a").DeletionTimestamp != nil, "an update took the deletion back")
-	_, err = w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = nil })
-	require.NoError(t, err)
+	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = nil })
 	assert.Equal(t, w.get("a"), nil, "the pod is still there without finalizers")
 }
 
@@ -131,12 +126,14 @@ func TestDeletePreconditionsMustHold(t *testing.T) {
 	assert.True(t, immediate, "fulfilled preconditions: not deleted")
 }
 
-func TestDeleteOfAMissingPodIsNotFound(t *testing.T) {
+func TestAMissingPodIsNotFound(t *testing.T) {
 	w := newWorld(t)
 	for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
 		_, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{DryRun: dryRun})
 		wantStatus(t, err, 404, metav1.StatusReasonNotFound)
 	}
+	_, err := w.update(w.pods.Pod, "a", func(*corev1.Pod) {})
+	wantStatus(t, err, 404, metav1.StatusReasonNotFound)
 }
 
 func TestDeleteOfAConfigMapAnswersWithAStatus(t *testing.T) {
@@ -228,10 +225,9 @@ func lifecycle(t *testing.T) (w *world, namespaces *Store, finalize *FinalizeRES
 	config.Namespaces = namespaces
 	w.pods = NewPodStorage(config)
 	for _, name := range []string{"default", "other"} {
-		if _, err := namespaces.Create(t.Context(), "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
-			&metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		_, err := namespaces.Create(t.Context(), "", namespace, &metav1.CreateOptions{})
+		require.NoError(t, err)
 	}
 	return w, namespaces, NewFinalizeREST(namespaces)
 }
@@ -258,19 +254,15 @@ func TestADeletedNamespaceRefusesContentAndWaitsForItsFinalizer(t *testing.T) {
 	}
 	// An ordinary update does not reach the finalizers.
 	namespace.Spec.Finalizers = nil
-	if _, _, err := namespaces.Update(t.Context(), "", "other", replacing{namespace},
-		&metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = namespaces.Update(t.Context(), "", "other", replacing{namespace}, &metav1.UpdateOptions{})
+	require.NoError(t, err)
 	out, err = namespaces.Get(t.Context(), "", "other", &metav1.GetOptions{})
 	require.True(t, err == nil && len(out.(*corev1.Namespace).Spec.Finalizers) == 1,
 		"after an update: got %+v, %v", out, err)
 	namespace = out.(*corev1.Namespace)
 	namespace.Spec.Finalizers, namespace.Labels = nil, map[string]string{"not": "here"}
-	if _, _, err := finalize.Update(t.Context(), "", "other", replacing{namespace},
-		&metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = finalize.Update(t.Context(), "", "other", replacing{namespace}, &metav1.UpdateOptions{})
+	require.NoError(t, err)
 	_, err = namespaces.Get(t.Context(), "", "other", &metav1.GetOptions{})
 	wantStatus(t, err, 404, metav1.StatusReasonNotFound)
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,22 +62,16 @@ func Example_removeAtOnce() {
 func TestTheRegistryInTheTriesPlace(t *testing.T) {
 	w := newWorld(t)
 	before := w.create(pod("a", onNode))
-	if _, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }); err != nil {
-		t.Fatal(err)
-	}
+	w.mustUpdate(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
 	sent := pod("a", onNode)
 	sent.Labels = map[string]string{"app": "web"}
-	if _, _, err := w.pods.Pod.Update(t.Context(), "default", "a", replacing{sent},
-		&metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := w.pods.Pod.Update(t.Context(), "default", "a", replacing{sent}, &metav1.UpdateOptions{})
+	require.NoError(t, err)
 	got := w.get("a")
 	if got.Labels["app"] != "web" || got.UID != before.UID || got.Status.Phase != corev1.PodRunning {
 		t.Errorf("after the PUT: labels %v, uid %q, phase %q", got.Labels, got.UID, got.Status.Phase)
 	}
 	w.delete("a", metav1.DeleteOptions{})
-	if _, err := w.pods.Pod.Create(t.Context(), "default", pod("a"),
-		&metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-		t.Errorf("a second pod a beside one that stops: got %v, want a conflict", err)
-	}
+	_, err = w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{})
+	assert.Fails(t, err, apierrors.IsAlreadyExists, "a second pod a beside one that stops")
 }

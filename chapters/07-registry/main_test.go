@@ -88,17 +88,27 @@ func (w *world) get(name string) *corev1.Pod {
 	return out.(*corev1.Pod)
 }
 
-// update changes a pod by an edit of the stored one.
-func (w *world) update(store interface {
+type updater interface {
 	Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (
 		runtime.Object, bool, error)
-}, name string, edit func(*corev1.Pod)) (*corev1.Pod, error) {
+}
+
+// update changes a pod by an edit of the stored one.
+func (w *world) update(store updater, name string, edit func(*corev1.Pod)) (*corev1.Pod, error) {
 	w.t.Helper()
 	out, _, err := store.Update(w.t.Context(), "default", name, editing(edit), &metav1.UpdateOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return out.(*corev1.Pod), nil
+}
+
+// mustUpdate fails the test if the update does.
+func (w *world) mustUpdate(store updater, name string, edit func(*corev1.Pod)) *corev1.Pod {
+	w.t.Helper()
+	out, err := w.update(store, name, edit)
+	require.NoError(w.t, err, "update %s", name)
+	return out
 }
 
 // editing is an UpdatedObjectInfo that edits the stored pod.

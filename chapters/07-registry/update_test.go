@@ -18,9 +18,7 @@ import (
 func TestUpdateOfAnOldVersionConflicts(t *testing.T) {
 	w := newWorld(t)
 	old := w.create(pod("a"))
-	if _, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }); err != nil {
-		t.Fatal(err)
-	}
+	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} })
 	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.ResourceVersion = old.ResourceVersion })
 	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
 	assert.True(t, strings.Contains(status.Message, optimisticLockErrorMsg), "message: got %q", status.Message)
@@ -29,11 +27,11 @@ func TestUpdateOfAnOldVersionConflicts(t *testing.T) {
 func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) {
+	got := w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) {
 		p.ResourceVersion = ""
 		p.Labels = map[string]string{"x": "1"}
 	})
-	assert.True(t, err == nil && got.Labels["x"] == "1", "got %v, %v", got, err)
+	assert.Equal(t, got.Labels["x"], "1")
 }
 
 func TestUpdateWithoutAVersionIsRefusedWhereItIsRequired(t *testing.T) {
@@ -46,12 +44,6 @@ func TestUpdateWithoutAVersionIsRefusedWhereItIsRequired(t *testing.T) {
 	status := wantStatus(t, err, 422, metav1.StatusReasonInvalid)
 	assert.Equal(t, status.Message, `Pod "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified `+
 		`for an update`)
-}
-
-func TestUpdateOfAMissingPodIsNotFound(t *testing.T) {
-	w := newWorld(t)
-	_, err := w.update(w.pods.Pod, "a", func(*corev1.Pod) {})
-	wantStatus(t, err, 404, metav1.StatusReasonNotFound)
 }
 
 func TestUpdateOfAMissingEventCreatesIt(t *testing.T) {
@@ -113,11 +105,10 @@ func TestAnUpdateChangesWhatItMay(t *testing.T) {
 func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	got, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) {
+	got := w.mustUpdate(w.pods.Status, "a", func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodRunning
 		p.Spec.NodeName = "n2"
 	})
-	require.NoError(t, err)
 	assert.True(t, got.Status.Phase == corev1.PodRunning && got.Spec.NodeName == "" && got.Generation == 1,
 		"got phase %q, node %q, generation %d", got.Status.Phase, got.Spec.NodeName, got.Generation)
 }
@@ -125,10 +116,8 @@ func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
 func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	if _, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"),
-		&metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"), &metav1.CreateOptions{})
+	require.NoError(t, err)
 	got := w.get("a")
 	assert.Equal(t, got.Spec.NodeName, "n1", "node")
 	if len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != corev1.PodScheduled ||
@@ -136,7 +125,7 @@ func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 		t.Errorf("conditions: got %+v", got.Status.Conditions)
 	}
 	bindings := BindingsREST{w.pods.Binding}
-	_, err := bindings.Create(t.Context(), "default", binding("a", "n2"), &metav1.CreateOptions{})
+	_, err = bindings.Create(t.Context(), "default", binding("a", "n2"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
 	assert.True(t, strings.Contains(status.Message, `already assigned to node "n1"`), "message: got %q", status.Message)
 }
@@ -145,8 +134,7 @@ func TestBindingRefuses(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
 	w.create(pod("going", finalized))
-	_, _, err := w.pods.Pod.Delete(t.Context(), "default", "going", &metav1.DeleteOptions{})
-	require.NoError(t, err)
+	w.delete("going", metav1.DeleteOptions{})
 	gated := w.create(pod("gated", func(p *corev1.Pod) {
 		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
 	}))

@@ -168,14 +168,9 @@ type frame struct {
 // recorded returns what the log holds of the wanted points: their names, with text, or with type and key.
 func (a *api) recorded(wanted ...probe.Point) []string {
 	var lines []string
-	records, _ := a.log.Since(nil, 1, 4096)
-	for _, r := range records {
-		for _, point := range wanted {
-			if r.Point == point {
-				lines = append(lines, strings.Join(strings.Fields(strings.Join([]string{point.String(), r.Text, r.Type,
-					probe.ObjectKey(r.Key)}, " ")), " "))
-			}
-		}
+	for _, r := range probetest.Records(a.log, wanted...) {
+		words := strings.Fields(strings.Join([]string{r.Point.String(), r.Text, r.Type, probe.ObjectKey(r.Key)}, " "))
+		lines = append(lines, strings.Join(words, " "))
 	}
 	return lines
 }

@@ -296,11 +296,10 @@ func TestProbesOfAStream(t *testing.T) {
 				sw.Start(t.Context())
 				collect(sw)
 				synctest.Wait()
-				records, _ := log.Since(nil, 0, 100)
 				var told []string
-				for i := range records {
-					if records[i].Point != probe.StreamBlocked { // which of the two is earlier is anybody's guess
-						told = append(told, records[i].Sentence())
+				for _, r := range probetest.Records(log) {
+					if r.Point != probe.StreamBlocked { // which of the two is earlier is anybody's guess
+						told = append(told, r.Sentence())
 					}
 				}
 				got := strings.Join(told, "\n")

@@ -301,9 +301,8 @@ func TestProbesTellWhatWaits(t *testing.T) {
 		delta.Delete(pod("b", 3)) // merged: still two wait
 		drain(delta, c, true)
 
-		records, _ := log.Since(nil, 0, 100)
 		var got []string
-		for _, r := range records {
+		for _, r := range probetest.Records(log) {
 			got = append(got, fmt.Sprintf("%s %s %q %d len=%d", r.Point, r.Type, r.Key, r.RV, r.Args[0]))
 		}
 		want := []string{

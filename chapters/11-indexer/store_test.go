@@ -310,9 +310,8 @@ func TestProbesTellWhatTheWriteMeant(t *testing.T) {
 	c.Update(pod("default", "b", "", 3))
 	c.Delete(deltafifo.DeletedFinalStateUnknown{Key: "default/b", Obj: pod("default", "b", "", 3)})
 	c.Bookmark("5")
-	records, _ := log.Since(nil, 0, 100)
 	var got []string
-	for _, r := range records {
+	for _, r := range probetest.Records(log) {
 		got = append(got, fmt.Sprintf("%s %s %q %d n=%d", r.Point, r.Type, r.Key, r.RV, r.Args[0]))
 	}
 	want := []string{

@@ -2,16 +2,13 @@ package processor
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,12 +17,15 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/handlertest"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type recorder = handlertest.Recorder
 
 func pod(name string, rv int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(
@@ -42,51 +42,6 @@ func syncedUpstream() upstream {
 	u := make(upstream)
 	close(u)
 	return u
-}
-
-// recorder writes down its calls: "+a@1*", "+a@1", "~a@1>2", "-a@2".
-type recorder struct {
-	mu    sync.Mutex
-	calls []string
-	at    []time.Time
-	block chan struct{} // if not nil, every call waits for a value or the end
-	sleep time.Duration
-}
-
-func (r *recorder) record(call string) {
-	if r.block != nil {
-		<-r.block
-	}
-	time.Sleep(r.sleep)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.calls = append(r.calls, call)
-	r.at = append(r.at, time.Now())
-}
-
-func (r *recorder) OnAdd(obj any, isInInitialList bool) {
-	call := "+" + short(obj)
-	if isInInitialList {
-		call += "*"
-	}
-	r.record(call)
-}
-
-func (r *recorder) OnUpdate(old, obj any) {
-	r.record("~" + short(old) + ">" + obj.(*corev1.Pod).ResourceVersion)
-}
-
-func (r *recorder) OnDelete(obj any) { r.record("-" + short(obj)) }
-
-func short(obj any) string {
-	key, _ := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	return fmt.Sprintf("%s@%d", strings.TrimPrefix(key, "default/"), deltafifo.VersionOf(obj))
-}
-
-func (r *recorder) got() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.calls)
 }
 
 func add(t *testing.T, p *SharedProcessor, h ResourceEventHandler, opts ListenerOptions) Registration {
@@ -109,12 +64,13 @@ func inBubble(t *testing.T, test func(t *testing.T, p *SharedProcessor)) {
 func want(t *testing.T, r *recorder, calls ...string) {
 	t.Helper()
 	synctest.Wait()
-	assert.NoDiff(t, r.got(), calls, "calls")
+	got, _ := r.Calls()
+	assert.NoDiff(t, got, calls, "calls")
 }
 
 func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
-		slow, fast := &recorder{sleep: time.Hour}, &recorder{}
+		slow, fast := &recorder{Delay: time.Hour}, &recorder{}
 		add(t, p, slow, ListenerOptions{})
 		add(t, p, fast, ListenerOptions{})
 		p.Start()
@@ -123,20 +79,20 @@ func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
 			p.OnAdd(pod(strconv.Itoa(i), i+1), false)
 		}
 		synctest.Wait()
-		require.Equal(t, len(fast.got()), 100, "the fast handler was told times")
-		for _, at := range fast.at {
+		told, times := fast.Calls()
+		require.Equal(t, len(told), 100, "the fast handler was told times")
+		for _, at := range times {
 			require.True(t, at.Equal(began), "told after %v", at.Sub(began))
 		}
 		time.Sleep(100 * time.Hour)
-		synctest.Wait()
-		assert.Equal(t, cmp.Diff(fast.got(), slow.got()), "", "the slow one, in the end (-fast +slow):\n")
+		want(t, slow, told...)
 		p.Stop()
 	})
 }
 
 func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
-		r := &recorder{block: make(chan struct{})}
+		r := &recorder{Block: make(chan struct{})}
 		add(t, p, r, ListenerOptions{})
 		p.Start()
 		pending := func(wantLen, wantCap int) {
@@ -157,9 +113,9 @@ func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
 		pending(1024, 1024)
 		tell(1)
 		pending(1025, 2048)
-		close(r.block)
+		close(r.Block)
 		pending(0, 2048)
-		assert.Equal(t, len(r.got()), 1027, "told")
+		assert.Equal(t, len(r.Take()), 1027, "told")
 		p.Stop()
 	})
 }
@@ -168,7 +124,7 @@ func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
 		p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log).Resource("pods").Subject("informer")})
-		r := &recorder{sleep: 101 * time.Millisecond}
+		r := &recorder{Delay: 101 * time.Millisecond}
 		add(t, p, r, ListenerOptions{})
 		p.Start()
 		p.OnAdd(pod("a", 1), false)
@@ -185,11 +141,8 @@ func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
 			"%d slow calls, want those with more than 1024 pending", counted)
 		p.Stop()
 		var reported []string
-		records, _ := log.Since(nil, 0, 1_000_000)
-		for _, r := range records {
-			if r.Point == probe.HandlerSlow {
-				reported = append(reported, fmt.Sprint(r.Subject, " ", r.Key, " ", r.RV, " ", r.Text))
-			}
+		for _, r := range probetest.Records(log, probe.HandlerSlow) {
+			reported = append(reported, fmt.Sprint(r.Subject, " ", r.Key, " ", r.RV, " ", r.Text))
 		}
 		assert.NoDiff(t, reported, []string{"l1 default/a 2 101ms", "l1 default/a 3 101ms"}[:counted], "reports")
 	})
@@ -206,13 +159,13 @@ func TestTheRingLetsGoOfWhatWasTaken(t *testing.T) {
 
 func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
-		r := &recorder{block: make(chan struct{})}
+		r := &recorder{Block: make(chan struct{})}
 		up := make(upstream)
 		early := add(t, p, r, ListenerOptions{UpstreamHasSynced: up})
 		p.Start()
 		defer p.Stop()
 		p.OnAdd(pod("a", 1), true)
-		r.block <- struct{}{}
+		r.Block <- struct{}{}
 		synctest.Wait()
 		assert.False(t, early.HasSynced(), "synced although more may come")
 		p.OnAdd(pod("b", 2), true)
@@ -226,7 +179,7 @@ func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 			t.Errorf("late synced %v before its own replay; one with nothing to replay synced %v", late.HasSynced(),
 				none.HasSynced())
 		}
-		close(r.block)
+		close(r.Block)
 		<-early.HasSyncedChecker().Done()
 		<-late.HasSyncedChecker().Done()
 		assert.True(t, early.HasSynced() && late.HasSynced(), "done but not synced")
@@ -293,7 +246,7 @@ func TestNoCallOfARemovedHandlerBegins(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			log := probe.NewLog(clock.RealClock{}, 0)
 			p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log)})
-			r := &recorder{block: make(chan struct{})}
+			r := &recorder{Block: make(chan struct{})}
 			registration := add(t, p, r, ListenerOptions{})
 			p.Start()
 			defer p.Stop()
@@ -302,7 +255,7 @@ func TestNoCallOfARemovedHandlerBegins(t *testing.T) {
 			}
 			synctest.Wait() // the handler has the first, pop has the second in its hand
 			log.Gate().Close(probe.Selector{Station: probe.Listener})
-			close(r.block)
+			close(r.Block)
 			synctest.Wait() // run is ready for the third, and pop is held with it
 			want(t, r, "+a@1", "+a@2")
 			require.NoError(t, p.RemoveListener(registration))
@@ -332,7 +285,7 @@ func TestAHandlerMayRemoveItself(t *testing.T) {
 
 func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
-		r := &recorder{sleep: time.Minute}
+		r := &recorder{Delay: time.Minute}
 		registration := add(t, p, r, ListenerOptions{})
 		p.Start()
 		for i := range 10 {
@@ -342,9 +295,7 @@ func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
 		began := time.Now()
 		p.Stop()
 		assert.Equal(t, time.Since(began), time.Minute, "Stop took")
-		if got := r.got(); len(got) != 1 {
-			t.Errorf("told %v, want only the first", got)
-		}
+		want(t, r, "+a@1")
 		<-registration.ShutdownChan()
 		_, err := p.AddListener(r, ListenerOptions{UpstreamHasSynced: syncedUpstream()})
 		assert.True(t, err != nil, "a stopped processor takes listeners")
@@ -422,7 +373,7 @@ func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
 		p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log).Resource("pods").Subject("informer")})
-		slow, fast := &recorder{sleep: time.Second}, &recorder{}
+		slow, fast := &recorder{Delay: time.Second}, &recorder{}
 		add(t, p, slow, ListenerOptions{})
 		add(t, p, fast, ListenerOptions{Name: "fast"})
 		p.Start()
@@ -436,7 +387,7 @@ func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 
 		events := []string{"ADDED default/a 1", "MODIFIED default/a 2", "DELETED default/a 2"}
 		hops := map[string]map[probe.Point][]string{}
-		records, _ := log.Since(nil, 0, 1000)
+		records := probetest.Records(log)
 		for _, r := range records {
 			if hops[r.Subject] == nil {
 				hops[r.Subject] = map[probe.Point][]string{}
@@ -472,7 +423,7 @@ func TestFuncsAreCalledUnlessTheyAreNil(t *testing.T) {
 		h.OnUpdate(pod("a", 1), pod("a", 2))
 		h.OnDelete(pod("a", 2))
 	}
-	assert.Equal(t, cmp.Diff([]string{"+a@1", "~a@1>2", "-a@2"}, r.got()), "")
+	assert.EqualSlices(t, r.Take(), []string{"+a@1", "~a@1>2", "-a@2"})
 }
 
 func TestFilterMakesAddsAndDeletesOfUpdates(t *testing.T) {
@@ -487,16 +438,16 @@ func TestFilterMakesAddsAndDeletesOfUpdates(t *testing.T) {
 	h.OnDelete(pod("a", 9))
 	h.OnAdd(pod("b", 10), true)
 	h.OnDelete(pod("b", 12))
-	assert.Equal(t, cmp.Diff([]string{"+a@2", "~a@2>4", "-a@4", "+b@10*", "-b@12"}, r.got()), "")
+	assert.EqualSlices(t, r.Take(), []string{"+a@2", "~a@2>4", "-a@4", "+b@10*", "-b@12"})
 }
 
 type typedRecorder struct {
-	recorder
+	handlertest.Recorder
 	deleted []DeletedObject[*corev1.Pod]
 }
 
-func (r *typedRecorder) OnAdd(obj *corev1.Pod, initial bool)   { r.recorder.OnAdd(obj, initial) }
-func (r *typedRecorder) OnUpdate(old, obj *corev1.Pod)         { r.recorder.OnUpdate(old, obj) }
+func (r *typedRecorder) OnAdd(obj *corev1.Pod, initial bool)   { r.Recorder.OnAdd(obj, initial) }
+func (r *typedRecorder) OnUpdate(old, obj *corev1.Pod)         { r.Recorder.OnUpdate(old, obj) }
 func (r *typedRecorder) OnDelete(d DeletedObject[*corev1.Pod]) { r.deleted = append(r.deleted, d) }
 
 func TestTypedHandlerIsSparedTombstones(t *testing.T) {
@@ -512,7 +463,7 @@ func TestTypedHandlerIsSparedTombstones(t *testing.T) {
 	} {
 		h.OnDelete(obj)
 	}
-	assert.Equal(t, cmp.Diff([]string{"+a@1*", "~a@1>2"}, r.got()), "")
+	assert.EqualSlices(t, r.Take(), []string{"+a@1*", "~a@1>2"})
 	for i, d := range r.deleted {
 		assert.True(t, d.GetKey() == "default/a" && d.GetNamespace() == "default" && d.GetName() == "a",
 			"%d: key %q namespace %q name %q", i, d.GetKey(), d.GetNamespace(), d.GetName())

@@ -10,11 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	storage "listwatch/chapters/01-storage"
 	reflector "listwatch/chapters/03-reflector"
 )
 
@@ -156,7 +156,7 @@ func (s *fakeServer) Watch(_ context.Context, opts metav1.ListOptions) (watch.In
 		from = s.rv
 	}
 	for _, event := range s.history {
-		if event.Type != watch.Bookmark && rvOf(event.Object) > from {
+		if event.Type != watch.Bookmark && int(storage.VersionOf(event.Object)) > from {
 			w.send(event)
 		}
 	}
@@ -181,13 +181,4 @@ func (w *fakeWatch) Stop() {
 func (w *fakeWatch) send(event watch.Event) {
 	event.Object = event.Object.DeepCopyObject() // as if decoded
 	w.result <- event
-}
-
-func rvOf(obj any) int {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return 0
-	}
-	rv, _ := strconv.Atoi(accessor.GetResourceVersion())
-	return rv
 }

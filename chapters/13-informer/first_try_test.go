@@ -1,21 +1,15 @@
-package informer_test
+package informer
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/clock"
-
 	processor "listwatch/chapters/12-processor"
-	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/handlertest"
 )
 
 // First try: the loop tells the handlers at once, and then stores the pod.
@@ -67,61 +61,26 @@ func Example_showThenAdd() {
 	// the store has ["a" "b"]
 }
 
-// twoSteps is a server on which pod a is created and then bound. The second step waits until the test asks for it.
-type twoSteps struct {
-	onePod
-	events *watch.FakeWatcher
-}
-
-func (s twoSteps) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	return s.events, nil
-}
-
 // TestTheInformerInTheTriesPlace gives the informer a handler that reads the store, and one that is late and slow.
 func TestTheInformerInTheTriesPlace(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		server := twoSteps{events: watch.NewFake()}
-		pods := informer.NewSharedIndexInformer(informer.Config{ListerWatcher: server, Clock: clock.RealClock{}})
-		var told, late []string
+		b := newBench(t, Config{})
+		var told []bool
 		tell := func(obj any) {
-			stored, found, _ := pods.GetStore().GetByKey("default/a")
-			told = append(told, fmt.Sprint(found && stored.(*corev1.Pod).Spec.NodeName == obj.(*corev1.Pod).
-				Spec.NodeName))
+			stored, _, _ := b.GetStore().Get(obj)
+			told = append(told, stored == obj)
 		}
-		if _, err := pods.AddEventHandler(processor.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_,
-			obj any) {
-			tell(obj)
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			pods.Run(ctx)
-			close(ended)
-		}()
-		synctest.Wait()
-		slow := func(obj any) {
-			late = append(late, obj.(*corev1.Pod).Name)
-			time.Sleep(2 * time.Second)
-		}
-		if _, err := pods.AddEventHandler(processor.ResourceEventHandlerFuncs{AddFunc: slow}); err != nil {
-			t.Fatal(err)
-		}
+		b.add(processor.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }},
+			HandlerOptions{})
+		b.run()
+		late := &handlertest.Recorder{Delay: 2 * time.Second}
+		b.add(late, HandlerOptions{})
 		time.Sleep(time.Second)
-		bound := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "2"}}
-		bound.Spec.NodeName = "node-1"
-		server.events.Modify(bound)
-		server.events.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b",
-			ResourceVersion: "3"}})
+		b.server.set("a")
+		b.server.set("c")
 		time.Sleep(time.Minute)
-		cancel()
-		<-ended
-		if got, want := fmt.Sprint(told[:2]), "[true true]"; got != want {
-			t.Errorf("the store has what the handler is told: %s, want %s", got, want)
-		}
-		if got, want := fmt.Sprint(late), "[a b]"; got != want {
-			t.Errorf("the late handler hears of %s, want %s", got, want)
-		}
+		b.end()
+		assert.EqualSlices(t, told, []bool{true, true, true, true}, "the store has what the handler is told")
+		assert.EqualSlices(t, late.Take(), []string{"+a@1*", "+b@2*", "~a@1>3", "+c@4"}, "the late handler")
 	})
 }

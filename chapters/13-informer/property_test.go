@@ -2,81 +2,19 @@ package informer
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 
-	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/handlertest"
 	"listwatch/internal/check/require"
 )
-
-// view is a handler that keeps a copy of the state it is told of, and notes what cannot be.
-type view struct {
-	mu      sync.Mutex
-	state   map[string]string
-	strange []string // the first few
-	slow    time.Duration
-}
-
-var _ processor.ResourceEventHandler = (*view)(nil)
-
-func (v *view) note(check bool, what string, obj any) {
-	time.Sleep(v.slow)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !check && len(v.strange) < 5 {
-		v.strange = append(v.strange, what+" "+name(obj))
-	}
-}
-
-func (v *view) known(obj any) string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.state["default/"+name(obj)]
-}
-
-func (v *view) set(obj any, rv string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.state["default/"+name(obj)] = rv
-	if rv == "" {
-		delete(v.state, "default/"+name(obj))
-	}
-}
-
-// read returns a copy of the state, and what was strange.
-func (v *view) read() (state map[string]string, strange []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return maps.Clone(v.state), slices.Clone(v.strange)
-}
-
-func (v *view) OnAdd(obj any, _ bool) {
-	v.note(v.known(obj) == "", "added again", obj)
-	v.set(obj, obj.(*corev1.Pod).ResourceVersion)
-}
-
-func (v *view) OnUpdate(old, obj any) {
-	v.note(v.known(obj) == old.(*corev1.Pod).ResourceVersion, "updated from an unknown state", obj)
-	v.note(rvOf(obj) >= rvOf(old), "updated to an older state", obj)
-	v.set(obj, obj.(*corev1.Pod).ResourceVersion)
-}
-
-func (v *view) OnDelete(obj any) {
-	v.note(v.known(obj) != "", "deleted although unknown", obj)
-	v.set(obj, "")
-}
 
 // script is what happens to an informer, step by step:
 //
@@ -92,7 +30,7 @@ type script struct {
 	t             *testing.T
 	server        *fakeServer
 	bench         *bench
-	views         []*view
+	views         []*handlertest.Follower
 	registrations []processor.Registration
 }
 
@@ -100,12 +38,8 @@ type script struct {
 // knows nothing of bubbles, and would stop after a day, which passes here in no time.
 func play(t *testing.T, fifo string, watchList bool, steps []string) (wrong string) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newFakeServer("a", "b")
-		p := &script{t: t, server: s, bench: &bench{SharedIndexInformer: NewSharedIndexInformer(Config{
-			Name: "pods", ListerWatcher: s, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, FIFO: fifo,
-			Indexers:     indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
-			UseWatchList: watchList, Jitter: func() float64 { return 0 }, ResyncPeriod: time.Minute,
-		}), t: t, server: s, ended: make(chan struct{})}}
+		b := newBench(t, Config{FIFO: fifo, UseWatchList: watchList, ResyncPeriod: time.Minute})
+		p := &script{t: t, server: b.server, bench: b}
 		p.bench.run()
 		defer p.bench.end()
 		for i, step := range append(steps, "rest") {
@@ -154,9 +88,9 @@ func (p *script) step(step string) (wrong string) {
 }
 
 func (p *script) join(slow bool) {
-	v := &view{state: map[string]string{}}
+	v := &handlertest.Follower{}
 	if slow {
-		v.slow = time.Second
+		v.Delay = time.Second
 	}
 	p.views = append(p.views, v)
 	p.registrations = append(p.registrations, p.bench.add(v, HandlerOptions{}))
@@ -169,7 +103,7 @@ func (p *script) look() (wrong string) {
 		return "store (-server +store):\n" + diff
 	}
 	for i, v := range p.views {
-		state, strange := v.read()
+		state, _, strange := v.Read()
 		if diff := cmp.Diff(p.server.state(), state); diff != "" || len(strange) > 0 {
 			return fmt.Sprintf("handler %d: %v (-server +handler):\n%s", i, strange, diff)
 		}

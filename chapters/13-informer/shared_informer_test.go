@@ -23,6 +23,7 @@ import (
 	processor "listwatch/chapters/12-processor"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/handlertest"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
@@ -30,60 +31,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+type recorder = handlertest.Recorder
+
 var errBroken = errors.New("broken")
-
-// recorder is a handler that writes down its calls: "+a@1*" for an add in the initial list, "+a@1", "~a@1>2", "-a@3",
-// and "-a@1?" for a deletion that no watch saw.
-type recorder struct {
-	mu    sync.Mutex
-	calls []string
-	delay time.Duration // in bubble time
-	onAny func()
-}
-
-func (r *recorder) record(format string, args ...any) {
-	if r.delay > 0 {
-		time.Sleep(r.delay)
-	}
-	r.mu.Lock()
-	r.calls = append(r.calls, fmt.Sprintf(format, args...))
-	r.mu.Unlock()
-	if r.onAny != nil {
-		r.onAny()
-	}
-}
-
-func name(obj any) string {
-	key, _ := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	return strings.TrimPrefix(key, "default/")
-}
-
-func (r *recorder) OnAdd(obj any, isInInitialList bool) {
-	initial := ""
-	if isInInitialList {
-		initial = "*"
-	}
-	r.record("+%s@%d%s", name(obj), rvOf(obj), initial)
-}
-
-func (r *recorder) OnUpdate(old, obj any) { r.record("~%s@%d>%d", name(obj), rvOf(old), rvOf(obj)) }
-
-func (r *recorder) OnDelete(obj any) {
-	if tombstone, ok := obj.(deltafifo.DeletedFinalStateUnknown); ok {
-		r.record("-%s@%d?", name(obj), rvOf(tombstone.Obj))
-		return
-	}
-	r.record("-%s@%d", name(obj), rvOf(obj))
-}
-
-// take returns the calls since the last take.
-func (r *recorder) take() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	calls := r.calls
-	r.calls = nil
-	return calls
-}
 
 // bench is an informer over a fake server, in a bubble.
 type bench struct {
@@ -92,6 +42,16 @@ type bench struct {
 	server *fakeServer
 	cancel context.CancelFunc
 	ended  chan struct{}
+}
+
+// newBench returns a bench whose server has two pods.
+func newBench(t *testing.T, cfg Config) *bench {
+	b := &bench{t: t, server: newFakeServer("a", "b"), ended: make(chan struct{})}
+	cfg.Name, cfg.ListerWatcher, cfg.ExampleObject, cfg.Clock = "pods", b.server, &corev1.Pod{}, clock.RealClock{}
+	cfg.Indexers = indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc}
+	cfg.Jitter, cfg.Probe = func() float64 { return 0 }, probetest.Probe(t, "informer")
+	b.SharedIndexInformer = NewSharedIndexInformer(cfg)
+	return b
 }
 
 func (b *bench) run() {
@@ -119,7 +79,7 @@ func (b *bench) add(h processor.ResourceEventHandler, opts HandlerOptions) proce
 func (b *bench) stored() map[string]string {
 	state := map[string]string{}
 	for _, obj := range b.GetStore().List() {
-		state["default/"+name(obj)] = obj.(*corev1.Pod).ResourceVersion
+		state["default/"+handlertest.Name(obj)] = obj.(*corev1.Pod).ResourceVersion
 	}
 	return state
 }
@@ -130,14 +90,7 @@ func variants(t *testing.T, test func(t *testing.T, b *bench)) {
 		for _, watchList := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/watchlist=%v", fifo, watchList), func(t *testing.T) {
 				bubble.Test(t, func(t *testing.T) {
-					s := newFakeServer("a", "b")
-					test(t, &bench{t: t, server: s, ended: make(chan struct{}),
-						SharedIndexInformer: NewSharedIndexInformer(Config{
-							Name: "pods", ListerWatcher: s, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{},
-							Indexers: indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
-							FIFO:     fifo, UseWatchList: watchList, Jitter: func() float64 { return 0 },
-							Probe: probetest.Probe(t, "informer"),
-						})})
+					test(t, newBench(t, Config{FIFO: fifo, UseWatchList: watchList}))
 				})
 			})
 		}
@@ -149,14 +102,14 @@ func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
 		r := &recorder{}
 		b.add(r, HandlerOptions{})
 		var atDeletion map[string]string
-		r.onAny = func() {
+		r.After = func() {
 			if atDeletion == nil {
 				atDeletion = b.stored()
 			}
 		}
 		b.run()
 		defer b.end()
-		r.take()
+		r.Take()
 		atDeletion = nil
 
 		b.server.fail(errBroken)
@@ -167,7 +120,7 @@ func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
 		b.server.fail(nil)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		got := r.take()
+		got := r.Take()
 		if b.config.FIFO == FIFOReal {
 			assert.Equal(t, cmp.Diff("-a@1?", got[0]), "", "deletions are told first: %v", got)
 			assert.NoDiff(t, atDeletion, map[string]string{"default/b": "2", "default/c": "4"},
@@ -180,21 +133,22 @@ func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
 
 // The handler is called by the goroutine that changes the store, and looks at once: no race decides what it finds.
 func TestTheStoreComesFirst(t *testing.T) {
+	state := func(obj any) string { return fmt.Sprintf("%s@%d", handlertest.Name(obj), deltafifo.VersionOf(obj)) }
 	store := indexer.NewIndexer(indexer.Config{})
 	processed := &deltaProcessor{clientState: store, handler: processor.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if _, exists, _ := store.Get(obj); !exists {
-				t.Errorf("told of %s@%d, the store does not hold it yet", name(obj), rvOf(obj))
+				t.Errorf("told of %s, the store does not hold it yet", state(obj))
 			}
 		},
 		UpdateFunc: func(_, obj any) {
 			if stored, _, _ := store.Get(obj); stored != obj {
-				t.Errorf("told of %s@%d, the store holds an older state", name(obj), rvOf(obj))
+				t.Errorf("told of %s, the store holds an older state", state(obj))
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if _, exists, _ := store.Get(obj); exists {
-				t.Errorf("told that %s@%d is gone, the store still holds it", name(obj), rvOf(obj))
+				t.Errorf("told that %s is gone, the store still holds it", state(obj))
 			}
 		},
 	}}
@@ -296,7 +250,7 @@ func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T
 		b.run()
 		group.Wait()
 		b.end()
-		told := late.take()
+		told := late.Take()
 		for _, pod := range []string{"a@1", "b@2"} {
 			n := strings.Count(strings.Join(told, " ")+" ", "+"+pod+"* ")
 			assert.Equal(t, n, 1, "the late handler was told OnAdd %d times for %s, want once: %q", n, pod, told)
@@ -306,7 +260,7 @@ func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T
 
 func TestAfterTheEnd(t *testing.T) {
 	variants(t, func(t *testing.T, b *bench) {
-		r := &recorder{delay: time.Minute}
+		r := &recorder{Delay: time.Minute}
 		registration := b.add(r, HandlerOptions{})
 		b.run()
 		b.cancel()
@@ -318,7 +272,7 @@ func TestAfterTheEnd(t *testing.T) {
 		}
 		<-b.ended
 		<-registration.ShutdownChan()
-		got := len(r.take())
+		got := len(r.Take())
 		assert.Equal(t, got, 1, "%d calls, want only the one that was running", got)
 		assert.True(t, b.IsStopped(), "not stopped")
 		_, err := b.AddEventHandler(r)
@@ -334,7 +288,7 @@ func TestAfterTheEnd(t *testing.T) {
 
 func TestWaiting(t *testing.T) {
 	variants(t, func(t *testing.T, b *bench) {
-		r := &recorder{delay: time.Second}
+		r := &recorder{Delay: time.Second}
 		registration := b.add(r, HandlerOptions{Name: "slow"})
 		ctx, cancel := context.WithCancel(context.Background())
 		new(routine.Group).Go(context.Background(), "informer.Run", func(context.Context) {
@@ -406,11 +360,7 @@ func TestNothingIsKeptAliveByTheLastBatch(t *testing.T) {
 
 func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newFakeServer("a")
-		b := &bench{SharedIndexInformer: NewSharedIndexInformer(Config{
-			ListerWatcher: s, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
-			Transform: func(any) (any, error) { return 3, nil }, // which has no key
-		}), t: t, server: s, ended: make(chan struct{})}
+		b := newBench(t, Config{Transform: func(any) (any, error) { return 3, nil }}) // which has no key
 		b.run()
 		assert.Equal(t, b.Snapshot().ProcessErrors, 1, "errors")
 		b.end()

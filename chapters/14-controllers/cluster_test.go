@@ -382,12 +382,9 @@ func TestProbesTellWhatAControllerDid(t *testing.T) {
 		synctest.Wait()
 		c.create("a", nil)
 		settle(5 * time.Second)
-		records, _ := c.log.Since(nil, 0, 1000)
 		var told []string
-		for _, r := range records {
-			if r.Point == probe.Reconciled || r.Point == probe.WorkRetry {
-				told = append(told, r.Subject+": "+r.Text)
-			}
+		for _, r := range probetest.Records(c.log, probe.Reconciled, probe.WorkRetry) {
+			told = append(told, r.Subject+": "+r.Text)
 		}
 		for _, want := range []string{
 			"scheduler: default/a is bound to node1", "kubelet-node1: default/a: admit is done",

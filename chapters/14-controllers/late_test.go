@@ -22,6 +22,7 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	processor "listwatch/chapters/12-processor"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/observe/probe"
 )
 
@@ -128,20 +129,10 @@ func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
 		assert.Equal(t, pod.Spec.NodeName, "node2", "a is on %q, want the rival's node2", pod.Spec.NodeName)
 		wantAnswers(t, late, http.StatusConflict)
 		wantAtRest(t, scheduler, map[string]int{"node1": 0, "node2": 1})
-		var delays, looks []string
-		records, _ := c.log.Since(nil, 0, 1000)
-		for _, r := range records {
-			switch r.Point {
-			case probe.WorkRetry:
-				delays = append(delays, fmt.Sprint(r.Args[0], " ms"))
-			case probe.Reconciled:
-				looks = append(looks, r.Text)
-			}
-		}
-		want := []string{"5 ms"}
-		assert.EqualSlices(t, delays, want, "looked again after %v, want %v", delays, want)
-		assert.True(t, len(looks) != 0 && looks[0] == "default/a is on node2: nothing to do",
-			"its looks found %q, want first that a is on node2", looks)
+		retries, looks := probetest.Records(c.log, probe.WorkRetry), probetest.Records(c.log, probe.Reconciled)
+		assert.True(t, len(retries) == 1 && retries[0].Args[0] == 5, "looked again: %v, want once, after 5 ms", retries)
+		assert.True(t, len(looks) != 0 && looks[0].Text == "default/a is on node2: nothing to do",
+			"its looks found %v, want first that a is on node2", looks)
 	})
 }
 

@@ -226,7 +226,6 @@ func TestProbesTellTheLifeOfAKey(t *testing.T) {
 	q.Get()
 	q.Add("a")
 	q.Done("a")
-	records, _ := log.Since(nil, 0, 100)
 	type moment struct {
 		point probe.Point
 		len   int
@@ -234,7 +233,7 @@ func TestProbesTellTheLifeOfAKey(t *testing.T) {
 	want := []moment{{probe.WorkAdded, 1}, {probe.WorkGot, 0}, {probe.WorkAdded, 0}, {probe.WorkDone, 0},
 		{probe.WorkAdded, 1}}
 	var got []moment
-	for _, r := range records {
+	for _, r := range probetest.Records(log) {
 		assert.True(t, r.Key == "a" && r.Subject == "scheduler", "%v is about %q of %q", r.Point, r.Key, r.Subject)
 		got = append(got, moment{r.Point, r.Args[0]})
 	}

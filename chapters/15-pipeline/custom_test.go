@@ -21,6 +21,7 @@ import (
 	listwatch "listwatch/chapters/09-listwatch"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/resources"
 	"listwatch/internal/observe/fold"
@@ -246,10 +247,8 @@ func (k *kindTest) events() func() string {
 // pictured returns what the page shows of widgets.
 func (k *kindTest) pictured() *fold.Resource {
 	k.t.Helper()
-	records, ok := k.w.log.Since(nil, 0, 1<<16)
-	require.True(k.t, ok, "the log has moved on")
 	state := fold.New()
-	state.Apply(records)
+	state.Apply(probetest.Records(k.w.log))
 	return state.Resources["widgets.example.com"]
 }
 

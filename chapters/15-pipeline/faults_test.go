@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -26,11 +23,10 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	deltafifo "listwatch/chapters/10-deltafifo"
-	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/handlertest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
@@ -47,14 +43,14 @@ type site struct {
 	wire     *wire
 	client   *listwatch.RESTClient // a client whose wire does not break
 	informer *informer.SharedIndexInformer
-	handler  *follower
+	handler  *handlertest.Follower
 }
 
 // inSite runs body in a bubble with a server and an informer that has synced.
 func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t *testing.T, s *site)) {
 	bubble.Test(t, func(t *testing.T) {
-		s := &site{store: mvcc.New(clock.RealClock{}), capacity: capacity,
-			handler: &follower{told: map[string]string{}}}
+		s := &site{store: mvcc.New(clock.RealClock{}), capacity: capacity, handler: &handlertest.Follower{
+			Wants: func(pod *corev1.Pod) bool { return pod.Labels["app"] == "x" }}}
 		transport := &http.Transport{DialContext: s.dial}
 		s.wire = newWire(transport)
 		s.client = s.rest(transport)
@@ -192,68 +188,9 @@ func (s *site) check(t *testing.T, when string) {
 		stored["default/"+obj.(*corev1.Pod).Name] = obj.(*corev1.Pod).ResourceVersion
 	}
 	require.Equal(t, cmp.Diff(want, stored), "", "%s: store (-server +store):\n", when)
-	told, _, strange := s.handler.read()
+	told, _, strange := s.handler.Read()
 	require.Equal(t, cmp.Diff(want, told), "", "%s: handler (-server +handler):\n", when)
 	require.True(t, len(strange) == 0, "%s: the handler was told %q", when, strange)
-}
-
-// follower is a handler that believes what it is told, and notes what cannot be: the same news twice, a step that is
-// not from where it was, a step back, a pod it should not see, a deletion of what is not there.
-type follower struct {
-	mu      sync.Mutex
-	told    map[string]string // key to resource version
-	changes int               // calls that brought something new
-	wrong   []string
-}
-
-var _ processor.ResourceEventHandler = (*follower)(nil)
-
-// read returns what the handler knows, how often it was told something new, and what cannot be.
-func (f *follower) read() (told map[string]string, changes int, wrong []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.told), f.changes, slices.Clone(f.wrong)
-}
-
-func (f *follower) mustLocked(holds bool, what, key string) {
-	if !holds {
-		f.wrong = append(f.wrong, what+" "+key)
-	}
-}
-
-func (f *follower) OnAdd(obj any, _ bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	pod := obj.(*corev1.Pod)
-	key := "default/" + pod.Name
-	f.mustLocked(f.told[key] == "", "an addition of what is there:", key)
-	f.mustLocked(pod.Labels["app"] == "x", "an addition that is none of its business:", key)
-	f.told[key] = pod.ResourceVersion
-	f.changes++
-}
-
-func (f *follower) OnUpdate(old, obj any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	before, pod := old.(*corev1.Pod), obj.(*corev1.Pod)
-	key := "default/" + pod.Name
-	from, _ := strconv.Atoi(before.ResourceVersion)
-	to, _ := strconv.Atoi(pod.ResourceVersion)
-	f.mustLocked(f.told[key] == before.ResourceVersion, "an update from elsewhere:", key)
-	f.mustLocked(from <= to, "an update to the past:", key)
-	f.mustLocked(pod.Labels["app"] == "x", "an update that is none of its business:", key)
-	f.told[key] = pod.ResourceVersion
-	if from < to {
-		f.changes++
-	}
-}
-
-func (f *follower) OnDelete(obj any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	key, err := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	f.mustLocked(err == nil && f.told[key] != "", "a deletion of what is not there:", key)
-	delete(f.told, key)
 }
 
 // wire is a RoundTripper that breaks: requests can be refused, and streams be cut after so many bytes or stand still.
@@ -372,11 +309,11 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 		_, _, initial := s.wire.counts()
 		for n := range frame + 1 {
 			time.Sleep(2 * time.Second) // a watch that ends within a second is another story
-			_, changes, _ := s.handler.read()
+			_, changes, _ := s.handler.Read()
 			s.wire.change(func(w *wire) { w.left, w.end = n, ends[n%len(ends)] })
 			s.set(t, "a", true)
 			time.Sleep(10 * time.Second)
-			if _, got, _ := s.handler.read(); got != changes+1 {
+			if _, got, _ := s.handler.Read(); got != changes+1 {
 				t.Fatalf("cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame,
 					ends[n%len(ends)], got-changes)
 			}

@@ -23,6 +23,7 @@ import (
 	listwatch "listwatch/chapters/09-listwatch"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -132,16 +133,11 @@ func TestNoClientIsSentAwayAtTheStart(t *testing.T) {
 		defer w.stop()
 		require.NoError(t, w.WaitReady(t.Context()))
 		synctest.Wait() // a handler reports its answer after the client has read it
-		answered := 0
-		records, _ := w.log.Since(nil, 1, int(w.log.Last()))
-		for _, r := range records {
-			if r.Point != probe.RequestAnswered {
-				continue
-			}
-			answered++
+		answered := probetest.Records(w.log, probe.RequestAnswered)
+		assert.True(t, len(answered) != 0, "no request was answered")
+		for _, r := range answered {
 			assert.True(t, r.Args[0] != http.StatusTooManyRequests, "429 for %s", r.Text)
 		}
-		assert.True(t, answered != 0, "no request was answered")
 	})
 }
 
@@ -165,13 +161,10 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 }
 
 // receivedSince returns what each reflector of the client half received of pods, "ADDED r1" being the version first.
-func (w *world) receivedSince(t *testing.T, first uint64) map[string][]string {
-	t.Helper()
-	records, ok := w.log.Since(nil, 0, 1<<16)
-	require.True(t, ok, "the log has moved on")
+func (w *world) receivedSince(first uint64) map[string][]string {
 	received := map[string][]string{}
-	for _, r := range records {
-		if r.Point == probe.ReflectorReceived && r.Resource == "pods" && r.Subject != "cacher" && r.Type != "BOOKMARK" {
+	for _, r := range probetest.Records(w.log, probe.ReflectorReceived) {
+		if r.Resource == "pods" && r.Subject != "cacher" && r.Type != "BOOKMARK" {
 			received[r.Subject] = append(received[r.Subject], fmt.Sprintf("%s r%d", r.Type, r.RV-first+1))
 		}
 	}

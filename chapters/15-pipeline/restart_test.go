@@ -127,7 +127,7 @@ func TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer(t *testing.T) {
 					time.Sleep(2 * time.Minute)
 					synctest.Wait()
 					assert.Equal(t, w.get(t, "a"), nil, "in the end")
-					got := w.receivedSince(t, first)
+					got := w.receivedSince(first)
 					// What node-2 has seen may be older than the new cache: it is told so, if no bookmark came in time.
 					if strings.HasPrefix(strings.Join(got["kubelet-node-2"], ""), "ERROR") {
 						delete(got, "kubelet-node-2")

@@ -19,6 +19,23 @@ func Go(name string, f func(context.Context)) (stop func()) {
 	return func() { cancel(); group.Wait() }
 }
 
+// Drain receives until every goroutine of the bubble waits, and returns the values as text, with "closed" for the end
+// of the channel.
+func Drain[T any](values <-chan T, describe func(T) string) (texts []string) {
+	for {
+		synctest.Wait()
+		select {
+		case value, ok := <-values:
+			if !ok {
+				return append(texts, "closed")
+			}
+			texts = append(texts, describe(value))
+		default:
+			return texts
+		}
+	}
+}
+
 var processors struct {
 	sync.Mutex
 	bubbles int // how many run now

@@ -3,6 +3,7 @@ package probetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,8 +26,16 @@ func Story(t testing.TB, log *probe.Log) {
 	}
 }
 
-func tell(log *probe.Log) string {
+// Records returns what log holds: all of it, or what it holds of some points.
+func Records(log *probe.Log, points ...probe.Point) []probe.Record {
 	records, _ := log.Since(nil, log.Oldest()-1, log.Size())
+	return slices.DeleteFunc(records, func(r probe.Record) bool {
+		return len(points) > 0 && !slices.Contains(points, r.Point)
+	})
+}
+
+func tell(log *probe.Log) string {
+	records := Records(log)
 	var story strings.Builder
 	for i := range records {
 		if left := len(records) - i; i >= beginning && left > end {
