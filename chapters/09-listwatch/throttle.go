@@ -14,8 +14,7 @@ import (
 // bucket that was left alone is full. Safe for concurrent use.
 //
 // Upstream: k8s.io/client-go/util/flowcontrol/throttle.go: NewTokenBucketRateLimiter
-// Differs: lives on an injected clock; golang.org/x/time/rate, which upstream wraps, knows only
-// wall time.
+// Differs: on an injected clock, and written out; upstream wraps golang.org/x/time/rate.
 type tokenBucket struct {
 	// Set by newTokenBucket, never changed.
 	qps   float64

@@ -465,13 +465,11 @@ func TestTypedHandlerIsSparedTombstones(t *testing.T) {
 	}
 	assert.EqualSlices(t, r.Take(), []string{"+a@1*", "~a@1>2"})
 	for i, d := range r.deleted {
-		assert.True(t, d.GetKey() == "default/a" && d.GetNamespace() == "default" && d.GetName() == "a",
-			"%d: key %q namespace %q name %q", i, d.GetKey(), d.GetNamespace(), d.GetName())
+		assert.Equal(t, d.GetKey(), "default/a", i)
 		assert.True(t, (d.OptionalObj == last) == (i < 2) && (d.FinalStateUnknown == nil) == (i == 0), "%d: %v", i, d)
 	}
 	node := DeletedObject[*corev1.Node]{OptionalObj: &corev1.Node{}}
 	node.OptionalObj.Name = "n"
-	assert.True(t, node.GetKey() == "n" && node.GetName() == "n" && node.GetNamespace() == "",
-		"without namespace: key %q", node.GetKey())
+	assert.Equal(t, node.GetKey(), "n", "without namespace")
 	assert.Equal(t, (DeletedObject[*corev1.Node]{}).GetKey(), "", "of nothing")
 }

@@ -1,10 +1,6 @@
 package processor
 
-import (
-	"strings"
-
-	deltafifo "listwatch/chapters/10-deltafifo"
-)
+import deltafifo "listwatch/chapters/10-deltafifo"
 
 // Object is what a typed handler needs of its type. Every API type has it. It is comparable so that the absence of an
 // object, a nil pointer, can be told.
@@ -28,6 +24,7 @@ type TypedResourceEventHandler[T Object] interface {
 // DeletedObject is what is known of a deletion.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: DeletedObject
+// Differs: no GetName and GetNamespace beside GetKey.
 type DeletedObject[T Object] struct {
 	// OptionalObj is the last state, or an older one, or nothing.
 	OptionalObj T
@@ -50,24 +47,6 @@ func (d DeletedObject[T]) GetKey() string {
 	default:
 		return d.OptionalObj.GetNamespace() + "/" + d.OptionalObj.GetName()
 	}
-}
-
-// GetName returns the name of what was deleted.
-func (d DeletedObject[T]) GetName() string {
-	namespace, name, found := strings.Cut(d.GetKey(), "/")
-	if !found {
-		return namespace
-	}
-	return name
-}
-
-// GetNamespace returns the namespace of what was deleted, "" if it has none.
-func (d DeletedObject[T]) GetNamespace() string {
-	namespace, _, found := strings.Cut(d.GetKey(), "/")
-	if !found {
-		return ""
-	}
-	return namespace
 }
 
 // Untyped returns h as a [ResourceEventHandler]. It panics when it is given anything but a T.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +31,6 @@ type FactoryConfig struct {
 	// TweakListOptions changes the options of every list and every watch, for instance to set a selector. There is one
 	// informer per type: who needs two selectors needs two factories.
 	TweakListOptions func(options *metav1.ListOptions)
-	DefaultResync    time.Duration
 	Transform        reflector.TransformFunc
 	FIFO             string
 	UseWatchList     bool
@@ -104,7 +102,6 @@ func (f *SharedInformerFactory) newInformer(example runtime.Object, resource str
 		Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
 		Clock:         f.config.Clock,
 		Probe:         f.config.Probe.Resource(resource),
-		ResyncPeriod:  f.config.DefaultResync,
 		FIFO:          f.config.FIFO,
 		UseWatchList:  f.config.UseWatchList,
 		Transform:     f.config.Transform,

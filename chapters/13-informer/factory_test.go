@@ -80,12 +80,11 @@ func TestOneInformerPerType(t *testing.T) {
 	assert.NoDiff(t, client.asked, want)
 }
 
-func TestTweakAndResync(t *testing.T) {
+func TestOptionsAreTweaked(t *testing.T) {
 	f, client := newFactory(func(cfg *FactoryConfig) {
 		cfg.TweakListOptions = func(options *metav1.ListOptions) { options.LabelSelector = "app=x" }
-		cfg.DefaultResync = time.Hour
 	})
-	assert.Equal(t, f.Pods().Informer().resyncCheckPeriod, time.Hour, "pods resync every")
+	f.Pods()
 	assert.Equal(t, cmp.Diff([]string{"pods in ", "with app=x"}, client.asked), "")
 }
 

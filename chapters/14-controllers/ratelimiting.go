@@ -29,7 +29,7 @@ type RateLimitingQueue struct {
 
 	// Set by NewRateLimitingQueue, never changed.
 	perKey  *ItemExponentialFailureRateLimiter
-	overall *BucketRateLimiter
+	overall *rate.Limiter // a bucket of tokens: a burst at once, then so many a second
 }
 
 // NewRateLimitingQueue returns an empty queue with upstream's default limits.
@@ -39,7 +39,7 @@ func NewRateLimitingQueue(clk clock.WithTicker, p *probe.Probe) *RateLimitingQue
 	return &RateLimitingQueue{
 		DelayingQueue: NewDelayingQueue(clk, p),
 		perKey:        NewItemExponentialFailureRateLimiter(baseDelay, maxDelay),
-		overall:       NewBucketRateLimiter(bucketQPS, bucketBurst, clk),
+		overall:       rate.NewLimiter(bucketQPS, bucketBurst),
 	}
 }
 
@@ -49,9 +49,11 @@ func NewRateLimitingQueue(clk clock.WithTicker, p *probe.Probe) *RateLimitingQue
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).AddRateLimited
 // Differs: returns the delay, so that it can be shown.
 func (q *RateLimitingQueue) AddRateLimited(key string) time.Duration {
-	// Both are asked, always: the bucket must give a token even when the key's own delay is the
-	// longer.
-	delay := max(q.perKey.When(key), q.overall.When())
+	// Both are asked, always: the bucket must give a token, if need be one of the future, even
+	// when the key's own delay is the longer.
+	now := q.clock.Now()
+	untilToken := q.overall.ReserveN(now, 1).DelayFrom(now)
+	delay := max(q.perKey.When(key), untilToken)
 	q.AddAfter(key, delay)
 	return delay
 }
@@ -101,24 +103,4 @@ func (r *ItemExponentialFailureRateLimiter) Forget(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.failures, key)
-}
-
-// BucketRateLimiter hands out tokens to failures, whatever their keys: burst at once, then qps a second. Safe for
-// concurrent use.
-//
-// Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: TypedBucketRateLimiter
-type BucketRateLimiter struct {
-	clock   clock.PassiveClock
-	limiter *rate.Limiter
-}
-
-// NewBucketRateLimiter returns a limiter with a full bucket.
-func NewBucketRateLimiter(qps float64, burst int, clk clock.PassiveClock) *BucketRateLimiter {
-	return &BucketRateLimiter{clock: clk, limiter: rate.NewLimiter(rate.Limit(qps), burst)}
-}
-
-// When takes a token, if need be one of the future, and returns how long it takes until it is there.
-func (r *BucketRateLimiter) When() time.Duration {
-	now := r.clock.Now()
-	return r.limiter.ReserveN(now, 1).DelayFrom(now)
 }
