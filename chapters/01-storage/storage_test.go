@@ -143,8 +143,7 @@ func TestEndBookmarkIsMarked(t *testing.T) {
 
 func predicate(t *testing.T, label, field string) SelectionPredicate {
 	t.Helper()
-	l, err := labels.Parse(label)
-	require.NoError(t, err)
+	l := require.Value(labels.Parse(label))(t)
 	f, err := fields.ParseSelector(field)
 	require.NoError(t, err)
 	return SelectionPredicate{Label: l, Field: f, GetAttrs: DefaultNamespaceScopedAttr}
@@ -239,11 +238,9 @@ func TestAStampedCopyLeavesTheOriginalAlone(t *testing.T) {
 		&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "1"}}},
 	} {
 		before := original.DeepCopyObject()
-		stamped, err := APIObjectVersioner{}.Stamped(original, 2)
-		require.NoError(t, err)
+		stamped := require.Value(APIObjectVersioner{}.Stamped(original, 2))(t)
 		assert.NoDiff(t, original, before, "the original")
-		rv, err := APIObjectVersioner{}.ObjectResourceVersion(stamped)
-		require.NoError(t, err)
+		rv := require.Value(APIObjectVersioner{}.ObjectResourceVersion(stamped))(t)
 		assert.Equal(t, rv, 2)
 	}
 }

@@ -151,8 +151,7 @@ func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		s := newStore(t, newEtcd(t), expiring(2*time.Second))
-		w, err := s.Watch(ctx, prefix, everything())
-		require.NoError(t, err)
+		w := require.Value(s.Watch(ctx, prefix, everything()))(t)
 		defer w.Stop()
 		create(t, s, pod("a", "web"))
 		for _, want := range []string{"ADDED a 2 web", "DELETED a 3 web"} {

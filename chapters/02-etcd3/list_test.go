@@ -36,8 +36,7 @@ func list(t *testing.T, s *Store, opts storage.ListOptions) (*corev1.PodList, er
 
 func mustList(t *testing.T, s *Store, opts storage.ListOptions) *corev1.PodList {
 	t.Helper()
-	out, err := list(t, s, opts)
-	require.NoError(t, err)
+	out := require.Value(list(t, s, opts))(t)
 	return out
 }
 

@@ -54,8 +54,7 @@ func pod(name, app string) *corev1.Pod {
 
 func codec(t testing.TB, mediaType string) runtime.Codec {
 	t.Helper()
-	c, err := NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, mediaType)
-	require.NoError(t, err)
+	c := require.Value(NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, mediaType))(t)
 	return c
 }
 
@@ -68,8 +67,7 @@ func newStore(t testing.TB, client Client, change func(*Config)) *Store {
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := New(cfg)
-	require.NoError(t, err)
+	s := require.Value(New(cfg))(t)
 	return s
 }
 
@@ -83,8 +81,7 @@ func newMVCC(t testing.TB) (*Store, *mvcc.Store) {
 // newEtcd returns a client of a real etcd.
 func newEtcd(t testing.TB) Client {
 	t.Helper()
-	node, err := etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()})
-	require.NoError(t, err)
+	node := require.Value(etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()}))(t)
 	t.Cleanup(func() {
 		assert.NoError(t, node.Close())
 	})
@@ -126,8 +123,7 @@ func remove(t testing.TB, s *Store, name string) *corev1.Pod {
 // selecting returns a predicate on the one label.
 func selecting(t testing.TB, selector string) storage.SelectionPredicate {
 	t.Helper()
-	label, err := labels.Parse(selector)
-	require.NoError(t, err)
+	label := require.Value(labels.Parse(selector))(t)
 	return storage.SelectionPredicate{Label: label, Field: fields.Everything(),
 		GetAttrs: storage.DefaultNamespaceScopedAttr}
 }
@@ -210,8 +206,7 @@ func TestADeadlineOfAnotherClockDoesNotFailAWatch(t *testing.T) {
 	if _, err := s.GetCurrentResourceVersion(ctx); err != nil {
 		t.Errorf("current version: %v", err)
 	}
-	w, err := s.Watch(ctx, prefix, everything())
-	require.NoError(t, err)
+	w := require.Value(s.Watch(ctx, prefix, everything()))(t)
 	if event := <-w.ResultChan(); event.Type != watch.Added {
 		t.Errorf("got %s, want ADDED", line(event))
 	}
@@ -224,8 +219,7 @@ func TestADeadlineOfAnotherClockDoesNotFailAWatch(t *testing.T) {
 // written back and read again.
 func FuzzStoredBytes(f *testing.F) {
 	for _, mediaType := range []string{MediaTypeProtobuf, MediaTypeJSON} {
-		data, err := runtime.Encode(codec(f, mediaType), pod("a", "web"))
-		require.NoError(f, err)
+		data := require.Value(runtime.Encode(codec(f, mediaType), pod("a", "web")))(f)
 		f.Add(data)
 		f.Add(data[:len(data)/2])
 	}

@@ -80,15 +80,13 @@ func TestAQuietWatchOfOneResourceDoesNotHoldUpTheProgressOfAnother(t *testing.T)
 			events := newStore(t, client, func(cfg *Config) { cfg.ResourcePrefix = "/registry/events" })
 			opts := everything()
 			opts.ProgressNotify = true
-			w, err := pods.Watch(ctx, prefix, opts)
-			require.NoError(t, err)
+			w := require.Value(pods.Watch(ctx, prefix, opts))(t)
 			create(t, pods, pod("a", "")) // 2, which tells that the watch is there
 			<-w.ResultChan()
 			if err := events.Create(ctx, "/registry/events/default/e", pod("e", ""), nil); err != nil { // 3
 				t.Fatal(err)
 			}
-			quiet, err := events.Watch(ctx, "/registry/events", everything())
-			require.NoError(t, err)
+			quiet := require.Value(events.Watch(ctx, "/registry/events", everything()))(t)
 			<-quiet.ResultChan()
 			// A reader that waits for 3 asks until it is told: here for as long as it takes.
 			for told := false; !told; {
@@ -145,8 +143,7 @@ func TestObjectThatBecomesReadableCountsAsNewForTheOldWatch(t *testing.T) {
 	}
 	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
 		client.Put(key("b"), []byte("bad")) // 2
-		data, err := runtime.Encode(s.codec, pod("b", "web"))
-		require.NoError(t, err)
+		data := require.Value(runtime.Encode(s.codec, pod("b", "web")))(t)
 		opts := everything()
 		opts.ResourceVersion = "2"
 		opts.Predicate = selecting(t, "app=web")
@@ -180,8 +177,7 @@ func TestStopAndCancelCloseTheChannelOnce(t *testing.T) {
 		create(t, s, pod("a", ""))
 		for range 50 {
 			ctx, cancel := context.WithCancel(t.Context())
-			w, err := s.Watch(ctx, prefix, everything())
-			require.NoError(t, err)
+			w := require.Value(s.Watch(ctx, prefix, everything()))(t)
 			var wg sync.WaitGroup
 			for range 3 {
 				wg.Go(w.Stop)
@@ -255,8 +251,7 @@ func TestAGoroutineThatHasDecodedAnEventTakesTheNext(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		s := newStore(t, client, nil)
-		w, err := s.Watch(t.Context(), prefix, initial())
-		require.NoError(t, err)
+		w := require.Value(s.Watch(t.Context(), prefix, initial()))(t)
 		defer w.Stop()
 		wc := w.(*watchChan)
 		synctest.Wait() // the bookmark that ends the first state is an event too

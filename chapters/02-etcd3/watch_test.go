@@ -29,8 +29,7 @@ type trace struct {
 // start begins a watch that ends with the test.
 func start(t *testing.T, s *Store, key string, opts storage.ListOptions) trace {
 	t.Helper()
-	w, err := s.Watch(t.Context(), key, opts)
-	require.NoError(t, err)
+	w := require.Value(s.Watch(t.Context(), key, opts))(t)
 	return trace{w}
 }
 
@@ -55,8 +54,7 @@ func TestAStateOfManyPagesIsThatOfOneRevision(t *testing.T) {
 			if i == maxLimit {
 				p.Name = fmt.Sprintf("p%05d-1", i-1)
 			}
-			data, err := runtime.Encode(s.codec, p)
-			require.NoError(t, err)
+			data := require.Value(runtime.Encode(s.codec, p))(t)
 			want = append(want, fmt.Sprintf("ADDED %s %d", p.Name, client.Put(key(p.Name), data)))
 		}
 		at := client.Revision()
@@ -101,12 +99,10 @@ func TestNothingIsLostWhenEtcdRestartsUnderLoad(t *testing.T) {
 	const writers, each = 4, 40
 	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
 		t.Run(age, func(t *testing.T) {
-			node, err := etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()})
-			require.NoError(t, err)
+			node := require.Value(etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()}))(t)
 			defer node.Close()
 			s := newStore(t, NewClient(node.Client()), func(cfg *Config) { cfg.Watcher = age })
-			w, err := s.Watch(t.Context(), prefix, initial())
-			require.NoError(t, err)
+			w := require.Value(s.Watch(t.Context(), prefix, initial()))(t)
 			if got := line(<-w.ResultChan()); got != "BOOKMARK 1 end" {
 				// a state is in key order, only what follows is in the order of revisions
 				t.Fatalf("got %s, want the end of an empty state", got)

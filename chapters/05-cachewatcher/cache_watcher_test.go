@@ -95,8 +95,7 @@ func start(t *testing.T, o options) *bench {
 	if o.key == "" {
 		o.key = prefix
 	}
-	label, err := labels.Parse(o.label)
-	require.NoError(t, err)
+	label := require.Value(labels.Parse(o.label))(t)
 	config := Config{ChanSize: max(o.size, 1), Filter: Filter{Key: o.key, Predicate: storage.SelectionPredicate{
 		Label: label, Field: fields.Everything()}}}
 	if o.deadline != 0 {

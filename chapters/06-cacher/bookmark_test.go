@@ -70,8 +70,7 @@ func TestAWatcherIsSentABookmarkShortlyBeforeItsDeadline(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		rv := f.create("default/a")
 		ctx := deadlineContext{f.ctx, time.Now().Add(10 * time.Second)}
-		w, err := f.store.Watch(ctx, prefix, withBookmarks(everything(rv)))
-		require.NoError(t, err)
+		w := require.Value(f.store.Watch(ctx, prefix, withBookmarks(everything(rv))))(t)
 		f.create("default/b")
 		time.Sleep(7 * time.Second)
 		f.is("early", seen(w), "ADDED default/b 3")
@@ -86,8 +85,7 @@ func TestABookmarkCarriesOnlyWhatWasHandedOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		require.NoError(t, f.watchCache.Replace(nil, "5"))
-		w, err := f.Watch(t.Context(), prefix, withBookmarks(everything("5")))
-		require.NoError(t, err)
+		w := require.Value(f.Watch(t.Context(), prefix, withBookmarks(everything("5"))))(t)
 		p := pod("default/a")
 		p.ResourceVersion = "6"
 		require.NoError(t, f.watchCache.Add(p))

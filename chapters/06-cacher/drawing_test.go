@@ -101,8 +101,7 @@ func TestTheDrawingOfTheLockIsOfThisCacher(t *testing.T) {
 		run(t, nil, func(f *fixture) {
 			rv := f.create("default/a")
 			synctest.Wait()
-			req, err := f.newWatchRequest(prefix+"/", everything(rv))
-			require.NoError(t, err)
+			req := require.Value(f.newWatchRequest(prefix+"/", everything(rv)))(t)
 			req.watcher = f.newWatcher(f.ctx, req)
 			req.requiredRV = req.requestedRV
 			change := func() string {

@@ -74,8 +74,7 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	fix := &fixture{t: t, ctx: t.Context(), etcd: mvcc.New(clk), log: probe.NewLog(clk, logSize)}
 	probetest.Story(t, fix.log)
 	p := probe.New(fix.log).Resource("pods")
-	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
-	require.NoError(t, err)
+	codec := require.Value(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))(t)
 	store, err := etcd3.New(etcd3.Config{
 		Client: fix.etcd, Codec: codec, NewFunc: newPod,
 		ResourcePrefix: prefix, Clock: clk, Probe: p,
@@ -90,8 +89,7 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	if change != nil {
 		change(&config)
 	}
-	fix.Cacher, err = New(config)
-	require.NoError(t, err)
+	fix.Cacher = require.Value(New(config))(t)
 	fix.store = NewCacheDelegator(fix.Cacher, fix.raw)
 	return fix
 }

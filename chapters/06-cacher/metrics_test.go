@@ -18,8 +18,7 @@ import (
 // gathered returns every value that a registry shows, by "name label=value …"; of a histogram the number of values.
 func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	require.NoError(t, err)
+	families := require.Value(registry.Gather())(t)
 	values := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.Metric {

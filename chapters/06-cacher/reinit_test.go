@@ -91,8 +91,7 @@ func TestAWatchThatMeetsANewGenerationEndsAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, nil, func(f *fixture) {
-				req, err := f.newWatchRequest(prefix, everything("0"))
-				require.NoError(t, err)
+				req := require.Value(f.newWatchRequest(prefix, everything("0")))(t)
 				req.watcher = f.newWatcher(f.ctx, req)
 				interrupt(f)
 				f.is("watch", seen(f.startWatch(f.ctx, req)), "closed")

@@ -48,8 +48,7 @@ func TestASelectorWithNilFieldsSelectsEverything(t *testing.T) {
 func TestAWatchEndsWithItsContext(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		ctx, cancel := context.WithCancel(f.ctx)
-		w, err := f.store.Watch(ctx, prefix, everything("0"))
-		require.NoError(t, err)
+		w := require.Value(f.store.Watch(ctx, prefix, everything("0")))(t)
 		cancel()
 		f.is("watch", seen(w), "closed")
 	})

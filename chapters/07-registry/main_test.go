@@ -43,8 +43,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) config(r *Resource) Config {
 	w.t.Helper()
-	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
-	require.NoError(w.t, err)
+	codec := require.Value(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))(w.t)
 	p := probetest.Probe(w.t, "")
 	store, err := etcd3.New(etcd3.Config{
 		Client: w.etcd, Codec: codec, NewFunc: r.NewFunc,

@@ -53,8 +53,7 @@ func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := New(Config{Resource: c.resource})
-			selector, err := fields.ParseSelector(c.field)
-			require.NoError(t, err)
+			selector := require.Value(fields.ParseSelector(c.field))(t)
 			p := store.predicate(&metainternalversion.ListOptions{FieldSelector: selector})
 			key, recursive, err := store.keyFor(c.namespace, &p)
 			assert.True(t, key == c.key && recursive == c.recursive && err == nil,
@@ -82,8 +81,7 @@ func TestListSelects(t *testing.T) {
 		"by status": {field("status.phase", "Running"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := w.pods.Pod.List(t.Context(), "default", &c.options)
-			require.NoError(t, err)
+			list := require.Value(w.pods.Pod.List(t.Context(), "default", &c.options))(t)
 			var got []string
 			for _, item := range list.(*corev1.PodList).Items {
 				got = append(got, item.Name)
@@ -182,8 +180,7 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := pod("a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending })
 			c.edit(p)
-			table, err := resources.Table(p, resources.PodColumns, true, epoch)
-			require.NoError(t, err)
+			table := require.Value(resources.Table(p, resources.PodColumns, true, epoch))(t)
 			assert.NoDiff(t, table.Rows[0].Cells[1:4], c.want, "cells")
 		})
 	}
@@ -192,8 +189,7 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 func TestATableOfAListCarriesTheListsVersion(t *testing.T) {
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "c"},
 		Items: []corev1.Pod{*pod("a"), *pod("b")}}
-	table, err := resources.Table(list, resources.PodColumns, false, epoch)
-	require.NoError(t, err)
+	table := require.Value(resources.Table(list, resources.PodColumns, false, epoch))(t)
 	if table.ResourceVersion != "7" || table.Continue != "c" || len(table.Rows) != 2 || table.ColumnDefinitions != nil {
 		t.Errorf("got version %q, continue %q, %d rows, columns %v", table.ResourceVersion, table.Continue,
 			len(table.Rows), table.ColumnDefinitions)

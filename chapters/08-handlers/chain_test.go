@@ -111,8 +111,7 @@ func hang(t *testing.T, socket bool) *hanging {
 		h.leave = func() { h.conn.Close() }
 		return h
 	}
-	response, err := client.Get("http://api" + path)
-	require.NoError(t, err)
+	response := require.Value(client.Get("http://api" + path))(t)
 	h.leave = func() { response.Body.Close() }
 	t.Cleanup(h.leave)
 	return h

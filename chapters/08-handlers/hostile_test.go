@@ -68,8 +68,7 @@ func TestANamespaceThatClimbsIsABadRequest(t *testing.T) {
 // minute.
 func raw(t *testing.T, client *http.Client, text string) string {
 	t.Helper()
-	conn, err := client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "api")
-	require.NoError(t, err)
+	conn := require.Value(client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "api"))(t)
 	defer conn.Close()
 	// A server that has heard enough does not read to the end.
 	new(routine.Group).Go(context.Background(), "test.client", func(context.Context) {
@@ -153,8 +152,7 @@ func TestADeafClientIsNotWaitedForInAHeldWorld(t *testing.T) {
 				if c.socket {
 					mustDial(t, client, path)
 				} else {
-					response, err := client.Get("http://api" + path)
-					require.NoError(t, err)
+					response := require.Value(client.Get("http://api" + path))(t)
 					defer response.Body.Close()
 				}
 				c.end(watching, shutdown, world)
@@ -204,8 +202,7 @@ func TestAnAnswerThatNoClientReadsIsCutInAHeldWorld(t *testing.T) {
 			}
 		})
 		client := (&api{t: t, handler: server}).serveUntil(context.Background())
-		response, err := client.Get("http://api/large")
-		require.NoError(t, err)
+		response := require.Value(client.Get("http://api/large"))(t)
 		defer response.Body.Close()
 		synctest.Wait()
 		world.Step(RequestTimeout)

@@ -77,8 +77,7 @@ func TestAWatchFromNowhereSaysThatItWantsTheState(t *testing.T) {
 	s := podScope(t)
 	for query, want := range map[string]bool{"watch=1": true, "watch=1&resourceVersion=0": true,
 		"watch=1&resourceVersion=5": false, "": false, "resourceVersion=0": false} {
-		opts, err := s.listOpts(request(t, podsPath+"?"+query))
-		require.NoError(t, err)
+		opts := require.Value(s.listOpts(request(t, podsPath+"?"+query)))(t)
 		got := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 		assert.Equal(t, got, want, "%s: got sendInitialEvents %v, want %v", query, got, want)
 	}
@@ -229,7 +228,6 @@ func podScope(t *testing.T) *Scope {
 
 func request(t *testing.T, target string) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(contextWithRoute(t.Context(), chiContext()), "GET", target, nil)
-	require.NoError(t, err)
+	r := require.Value(http.NewRequestWithContext(contextWithRoute(t.Context(), chiContext()), "GET", target, nil))(t)
 	return r
 }

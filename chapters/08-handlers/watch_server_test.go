@@ -40,8 +40,7 @@ func serveWatch(t *testing.T, s *Scope, accept string, watching *watch.FakeWatch
 	t.Helper()
 	r := request(t, podsPath+"?watch=1")
 	r.Header.Set("Accept", accept)
-	output, err := negotiation.Output(r)
-	require.NoError(t, err)
+	output := require.Value(negotiation.Output(r))(t)
 	server, err := s.newWatchServer(r, watching, time.Hour, output, false)
 	require.NoError(t, err)
 	require.NoError(t, server.HandleHTTP(w, r))
@@ -171,8 +170,7 @@ func TestAWriterThatCannotFlushIsAnError(t *testing.T) {
 	s := watchScope(t)
 	r := request(t, podsPath)
 	output, _ := negotiation.Output(r)
-	server, err := s.newWatchServer(r, watch.NewFake(), time.Hour, output, false)
-	require.NoError(t, err)
+	server := require.Value(s.newWatchServer(r, watch.NewFake(), time.Hour, output, false))(t)
 	var w struct{ http.ResponseWriter }
 	assert.True(t, server.HandleHTTP(w, r) != nil, "got no error")
 }

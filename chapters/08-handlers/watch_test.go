@@ -81,8 +81,7 @@ func TestDeprecatedWatchPathsWatch(t *testing.T) {
 		a.create(podA)
 		for _, path := range []string{"/api/v1/watch/pods", "/api/v1/watch/namespaces/default/pods",
 			"/api/v1/watch/namespaces/default/pods/a"} {
-			response, err := client.Get("http://api" + path + "?resourceVersion=0&timeoutSeconds=1")
-			require.NoError(t, err)
+			response := require.Value(client.Get("http://api" + path + "?resourceVersion=0&timeoutSeconds=1"))(t)
 			f := next(t, bufio.NewScanner(response.Body))
 			assert.Equal(t, f.Type, watch.Added, path)
 			response.Body.Close()
@@ -96,8 +95,7 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 		client := a.serve()
 		a.create(podA)
 		path := podsPath + "?watch=1&timeoutSeconds=1"
-		response, err := client.Get("http://api" + path)
-		require.NoError(t, err)
+		response := require.Value(client.Get("http://api" + path))(t)
 		if _, err := io.ReadAll(response.Body); err != nil {
 			t.Fatal(err)
 		}

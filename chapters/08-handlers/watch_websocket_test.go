@@ -79,8 +79,7 @@ func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		client := a.serveUntil(ctx)
 		conn := mustDial(t, client, podsPath+"?watch=1")
-		response, err := client.Get("http://api" + podsPath + "?watch=1")
-		require.NoError(t, err)
+		response := require.Value(client.Get("http://api" + podsPath + "?watch=1"))(t)
 		defer response.Body.Close()
 		synctest.Wait()
 		close(a.shutdown)
@@ -120,15 +119,13 @@ func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
 			"?watch=1&resourceVersion=6&timeoutSeconds=60": ""} {
 			request, _ := http.NewRequestWithContext(t.Context(), "GET", "http://api"+podsPath+query, nil)
 			request.Header.Set("Accept-Encoding", "gzip") // set by hand, it is not undone by the client
-			response, err := client.Do(request)
-			require.NoError(t, err)
+			response := require.Value(client.Do(request))(t)
 			defer response.Body.Close()
 			assert.Equal(t, response.Header.Get("Content-Encoding"), want, "%s: got encoding", query)
 			if want == "" {
 				continue
 			}
-			plain, err := gzip.NewReader(response.Body)
-			require.NoError(t, err)
+			plain := require.Value(gzip.NewReader(response.Body))(t)
 			lines := bufio.NewScanner(plain)
 			for _, want := range []watch.EventType{watch.Added, watch.Bookmark} {
 				f := next(t, lines)
@@ -157,8 +154,7 @@ func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
 		assert.Equal(t, w.Header().Get("Content-Encoding"), c.want, "%q, %q", c.query, c.accept)
 		var body io.Reader = w.Body
 		if c.want == "gzip" {
-			plain, err := gzip.NewReader(body)
-			require.NoError(t, err)
+			plain := require.Value(gzip.NewReader(body))(t)
 			body = plain
 		}
 		want := 20

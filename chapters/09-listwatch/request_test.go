@@ -100,8 +100,7 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 		raw, err := c.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("a").Body([]byte(`{}`)).
 			Do(t.Context()).Raw()
 		assert.True(t, err == nil && string(raw) == "{}", "patch: got %s, %v, want {}", raw, err)
-		obj, err := NewListWatch(c, "pods", "", nil).List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err)
+		obj := require.Value(NewListWatch(c, "pods", "", nil).List(t.Context(), metav1.ListOptions{}))(t)
 		if list, ok := obj.(*corev1.PodList); !ok || list.ResourceVersion != "5" || len(list.Items) != 1 {
 			t.Errorf("list: got %#v, want a PodList at 5 of one", obj)
 		}

@@ -27,8 +27,7 @@ import (
 
 func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {
 	t.Helper()
-	w, err := NewListWatch(s.rest(change), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
+	w := require.Value(NewListWatch(s.rest(change), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{}))(t)
 	return w
 }
 
@@ -61,8 +60,7 @@ func TestEventsEndSilentlyForWhoeverCancels(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			s := serve(t, streaming())
 			ctx, cancel := contextWithCancel(t)
-			w, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{})
-			require.NoError(t, err)
+			w := require.Value(NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
 			time.AfterFunc(time.Second, cancel)
 			assert.Equal(t, collect(w), "")
 		})
@@ -79,8 +77,7 @@ func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
 				}
 				s := serve(t, streaming(frames...))
 				ctx, cancel := contextWithCancel(t)
-				w, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{})
-				require.NoError(t, err)
+				w := require.Value(NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
 				synctest.Wait()
 				cancel()
 				synctest.Wait()

@@ -71,8 +71,7 @@ func TestIndicesFollowEveryWrite(t *testing.T) {
 	c.Add(pod("system", "c", "node-1", 3))
 	want := func(index, value string, keys ...string) {
 		t.Helper()
-		got, err := c.IndexKeys(index, value)
-		require.NoError(t, err)
+		got := require.Value(c.IndexKeys(index, value))(t)
 		assert.NoDiff(t, got, append([]string{}, keys...), "%s=%s", index, value)
 		objs, _ := c.ByIndex(index, value)
 		assert.NoDiff(t, keysOf(objs), append([]string{}, keys...), "objects of %s=%s", index, value)
@@ -127,8 +126,7 @@ func TestIndexFindsObjectsLikeAnother(t *testing.T) {
 		c.Add(p)
 	}
 	like := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "x", "tier": "1"}}}
-	objs, err := c.Index("labels", like)
-	require.NoError(t, err)
+	objs := require.Value(c.Index("labels", like))(t)
 	assert.NoDiff(t, keysOf(objs), []string{"default/a", "default/b", "default/c"}, "each once")
 	if keys, _ := c.IndexKeys("labels", "tier=1"); !slices.Equal(keys, []string{"default/b", "default/c"}) {
 		t.Errorf("tier=1 has %v: b is there under both of its values", keys)
@@ -335,8 +333,7 @@ func TestLister(t *testing.T) {
 			c.Replace([]any{labelled, other, pod("default", "b", "", 3)}, "3")
 			lister := NewLister[*corev1.Pod](c, schema.GroupResource{Resource: "pods"})
 			names := func(l Lister[*corev1.Pod], selector labels.Selector) []string {
-				pods, err := l.List(selector)
-				require.NoError(t, err)
+				pods := require.Value(l.List(selector))(t)
 				objs := []any{}
 				for _, p := range pods {
 					objs = append(objs, p)

@@ -49,8 +49,7 @@ func add(t *testing.T, p *SharedProcessor, h ResourceEventHandler, opts Listener
 	if opts.UpstreamHasSynced == nil {
 		opts.UpstreamHasSynced = syncedUpstream()
 	}
-	registration, err := p.AddListener(h, opts)
-	require.NoError(t, err)
+	registration := require.Value(p.AddListener(h, opts))(t)
 	return registration
 }
 

@@ -100,8 +100,7 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		f, _ := newFactory()
 		ctx, cancel := context.WithCancel(context.Background())
 		handler := &podNames{}
-		registration, err := f.Pods().AddTypedEventHandler(handler, HandlerOptions{})
-		require.NoError(t, err)
+		registration := require.Value(f.Pods().AddTypedEventHandler(handler, HandlerOptions{}))(t)
 		f.Start(ctx)
 		f.Start(ctx) // starts nothing new
 		f.Nodes()    // asked for too late for these starts

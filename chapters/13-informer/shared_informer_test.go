@@ -71,8 +71,7 @@ func (b *bench) end() {
 
 func (b *bench) add(h processor.ResourceEventHandler, opts HandlerOptions) processor.Registration {
 	b.t.Helper()
-	registration, err := b.AddEventHandlerWithOptions(h, opts)
-	require.NoError(b.t, err)
+	registration := require.Value(b.AddEventHandlerWithOptions(h, opts))(b.t)
 	return registration
 }
 

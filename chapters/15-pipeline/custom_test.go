@@ -69,8 +69,7 @@ func widgets(t *testing.T, text string) []*registry.Resource {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, json.Unmarshal([]byte(text), definition))
 	resources.DefaultDefinition(definition)
-	rows, err := registry.CustomResources(definition)
-	require.NoError(t, err)
+	rows := require.Value(registry.CustomResources(definition))(t)
 	return rows
 }
 

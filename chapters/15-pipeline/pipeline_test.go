@@ -66,11 +66,9 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 	if change != nil {
 		change(&serverConfig, &clientConfig)
 	}
-	server, err := NewServer(serverConfig)
-	require.NoError(t, err)
+	server := require.Value(NewServer(serverConfig))(t)
 	clientConfig.Registry = server.Registry()
-	client, err := NewClient(clientConfig)
-	require.NoError(t, err)
+	client := require.Value(NewClient(clientConfig))(t)
 	w := &world{Pipeline: &Pipeline{Server: server, Client: client}, log: log}
 	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
 		UserAgent: "test"})

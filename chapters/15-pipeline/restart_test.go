@@ -40,8 +40,7 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 			Probe: probe.New(log), UseWatchList: true, Controllers: true,
 		}
 		change(&config)
-		client, err := NewClient(config)
-		require.NoError(t, err)
+		client := require.Value(NewClient(config))(t)
 		stop := bubble.Go("pipeline.Run", client.Run)
 		defer func() {
 			stop()
@@ -101,8 +100,7 @@ func TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer(t *testing.T) {
 					created := &corev1.Pod{}
 					require.NoError(t, s.client.Post().Namespace("default").Resource("pods").Body(podNamed("a",
 						tc.restart)).Do(t.Context()).Into(created))
-					first, err := strconv.ParseUint(created.ResourceVersion, 10, 64)
-					require.NoError(t, err)
+					first := require.Value(strconv.ParseUint(created.ResourceVersion, 10, 64))(t)
 					crash := func(after time.Duration) {
 						if time.Sleep(after); after > 0 {
 							s.stop()
@@ -199,8 +197,7 @@ func TestACacheOnDemandBeginsWithItsFirstWatch(t *testing.T) {
 		assert.Equal(t, len(got), 4, "before anyone watches: got caches of %v", got)
 		var watches []watch.Interface
 		for range 3 {
-			stream, err := w.leases().Get().Resource("leases").Param("watch", "true").Watch(t.Context())
-			require.NoError(t, err)
+			stream := require.Value(w.leases().Get().Resource("leases").Param("watch", "true").Watch(t.Context()))(t)
 			watches = append(watches, stream)
 		}
 		for _, each := range watches {
@@ -293,8 +290,7 @@ func TestAWatchWithoutACacheGetsOneBookmark(t *testing.T) {
 			AllowWatchBookmarks: true, TimeoutSeconds: &timeout,
 		}
 		for resource, want := range map[string]bool{"configmaps": true, "events": false} {
-			stream, err := w.client.ListWatch(resource, "default", nil).Watch(t.Context(), opts)
-			require.NoError(t, err)
+			stream := require.Value(w.client.ListWatch(resource, "default", nil).Watch(t.Context(), opts))(t)
 			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "beside-" + resource}}
 			require.NoError(t,
 				w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).Error())

@@ -46,6 +46,15 @@ func False(t TB, bad bool, what ...any) {
 	end(t, assert.False(t, bad, what...))
 }
 
+// Value returns the value of a call that has no error, and ends the test otherwise: require.Value(call())(t).
+func Value[T any](value T, err error) func(TB) T {
+	return func(t TB) T {
+		t.Helper()
+		NoError(t, err)
+		return value
+	}
+}
+
 func end(t TB, ok bool) {
 	t.Helper()
 	if !ok {

@@ -95,8 +95,7 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 	} {
 		r := get(c.url, "Accept", c.accept)
 		r.Header.Set("User-Agent", c.agent)
-		media, err := Output(r)
-		require.NoError(t, err)
+		media := require.Value(Output(r))(t)
 		assert.Equal(t, media.Encoder == EncoderFor(JSON, true), c.want,
 			"%s of %s, %q: got indented", c.url, c.agent, c.accept)
 	}
@@ -228,8 +227,7 @@ func TestEachFlushEndsAGzipMember(t *testing.T) {
 			t.Errorf("%q: sent %d bytes", text, sent.Len()-before)
 		}
 	}
-	reader, err := gzip.NewReader(&sent)
-	require.NoError(t, err)
+	reader := require.Value(gzip.NewReader(&sent))(t)
 	if got, err := io.ReadAll(reader); string(got) != "ab" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -21,13 +21,11 @@ func secret(t *testing.T) string {
 		TypeMeta: metav1.TypeMeta{Kind: "Secret", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "a"},
 		Data: map[string][]byte{"p": []byte(password)}, StringData: map[string]string{"q": password},
 	}
-	applied, err := json.Marshal(&object)
-	require.NoError(t, err)
+	applied := require.Value(json.Marshal(&object))(t)
 	object.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": string(applied),
 		"kept": "yes"}
 	object.Type = "Opaque"
-	written, err := json.Marshal(&object)
-	require.NoError(t, err)
+	written := require.Value(json.Marshal(&object))(t)
 	return string(written)
 }
 

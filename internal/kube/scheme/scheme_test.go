@@ -102,8 +102,7 @@ func TestAListWrittenItemByItemIsTheSameJSON(t *testing.T) {
 	for _, items := range [][]corev1.Pod{nil, {}, {{}, {ObjectMeta: metav1.ObjectMeta{Name: "\u2028<a>"}}}} {
 		list.Items = items
 		info, _ := runtime.SerializerInfoForMediaType(Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-		streamed, err := runtime.Encode(info.Serializer, list)
-		require.NoError(t, err)
+		streamed := require.Value(runtime.Encode(info.Serializer, list))(t)
 		plain, err := runtime.Encode(plainJSON(t), list)
 		require.NoError(t, err)
 		assert.Equal(t, cmp.Diff(string(plain), string(streamed)), "", "%d items (-whole +item by item):\n", len(items))
@@ -127,8 +126,7 @@ func TestOptionsAreReadFromAQueryAsTheyWereWrittenIntoIt(t *testing.T) {
 		SendInitialEvents: &initial,
 		TimeoutSeconds:    &seconds, Limit: 500, Continue: "c",
 	}
-	query, err := ParameterCodec.EncodeParameters(&options, corev1.SchemeGroupVersion)
-	require.NoError(t, err)
+	query := require.Value(ParameterCodec.EncodeParameters(&options, corev1.SchemeGroupVersion))(t)
 	parsed, err := url.ParseQuery(query.Encode())
 	require.NoError(t, err)
 	var read metav1.ListOptions
@@ -149,8 +147,7 @@ func TestAnEventIsTheSameInBothGroups(t *testing.T) {
 	)
 	event := &eventsv1.Event{}
 	filler.Fill(event)
-	stored, err := Stored(event)
-	require.NoError(t, err)
+	stored := require.Value(Stored(event))(t)
 	core := stored.(*corev1.Event)
 	assert.Equal(t, core.Message, event.Note)
 	assert.Equal(t, core.InvolvedObject.Name, event.Regarding.Name)

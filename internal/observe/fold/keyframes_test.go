@@ -20,8 +20,7 @@ func at(t *rapid.T, k *Keyframes, records []probe.Record, seq uint64) *State {
 	if !ok {
 		t.Fatalf("no keyframe at %d; the oldest is %d", seq, k.Oldest())
 	}
-	state, err := Read(frame.State)
-	require.NoError(t, err)
+	state := require.Value(Read(frame.State))(t)
 	require.Equal(t, state.Seq, frame.Seq, "keyframe %d holds the state", frame.Seq)
 	for i := range records {
 		if r := records[i : i+1]; r[0].Seq > frame.Seq && r[0].Seq <= seq {

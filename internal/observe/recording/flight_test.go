@@ -89,8 +89,7 @@ func (f *flown) live(d time.Duration) {
 }
 
 func (f *flown) files(t *testing.T) []string {
-	files, err := filepath.Glob(filepath.Join(f.dir, "*"))
-	require.NoError(t, err)
+	files := require.Value(filepath.Glob(filepath.Join(f.dir, "*")))(t)
 	return files
 }
 
@@ -106,8 +105,7 @@ func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 		files := f.files(t)
 		require.True(t, len(files) == 1 && len(f.lines) == 1 && strings.Contains(f.lines[0], files[0]),
 			"files %v, told %q, want one file and a line that names it", files, f.lines)
-		rec, err := Open(t.Context(), files[0])
-		require.NoError(t, err)
+		rec := require.Value(Open(t.Context(), files[0]))(t)
 		header, records, got := rec.Header, rec.Records, rec.Start
 		assert.True(t, strings.Contains(header.Reason, "w1 does not keep up"), "reason: got %q", header.Reason)
 		first, last := records[0].Time, records[len(records)-1].Time

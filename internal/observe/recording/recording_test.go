@@ -40,8 +40,7 @@ func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
 		cancel()
 		require.NoError(t, <-written)
 
-		rec, err := Read(t.Context(), &file)
-		require.NoError(t, err)
+		rec := require.Value(Read(t.Context(), &file))(t)
 		header, records := rec.Header, rec.Records
 		assert.True(t, header.Switches["fifo"] == "real" && header.Version == Version, "header: got %+v", header)
 		want, _ := log.Since(nil, 0, 64)
@@ -180,8 +179,7 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 	cancel()
 	require.NoError(t, Write(ctx, log, clock.RealClock{}, nil, written))
 	for name, file := range map[string]*bytes.Buffer{"flight": flown, "recording": written} {
-		rec, err := Read(t.Context(), file)
-		require.NoError(t, err)
+		rec := require.Value(Read(t.Context(), file))(t)
 		all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe))
 		assert.True(t, !strings.Contains(all, "s3cret") && strings.Contains(all, "access_token=***"),
 			"%s: %s", name, all)
@@ -213,8 +211,7 @@ func TestTextsAreCutAsThePageCutsThem(t *testing.T) {
 	file := packed(t, `{"format":"listwatch recording","version":1}`+"\n"+
 		`{"seq":1,"point":"RingAppend","resource":"`+long+`","subject":"`+long+`","type":"`+long+`","key":"`+long+
 		`","text":"`+long+`"}`)
-	rec, err := Read(t.Context(), bytes.NewReader(file))
-	require.NoError(t, err)
+	rec := require.Value(Read(t.Context(), bytes.NewReader(file)))(t)
 	want := strings.Repeat("é", probe.MaxText)
 	r := rec.Records[0]
 	for name, text := range map[string]string{"resource": r.Resource, "subject": r.Subject, "type": r.Type,

@@ -17,13 +17,11 @@ import (
 // TestMakeBroken finds the lab of every take of a first try, and its broken version of the code. With -update it
 // records that version and keeps the take, in the heavy form it only records it: each needs a build of its own.
 func TestMakeBroken(t *testing.T) {
-	root, err := filepath.Abs("../../..")
-	require.NoError(t, err)
+	root := require.Value(filepath.Abs("../../.."))(t)
 	update := flag.Lookup("update").Value.String() == "true"
 	for _, take := range takes.Broken {
 		t.Run(take.Name, func(t *testing.T) {
-			each, err := lab.ByID(take.Lab())
-			require.NoError(t, err)
+			each := require.Value(lab.ByID(take.Lab()))(t)
 			name, _, broken, err := each.Break(os.DirFS(root))
 			require.NoError(t, err)
 			out := filepath.Join(t.TempDir(), "out")

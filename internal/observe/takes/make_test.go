@@ -215,8 +215,7 @@ func (b busy) Write(p []byte) (int, error) {
 // comes is copied to "to", a kilobyte at a time.
 func (s *set) watch(t *testing.T, agent, more string, to io.Writer) (stop func()) {
 	t.Helper()
-	response, err := s.get(t, agent, "/api/v1/pods?watch=true"+more, t.Context())
-	require.NoError(t, err)
+	response := require.Value(s.get(t, agent, "/api/v1/pods?watch=true"+more, t.Context()))(t)
 	copied := make(chan struct{}) // closed when all is copied
 	go func() {
 		defer close(copied)
@@ -301,8 +300,7 @@ func playTour(t *testing.T, s *set) {
 	}
 	s.roll()
 	const agent = sandbox.WatcherAgent + "1"
-	response, err := s.get(t, agent, "/api/v1/pods?watch=true", t.Context())
-	require.NoError(t, err)
+	response := require.Value(s.get(t, agent, "/api/v1/pods?watch=true", t.Context()))(t)
 	defer response.Body.Close()
 	time.Sleep(time.Second)
 	reading := make(chan struct{}) // closed by reader when it stops
@@ -328,8 +326,7 @@ func playTour(t *testing.T, s *set) {
 	response.Body.Close()
 	turned("line.stall of " + agent + " to false")
 	time.Sleep(time.Second)
-	again, err := s.get(t, agent, "/api/v1/pods?watch=true&resourceVersion="+read, t.Context())
-	require.NoError(t, err)
+	again := require.Value(s.get(t, agent, "/api/v1/pods?watch=true&resourceVersion="+read, t.Context()))(t)
 	defer again.Body.Close()
 	go func() { _, _ = io.Copy(io.Discard, again.Body) }() // until its body is closed
 	time.Sleep(time.Second)
@@ -367,8 +364,7 @@ func (s *set) rollFrom(seq uint64) {
 
 func (s *set) get(t *testing.T, agent, path string, ctx context.Context) (*http.Response, error) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pipe"+path, nil)
-	require.NoError(t, err)
+	request := require.Value(http.NewRequestWithContext(ctx, http.MethodGet, "http://pipe"+path, nil))(t)
 	request.Header.Set("User-Agent", agent)
 	return s.http.Do(request)
 }
@@ -459,8 +455,7 @@ func (s *set) develop(t *testing.T, to uint64) []byte {
 	header := recording.NewHeader(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), nil)
 	header.Revision = ""
 	if s.from > 0 {
-		keyframe, err := json.Marshal(s.before)
-		require.NoError(t, err)
+		keyframe := require.Value(json.Marshal(s.before))(t)
 		header.Keyframe = keyframe
 	}
 	var out bytes.Buffer

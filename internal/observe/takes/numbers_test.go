@@ -255,8 +255,7 @@ func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
 	}
 	for _, s := range scenes {
 		file := filepath.Join("..", "..", "..", "chapters", s.chapter, "README.md")
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := require.Value(os.ReadFile(file))(t)
 		before, rest, titled := strings.Cut(string(text), heading)
 		lead, rest, begun := strings.Cut(rest, tableHead)
 		_, rest, ended := strings.Cut(rest, "\n\n")

@@ -45,8 +45,7 @@ var signatures = map[string][]probe.Point{
 func check(t *testing.T, take Take, file []byte) {
 	t.Helper()
 	assert.True(t, len(file) < 130_000, "%d bytes, want less than 130 kB", len(file))
-	rec, err := recording.Read(t.Context(), bytes.NewReader(file))
-	require.NoError(t, err)
+	rec := require.Value(recording.Read(t.Context(), bytes.NewReader(file)))(t)
 	checkFold(t, rec)
 	records := rec.Records
 	seen := map[probe.Point]bool{}
@@ -97,8 +96,7 @@ func checkFold(t *testing.T, rec *recording.Recording) {
 	for cursor, want := range hashes {
 		frame, ok := frames.At(first + uint64(cursor))
 		require.True(t, ok, "no picture at %d", cursor)
-		state, err := fold.Read(frame.State)
-		require.NoError(t, err)
+		state := require.Value(fold.Read(frame.State))(t)
 		state.Apply(records[frame.Seq-first : cursor])
 		if state.Hash() != want {
 			t.Fatalf("at %d: %s from the keyframe at %d, %s from the beginning", cursor, state.Hash(), frame.Seq, want)
@@ -124,8 +122,7 @@ func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 // TestAnOldRecordingStillReplays reads a file that an earlier version of the program wrote, with another table of
 // points, all of whose points are still reported. It is never made again.
 func TestAnOldRecordingStillReplays(t *testing.T) {
-	rec, err := recording.Open(t.Context(), "testdata/old.lw.gz")
-	require.NoError(t, err)
+	rec := require.Value(recording.Open(t.Context(), "testdata/old.lw.gz"))(t)
 	assert.True(t, rec.Header.Points != recording.PointsHash(),
 		"it was written with today's table of points: it is not old")
 	checkFold(t, rec)
@@ -154,8 +151,7 @@ func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
 		if story.Alone != "" {
 			world.Machine = w
 		}
-		seen, err := world.Play(t.Context(), story.ID)
-		require.NoError(t, err)
+		seen := require.Value(world.Play(t.Context(), story.ID))(t)
 		require.Equal(t, seen.Untold, "")
 		synctest.Wait()
 		s := &set{log: w.Log}

@@ -66,8 +66,7 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 	for _, c := range addresses {
 		c.Server = httptest.NewServer(c)
 		t.Cleanup(func() { eventually.Closes(c.Server) })
-		base, err := url.Parse(c.URL)
-		require.NoError(t, err)
+		base := require.Value(url.Parse(c.URL))(t)
 		servers = append(servers, base)
 	}
 	return attend(t, Config{Servers: servers, Choice: Choice{Resources: []string{"gadgets.v2.example.com"},
@@ -78,8 +77,7 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 func attend(t *testing.T, config Config) *Guest {
 	t.Helper()
 	config.Clock = clock.RealClock{}
-	guest, err := New(config)
-	require.NoError(t, err)
+	guest := require.Value(New(config))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { guest.Run(ctx) })

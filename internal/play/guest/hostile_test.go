@@ -21,8 +21,7 @@ func podsOf(t *testing.T, watchList bool, handler http.HandlerFunc) *Guest {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() { eventually.Closes(server) })
-	base, err := url.Parse(server.URL)
-	require.NoError(t, err)
+	base := require.Value(url.Parse(server.URL))(t)
 	return attend(t, Config{Servers: []*url.URL{base}, Choice: Choice{Resources: []string{"pods"}},
 		UseWatchList: watchList, MaxObjects: 10_000})
 }

@@ -58,8 +58,7 @@ func overlayOf(t *testing.T, l Lab) string {
 	t.Helper()
 	name, _, broken, err := l.Break(os.DirFS(root))
 	require.NoError(t, err)
-	original, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(name)))
-	require.NoError(t, err)
+	original := require.Value(filepath.Abs(filepath.Join(root, filepath.FromSlash(name))))(t)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "broken.go"), string(broken))
 	list, err := json.Marshal(map[string]any{"Replace": map[string]string{original: filepath.Join(dir, "broken.go")}})
@@ -72,8 +71,7 @@ func overlayOf(t *testing.T, l Lab) string {
 func TestEveryBrokenVersionIsGo(t *testing.T) {
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./chapters/...")
 	list.Dir = root
-	out, err := list.Output()
-	require.NoError(t, err)
+	out := require.Value(list.Output())(t)
 	exports := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		importPath, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
@@ -91,8 +89,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 		}
 		assert.True(t, string(before) != string(after), "%s changes nothing", each.ID)
 		var files []*ast.File
-		sources, err := filepath.Glob(filepath.Join(root, each.dir(), "*.go"))
-		require.NoError(t, err)
+		sources := require.Value(filepath.Glob(filepath.Join(root, each.dir(), "*.go")))(t)
 		for _, source := range sources {
 			var text any // nil: the file's own
 			if filepath.Base(source) == filepath.Base(name) {
@@ -101,8 +98,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 			if strings.HasSuffix(source, "_test.go") {
 				continue
 			}
-			file, err := parser.ParseFile(fset, source, text, parser.SkipObjectResolution)
-			require.NoError(t, err)
+			file := require.Value(parser.ParseFile(fset, source, text, parser.SkipObjectResolution))(t)
 			files = append(files, file)
 		}
 		config := types.Config{Importer: from}
@@ -159,8 +155,7 @@ func testsOf(t *testing.T, chapter string) []string {
 	require.True(t, err == nil && len(files) != 0, "%s has no tests: %v", chapter, err)
 	var names []string
 	for _, file := range files {
-		src, err := os.ReadFile(file)
-		require.NoError(t, err)
+		src := require.Value(os.ReadFile(file))(t)
 		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+|Fuzz\w+)\(`).FindAllSubmatch(src, -1) {
 			names = append(names, string(match[1]))
 		}
@@ -278,8 +273,7 @@ func TestEveryAnswerIsWhatItsRecordingShows(t *testing.T) {
 			require.NoError(t, err)
 			answer, proof := proofs[each.ID](log)
 			if file := filepath.Join(root, each.dir(), "labs", each.ID+".txtar"); *update {
-				text, err := os.ReadFile(file)
-				require.NoError(t, err)
+				text := require.Value(os.ReadFile(file))(t)
 				was, is := fmt.Sprintf("answer: %d ", each.Proof), fmt.Sprintf("answer: %d ", proof.Seq)
 				write(t, file, strings.Replace(string(text), was, is, 1))
 				return

@@ -26,8 +26,7 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 		"watch=false&watch=true": false, "watch=1;x": false,
 	} {
 		for path, watchable := range map[string]bool{"/api/v1/pods": true, "/api/v1/namespaces/d/pods/a": false} {
-			request, err := http.NewRequest(http.MethodGet, "http://x"+path+"?"+query, nil)
-			require.NoError(t, err)
+			request := require.Value(http.NewRequest(http.MethodGet, "http://x"+path+"?"+query, nil))(t)
 			ask := newAsk(request)
 			assert.Equal(t, ask.Watch, want && watchable, "%s?%s", path, query)
 		}

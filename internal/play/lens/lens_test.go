@@ -43,8 +43,7 @@ func newBench(t *testing.T, writes bool, backend http.HandlerFunc) *bench {
 		Transport:     &http.Transport{DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	target, err := url.Parse(b.backend.URL)
-	require.NoError(t, err)
+	target := require.Value(url.Parse(b.backend.URL))(t)
 	b.lens = New(Config{Servers: []*url.URL{target}, Writes: writes, Clock: clock.RealClock{}})
 	front := httptest.NewServer(b.lens)
 	b.url = front.URL
@@ -67,16 +66,13 @@ func newBench(t *testing.T, writes bool, backend http.HandlerFunc) *bench {
 
 func (b *bench) send(t *testing.T, method, path string, header http.Header) (*http.Response, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path, nil)
-	require.NoError(t, err)
+	request := require.Value(http.NewRequestWithContext(t.Context(), method, b.url+path, nil))(t)
 	for name, values := range header {
 		request.Header[name] = values
 	}
-	response, err := b.client.Do(request)
-	require.NoError(t, err)
+	response := require.Value(b.client.Do(request))(t)
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+	body := require.Value(io.ReadAll(response.Body))(t)
 	return response, string(body)
 }
 
@@ -196,8 +192,7 @@ func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
 		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		io.Copy(conn, buffered)
 	})
-	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
-	require.NoError(t, err)
+	conn := require.Value(net.Dial("tcp", strings.TrimPrefix(b.url, "http://")))(t)
 	defer conn.Close()
 	fmt.Fprint(conn,
 		"GET /api/v1/namespaces/default/pods/a/exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+
@@ -238,8 +233,7 @@ func TestAWatchThatItsClientLeavesIsToldSo(t *testing.T) {
 	log := probe.NewLog(clock.RealClock{}, 0)
 	b.lens.Show(log)
 	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/pods?watch=1", nil)
-	require.NoError(t, err)
+	request := require.Value(http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/pods?watch=1", nil))(t)
 	response, err := b.client.Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
@@ -250,8 +244,7 @@ func TestAWatchThatItsClientLeavesIsToldSo(t *testing.T) {
 
 func TestAClientThatDoesNotReadIsTold(t *testing.T) {
 	b := newBench(t, false, frames(500, 100_000))
-	response, err := b.client.Get(b.url + "/api/v1/pods?watch=true&resourceVersion=5")
-	require.NoError(t, err)
+	response := require.Value(b.client.Get(b.url + "/api/v1/pods?watch=true&resourceVersion=5"))(t)
 	defer response.Body.Close()
 	report := b.until(t, func(r Report) bool { return len(r.Findings) == 1 })
 	got := report.Findings[0]
@@ -321,8 +314,7 @@ func named(t *testing.T, n int) (all []*httptest.Server, urls []*url.URL) {
 			fmt.Fprintf(w, "%d %s %v", i+1, body, "http://"+r.Host == all[i].URL)
 		}))
 		all = append(all, each)
-		parsed, err := url.Parse(each.URL)
-		require.NoError(t, err)
+		parsed := require.Value(url.Parse(each.URL))(t)
 		urls = append(urls, parsed)
 		t.Cleanup(each.Close)
 	}
@@ -363,7 +355,6 @@ func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
 		transport.Server() != urls[0] {
 		t.Errorf("got %v from %s, want no second try of what may have been done", response, transport.Server())
 	}
-	response, err := client.Get("http://x/")
-	require.NoError(t, err)
+	response := require.Value(client.Get("http://x/"))(t)
 	response.Body.Close()
 }

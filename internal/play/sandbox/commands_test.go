@@ -40,8 +40,7 @@ func (w *world) knobs() string {
 // podNames returns what is stored, also when nothing runs any more.
 func (w *world) podNames(t *testing.T) (names []string) {
 	t.Helper()
-	list, err := w.store.List(t.Context(), "/registry/pods/", kubernetes.ListOptions{})
-	require.NoError(t, err)
+	list := require.Value(w.store.List(t.Context(), "/registry/pods/", kubernetes.ListOptions{}))(t)
 	for _, kv := range list.Kvs {
 		names = append(names, string(kv.Key))
 	}

@@ -19,8 +19,7 @@ import (
 // asks sends a request as the page's console does.
 func (w *world) asks(t *testing.T, ctx context.Context, path string) (*http.Response, error) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, "GET", path, nil)
-	require.NoError(t, err)
+	r := require.Value(http.NewRequestWithContext(ctx, "GET", path, nil))(t)
 	r.Close = true
 	return w.Ask(r)
 }
@@ -29,8 +28,7 @@ const watchPods = "/api/v1/namespaces/default/pods?watch=true"
 
 func TestAConsoleThatStopsReadingIsEvicted(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
-		answer, err := w.asks(t, t.Context(), watchPods)
-		require.NoError(t, err)
+		answer := require.Value(w.asks(t, t.Context(), watchPods))(t)
 		defer answer.Body.Close()
 		agent := answer.Request.UserAgent()
 		assert.True(t, strings.HasPrefix(agent, WatcherAgent), "it calls itself %s", agent)
@@ -57,8 +55,7 @@ func TestAResetEndsWhatConsolesHaveAsked(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for range maxAsked {
-			answer, err := w.asks(t, ctx, watchPods)
-			require.NoError(t, err)
+			answer := require.Value(w.asks(t, ctx, watchPods))(t)
 			defer answer.Body.Close()
 		}
 		_, err := w.asks(t, ctx, watchPods)

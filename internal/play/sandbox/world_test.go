@@ -68,12 +68,10 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 	if change != nil {
 		change(&config, &clientConfig)
 	}
-	client, err := pipeline.NewClient(clientConfig)
-	require.NoError(t, err)
+	client := require.Value(pipeline.NewClient(clientConfig))(t)
 	config.Pipeline = &pipeline.Pipeline{Server: server, Client: client}
 	w := &world{pipeline: config.Pipeline, store: store, log: log}
-	w.Sandbox, err = New(config)
-	require.NoError(t, err)
+	w.Sandbox = require.Value(New(config))(t)
 	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
 		UserAgent: "test"})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -66,8 +66,7 @@ func TestEveryStoryIsPlayedAsItIsTold(t *testing.T) {
 			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
 				before := w.Sandbox.Knobs()
 				began := time.Now()
-				seen, err := w.Play(t.Context(), each.ID)
-				require.NoError(t, err)
+				seen := require.Value(w.Play(t.Context(), each.ID))(t)
 				took := time.Since(began)
 				t.Logf("%v: %s", took, seen.Saw)
 				w.check(t, seen, sayings[each.ID])
@@ -165,8 +164,7 @@ func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 		gate := w.Log.Gate()
 		gate.Close(probe.Selector{Station: probe.Handler})
 		time.AfterFunc(time.Minute, gate.Release) // what the story has changed is undone then
-		seen, err := w.Play(t.Context(), "slow-handler")
-		require.NoError(t, err)
+		seen := require.Value(w.Play(t.Context(), "slow-handler"))(t)
 		if !strings.Contains(seen.Symptom, "waited 10s") || !strings.Contains(seen.Symptom, "HandlerReturned") {
 			t.Errorf("the symptom: %q", seen.Symptom)
 		}

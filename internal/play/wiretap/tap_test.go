@@ -51,8 +51,7 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 		client := Tap(listener.Client())
 		get := func(path string) *http.Response {
 			ctx := httptrace.WithClientTrace(t.Context(), trace)
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api"+path, nil)
-			require.NoError(t, err)
+			request := require.Value(http.NewRequestWithContext(ctx, http.MethodGet, "http://api"+path, nil))(t)
 			response, err := client.Do(request)
 			require.NoError(t, err)
 			return response
@@ -145,8 +144,7 @@ var told = []struct {
 func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 	var body []byte
 	for _, each := range told {
-		object, err := json.Marshal(each.object)
-		require.NoError(t, err)
+		object := require.Value(json.Marshal(each.object))(t)
 		line, err := json.Marshal(metav1.WatchEvent{Type: each.kind, Object: runtime.RawExtension{Raw: object}})
 		require.NoError(t, err)
 		body = append(body, append(line, '\n')...)
@@ -194,8 +192,7 @@ func TestAListAndAnObjectSayTheirVersion(t *testing.T) {
 	for range 100 {
 		list.Items = append(list.Items, *pod("5", map[string]string{"long": strings.Repeat("x", 100)}))
 	}
-	written, err := json.Marshal(list)
-	require.NoError(t, err)
+	written := require.Value(json.Marshal(list))(t)
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
 	zip.Write(written)

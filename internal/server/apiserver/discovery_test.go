@@ -222,8 +222,7 @@ func TestKindsAreDocumentedFresh(t *testing.T) {
 		}
 	}
 	const file, begin, end = "../../../docs/KINDS.md", "<!-- made from discovery -->\n", "<!-- end -->\n"
-	page, err := os.ReadFile(file)
-	require.NoError(t, err)
+	page := require.Value(os.ReadFile(file))(t)
 	before, rest, ok := strings.Cut(string(page), begin)
 	old, after, closed := strings.Cut(rest, end)
 	switch {

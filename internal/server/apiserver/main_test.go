@@ -34,8 +34,7 @@ func newAPI(t testing.TB) *api {
 	etcd := mvcc.New(clock.RealClock{})
 	storages := map[string]handlers.Storage{}
 	for _, r := range registry.Resources() {
-		codec, err := etcd3.NewCodec(scheme.Codecs, r.GroupVersion, etcd3.MediaTypeProtobuf)
-		require.NoError(t, err)
+		codec := require.Value(etcd3.NewCodec(scheme.Codecs, r.GroupVersion, etcd3.MediaTypeProtobuf))(t)
 		store, err := etcd3.New(etcd3.Config{
 			Client: etcd, Codec: codec, NewFunc: r.NewFunc, ResourcePrefix: r.Prefix,
 			Clock: clock.RealClock{},

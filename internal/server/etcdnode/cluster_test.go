@@ -21,8 +21,7 @@ func startCluster(t *testing.T, dir string) *Etcd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	c, err := Start(ctx, Options{Dir: dir, Nodes: 3})
-	require.NoError(t, err)
+	c := require.Value(Start(ctx, Options{Dir: dir, Nodes: 3}))(t)
 	t.Cleanup(func() {
 		assert.NoError(t, c.Close())
 	})
@@ -46,8 +45,7 @@ func leader(t *testing.T, c *Etcd) string {
 // dial returns a client like that of another program.
 func dial(t *testing.T, c *Etcd, endpoints ...string) *clientv3.Client {
 	t.Helper()
-	client, err := Dial(t.Context(), endpoints, c.Files())
-	require.NoError(t, err)
+	client := require.Value(Dial(t.Context(), endpoints, c.Files()))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }

@@ -52,8 +52,7 @@ func lookAgain(t *testing.T, k *Keeper) {
 }
 
 func small(t *testing.T) *Etcd {
-	node, err := Start(t.Context(), Options{Dir: t.TempDir(), Quota: 4 << 20})
-	require.NoError(t, err)
+	node := require.Value(Start(t.Context(), Options{Dir: t.TempDir(), Quota: 4 << 20}))(t)
 	t.Cleanup(func() { node.Close() })
 	return node
 }

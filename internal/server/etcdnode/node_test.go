@@ -23,8 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func start(t *testing.T, dir string) *Etcd {
 	t.Helper()
-	node, err := Start(context.Background(), Options{Dir: dir})
-	require.NoError(t, err)
+	node := require.Value(Start(context.Background(), Options{Dir: dir}))(t)
 	t.Cleanup(func() {
 		assert.NoError(t, node.Close())
 	})
@@ -35,8 +34,7 @@ func put(t *testing.T, c *clientv3.Client, key, value string) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	response, err := c.Put(ctx, key, value)
-	require.NoError(t, err)
+	response := require.Value(c.Put(ctx, key, value))(t)
 	return response.Header.Revision
 }
 
@@ -44,8 +42,7 @@ func TestDataSurvivesClose(t *testing.T) {
 	t.Parallel()
 	for _, durable := range []bool{false, true} {
 		dir := t.TempDir()
-		first, err := Start(context.Background(), Options{Dir: dir, Durable: durable})
-		require.NoError(t, err)
+		first := require.Value(Start(context.Background(), Options{Dir: dir, Durable: durable}))(t)
 		put(t, first.Client(), "a", "1")
 		require.NoError(t, errors.Join(first.Close(), first.Close()), "close twice")
 		response, err := start(t, dir).Client().Get(context.Background(), "a")
@@ -118,8 +115,7 @@ func TestOneRestartAtATime(t *testing.T) {
 
 func TestCloseWaitsForARestart(t *testing.T) {
 	t.Parallel()
-	node, err := Start(t.Context(), Options{Dir: t.TempDir()})
-	require.NoError(t, err)
+	node := require.Value(Start(t.Context(), Options{Dir: t.TempDir()}))(t)
 	restarted := node.restarting(t.Context(), t)
 	assert.NoError(t, errors.Join(node.Close(), <-restarted))
 	if err := node.Restart(t.Context()); !errors.Is(err, ErrClosed) {
@@ -195,13 +191,11 @@ func TestAFolderOfAnotherNumberOfNodesIsRefused(t *testing.T) {
 func TestDialReachesAnEtcdElsewhere(t *testing.T) {
 	t.Parallel()
 	node := start(t, t.TempDir())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := v3rpc.Server(node.nodes[0].member.Load().server, nil, nil)
 	served := make(chan error, 1) // sent once by the goroutine below
 	go func() { served <- server.Serve(listener) }()
-	client, err := Dial(context.Background(), []string{"http://" + listener.Addr().String()}, TLSFiles{})
-	require.NoError(t, err)
+	client := require.Value(Dial(context.Background(), []string{"http://" + listener.Addr().String()}, TLSFiles{}))(t)
 	put(t, client, "a", "1")
 	client.Close()
 	server.Stop()
@@ -210,8 +204,7 @@ func TestDialReachesAnEtcdElsewhere(t *testing.T) {
 
 func TestDialSaysWhatCannotBeReached(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := listener.Addr().String()
 	listener.Close() // now no program listens there
 	if _, err := Dial(context.Background(), []string{address}, TLSFiles{}); err == nil ||

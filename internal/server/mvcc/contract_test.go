@@ -151,8 +151,7 @@ func (s *session) progressBeside(key string, next int64) {
 // sameAnswers runs script against both and compares.
 func sameAnswers(t *testing.T, script func(*session)) {
 	t.Helper()
-	node, err := etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()})
-	require.NoError(t, err)
+	node := require.Value(etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()}))(t)
 	defer node.Close()
 	etcd := &session{t: t, client: etcd3.NewClient(node.Client()), ctx: t.Context()}
 	script(etcd)

@@ -101,8 +101,7 @@ func course() fstest.MapFS {
 
 func open(t *testing.T, fsys fstest.MapFS) *Book {
 	t.Helper()
-	book, err := New(fsys, nil)
-	require.NoError(t, err)
+	book := require.Value(New(fsys, nil))(t)
 	return book
 }
 
@@ -219,8 +218,7 @@ func FuzzHighlightingLosesNothing(f *testing.F) {
 }
 
 func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
-	book, err := New(chapters.FS(), docs.FS())
-	require.NoError(t, err)
+	book := require.Value(New(chapters.FS(), docs.FS()))(t)
 	assert.NoError(t, book.Check())
 }
 
@@ -234,8 +232,7 @@ var chapterLimits = map[int]int{6: 50}
 const bookWords = 40_200
 
 func TestChaptersAreReadInAnHour(t *testing.T) {
-	book, err := New(chapters.FS(), docs.FS())
-	require.NoError(t, err)
+	book := require.Value(New(chapters.FS(), docs.FS()))(t)
 	words := 0
 	for _, chapter := range book.Chapters {
 		words += len(strings.Fields(read(t, chapter.Folder+"/README.md")))
@@ -281,18 +278,15 @@ func minutes(page string) float64 {
 const columns = 96
 
 func TestExcerptsFitTheirBox(t *testing.T) {
-	tree, err := source.Parse(chapters.FS())
-	require.NoError(t, err)
+	tree := require.Value(source.Parse(chapters.FS()))(t)
 	e := newEditor(chapters.FS(), tree)
 	quoted := regexp.MustCompile(`(?m)^(?:> )?\[([\w.]+)\]\((\S+) "(code|whole)[^"]*"\)`)
-	list, err := chapters.List(chapters.FS())
-	require.NoError(t, err)
+	list := require.Value(chapters.List(chapters.FS()))(t)
 	lines := 0
 	for _, chapter := range list {
 		for _, match := range quoted.FindAllStringSubmatch(read(t, chapter.Folder+"/README.md"), -1) {
 			file := path.Join(chapter.Folder, match[2])
-			decl, err := tree.Holding(file).Find(match[1], path.Base(file))
-			require.NoError(t, err)
+			decl := require.Value(tree.Holding(file).Find(match[1], path.Base(file)))(t)
 			for i, line := range strings.Split(decl.Src, "\n") {
 				lines++
 				at := fmt.Sprintf("%s:%d", file, decl.From+i)
@@ -326,8 +320,7 @@ func TestAFirstTryIsShort(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := fs.ReadFile(chapters.FS(), name)
-	require.NoError(t, err)
+	text := require.Value(fs.ReadFile(chapters.FS(), name))(t)
 	return string(text)
 }
 
@@ -420,8 +413,7 @@ var ofTheProgram = map[probe.Point]bool{
 }
 
 func TestEveryPointIsALineOfADeclaration(t *testing.T) {
-	sites, err := Sites(chapters.FS())
-	require.NoError(t, err)
+	sites := require.Value(Sites(chapters.FS()))(t)
 	for _, point := range probe.Points() {
 		site := sites[point.String()]
 		if ofTheProgram[point] {
@@ -452,8 +444,7 @@ func TestLinesAboutUpstreamAreCollected(t *testing.T) {
 	fsys := course()
 	fsys["04-ring/more.go"] = &fstest.MapFile{Data: []byte("package ring\n\n// More is round.\n//\n" +
 		"// Differs: no *lock* for [Ring.mu],\n// nor for a_b <c>.\ntype More struct{}\n")}
-	tree, err := source.Parse(fsys)
-	require.NoError(t, err)
+	tree := require.Value(source.Parse(fsys))(t)
 	for name, want := range map[string]string{"MAP.md": `
 ## [04-ring](../chapters/04-ring/README.md)
 

@@ -74,8 +74,7 @@ func tree(t *testing.T, files map[string]string) *Tree {
 	for name, src := range files {
 		fsys[name] = &fstest.MapFile{Data: []byte(src)}
 	}
-	tree, err := Parse(fsys)
-	require.NoError(t, err)
+	tree := require.Value(Parse(fsys))(t)
 	return tree
 }
 
@@ -97,8 +96,7 @@ func TestADeclarationIsFoundBySymbolWithItsRealLines(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.symbol, func(t *testing.T) {
-			decl, err := pkg.Find(test.symbol, "cacher.go")
-			require.NoError(t, err)
+			decl := require.Value(pkg.Find(test.symbol, "cacher.go"))(t)
 			lines := strings.Split(decl.Src, "\n")
 			assert.True(t, decl.From == test.from && decl.To == test.to && len(lines) == test.to-test.from+1,
 				"got lines %d to %d (%d), want %d to %d", decl.From, decl.To, len(lines), test.from, test.to)
