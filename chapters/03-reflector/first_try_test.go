@@ -20,7 +20,8 @@ import (
 // First try: ask for the list once a second.
 func Example_poll() {
 	server := func(at time.Duration) int { // how many pods: one more for half a second a minute
-		if at %= time.Minute; time.Second/10 < at && at < time.Second*6/10 {
+		at %= time.Minute
+		if time.Second/10 < at && at < time.Second*6/10 {
 			return 101
 		}
 		return 100

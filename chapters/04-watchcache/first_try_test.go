@@ -42,7 +42,8 @@ func Example_keepTheNewest() {
 		verb, pod string
 	}
 	apply := func(pods map[string]bool, e event) {
-		if pods[e.pod] = true; e.verb == "DELETED" {
+		pods[e.pod] = true
+		if e.verb == "DELETED" {
 			delete(pods, e.pod)
 		}
 	}

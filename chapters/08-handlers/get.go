@@ -156,7 +156,7 @@ func isWatchList(opts *metainternalversion.ListOptions) bool {
 
 // watchTimeout returns how long the watch may last: as long as the client says, or a random
 // time of one to two MinRequestTimeouts. It is random so that clients that came together do not
-// come back together.
+// come back together. `?timeout=` bounds other requests; a watch ignores it.
 //
 // Differs: at most 146 years, to which a grace period can be added; upstream's overflows.
 func (s *Scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duration {

@@ -62,7 +62,8 @@ func Example_theNewestOfEachKey() {
 	put("a", podWithUID("a", "second"))
 
 	for _, key := range order {
-		switch old, obj := store[key], newest[key]; {
+		old, obj := store[key], newest[key]
+		switch {
 		case obj == nil:
 			fmt.Println("OnDelete", key, old.UID)
 		case old == nil:

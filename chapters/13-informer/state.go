@@ -64,7 +64,8 @@ func (s *SharedIndexInformer) LastSyncResourceVersion() string {
 	return controller.LastSyncResourceVersion()
 }
 
-// IsStopped says whether Run is over or about to be. A stopped informer does not start again.
+// IsStopped says whether Run is over or about to be. A stopped informer does not start again, and
+// takes neither handlers nor indexers: both are errors. Until then both may be added.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).IsStopped
 func (s *SharedIndexInformer) IsStopped() bool {

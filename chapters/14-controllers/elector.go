@@ -20,7 +20,7 @@ import (
 type LeaderElectorConfig struct {
 	Client          *listwatch.RESTClient
 	Namespace, Name string                    // of the lease
-	Identity        string                    // of this candidate and of no other
+	Identity        string                    // of this candidate alone: two that share it both lead
 	LeaseDuration   time.Duration             // how long others wait after a renewal; upstream's default is 15 s
 	Lead            func(ctx context.Context) // acts as the leader until ctx is done, and returns soon after
 	Clock           clock.WithTicker
@@ -44,6 +44,9 @@ var errHeld = errors.New("another candidate holds the lease")
 // Upstream: k8s.io/client-go/tools/leaderelection/leaderelection.go: LeaderElector
 // Differs: stops renewDeadline after its last renewal, where upstream counts from the attempt after it, a RetryPeriod
 // later; reads before each write, stops at once when the lease names another, has no jitter, and releases nothing.
+// Upstream takes three durations, and refuses them unless LeaseDuration > RenewDeadline > 1.2 RetryPeriod; the first
+// ratio is the difference in clock speed that it tolerates. Its WatchDog fails a health check when a leader that hangs
+// has not renewed.
 type LeaderElector struct {
 	// Set by NewLeaderElector, never changed.
 	LeaderElectorConfig
