@@ -25,7 +25,7 @@ const (
 	gcPercent   = 50       // as cmd/viz
 	memoryLimit = 96 << 20 // of Go's memory, which a tab never gives back
 	maxTraffic  = 100      // changes a second: of more, one thread does nothing else
-	logSize     = 1 << 13  // six minutes of the demo, and more than any story has
+	logSize     = 5 << 10  // four minutes of the demo, and more than any story has that is played here
 )
 
 func main() {

@@ -60,11 +60,11 @@ func before(script string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// ours makes the machine's Worker known to the tests, and lets it stand still for so many ms.
+// ours makes the machine's Worker known to the tests, and lets it stand still for so many ms, or collect its garbage.
 const ours = `{
 	const [Own, Text] = [Worker, Blob];
 	const stall = 'addEventListener("message", ({ data }) => { const end = performance.now() + (data?.stall ?? 0);' +
-		'while (performance.now() < end); });';
+		'while (performance.now() < end); if (data?.collect) gc(); });';
 	Blob = class extends Text {
 		constructor(parts, how) { super(how?.type === "text/javascript" ? [...parts, stall] : parts, how); }
 	};
