@@ -11,20 +11,13 @@ import (
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/lab"
 	"listwatch/viz/frame"
-	"listwatch/viz/stage"
 	"listwatch/viz/stories"
 )
 
-// serveStage renders the page with the picture as it is; the script goes on from there.
+// serveStage renders the page, on which nothing has happened yet: its script draws the picture.
 func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
-	state, err := u.folder.now(r.Context())
-	if err != nil {
-		handlers.WriteError(w, r, err)
-		return
-	}
 	v := frame.View{
-		Stage: stage.NewView(state, stage.FirstResource),
-		Mode:  "live", World: u.config.Hold != nil,
+		Mode: "live", World: u.config.Hold != nil,
 		Sandbox: u.config.Sandbox != nil, Scenarios: u.config.Scenarios,
 		Limits: limits, Lab: u.config.Lab, Labs: lab.All(), Server: u.config.Server,
 	}

@@ -10,13 +10,11 @@ import (
 	"listwatch/internal/play/lab"
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/play/scenario"
-	"listwatch/viz/stage"
 	"listwatch/viz/tour"
 )
 
-// View is what the page is drawn from before its script takes over.
+// View is what the page is made from. What stands in the log, its script draws.
 type View struct {
-	Stage     stage.View
 	Mode      string // of the body's data-mode: "live", "held" or "replay"
 	World     bool   // something runs that can be held
 	Take      string // a recording to be shown instead of the log, by name

@@ -10,7 +10,6 @@ import { showPipe } from "./pipe.js";
 function lanes(scene, kind, template, attribute, list, size) {
   const container = scene.root.querySelector(`#${kind}`);
   const known = scene.lanes[kind];
-  if (known.size === 0) for (const el of container.children) known.set(el.getAttribute(attribute), el);
   for (const [id, el] of known) {
     if (list.some(([each]) => each === id)) continue;
     el.remove();

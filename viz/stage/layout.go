@@ -66,6 +66,9 @@ var boxes = map[string]box{
 	"workqueue": {52, 332, 172, 164, "workqueues"},
 }
 
+// FirstResource is what the stage shows first.
+const FirstResource = "pods"
+
 // Title returns what a station is called.
 func Title(station probe.Station) string { return boxes[string(station)].Title }
 
@@ -169,12 +172,6 @@ func At(x, y float64) templ.Attributes { return templ.Attributes{"x": Num(x), "y
 
 func Rect(x, y, w, h, r float64) templ.Attributes {
 	return templ.Attributes{"x": Num(x), "y": Num(y), "width": Num(w), "height": Num(h), "rx": Num(r)}
-}
-
-// slot places the i-th of n slots of a pipe.
-func slot(p pipe, i, n int64) templ.Attributes {
-	width := p.W / float64(n)
-	return templ.Attributes{"x": Num(p.X + float64(i)*width), "y": Num(p.Y), "width": Num(width), "height": Num(p.H)}
 }
 
 func moved(x, y float64) templ.Attributes {
