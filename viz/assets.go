@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
@@ -32,49 +31,28 @@ var mediaTypes = map[string]string{
 	".png": "image/png",
 }
 
-// assets serves the embedded files with an ETag of their content. Immutable.
-type assets struct {
-	files map[string]asset // by "ROOM/NAME"
-}
-
-type asset struct {
-	body      []byte
-	mediaType string
-	etag      string
-}
-
-func newAssets() *assets {
-	a := &assets{files: map[string]asset{}}
-	err := fs.WalkDir(rooms, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasPrefix(name, "export/") {
-			return err
-		}
-		body, err := rooms.ReadFile(name)
-		a.add(name, body)
-		return err
-	})
-	if err != nil {
-		panic(fmt.Sprintf("viz: embedded files: %v", err))
+// readAsset returns an embedded file by "ROOM/NAME".
+func readAsset(name string) ([]byte, error) {
+	switch {
+	case name == "stage/tall.css":
+		return stage.TallStyle(), nil
+	case strings.HasPrefix(name, "export/"):
+		return nil, fs.ErrNotExist
 	}
-	a.add("stage/tall.css", stage.TallStyle())
-	return a
+	return rooms.ReadFile(name)
 }
 
-func (a *assets) add(name string, body []byte) {
-	sum := sha256.Sum256(body)
-	a.files[name] = asset{body, mediaTypes[path.Ext(name)], `"` + hex.EncodeToString(sum[:8]) + `"`}
-}
-
-// serve answers GET /viz/assets/ROOM/NAME, also conditionally.
-func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
+// serveAsset answers GET /viz/assets/ROOM/NAME, also conditionally: with an ETag of the content.
+func serveAsset(w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "*")
-	file, ok := a.files[name]
-	if !ok {
+	body, err := readAsset(name)
+	if err != nil {
 		writeStatus(w, r, http.StatusNotFound, "no such asset")
 		return
 	}
-	w.Header().Set("Content-Type", file.mediaType)
-	w.Header().Set("ETag", file.etag)
+	sum := sha256.Sum256(body)
+	w.Header().Set("Content-Type", mediaTypes[path.Ext(name)])
+	w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
 	w.Header().Set("Cache-Control", "no-cache") // may be kept, but is asked for again: the binary may be a new one
-	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(file.body))
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(body))
 }

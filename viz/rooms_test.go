@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,12 +30,23 @@ var (
 	names    = regexp.MustCompile(`(?m)^  (?:get )?(\w+)[(:]`)
 )
 
+// assets returns the names of the page's scripts, styles and pictures.
+func assets() []string {
+	all := []string{"stage/tall.css"}
+	for _, pattern := range []string{"*/*.js", "*/*.css", "*/*.svg"} {
+		found, _ := fs.Glob(rooms, pattern) // it is well formed
+		all = append(all, found...)
+	}
+	return slices.DeleteFunc(all, func(name string) bool { return strings.HasPrefix(name, "export/") })
+}
+
 // scripts returns the page's scripts by "ROOM/NAME", without their comments.
 func scripts() map[string]string {
 	all := map[string]string{}
-	for name, file := range newAssets().files {
+	for _, name := range assets() {
 		if path.Ext(name) == ".js" {
-			all[name] = comments.ReplaceAllString(string(file.body), "")
+			body, _ := readAsset(name) // it is there
+			all[name] = comments.ReplaceAllString(string(body), "")
 		}
 	}
 	return all

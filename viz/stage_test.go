@@ -87,9 +87,9 @@ func TestEveryAssetThePageAsksForIsThere(t *testing.T) {
 		}
 	}
 	imports := regexp.MustCompile(`from "(\.[^"]+)"`)
-	for name, file := range ui.assets.files {
-		for _, match := range imports.FindAllSubmatch(file.body, -1) {
-			if _, ok := ui.assets.files[path.Join(path.Dir(name), string(match[1]))]; !ok {
+	for name, body := range scripts() {
+		for _, match := range imports.FindAllStringSubmatch(body, -1) {
+			if _, err := readAsset(path.Join(path.Dir(name), match[1])); err != nil {
 				t.Errorf("%s imports %s, which is not there", name, match[1])
 			}
 		}

@@ -84,7 +84,6 @@ type UI struct {
 	config  Config
 	id      string // tells this process's log from another one's: a page that outlives us must begin again
 	folder  *folder
-	assets  *assets
 	handler http.Handler
 
 	inspector *inspector.Inspector
@@ -106,7 +105,6 @@ func New(config Config) *UI {
 		config: config,
 		id:     rand.Text(),
 		folder: newFolder(config.Log, config.Keyframe),
-		assets: newAssets(),
 
 		done: make(chan struct{}),
 	}
@@ -135,7 +133,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/events", u.serveEvents)
 	router.Get("/viz/told", u.serveTold)
 	router.Get("/viz/part/{station}/{tab}", u.servePart)
-	router.Get("/viz/assets/*", u.assets.serve)
+	router.Get("/viz/assets/*", serveAsset)
 	router.Get("/viz/takes/{name}", serveTake)
 	router.Get("/viz/recording", u.serveRecording)
 	c := &u.config

@@ -139,7 +139,7 @@ func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 	log, _ := newLog()
 	ui := New(Config{Log: log})
-	for name := range ui.assets.files {
+	for _, name := range assets() {
 		first := ask(ui, "GET", "/viz/assets/"+name, "")
 		etag := first.Header().Get("ETag")
 		assert.True(t, first.Code == http.StatusOK && first.Header().Get("Content-Type") != "" && etag != "",

@@ -17,21 +17,12 @@ func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error
 	return partWhatLeaf(p, p.text()), nil
 }
 
-// codeLine is one line of an excerpt.
-type codeLine struct {
-	Number int
-	HTML   string // safe: made by the book from our own source
-	Point  string // reported here, "" for most lines
-	Lit    bool
-}
-
 // codeView is the code leaf: one declaration, and the others of the part.
 type codeView struct {
 	*book.Site
-	Point string // the lit one
-	Fact  string // what is true there
-	At    int    // its line
-	Rows  []codeLine
+	Point string       // the lit one
+	Fact  string       // what is true there
+	At    int          // its line
 	Sites []*book.Site // of the part, in path order, each once
 	First map[*book.Site]string
 }
@@ -54,7 +45,6 @@ func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error
 		return partNoCode(p), nil
 	}
 	view.At = view.LineOf(view.Point)
-	view.Rows = codeRows(view.Site, view.At)
 	if point, ok := probe.PointNamed(view.Point); ok {
 		view.Fact = point.Info().Fact
 	}
@@ -71,15 +61,6 @@ func (p *part) sitesIn(sites map[string]*book.Site) (list []*book.Site, first ma
 		}
 	}
 	return list, first
-}
-
-func codeRows(site *book.Site, lit int) []codeLine {
-	var rows []codeLine
-	for i, html := range site.Lines {
-		n := site.From + i
-		rows = append(rows, codeLine{Number: n, HTML: html, Point: site.Points[n], Lit: n == lit})
-	}
-	return rows
 }
 
 // breakAt is how one debugger is told to stop at a line.
