@@ -10,8 +10,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	etcd3 "listwatch/chapters/02-etcd3"
@@ -72,7 +70,7 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 		func() error { return errors.Join(ours.Close(), removeDir()) })
 	used.broken, used.err = ours.Broken(), ours.Err
 	if o.etcdNodes == 1 {
-		used.Restart = func(ctx context.Context) error { return conflict(ours.Restart(ctx)) }
+		used.Restart = ours.Restart
 		return used, nil
 	}
 	used.Cluster = ours
@@ -80,14 +78,6 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 	files := ours.Files()
 	fmt.Fprintf(stderr, line, strings.Join(ours.Endpoints(), ","), files.CACert, files.Cert, files.Key)
 	return used, nil
-}
-
-// conflict makes the status of a command that came at the wrong time.
-func conflict(err error) error {
-	if errors.Is(err, etcdnode.ErrRestarting) || errors.Is(err, etcdnode.ErrClosed) {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "knobs"}, "etcd.restart", err)
-	}
-	return err
 }
 
 // lookAfterEtcd starts what looks after etcd beside a run: what keeps it within its quota and says in the log how it

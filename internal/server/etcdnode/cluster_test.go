@@ -137,7 +137,7 @@ func TestAClusterKeepsItsDataAndItsAddresses(t *testing.T) {
 	put(t, first.Client(), "a", "1")
 	endpoints := first.Endpoints()
 	require.NoError(t, errors.Join(first.Close(), first.Close()))
-	if err := first.Run(t.Context(), "etcd-1", true); !errors.Is(err, ErrClosed) {
+	if err := first.Run(t.Context(), "etcd-1", true); !errors.Is(err, errClosed) {
 		t.Errorf("after Close: got %v", err)
 	}
 	second := startCluster(t, dir)

@@ -17,11 +17,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// ErrRestarting says that a node is being started or stopped already, and that nothing was done.
-var ErrRestarting = errors.New("etcd is being restarted already")
-
-// ErrClosed says that the etcd was closed, and that nothing was done.
-var ErrClosed = errors.New("etcd has been closed")
+var errClosed = errors.New("etcd has been closed")
 
 // Options says of what an [Etcd] is made, and where and how it keeps its data.
 type Options struct {
@@ -152,8 +148,8 @@ func (e *Etcd) Running(name string) bool {
 }
 
 // Run starts a node, or stops it as one that dies: it hands nothing over. A node that runs already, or is stopped
-// already, stays so. Once begun it is done whatever becomes of ctx. The error is
-// [ErrRestarting] or [ErrClosed], or says that there is no such node, if nothing was done.
+// already, stays so. Run waits for a change that is under way, and is then done whatever becomes of ctx. The error says
+// that the etcd was closed or that there is no such node, or why the node does not start.
 func (e *Etcd) Run(ctx context.Context, name string, up bool) error {
 	i := slices.Index(e.Names(), name)
 	if i < 0 {
@@ -168,8 +164,9 @@ func (e *Etcd) Run(ctx context.Context, name string, up bool) error {
 }
 
 // Restart stops all nodes and starts them again on their data. The client reconnects by itself; its watches lose
-// nothing. Once the stop has begun, ctx no longer counts: a caller that goes away must not leave etcd down. The error
-// is that of ctx, [ErrRestarting] or [ErrClosed] if nothing was done; nodes that do not come back break the etcd.
+// nothing. Restart waits for a change that is under way. Once the stop has begun, ctx no longer counts: a caller that
+// goes away must not leave etcd down. The error is that of ctx, or that the etcd was closed, if nothing was done; nodes
+// that do not come back break the etcd.
 func (e *Etcd) Restart(ctx context.Context) error {
 	return e.change(func() error {
 		if err := ctx.Err(); err != nil {
@@ -186,14 +183,12 @@ func (e *Etcd) Restart(ctx context.Context) error {
 	})
 }
 
-// change calls f with lifeMu held, unless another holds it.
+// change calls f with lifeMu held, unless the etcd was closed.
 func (e *Etcd) change(f func() error) error {
-	if !e.lifeMu.TryLock() {
-		return ErrRestarting
-	}
+	e.lifeMu.Lock()
 	defer e.lifeMu.Unlock()
 	if e.closed {
-		return ErrClosed
+		return errClosed
 	}
 	return f()
 }

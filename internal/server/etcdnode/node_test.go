@@ -106,10 +106,8 @@ func TestACallerWhoGoesAwayDoesNotLeaveEtcdDown(t *testing.T) {
 func TestOneRestartAtATime(t *testing.T) {
 	t.Parallel()
 	node := start(t, t.TempDir())
-	node.lifeMu.Lock() // as a restart does
-	err := node.Restart(t.Context())
-	assert.True(t, errors.Is(err, ErrRestarting), "a second restart meanwhile: got %v, want ErrRestarting", err)
-	node.lifeMu.Unlock()
+	first := node.restarting(t.Context(), t)
+	assert.NoError(t, errors.Join(node.Restart(t.Context()), <-first), "two restarts")
 	put(t, node.Client(), "a", "1")
 }
 
@@ -118,8 +116,8 @@ func TestCloseWaitsForARestart(t *testing.T) {
 	node := require.Value(Start(t.Context(), Options{Dir: t.TempDir()}))(t)
 	restarted := node.restarting(t.Context(), t)
 	assert.NoError(t, errors.Join(node.Close(), <-restarted))
-	if err := node.Restart(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Errorf("after Close: got %v, want ErrClosed", err)
+	if err := node.Restart(t.Context()); !errors.Is(err, errClosed) {
+		t.Errorf("after Close: got %v, want errClosed", err)
 	}
 }
 
