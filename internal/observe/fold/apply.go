@@ -85,7 +85,7 @@ func (s *State) apply(r *probe.Record) {
 // after the other.
 func (s *State) forgetStopped() {
 	stopped := slices.DeleteFunc(slices.Collect(maps.Keys(s.Resources)), func(name string) bool {
-		return !s.Resources[name].stopped()
+		return !s.Resources[name].Stopped()
 	})
 	slices.SortFunc(stopped, func(a, b string) int {
 		return cmp.Compare(s.Resources[a].stoppedAt(), s.Resources[b].stoppedAt())

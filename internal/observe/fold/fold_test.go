@@ -161,7 +161,7 @@ func TestAResourceThatIsStoppedLeavesThePicture(t *testing.T) {
 		rec(probe.ResourceStopped, "", "", "", 0),
 	))
 	pods := s.Resources["pods"]
-	assert.True(t, pods.stopped(), "it is not stopped")
+	assert.True(t, pods.Stopped(), "it is not stopped")
 	assert.NoDiff(t, pods.Ring, Ring{Cells: []Cell{}}, "ring")
 	assert.Equal(t, len(pods.Waits), 0, "waits: got %v", pods.Waits)
 	assert.True(t, len(pods.Subjects) == 1 && len(pods.Shelves) == 1 && pods.Subjects["informer"] != nil,
@@ -177,7 +177,7 @@ func TestAResourceThatIsStoppedLeavesThePicture(t *testing.T) {
 	ready := rec(probe.CacherReady, "cacher", "", "", 7, 1)
 	ready.Seq, ready.Resource = s.Seq+1, "x"
 	s.Apply([]probe.Record{ready})
-	assert.True(t, !s.Resources["x"].stopped(), "it is stopped, and served again")
+	assert.True(t, !s.Resources["x"].Stopped(), "it is stopped, and served again")
 }
 
 func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {

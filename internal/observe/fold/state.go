@@ -36,9 +36,9 @@ type Resource struct {
 	Waits map[string][]Wait `json:"waits"`
 }
 
-// stopped reports whether the server serves the resource no longer, or not as it was served: its ring, its store and
+// Stopped reports whether the server serves the resource no longer, or not as it was served: its ring, its store and
 // its watchers are gone.
-func (r *Resource) stopped() bool {
+func (r *Resource) Stopped() bool {
 	incoming := r.Stations[string(probe.Incoming)]
 	return incoming != nil && incoming.Last.Point == probe.ResourceStopped.String()
 }
