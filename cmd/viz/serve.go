@@ -71,6 +71,7 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 				group.Go(ctx, "viz.flight", (&recording.Flight{
 					Log: run.Log, Clock: clock.RealClock{}, Dir: o.flight, Switches: run.Now(),
 					Keyframe: run.UI.Keyframe, Breaches: run.Promises.Breaches, Budget: flights, Say: say,
+					Shows: run.Sandbox.Touring,
 				}).Run)
 			}
 		},

@@ -69,7 +69,7 @@ export function newStatus(stage) {
       put(button.querySelector("path"), "d", frozen ? "M4 2L14 8L4 14Z" : "M4 3H7V13H4ZM10 3H13V13H10Z");
     }
     put($("#live"), "data-live", String(player.mode === "live"));
-    say($("#cursor"), `${player.target()}`);
+    say($("#cursor"), `record ${player.target()}`);
     say($("#behind"), player.recording ? ` of ${player.head}` : ` · ${whereText()}`);
     showMode(mode, frozen);
   }

@@ -24,6 +24,7 @@ const trailLasts = 380; // ms
 const few = 20; // changes a second, at most, that travel
 const calm = 0.7; // … and again when there are so much fewer
 const patience = 2000; // … for so many ms
+const unnamed = { BOOKMARK: "bookmark", ERROR: "error" }; // what is not about an object
 const kept = 48; // copies that stand, at most
 const remembered = 400; // copies that have gone: what is reported late does not bring them back
 
@@ -76,7 +77,7 @@ export function newMotion(canvas, scene, infos, follow) {
       station: info.station, ends: look.ends ?? false, takes: look.takes ?? move.takes,
       colour: look.colour ?? "moving", shape: shapeOf(r.type ?? (before ?? parent)?.type), followed: follow.matches(r),
       type: r.type ?? (before ?? parent)?.type, departs: departs(info, r), change: changeOf(r),
-      label: look.label ?? (r.key ? brief(shortKey(r.key), 18) : r.type === "BOOKMARK" ? "bookmark" : ""),
+      label: look.label ?? (r.key ? brief(shortKey(r.key), 18) : unnamed[r.type] ?? ""),
     });
     making.slow ||= look.slow ?? false;
     moves.delete(copy);
@@ -256,8 +257,8 @@ export function newMotion(canvas, scene, infos, follow) {
     const tails = [
       ...trails.map((each) => tail(each, each.t0, each.done, now)), ...moved.map((m) => tail(m, air.t0, air.t1, now)),
     ].filter(Boolean);
-    const moving = stands ? tails : tails.concat(inAir);
-    const more = { label: `${pile} more`, shape: "", colour: "moving" };
+    const moving = stands ? [...tails, ...moved.map(ahead).filter(Boolean)] : tails.concat(inAir);
+    const more = { label: `${pile} to show`, shape: "", colour: "moving" };
     if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place([209, 222])));
     if (!stream) placed.push(...named().map(scene.plain ? at : brush.beside).filter(Boolean));
     const things = [...moving, ...placed];
@@ -296,22 +297,42 @@ export function newMotion(canvas, scene, infos, follow) {
     return [edge(0, Math.min), edge(1, Math.min), edge(2, Math.max), edge(3, Math.max)];
   }
 
+  // points are those of a way between two of its lengths, and around the box around points, null around none.
+  function points(legs, from, to) {
+    const list = [];
+    for (let d = from; d < to; d += 8) list.push(along(legs, d));
+    return list.length > 0 ? [...list, along(legs, to)] : list;
+  }
+  const around = (list) => list.length === 0 ? null : [Math.min, Math.max].flatMap((most, i) =>
+    [0, 1].map((side) => most(...list.map((point) => point[side])) + [-3, 3][i]));
+
+  // ahead is the way that a token which stands with the stage has before it.
+  function ahead({ copy, legs, length, colour, now: at }) {
+    const done = Math.min(1, (drawnAt - air.t0) / Math.max(1, air.t1 - air.t0)) * (still.matches ? 0 : length);
+    const list = points(legs, done, length);
+    const box = around(list);
+    return box && {
+      id: `ahead ${copy} ${at}`, box,
+      paint() {
+        Object.assign(ctx, { strokeStyle: brush.colours[colour], lineWidth: 3, lineCap: "butt" });
+        ctx.setLineDash([3, 5]);
+        ctx.beginPath();
+        for (const point of list) ctx.lineTo(...point);
+        ctx.stroke();
+        ctx.setLineDash([]);
+      },
+    };
+  }
+
   // tail is the part of a way that its token has passed in the last moments, paler where that is longer ago.
   function tail({ copy, legs, length, colour }, begin, end, now) {
     if (still.matches) return null;
     const at = (t) => Math.min(1, Math.max(0, (t - begin) / Math.max(1, end - begin))) * length;
     const pieces = 5;
     const ends = Array.from({ length: pieces + 1 }, (_, n) => at(now - trailLasts * (1 - n / pieces)));
-    const lines = ends.slice(1).map((to, i) => {
-      const [points, from] = [[], ends[i]];
-      for (let d = from; d < to; d += 8) points.push(along(legs, d));
-      return points.length > 0 ? [...points, along(legs, to)] : points;
-    });
-    const all = lines.flat();
-    if (all.length === 0) return null;
-    const [xs, ys] = [0, 1].map((side) => all.map((point) => point[side]));
-    const box = [Math.min(...xs) - 3, Math.min(...ys) - 3, Math.max(...xs) + 3, Math.max(...ys) + 3];
-    return {
+    const lines = ends.slice(1).map((to, i) => points(legs, ends[i], to));
+    const box = around(lines.flat());
+    return box && {
       id: `${copy} ${now}`, box,
       paint() {
         Object.assign(ctx, { strokeStyle: brush.colours[colour], lineWidth: 3 });

@@ -26,7 +26,6 @@ export function newScene(geometry) {
     view: null, // what of the stage is seen; zoom.js
     marked: "",
     told: null, // what a story adds: told.js
-    aside: "", // a watcher of which no token is drawn
     serving: new Set(), // watchers whose client is the informer that is drawn
     // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it
     front: [],

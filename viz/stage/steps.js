@@ -24,7 +24,7 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
   // spot is a point of the lane of the record's subject; null: nothing is drawn of it.
   function spot(kind, r, x, y = 26) {
     const { lane } = scene.lanes[kind].get(r.subject) ?? {};
-    if (!lane?.shown || r.subject === scene.aside) return null;
+    if (!lane?.shown) return null;
     if (scene.plain && kind === "workqueues" && lane.index > 0) return null; // of a client that is not drawn
     const box = g.boxes[kinds[kind]];
     return [box.X + x, box.Y + lane.index * (kind === "watchers" ? g.lane : g.listen).height + y];
@@ -59,7 +59,7 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
     const [begin, finish] = [from, to].map((p) => Math.atan2(p[1] - y, p[0] - x));
     let turn = finish - begin;
     if (Math.abs(turn) > Math.PI) turn -= Math.sign(turn) * 2 * Math.PI;
-    const n = Math.max(1, Math.ceil(Math.abs(turn) / 0.3));
+    const n = Math.max(1, Math.ceil(Math.abs(turn) / 0.1));
     const at = (i) => [Math.cos(begin + (turn * i) / n), Math.sin(begin + (turn * i) / n)];
     return Array.from({ length: n + 1 }, (_, i) => [
       x + (at(i)[0] * (out + inner)) / 2, y + (at(i)[1] * (out + inner)) / 2, "straight",
@@ -172,7 +172,7 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
     PendingPopped: (r) => taken("listeners", r, "pending", [45, 26]),
     HandlerCalled(r) {
       const to = spot("listeners", r, 0);
-      const beside = to && [g.boxes.handler.X - 9, to[1]]; // the words
+      const beside = to && [g.boxes.handler.X - 50, to[1]]; // the words
       if (to) go(mine(r), [spot("listeners", r, 284), spot("listeners", r, 16), beside], { colour: "delivered" });
     },
     HandlerReturned: (r) => end(mine(r)),

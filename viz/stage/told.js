@@ -127,8 +127,8 @@ export function newTold(scene, story, records, from) {
   // streamOf is a stream of the client that says text of itself.
   function streamOf(id, text, rv = "0") {
     const wire = !text.startsWith("/");
-    const began = /[?&]resourceVersion=(\d+)/.exec(text)?.[1] ?? rv;
-    return { id, text, began, wire, who: wire ? text.split(" ")[0] : text };
+    const asked = /[?&]resourceVersion=(\d+)/.exec(text)?.[1];
+    return { id, text, began: asked ?? rv, resumes: asked > 0, wire, who: wire ? text.split(" ")[0] : text };
   }
 
   function turned(text, stalled) {
@@ -150,11 +150,11 @@ export function newTold(scene, story, records, from) {
       return { asks: member && `from ${member}`, gets: "" };
     }
     if (method === "GET" && own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
-    if (query.has("watch")) return { asks: "a watch", gets: "" };
+    const since = query.get("resourceVersion") ?? "";
+    if (query.has("watch")) return { asks: "a watch", gets: since > 0 ? `from ${since}` : "" };
     if (!query.get("labelSelector")?.includes(`story=${story.id}`)) return { asks: "", gets: "" };
-    const version = query.get("resourceVersion") ?? "";
     const exact = query.get("resourceVersionMatch") === "Exact";
-    return { asks: !version ? "no version" : exact ? `exactly ${version}` : `version ${version}`, gets: "" };
+    return { asks: !since ? "no version" : exact ? `exactly ${since}` : `version ${since}`, gets: "" };
   }
 
   // answered notes what a list of the story got; it returns the version of the answer.
@@ -177,7 +177,8 @@ export function newTold(scene, story, records, from) {
     const elsewhere = other && !["ReflectorWatchEnded", "ReflectorBackoff"].includes(reflector?.last.point);
     const rv = [
       reflector?.rv, now ? "0" : listed,
-      ...mine.flatMap((stream) => [stream.said?.rv, stream.began]),
+      // Who resumes says what it knows: what it was sent before may be lost.
+      ...(now?.resumes ? [now] : mine).flatMap((stream) => [stream.said?.rv, stream.began]),
     ].reduce((best, each) => (each && laterRV(each, best) ? each : best), "0");
     const open = now && res.subjects[now.id] && !now.closed;
     const gone = now?.said?.type === "ERROR";
@@ -185,10 +186,10 @@ export function newTold(scene, story, records, from) {
       ? now.said.type : now?.replayed ? `${now.replayed} from ring` : open ? "watching" : now ? "no watch"
       : elsewhere ? `at server ${other}` : other ? "no watch" : "";
     const alarm = gone || now?.forced || stalled.has(who);
-    // What is sent is not known yet: it stands in the result of a client without a connection, or the reflector has not
-    // decoded it.
+    // What is sent is not known yet: it stands in the result of a client without a connection, or in the network's
+    // buffers, or the reflector has not decoded it.
     const behind = now?.said?.rv && reflector?.rv && laterRV(now.said.rv, reflector.rv);
-    const knows = now?.said && (behind || !now.wire) ? "is sent" : "knows";
+    const knows = now?.said && (behind || !now.wire || stalled.has(who)) ? "is sent" : "knows";
     const subject = res.subjects[now?.id] ? now.id : "";
     return { name, pin, subject, word, alarm, rv, open, type: said?.type, knows };
   }

@@ -26,7 +26,7 @@ export function newPresenter(stage) {
     lit = station;
     for (const each of stations()) mark(each, "lit", each === lit);
     mark(picture, "spot", Boolean(lit));
-    if (!document.body.dataset.story) stage.zoom.frameOn(lit ? [lit.dataset.station] : []);
+    if (!document.body.dataset.story && !Number(document.body.dataset.tour)) stage.zoom.frameOn(lit ? [lit.dataset.station] : []);
     if (lit) requestAnimationFrame(center);
   }
 

@@ -177,7 +177,9 @@ export function newTimeline(player, on) {
     ctx.fillStyle = colours.line;
     for (const t of marks(from, to)) {
       ctx.fillRect(x(t), 0, 1, h);
-      letters.of(clockText(t)).draw(ctx, Math.round(x(t)) + 3, 8);
+      const text = letters.of(clockText(t));
+      const left = Math.round(x(t)) + 3;
+      if (left + text.w <= x(to)) text.draw(ctx, left, 8); // and not half of it
     }
   }
 

@@ -7,6 +7,7 @@ import { objectKey } from "../log/fold.js";
 
 const labels = { app: "my-app" };
 const most = 60; // changes of the pod, at most
+const largest = 400; // places of a ring that is made to lose a version
 const overflow = 2; // of them after the client's result is full
 const patience = 8000; // ms for the effect of a request
 
@@ -24,15 +25,15 @@ export async function until(fact) {
 // and so has a version from its beginning.
 async function openClient() {
   const { resourceVersion } = (await listPods("limit=1")).metadata;
-  return openWatcher({ resource: "pods", tour: true, resourceVersion });
+  return openWatcher({ resource: "pods", tour: true, resourceVersion, bookmarks: true, watchList: true });
 }
 
 // named finds where a client's newest stream was opened.
 const named = (agent) => (list) => list.findLast((r) => r.point === "WireOpened" && r.text.startsWith(`${agent} `));
 
-// change changes the pod, and returns its version then.
-async function change(key, n) {
-  const patch = { metadata: { annotations: { tour: `${n} ${"·".repeat(2000)}` } } };
+// change changes the pod, by a few KB or by nearly nothing, and returns its version then.
+async function change(key, n, size = 2000) {
+  const patch = { metadata: { annotations: { tour: `${n} ${"·".repeat(size)}` } } };
   return (await patchPod(key, patch)).metadata.resourceVersion;
 }
 
@@ -66,19 +67,26 @@ export const running = {
       left = left < Infinity ? left - 1 : (await get(blocked)).records.length > 0 ? overflow : left;
     }
     await handled(last, seen);
-    return { key, id, agent };
+    return { key, id, agent, last };
   },
 
-  // back lets the client come back, and read, and changes the pod once more.
-  async back({ key, agent }, seen) {
+  // back lets the client come back, and read what it missed; then keeps it away until the ring of so many places has
+  // lost what it read last, and lets it come back again. At the end the pod is created once more.
+  async back({ key, agent, ring, last }, seen) {
     const { subject: client } = await seen(named(agent));
     await turnKnob("line.drop", agent);
     await turnKnob("line.stall", agent, "false");
-    await seen((list) => {
-      const again = named(agent)(list);
-      return again.subject !== client && list.some((r) => r.point === "WatcherInterval" && r.subject === again.subject);
-    });
-    await handled(await change(key, "last"), seen);
+    const frame = (list, type) => list.findLast((r) => r.point === "FrameWritten" && r.type === type
+      && r.subject === named(agent)(list).subject);
+    await seen((list) => named(agent)(list).subject !== client && frame(list, "MODIFIED")?.rv === last);
+    if (ring <= largest) {
+      await turnKnob("line.cut", agent, "true");
+      for (let n = 0; n <= ring; n++) await change(key, n, 0);
+      await turnKnob("line.cut", agent, "false");
+      await seen((list) => frame(list, "BOOKMARK"));
+    }
+    await deletePod(key);
+    await handled((await postPod(key.split("/")[1], labels)).metadata.resourceVersion, seen);
   },
 
   // leave removes the pod and the client, as far as they are still there.

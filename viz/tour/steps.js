@@ -3,28 +3,40 @@
 
 import { objectKey } from "../log/fold.js";
 
+const feeds = (handler) => handler.replace(/-handler$/, ""); // whose workqueue
+
 // plotOf finds the tour in records, oldest first: what happened to the pod, to its first revision and to its last one,
 // and to the client that was opened for the tour, which calls itself agent. It has one watcher until its connection is
-// dropped, client, and another one when it comes back. reader is the watcher of the informer on stage.
+// dropped, client, another one when it comes back, and, when it came too late, a third one, again. reader is the
+// watcher of the informer on stage. The pod was created twice: first and last are its versions then.
 export function plotOf(records, { key, agent, reader, informer = "informer" }) {
-  // By number: a writer may tell of its commit after the next writer has.
-  const revisions = records.filter((r) => r.point === "TxnCommitted" && objectKey(r.key ?? "") === key).map((r) => r.rv)
-    .sort((a, b) => a - b);
+  const revisions = records.filter(
+    (r) => r.point === "TxnCommitted" && r.type === "ADDED" && objectKey(r.key ?? "") === key
+  ).map((r) => r.rv);
   const [first, last] = [revisions[0], revisions.at(-1)];
   const begun = records.find((r) => r.rv === first && first);
   const is = (point, words) => (r) => r.point === point && (r.text ?? "").startsWith(words);
   const stalled = records.find(is("KnobTurned", "line.stall"));
   const dropped = records.findLast(is("KnobTurned", "line.drop"))?.seq ?? Infinity;
-  const opened = records.filter(is("WireOpened", `${agent} `));
+  const opened = records.filter((r) => r.subject && is("WireOpened", `${agent} `)(r));
+  const returns = opened.filter((r) => r.seq > dropped);
+  const cut = records.findLast(is("KnobTurned", `line.cut of ${agent} to true`))?.seq ?? Infinity;
+  const mended = records.findLast(is("KnobTurned", `line.cut of ${agent} to false`))?.seq ?? 0;
+  const refused = records.find((r) => r.seq > cut && r.type === "ERROR" && r.point === "FrameWritten");
   const of = (rv) => (point, subject) =>
     records.find((r) => r.rv === rv && r.point === point && (subject === undefined || r.subject === subject));
+  const two = of(last);
+  const stored = two("IndexerUpdated", informer)?.seq ?? Infinity;
+  const handled = records.filter((r) => r.rv === last && r.point === "HandlerCalled");
+  const called = new Set(handled.map((r) => feeds(r.subject)));
   const asked = records.findLast((r) => r.seq < (begun?.seq ?? 0) && is("RequestReceived", "POST ")(r))?.seq ?? 1;
   return {
-    records, key, asked, name: key.split("/").at(-1), begun, first, last, reader, informer, dropped,
-    stalled: stalled?.seq ?? of(first)("HandlerCalled")?.seq ?? Infinity,
-    client: opened.findLast((r) => r.seq < dropped)?.subject ?? "",
-    back: opened.find((r) => r.seq > dropped)?.subject ?? "", one: of(first), two: of(last),
-    who: agent.replace(/^listwatch-/, ""),
+    records, key, asked, cut, mended, refused, begun, first, last, reader, informer, dropped, two, stored, called,
+    stalled: stalled?.seq ?? of(first)("HandlerCalled")?.seq ?? Infinity, one: of(first),
+    client: opened.findLast((r) => r.seq < dropped)?.subject ?? "", back: returns[0]?.subject ?? "",
+    came: returns[0]?.seq,
+    again: returns.find((r) => r.seq > refused?.seq)?.subject ?? "",
+    name: key.split("/").at(-1), who: agent.replace(/^listwatch-/, ""),
   };
 }
 
@@ -53,13 +65,16 @@ const rests = [
   (plot) => plot.one("InputSent", plot.reader),
   (plot) => plot.one("ResultSent", plot.reader),
   (plot) => (({ to, changes }) => changes > 0 && { seq: to })(stopped(plot)),
-  (plot) => plot.back && plot.records.find((r) => r.subject === plot.back && r.point === "WatcherInterval"),
+  (plot) => plot.back && sent(plot, plot.back).find((r) => r.seq > plot.came),
+  (plot) => (plot.refused ? sent(plot, plot.again).find((r) => r.type === "BOOKMARK") : rests[7](plot)),
   (plot) => plot.two("IndexerUpdated", plot.informer),
-  // A bound pod's name is for the workqueue of its node's kubelet; of another one for none.
-  (plot) => plot.records.find((r) => r.seq > plot.two("IndexerUpdated", plot.informer)?.seq && queues(plot, r))
+  (plot) => plot.records.find((r) => r.seq > plot.stored && queues(plot, r))
     ?? plot.records.findLast((r) => r.rv === plot.last && r.point === "HandlerCalled"),
 ];
-const queues = (plot, r) => r.point === "WorkAdded" && objectKey(r.key ?? "") === plot.key;
+const sent = (plot, watcher) => plot.records.filter((r) => r.subject === watcher && r.point === "ResultSent");
+// Of workqueues one counts whose handler is on the stage.
+const queues = (plot, r) => r.point === "WorkAdded" && objectKey(r.key ?? "") === plot.key
+  && plot.called.has(r.subject);
 
 // restsOf returns the sequence numbers at which the steps of a plot rest, 0 for those that are not in it. The two sides
 // of a channel write down their moments in either order; the cursor never goes back for that.
@@ -80,13 +95,20 @@ export function happened(step, i, plot, res) {
   const fill = (watcher, name) => (({ len, cap }) => `${len} of ${cap}`)(at(watcher, name));
   const copies = plot.records.filter((r) => r.rv === plot.first && r.point === "InputSent");
   const rest = rests[i](plot);
-  const end = step.end?.[rest.point ?? (s.closed ? "closed" : "open")] ?? "";
-  return filled(step.happened.replace("{end}", end), plot, {
-    places: taken - start, capacity, n: rest.args?.[0] ?? 0,
+  // On a stage with several informers, another one's handler may have been earlier.
+  const before = plot.records.findLast((r) => r.seq < rest.seq && r.rv !== plot.first && queues(plot, r));
+  const both = rest.point === "HandlerCalled" && before && "both";
+  const came = [s.closed ? "closed" : "open", both || rest.point, plot.refused ? "gone" : "kept"]
+    .find((each) => step.end?.[each]);
+  return filled(step.happened.replace("{end}", step.end?.[came] ?? ""), plot, {
+    places: taken - start, capacity, other: before?.subject,
+    n: plot.records.find((r) => r.subject === plot.back && r.point === "WatcherInterval")?.args?.[0] ?? 0,
+    missed: plot.records.filter((r) => r.point === "RingAppend" && r.seq > plot.cut && r.seq < plot.mended).length,
+    pods: sent(plot, plot.again).filter((r) => r.type === "ADDED" && r.seq <= rest.seq).length, mark: rest.rv,
     clients: Object.values(res?.subjects ?? {}).filter(({ kind }) => kind === "watcher").length,
     picked: plot.one("DispatchStarted")?.args?.[0], sent: copies.filter(({ seq }) => seq <= restsOf(plot)[i]).length,
     left: s.changes - at(plot.client, "result").len - at(plot.client, "input").len,
-    handler: rest.subject?.replace(/-handler$/, ""),
+    handler: feeds(rest.subject ?? ""),
     input: fill(plot.reader, "input"), result: fill(plot.client, "result"), full: fill(plot.client, "input"),
     changes: s.changes, stored: `${s.stored === s.changes ? "all " : ""}${s.stored}`,
     wait: s.waited ? "the dispatcher waited a moment" : "nothing held it up",

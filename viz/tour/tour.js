@@ -7,6 +7,7 @@
 
 import { $, address, mark, put, say, toMiddle, when } from "../lib/dom.js";
 import { serves } from "../stage/lanes.js";
+import { newTold } from "../stage/told.js";
 import { newTeller } from "../stories/teller.js";
 import { recorded, running, until } from "./play.js";
 import { filled, happened, plotOf, restsOf, stopped } from "./steps.js";
@@ -29,7 +30,7 @@ export function newTour(stage) {
   const half = steps.findIndex((step) => step.act); // so many come before the visitor acts
   let teller = null; // while a step is shown
   let shown = -1; // that step
-  let run = null; // {key, agent, log, from, to, acted, back}
+  let run = null; // {key, agent, log, from, to, acted, back, ring}
   let plot = null;
   let rests = [];
   let ticket = 0;
@@ -51,7 +52,9 @@ export function newTour(stage) {
   function show(part) {
     if (part !== "step") {
       teller?.leave();
-      [teller, shown, scene.aside] = [null, -1, ""];
+      if (teller) scene.told?.leave();
+      if (teller) scene.told = null;
+      [teller, shown] = [null, -1];
       rest(part === "end");
     }
     const step = steps[teller?.beat];
@@ -69,8 +72,15 @@ export function newTour(stage) {
     }
     mark($("#stage"), "tour-client", reached.has("reflector"));
     put($("#stage"), "data-tour-queue", step?.queue ?? "");
-    stage.zoom.frameOn(step?.act ? step.look : []); // the lanes fill the stage
+    frame();
     requestAnimationFrame(center);
+  }
+
+  // frame lets the lanes fill the stage where the visitor acts, and for a presenter what each step is about.
+  function frame() {
+    const { act: acts, look } = steps[teller?.beat] ?? {};
+    const near = (name) => name !== "http" || look.length < 3; // it is far from the others
+    stage.zoom.frameOn(acts || (look && document.documentElement.dataset.presenter) ? look.filter(near) : []);
   }
 
   // center brings the step's stations into sight where the stage is larger than its place.
@@ -90,7 +100,8 @@ export function newTour(stage) {
       shown = beat;
       show("step");
       // Where all of the pod's changes are shown at once, none is marked.
-      if (beat === half || beat === half + 1) follow.clear();
+      cast();
+      if (beat >= half && beat <= half + 2) follow.clear();
       else if (beat > half) follow.set("", plot.last, "tour"); // and not the many before it
       else if (!follow.has()) follow.set(run.key, "", "tour");
     }
@@ -108,6 +119,15 @@ export function newTour(stage) {
     if (!rests) return;
     save(true);
     next.focus({ preventScroll: true });
+  }
+
+  // cast puts the visitor's client on the stage as a story's is: with a flag that says what it knows, and, where that
+  // matters, a pin at the ring.
+  function cast() {
+    const pin = teller.beat === half + 1 || teller.beat === half + 2;
+    const member = { name: plot.who, is: `^${run.agent} `, pin };
+    scene.told = newTold(scene, { id: "tour", cast: [member] }, records(), 0);
+    scene.stale = true;
   }
 
   // count says how many of the changes are in the picture, while they are shown.
@@ -129,8 +149,6 @@ export function newTour(stage) {
     const reader = [...scene.lanes.watchers].find(([, el]) => el.lane && serves(scene, el.lane.subject))?.[0] ?? "";
     plot = plotOf(records(), { ...run, reader: run.reader ?? reader, informer: scene.informer });
     run.reader ??= reader || undefined;
-    scene.front = [plot.client, plot.back];
-    scene.aside = plot.back; // it catches up: another story
     rests = restsOf(plot).map((seq, i) => (i < half || (i === half ? run.acted : run.back) ? seq : 0));
   }
 
@@ -151,6 +169,7 @@ export function newTour(stage) {
       await until(() => (replot(), rests.every(Boolean)));
       run.to = Math.max(...rests);
     }
+    cast();
     const from = i === half ? Math.max(player.cursor, plot.stalled) : player.cursor;
     return { from: Math.min(from, rests[i]), to: rests[i] };
   }
@@ -158,7 +177,9 @@ export function newTour(stage) {
   const seek = (seq) => seq === player.cursor || player.seek(seq);
   async function play({ to }) {
     const within = Math.min(overview[1], Math.max(overview[0], pressed + act - performance.now()));
-    return (await player.playTo(to, steps[teller.beat].act ? { within } : { pace: slowly })) || seek(to);
+    const { act: acts } = steps[teller.beat];
+    if (plot.mended > player.cursor && plot.mended < to) await player.playTo(plot.mended, { within });
+    return (await player.playTo(to, acts ? { within } : { pace: slowly })) || seek(to);
   }
 
   // enter tells the tour from a step on, when the records of the visitor's pod have come.
@@ -186,7 +207,8 @@ export function newTour(stage) {
     const mine = ++ticket; // a tour that was left may still close its client
     stage.attend(true);
     if (saved?.run?.key && stage.source) await doer().leave(saved.run).catch(() => {}); // of a tour that was not ended
-    run = { log: stage.shown.log, from: stage.source ? player.head : player.oldest, to: 0, key: "", agent: "" };
+    run = { log: stage.shown.log, from: stage.source ? player.head : player.oldest, to: 0, key: "", agent: "",
+      ring: scene.ring.capacity };
     plot = coming = null;
     player.freeze();
     try {
@@ -311,12 +333,7 @@ export function newTour(stage) {
   return {
     begin,
     jumped: () => player.recording && begin(),
-    shown: () => teller && scene.lanes.watchers.forEach((el, id) => {
-      mark(el, "yours", [plot?.client, plot?.back].includes(id));
-      const deaf = run.acted && player.cursor >= plot.stalled && player.cursor < plot.dropped;
-      mark(el, "deaf", deaf && id === plot.client);
-    }),
-    draw: count,
+    draw: count, restyle: () => teller && frame(),
     escape: () => document.body.dataset.tour === "end" && (leave(), true),
   };
 }

@@ -40,7 +40,7 @@ func Button(offered bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " title=\"Follow one change from kubectl to your controller, in ten steps\">Tour</button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " title=\"Follow one change from kubectl to your controller, in eleven steps\">Tour</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -83,7 +83,7 @@ func Panel() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "\" hidden><div class=\"step\" data-part=\"step\" hidden><p class=\"where\"><span id=\"tour-n\"></span><strong id=\"tour-title\"></strong></p><div class=\"words\" aria-atomic=\"true\"><p id=\"tour-purpose\"></p><p id=\"tour-happened\"></p></div><div class=\"buttons\"><button type=\"button\" id=\"tour-next\" class=\"main\" title=\"Next (→, PageDown)\">Next</button> <button type=\"button\" id=\"tour-back\" title=\"Back (←, PageUp)\">Back</button> <button type=\"button\" class=\"quiet\" data-tour-leave title=\"Skip the rest; the Tour button resumes it (Esc)\">Skip</button></div></div><div class=\"end\" data-part=\"end\" hidden><h2>You followed one change from etcd to your controller.</h2><p>The pod and the client that were made for you are removed again.</p><p data-program data-port>Now with your kubectl: <code id=\"tour-kubectl\" data-here=\"kubectl -s HERE get pods -w\"></code></p><div class=\"buttons\"><button type=\"button\" class=\"main\" data-tour-story=\"slow-watcher\">Play a story: the client that never reads</button> <button type=\"button\" data-tour-try=\"#open-stories\">All stories</button> <button type=\"button\" data-tour-try=\"#open-console\" data-program>Ask the API yourself</button> <a class=\"button\" href=\"/book/01-storage\">Read chapter 01</a> <button type=\"button\" data-tour-leave>Close</button></div></div></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "\" hidden><div class=\"step\" data-part=\"step\" hidden><p class=\"where\"><span id=\"tour-n\"></span><strong id=\"tour-title\"></strong></p><div class=\"words\" aria-atomic=\"true\"><p id=\"tour-purpose\"></p><p id=\"tour-happened\"></p></div><div class=\"buttons\"><button type=\"button\" id=\"tour-next\" class=\"main\" title=\"Next (→, PageDown)\">Next</button> <button type=\"button\" id=\"tour-back\" title=\"Back (←, PageUp)\">Back</button> <button type=\"button\" class=\"quiet\" data-tour-leave title=\"Skip the rest; the Tour button resumes it (Esc)\">Skip</button></div></div><div class=\"end\" data-part=\"end\" hidden><h2>You followed one change from etcd to your controller.</h2><p>The pod and the client that were made for you are being removed.</p><p data-program data-port>Now with your kubectl: <code id=\"tour-kubectl\" data-here=\"kubectl -s HERE get pods -w\"></code></p><div class=\"buttons\"><button type=\"button\" class=\"main\" data-tour-story=\"slow-watcher\">Play a story: the client that never reads</button> <button type=\"button\" data-tour-try=\"#open-stories\">All stories</button> <button type=\"button\" data-tour-try=\"#open-console\" data-program>Ask the API yourself</button> <a class=\"button\" href=\"/book/01-storage\">Read chapter 01</a> <button type=\"button\" data-tour-leave>Close</button></div></div></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

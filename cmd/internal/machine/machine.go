@@ -65,6 +65,7 @@ type Run struct {
 	Options  Options
 	Log      *probe.Log
 	Promises *rules.Monitor
+	Sandbox  *sandbox.Sandbox
 	Server   *pipeline.Server
 	UI       *viz.UI
 	Fail     context.CancelCauseFunc // ends the program, for a reason
@@ -128,7 +129,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 		h.Page(&page)
 	}
 	stories.Lab = page.Lab != nil
-	r.Server, r.UI = p.Server, viz.New(page)
+	r.Server, r.Sandbox, r.UI = p.Server, owner, viz.New(page)
 
 	if h.Record != nil {
 		stop, err := h.Record(log)

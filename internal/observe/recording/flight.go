@@ -39,6 +39,8 @@ type Flight struct {
 	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if none are
 	// checked.
 	Breaches func(seq uint64) []rules.Breach
+	// Shows reports whether the page gives its tour, which leads to a 410 on purpose; nil: it does not.
+	Shows func() bool
 	// Budget bounds the files of every Flight of the process; nil: of this one.
 	Budget *Budget
 	// Say is called with one line about every file, also if it could not be written.
@@ -101,7 +103,7 @@ func (f *Flight) due() (trigger, bool) {
 			return trigger{first.Record, fmt.Sprintf("Promise %d was broken: %s.", first.Rule, first.Text)}, true
 		}
 	}
-	if !found {
+	if !found || f.Shows != nil && f.Shows() {
 		return trigger{}, false
 	}
 	return trigger{record, reason(&record)}, true

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,7 @@ type flown struct {
 	fold *fold.State
 	kept *fold.Keyframes
 
+	shows  atomic.Bool     // whether the page gives its tour
 	budget Budget          // of all its runs
 	broken json.RawMessage // returned instead of every keyframe, unless nil
 }
@@ -69,6 +71,7 @@ func (f *flown) run(t *testing.T, story func()) {
 	flight := &Flight{
 		Log: f.log, Clock: clock.RealClock{}, Dir: f.dir, Keyframe: f.keyframe,
 		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches, Budget: &f.budget,
+		Shows: f.shows.Load,
 	}
 	go monitor.Run(ctx, clock.RealClock{})
 	done := make(chan struct{}) // closed when Run has returned
@@ -136,6 +139,13 @@ func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
 			f.live(3 * time.Second)
 		})
 		assert.Equal(t, len(f.files(t)), 2, "after a 410 files")
+		f.shows.Store(true)
+		f.run(t, func() {
+			f.live(40 * time.Second)
+			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 410)
+			f.live(3 * time.Second)
+		})
+		assert.Equal(t, len(f.files(t)), 2, "after a 410 of a tour files")
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -92,7 +93,7 @@ var scripts = map[string]script{
 	"busy":  {controllers: true, play: playBusy},
 	"ring":  {capacity: 10, play: playRing},
 	"slow":  {capacity: 10, play: playSlow},
-	"tour":  {controllers: true, play: playTour},
+	"tour":  {capacity: 40, controllers: true, play: playTour},
 
 	"lab-hole-in-history":   {capacity: 10, play: playForgotten},
 	"lab-build-the-table":   {play: playSelection},
@@ -300,7 +301,7 @@ func playTour(t *testing.T, s *set) {
 	}
 	s.roll()
 	const agent = sandbox.WatcherAgent + "1"
-	response := require.Value(s.get(t, agent, "/api/v1/pods?watch=true", t.Context()))(t)
+	response := require.Value(s.get(t, agent, "/api/v1/pods?watch=true&allowWatchBookmarks=true", t.Context()))(t)
 	defer response.Body.Close()
 	time.Sleep(time.Second)
 	reading := make(chan struct{}) // closed by reader when it stops
@@ -326,12 +327,29 @@ func playTour(t *testing.T, s *set) {
 	response.Body.Close()
 	turned("line.stall of " + agent + " to false")
 	time.Sleep(time.Second)
-	again := require.Value(s.get(t, agent, "/api/v1/pods?watch=true&resourceVersion="+read, t.Context()))(t)
-	defer again.Body.Close()
-	go func() { _, _ = io.Copy(io.Discard, again.Body) }() // until its body is closed
-	time.Sleep(time.Second)
-	s.label(t, "my-pod", "last")
+	come := func(query string) (leave func() error) {
+		path := "/api/v1/pods?watch=true&allowWatchBookmarks=true&" + query
+		again := require.Value(s.get(t, agent, path, t.Context()))(t)
+		go func() { _, _ = io.Copy(io.Discard, again.Body) }() // until its body is closed
+		time.Sleep(time.Second)
+		return again.Body.Close
+	}
+	leave := come("resourceVersion=" + read)
+	turned("line.cut of " + agent + " to true")
+	require.NoError(t, leave())
+	read = s.version(t, "my-pod")
+	for i := range 41 {
+		s.label(t, "my-pod", strconv.Itoa(i))
+		time.Sleep(10 * time.Millisecond)
+	}
+	turned("line.cut of " + agent + " to false")
+	require.NoError(t, come("resourceVersion="+read)())
+	leave = come("sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+	gone := s.client.Delete().Namespace("default").Resource("pods").Name("my-pod").Param("gracePeriodSeconds", "0")
+	require.NoError(t, gone.Do(t.Context()).Error())
+	s.create(t, "my-pod")
 	time.Sleep(100 * time.Millisecond)
+	require.NoError(t, leave())
 }
 
 // stopping reads until it is told to stop: then it returns with what comes next.

@@ -61,7 +61,7 @@ func check(t *testing.T, take Take, file []byte) {
 	for _, point := range signatures[take.Name] {
 		assert.True(t, seen[point], "%s does not happen in it", point)
 	}
-	wantAnomaly := slices.Contains([]string{"ring", "slow", LabPrefix + "one-slow-all-slow",
+	wantAnomaly := slices.Contains([]string{"ring", "slow", "tour", LabPrefix + "one-slow-all-slow",
 		LabPrefix + "build-replace"}, take.Name)
 	assert.False(t, !isStory && wantAnomaly != (anomalies > 0), "%d anomalies", anomalies)
 	if !keyed && take.Name != "start" {

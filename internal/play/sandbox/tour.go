@@ -10,6 +10,13 @@ func (s *Sandbox) Tour() (end func()) {
 	return func() { s.count(-1) }
 }
 
+// Touring reports whether a page gives its tour. It may be called from any goroutine.
+func (s *Sandbox) Touring() bool {
+	s.toursMu.Lock()
+	defer s.toursMu.Unlock()
+	return s.tours > 0
+}
+
 // count counts pages in or out.
 func (s *Sandbox) count(n int) {
 	s.toursMu.Lock()

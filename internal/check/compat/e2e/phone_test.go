@@ -117,7 +117,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	p.until(t, `$("#first")?.inert === false && window.listwatch?.player.recording`)
 	p.none(t, "the first view", untouchable)
 	p.tap(t, "#tour-start")
-	for step := 1; step <= 10; step++ {
+	for step := 1; step <= 11; step++ {
 		p.stop(t, step)
 		if step == 7 {
 			p.tap(t, "#tour-next")

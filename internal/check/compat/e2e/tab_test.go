@@ -132,7 +132,7 @@ func TestAMachineRunsInATab(t *testing.T) {
 func (p *page) tourInTab(t *testing.T) {
 	t.Helper()
 	p.click(t, "#tour-start")
-	for step := 1; step <= 10; step++ {
+	for step := 1; step <= 11; step++ {
 		p.stop(t, step)
 		if step == 7 {
 			p.click(t, "#tour-next")

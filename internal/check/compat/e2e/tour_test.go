@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -47,6 +48,8 @@ func (p *page) stop(t *testing.T, step int) tourStop {
 	assert.True(t, at.Visited != "", "step %d visits no station", step)
 	if step != 7 { // in which the lanes fill the stage
 		p.until(t, `(({ Titles, Reached }) => Titles === Reached)(`+readTour+`)`)
+		p.none(t, "beside my-pod there stands at etcd", `$picture().drawn
+			.filter((d) => d.in === "etcd" && !d.key.includes("my-pod")).map((d) => d.key + " at " + d.rv)`)
 	}
 	return at
 }
@@ -96,8 +99,8 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	if ms := evaluate[float64](t, p, clock) - began; ms > 8000 {
 		t.Errorf("the client that does not read is shown for %.0f ms; want eight seconds at most", ms)
 	}
-	p.is(t, "page-2 · you", "the lanes that do not read", `$$(".lane").filter((el) => // the second tour
-		el.querySelector(".deafness")?.checkVisibility()).map((el) => el.querySelector(".name").textContent).join()`)
+	p.is(t, "page-2, not reading", "the client of the second tour", `$$("#cast .member")
+		.map((el) => [...el.querySelectorAll("text")].slice(0, 2).map((text) => text.textContent).join(", ")).join()`)
 	type lane struct {
 		Name   string
 		Input  int
@@ -124,17 +127,32 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	if again := p.stop(t, 7); again.Happened != acted.Happened {
 		t.Errorf("back and on again, the page says %s", again.Happened)
 	}
-	for step := 8; step <= 10; step++ {
+	// Where the client knows, and what came of that, is in the picture: the version that it sent, 410, a bookmark.
+	shows := map[int]string{8: `$text("[data-text='http.gets']") + " " + $text("#ring-pins text") + " " +
+		$text("#tour-happened")`, 9: `$text("#ring-tray") + " " + $picture().queues.filter(({ name }) => name === "result")
+		.flatMap(({ owner, len }) => listwatch.stage.scene.lanes.watchers.get(owner).querySelector(".name").textContent ===
+			"page-2" ? ["bookmark " + len] : []) + " " + $text("#tour-happened")`}
+	wants := map[int]*regexp.Regexp{
+		8: regexp.MustCompile(`^from (\d+) page-2 (?:is|was) here: (\d+) page-2 came back with version (\d+)`),
+		9: regexp.MustCompile(`^410 bookmark [1-9]\d* page-2 missed 1\d\d changes, and got 410.* all [1-9]`),
+	}
+	for step := 8; step <= 11; step++ {
 		p.press(t, kb.ArrowRight)
 		if at := p.stop(t, step); at.Happened == "" || at.Cursor <= acted.Cursor {
 			t.Errorf("step %d: %+v", step, at)
+		}
+		if script := shows[step]; script != "" {
+			said := strings.Join(strings.Fields(evaluate[string](t, p, script)), " ")
+			found := wants[step].FindStringSubmatch(said)
+			if found == nil || step == 8 && (found[1] != found[2] || found[2] != found[3]) {
+				t.Errorf("step %d shows %s", step, said)
+			}
 		}
 	}
 	if names := evaluate[tourStop](t, p, readTour).Titles; len(strings.Fields(names)) != 16 {
 		t.Errorf("at the end of the tour the page names %s", names)
 	}
-	// The kubelet may have had the pod in its queue before the informer has it: then the step rests at a handler.
-	p.is(t, "true", "a workqueue holds the pod if the page says so", `!/^Version/.test($text("#tour-happened")) ||
+	p.is(t, "true", "a workqueue holds the pod if the page says so", `!/its workqueue/.test($text("#tour-happened")) ||
 		$picture().queues.some(({ name, tokens }) => name === "workqueue" && tokens.some((each) => /my-pod/.test(each.key)))`)
 	p.press(t, kb.ArrowRight)
 	p.until(t,
@@ -158,13 +176,20 @@ func (v *viz) rested(t *testing.T) {
 	demo := regexp.MustCompile(`^(POST|PATCH|DELETE) .* by listwatch-demo$`)
 	knob := regexp.MustCompile(`^demo\.rest to (true|false)$`)
 	program.Eventually(t, patience, func() (bool, string) {
-		var log struct {
-			Records []struct{ Point, Text string }
+		type record struct {
+			Seq         uint64
+			Point, Text string
 		}
-		v.Get(t, "/viz/records?from=1&to=60000", &log)
+		records := []record{}
+		for _, point := range []string{"KnobTurned", "RequestReceived"} {
+			var log struct{ Records []record }
+			v.Get(t, "/viz/records?from=1&to=60000&point="+point, &log)
+			records = append(records, log.Records...)
+		}
+		slices.SortFunc(records, func(a, b record) int { return cmp.Compare(a.Seq, b.Seq) })
 		open, story := false, []string{} // what the demo did, and when it rested, in order
 		writes, inTour := 0, []string{}
-		for _, r := range log.Records {
+		for _, r := range records {
 			switch {
 			case r.Point == "KnobTurned" && knob.MatchString(r.Text):
 				open = strings.HasSuffix(r.Text, "true")
