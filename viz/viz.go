@@ -108,7 +108,7 @@ func New(config Config) *UI {
 
 		done: make(chan struct{}),
 	}
-	var streams func(context.Context) ([]inspector.Stream, error)
+	var streams func(ctx context.Context, resource, watcher string) ([]inspector.Stream, error)
 	if config.Wire != nil {
 		streams = u.streams
 	}

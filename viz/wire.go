@@ -17,30 +17,24 @@ import (
 // request, header, and the newest chunks, each with its size line, data and line end. What other programs have opened
 // does not pass through our hands on their side, and is not among them.
 func (u *UI) wire(r *http.Request) (any, error) {
-	resource, watcher := r.URL.Query().Get("resource"), r.URL.Query().Get("watcher")
-	streams := []inspector.Stream{}
-	open, err := u.streams(r.Context())
-	for _, stream := range open {
-		if (resource == "" || resource == stream.Resource) && (watcher == "" || watcher == stream.Watcher) {
-			streams = append(streams, stream)
-		}
-	}
-	return streams, err
+	query := r.URL.Query()
+	return u.streams(r.Context(), query.Get("resource"), query.Get("watcher"))
 }
 
-// streams returns the open watches with their watchers, and with nothing in their bytes that opens doors. A stream's
-// watcher is the oldest open one that was opened by the same client for the same, and is not another stream's.
-func (u *UI) streams(ctx context.Context) (streams []inspector.Stream, err error) {
+// streams returns the open watches of a resource and a watcher, "" for all, and nothing in their bytes that opens doors.
+// A stream's watcher is the oldest open one that was opened by the same client for the same, and is not another
+// stream's.
+func (u *UI) streams(ctx context.Context, resource, watcher string) ([]inspector.Stream, error) {
 	state, err := u.folder.now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	taken := map[*fold.Subject]bool{}
+	streams, taken := []inspector.Stream{}, map[*fold.Subject]bool{}
 	for _, wire := range u.config.Wire() {
 		one := inspector.Stream{OpenedBy: wire.OpenedBy()}
 		var oldest *fold.Subject
-		for name, resource := range state.Resources {
-			for id, subject := range resource.Subjects {
+		for name, picture := range state.Resources {
+			for id, subject := range picture.Subjects {
 				if !taken[subject] && subject.Texts[probe.WireOpened.String()] == fold.Bound(one.OpenedBy) &&
 					(oldest == nil || subject.Opened < oldest.Opened) {
 					oldest, one.Resource, one.Watcher = subject, name, id
@@ -48,6 +42,9 @@ func (u *UI) streams(ctx context.Context) (streams []inspector.Stream, err error
 			}
 		}
 		taken[oldest] = oldest != nil
+		if resource != "" && resource != one.Resource || watcher != "" && watcher != one.Watcher {
+			continue
+		}
 		if one.Wire, err = withoutSecrets(wire); err != nil {
 			return nil, err
 		}

@@ -23,16 +23,13 @@ func (i *Inspector) partBytes(ctx context.Context, p *part) (templ.Component, er
 		return partBytesLeaf(p, nil,
 			"Nothing is running: this page shows a log, and the log does not hold the bytes."), nil
 	}
-	open, err := i.config.Streams(ctx)
+	watcher := ""
+	if p.Station == probe.Watcher {
+		watcher = p.Subject
+	}
+	streams, err := i.config.Streams(ctx, p.Resource, watcher)
 	if err != nil {
 		return nil, err
-	}
-	var streams []Stream
-	for _, stream := range open {
-		if stream.Resource == p.Resource && (p.Subject == "" || p.Station != probe.Watcher ||
-			p.Subject == stream.Watcher) {
-			streams = append(streams, stream)
-		}
 	}
 	why := ""
 	if len(streams) == 0 {

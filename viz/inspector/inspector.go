@@ -15,8 +15,8 @@ import (
 // Config is what the inspector needs to know.
 type Config struct {
 	Log *probe.Log
-	// Streams returns the open watches of the client half as bytes; nil: there are none.
-	Streams func(ctx context.Context) ([]Stream, error)
+	// Streams returns the open watches of the client half as bytes, of one watcher or, "", of all; nil: there are none.
+	Streams func(ctx context.Context, resource, watcher string) ([]Stream, error)
 }
 
 // Stream is one open watch of the client half as bytes, with the watcher that feeds it on the server's side.
