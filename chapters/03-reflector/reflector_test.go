@@ -8,12 +8,14 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
@@ -75,6 +77,13 @@ cacher receives DELETED default/a at 10.
 The watch of cacher ended: stop requested.`))
 		assert.Equal(t, probetest.Records(log)[2].Key, "/registry/pods/default/a", "key")
 	})
+}
+
+func TestAKeyIsTheNameBehindTheNamespaceIfThereIsOne(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	for want, obj := range map[string]any{"default/a": pod("a", "1"), "n": node} {
+		assert.Equal(t, require.Value(MetaNamespaceKeyFunc(obj))(t), want)
+	}
 }
 
 func TestSnapshotSaysWhetherAndWhyNot(t *testing.T) {

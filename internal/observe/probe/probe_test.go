@@ -210,7 +210,7 @@ func BenchmarkAtOnTogether(b *testing.B) {
 }
 
 func TestAReplayedLogBeginsWhereItsRecordingDoes(t *testing.T) {
-	log := NewLog(clock.RealClock{}, 8)
+	log := NewLog(clock.RealClock{}, 7)
 	for seq := uint64(41); seq <= 45; seq++ {
 		log.Replay(Record{Seq: seq, Point: RingAppend})
 	}
@@ -226,7 +226,7 @@ func TestAReplayedLogBeginsWhereItsRecordingDoes(t *testing.T) {
 	for range 10 {
 		log.Replay(Record{Point: RingAppend})
 	}
-	assert.Equal(t, log.Oldest(), 48, "oldest after 15 records in a log of 8")
+	assert.Equal(t, log.Oldest(), 49, "oldest after 15 records in a log of 7")
 }
 
 func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
