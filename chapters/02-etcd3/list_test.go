@@ -36,8 +36,7 @@ func list(t *testing.T, s *Store, opts storage.ListOptions) (*corev1.PodList, er
 
 func mustList(t *testing.T, s *Store, opts storage.ListOptions) *corev1.PodList {
 	t.Helper()
-	out := require.Value(list(t, s, opts))(t)
-	return out
+	return require.Value(list(t, s, opts))(t)
 }
 
 // counting counts range reads and writes down their limits.

@@ -54,8 +54,7 @@ func pod(name, app string) *corev1.Pod {
 
 func codec(t testing.TB, mediaType string) runtime.Codec {
 	t.Helper()
-	c := require.Value(NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, mediaType))(t)
-	return c
+	return require.Value(NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, mediaType))(t)
 }
 
 func newStore(t testing.TB, client Client, change func(*Config)) *Store {
@@ -67,8 +66,7 @@ func newStore(t testing.TB, client Client, change func(*Config)) *Store {
 	if change != nil {
 		change(&cfg)
 	}
-	s := require.Value(New(cfg))(t)
-	return s
+	return require.Value(New(cfg))(t)
 }
 
 // newMVCC returns a store over an in-memory etcd.

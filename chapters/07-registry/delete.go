@@ -39,7 +39,9 @@ func (s *Store) Delete(ctx context.Context, namespace, name string, options *met
 		return nil, false, err
 	}
 	d := &deletion{store: s, name: name, options: options.DeepCopy()}
-	d.normalise()
+	if period := d.options.GracePeriodSeconds; period != nil && *period < 0 {
+		*period = 1 // upstream's answer to a negative one
+	}
 	preconditions := storagePreconditions(options.Preconditions)
 	dryRun := isDryRun(options.DryRun)
 
@@ -91,13 +93,6 @@ type deletion struct {
 	existing runtime.Object
 	marked   bool // the object was changed to say that it is being deleted
 	heldBack bool // and must not be erased yet
-}
-
-// normalise treats a negative grace period as upstream does: as one second.
-func (d *deletion) normalise() {
-	if period := d.options.GracePeriodSeconds; period != nil && *period < 0 {
-		d.options.GracePeriodSeconds = new(int64(1))
-	}
 }
 
 // mark is the [storage.UpdateFunc] of a deletion. It sets the deletion timestamp if the

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/gorilla/websocket"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -29,10 +28,6 @@ import (
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/pipenet"
 )
-
-func registryPods() *registry.Resource { return registry.Pods() }
-
-func chiContext() *chi.Context { return chi.NewRouteContext() }
 
 // newColdAPI returns an API whose caches are never filled.
 func newColdAPI(t *testing.T) *api {

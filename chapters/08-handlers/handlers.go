@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -140,5 +141,5 @@ func (s *Server) HandlePlain(method, path string, handler http.Handler) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := chi.NewRouteContext()
 	ctx.RoutePath = "/" + strings.Trim(r.URL.Path, "/")
-	s.router.ServeHTTP(w, r.WithContext(contextWithRoute(r.Context(), ctx)))
+	s.router.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, ctx)))
 }

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -66,10 +65,6 @@ func (s *Scope) keyOf(obj any) (string, error) {
 		return "", fmt.Errorf("key of %T: not an object", obj)
 	}
 	return s.Resource.ObjectKey(object)
-}
-
-func contextWithRoute(ctx context.Context, route *chi.Context) context.Context {
-	return context.WithValue(ctx, chi.RouteCtxKey, route)
 }
 
 // apiInstaller turns storages into routes. What a storage can do is found by asking it, interface by interface.

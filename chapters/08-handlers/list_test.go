@@ -1,16 +1,19 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	corev1 "k8s.io/api/core/v1"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
@@ -222,12 +225,12 @@ func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {
 // podScope returns the scope of pods.
 func podScope(t *testing.T) *Scope {
 	t.Helper()
-	r := registryPods()
+	r := registry.Pods()
 	return &Scope{server: &Server{clock: clock.RealClock{}}, Resource: r, Storage: stuck{resource: r}}
 }
 
 func request(t *testing.T, target string) *http.Request {
 	t.Helper()
-	r := require.Value(http.NewRequestWithContext(contextWithRoute(t.Context(), chiContext()), "GET", target, nil))(t)
-	return r
+	ctx := context.WithValue(t.Context(), chi.RouteCtxKey, chi.NewRouteContext())
+	return require.Value(http.NewRequestWithContext(ctx, "GET", target, nil))(t)
 }

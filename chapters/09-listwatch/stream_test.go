@@ -27,8 +27,7 @@ import (
 
 func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {
 	t.Helper()
-	w := require.Value(NewListWatch(s.rest(change), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{}))(t)
-	return w
+	return require.Value(NewListWatch(s.rest(change), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{}))(t)
 }
 
 func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {

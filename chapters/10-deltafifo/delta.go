@@ -51,16 +51,6 @@ type Delta struct {
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: Deltas
 type Deltas []Delta
 
-// Newest returns the last change of d, nil if d is empty.
-//
-// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (Deltas).Newest
-func (d Deltas) Newest() *Delta {
-	if len(d) == 0 {
-		return nil
-	}
-	return &d[len(d)-1]
-}
-
 // DeletedFinalStateUnknown stands in for the object of a deletion that was missed: while the
 // watch was broken, the object was deleted or left the selector, and the next list no longer
 // had the key. Obj is the last state known, which may be older than the one that was deleted,

@@ -159,7 +159,8 @@ func (f *DeltaFIFO) deletionsLocked(listed sets.Set[string]) []DeletedFinalState
 		if listed.Has(key) {
 			continue
 		}
-		obj := f.items[key].Newest().Object
+		queued := f.items[key]
+		obj := queued[len(queued)-1].Object
 		if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
 			obj = tombstone.Obj
 		}

@@ -49,8 +49,7 @@ func add(t *testing.T, p *SharedProcessor, h ResourceEventHandler, opts Listener
 	if opts.UpstreamHasSynced == nil {
 		opts.UpstreamHasSynced = syncedUpstream()
 	}
-	registration := require.Value(p.AddListener(h, opts))(t)
-	return registration
+	return require.Value(p.AddListener(h, opts))(t)
 }
 
 func inBubble(t *testing.T, test func(t *testing.T, p *SharedProcessor)) {

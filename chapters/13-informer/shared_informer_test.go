@@ -71,8 +71,7 @@ func (b *bench) end() {
 
 func (b *bench) add(h processor.ResourceEventHandler, opts HandlerOptions) processor.Registration {
 	b.t.Helper()
-	registration := require.Value(b.AddEventHandlerWithOptions(h, opts))(b.t)
-	return registration
+	return require.Value(b.AddEventHandlerWithOptions(h, opts))(b.t)
 }
 
 func (b *bench) stored() map[string]string {

@@ -69,8 +69,7 @@ func widgets(t *testing.T, text string) []*registry.Resource {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, json.Unmarshal([]byte(text), definition))
 	resources.DefaultDefinition(definition)
-	rows := require.Value(registry.CustomResources(definition))(t)
-	return rows
+	return require.Value(registry.CustomResources(definition))(t)
 }
 
 // define creates or replaces a definition, and returns when the server has seen it.

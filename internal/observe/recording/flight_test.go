@@ -92,8 +92,7 @@ func (f *flown) live(d time.Duration) {
 }
 
 func (f *flown) files(t *testing.T) []string {
-	files := require.Value(filepath.Glob(filepath.Join(f.dir, "*")))(t)
-	return files
+	return require.Value(filepath.Glob(filepath.Join(f.dir, "*")))(t)
 }
 
 func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {

@@ -101,8 +101,7 @@ func course() fstest.MapFS {
 
 func open(t *testing.T, fsys fstest.MapFS) *Book {
 	t.Helper()
-	book := require.Value(New(fsys, nil))(t)
-	return book
+	return require.Value(New(fsys, nil))(t)
 }
 
 func TestAChapterBecomesAPage(t *testing.T) {

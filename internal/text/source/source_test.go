@@ -74,8 +74,7 @@ func tree(t *testing.T, files map[string]string) *Tree {
 	for name, src := range files {
 		fsys[name] = &fstest.MapFile{Data: []byte(src)}
 	}
-	tree := require.Value(Parse(fsys))(t)
-	return tree
+	return require.Value(Parse(fsys))(t)
 }
 
 func TestADeclarationIsFoundBySymbolWithItsRealLines(t *testing.T) {
