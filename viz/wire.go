@@ -21,8 +21,8 @@ func (u *UI) wire(r *http.Request) (any, error) {
 	return u.streams(r.Context(), query.Get("resource"), query.Get("watcher"))
 }
 
-// streams returns the open watches of a resource and a watcher, "" for all, and nothing in their bytes that opens doors.
-// A stream's watcher is the oldest open one that was opened by the same client for the same, and is not another
+// streams returns the open watches of a resource and a watcher, "" for all, with nothing in their bytes that opens
+// doors. A stream's watcher is the oldest open one that was opened by the same client for the same, and is not another
 // stream's.
 func (u *UI) streams(ctx context.Context, resource, watcher string) ([]inspector.Stream, error) {
 	state, err := u.folder.now(ctx)

@@ -36,9 +36,10 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 // TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets every rule for browsers that it can.
 func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
-		for name := range strings.FieldsSeq("Access-Control-Allow-Origin Access-Control-Allow-Credentials Alt-Svc Refresh " +
-			"Content-Security-Policy Content-Security-Policy-Report-Only Set-Cookie Clear-Site-Data X-Frame-Options Link " +
-			"Service-Worker-Allowed Strict-Transport-Security Permissions-Policy Speculation-Rules X-Of-Tomorrow") {
+		for name := range strings.FieldsSeq("Access-Control-Allow-Origin Access-Control-Allow-Credentials Alt-Svc " +
+			"Link Content-Security-Policy Content-Security-Policy-Report-Only Set-Cookie Clear-Site-Data Refresh " +
+			"X-Frame-Options Service-Worker-Allowed Strict-Transport-Security Permissions-Policy Speculation-Rules " +
+			"X-Of-Tomorrow") {
 			w.Header()[name] = []string{"theirs", "theirs"}
 		}
 		w.Header().Set("Content-Type", "text/html")

@@ -92,8 +92,8 @@ func (l *Lens) rewrite(r *httputil.ProxyRequest) {
 
 // passed are the headers of answers that clients of an API read. What else a server sets, it sets for its own origin;
 // here it would set it for ours.
-var passed = strings.Fields("Allow Audit-Id Cache-Control Connection Content-Encoding Content-Length Content-Type Date " +
-	"Etag Last-Modified Location Retry-After Sec-Websocket-Accept Sec-Websocket-Protocol Upgrade Vary Warning " +
+var passed = strings.Fields("Allow Audit-Id Cache-Control Connection Content-Encoding Content-Length Content-Type " +
+	"Date Etag Last-Modified Location Retry-After Sec-Websocket-Accept Sec-Websocket-Protocol Upgrade Vary Warning " +
 	"Www-Authenticate X-Kubernetes-Pf-Flowschema-Uid X-Kubernetes-Pf-Prioritylevel-Uid X-Stream-Protocol-Version")
 
 // guardBrowsers sees to it that nothing that the server answers runs in a browser under our origin, or changes what
