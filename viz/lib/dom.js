@@ -30,9 +30,10 @@ export function label(el, text) {
   say(el.querySelector("title"), text);
 }
 
-export function svg(name, attributes = {}) {
+export function svg(name, attributes = {}, ...content) {
   const el = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) el.setAttribute(key, value);
+  el.append(...content);
   return el;
 }
 

@@ -1,7 +1,7 @@
-// The drawing of the space-time view: lines, marks, arrows and spans as SVG, from what handovers.js has traced. Nothing
-// here knows how that came about.
+// The drawing of the space-time view: lines, marks, arrows and spans as SVG, from what handovers.js has traced. All of
+// it is made again for each run of records. Nothing here knows how a handover came about.
 
-import { $, cut, mark, pool, put, say, svg, toMiddle, when } from "../lib/dom.js";
+import { $, cut, mark, put, say, svg, toMiddle, when } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "../stage/tokens.js";
@@ -17,13 +17,12 @@ const deeds = {
   room: "waits for room", taker: "waits for a receiver", lock: "waits for a lock", version: "waits for a version",
   client: "writes to its client", return: "runs what it calls",
 };
-const throughs = {
-  etcd: "by etcd's watch", wire: "over the wire", stream: "by hand: nothing lies between",
-  add: "by hand, through addCh", next: "by hand, through nextCh",
-};
 
 const columnX = (index) => area.left + ((index + 0.5) * (area.right - area.left)) / room;
 const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
+// element is an SVG element that says what it is to who points at it.
+const element = (name, attributes, title, ...content) => svg(name, attributes, ...content, svg("title", {}, title));
 
 // newDrawing returns {paint(traced), showCursor(), blank(why)}: paint draws what was traced, which has a column at
 // least, showCursor moves the cursor in it, and blank says why there is nothing to be drawn.
@@ -32,6 +31,8 @@ export function newDrawing(stage) {
   const root = $("#spacetime");
   const ground = $(".ground");
   const part = (name) => root.querySelector(`.${name}`);
+  const fill = (name, list, make) => part(name).replaceChildren(...list.map(make));
+  const followed = (r) => (follow.matches(r) ? " followed" : "");
   let drawn = null; // what is painted
 
   function blank(why) {
@@ -42,48 +43,36 @@ export function newDrawing(stage) {
     put(root, "data-cursor", 0);
   }
 
-  // each draws one element of a layer for every item of a list, with a title.
-  function each(name, list, make, fill) {
-    const all = pool(part(name), list.length, () => {
-      const el = make();
-      if (!el.querySelector("title")) el.append(svg("title"));
-      return el;
-    });
-    list.forEach((item, i) => fill(all[i], item, i, (text) => say(all[i].querySelector("title"), text)));
-  }
-
   function paint(traced) {
     drawn = traced;
-    const { columns, lines } = drawn;
+    const { columns, lines, transfers, passages } = drawn;
     const height = area.bottom - area.top;
     const pitch = Math.min(pitches[1], Math.max(pitches[0], height / Math.max(1, lines.length)));
     const rows = Math.floor(height / pitch); // that there is room for
-    const places = new Map(lines.map((l, i) => [l.id, Math.min(i, rows - 1)]));
-    const y = (l) => area.top + (places.get(l.id) + 0.5) * pitch;
-    const shown = new Set(columns);
-    const whole = (list) => list.filter(({ sent, taken }) => shown.has(sent) && shown.has(taken));
-    const [handed, passed] = [whole(drawn.transfers), whole(drawn.passages)];
+    const y = (l) => area.top + (Math.min(lines.indexOf(l), rows - 1) + 0.5) * pitch;
+    const [first, last] = [columns[0], columns.at(-1)];
+    const spans = drawn.spans.filter(({ from }) => !from || columns.includes(from));
     paintLines(lines.slice(0, rows), lines.length - rows, y);
-    paintSpans(drawn.spans, y, columns);
-    paintArrows("transfers", handed, y, (t) => `through ${t.queue.replace(/@\d+/, "")}`);
-    paintArrows("passages", passed, y, (p) => throughs[p.through]);
-    paintRecords(columns, y);
-    const times = columns.filter((c) => c.index % tick === 0);
-    each("times", times, () => svg("text", { y: area.bottom + 22 }), (el, c, i) => {
-      put(el, "x", columnX(c.index));
-      el.textContent = i === 0 ? "0 ms" : `+${((c.r.t - columns[0].r.t) / 1e6).toFixed(2)}`;
+    fill("spans", spans, (span) => spanOf(span, y(span.line), last));
+    const arrows = (list) => list.filter(({ sent, taken }) => columns.includes(sent) && columns.includes(taken));
+    const shown = { transfers: arrows(transfers), passages: arrows(passages) };
+    for (const [name, list] of Object.entries(shown)) fill(name, list, (arrow) => arrowOf(arrow, name.slice(0, -1), y));
+    fill("marks", columns, (column) => markOf(column, y(column.line)));
+    fill("times", columns.filter(({ index }) => index % tick === 0), ({ r, index }) => {
+      const after = index === 0 ? "0 ms" : `+${((r.t - first.r.t) / 1e6).toFixed(2)}`;
+      return svg("text", { x: columnX(index), y: area.bottom + 22 }, after);
     });
     const mine = follow.has() ? columns.filter((c) => follow.matches(c.r)) : []; // the thread joins what is followed
     put(part("thread"), "d", mine.map((c, i) => `${i ? "L" : "M"}${columnX(c.index)} ${y(c.line)}`).join(""));
     mark(root, "blank", false);
-    put(root, "data-from", columns[0].r.seq);
-    put(root, "data-to", columns.at(-1).r.seq);
-    put(root, "data-transfers", handed.length);
-    put(root, "data-passages", passed.length);
-    const took = columns.length > 1 ? milliseconds(columns.at(-1).r.t - columns[0].r.t) : "no time";
+    Object.assign(root.dataset, {
+      from: first.r.seq, to: last.r.seq, spans: spans.length,
+      transfers: shown.transfers.length, passages: shown.passages.length,
+    });
+    const took = columns.length > 1 ? milliseconds(last.r.t - first.r.t) : "no time";
     const [records, on] = [count(columns.length, "record"), count(lines.length, "line")];
     say(part("about"), `${records} in ${took}, one column each, not to scale`);
-    const words = `${records} on ${on} in ${took}, ${handed.length} handed over`;
+    const words = `${records} on ${on} in ${took}, ${shown.transfers.length} handed over`;
     put(root, "aria-label", `Space-time view: ${words}. The table below has the records in words.`);
     showNames();
     showCursor();
@@ -91,78 +80,46 @@ export function newDrawing(stage) {
 
   // paintLines draws a line and its name for each of a list, the last for all that there is no room for.
   function paintLines(list, beyond, y) {
-    const more = (i) => (beyond > 0 && i === list.length - 1 ? beyond + 1 : 0);
-    const place = (l, i) => l.place || more(i) > 0;
-    each("lines", list, () => svg("path"), (el, l, i) => {
-      mark(el, "place", place(l, i));
-      put(el, "d", `M${area.left} ${y(l)}H${area.right}`);
-    });
-    const name = () => {
-      const el = svg("text", { x: area.left - 10 });
-      el.append(svg("tspan"));
-      return el;
-    };
-    each("names", list, name, (el, l, i, title) => {
-      mark(el, "place", place(l, i));
-      put(el, "y", y(l) + 4.5);
-      say(el.querySelector("tspan"), more(i) ? `+${more(i)} more` : l.title);
+    const more = (l) => (beyond > 0 && l === list.at(-1) ? beyond + 1 : 0);
+    const look = (l) => (l.place || more(l) > 0 ? "place" : "");
+    fill("lines", list, (l) => svg("path", { class: look(l), d: `M${area.left} ${y(l)}H${area.right}` }));
+    fill("names", list, (l) => {
       const whose = l.place ? "any goroutine that reports there" : "the goroutine of that name";
-      title(more(i) ? `${more(i)} lines more, for which there is no room` : `${l.title}: ${whose}`);
+      const title = more(l) ? `${more(l)} lines more, for which there is no room` : `${l.title}: ${whose}`;
+      const name = svg("tspan", {}, more(l) ? `+${more(l)} more` : l.title);
+      return element("text", { class: look(l), x: area.left - 10, y: y(l) + 4.5 }, title, name);
     });
   }
 
-  function paintSpans(spans, y, columns) {
-    const n = columns.length;
-    const some = spans.filter((s) => !s.from || s.from.index < n);
-    put(root, "data-spans", some.length);
-    each("spans", some, () => svg("rect", { height: 8, rx: 2 }), (el, s, i, title) => {
-      const from = s.from ? columnX(s.from.index) : area.left;
-      const to = s.to && s.to.index < n ? columnX(s.to.index) : columnX(n - 1) + 6;
-      const end = s.to?.r.t ?? columns.at(-1).r.t;
-      // A goroutine also works while it waits for code that it has called, and for a write that goes through.
-      const runs = s.kind === "return" || (s.kind === "client" && end - s.since < grace);
-      put(el, "class", runs ? "runs" : "waits");
-      put(el, "x", from);
-      put(el, "y", y(s.line) - 4);
-      put(el, "width", Math.max(1, to - from));
-      title(`${s.line.title} ${deeds[s.kind]}${s.to ? `, ${milliseconds(s.to.r.t - s.since)}` : ""}`);
-    });
+  function spanOf({ kind, line, since, from, to }, y, last) {
+    const x = from ? columnX(from.index) : area.left;
+    const end = to && to.index <= last.index ? columnX(to.index) : columnX(last.index) + 6;
+    // A goroutine also works while it waits for code that it has called, and for a write that goes through.
+    const runs = kind === "return" || (kind === "client" && (to ?? last).r.t - since < grace);
+    const words = `${line.title} ${deeds[kind]}${to ? `, ${milliseconds(to.r.t - since)}` : ""}`;
+    const box = { x, y: y - 4, width: Math.max(1, end - x), height: 8, rx: 2 };
+    return element("rect", { class: runs ? "runs" : "waits", ...box }, words);
   }
 
-  function paintArrows(name, list, y, through) {
-    each(name, list, () => svg("path", { class: `arrow ${name.slice(0, -1)}` }), (el, arrow, i, title) => {
-      const { sent, taken } = arrow;
-      const back = taken.index < sent.index;
-      put(el, "d", wayOf(columnX(sent.index), y(sent.line), columnX(taken.index), y(taken.line)));
-      put(el, "data-sent", sent.r.seq);
-      put(el, "data-taken", taken.r.seq);
-      mark(el, "followed", follow.matches(sent.r));
-      mark(el, "back", back);
-      const late = back
-        ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back"
-        : `, ${milliseconds(taken.r.t - sent.r.t)}`;
-      title(`${sent.r.type ?? ""} ${objectKey(sent.r.key ?? "")} ${through(arrow)}${late}`.trim());
-    });
+  function arrowOf({ sent, taken, says }, name, y) {
+    const back = taken.index < sent.index;
+    const d = wayOf(columnX(sent.index), y(sent.line), columnX(taken.index), y(taken.line));
+    const late = back ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back"
+      : `, ${milliseconds(taken.r.t - sent.r.t)}`;
+    const look = `arrow ${name}${followed(sent.r)}${back ? " back" : ""}`;
+    const words = `${sent.r.type ?? ""} ${objectKey(sent.r.key ?? "")} ${says}${late}`.trim();
+    return element("path", { class: look, d, "data-sent": sent.r.seq, "data-taken": taken.r.seq }, words);
   }
 
-  function paintRecords(columns, y) {
-    const make = () => {
-      const g = svg("g");
-      const target = svg("rect", { x: -6.5, y: -8, width: 13, height: 16, class: "target" });
-      g.append(target, svg("circle", { r: 2.6 }), svg("use", { x: -6.5, y: -6.5, width: 13, height: 13 }));
-      return g;
-    };
-    each("marks", columns, make, (el, { r, index, line }, i, title) => {
-      const info = infos.get(r.point);
-      const flag = stage.isFlag(r);
-      put(el, "transform", `translate(${columnX(index)} ${y(line)})`);
-      put(el, "data-seq", r.seq);
-      mark(el, "carries", Boolean(info.queue && r.type) || flag);
-      mark(el, "anomaly", flag);
-      mark(el, "followed", follow.matches(r));
-      put(el.querySelector("use"), "href", `#token-${flag ? "error" : shapeOf(r.type)}`);
-      title(`${r.seq}: ${cut(stage.says(r), 200)}`);
-    });
+  // markOf is a record: a token if it carries one, or must not be overlooked, else a dot.
+  function markOf({ r, index }, y) {
+    const flag = stage.isFlag(r);
+    const carries = flag || (infos.get(r.point).queue && r.type);
+    const token = { href: `#token-${flag ? "error" : shapeOf(r.type)}`, x: -6.5, y: -6.5, width: 13, height: 13 };
+    const place = { transform: `translate(${columnX(index)} ${y})`, "data-seq": r.seq };
+    return element("g", { class: `${flag ? "anomaly" : ""}${followed(r)}`, ...place },
+      `${r.seq}: ${cut(stage.says(r), 200)}`, svg("rect", { x: -6.5, y: -8, width: 13, height: 16, class: "target" }),
+      carries ? svg("use", token) : svg("circle", { r: 2.6 }));
   }
 
   // showNames keeps the names in sight where the view is drawn larger than its place and was moved.
