@@ -118,7 +118,7 @@ const player = newPlayer(fold, {
 });
 const timeline = newTimeline(player, {
   seek: (seq) => player.seek(seq),
-  flag: (r) => isFlag(r) && { seq: r.seq, t: r.t, point: r.point, says: says(r) },
+  flag: (r) => isFlag(r) && { seq: r.seq, t: r.t, point: r.point, resource: r.resource, says: says(r) },
 });
 
 // stage is what the parts share: what the page itself offers, and every part by its name.

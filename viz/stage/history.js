@@ -3,31 +3,16 @@
 import { $, put } from "../lib/dom.js";
 
 const told = 8e9; // ns of the log's time that the box below the ring stays
-const looked = 600; // records that are looked through when another moment is on stage
+const points = ["RequestAnswered", "FrameWritten"]; // they are flags when they say 410
 
-export function newHistory(stage) {
-  const { player } = stage;
+export function newHistory({ scene, player, timeline, here }) {
   const tray = $("#ring-tray");
-  let refused = null; // the record of that
 
-  function look(list) {
-    const last = list.findLast((r) => stage.here(r) && (
-      (r.point === "RequestAnswered" && r.args?.[0] === 410) || (r.point === "FrameWritten" && r.type === "ERROR")
-    ));
-    if (last) refused = last;
-  }
-
-  function shown() {
-    const since = stage.state.t - (refused?.t ?? Infinity);
-    const now = since >= 0 && since < told && refused.seq > (stage.scene.told?.from ?? 0); // a story: in this beat
+  function shown(res, state) {
+    const last = timeline.flags.findLast((f) => f.seq <= player.cursor && points.includes(f.point) && here(f));
+    const now = last && state.t - last.t < told && last.seq > (scene.told?.from ?? 0); // a story: in this beat
     put(tray, "visibility", now ? "visible" : "hidden");
   }
 
-  return {
-    shown, applied: look, resource: () => (refused = null),
-    jumped() {
-      refused = null;
-      look(player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1));
-    },
-  };
+  return { shown };
 }
