@@ -44,7 +44,7 @@ func newEngine(t *testing.T, modules map[string]string) *engine {
 	built := api.Build(api.BuildOptions{
 		Stdin:  &api.StdinOptions{Contents: entry.String(), ResolveDir: "."},
 		Bundle: true, Format: api.FormatIIFE, GlobalName: "page", Target: api.ES2017,
-		Supported: map[string]bool{"bigint": true, "async-generator": true, "for-await": true},
+		Supported: map[string]bool{"bigint": true},
 	})
 	for _, problem := range built.Errors {
 		t.Fatalf("%s: %+v", problem.Text, problem.Location)

@@ -1,14 +1,17 @@
 // Streams that are read in pieces while they come.
 
-// split yields what stands before each separator in an answer.
-export async function* split(response, separator) {
+// split yields what stands before each separator in an answer; with all, what comes after the last one, too.
+export async function* split(response, separator, all = false) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
+  let held = []; // pieces without an end: a long line comes in many
   for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-    const whole = (text + piece.value).split(separator);
-    text = whole.pop();
+    held.push(piece.value);
+    if (!piece.value.includes(separator.at(-1))) continue;
+    const whole = held.join("").split(separator);
+    held = [whole.pop()];
     yield* whole;
   }
+  if (all) yield held.join("");
 }
 
 // Events is what an EventSource is, over any wire's request, but that it does not resume: the feed begins again.

@@ -215,8 +215,10 @@ function apply(infos, owners, ends, state, r) {
   const info = infos.get(r.point);
   const res = resourceOf(state, r.resource ?? "");
   const moment = momentOf(r);
-  res.points[info.name] = (res.points[info.name] ?? 0) + 1;
-  noteStation(stationOf(res, info.station), moment, info, r);
+  add(res.points, info.name, 1);
+  const station = stationOf(res, info.station);
+  station.count++;
+  note(station, moment, info, r);
   const id = r.subject ?? "";
   if (info.op === "open") res.subjects[id] = newSubject(info.opens, r.seq, r.rv);
   if (info.op === "close") {
@@ -226,7 +228,9 @@ function apply(infos, owners, ends, state, r) {
   noteWait(infos, owners, ends, res, info, r);
   const subject = subjectOf(owners, state, res, info, id);
   if (subject) {
-    noteSubject(subject, moment, info, r);
+    note(subject, moment, info, r);
+    add(subject.counts, info.name, 1);
+    if (r.text) subject.texts[info.name] = moment.text;
     move(subject, info, r);
     if (info.op === "sum") sum(infos, res, subject, info, r);
   }
@@ -241,20 +245,16 @@ function forgetStopped({ resources }) {
   for (const name of all.slice(0, Math.max(0, all.length - maxStopped))) delete resources[name];
 }
 
-function noteStation(st, moment, info, r) {
-  st.count++;
-  st.last = moment;
-  if (r.rv) st.rv = r.rv;
-  keepArgs(st.vars, info, r);
+// note keeps what a record says at last of a station or of a subject. The args of queues are kept with the queue, those
+// of sums with what they add to.
+function note(of, moment, info, r) {
+  of.last = moment;
+  if (r.rv) of.rv = r.rv;
+  if (info.queue || info.op === "sum") return;
+  info.args.forEach((name, i) => (of.vars[name] = r.args?.[i] ?? 0));
 }
 
-function noteSubject(subject, moment, info, r) {
-  subject.last = moment;
-  subject.counts[info.name] = (subject.counts[info.name] ?? 0) + 1;
-  if (r.rv) subject.rv = r.rv;
-  if (r.text) subject.texts[info.name] = moment.text;
-  keepArgs(subject.vars, info, r);
-}
+const add = (counts, name, n) => (counts[name] = (counts[name] ?? 0) + n);
 
 // move carries a token into or out of one of the subject's queues, if that is what the point does.
 function move(subject, { op, queue: name }, r) {
@@ -271,9 +271,9 @@ function sum(infos, res, subject, info, r) {
     const n = r.args?.[i] ?? 0;
     const counted = infos.get(name);
     if (n <= 0) return;
-    res.points[name] = (res.points[name] ?? 0) + n;
+    add(res.points, name, n);
+    add(subject.counts, name, n);
     stationOf(res, counted.station).count += n;
-    subject.counts[name] = (subject.counts[name] ?? 0) + n;
     const q = queueOf(subject, counted.queue);
     q.cap ||= subject.vars.capacity ?? 0;
     q[counted.op === "send" ? "sent" : "received"] += n;
@@ -411,13 +411,6 @@ const momentOf = (r) => ({
   rv: r.rv ?? "0", text: bound(r.text),
 });
 
-// keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add
-// to.
-function keepArgs(vars, info, r) {
-  if (info.queue || info.op === "sum") return;
-  info.args.forEach((name, i) => (vars[name] = r.args?.[i] ?? 0));
-}
-
 // arg returns the arg of that name, 0 if the point has none.
 function arg(info, r, name) {
   const i = info.args.indexOf(name);
@@ -438,23 +431,16 @@ export function bound(text) {
 
 // canonical returns the state as JSON with all keys in order and no white space: the bytes that Go gives.
 export function canonical(state) {
-  return JSON.stringify(sorted(state)).replace(/[\u2028\u2029]/g, (c) => (c === "\u2028" ? "\\u2028" : "\\u2029"));
-}
-
-function sorted(value) {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (value === null || typeof value !== "object") return value;
-  const out = dict();
-  for (const key of Object.keys(value).sort()) out[key] = sorted(value[key]);
-  return out;
+  const inOrder = (value) => Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const isMap = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+  return JSON.stringify(state, (name, value) => (isMap(value) ? inOrder(value) : value))
+    .replace(/[\u2028\u2029]/g, (c) => (c === "\u2028" ? "\\u2028" : "\\u2029"));
 }
 
 // hash returns a short text that is equal for equal states.
 export function hash(state) {
   let sum = 0x811c9dc5;
-  for (const byte of new TextEncoder().encode(canonical(state))) {
-    sum = Math.imul(sum ^ byte, 0x01000193);
-  }
+  for (const byte of new TextEncoder().encode(canonical(state))) sum = Math.imul(sum ^ byte, 0x01000193);
   return (sum >>> 0).toString(16).padStart(8, "0");
 }
 

@@ -1,12 +1,13 @@
 // Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then
 // one record a line (internal/observe/recording). What it may hold is bounded as there: all of it is kept in memory.
 
+import { split } from "../lib/events.js";
 import { bound, complete, isCount, isVersion, newState } from "./fold.js";
 
 const version = 1;
 const maxRecords = 2_000_000;
-const maxChars = 512 * 2 ** 20; // of the whole file, unpacked
-const maxLine = 64 * 2 ** 20; // of one line: a header may hold a picture
+const maxBytes = 512 * 2 ** 20; // of the whole file, unpacked
+const maxLine = 64 * 2 ** 20; // characters of one line: a header may hold a picture
 export const maxResources = 512; // in the picture (internal/observe/fold/bounds.go)
 export const maxParts = 50_000; // subjects, stores and waits
 const maxNames = maxParts + 256 * maxResources; // in the maps of the resources
@@ -94,6 +95,7 @@ export function newReader(fold, tape) {
 
   function line(text) {
     n++;
+    need(text.length <= maxLine, tooMany.bytes);
     if (n === 1) guarded(begin, text);
     else if (text !== "") guarded(take, text);
   }
@@ -119,6 +121,7 @@ export function partsOf(state) {
 
 const tooMany = {
   resources: `the recording has more than the ${maxResources} resources that can be shown`,
+  bytes: `the recording is longer than the ${maxBytes / 2 ** 20} MB that can be shown`,
   parts: `the recording has more than the ${maxParts} subjects, stores and waits that can be shown`,
 };
 
@@ -176,28 +179,20 @@ function checkRecord(r, before, line) {
 
 // unpack calls take for each line of a file, as they come.
 async function unpack(bytes, take) {
-  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
-    .pipeThrough(new TextDecoderStream());
-  const reader = unpacked.getReader();
-  let [line, length, all] = [[], 0, 0]; // pieces of a line that has not ended
-  for (;;) {
-    const { value, done } = await reader.read().catch(() => {
-      throw new Error("the file is not a recording: it is not compressed as one, or is cut off");
-    });
-    if (done) break;
-    all += value.length;
-    const [first, ...more] = value.split("\n");
-    line.push(first);
-    length += first.length;
-    const shown = all <= maxChars && length <= maxLine;
-    need(shown, `the recording is longer than the ${maxChars / 2 ** 20} MB that can be shown`);
-    if (more.length === 0) continue;
-    take(line.join(""));
-    line = [more.pop()];
-    length = line[0].length;
-    for (const each of more) take(each);
+  let all = 0;
+  const bounded = new TransformStream({
+    transform(piece, out) {
+      need((all += piece.length) <= maxBytes, tooMany.bytes);
+      out.enqueue(piece);
+    },
+  });
+  const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(bounded);
+  try {
+    for await (const line of split(new Response(text), "\n", true)) take(line);
+  } catch (problem) {
+    if (!(problem instanceof TypeError)) throw problem; // that is of the stream
+    throw new Error("the file is not a recording: it is not compressed as one, or is cut off");
   }
-  take(line.join(""));
 }
 
 function parse(line) {
