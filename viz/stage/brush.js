@@ -1,5 +1,5 @@
-// The brush: what is painted of tokens. A thing to be painted is {id, box, paint}: its id says all that is to be seen
-// of it, the box around it is [left, top, right, bottom] in units of the stage.
+// The brush: what is painted of tokens. A thing to be painted is {box, paint}: the box around it is [left, top, right,
+// bottom] in units of the stage.
 
 import { inks, newImages, newLetters, paper, widthOf } from "../lib/canvas.js";
 import { pathOf, signOf } from "./tokens.js";
@@ -33,15 +33,14 @@ export function newBrush(canvas, ctx, scene) {
 
   // pill is a token with its name: what the eye follows.
   function pill({ label, shape, colour, followed }, [x, y]) {
-    const look = `${label}\n${shape}\n${colour}`;
-    const { image, wide } = pills.of(look, label, shape, colour);
+    const { image, wide } = pills.of(`${label}\n${shape}\n${colour}`, label, shape, colour);
     const [w, h] = [wide, high].map((side) => side * brush.large * scene.large);
     const [from, to] = [scene.view.x, scene.view.x + scene.view.w];
     const beyond = x - Math.min(Math.max(x, from), to); // at an edge it stays whole; what is beyond is not to be seen
     const left = Math.min(Math.max(x - w / 2, from + 2), to - w - 2) + 2 * beyond;
     if (label) written.push([x, y + 5, label, left + 24, w - 32]);
     return {
-      id: `${look}\n${left} ${y} ${followed}`, box: [left - 5, y - h / 2 - 5, left + w + 5, y + h / 2 + 5],
+      box: [left - 5, y - h / 2 - 5, left + w + 5, y + h / 2 + 5],
       paint() {
         ctx.drawImage(image, left, y - h / 2, w, h);
         if (!followed) return;
@@ -82,10 +81,7 @@ export function newBrush(canvas, ctx, scene) {
     const on = ([, oy, , ox, w]) => Math.abs(oy - 5 - y) < 16 && ox - 26 < from + text.w && from < ox + w + 8;
     if (written.some(on)) return null;
     written.push([x, y + 5, label, from, text.w]);
-    return {
-      id: `${label} ${x} ${y}`, box: [from - 4, y - 12, from + text.w + 4, y + 12],
-      paint: () => text.draw(ctx, from, y),
-    };
+    return { box: [from - 4, y - 12, from + text.w + 4, y + 12], paint: () => text.draw(ctx, from, y) };
   }
 
   return brush;

@@ -5,9 +5,18 @@ import { $, cut, label, mark, put, say, squeeze } from "../lib/dom.js";
 import { agentOf, namesOf } from "../log/fold.js";
 import { showPipe } from "./pipe.js";
 
+// kinds are the stations in which lanes stand, and the attributes that name their subjects.
+const kinds = {
+  watchers: ["watcher", "data-watcher"], listeners: ["listener", "data-listener"],
+  handlers: ["handler", "data-handler-of"], workqueues: ["workqueue", "data-workqueue"],
+};
+
 // lanes keeps one group per subject in a container, in the order of the list unless an entry says its place. What does
 // not fit is kept in the document, but not drawn; the last place then says how many more there are.
-function lanes(scene, kind, template, attribute, list, size) {
+function lanes(scene, kind, list) {
+  const [station, attribute] = kinds[kind];
+  const { lane, listen, boxes } = scene.geometry;
+  const size = kind === "watchers" ? lane : listen;
   const container = scene.root.querySelector(`#${kind}`);
   const known = scene.lanes[kind];
   for (const [id, el] of known) {
@@ -22,33 +31,31 @@ function lanes(scene, kind, template, attribute, list, size) {
     const [index, shown] = [places[n], places[n] < room];
     let el = known.get(id);
     if (!el) {
-      el = $(`#${template}`).content.querySelector("g.lane").cloneNode(true);
+      el = $(`#${station}-lane`).content.querySelector("g.lane").cloneNode(true);
       el.setAttribute(attribute, id);
       container.append(el);
       known.set(id, el);
     }
     put(el, "transform", `translate(0 ${index * size.height})`);
     mark(el, "over", !shown);
-    if (shown) wayIn(el, kind, index, size, scene);
-    el.lane = { id, index, subject, shown };
+    el.lane = { id, index, subject, shown, at: [boxes[station].X, boxes[station].Y + index * size.height] };
+    if (shown) wayIn(el, kind, scene);
   });
   return Math.max(0, rows - room);
 }
 
 // wayIn draws the rail from the fan-out to a lane.
-function wayIn(el, kind, i, size, scene) {
+function wayIn(el, kind, { geometry: g, tall }) {
   const path = el.querySelector(".way-in");
   if (!path) return;
-  const g = scene.geometry;
-  const box = kind === "watchers" ? g.boxes.watcher : g.boxes.listener;
-  const [from, to] = kind === "watchers" ? [929 - box.X, 0] : [g.boxes.processor.X - box.X, 302];
-  const y = (kind === "watchers" ? g.serverAxis : g.clientAxis) - box.Y - i * size.height;
-  const [above, turn] = [-42 - i * size.height, 316];
-  if (scene.tall && kind === "listeners") {
-    return put(path, "d", `M255 ${above}C255 ${above + 24} ${turn} -4 ${turn} 10Q${turn} 26 302 26`);
+  const [X, Y] = el.lane.at;
+  const [from, to, axis] = kind === "watchers" ? [929, 0, g.serverAxis] : [g.boxes.processor.X, 302, g.clientAxis];
+  if (tall && kind === "listeners") {
+    const above = g.boxes.listener.Y - Y - 42;
+    return put(path, "d", `M255 ${above}C255 ${above + 24} 316 -4 316 10Q316 26 302 26`);
   }
-  const middle = (from + to) / 2;
-  put(path, "d", `M${from} ${y}C${middle} ${y} ${middle} 26 ${to} 26`);
+  const middle = (from - X + to) / 2;
+  put(path, "d", `M${from - X} ${axis - Y}C${middle} ${axis - Y} ${middle} 26 ${to} 26`);
 }
 
 function opened(res, kind) {
@@ -109,7 +116,7 @@ export const serves = (scene, watcher) => namesOf(watcher).includes(scene.inform
 
 export function showWatchers(scene, res) {
   const list = forward(inOrder(opened(res, "watcher"), scene), scene);
-  const hidden = lanes(scene, "watchers", "watcher-lane", "data-watcher", list, scene.geometry.lane);
+  const hidden = lanes(scene, "watchers", list);
   scene.serving.clear();
   scene.text("watcher.n", list.length);
   scene.text("watcher.more", more(hidden));
@@ -137,8 +144,8 @@ export function showWatchers(scene, res) {
 
 export function showListeners(scene, res) {
   const list = opened(res, "listener");
-  const hidden = lanes(scene, "listeners", "listener-lane", "data-listener", list, scene.geometry.listen);
-  lanes(scene, "handlers", "handler-lane", "data-handler-of", list, scene.geometry.listen);
+  const hidden = lanes(scene, "listeners", list);
+  lanes(scene, "handlers", list);
   scene.text("listener.more", more(hidden));
   for (const [id, subject] of list) {
     const el = scene.lanes.listeners.get(id);
@@ -192,7 +199,7 @@ export function showWorkqueues(scene, res) {
   const handlers = opened(res, "listener").map(([id]) => feeds(id));
   const list = beside(queues, handlers, scene.geometry.listen.room);
   for (const [id, el] of scene.lanes.handlers) mark(el, "ends", !res.subjects[feeds(id)]?.queues.workqueue);
-  const hidden = lanes(scene, "workqueues", "workqueue-lane", "data-workqueue", list, scene.geometry.listen);
+  const hidden = lanes(scene, "workqueues", list);
   scene.text("workqueue.more", more(hidden));
   for (const [id, subject] of list) {
     const el = scene.lanes.workqueues.get(id);

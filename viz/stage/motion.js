@@ -21,6 +21,7 @@ const shortest = 58; // ms of one hop
 const longest = 330;
 const slow = 800; // ms of what must not be overlooked: a watcher that is closed, a request that falls
 const trailLasts = 380; // ms
+const shades = 5; // of a trail, the palest where its token was longest ago
 const few = 20; // changes a second, at most, that travel
 const calm = 0.7; // … and again when there are so much fewer
 const patience = 2000; // … for so many ms
@@ -38,7 +39,6 @@ export function newMotion(canvas, scene, infos, follow) {
   let air = null; // the plan that is on its way: {moves, t0, t1}
   let trails = []; // the plans that have landed a moment ago, and what is drawn singly of a stream
   let making = null; // the plan that is being made
-  let before = new Map(); // what is painted: the box by what is to be seen
   const flow = newFlow(scene);
   let stream = false;
   let hushed = 0; // since when there is less
@@ -234,11 +234,11 @@ export function newMotion(canvas, scene, infos, follow) {
 
   function draw(now, pile = 0) {
     trails = trails.filter((each) => now < each.t1);
-    const moves = air || trails.length > 0 || stream;
+    const moves = Boolean(air || trails.length > 0 || stream);
     if (!moves && !stale && !painted && pile === draw.pile) return;
     if (stream && !air && !stale && now - drawnAt < flowPeriod) return;
     const stands = now === drawnAt; // the stage's clock does: what is in the air is shown whole, with its name
-    [drawnAt, painted, draw.pile] = [now, Boolean(moves), pile];
+    [drawnAt, painted, draw.pile, stale] = [now, moves, pile, false];
     brush.clean();
     const moved = flying(now);
     const at = (t) => pill(t, [t.x, t.y]);
@@ -249,102 +249,74 @@ export function newMotion(canvas, scene, infos, follow) {
     const copied = (m) => scene.plain && (watchers.get(m.owner) ?? listeners.get(m.owner))?.lane.index > 0;
     const pill = (m, at) => brush.pill(split(m) || copied(m) ? { ...m, label: "" } : m, at);
     const pills = moved.map((m) => pill(m, m.now));
-    const inAir = pills.map((each) => ({ ...each, id: `air ${stands} ${each.id}` }));
-    const placed = [...[...singles, ...standing()].map(at), ...(stands ? inAir : [])];
+    const placed = [...[...singles, ...standing()].map(at), ...(stands ? pills : [])];
     const [hx, hy] = scene.place(scene.geometry.anchors.dispatch);
-    const covered = inAir.concat(placed).some(({ box }) => meet(box, [hx - 20, hy, hx + 20, hy]));
+    const covered = pills.concat(placed).some(({ box }) => meet(box, [hx - 20, hy, hx + 20, hy]));
     mark(scene.stations.get("dispatch"), "covered", covered); // its arrow would be drawn over the token
     const tails = [
       ...trails.map((each) => tail(each, each.t0, each.done, now)), ...moved.map((m) => tail(m, air.t0, air.t1, now)),
     ].filter(Boolean);
-    const moving = stands ? [...tails, ...moved.map(ahead).filter(Boolean)] : tails.concat(inAir);
+    const moving = stands ? [...tails, ...moved.map(ahead).filter(Boolean)] : tails.concat(pills);
     const more = { label: `${pile} to show`, shape: "", colour: "moving" };
     if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place([209, 222])));
     if (!stream) placed.push(...named().map(scene.plain ? at : brush.beside).filter(Boolean));
-    const things = [...moving, ...placed];
     const { view } = scene;
     const scale = canvas.width / view.w;
-    const [left, top, right, bottom] = stale || stream ? [view.x, view.y, view.x + view.w, view.y + view.h]
-      : changed(things);
-    before = new Map(things.map(({ id, box }) => [id, box]));
-    stale = false;
-    if (!(right > left)) return;
-    ctx.save();
     ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
-    ctx.beginPath();
-    ctx.rect(left, top, right - left, bottom - top);
-    ctx.clip();
-    ctx.clearRect(left, top, right - left, bottom - top);
+    ctx.clearRect(view.x, view.y, view.w, view.h);
     if (stream) flow.draw(ctx, now, brush, still.matches);
-    const paint = (list) => list.forEach((each) => meet(each.box, [left, top, right, bottom]) && each.paint());
-    paint(moving);
+    for (const each of moving) each.paint();
     // What moves is behind what is written: there it has a hole.
     const near = (place) => moving.some(({ box }) => meet(box, place));
     for (const [l, t, r, b] of moving.length > 0 && !stream ? scene.words(near) : []) {
-      if (moving.some(({ box }) => meet(box, [l, t, r, b]))) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);
+      if (near([l, t, r, b])) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);
     }
-    paint(placed);
-    ctx.restore();
+    for (const each of placed) each.paint();
   }
 
   const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
-  // changed is the box around what is not painted as it was, in whole units: nothing else is painted again.
-  function changed(things) {
-    const now = new Map(things.map(({ id, box }) => [id, box]));
-    const boxes = [...now, ...before].filter(([id]) => !now.has(id) || !before.has(id)).map(([, box]) => box);
-    const edge = (side, most) => most(...boxes.map((box) => box[side]));
-    return [edge(0, Math.min), edge(1, Math.min), edge(2, Math.max), edge(3, Math.max)];
-  }
-
-  // points are those of a way between two of its lengths, and around the box around points, null around none.
-  function points(legs, from, to) {
-    const list = [];
-    for (let d = from; d < to; d += 8) list.push(along(legs, d));
-    return list.length > 0 ? [...list, along(legs, to)] : list;
-  }
-  const around = (list) => list.length === 0 ? null : [Math.min, Math.max].flatMap((most, i) =>
-    [0, 1].map((side) => most(...list.map((point) => point[side])) + [-3, 3][i]));
-
-  // ahead is the way that a token which stands with the stage has before it.
-  function ahead({ copy, legs, length, colour, now: at }) {
-    const done = Math.min(1, (drawnAt - air.t0) / Math.max(1, air.t1 - air.t0)) * (still.matches ? 0 : length);
-    const list = points(legs, done, length);
-    const box = around(list);
-    return box && {
-      id: `ahead ${copy} ${at}`, box,
+  // stretch is what of a way lies between two of its lengths, as a thing to be painted; null: nothing does.
+  function stretch({ legs, colour }, from, to, paint) {
+    if (to <= from) return null;
+    const n = Math.ceil((to - from) / 8);
+    const points = Array.from({ length: n + 1 }, (_, i) => along(legs, from + ((to - from) * i) / n));
+    const [xs, ys] = [0, 1].map((side) => points.map((point) => point[side]));
+    return {
+      box: [Math.min(...xs) - 3, Math.min(...ys) - 3, Math.max(...xs) + 3, Math.max(...ys) + 3],
       paint() {
         Object.assign(ctx, { strokeStyle: brush.colours[colour], lineWidth: 3, lineCap: "butt" });
-        ctx.setLineDash([3, 5]);
-        ctx.beginPath();
-        for (const point of list) ctx.lineTo(...point);
-        ctx.stroke();
-        ctx.setLineDash([]);
+        paint(points, n);
       },
     };
   }
 
-  // tail is the part of a way that its token has passed in the last moments, paler where that is longer ago.
-  function tail({ copy, legs, length, colour }, begin, end, now) {
-    if (still.matches) return null;
-    const at = (t) => Math.min(1, Math.max(0, (t - begin) / Math.max(1, end - begin))) * length;
-    const pieces = 5;
-    const ends = Array.from({ length: pieces + 1 }, (_, n) => at(now - trailLasts * (1 - n / pieces)));
-    const lines = ends.slice(1).map((to, i) => points(legs, ends[i], to));
-    const box = around(lines.flat());
-    return box && {
-      id: `${copy} ${now}`, box,
-      paint() {
-        Object.assign(ctx, { strokeStyle: brush.colours[colour], lineWidth: 3 });
-        lines.forEach((points, i) => {
-          ctx.globalAlpha = (0.6 * (i + 1)) / pieces;
-          ctx.beginPath();
-          for (const point of points) ctx.lineTo(...point);
-          ctx.stroke();
-        });
-        ctx.globalAlpha = 1;
-      },
-    };
+  function line(points) {
+    ctx.beginPath();
+    for (const point of points) ctx.lineTo(...point);
+    ctx.stroke();
+  }
+
+  // ahead is the way that a token which stands with the stage has before it.
+  function ahead(move) {
+    const done = Math.min(1, (drawnAt - air.t0) / Math.max(1, air.t1 - air.t0)) * (still.matches ? 0 : move.length);
+    return stretch(move, done, move.length, (points) => {
+      ctx.setLineDash([3, 5]);
+      line(points);
+      ctx.setLineDash([]);
+    });
+  }
+
+  // tail is the part of a way that its token has passed in the last moments.
+  function tail(move, begin, end, now) {
+    const at = (t) => Math.min(1, Math.max(0, (t - begin) / Math.max(1, end - begin))) * move.length;
+    return still.matches ? null : stretch(move, at(now - trailLasts), at(now), (points, n) => {
+      for (let i = 0; i < shades; i++) {
+        ctx.globalAlpha = (0.6 * (i + 1)) / shades;
+        line(points.slice(Math.floor((i * n) / shades), Math.floor(((i + 1) * n) / shades) + 1));
+      }
+      ctx.globalAlpha = 1;
+    });
   }
 
   function clear() {
@@ -356,9 +328,9 @@ export function newMotion(canvas, scene, infos, follow) {
     stale = true;
   }
 
-  const lenOf = (r, queue) => making.res?.subjects[r.subject ?? ""]?.queues[queue];
+  const queueOf = (r, queue) => making.res?.subjects[r.subject ?? ""]?.queues[queue];
   const wires = () => [...tokens.values()].filter((t) => t.in === "wire").length;
-  const steps = newSteps({ scene, go, end, where, lenOf, wires, tokens });
+  const steps = newSteps({ scene, go, end, where, queueOf, wires, tokens });
   // etcd's watch may tell of a change before its writer does: what has left etcd has its number
   scene.leaving = () => air?.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
   new ResizeObserver(resize).observe(canvas);

@@ -13,11 +13,7 @@ const digit = 9.6; // units, the widest
 const unknown = { type: "", key: "", rv: "0" };
 
 // twin is the double outline of what is followed.
-export function twin() {
-  const g = svg("g", { class: "twin" });
-  g.append(svg("circle", { r: 9.5 }), svg("circle", { r: 13 }));
-  return g;
-}
+export const twin = () => svg("g", { class: "twin" }, svg("circle", { r: 9.5 }), svg("circle", { r: 13 }));
 
 let own = ""; // how the names of a story's pods begin
 
@@ -34,31 +30,23 @@ export function shortKey(key) {
 export const brief = (name, n) => cut(name.length > n ? name.split(".")[0] : name, n);
 
 // cellOf is where the n-th token of a queue stands, n from 0 at the exit: a token for each slot, or as many as fit.
-export function cellOf(pipe, n, cap, maxSlots, left) {
-  const slotted = cap > 0 && cap <= maxSlots;
-  const step = slotted ? pipe.W / cap : 15;
-  const along = (Math.min(n, slotted ? cap - 1 : Math.floor(pipe.W / 15) - 1) + 0.5) * step;
+export function cellOf(pipe, n, slots, left, step = slots > 0 ? pipe.W / slots : 15) {
+  const along = (Math.min(n, slots > 0 ? slots - 1 : Math.floor(pipe.W / step) - 1) + 0.5) * step;
   return [left ? pipe.X + along : pipe.X + pipe.W - along, pipe.Y + pipe.H / 2];
 }
 
 // heldIn returns the tokens that the pipes draw, with the queue they are in and where on the stage that is.
 export function heldIn(scene) {
-  const { boxes, pipes, lane: wide, listen, maxSlots } = scene.geometry;
   return [...scene.root.querySelectorAll("[data-queue]")].flatMap((el) => {
     const skipped = el.matches(".handshake, .named"); // what a story names has its name in its cell
     if (!el.drawn || !el.tokens?.length || skipped) return [];
+    const { id: owner = "", at: [dx, dy] = [0, 0] } = el.closest(".lane")?.lane ?? {};
     const name = el.dataset.queue;
-    const { lane } = el.closest(".lane") ?? {};
-    const kind = name === "workqueue" ? "workqueue" : name === "pending" ? "listener" : "watcher";
-    const [dx, dy] = lane ? [boxes[kind].X, boxes[kind].Y + lane.index * (kind === "watcher" ? wide : listen).height]
-      : [0, 0];
-    const left = leftward.has(name);
     return el.tokens.map((token, i) => {
-      const [x, y] = cellOf(pipes[name], i, Number(el.dataset.cap), maxSlots, left);
-      const [px, py] = scene.place([x + dx, y + dy]);
+      const [x, y] = scene.place([token.at[0] + dx, token.at[1] + dy]);
       const key = objectKey(token.key ?? "");
       const again = key === objectKey(el.tokens[i + 1]?.key ?? "") && key !== "";
-      return { key, rv: token.rv ?? "0", owner: lane?.id ?? "", in: name, x: px, y: py, left, type: token.type, again };
+      return { key, rv: token.rv ?? "0", owner, in: name, x, y, left: leftward.has(name), type: token.type, again };
     });
   });
 }
@@ -133,20 +121,20 @@ export function showPipe(scene, el, queue, expected, drawn = true) {
   mark(el, "full", cap > 0 && len >= cap);
   const number = el.querySelector(".num");
   if (number && name !== "pending") say(number, cap > 0 ? `${len}/${cap}` : String(len));
-  const slotted = cap > 0 && cap <= scene.geometry.maxSlots;
-  showSlots(el, g, slotted ? cap : 0);
+  const slots = cap <= scene.geometry.maxSlots ? cap : 0;
+  showSlots(el, g, slots);
   const { names } = scene.told ?? {};
-  const fit = slotted ? cap : Math.floor(g.W / (names ? 12 : 15));
-  const step = slotted ? g.W / cap : len > g.W / 15 ? 12 : 15;
+  const fit = slots || Math.floor(g.W / (names ? 12 : 15));
+  const step = slots ? g.W / slots : len > g.W / 15 ? 12 : 15;
   const known = queue?.tokens ?? [];
   // after a gap only their number is known
   const tokens = len <= fit ? [...new Array(Math.max(0, len - known.length)).fill(unknown), ...known] : [];
-  el.tokens = tokens;
-  showHeld(scene, el, g, tokens, step, leftward.has(name));
+  el.tokens = tokens.map((token, i) => ({ ...token, at: cellOf(g, i, slots, leftward.has(name), step) }));
+  showHeld(scene, el, Math.min(g.H - 1, Math.max(8, step * 1.25)));
   const called = (token) => (token.type.endsWith("All") ? "all" : names.get(token.rv)) ?? "";
   if (cap === 0) showNames(el, g, tokens.map((token) => (names ? called(token) : "")), name === "fifo");
   const fill = el.querySelector(".fill");
-  const width = slotted || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
+  const width = slots || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
   put(fill, "width", Math.min(g.W - 4, width).toFixed(1));
   put(fill, "x", leftward.has(name) ? g.X + 2 : g.X + g.W - 2 - width);
 }
@@ -169,11 +157,9 @@ function showNames(el, g, names, wraps) {
   let layer = el.querySelector(".names");
   if (!layer && names.every((name) => !name)) return;
   if (!layer) el.append((layer = svg("g", { class: "names" })));
-  const cells = pool(layer, names.length, () => {
-    const cell = svg("g");
-    cell.append(svg("rect", { height: g.H }), svg("text", { class: "mid", y: g.H / 2 + 5 }));
-    return cell;
-  });
+  const cells = pool(layer, names.length, () => (
+    svg("g", {}, svg("rect", { height: g.H }), svg("text", { class: "mid", y: g.H / 2 + 5 }))
+  ));
   const columns = wraps ? Math.floor(g.W / cellWidth) : names.length;
   const step = Math.min(cellWidth, g.W / columns);
   names.forEach((name, i) => {
@@ -187,28 +173,22 @@ function showNames(el, g, names, wraps) {
   mark(el, "named", names.some(Boolean));
 }
 
-function showHeld(scene, el, g, tokens, step, left) {
-  const size = Math.min(g.H - 1, Math.max(8, step * 1.25));
-  const held = pool(el.querySelector(".held"), tokens.length, () => svg("use"));
-  tokens.forEach((token, i) => {
-    const middle = (i + 0.5) * step;
-    const x = left ? g.X + middle : g.X + g.W - middle;
+// showHeld draws the tokens of a queue, each so large, and a ring around what is followed.
+function showHeld(scene, el, size) {
+  const held = pool(el.querySelector(".held"), el.tokens.length, () => svg("use"));
+  el.tokens.forEach((token, i) => {
+    const box = { x: token.at[0] - size / 2, y: token.at[1] - size / 2, width: size, height: size };
+    for (const [name, value] of Object.entries(box)) put(held[i], name, value.toFixed(1));
     put(held[i], "href", `#token-${shapeOf(token.type)}`);
-    put(held[i], "x", (x - size / 2).toFixed(1));
-    put(held[i], "y", (g.Y + (g.H - size) / 2).toFixed(1));
-    put(held[i], "width", size.toFixed(1));
-    put(held[i], "height", size.toFixed(1));
     put(held[i], "data-key", objectKey(token.key));
     mark(held[i], "followed", scene.followed(token));
   });
-  const followed = tokens.flatMap((token, i) => (scene.followed(token) ? [i] : []));
+  const followed = el.tokens.filter(scene.followed);
   let rings = el.querySelector(".rings");
   if (!rings && followed.length === 0) return;
   if (!rings) el.append((rings = svg("g", { class: "rings" })));
   const twins = pool(rings, followed.length, twin);
-  followed.forEach((i, n) => {
-    const middle = (i + 0.5) * step;
-    const x = left ? g.X + middle : g.X + g.W - middle;
-    put(twins[n], "transform", `translate(${x.toFixed(1)} ${g.Y + g.H / 2}) scale(${(size / 20).toFixed(2)})`);
+  followed.forEach(({ at: [x, y] }, n) => {
+    put(twins[n], "transform", `translate(${x.toFixed(1)} ${y}) scale(${(size / 20).toFixed(2)})`);
   });
 }

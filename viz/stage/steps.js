@@ -6,11 +6,9 @@ import { laterRV, objectKey } from "../log/fold.js";
 import { hangsOn } from "./lanes.js";
 import { cellOf, leftward } from "./pipe.js";
 
-const kinds = { watchers: "watcher", listeners: "listener", workqueues: "workqueue" };
-
-// newSteps returns, by point, what moves for a record of it: step(r). m has go, end, where, lenOf and wires of
+// newSteps returns, by point, what moves for a record of it: step(r). m has go, end, where, queueOf and wires of
 // motion.js.
-export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
+export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
   const g = scene.geometry;
   const a = g.anchors;
 
@@ -24,16 +22,14 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
   // spot is a point of the lane of the record's subject; null: nothing is drawn of it.
   function spot(kind, r, x, y = 26) {
     const { lane } = scene.lanes[kind].get(r.subject) ?? {};
-    if (!lane?.shown) return null;
-    if (scene.plain && kind === "workqueues" && lane.index > 0) return null; // of a client that is not drawn
-    const box = g.boxes[kinds[kind]];
-    return [box.X + x, box.Y + lane.index * (kind === "watchers" ? g.lane : g.listen).height + y];
+    const hidden = scene.plain && kind === "workqueues" && lane?.index > 0; // of a client that is not drawn
+    return lane?.shown && !hidden ? [lane.at[0] + x, lane.at[1] + y] : null;
   }
 
   // cell is the place of the n-th token of a queue, inlet and outlet are its ends; of a lane's queue within its lane.
   function cell(r, name, n) {
-    const queue = lenOf(r, name);
-    return cellOf(g.pipes[name], n ?? queue?.len ?? 0, queue?.cap ?? 0, g.maxSlots, leftward.has(name));
+    const { len = 0, cap = 0 } = queueOf(r, name) ?? {};
+    return cellOf(g.pipes[name], n ?? len, cap <= g.maxSlots ? cap : 0, leftward.has(name));
   }
   const ends = (name) => [g.pipes[name].X, g.pipes[name].X + g.pipes[name].W];
   const middle = (name) => g.pipes[name].Y + g.pipes[name].H / 2;
@@ -177,7 +173,7 @@ export function newSteps({ scene, go, end, where, lenOf, wires, tokens }) {
     },
     HandlerReturned: (r) => end(mine(r)),
     WorkAdded(r) {
-      if ((r.args?.[0] ?? 0) <= (lenOf(r, "workqueue")?.len ?? 0)) return; // it was there already
+      if ((r.args?.[0] ?? 0) <= (queueOf(r, "workqueue")?.len ?? 0)) return; // it was there already
       // Where its owner watches by itself, the key did not come through these handlers.
       const own = scene.lanes.workqueues.get(r.subject)?.lane?.subject.counts.ReflectorWatching;
       const from = own ? [] : [spot("workqueues", r, 176)];
