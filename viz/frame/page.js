@@ -17,16 +17,14 @@ import { newFeed } from "../log/feed.js";
 import { hash, isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { newTape, serverSource } from "../log/tape.js";
 import { newSpacetime } from "../spacetime/spacetime.js";
-import { newBlocked } from "../stage/blocked.js";
 import { newDetail } from "../stage/detail.js";
-import { newGoroutines } from "../stage/goroutines.js";
 import { newHistory } from "../stage/history.js";
-import { newLocks } from "../stage/locks.js";
 import { newModes } from "../stage/modes.js";
 import { newMotion } from "../stage/motion.js";
 import { newPicture } from "../stage/picture.js";
 import { newScene } from "../stage/scene.js";
 import { newTelling } from "../stage/telling.js";
+import { newWaits } from "../stage/waits.js";
 import { newZoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
 import { newPresenter } from "../stories/presenter.js";
@@ -101,7 +99,7 @@ const follow = newFollow(infos, {
     return player.tape.between(1, player.head + 1).filter((r) => matches(r) && (r.resource ?? "") === resource);
   },
 });
-scene.followed = follow.token;
+scene.followed = follow.matches;
 const motion = newMotion($("#tokens"), scene, infos, follow);
 const pictured = () => player.state.resources[resource]; // of the resource on stage
 const player = newPlayer(fold, {
@@ -145,8 +143,7 @@ const made = {
   visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold, knobs: newKnobs,
   scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole, presenter: newPresenter,
   history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
-  blocked: newBlocked, goroutines: newGoroutines, locks: newLocks, detail: newDetail,
-  picture: newPicture, tour: newTour, first: newFirst,
+  waits: newWaits, detail: newDetail, picture: newPicture, tour: newTour, first: newFirst,
 };
 for (const [name, make] of Object.entries(made)) parts.push((stage[name] = partOf(make(stage))));
 

@@ -179,7 +179,7 @@ func roleGlyph(name string, x, y float64) templ.Component {
 	})
 }
 
-// nodeGlyph is a goroutine where it stands, between two channels. Its sign is drawn by goroutines.js.
+// nodeGlyph is a goroutine where it stands, between two channels. Its sign is drawn by waits.js.
 func nodeGlyph(name string, x, y float64) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

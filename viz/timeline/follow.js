@@ -25,12 +25,13 @@ export function newFollow(infos, on) {
   let picked = false; // the viewer chose a revision
   let asked = false; // kubectl has asked for a write that is not committed yet
   const f = {
-    key: "", rv: "", by: "", matches, token, set, wrote, clear, add, draw, query, arrived,
+    key: "", rv: "", by: "", matches, set, wrote, clear, add, draw, query, arrived,
     has: () => f.key !== "" || f.rv !== "",
   };
 
-  function matches(r) {
-    return (f.key !== "" && r.key !== undefined && objectKey(r.key) === f.key) || (f.rv !== "" && r.rv === f.rv);
+  // matches reports whether a record, or what stands in a queue, a shelf or the ring, is about what is followed.
+  function matches({ key = "", rv }) {
+    return (f.key !== "" && objectKey(key) === f.key) || (f.rv !== "" && rv === f.rv);
   }
 
   // query is what is followed as the server is asked for it; "": nothing.
@@ -38,11 +39,6 @@ export function newFollow(infos, on) {
     const parts = f.has() ? { resource: document.body.dataset.resource, key: f.key, rv: f.rv } : {};
     const given = Object.entries(parts).filter(([, value]) => value);
     return given.map(([name, value]) => `&${name}=${encodeURIComponent(value)}`).join("");
-  }
-
-  // token is matches for what stands in queues, shelves and the ring.
-  function token(t) {
-    return (f.key !== "" && objectKey(t.key ?? "") === f.key) || (f.rv !== "" && t.rv === f.rv);
   }
 
   // wrote follows what this page, or kubectl, has written, unless something is followed that was chosen. The panel
