@@ -95,34 +95,25 @@ export const shelfName = (station, subject) => `${station}/${subject ?? ""}`;
 
 // ---- queue.go
 
-// transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive may be
-// folded before the k-th send; whichever comes second settles the pair, and no token is seen twice. A send beyond the
-// capacity proves that the receiver has taken one, although the record of it is yet to come.
-function transfer(q, send, token, capacity) {
+// transfer counts one token into or out of a queue. Of one that a lock or one goroutine keeps (Push, Pop), length is the
+// truth. The two sides of a channel (Send, Recv) report without a common lock, so the k-th receive may be folded before
+// the k-th send; whichever comes second settles the pair, and no token is seen twice.
+function transfer(q, op, token, length, capacity) {
+  const channel = { send: 1, recv: -1 }[op];
+  const grown = channel ?? length - q.len;
   q.cap = capacity;
-  if (send) {
-    q.sent++;
-    q.tokens.push(token);
-  } else {
-    q.received++;
-  }
-  settle(q, between(q));
-}
-
-const between = (q) => (q.cap > 0 ? Math.min(q.sent - q.received, q.cap) : q.sent - q.received);
-
-// change counts one Push or Pop of a queue that a lock or one goroutine keeps: length is the truth.
-function change(q, token, length, capacity) {
-  q.cap = capacity;
-  const grown = length - q.len;
   if (grown > 0) {
     q.sent += grown;
     q.tokens.push(token);
   } else {
     q.received -= grown;
   }
-  settle(q, length);
+  settle(q, channel ? between(q) : length);
 }
+
+// between is how many a channel holds. A send beyond the capacity proves that the receiver has taken one, although the
+// record of it is yet to come.
+const between = (q) => (q.cap > 0 ? Math.min(q.sent - q.received, q.cap) : q.sent - q.received);
 
 // settle makes length the length and lets the oldest tokens go.
 function settle(q, length) {
@@ -258,10 +249,10 @@ const add = (counts, name, n) => (counts[name] = (counts[name] ?? 0) + n);
 
 // move carries a token into or out of one of the subject's queues, if that is what the point does.
 function move(subject, { op, queue: name }, r) {
+  if (!["send", "recv", "push", "pop"].includes(op)) return;
   const token = { type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0" };
   const [length = 0, capacity = 0] = r.args ?? [];
-  if (op === "send" || op === "recv") transfer(queueOf(subject, name), op === "send", token, capacity);
-  if (op === "push" || op === "pop") change(queueOf(subject, name), token, length, capacity);
+  transfer(queueOf(subject, name), op, token, length, capacity);
 }
 
 // sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not
@@ -372,7 +363,7 @@ function takeResult(res, r) {
   const watch = youngest(res, "watchchan");
   if (!watch) return;
   const q = queueOf(watch, "etcd3-result");
-  transfer(q, false, null, q.cap);
+  transfer(q, "recv", null, 0, q.cap);
 }
 
 // youngest is the subject of a kind that was opened last.

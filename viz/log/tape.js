@@ -12,15 +12,14 @@ const size = 1024; // records in one chunk
 const frameRoom = 16; // pictures kept when there is a server to ask again: as many as it keeps
 const partsRoom = 200_000; // of all pictures kept
 const namesRoom = 8192; // clients of which the name is kept
-const frameEvery = 1024; // records between two of them
-const frameSpacing = 300e6; // ns between two of them
+const frameEvery = 4096; // records between two of them, at least
 
 // newTape returns an empty tape. source is {room, keyframe(at), records(from, to)} or null, when everything will be put
 // in. room is how many records the source keeps, and the tape no more than those.
 export function newTape(fold, source) {
   const room = Math.ceil((source?.room ?? Infinity) / size) + 1; // chunks kept
   const chunks = new Map(); // by number: arrays of size, with holes
-  let frames = []; // {seq, t, state}, oldest first
+  let frames = []; // {seq, parts, state}, oldest first
   const names = new Map(); // of the clients of watchers: of those that have gone, too
 
   const get = (seq) => chunks.get(Math.floor((seq - 1) / size))?.[(seq - 1) % size];
@@ -49,15 +48,11 @@ export function newTape(fold, source) {
     while (i > 0 && frames[i - 1].seq > state.seq) i--;
     const before = frames[i - 1];
     if (before?.seq === state.seq) return;
-    const passed = before && state.seq - before.seq;
-    const soon = before && state.t - before.t < frameSpacing && passed < 16 * frameEvery;
-    const near = before && (passed < Math.max(frameEvery, before.parts) || soon);
-    if (near && !always) return;
-    const { seq, t } = state;
+    if (!always && before && state.seq - before.seq < Math.max(frameEvery, before.parts)) return;
     for (const [resource, { subjects }] of Object.entries(state.resources)) {
       for (const [id, { texts: { WireOpened: text } }] of Object.entries(subjects)) if (text) name(resource, id, text);
     }
-    frames.splice(i, 0, { seq, t, parts: partsOf(state), state: given ? state : structuredClone(state) });
+    frames.splice(i, 0, { seq: state.seq, parts: partsOf(state), state: given ? state : structuredClone(state) });
     if (source && frames.length > frameRoom) frames.shift();
     const parts = frames.reduce((n, frame) => n + frame.parts, 0);
     // The older they are, the wider apart.

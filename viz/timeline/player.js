@@ -27,18 +27,10 @@ const waits = 300; // ms after which a change that does not go on is left where 
 const late = 9500; // ms behind the newest record, live, after which not each change is told
 const tooFar = 11_000; // … and after which the cursor goes there
 const tooMany = 2500; // records, likewise
-const patience = 2400; // ms, in a stream
 export const sweep = 100; // ms between two pictures of what is swept over
-const sweepWithin = 300; // ms after which what was swept over is on stage
 const noted = 4000; // changes that are remembered as waiting, or as told
 const lateFrame = 26; // ms from one frame to the next: on a slower page a hop has fewer stops
 const ahead = 40; // records that are looked at for what belongs to one hop
-
-// still is what a player does that no stage draws for.
-const still = {
-  travels: () => false, plan: () => ({ moves: [], ms: 0 }), launch() {}, land() {}, abort() {}, under: () => false,
-  rated: () => false, matches: () => false,
-};
 
 // changeOf names the change that a record is about; "" is none.
 const changeOf = (r) => (r.rv ? nameOf(r) : "");
@@ -64,10 +56,9 @@ export function newPlayer(fold, on) {
     share: 1, // the change on its way is one of so many
     single: false, // of several changes one travels
   };
-  const motion = on.motion ?? still;
+  const { motion } = on;
   let flight = null; // the hop that is on its way: {list, plan, end, step, done}
   let goal = null; // to where a story plays: {seq, pace, due, done, left, every}
-  let swept = 0; // when the cursor swept last
   let came = []; // [newest seq, when, by the stage's clock] of what arrived and is not on stage
   let arrivals = []; // [when, how many] changes became due, by the clock
   // by name the changes that are due, or have begun: {seq, told}, the record with which it begins (0: not known), and
@@ -348,9 +339,8 @@ export function newPlayer(fold, on) {
       if (!p.tape.get(p.cursor + 1)) return fetchMore(p.cursor + 1);
       const stream = motion.rated(goal ? 0 : (since(burst) * 1000) / burst, p.clock);
       const lost = p.mode === "live" && (end - p.cursor > tooMany || waited() > tooFar);
-      if (!p.sweeping) swept = p.clock;
-      p.sweeping = stream || lost;
-      if (p.sweeping) return sweepOver(end);
+      p.sweeping = stream || lost; // what comes would take too long to look at
+      if (p.sweeping) return apply(p.tape.between(p.cursor + 1, Math.min(end, p.cursor + folded) + 1));
       hop(end);
     }
   }
@@ -465,17 +455,6 @@ export function newPlayer(fold, on) {
     apply(list);
     went = p.clock;
     done?.();
-  }
-
-  // sweepOver folds what would take too long to look at.
-  function sweepOver(end) {
-    const passed = p.clock - swept;
-    if (passed <= 0) return;
-    swept = p.clock;
-    const backlog = end - p.cursor;
-    const all = p.mode !== "live" || p.lag() > patience || passed >= sweepWithin;
-    const some = all ? backlog : Math.min(backlog, Math.max(20, Math.ceil((backlog * passed) / sweepWithin)));
-    apply(p.tape.between(p.cursor + 1, p.cursor + 1 + some));
   }
 
   // ---- a replay

@@ -1,15 +1,10 @@
 // The table: everything that was reported up to the cursor, in words, newest first. Its rows are made once; the oldest
-// row is written again for the newest record. Of more than can be read a frame writes the newest few, and the rest when
-// there is time for it. While the pointer or the keyboard is on it, it holds still.
+// row is written again for the newest record. While the pointer or the keyboard is on it, it holds still.
 
 import { $, cut, make, mark, say } from "../lib/dom.js";
 import { isAlarm, objectKey } from "../log/fold.js";
 
 const rows = 40;
-const many = 24; // records in a frame that are more than can be read: of those it writes the newest
-const newestFew = 8;
-// ms without a record, more than between two sums, after which those are written that were passed over
-const rest = 700;
 
 export function newTable(stage) {
   const { infos, follow, player } = stage;
@@ -19,7 +14,6 @@ export function newTable(stage) {
   let dirty = false;
   let forced = false; // every row is to be written
   let fresh = 0; // records since the last writing
-  let passed = 0; // when some were passed over; 0: none was
 
   function add(list) {
     fresh += list.length;
@@ -37,19 +31,17 @@ export function newTable(stage) {
   }
 
   // draw writes what is new, and marks the row of which the sentence speaks, or, frozen, the cursor's.
-  function draw(now) {
+  function draw() {
     if (!stage.drawn) return;
-    write(now);
+    write();
     point(player.mode === "frozen" ? player.cursor : stage.telling.told());
   }
 
-  function write(now) {
+  function write() {
     const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
-    if (passed && !dirty && !read && now - passed > rest) forced = dirty = true;
     if (!dirty || (!forced && read)) return;
     while (body.childElementCount < newest.length) body.prepend(row());
-    const n = forced ? newest.length : Math.min(fresh > many ? newestFew : fresh, newest.length);
-    passed = forced ? 0 : n < fresh ? now : passed;
+    const n = forced ? newest.length : Math.min(fresh, newest.length);
     if (!forced) for (let i = 0; i < n; i++) body.prepend(body.lastElementChild);
     for (let i = 0; i < n; i++) fill(body.children[i], newest[newest.length - 1 - i]);
     forced = dirty = false;

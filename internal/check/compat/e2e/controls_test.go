@@ -240,8 +240,10 @@ const paced = `await (async () => {
 	let skipped = 0;
 	const none = () => {};
 	const trouble = (e) => { throw e; };
-	const player = newPlayer(fold, { applied: none, jumped: none, froze: none, skipped: (ns) => (skipped += ns),
-		trouble });
+	const never = () => false;
+	const motion = { travels: never, matches: never, rated: never, under: never };
+	const player = newPlayer(fold, { motion, applied: none, jumped: none, froze: none, trouble,
+		skipped: (ns) => (skipped += ns) });
 	player.reset(tape, newState(), true);
 	tape.put([...Array.from({ length: 1000 }, (_, i) => record(i + 1, (i + 1) * 1e6)), record(1001, 11e9)]);
 	player.head = 1001;
