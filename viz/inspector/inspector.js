@@ -35,9 +35,9 @@ export function newInspector(stage) {
   let shownSeq = -1; // for which record
   let litAt = 0;
   let countedAt = 0;
-  let walk = []; // records of what is followed that were not shown yet
+  // records that were not shown yet: of what is followed, or, where nothing is, the newest one of the place
+  let walk = [];
   let soon = 0;
-  let latest = null; // the newest record of the place that was not shown yet
 
   const pinned = () => pin.getAttribute("aria-pressed") === "true";
   const present = () => player.mode === "live" && player.behind() === 0;
@@ -46,8 +46,7 @@ export function newInspector(stage) {
     place = wanted;
     opener = from ?? opener;
     walk = [];
-    latest = null;
-    if (panel.hidden) panel.hidden = false;
+    panel.hidden = false;
     put(document.body, "data-inspecting", place.station);
     stepAside();
     choose(leafName);
@@ -133,10 +132,10 @@ export function newInspector(stage) {
       before.querySelectorAll("details").forEach((d, i) => (article.querySelectorAll("details")[i].open = d.open));
     }
     const focused = leaf.contains(document.activeElement) ? document.activeElement : null;
-    const code = same ? (leaf.querySelector("pre")?.scrollTop ?? 0) : 0;
+    const code = same ? leaf.querySelector("pre")?.scrollTop : 0;
     leaf.replaceChildren(article);
     leaf.scrollTop = top;
-    if (code > 0) leaf.querySelector("pre").scrollTop = code;
+    if (code) leaf.querySelector("pre").scrollTop = code;
     if (focused?.name) focused.focus();
     else if (focused?.dataset?.point) leaf.querySelector(
       `button[data-point="${CSS.escape(focused.dataset.point)}"]`
@@ -296,31 +295,23 @@ export function newInspector(stage) {
   // ---- as a module of the stage
 
   function applied(list) {
-    if (!place || player.mode !== "live") return;
-    for (const r of list) {
-      if (!pinned() && follow.has() && follow.matches(r)) walk.push(r);
-      else if (about(r)) latest = r;
-    }
-    if (walk.length > farthest) walk.splice(0, walk.length - farthest);
+    if (!place || player.mode !== "live" || pinned()) return;
+    const mine = list.filter(follow.has() ? follow.matches : about);
+    if (follow.has()) walk = [...walk, ...mine].slice(-farthest);
+    else if (mine.length > 0) walk = mine.slice(-1);
   }
 
   function landed(r) {
     walk = [];
-    if (!place) return;
-    if (tab !== "code") return;
-    if (!pinned()) {
-      moveTo(r);
-      stepAside();
-    } else if (about(r)) light(r);
+    if (!place || tab !== "code") return;
+    if (pinned()) return about(r) && light(r);
+    moveTo(r);
+    stepAside();
   }
 
   function draw(now) {
     if (!place) return;
-    if (tab === "code" && now - litAt > pace) {
-      if (walk.length > 0) moveTo(walk.shift());
-      else if (latest && !follow.has() && !pinned()) light(latest);
-      latest = null;
-    }
+    if (tab === "code" && walk.length > 0 && now - litAt > pace) moveTo(walk.shift());
     if (now - countedAt > count) {
       countedAt = now;
       countHits(false);

@@ -40,21 +40,13 @@ export function newSpacetime(stage) {
   // as no record is missing.
   function range() {
     const { tape, cursor, head, oldest } = player;
-    const after = [];
-    for (let seq = cursor + 1; player.mode === "frozen" && seq <= head && after.length < ahead
-      && seq - cursor < looked; seq++) {
-      const r = tape.get(seq);
-      if (!r) break;
-      if (stage.here(r)) after.push(seq);
-    }
-    let first = cursor + 1;
-    for (let seq = cursor, n = after.length; seq > oldest && n < room && cursor - seq < looked; seq--) {
-      const r = tape.get(seq);
-      if (!r) break;
-      first = seq;
-      n += stage.here(r);
-    }
-    return [first, after.at(-1) ?? cursor];
+    const last = player.mode === "frozen" ? Math.min(head, cursor + looked) : cursor;
+    const known = tape.between(Math.max(oldest + 1, cursor - looked), last + 1);
+    const at = known.findLastIndex((r) => r.seq <= cursor);
+    const mine = known.filter((r, i) => r.seq - i === cursor - at && stage.here(r)); // none is missing between
+    const after = mine.filter((r) => r.seq > cursor).slice(0, ahead);
+    const before = mine.filter((r) => r.seq <= cursor).slice(after.length - room);
+    return [before[0]?.seq ?? cursor + 1, after.at(-1)?.seq ?? cursor];
   }
 
   async function build() {
