@@ -113,11 +113,9 @@ function showVersions(scene, ring) {
 // showPins marks which version the clients of a story know: at its cell, or, if that is gone, before the oldest one.
 function showPins(scene, ring) {
   const pinned = (scene.told?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
-  const pins = pool(scene.root.querySelector("#ring-pins"), pinned.length, () => {
-    const g = svg("g", { class: "pin" });
-    g.append(svg("path", { d: "M0 0L-5 -10H5Z" }), svg("text"));
-    return g;
-  });
+  const pins = pool(scene.root.querySelector("#ring-pins"), pinned.length, () => (
+    svg("g", { class: "pin" }, svg("path", { d: "M0 0L-5 -10H5Z" }), svg("text"))
+  ));
   mark(scene.root, "pinning", pinned.length > 0);
   pinned.forEach(({ name, rv, open }, i) => {
     const cell = ring.cells.findLast((each) => !laterRV(each.rv, rv));

@@ -7,13 +7,7 @@ import { laterRV } from "../log/fold.js";
 import { callOwn } from "./pipe.js";
 import { shapeOf } from "./tokens.js";
 
-const points = new Set([
-  "WatcherAdded", "WireOpened", "FrameWritten", "ResultSent", "WatcherForced", "WatcherRemoved", "WireClosed",
-  "KnobTurned", "ListServed", "RequestAnswered", "FIFOPopped", "HandlerCalled", "HandlerReturned", "EtcdLookedAt",
-  "WatchChanError", "WatcherInterval", "RequestReceived", "TxnCommitted",
-]);
-
-const calls = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
+const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
 
 // newTold takes a story, its records up to the beat that is told, and where that beat begins.
 export function newTold(scene, story, records, from) {
@@ -22,7 +16,6 @@ export function newTold(scene, story, records, from) {
   const wanted = (text) => cast.some(({ is }) => is.test(text));
   const names = new Map(); // by version
   const first = records[0]?.seq ?? 0;
-  const notable = records.filter((r) => points.has(r.point));
   const t = { names, from, members: [], at, draw };
   const changes = new Map(); // by pod
   for (const r of records) {
@@ -35,93 +28,84 @@ export function newTold(scene, story, records, from) {
   }
   callOwn(`${story.id}-`);
 
+  let heard; // what the records up to a moment say beside the picture
+
+  // hears is what each record of the story says, of the stream that it is about.
+  const hears = {
+    WatcherAdded: opens, WireOpened: opens, WatcherRemoved: ends,
+    ResultSent: (r, stream) => !stream?.wire && says(r, stream), // without a connection it has what is in its result
+    FrameWritten: says,
+    WatcherForced(r, stream) {
+      if (stream) stream.forced = true;
+      ends(r, stream);
+    },
+    WireClosed(r, stream) {
+      if (r.resource === heard.resource && r.seq > from) t.closed++;
+      ends(r, stream);
+    },
+    WatcherInterval: (r) => heard.intervals.set(r.subject, r.args?.[0]),
+    HandlerCalled: calls, HandlerReturned: calls,
+    EtcdLookedAt: (r) => (t.etcd = r.args?.[2] > 0 ? "no leader" : ""),
+    WatchChanError: (r) => (t.etcd3 = /compacted/.test(r.text) ? "compacted" : "error"),
+    KnobTurned: (r) => turned(r.text ?? ""),
+    ListServed: (r) => (heard.served = r),
+    FIFOPopped(r) {
+      const out = t.popped.get(r.subject) ?? [];
+      t.popped.set(r.subject, /\d$/.test(names.get(r.rv) ?? "") ? [...out, names.get(r.rv)] : out);
+    },
+    TxnCommitted: (r) => r.resource === "leases" && (t.lease = r.rv),
+    RequestReceived(r) {
+      const [line, by] = r.text.split(" by ");
+      heard.asking.set(line, [...(heard.asking.get(line) ?? []), by]);
+      Object.assign(t, asked(line, by));
+    },
+    RequestAnswered(r) {
+      const waiting = heard.asking.get(r.text) ?? [];
+      const by = new Set(waiting).size === 1 ? waiting.pop() : ""; // of two that ask the same it is not known
+      Object.assign(t, asked(r.text, by, r.args?.[0]));
+      if (r.text.includes(`story%3D${story.id}`) && !r.text.includes("watch=")) answered(r);
+    },
+  };
+  const notable = records.filter((r) => hears[r.point]);
+
+  function says(r, stream) {
+    if (stream) stream.said = r;
+  }
+  function ends(r, stream) {
+    if (stream) stream.closed = true;
+  }
+  function calls(r) {
+    t.calls.set(r.subject, `${handlers[r.type]} ${names.get(r.rv) ?? ""}`.trim());
+  }
+  function opens(r) {
+    const opened = streamOf(r.subject || `refused ${r.seq}`, r.text, r.rv);
+    if (!r.subject) heard.refused = opened.id;
+    opened.replayed = heard.intervals.get(r.subject);
+    heard.streams.delete(opened.id); // it is the newest
+    if (wanted(r.text)) heard.streams.set(opened.id, opened);
+  }
+
   // at makes the story's part of the picture: what its records up to seq say.
   function at(res, seq, resource) {
     const streams = Object.entries(res.subjects).filter(([, s]) => s.kind === "watcher" && s.opened < first)
       .map(([id, s]) => streamOf(id, s.texts.WireOpened ?? s.texts.WatcherAdded ?? "", s.began))
       .filter(({ text }) => wanted(text));
-    const byId = new Map(streams.map((stream) => [stream.id, stream]));
+    heard = {
+      resource, streams: new Map(streams.map((stream) => [stream.id, stream])),
+      asking: new Map(), // by request: who waits for its answer
+      intervals: new Map(), // by watcher: what it got from the ring
+      stalled: new Set(), served: null, listed: "0",
+      refused: "", // the client whose watch was refused: it has no watcher
+    };
     Object.assign(t, {
       popped: new Map(), calls: new Map(), delays: new Map(), asks: "", gets: "", snapshot: null, etcd: "", etcd3: "",
       closed: 0, lease: "", holder: "",
     });
-    const asking = new Map(); // by request: who waits for its answer
-    const intervals = new Map(); // by watcher: what it got from the ring
-    const stalled = new Set();
-    let served = null;
-    let listed = "0";
-    let refused = ""; // the client whose watch was refused: it has no watcher
     for (const r of notable) {
       if (r.seq > seq) break;
-      const id = r.subject || refused;
-      const stream = byId.get(id);
-      switch (r.point) {
-        case "WatcherAdded":
-        case "WireOpened": {
-          const opened = streamOf(r.subject || `refused ${r.text}`, r.text, r.rv);
-          if (!r.subject) refused = opened.id;
-          opened.replayed = intervals.get(r.subject);
-          const known = streams.indexOf(stream);
-          if (known >= 0 && r.subject) streams.splice(known, 1);
-          if (wanted(r.text)) byId.set(opened.id, streams[streams.push(opened) - 1]);
-          break;
-        }
-        case "ResultSent":
-          if (stream && stream.wire) break;
-        // falls through: who has no connection has what is in its result
-        case "FrameWritten":
-          if (stream) stream.said = r;
-          break;
-        case "WatcherForced":
-          if (stream) stream.forced = true;
-        // falls through
-        case "WatcherRemoved":
-        case "WireClosed":
-          if (r.point === "WireClosed" && r.resource === resource && r.seq > from) t.closed++;
-          if (stream) stream.closed = true;
-          break;
-        case "WatcherInterval":
-          intervals.set(r.subject, r.args?.[0]);
-          break;
-        case "HandlerCalled":
-        case "HandlerReturned":
-          t.calls.set(r.subject, `${calls[r.type]} ${names.get(r.rv) ?? ""}`.trim());
-          break;
-        case "EtcdLookedAt":
-          t.etcd = r.args?.[2] > 0 ? "no leader" : "";
-          break;
-        case "WatchChanError":
-          t.etcd3 = /compacted/.test(r.text) ? "compacted" : "error";
-          break;
-        case "KnobTurned":
-          turned(r.text ?? "", stalled);
-          break;
-        case "ListServed":
-          served = r;
-          break;
-        case "FIFOPopped":
-          if (!t.popped.has(r.subject)) t.popped.set(r.subject, []);
-          if (/\d$/.test(names.get(r.rv) ?? "")) t.popped.get(r.subject).push(names.get(r.rv));
-          break;
-        case "TxnCommitted":
-          if (r.resource === "leases") t.lease = r.rv;
-          break;
-        case "RequestReceived": {
-          const [line, by] = r.text.split(" by ");
-          asking.set(line, [...(asking.get(line) ?? []), by]);
-          Object.assign(t, asked(line, by));
-          break;
-        }
-        case "RequestAnswered": {
-          const waiting = asking.get(r.text) ?? [];
-          const by = new Set(waiting).size === 1 ? waiting.pop() : ""; // of two that ask the same it is not known
-          Object.assign(t, asked(r.text, by, r.args?.[0]));
-          if (!r.text.includes(`story%3D${story.id}`) || r.text.includes("watch=")) break;
-          listed = answered(r, served) ?? listed;
-        }
-      }
+      hears[r.point](r, heard.streams.get(r.subject || heard.refused));
     }
-    t.members = cast.map((member) => seenOf(member, streams, stalled, res, listed));
+    t.members = cast.map((member) => seenOf(member, [...heard.streams.values()], res));
   }
 
   // streamOf is a stream of the client that says text of itself.
@@ -131,9 +115,9 @@ export function newTold(scene, story, records, from) {
     return { id, text, began: asked ?? rv, resumes: asked > 0, wire, who: wire ? text.split(" ")[0] : text };
   }
 
-  function turned(text, stalled) {
+  function turned(text) {
     const [, knob, target, value] = /^(\S+)(?: of (\S+))?(?: to (\S+))?/.exec(text) ?? [];
-    if (knob === "line.stall" || knob === "line.cut") stalled[value === "true" ? "add" : "delete"](target);
+    if (knob === "line.stall" || knob === "line.cut") heard.stalled[value === "true" ? "add" : "delete"](target);
     if (knob === "handler.delay") t.delays.set(target, value);
     if (knob === "etcd.compact") t.etcd = "compacted";
   }
@@ -157,16 +141,18 @@ export function newTold(scene, story, records, from) {
     return { asks: !since ? "no version" : exact ? `exactly ${since}` : `version ${since}`, gets: "" };
   }
 
-  // answered notes what a list of the story got; it returns the version of the answer.
-  function answered(r, served) {
-    t.gets = r.args?.[0] === 200 && served ? `→ ${(story.versions && names.get(served.rv)) || served.rv}` : "";
-    if (!t.gets) return undefined;
-    t.snapshot = r.text.includes("resourceVersionMatch=Exact") ? served.rv : null;
-    return served.rv;
+  // answered notes what a list of the story got.
+  function answered(r) {
+    const { rv } = heard.served ?? {};
+    t.gets = r.args?.[0] === 200 && rv ? `→ ${(story.versions && names.get(rv)) || rv}` : "";
+    if (!t.gets) return;
+    t.snapshot = r.text.includes("resourceVersionMatch=Exact") ? rv : null;
+    heard.listed = rv;
   }
 
   // seenOf is a member of the cast as it stands.
-  function seenOf({ name, is, nth = 0, pin, other }, streams, stalled, res, listed) {
+  function seenOf({ name, is, nth = 0, pin, other }, streams, res) {
+    const { stalled, listed } = heard;
     const matching = streams.filter(({ text }) => is.test(text));
     const agents = [...new Set(matching.map((stream) => stream.who))];
     const who = agents[nth] ?? /^\^([\w-]+)/.exec(is.source)?.[1] ?? ""; // it may have closed its stream before
@@ -221,14 +207,10 @@ export function newTold(scene, story, records, from) {
   }
 
   function flag() {
-    const el = svg("g", { class: "member" });
-    const cloth = svg("g", { class: "flag" });
-    cloth.append(
+    const cloth = svg("g", { class: "flag" },
       svg("rect", { width: 84, height: 33, rx: 4 }), svg("use", { x: 1.5, y: 3, width: 14, height: 14 }),
-      svg("text", { y: 14 }), svg("text", { x: 5, y: 28 }),
-    );
-    el.append(svg("text", { class: "name", y: 12 }), cloth);
-    return el;
+      svg("text", { y: 14 }), svg("text", { x: 5, y: 28 }));
+    return svg("g", { class: "member" }, svg("text", { class: "name", y: 12 }), cloth);
   }
 
   t.leave = () => {
