@@ -1,6 +1,8 @@
-// Looks: which resource is on stage, and in which colours.
+// Looks: which resource is on stage, in which colours, and in which detail: the path (stations, queues, objects), or
+// the machinery, too: locks, the budget, goroutines, gates, the ring's hands, versions in brackets. What an attribute
+// says it says in either.
 
-import { $, options, say, when } from "../lib/dom.js";
+import { $, address, options, put, say, when } from "../lib/dom.js";
 import { stopped } from "../log/fold.js";
 
 const themes = ["", "light", "dark", "contrast"];
@@ -31,9 +33,30 @@ export function newLooks(stage) {
     stage.restyle();
   }
 
+  // setDetail shows the path or the machinery; the address says which, so that a link to this moment does.
+  function setDetail(name) {
+    put(document.body, "data-detail", name);
+    put($("#detail"), "aria-pressed", String(name === "machinery"));
+  }
+
+  function turnDetail() {
+    const other = document.body.dataset.detail === "path" ? "machinery" : "path";
+    setDetail(other);
+    address({ detail: other === "path" ? "" : other });
+  }
+
   name(dataset.theme ?? "");
+  const asked = new URLSearchParams(location.search).get("detail");
+  const first = document.body.classList.contains("figure") ? "machinery" : "path";
+  setDetail(["path", "machinery"].includes(asked) ? asked : first);
+  when("#detail", "click", turnDetail);
   when(select, "change", () => stage.setResource(select.value));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
   const resource = (name) => (select.value = name);
-  return { applied: pickResources, jumped: pickResources, resource, keys: [[["t"], "theme", turn]] };
+  return {
+    applied: pickResources, jumped: pickResources, resource,
+    keys: [
+      [["t"], "theme", turn], [["k"], "the machinery: locks, budget, goroutines, hands; or the path alone", turnDetail],
+    ],
+  };
 }

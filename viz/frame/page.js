@@ -17,7 +17,6 @@ import { newFeed } from "../log/feed.js";
 import { hash, isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { newTape, serverSource } from "../log/tape.js";
 import { newSpacetime } from "../spacetime/spacetime.js";
-import { newDetail } from "../stage/detail.js";
 import { newHistory } from "../stage/history.js";
 import { newModes } from "../stage/modes.js";
 import { newMotion } from "../stage/motion.js";
@@ -112,7 +111,7 @@ const player = newPlayer(fold, {
     },
   },
   resource: () => resource,
-  applied, summed, jumped, froze, trouble, skipped: (ns) => all("skipped", ns),
+  applied, jumped, froze, trouble, skipped: (ns) => all("skipped", ns),
 });
 const timeline = newTimeline(player, {
   seek: (seq) => player.seek(seq),
@@ -143,7 +142,7 @@ const made = {
   visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold, knobs: newKnobs,
   scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole, presenter: newPresenter,
   history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
-  waits: newWaits, detail: newDetail, picture: newPicture, tour: newTour, first: newFirst,
+  waits: newWaits, picture: newPicture, tour: newTour, first: newFirst,
 };
 for (const [name, make] of Object.entries(made)) parts.push((stage[name] = partOf(make(stage))));
 
@@ -253,28 +252,20 @@ function show(now) {
   all("shown", pictured(), player.state);
 }
 
-// applied is told of records that were folded one after the other: they are drawn as they move.
-function applied(list) {
+// applied is told of records that were folded one after the other: they are drawn as they move. Of a sum it is told
+// that a newer picture came for more records than anybody can look at, of which list matter one by one.
+function applied(list, sum = false) {
   const now = performance.now();
   dirty = true;
+  summing ||= sum;
   stage.status.count(now);
   // lanes first: tokens travel to where they are
   if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) show(now);
   const { events } = stage.status.rates(now);
   motion.closed(list);
-  if (player.sweeping) motion.records(list, resource, player.clock, events, pictured());
+  if (player.sweeping || sum) motion.records(list, resource, player.clock, events, pictured());
   all("applied", list, now);
   if (player.mode === "frozen") landed(list.at(-1), now);
-}
-
-// summed is told that a newer picture came for more records than anybody can look at, of which list matter one by one.
-function summed(list) {
-  const now = performance.now();
-  dirty = summing = true;
-  stage.status.count(now);
-  const { events } = stage.status.rates(now);
-  motion.records(list, resource, player.clock, events, pictured());
-  all("summed", list, now);
 }
 
 // jumped is told that another picture is on stage. What the records that led there had in their hands stands there.

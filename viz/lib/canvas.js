@@ -4,8 +4,7 @@
 
 import { squeeze } from "./dom.js";
 
-const most = 300; // texts kept
-const idle = 5000; // ms; an image that was drawn in none of the last so many need not be kept
+const most = 300; // texts kept, more than are drawn at once
 const margin = 3;
 const ruler = document.createElement("canvas").getContext("2d");
 
@@ -28,19 +27,13 @@ export function widthOf(text, font) {
   return ruler.measureText(text).width;
 }
 
-const known = new Map(); // by text and room, what fits
-
 // fitted returns a name, squeezed if it is wider than so many units.
-export function fitted(name, font, room) {
-  const id = `${name} ${font} ${room}`;
-  if (known.size >= most) known.clear();
-  if (!known.has(id)) {
-    let [n, words] = [name.length, name];
-    while (n > 2 && widthOf(words, font) > room) words = squeeze(name, --n);
-    known.set(id, words);
-  }
-  return known.get(id);
-}
+export const fitted = (name, font, room) => fits.of(`${name} ${font} ${room}`, name, font, room);
+const fits = newCache((name, font, room) => {
+  let [n, words] = [name.length, name];
+  while (n > 2 && widthOf(words, font) > room) words = squeeze(name, --n);
+  return words;
+});
 
 // paper returns a canvas of its own of w by h units, each of so many pixels, on which paint has drawn.
 export function paper(w, h, scale, paint) {
@@ -52,25 +45,23 @@ export function paper(w, h, scale, paint) {
   return canvas;
 }
 
-// newImages keeps what make returns for each id, as long as it is drawn: names come and go, and an image that was not
-// drawn for a while is let go.
-export function newImages(make) {
-  let [recent, before, since] = [new Map(), new Map(), 0];
+// newCache keeps what make returns for each id: names come and go, and when there are too many it begins again.
+export function newCache(make) {
+  const known = new Map();
 
   function of(id, ...what) {
-    const now = performance.now();
-    if (now - since > idle || recent.size >= most) [recent, before, since] = [new Map(), recent, now];
-    if (!recent.has(id)) recent.set(id, before.get(id) ?? make(...what));
-    return recent.get(id);
+    if (known.size >= most && !known.has(id)) known.clear();
+    if (!known.has(id)) known.set(id, make(...what));
+    return known.get(id);
   }
 
-  return { of, forget: () => (recent.clear(), before.clear()) };
+  return { of, forget: () => known.clear() };
 }
 
 // newLetters returns a kind of lettering: look() says its {font, height, ink, halo, scale}, asked again after forget().
 // Without a halo there is no outline.
 export function newLetters(look) {
-  const images = newImages(imageOf);
+  const images = newCache(imageOf);
   let made = null; // the look
 
   function imageOf(text) {

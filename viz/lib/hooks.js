@@ -15,10 +15,8 @@ const nothing = {
   switches(now) {},
   /** Records came from the feed, whatever moment is on stage. @param {object[]} list */
   arrived(list) {},
-  /** Records were folded one after the other; draw them as they move. @param {object[]} list @param {number} now */
+  /** Records were folded; of a sum, list are those that matter. @param {object[]} list @param {number} now */
   applied(list, now) {},
-  /** A newer state came instead of many records, of which list matter. @param {object[]} list @param {number} now */
-  summed(list, now) { this.applied(list, now); },
   /** Another moment is on stage. @param {number} now */
   jumped(now) {},
   /** The viewer froze the stage, stepped, or scrubbed: r is at the cursor. @param {object} r @param {number} now */

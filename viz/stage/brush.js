@@ -1,7 +1,7 @@
 // The brush: what is painted of tokens. A thing to be painted is {box, paint}: the box around it is [left, top, right,
 // bottom] in units of the stage.
 
-import { inks, newImages, newLetters, paper, widthOf } from "../lib/canvas.js";
+import { inks, newCache, newLetters, paper, widthOf } from "../lib/canvas.js";
 import { pathOf, signOf } from "./tokens.js";
 
 const pillFont = "600 15px system-ui, sans-serif";
@@ -9,7 +9,7 @@ const high = 24; // units of a pill: between two lanes there are 37
 const font = "600 14px system-ui, sans-serif";
 
 export function newBrush(canvas, ctx, scene) {
-  const pills = newImages(pillOf); // for a theme and a size
+  const pills = newCache(pillOf); // for a theme and a size
   const fine = () => Math.max(1, canvas.width / scene.width) * 2;
   const letters = newLetters(
     () => ({ font, height: 22, ink: brush.colours.ink, halo: brush.colours.panel, scale: fine() })

@@ -8,7 +8,7 @@ package stage
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// DetailButton shows or hides the machinery (detail.js).
+// DetailButton shows or hides the machinery (looks.js).
 func DetailButton() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

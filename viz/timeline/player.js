@@ -35,7 +35,7 @@ const ahead = 40; // records that are looked at for what belongs to one hop
 // changeOf names the change that a record is about; "" is none.
 const changeOf = (r) => (r.rv ? nameOf(r) : "");
 
-// newPlayer calls on.applied(list) when records have been folded one after the other, on.summed(kept) when the
+// newPlayer calls on.applied(list) when records have been folded one after the other, on.applied(kept, true) when the
 // newest picture came instead of the records between, of which kept matter one by one, on.jumped() when the picture is
 // another one, on.froze() when what moved stands, on.skipped(ns) when silence was cut short, and on.trouble(error).
 // on.motion plans and launches the tokens (stage/motion.js).
@@ -155,7 +155,7 @@ export function newPlayer(fold, on) {
     if (kept) arrivals.push([p.clock, Math.max(0, counts(state) - counts(before))]);
     [p.state, lent] = [state, true];
     p.cursor = state.seq;
-    if (kept) on.summed(kept);
+    if (kept) on.applied(kept, true);
     else on.jumped();
   };
 
