@@ -19,12 +19,12 @@ const roles = new Map(groups.flatMap(([group, names], i) => names.split(" ").map
   return [role, { group, order: [i, n], place: role !== name }];
 })));
 
-// Reported by the goroutine that lists or watches.
-const called = new Set(["FreshnessWait", "FreshnessReady", "FreshnessGivenUp", "ListServed", "WatcherAdded"]);
-// Reported by any goroutine: a ring grows by its writer and by a knob, and what ends an informer closes its queue.
-const anybody = new Set([
-  "RingResize", "FIFOClosed", "StoreHolds", "IndexerHolds", "EtcdLookedAt", "EtcdFailed", "ProgramStopped",
-]);
+// Reported, whatever the table of points tells: by the goroutine that lists or watches; by any, for a ring grows by its
+// writer and by a knob, and what ends an informer closes its queue; and by any that adds to a queue.
+const own = new Map(Object.entries({
+  callers: "FreshnessWait FreshnessReady FreshnessGivenUp ListServed WatcherAdded",
+  others: "RingResize FIFOClosed StoreHolds IndexerHolds EtcdLookedAt EtcdFailed ProgramStopped", queue: "WorkAdded",
+}).flatMap(([role, points]) => points.split(" ").map((point) => [point, role])));
 // Reported, where the table of points does not tell by whom, by the goroutine that does all that is done at a station.
 const residents = {
   http: "callers", etcd: "callers", ring: "startCaching", store: "startCaching", incoming: "startCaching",
@@ -43,9 +43,7 @@ export function newLines(infos) {
     const lane = laneOf(doers.get(point), watcher);
     const role = station === "etcd3" ? watcher : residents[station] ?? "others";
     const fed = watches(res?.subjects[subject]); // else its queue may be emptied by any goroutine
-    if (anybody.has(point)) return line("others");
-    if (called.has(point)) return line("callers");
-    if (point === "WorkAdded") return line("queue", subject);
+    if (own.has(point)) return line(own.get(point), subject);
     if (point === "Etcd3IncomingReceived") {
       return line(watcher === "watchChan" ? "scheduleEventProcessing" : "translate");
     }

@@ -9,12 +9,11 @@ import { changeOf } from "./steps.js";
 
 const read = 1000; // ms that a sentence stays at least, if its change does
 const period = 2000; // … where nothing travels, and from one that is spoken to the next
-const kept = 64; // changes of which it may speak again
+const looked = 1000; // records in which the newest one of a change is looked for
 
 export function newTelling(stage) {
   const { infos, scene, player } = stage;
   const bar = $("#sentence");
-  const latest = new Map(); // by change, the one that came last at the end: its newest record
   let change = ""; // that is on its way
   let next = null; // the newest record that the sentence may turn to
   let alarm = null; // one of which it has to speak
@@ -26,18 +25,14 @@ export function newTelling(stage) {
   // travels is told which change sets out, or goes on. Of another one there is nothing more to be said.
   function travels(name) {
     if (name === change) return;
-    [change, next] = [name, latest.get(name) ?? null];
+    const led = player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1);
+    [change, next] = [name, led.findLast((r) => changeOf(r) === name && stage.here(r)) ?? null];
   }
 
   function consider(list) {
     for (const r of list.filter(stage.here)) {
       if (isAlarm(infos.get(r.point), r)) alarm ??= r;
-      const name = changeOf(r);
-      if (!change || name === change) next = r;
-      if (!r.rv) continue;
-      latest.delete(name);
-      latest.set(name, r);
-      if (latest.size > kept) latest.delete(latest.keys().next().value);
+      if (!change || changeOf(r) === change) next = r;
     }
   }
 
@@ -100,7 +95,6 @@ export function newTelling(stage) {
 
   function clear() {
     [change, next, alarm] = ["", null, null];
-    latest.clear();
   }
 
   return {

@@ -5,6 +5,8 @@ import { $, put, toMiddle } from "../lib/dom.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station
+const sides = ["x", "y", "w", "h"]; // of a view
+const same = (a, b) => sides.every((side) => a[side] === b[side]);
 const nearest = 0.55; // of the stage's width that is framed, at least: what surrounds a beat's stations stays in sight
 
 export function newZoom(stage) {
@@ -48,10 +50,7 @@ export function newZoom(stage) {
   // fly turns the camera to what is looked at from now on.
   function fly(next) {
     aim = next;
-    const view = aim();
-    if (["x", "y", "w", "h"].some((side) => to[side] !== view[side])) {
-      [from, to, began] = [{ ...scene.view }, view, performance.now()];
-    }
+    if (!same(aim(), to)) [from, to, began] = [{ ...scene.view }, aim(), performance.now()];
   }
 
   // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place,
@@ -76,13 +75,11 @@ export function newZoom(stage) {
   const around = (name) => fly(() => viewOf(scene.boxOf(name)));
 
   function draw(now) {
-    if (scene.view.x === to.x && scene.view.w === to.w && scene.view.y === to.y && scene.view.h === to.h) return;
+    if (same(scene.view, to)) return;
     // a frame may be older than what it draws
     const t = still.matches ? 1 : Math.min(1, Math.max(0, (now - began) / flight));
     const e = 1 - (1 - t) ** 3;
-    show(Object.fromEntries(
-      ["x", "y", "w", "h"].map((side) => [side, t === 1 ? to[side] : from[side] + (to[side] - from[side]) * e])
-    ));
+    show(Object.fromEntries(sides.map((s) => [s, t === 1 ? to[s] : from[s] + (to[s] - from[s]) * e])));
     if (t === 1) settle();
   }
 

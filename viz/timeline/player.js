@@ -468,17 +468,13 @@ export function newPlayer(fold, on) {
       return false;
     }
     time += ms * 1e6 * p.speed;
-    for (let n = 0; ready < last; n++) {
-      const r = p.tape.get(ready + 1);
-      if (!r) return fetchMore(ready + 1), p.cursor < ready;
-      if (n === folded) time = r.t; // the screen does not keep up: it is the clock that waits
-      if (r.t > time || n === folded) {
-        if (!flight && p.cursor >= ready) cutSilence(r.t);
-        break;
-      }
+    let next = p.tape.get(ready + 1);
+    for (; next?.t <= time; next = p.tape.get(ready + 1)) {
       ready++;
-      note(r);
+      note(next);
     }
+    if (!next && ready < last) fetchMore(ready + 1);
+    if (next && !flight && p.cursor >= ready) cutSilence(next.t);
     return flight || p.cursor < ready;
   }
 
