@@ -46,7 +46,7 @@ import { newStatus } from "./status.js";
 import { newVisit } from "./visit.js";
 
 const settle = 900; // ms that trails go on fading after a step
-const tableRows = 40; // shown when the viewer goes to another moment
+const recently = 40; // records that led to the first picture
 const ledHere = 200; // records that are looked at for what stands where then
 
 // pointsOf asks for the table of points until the program answers: no record can be read without it.
@@ -200,12 +200,11 @@ async function begin(answer) {
 
 // recent fetches what led to the picture the page begins with: it may be long until something happens again.
 async function recent() {
-  const [from, to] = [Math.max(player.oldest + 1, player.cursor - tableRows), player.cursor + 1];
+  const [from, to] = [Math.max(player.oldest + 1, player.cursor - recently), player.cursor + 1];
   await player.tape.load(from, to).catch(() => {}); // gone already: then the table begins with what comes
   if (player.moved) return;
-  const list = player.tape.between(from, player.cursor + 1);
-  stage.table.show(list);
-  stage.telling.applied(list);
+  stage.table.jumped();
+  stage.telling.applied(player.tape.between(from, player.cursor + 1));
 }
 
 function flush() {
@@ -274,9 +273,7 @@ function jumped() {
   motion.clear();
   all("jumped", now);
   show(now);
-  const list = player.tape.between(Math.max(1, player.cursor - tableRows), player.cursor + 1);
-  stage.table.show(list);
-  stage.table.draw(now); // the picture is drawn already: no frame may show the two apart
+  stage.table.draw(); // the picture is drawn already: no frame may show the two apart
   const last = player.tape.get(player.cursor);
   const led = player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1).filter(here);
   motion.stand(led, pictured());

@@ -1,7 +1,7 @@
 // The table: everything that was reported up to the cursor, in words, newest first. Its rows are made once; the oldest
 // row is written again for the newest record. While the pointer or the keyboard is on it, it holds still.
 
-import { $, cut, make, mark, say } from "../lib/dom.js";
+import { $, cut, make, mark, pool, say } from "../lib/dom.js";
 import { isAlarm, objectKey } from "../log/fold.js";
 
 const rows = 40;
@@ -10,42 +10,26 @@ export function newTable(stage) {
   const { infos, follow, player } = stage;
   const body = $("#records");
   const section = body.closest("section");
-  let newest = [];
-  let dirty = false;
-  let forced = false; // every row is to be written
-  let fresh = 0; // records since the last writing
-
-  function add(list) {
-    fresh += list.length;
-    newest.push(...list.slice(-rows));
-    if (newest.length > rows) newest.splice(0, newest.length - rows);
-    dirty = true;
-  }
-
-  // show replaces everything: another moment is on stage.
-  function show(list) {
-    newest = [];
-    while (body.childElementCount > list.length) body.lastElementChild.remove();
-    add(list);
-    forced = true;
-  }
+  let written = -1; // the cursor for which it is written
+  let forced = false; // every row is to be written, although it is read
+  const force = () => (forced = true);
 
   // draw writes what is new, and marks the row of which the sentence speaks, or, frozen, the cursor's.
   function draw() {
     if (!stage.drawn) return;
-    write();
+    const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
+    if (forced || (!read && written !== player.cursor)) write();
     point(player.mode === "frozen" ? player.cursor : stage.telling.told());
   }
 
   function write() {
-    const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
-    if (!dirty || (!forced && read)) return;
-    while (body.childElementCount < newest.length) body.prepend(row());
-    const n = forced ? newest.length : Math.min(fresh, newest.length);
-    if (!forced) for (let i = 0; i < n; i++) body.prepend(body.lastElementChild);
-    for (let i = 0; i < n; i++) fill(body.children[i], newest[newest.length - 1 - i]);
-    forced = dirty = false;
-    fresh = 0;
+    const list = player.tape.between(Math.max(1, player.cursor - rows + 1), player.cursor + 1).reverse();
+    const top = list.findIndex((r) => String(r.seq) === body.firstElementChild?.dataset.seq);
+    const n = forced || top < 0 ? list.length : top; // so many rows are new
+    pool(body, list.length, row);
+    for (let i = 0; i < n; i++) body.prepend(body.lastElementChild);
+    for (let i = 0; i < n; i++) fill(body.children[i], list[i]);
+    [written, forced] = [player.cursor, false];
   }
 
   let pointed; // a row
@@ -70,7 +54,7 @@ export function newTable(stage) {
     tr.dataset.key = key;
   }
 
-  return { applied: add, show, draw, followed: () => (dirty = forced = true) };
+  return { draw, begin: force, jumped: force, resource: force, followed: force };
 }
 
 const row = () => make("tr", {}, ...["n", "n", "", "", "", "", "n", ""].map((className) => make("td", { className })));
