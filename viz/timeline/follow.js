@@ -64,11 +64,6 @@ export function newFollow(infos, on) {
     }
   }
 
-  function update() {
-    if (stale) [ways, shown] = [waysOf(records), ""];
-    stale = false;
-  }
-
   async function set(key, rv = "", by = "hand") {
     const mine = ++ticket;
     Object.assign(f, { key, rv, by });
@@ -110,7 +105,7 @@ export function newFollow(infos, on) {
   function draw(now, cursor) {
     if (panel.hidden || now - drawnAt < redraw) return;
     drawnAt = now;
-    update();
+    if (stale) [ways, shown, stale] = [waysOf(records), "", false];
     const typeOf = (steps) => cut(steps.find((h) => h.r.type)?.r.type ?? "", 12);
     options(select, [...ways].slice(-listed).reverse().map(([rv, steps]) => [rv, `${typeOf(steps)} ${rv}`]));
     // The revision that is under way at the cursor is shown as long as the viewer has picked none.

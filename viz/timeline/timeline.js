@@ -208,18 +208,13 @@ export function newTimeline(player, on) {
   // ---- hands
 
   let dragging = false;
-  const timeAt = (event) => {
+  // under returns what a pointer is at: a time, and an anomaly if it is at its flag; else null.
+  const under = (event) => {
     const box = slider.getBoundingClientRect();
     const [from, to] = edges(performance.now());
-    return from + (Math.min(box.width, Math.max(0, event.clientX - box.left)) / box.width) * (to - from);
-  };
-  // flagAt is the anomaly under the pointer: a viewer who points at a flag means it.
-  const flagAt = (event) => {
-    const box = slider.getBoundingClientRect();
-    if (event.clientY - box.top > 16) return null;
-    const [from, to] = edges(performance.now());
-    const t = timeAt(event);
-    return flags.findLast((f) => Math.abs(f.t - t) <= (7 / box.width) * (to - from)) ?? null;
+    const t = from + (Math.min(box.width, Math.max(0, event.clientX - box.left)) / box.width) * (to - from);
+    const near = (f) => Math.abs(f.t - t) <= (7 / box.width) * (to - from);
+    return { t, flag: event.clientY - box.top > 16 ? null : flags.findLast(near) ?? null };
   };
 
   when(slider, "pointerdown", (event) => {
@@ -227,13 +222,14 @@ export function newTimeline(player, on) {
     slider.setPointerCapture(event.pointerId);
     slider.focus({ preventScroll: true });
     dragging = true;
-    on.seek(flagAt(event)?.seq ?? seqAt(timeAt(event)));
+    const { t, flag } = under(event);
+    on.seek(flag?.seq ?? seqAt(t)); // a viewer who points at a flag means it
   });
   when(slider, "pointermove", (event) => {
-    const flag = flagAt(event);
+    const { t, flag } = under(event);
     const all = player.recording ? "to the recording's beginning" : `${player.tape.room} records, as many as are kept`;
     put(slider, "title", flag ? flag.says : `${legend}${all}.`);
-    if (dragging) on.seek(seqAt(timeAt(event)));
+    if (dragging) on.seek(seqAt(t));
   });
   const drop = () => (dragging = false);
   when(slider, "pointerup", drop);
