@@ -260,9 +260,8 @@ function applied(list, sum = false) {
   stage.status.count(now);
   // lanes first: tokens travel to where they are
   if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) show(now);
-  const { events } = stage.status.rates(now);
   motion.closed(list);
-  if (player.sweeping || sum) motion.records(list, resource, player.clock, events, pictured());
+  if (player.sweeping || sum) motion.records(list, resource, player.clock, pictured());
   all("applied", list, now);
   if (player.mode === "frozen") landed(list.at(-1), now);
 }

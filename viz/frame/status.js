@@ -105,7 +105,7 @@ export function newStatus(stage) {
   }
 
   return {
-    count, rates, draw,
+    count, draw,
     jumped: () => (player.mode === "live" ? count(performance.now()) : (history = [])),
     keys: [[["u"], "the log: everything that was reported, in words", turnLog]],
   };

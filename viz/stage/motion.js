@@ -218,9 +218,9 @@ export function newMotion(canvas, scene, infos, follow) {
   }
 
   // records takes notice of what has been folded in a stream. res is the picture after it.
-  function records(list, resource, now, rate, res) {
+  function records(list, resource, now, res) {
     tokens.clear();
-    if (rated(rate, now) && res) flow.look(res, now);
+    if (stream && res) flow.look(res, now);
     for (const r of list) {
       if (!isAnomaly(infos.get(r.point), r) && !follow.matches(r)) continue;
       if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;

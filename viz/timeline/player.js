@@ -132,6 +132,9 @@ export function newPlayer(fold, on) {
     return arrivals.reduce((sum, [t, n]) => sum + (t > p.clock - ms ? n : 0), 0);
   }
 
+  // rate is how many of them there are in a second at present.
+  const rate = () => (since(burst) * 1000) / burst;
+
   // after is how many changes begin after a record, and pile those of which no record is at or before the cursor.
   const after = (seq) => [...changes.values()].filter((change) => change.seq > seq).length;
   p.pile = () => after(p.cursor);
@@ -153,6 +156,7 @@ export function newPlayer(fold, on) {
     const counts = (of) => of.resources[on.resource?.()]?.points.RingAppend ?? 0;
     forget();
     if (kept) arrivals.push([p.clock, Math.max(0, counts(state) - counts(before))]);
+    motion.rated(rate(), p.clock);
     [p.state, lent] = [state, true];
     p.cursor = state.seq;
     if (kept) on.applied(kept, true);
@@ -337,7 +341,7 @@ export function newPlayer(fold, on) {
       const end = due();
       if (p.cursor >= end) return goal && arrive();
       if (!p.tape.get(p.cursor + 1)) return fetchMore(p.cursor + 1);
-      const stream = motion.rated(goal ? 0 : (since(burst) * 1000) / burst, p.clock);
+      const stream = motion.rated(goal ? 0 : rate(), p.clock);
       const lost = p.mode === "live" && (end - p.cursor > tooMany || waited() > tooFar);
       p.sweeping = stream || lost; // what comes would take too long to look at
       if (p.sweeping) return apply(p.tape.between(p.cursor + 1, Math.min(end, p.cursor + folded) + 1));
