@@ -187,11 +187,13 @@ async function unpack(bytes, take) {
     },
   });
   const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(bounded);
-  try {
-    for await (const line of split(new Response(text), "\n", true)) take(line);
-  } catch (problem) {
-    if (!(problem instanceof TypeError)) throw problem; // that is of the stream
+  const lines = split(new Response(text), "\n", true);
+  const broken = (problem) => {
+    if (problem.message === tooMany.bytes) throw problem;
     throw new Error("the file is not a recording: it is not compressed as one, or is cut off");
+  };
+  for (let line = await lines.next().catch(broken); !line.done; line = await lines.next().catch(broken)) {
+    take(line.value);
   }
 }
 
