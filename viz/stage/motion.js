@@ -307,13 +307,16 @@ export function newMotion(canvas, scene, infos, follow) {
     });
   }
 
-  // tail is the part of a way that its token has passed in the last moments.
+  // tail is the part of a way that its token has passed in the last moments, paler where that is longer ago.
   function tail(move, begin, end, now) {
     const at = (t) => Math.min(1, Math.max(0, (t - begin) / Math.max(1, end - begin))) * move.length;
-    return still.matches ? null : stretch(move, at(now - trailLasts), at(now), (points, n) => {
+    const passed = (shade) => at(now - trailLasts * (1 - shade / shades)); // how far it was then
+    const [from, to] = [passed(0), passed(shades)];
+    return still.matches ? null : stretch(move, from, to, (points, n) => {
+      const index = (length) => Math.round(((length - from) / (to - from)) * n);
       for (let i = 0; i < shades; i++) {
         ctx.globalAlpha = (0.6 * (i + 1)) / shades;
-        line(points.slice(Math.floor((i * n) / shades), Math.floor(((i + 1) * n) / shades) + 1));
+        line(points.slice(index(passed(i)), index(passed(i + 1)) + 1));
       }
       ctx.globalAlpha = 1;
     });
