@@ -124,7 +124,8 @@ func (q *Queue) Done(key string) {
 // It may be called more than once.
 //
 // Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).ShutDown
-// Differs: there is no ShutDownWithDrain, which also waits until no key is in the hands of a worker.
+// Differs: there is no ShutDownWithDrain, which also waits until no key is in the hands of a
+// worker: for ever after a forgotten Done, unless ShutDown is called as well.
 func (q *Queue) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
