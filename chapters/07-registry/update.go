@@ -29,8 +29,8 @@ type UpdatedObjectInfo interface {
 	// kind says.
 	AllowsCreate() bool
 	// UpdatedObject returns the new object, which then belongs to the caller. It is called
-	// again, with a newer old, as often as another writer is faster: there is no limit. It must
-	// not change old, which is empty if the object does not exist.
+	// again, with a newer old, as often as another writer is faster. It must not change
+	// old, which is empty if the object does not exist.
 	UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error)
 }
 
