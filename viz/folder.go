@@ -46,6 +46,7 @@ func newFolder(log *probe.Log, start *fold.State) *folder {
 	f := &folder{log: log, state: fold.New(), frames: fold.NewKeyframes(uint64(log.Size() / keyframes))}
 	if start != nil {
 		f.state = start.Clone()
+		start.Names(log.Names())
 	}
 	f.frames.Fold(f.state, nil)
 	return f
@@ -141,7 +142,7 @@ func (f *folder) foldLocked() bool {
 		return false
 	}
 	f.frames.Fold(f.state, records)
-	f.index.add(records)
+	f.index.add(records, f.log.Names())
 	return true
 }
 

@@ -50,7 +50,8 @@ type index struct {
 
 type bucket struct{ number, seq, records, events uint64 }
 
-func (x *index) add(records []probe.Record) {
+// add takes in the next records of a log, whose names are given.
+func (x *index) add(records []probe.Record, names *probe.Names) {
 	for i := range records {
 		r := &records[i]
 		number := uint64(r.Time / bucketWidth)
@@ -65,7 +66,7 @@ func (x *index) add(records []probe.Record) {
 		}
 		if r.Anomaly() {
 			x.flags = append(x.flags, flag{Seq: r.Seq, T: int64(r.Time), Point: r.Point.String(), Resource: r.Resource,
-				Says: r.Sentence()})
+				Says: names.Sentence(r)})
 		}
 	}
 	if n := len(x.flags) - maxFlags; n > 0 {

@@ -73,7 +73,7 @@ func TestTheHistoryEndsAtTheRecordItIsAskedFor(t *testing.T) {
 		t.Errorf("the history at 4 is %s", page)
 	}
 	if page := leaf(t, ui, "watcher/history?q=ENTERS"); strings.Count(page, "<li") != 1 || !strings.Contains(page,
-		"enters the input of w1") {
+		"enters the input of default") {
 		t.Errorf("searched for enters: %s", page)
 	}
 }

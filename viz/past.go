@@ -194,7 +194,7 @@ func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
 	log := u.config.Log
 	for record := range log.Between(log.Oldest()-1, log.Last()) {
 		if want.matches(record) {
-			fmt.Fprintln(w, strings.Map(harmless, record.Sentence())) // the peer may have gone
+			fmt.Fprintln(w, strings.Map(harmless, log.Names().Sentence(record))) // the peer may have gone
 		}
 	}
 }

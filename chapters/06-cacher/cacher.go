@@ -146,6 +146,7 @@ func (c *Cacher) Run(ctx context.Context) {
 	for _, each := range c.metrics.shown {
 		c.config.Registry.Unregister(each) // another cache of the resource may follow
 	}
+	c.probe.At(probe.CacherStopped, "", 0)
 }
 
 // keepCaching begins again, a second later, whenever the cache has lost its source. It is the goroutine of the one

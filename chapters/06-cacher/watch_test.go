@@ -10,8 +10,10 @@ import (
 	watchcache "listwatch/chapters/04-watchcache"
 	cachewatcher "listwatch/chapters/05-cachewatcher"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 func TestInitialEventsOfTheFutureAreTooLargeAfterThreeSeconds(t *testing.T) {
@@ -51,6 +53,26 @@ func TestAWatchEndsWithItsContext(t *testing.T) {
 		w := require.Value(f.store.Watch(ctx, prefix, everything("0")))(t)
 		cancel()
 		f.is("watch", seen(w), "closed")
+	})
+}
+
+// TestTheCacherSaysWhenItHasEnded: after everything that it has started, watchers included.
+func TestTheCacherSaysWhenItHasEnded(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var group routine.Group
+		group.Go(ctx, "cacher", f.Run)
+		synctest.Wait()
+		f.watch("", everything("0"))
+		cancel()
+		group.Wait()
+		ends := map[probe.Point]uint64{}
+		for r := range f.log.Between(0, f.log.Last()) {
+			ends[r.Point] = r.Seq
+		}
+		assert.True(t, ends[probe.CacherStopped] > ends[probe.WatcherRemoved] && ends[probe.WatcherRemoved] > 0 &&
+			ends[probe.CacherStopped] > ends[probe.CacherNotReady], "ends: %v", ends)
 	})
 }
 

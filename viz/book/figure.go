@@ -110,6 +110,11 @@ func newAct(t told) (*act, *fold.State, []probe.Record, error) {
 		return nil, nil, nil, err
 	}
 	a := &act{Take: take, Recording: recording.Hash(take.File())}
+	var names probe.Names
+	start.Names(&names)
+	for i := range records {
+		names.Note(&records[i])
+	}
 	rest := records
 	for i, moment := range strings.Fields(t.moments) {
 		moment, isKey := strings.CutPrefix(moment, "*")
@@ -121,7 +126,7 @@ func newAct(t told) (*act, *fold.State, []probe.Record, error) {
 			return nil, nil, nil, fmt.Errorf("the take %s has no %s after step %d", take.Name, moment, i)
 		}
 		r := &rest[n]
-		a.Steps = append(a.Steps, step{r.Point.String(), r.Point.Info().Station, r.Seq, r.Sentence(), r.Anomaly()})
+		a.Steps = append(a.Steps, step{r.Point.String(), r.Point.Info().Station, r.Seq, names.Sentence(r), r.Anomaly()})
 		rest = rest[n+1:]
 	}
 	return a, start, records, nil

@@ -11,6 +11,7 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 	text "listwatch/internal/text/book"
 	"listwatch/viz/stage"
 )
@@ -49,12 +50,17 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 			t.Errorf("%s has no figure, or one that hardly moves: %+v", chapter.Folder, f)
 			continue
 		}
-		_, records, err := f.Take.Load()
+		start, records, err := f.Take.Load()
 		require.NoError(t, err)
+		var names probe.Names
+		start.Names(&names)
+		for i := range records {
+			names.Note(&records[i])
+		}
 		first := records[0].Seq
 		for _, s := range f.Steps {
 			r := records[s.Seq-first]
-			if r.Seq != s.Seq || r.Point.String() != s.Point || r.Sentence() != s.Says {
+			if r.Seq != s.Seq || r.Point.String() != s.Point || names.Sentence(&r) != s.Says {
 				t.Errorf("%s: step %+v is record %+v", chapter.Folder, s, r)
 			}
 		}

@@ -16,13 +16,12 @@ import (
 const historyRows = 80
 
 func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, error) {
-	return partHistoryLeaf(p, i.recent(p.Until, historyRows, p.recalls)), nil
-}
-
-// recalls tells whether a record belongs into the part's history as it is searched.
-func (p *part) recalls(r *probe.Record) bool {
-	return p.matches(r) && (p.Query == "" || strings.Contains(strings.ToLower(r.Sentence()+" "+r.Point.String()),
-		strings.ToLower(p.Query)))
+	names, query := i.config.Log.Names(), strings.ToLower(p.Query)
+	recalls := func(r *probe.Record) bool {
+		return p.matches(r) && (query == "" ||
+			strings.Contains(strings.ToLower(names.Sentence(r)+" "+r.Point.String()), query))
+	}
+	return partHistoryLeaf(p, i.recent(p.Until, historyRows, recalls), names), nil
 }
 
 // recent returns the newest n records up to seq that match, newest first.

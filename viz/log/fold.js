@@ -240,7 +240,8 @@ function forgetStopped({ resources }) {
 // of sums with what they add to.
 function note(of, moment, info, r) {
   of.last = moment;
-  if (r.rv) of.rv = r.rv;
+  // A reflector knows what it has received: a resync hands its informer older versions again.
+  if (r.rv && (of.kind !== "" || info.station === "reflector")) of.rv = r.rv;
   if (info.queue || info.op === "sum") return;
   info.args.forEach((name, i) => (of.vars[name] = r.args?.[i] ?? 0));
 }
@@ -320,7 +321,7 @@ function applySpecial(infos, res, info, r) {
     case "StoreHolds":
     case "IndexerHolds":
       return holdOnShelf(shelf(), r, arg(info, r, "n"));
-    case "ResourceStopped":
+    case "CacherStopped":
       stop(infos, res);
   }
 }

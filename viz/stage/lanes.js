@@ -87,17 +87,20 @@ const own = (subject) => /^(kubectl|page-)/.test(nameOf(subject));
 // naturally puts page-2 before page-10.
 const naturally = new Intl.Collator("en", { numeric: true }).compare;
 
-// inOrder gives lanes a fixed order: the informer on stage, the viewer's own clients, and the others by their names.
+// inOrder gives lanes a fixed order: the informer on stage, in a story the informer, the viewer's own clients, and the
+// others by their names.
 function inOrder(list, scene) {
-  const kind = (s) => (serves(scene, s) ? 0 : own(s) ? 1 : nameOf(s) ? 2 : 3);
+  const first = (s) => (scene.told?.story ? nameOf(s) === "informer" : serves(scene, s));
+  const kind = (s) => (first(s) ? 0 : own(s) ? 1 : nameOf(s) ? 2 : 3);
   const rank = ([id, s]) => [kind(s), nameOf(s), s.opened, id].map(String);
   const ranks = new Map(list.map((each) => [each, rank(each)]));
   const compare = (a, b) => a.reduce((sum, value, n) => sum || naturally(value, b[n]), 0);
   return list.sort((a, b) => compare(ranks.get(a), ranks.get(b)));
 }
 
-// forward gives the cast of a story the first lanes, each member its own place, also without a watcher. Others that
-// have to be seen (scene.front) move to the last places that are drawn, if they have none; else the order stays.
+// forward gives the cast of a story the first lanes, each member its own place, also without a watcher; the order of
+// the others stays. Outside of stories those that have to be seen (scene.front) move to the last places that are drawn,
+// if they have none.
 function forward(list, scene) {
   const members = scene.told?.members ?? [];
   const member = ([id]) => members.findIndex((each) => each.subject === id);
@@ -105,11 +108,15 @@ function forward(list, scene) {
   const others = list.filter((each) => member(each) < 0);
   const room = scene.geometry.lane.room - members.length;
   const drawn = Math.max(0, others.length > room ? room - 1 : room);
-  const hidden = others.slice(drawn).filter(([id]) => scene.front.includes(id)).slice(0, drawn);
+  const moves = ([id]) => !scene.told?.story && scene.front.includes(id);
+  const hidden = others.slice(drawn).filter(moves).slice(0, drawn);
   const rest = others.filter((each) => !hidden.includes(each));
   rest.splice(Math.max(0, drawn - hidden.length), 0, ...hidden);
   return [...cast, ...rest.map((each, i) => [...each, members.length + i])];
 }
+
+// reflects reports whether a subject is a reflector.
+export const reflects = (subject) => Object.keys(subject?.counts ?? {}).some((each) => /^Reflector/.test(each));
 
 // serves reports whether a watcher's client is the informer that is drawn.
 export const serves = (scene, watcher) => namesOf(watcher).includes(scene.informer);
@@ -142,8 +149,12 @@ export function showWatchers(scene, res) {
   }
 }
 
+// listening are the listeners that are drawn: all, in a story those of the client that is on stage.
+const listening = (scene, res) => opened(res, "listener")
+  .filter(([, s]) => !scene.told?.story || hangsOn(scene, s));
+
 export function showListeners(scene, res) {
-  const list = opened(res, "listener");
+  const list = listening(scene, res);
   const hidden = lanes(scene, "listeners", list);
   lanes(scene, "handlers", list);
   scene.text("listener.more", more(hidden));
@@ -196,7 +207,7 @@ function beside(queues, handlers, room) {
 export function showWorkqueues(scene, res) {
   const queues = Object.entries(res.subjects).filter(([, s]) => s.kind === "" && s.queues.workqueue)
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  const handlers = opened(res, "listener").map(([id]) => feeds(id));
+  const handlers = listening(scene, res).map(([id]) => feeds(id));
   const list = beside(queues, handlers, scene.geometry.listen.room);
   for (const [id, el] of scene.lanes.handlers) mark(el, "ends", !res.subjects[feeds(id)]?.queues.workqueue);
   const hidden = lanes(scene, "workqueues", list);

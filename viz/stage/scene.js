@@ -2,8 +2,8 @@
 // knows nothing of records; what moves between two states is motion.js.
 
 import { $, mark, put, say, squeeze } from "../lib/dom.js";
-import { shelfName, stopped, youngest } from "../log/fold.js";
-import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
+import { shelfName, youngest } from "../log/fold.js";
+import { reflects, showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { newLayout } from "./layout.js";
 import { showPipe, showShelf } from "./pipe.js";
 import { ringSpot, showRing } from "./ring.js";
@@ -78,7 +78,7 @@ function show(scene, state, resource) {
   const general = state.resources[""];
   scene.now = state.t;
   scene.told?.at(res, state.seq, resource);
-  showServer(scene, res, general, state.resources);
+  showServer(scene, res, general, state.resources, resource);
   showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
   showClient(scene, res);
@@ -90,7 +90,11 @@ function show(scene, state, resource) {
 
 // ---- server half
 
-function showServer(scene, res, general, all) {
+// hasEnded reports whether the newest life of a resource's cache is over, and ended, whether no other one has begun.
+const hasEnded = (res) => /Stopped$/.test(res.stations.incoming?.last.point);
+const ended = (res) => hasEnded(res) && !youngest(res, "watchchan");
+
+function showServer(scene, res, general, all, resource) {
   const { http } = general?.stations ?? {};
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
   const answered = http?.last.point === "RequestAnswered";
@@ -99,7 +103,7 @@ function showServer(scene, res, general, all) {
   const written = etcdsSince(all, http?.last.seq).some(({ last }) => last.point === "TxnCommitted");
   const under = written && !http.last.text.startsWith("GET") ? "…" : "open";
   const status = answered ? String(http.vars.status ?? "") : request ? under : "";
-  scene.text("http.says", answered ? "last answer" : "last request");
+  scene.text("http.says", answered ? scene.told?.waited || "last answer" : "last request");
   scene.text("http.method", request ? http.last.text.split(" ", 1)[0] : "–");
   scene.text("http.status", status);
   mark(scene.stations.get("http"), "refusal", answered && http.vars.status >= 400);
@@ -111,7 +115,8 @@ function showServer(scene, res, general, all) {
   const etcd = general?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
-  scene.text("etcd.full", refuses ? "no writes" : percent);
+  const { closed = 0, lease = "", holder = "", leader = "", kind = "" } = scene.told ?? {};
+  scene.text("etcd.full", refuses ? leader || "no writes" : percent);
   scene.text("etcd.said", refuses ? "" : (scene.told?.etcd ?? ""));
   mark(scene.stations.get("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
@@ -120,10 +125,13 @@ function showServer(scene, res, general, all) {
   scene.text("etcd3.error", scene.told?.etcd3 ?? "");
   const cacher = res.subjects.cacher ?? res.subjects[""];
   showPipe(scene, scene.queues.get("incoming"), cacher?.queues.incoming, 100);
-  const up = res.points.CacherReady ?? 0;
-  const last = res.stations.incoming?.last.point;
-  const ready = up === 0 || last === "CacherNotReady" ? "not ready" : "ready";
-  scene.text("incoming.ready", stopped(res) ? "ended" : ready);
+  const { CacherReady: up = 0, CacherStopped: ends = 0, ResourceStopped: kinds = 0 } = res.points;
+  const ready = up > 0 && !hasEnded(res) && res.stations.incoming?.last.point !== "CacherNotReady";
+  scene.text("incoming.ready", ended(res) ? "ended" : ready ? "ready" : "not ready");
+  const lives = ended(res) ? "the server has ended" : "another server has started";
+  const state = kind ? `resource: ${kind}` : ends > kinds && !resource.includes(".") ? lives : "";
+  scene.text("server.state", state);
+  put(scene.root.querySelector(".about.ours"), "visibility", state ? "hidden" : "visible");
   const dispatch = res.stations.dispatch;
   const n = dispatch?.vars.watchers;
   const blocked = dispatch?.last.point === "DispatchBlocked";
@@ -131,7 +139,8 @@ function showServer(scene, res, general, all) {
   const full = `${dispatch?.vars.blocked} full`;
   const watchers = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
   const inTurn = [`in turn: to ${n}`, `waits, ${full}`];
-  const to = !scene.told ? `to ${n}` : n <= watchers ? `to ${n} of ${watchers}` : ""; // they have ended
+  const same = !(youngest(res, "watcher")?.opened > dispatch?.last.seq); // as when it picked them
+  const to = !scene.told ? `to ${n}` : n <= watchers && same ? `to ${n} of ${watchers}` : "";
   const inPasses = [to, `pass 2: ${full}`];
   const [sent, waits] = scene.inTurn ? inTurn : inPasses;
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
@@ -141,9 +150,8 @@ function showServer(scene, res, general, all) {
   put(scene.root.querySelector("#battery"), "width", Math.round(1.56 * Math.min(100, budget)));
   const wire = res.stations.wire;
   scene.text("wire.bytes", wire?.vars.bytes === undefined ? "" : `${wire.vars.bytes} B`);
-  const { closed = 0, lease = "", holder = "" } = scene.told ?? {};
   scene.text("watcher.closed", closed > watchers ? `${closed} streams ended` : "");
-  scene.text("etcd.lease", holder && `lease ${lease}`);
+  scene.text("etcd.lease", holder ? `lease ${lease}` : refuses ? "" : leader);
   scene.text("etcd.holder", holder);
 }
 
@@ -152,12 +160,14 @@ function showServer(scene, res, general, all) {
 // informerOf is whose reflector, FIFO and indexer are drawn: there is room for one. It is that of the subject that has
 // to be seen.
 function informerOf(scene, res) {
-  const owner = (id) => (res.subjects[id]?.queues.fifo ? id : res.subjects[id]?.texts.ListenerAdded);
-  const front = scene.front.map(owner).find((id) => res.subjects[id]);
+  const members = scene.told?.members ?? [];
+  const owner = (id) => members.find(({ subject }) => subject === id)?.client
+    ?? (res.subjects[id]?.queues.fifo ? id : res.subjects[id]?.texts.ListenerAdded);
+  const front = [...scene.front.map(owner), ...members.map(({ client }) => client)].find((id) => res.subjects[id]);
   if (front) return front;
   if (res.subjects.informer) return "informer";
-  const reflects = (id) => id !== "cacher" && Object.keys(res.subjects[id].counts).some((each) => /^Reflector/.test(each));
-  return Object.keys(res.subjects).filter(reflects).sort()[0] ?? "informer";
+  const clients = Object.keys(res.subjects).filter((id) => id !== "cacher" && reflects(res.subjects[id]));
+  return clients.sort()[0] ?? "informer";
 }
 
 function showClient(scene, res) {
@@ -165,7 +175,7 @@ function showClient(scene, res) {
   const reflector = res.subjects[scene.informer];
   scene.text("reflector.state", reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
-  const whose = scene.informer.replace(/^informer-?/, "");
+  const whose = scene.informer.replace(/^informer-?/, "") || (scene.told?.story ? "the informer" : "");
   scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
   const queue = /^informer-(real|delta)$/.exec(scene.informer)?.[1]; // a story compares them
   const kind = { real: "RealFIFO", delta: "DeltaFIFO" }[queue] ?? "FIFO";
@@ -179,7 +189,9 @@ function showClient(scene, res) {
   scene.text("fifo.left", out.length > 0 ? "came out" : "");
   scene.text("fifo.out", out.slice(-8).join(" "));
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
-  if (out.length > 0) scene.text("indexer.n", ""); // none is behind that queue
+  // a reflector and its queue
+  const alone = scene.told?.story && fifo && !res.shelves[shelfName("indexer", scene.informer)];
+  if (alone) scene.text("indexer.n", "none");
   const n = reflector?.vars.listeners;
   scene.text("processor.listeners", n === undefined ? "" : `of ${n}`);
 }

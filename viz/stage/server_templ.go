@@ -167,7 +167,7 @@ func serverHalf() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "></text> <text class=\"error mid\" data-text=\"etcd.said\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "></text> <text class=\"error mid\" data-text=\"etcd.said\" textLength=\"74\" lengthAdjust=\"spacingAndGlyphs\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -106,7 +106,7 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
     ]),
     Etcd3IncomingReceived: (r) => go(copy(r), [
       cell(r, "etcd3-incoming", 0), outlet("etcd3-incoming"), [416, 102, 416, 153, ...a.decode],
-    ]),
+    ], { ends: !r.key }),
     Etcd3ResultSent: (r) => go(copy(r), [
       a.decode, [276, 153, 248, 204, ...inlet("etcd3-result")], cell(r, "etcd3-result"),
     ]),
@@ -138,7 +138,7 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
     DispatchFinished: (r) => end(copy(r)),
     InputReceived(r) { // what its client has had is passed over, and no record says so
       const { began = "0" } = scene.lanes.watchers.get(r.subject)?.lane?.subject ?? {};
-      taken("watchers", r, "input", [109, 26], { ends: laterRV(began, r.rv ?? "0") });
+      taken("watchers", r, "input", [109, 26], { ends: !laterRV(r.rv ?? "0", began) });
     },
     WatcherFiltered: (r) => spot("watchers", r, 0)
       && go(mine(r), [spot("watchers", r, 109), [...spot("watchers", r, 109, 44), "straight"]], { ends: true }),
@@ -163,9 +163,12 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
     IndexerUpdated: (r) => stored(r) && go(inside(r), [[890, g.clientAxis], a.indexer]),
     Distributed: (r) => drawn(r) && !(r.args?.[0] > 0) && end(inside(r)),
     // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.
-    AddReceived: (r) => spot("listeners", r, 0) && go(mine(r), ...handed(r)),
+    AddReceived(r) { // it is next
+      const [way, takes] = spot("listeners", r, 0) ? handed(r) : [];
+      if (way) go(mine(r), [...way, spot("listeners", r, 30)], takes);
+    },
     PendingPushed: (r) => spot("listeners", r, 0) && sent("listeners", r, "pending", ...handed(r)),
-    PendingPopped: (r) => taken("listeners", r, "pending", [45, 26]),
+    PendingPopped: (r) => taken("listeners", r, "pending", [30, 26]),
     HandlerCalled(r) {
       const to = spot("listeners", r, 0);
       const beside = to && [g.boxes.handler.X - 50, to[1]]; // the words

@@ -4,19 +4,20 @@
 
 import { mark, pool, put, say, svg } from "../lib/dom.js";
 import { laterRV } from "../log/fold.js";
+import { reflects } from "./lanes.js";
 import { callOwn } from "./pipe.js";
 import { shapeOf } from "./tokens.js";
 
 const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
 
-// newTold takes a story, its records up to the beat that is told, and where that beat begins.
+// newTold takes a story, its records up to the beat that is told, and where that beat begins. The tour has no beats.
 export function newTold(scene, story, records, from) {
   const own = new RegExp(`/${story.id}-(\\w+)$`);
   const cast = (story.cast ?? []).map((member) => ({ ...member, is: new RegExp(member.is) }));
   const wanted = (text) => cast.some(({ is }) => is.test(text));
   const names = new Map(); // by version
   const first = records[0]?.seq ?? 0;
-  const t = { names, from, members: [], at, draw };
+  const t = { story: Boolean(story.beats), names, from, members: [], at, draw };
   const changes = new Map(); // by pod
   for (const r of records) {
     const [, pod] = (r.point === "RingAppend" && own.exec(r.key)) || [];
@@ -45,7 +46,9 @@ export function newTold(scene, story, records, from) {
     },
     WatcherInterval: (r) => heard.intervals.set(r.subject, r.args?.[0]),
     HandlerCalled: calls, HandlerReturned: calls,
-    EtcdLookedAt: (r) => (t.etcd = r.args?.[2] > 0 ? "no leader" : ""),
+    EtcdLookedAt(r) {
+      t.leader = r.args?.[2] > 0 && /no leader/.test(r.text) ? "no leader" : t.leader && "new leader";
+    },
     WatchChanError: (r) => (t.etcd3 = /compacted/.test(r.text) ? "compacted" : "error"),
     KnobTurned: (r) => turned(r.text ?? ""),
     ListServed: (r) => (heard.served = r),
@@ -56,13 +59,16 @@ export function newTold(scene, story, records, from) {
     TxnCommitted: (r) => r.resource === "leases" && (t.lease = r.rv),
     RequestReceived(r) {
       const [line, by] = r.text.split(" by ");
-      heard.asking.set(line, [...(heard.asking.get(line) ?? []), by]);
-      Object.assign(t, asked(line, by));
+      heard.asking.set(line, [...(heard.asking.get(line) ?? []), { by, t: r.t }]);
+      Object.assign(t, asked(line, by), { waited: "" });
     },
     RequestAnswered(r) {
       const waiting = heard.asking.get(r.text) ?? [];
-      const by = new Set(waiting).size === 1 ? waiting.pop() : ""; // of two that ask the same it is not known
-      Object.assign(t, asked(r.text, by, r.args?.[0]));
+      const one = new Set(waiting.map(({ by }) => by)).size === 1; // of two that ask the same it is not known
+      const asker = (one && waiting.pop()) || { by: "", t: r.t };
+      const seconds = r.text.includes("watch=") ? 0 : (r.t - asker.t) / 1e9;
+      const waited = seconds > 0.5 ? `waited ${seconds.toFixed(1)} s` : "";
+      Object.assign(t, asked(r.text, asker.by, r.args?.[0]), { waited });
       if (r.text.includes(`story%3D${story.id}`) && !r.text.includes("watch=")) answered(r);
     },
   };
@@ -92,14 +98,15 @@ export function newTold(scene, story, records, from) {
       .filter(({ text }) => wanted(text));
     heard = {
       resource, streams: new Map(streams.map((stream) => [stream.id, stream])),
-      asking: new Map(), // by request: who waits for its answer
+      asking: new Map(), // by request: who waits for its answer, and since when
       intervals: new Map(), // by watcher: what it got from the ring
-      stalled: new Set(), served: null, listed: "0",
+      stalled: new Map(), // by client: how
+      served: null, listed: "0",
       refused: "", // the client whose watch was refused: it has no watcher
     };
     Object.assign(t, {
-      popped: new Map(), calls: new Map(), delays: new Map(), asks: "", gets: "", snapshot: null, etcd: "", etcd3: "",
-      closed: 0, lease: "", holder: "",
+      popped: new Map(), calls: new Map(), delays: new Map(), asks: "", gets: "", waited: "", snapshot: null, etcd: "",
+      etcd3: "", leader: "", closed: 0, lease: "", holder: "", kind: resource === "pods" ? "" : resource.split(".")[0],
     });
     for (const r of notable) {
       if (r.seq > seq) break;
@@ -117,7 +124,9 @@ export function newTold(scene, story, records, from) {
 
   function turned(text) {
     const [, knob, target, value] = /^(\S+)(?: of (\S+))?(?: to (\S+))?/.exec(text) ?? [];
-    if (knob === "line.stall" || knob === "line.cut") heard.stalled[value === "true" ? "add" : "delete"](target);
+    if (knob === "line.stall" || knob === "line.cut") {
+      heard.stalled.set(target, value === "true" && knob.slice(5));
+    }
     if (knob === "handler.delay") t.delays.set(target, value);
     if (knob === "etcd.compact") t.etcd = "compacted";
   }
@@ -128,7 +137,8 @@ export function newTold(scene, story, records, from) {
     const [method, url] = line.split(" ");
     const [path, search] = url.split("?");
     const query = new URLSearchParams(search);
-    if (path.includes("/leases")) {
+    const [, kind = ""] = /^\/apis(?:\/[^/]+){2}(?:\/namespaces\/[^/]+)?\/(\w+)/.exec(path) ?? [];
+    if (kind === "leases") {
       const member = cast.find(({ is }) => is.test(by))?.name ?? "";
       if (member && method !== "GET" && status < 300) t.holder = member;
       return { asks: member && `from ${member}`, gets: "" };
@@ -136,6 +146,7 @@ export function newTold(scene, story, records, from) {
     if (method === "GET" && own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
     const since = query.get("resourceVersion") ?? "";
     if (query.has("watch")) return { asks: "a watch", gets: since > 0 ? `from ${since}` : "" };
+    if (kind) return { asks: kind === "customresourcedefinitions" ? "a definition" : kind, gets: "" };
     if (!query.get("labelSelector")?.includes(`story=${story.id}`)) return { asks: "", gets: "" };
     const exact = query.get("resourceVersionMatch") === "Exact";
     return { asks: !since ? "no version" : exact ? `exactly ${since}` : `version ${since}`, gets: "" };
@@ -159,7 +170,9 @@ export function newTold(scene, story, records, from) {
     const mine = matching.filter((stream) => stream.who === who);
     const now = mine.at(-1);
     const said = mine.findLast((stream) => stream.said)?.said;
-    const reflector = res.subjects[who.replace(/^listwatch-/, "")];
+    const ids = [who.replace(/^listwatch-/, ""), name, `informer-${name}`];
+    const client = ids.find((id) => reflects(res.subjects[id]));
+    const reflector = res.subjects[client];
     const elsewhere = other && !["ReflectorWatchEnded", "ReflectorBackoff"].includes(reflector?.last.point);
     const rv = [
       reflector?.rv, now ? "0" : listed,
@@ -168,16 +181,17 @@ export function newTold(scene, story, records, from) {
     ].reduce((best, each) => (each && laterRV(each, best) ? each : best), "0");
     const open = now && res.subjects[now.id] && !now.closed;
     const gone = now?.said?.type === "ERROR";
-    const word = now?.forced ? "closed" : open && stalled.has(who) ? "not reading" : gone ? "410" : open && now.said
+    const word = now?.forced ? "closed" : open && stalled.get(who) ? "not reading" : gone ? "410" : open && now.said
       ? now.said.type : now?.replayed ? `${now.replayed} from ring` : open ? "watching" : now ? "no watch"
       : elsewhere ? `at server ${other}` : other ? "no watch" : "";
-    const alarm = gone || now?.forced || stalled.has(who);
+    const alarm = gone || now?.forced || Boolean(stalled.get(who));
     // What is sent is not known yet: it stands in the result of a client without a connection, or in the network's
-    // buffers, or the reflector has not decoded it.
+    // buffers, or the reflector has not received it.
     const behind = now?.said?.rv && reflector?.rv && laterRV(now.said.rv, reflector.rv);
-    const knows = now?.said && (behind || !now.wire || stalled.has(who)) ? "is sent" : "knows";
+    const says = now?.said && (behind || !now.wire || stalled.get(who)) ? "is sent" : "knows";
+    const knows = word === "no watch" && stalled.get(who) === "stall" ? "stalled at" : says;
     const subject = res.subjects[now?.id] ? now.id : "";
-    return { name, pin, subject, word, alarm, rv, open, type: said?.type, knows };
+    return { name, pin, subject, client, word, alarm, rv, open, type: said?.type, knows };
   }
 
   // draw writes the flags of the cast.
@@ -202,6 +216,8 @@ export function newTold(scene, story, records, from) {
       put(shape, "visibility", token ? "inherit" : "hidden");
       put(first, "x", token ? 15 : 5);
       say(first, scene.tall && token ? rv : word);
+      if (token && word === "BOOKMARK") put(first, "textLength", 64); // as wide as its box
+      else first.removeAttribute("textLength");
       say(second, rv === "0" || scene.tall ? "" : `${knows} ${rv}`);
     });
   }

@@ -87,7 +87,9 @@ export function newZoom(stage) {
     scene.stale = true; // what stands beside the drawing stands there again
     for (const [name, el] of scene.stations) el.classList.toggle("cut", cuts(name));
     frame.classList.toggle("near", to.w < whole.w);
-    put(scene.root.querySelector("#legend"), "transform", `translate(${Math.max(0, to.x - 44).toFixed(1)} 0)`);
+    for (const [css, left] of [["#legend", 44], ['[data-text="server.state"]', 164]]) {
+      put(scene.root.querySelector(css), "transform", `translate(${Math.max(0, to.x - left).toFixed(1)} 0)`);
+    }
   }
 
   // show turns the camera. What is painted on the canvas goes by the same view.

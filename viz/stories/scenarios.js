@@ -76,17 +76,15 @@ export function newScenarios(stage) {
     if (mine !== teller) return place;
     const about = place.resource || "pods";
     if (about !== stage.resource) stage.setResource(about);
-    const told = player.tape.between(place.from + 1, place.to + 1);
     const beginning = (run && place === run.beats[i] ? run.beats : story.recorded).find((each) => each.to).from;
     const records = player.tape.between(beginning + 1, place.to + 1);
     stage.scene.told = newTold(stage.scene, story, records, place.from);
     const behind = player.tape.get(place.behind || place.to);
-    attend([behind?.subject, ...told.filter((r) => r.point === "ResultSent").map((r) => r.subject)]);
+    attend([behind?.subject]);
     return place;
   }
 
-  // attend has the watchers of a beat drawn, where there is no room for all: the one whose moment it rests on, and
-  // those that are sent something.
+  // attend has the client of a beat drawn on whose moment it rests.
   function attend(subjects) {
     stage.scene.front = [...new Set(subjects)];
     stage.touch();

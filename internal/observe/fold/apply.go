@@ -111,8 +111,9 @@ func (st *Station) note(m Moment, info *probe.Info, r *probe.Record) {
 func (sub *Subject) note(m Moment, info *probe.Info, r *probe.Record) {
 	sub.Last = m
 	sub.Counts[info.Name]++
-	if r.RV != 0 {
-		sub.RV = r.RV
+	// A reflector knows what it has received: a resync hands its informer older versions again.
+	if sub.Kind != "" || info.Station == probe.Reflector {
+		sub.RV = cmp.Or(r.RV, sub.RV)
 	}
 	if r.Text != "" {
 		sub.Texts[info.Name] = m.Text
@@ -223,7 +224,7 @@ func (r *Resource) applySpecial(info *probe.Info, rec *probe.Record) {
 		r.shelf(ShelfName(info.Station, rec.Subject)).hold(rec, arg(info, rec, "n"))
 	case probe.CacheReplaced:
 		r.Shelves[ShelfName(probe.Store, rec.Subject)] = &Shelf{N: arg(info, rec, "n"), Rows: []Row{}}
-	case probe.ResourceStopped:
+	case probe.CacherStopped:
 		r.stop()
 	}
 }

@@ -148,7 +148,8 @@ func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
 	assert.NoDiff(t, s.Resources["pods"].Ring, want, "ring")
 }
 
-// TestAResourceThatIsStoppedLeavesThePicture: the server's half at once, the rest when others have stopped, too.
+// TestAResourceThatIsStoppedLeavesThePicture: the server's half with the cacher's end, the rest when other resources
+// have stopped, too.
 func TestAResourceThatIsStoppedLeavesThePicture(t *testing.T) {
 	s := folded(in(
 		rec(probe.WatchChanOpened, "etcd3-1", "", "", 0),
@@ -158,10 +159,10 @@ func TestAResourceThatIsStoppedLeavesThePicture(t *testing.T) {
 		rec(probe.CacherReady, "cacher", "", "", 5, 1),
 		rec(probe.WatcherAdded, "w1", "", "", 6, 10),
 		rec(probe.IndexerUpdated, "informer", "Added", "default/a", 6, 1),
-		rec(probe.ResourceStopped, "", "", "", 0),
+		rec(probe.CacherStopped, "cacher", "", "", 0),
 	))
 	pods := s.Resources["pods"]
-	assert.True(t, pods.Stopped(), "it is not stopped")
+	assert.False(t, pods.Stopped(), "another cacher may follow, and it is stopped")
 	assert.NoDiff(t, pods.Ring, Ring{Cells: []Cell{}}, "ring")
 	assert.Equal(t, len(pods.Waits), 0, "waits: got %v", pods.Waits)
 	assert.True(t, len(pods.Subjects) == 1 && len(pods.Shelves) == 1 && pods.Subjects["informer"] != nil,
@@ -169,6 +170,8 @@ func TestAResourceThatIsStoppedLeavesThePicture(t *testing.T) {
 	stop := func(name string) {
 		s.Apply([]probe.Record{{Seq: s.Seq + 1, Point: probe.ResourceStopped, Resource: name}})
 	}
+	stop("pods")
+	assert.True(t, s.Resources["pods"].Stopped(), "it is not stopped")
 	for n := range maxStopped {
 		assert.True(t, s.Resources["pods"] != nil, "after %d others it has gone", n)
 		stop(strings.Repeat("x", n+1))
@@ -178,6 +181,18 @@ func TestAResourceThatIsStoppedLeavesThePicture(t *testing.T) {
 	ready.Seq, ready.Resource = s.Seq+1, "x"
 	s.Apply([]probe.Record{ready})
 	assert.True(t, !s.Resources["x"].Stopped(), "it is stopped, and served again")
+}
+
+// TestAResyncMakesAnInformerKnowNothingOlder: it is handed objects that it has, with the versions that they have.
+func TestAResyncMakesAnInformerKnowNothingOlder(t *testing.T) {
+	s := folded(in(
+		rec(probe.ReflectorReceived, "informer", "ADDED", "default/a", 19),
+		rec(probe.ReflectorReceived, "informer", "ADDED", "default/b", 20),
+		rec(probe.FIFOPopped, "informer", "Sync", "default/a", 19, 0, 0),
+		rec(probe.IndexerUpdated, "informer", "Sync", "default/a", 19, 2),
+		rec(probe.Distributed, "informer", "MODIFIED", "default/a", 19, 1),
+	))
+	assert.Equal(t, s.Resources["pods"].Subjects["informer"].RV, 20, "what it knows")
 }
 
 func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {

@@ -43,6 +43,17 @@ func (r *Resource) Stopped() bool {
 	return incoming != nil && incoming.Last.Point == probe.ResourceStopped.String()
 }
 
+// Names tells names what the clients of the picture's watchers call themselves.
+func (s *State) Names(names *probe.Names) {
+	for resource, res := range s.Resources {
+		for id, subject := range res.Subjects {
+			if text := subject.Texts[probe.WireOpened.String()]; text != "" {
+				names.Set(resource, id, text)
+			}
+		}
+	}
+}
+
 // Station is what is known of a station as a whole.
 type Station struct {
 	Count uint64           `json:"count"`     // records

@@ -32,6 +32,7 @@ type fixture struct {
 func start(t *testing.T) *fixture {
 	f := &fixture{clock: worldclock.New(time.Now()), patience: worldclock.New(time.Now())}
 	f.log = probe.NewLog(f.clock, 0)
+	f.log.Names().Set("pods", "w1", "laptop/2 /api/v1/pods")
 	f.World = New(Config{Gate: f.log.Gate(), Clock: f.clock, Patience: f.patience, Wall: clock.RealClock{},
 		Say: func(line string) { f.said = append(f.said, line) }})
 	clocks, stopClocks := context.WithCancel(t.Context())
@@ -109,7 +110,7 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 			got.Key != "default/a" || got.RV != 1 || got.Seconds != 4.5 || got.Seq != 1 ||
 			got.Goroutine != "cacheWatcher.processInterval" || got.Function != "hold.(*fixture).work" ||
 			!strings.HasPrefix(got.Line, "hold_test.go:") ||
-			got.Says != "w1 takes ADDED default/a at 1 from its input." {
+			got.Says != "laptop takes ADDED default/a at 1 from its input." {
 			t.Errorf("waiting: %+v", got)
 		}
 		n := f.Step(probe.Hop{Key: "default/b"})

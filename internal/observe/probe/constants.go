@@ -76,8 +76,10 @@ const (
 	CacherReady
 	// CacherNotReady: the cacher has lost its source: it refuses watches and most reads with 429. Args: generation.
 	CacherNotReady
-	// ResourceStopped: the definition of the resource has changed or gone: its cache, ring and watchers, if it had any,
-	// are gone.
+	// CacherStopped: the cacher has ended for good, and with it its ring, its store and its watchers; another one may
+	// follow.
+	CacherStopped
+	// ResourceStopped: the definition of the resource has changed or gone; its cacher, if it had one, has ended.
 	ResourceStopped
 	// IncomingBlocked: incoming is full: the one writer into the cache waits for the dispatcher.
 	IncomingBlocked

@@ -30,6 +30,7 @@ import (
 type Gate struct {
 	closed  atomic.Bool   // a goroutine may have to be held; written under mu, and all that an open gate costs
 	changes atomic.Uint64 // counts what [Gate.State] would show
+	names   *Names        // of its log; set by NewLog, never changed
 
 	mu      sync.Mutex // guards the fields below; nothing is called while it is held
 	world   bool       // held as a whole

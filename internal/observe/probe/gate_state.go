@@ -44,18 +44,18 @@ func (g *Gate) State() GateState {
 	state := GateState{Held: g.world && !g.ended, Gates: append([]Selector{}, g.gates...),
 		Opened: append([]Selector{}, g.opened...), Waiting: []Waiting{}}
 	for _, w := range g.waiting {
-		state.Waiting = append(state.Waiting, w.describe())
+		state.Waiting = append(state.Waiting, w.describe(g.names))
 	}
 	return state
 }
 
 // describe says who waits, from its stack: the first function is where the moment was reported, the last one before
 // what starts goroutines is what the goroutine is for.
-func (w *waiter) describe() Waiting {
+func (w *waiter) describe(names *Names) Waiting {
 	r := &w.record
 	held := Waiting{
 		Point: r.Point.String(), Station: r.Point.Info().Station, Resource: r.Resource, Subject: r.Subject,
-		Type: r.Type, Key: ObjectKey(r.Key), RV: r.RV, Seq: r.Seq, Says: r.Sentence(),
+		Type: r.Type, Key: ObjectKey(r.Key), RV: r.RV, Seq: r.Seq, Says: names.Sentence(r),
 		Seconds: time.Since(w.since).Seconds(),
 	}
 	if lanes := r.Point.Info().Lanes(); len(lanes) == 1 {

@@ -106,7 +106,7 @@ func (f *Flight) due() (trigger, bool) {
 	if !found || f.Shows != nil && f.Shows() {
 		return trigger{}, false
 	}
-	return trigger{record, reason(&record)}, true
+	return trigger{record, f.reason(&record)}, true
 }
 
 // next returns the first record since the last look that is worth a file. What the log has overrun is left out: what
@@ -133,11 +133,11 @@ func worthAFile(r *probe.Record) bool {
 }
 
 // reason says what went wrong.
-func reason(r *probe.Record) string {
+func (f *Flight) reason(r *probe.Record) string {
 	if r.Point == probe.FrameWritten {
 		return "A watch was answered with an error in its stream, and its client has to begin again."
 	}
-	return r.Sentence()
+	return f.Log.Names().Sentence(r)
 }
 
 // save writes the window before the fault and what came after, and returns the file's name. If writing fails, it

@@ -157,7 +157,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 		"  Request GET " +
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
 		"secrets c2 Watcher c2 is registered from 7: secrets.example.com with app=x.",
-		"secrets c2 c2 streams to me/1 authorization: *** " +
+		"secrets c2 The stream of c2 is open: me/1 authorization: *** " +
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***.",
 		"secrets c2 ADDED x/a at 8 is written as 128 bytes; result still holds 0.",
 		"secrets c2 The stream of c2 ends: the server ended it.",

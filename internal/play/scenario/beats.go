@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 type Range struct {
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
-	Resource string `json:"resource,omitempty"` // of the record at which it rests
+	Resource string `json:"resource,omitempty"` // of the record at which it rests, or else of the beat before
 	Behind   uint64 `json:"behind"`             // the record because of which [Beat.Text] is on the stage
 }
 
@@ -239,7 +240,7 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	for i := range records {
 		f.add(&records[i])
 	}
-	from := records[0].Seq - 1
+	from, about := records[0].Seq-1, ""
 	for i := range s.Beats {
 		r := s.Beats[i].rest.in(f, records, from)
 		if r == nil {
@@ -247,7 +248,8 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 				from))
 			continue
 		}
-		ranges[i] = Range{From: from, To: r.Seq, Resource: r.Resource, Behind: r.Seq}
+		about = cmp.Or(r.Resource, about)
+		ranges[i] = Range{From: from, To: r.Seq, Resource: about, Behind: r.Seq}
 		for n := range records {
 			b := &records[n]
 			if because := s.Beats[i].because; because != nil && b.Seq <= r.Seq && because.matches(f, b) {

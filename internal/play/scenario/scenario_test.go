@@ -1,9 +1,11 @@
 package scenario
 
 import (
+	"encoding/json"
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -144,6 +146,19 @@ func TestEveryStoryIsTold(t *testing.T) {
 		}
 		assert.True(t, asked != 0, "%s asks nothing", each.ID)
 	}
+}
+
+// TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore: a request that is answered has none.
+func TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore(t *testing.T) {
+	story := Story{ID: "x", Beats: make([]Beat, 3)}
+	for i, words := range []string{"ReflectorBackoff", "RequestAnswered", "CacherReady resource=pods"} {
+		require.NoError(t, json.Unmarshal([]byte(strconv.Quote(words)), &story.Beats[i].rest))
+	}
+	ranges, err := story.Locate([]probe.Record{{Seq: 1, Point: probe.ReflectorBackoff, Resource: "backups"},
+		{Seq: 2, Point: probe.RequestAnswered}, {Seq: 3, Point: probe.CacherReady, Resource: "pods"}})
+	require.NoError(t, err)
+	got := [3]string{ranges[0].Resource, ranges[1].Resource, ranges[2].Resource}
+	assert.Equal(t, got, [3]string{"backups", "backups", "pods"}, "resources")
 }
 
 func TestTheAddressOfAFormerStoryLeadsToTheOneThatTellsItsIncident(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"listwatch/internal/check/assert"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -81,9 +83,68 @@ const telling = `async (id, beat, without, to) => {
 	return true;
 }`
 
+// besides is what a story's picture says besides its point, and after "!" what it must not say, by story and beat.
+var besides = map[string]string{
+	"watch-list 2":     "of list",
+	"watch-list 3":     "of stream|8|!12 calls",
+	"watch-list 5":     "of stream|!observer",
+	"selector 2":       "of blue|OnAdd blue|!observer",
+	"selector 5":       "!1/10",
+	"selector 6":       "of blue|!1/10",
+	"selector 7":       "of blue|!1/10",
+	"two-queues 3":     "none",
+	"stale-write 1":    "201",
+	"stale-write 6":    "200",
+	"server-restart 1": "the server has ended|ended|!a|!ready",
+	"server-restart 2": "another server has started|not ready|!a|!ready|!21 of 100",
+	"server-restart 4": "another server has started|ready",
+	"server-restart 5": "another server has started|node 500|watching|knows 8|knows 28",
+	"restored-etcd 2":  "another server has started",
+	"restored-etcd 3":  "!410",
+	"leader-gone 5":    "new leader|waited .* s",
+	"leader-gone 6":    "waited .* s",
+	"one-leader 3":     "first|stalled at 8|lease 10",
+	"new-kind 1":       "resource: backups|backups",
+	"new-kind 2":       "resource: backups|a definition",
+	"new-kind 6":       "DELETE|a definition",
+}
+
+// says returns what of besides is not so at a beat.
+func (p *page) says(t *testing.T, beat string) (wrong []string) {
+	t.Helper()
+	seen := evaluate[[]string](t, p, `$$(".scenery text").filter((el) => el.checkVisibility({ opacityProperty: true,
+		visibilityProperty: true }) && el.getClientRects().length > 0).map((el) => el.textContent.trim())`)
+	for want := range strings.SplitSeq(besides[beat], "|") {
+		text, not := strings.CutPrefix(want, "!")
+		is := regexp.MustCompile("^(?:" + text + ")$").MatchString
+		if text != "" && slices.ContainsFunc(seen, is) == not {
+			wrong = append(wrong, want)
+		}
+	}
+	return wrong
+}
+
+// inTurn takes the names of lanes that a beat shows, from above, and returns two of which an earlier beat showed the
+// second one above the first, "" if there are none; above has what earlier beats showed.
+func inTurn(above map[[2]string]bool, names []string) string {
+	for i, first := range names {
+		for _, second := range names[i+1:] {
+			if above[[2]string{second, first}] && first != second {
+				return first + " above " + second
+			}
+			above[[2]string{first, second}] = true
+		}
+	}
+	return ""
+}
+
+const lanes = `$$("#watchers .lane:not(.over), #cast .bare").map((el) => [el.getBoundingClientRect().top,
+	el.querySelector(".name").textContent]).sort(([a], [b]) => a - b).map(([, name]) => name)`
+
 // TestEveryStorysPictureShowsItsPoint holds for each beat of each story that its picture, at rest, shows what the beat
 // says must be seen: on the screen, in the light, large enough, not covered; and, at the last beat of each story, with
-// FULL at all, only because of the record behind it.
+// FULL at all, only because of the record behind it. What it says besides does not contradict that, and the lanes keep
+// their order from beat to beat, the story's clients first.
 func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
@@ -93,14 +154,15 @@ func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	p.until(t, `window.listwatch?.player.head === 1`)
 	for i := range all {
 		t.Run(all[i].ID, func(t *testing.T) {
+			above := map[[2]string]bool{}
 			for n := range all[i].Beats {
-				p.shows(t, &all[i], n)
+				p.shows(t, &all[i], n, above)
 			}
 		})
 	}
 }
 
-func (p *page) shows(t *testing.T, s *told, n int) {
+func (p *page) shows(t *testing.T, s *told, n int, above map[[2]string]bool) {
 	t.Helper()
 	beat, place := s.Beats[n], s.Recorded[n]
 	text, _ := json.Marshal(beat.Text)
@@ -117,6 +179,14 @@ func (p *page) shows(t *testing.T, s *told, n int) {
 	if problem != "" {
 		t.Errorf("%s: %s", at, problem)
 		return
+	}
+	if wrong := p.says(t, fmt.Sprint(s.ID, " ", n+1)); wrong != nil {
+		t.Errorf("%s: besides, %q is not so", at, wrong)
+	}
+	names := evaluate[[]string](t, p, lanes)
+	assert.Equal(t, inTurn(above, names), "", "%s: lanes %q, other than before", at, names)
+	for i, member := range s.Cast {
+		assert.True(t, i < len(names) && names[i] == member.Name, "%s: lanes %q begin otherwise than the cast", at, names)
 	}
 	if !full && n < len(s.Beats)-1 {
 		return

@@ -14,6 +14,7 @@ import (
 type told struct {
 	ID    string
 	Alone string // why it is not played on this machine; "": it is
+	Cast  []struct{ Name string }
 	Beats []struct {
 		Look           []probe.Station
 		Question       *struct{ Answers []string }
