@@ -52,7 +52,7 @@ export function showRing(scene, res, now) {
   scene.text("ring.capacity", ring.capacity ? `${held} of ${ring.capacity}` : "");
   if (!(ring.capacity > 0)) return showNone(scene);
   showCells(scene, ring, now);
-  const followed = ring.cells.filter(scene.followed);
+  const followed = ring.cells.filter(scene.followed).slice(-1); // of an object with many changes the newest one
   const rings = pool(scene.root.querySelector("#ring-followed"), followed.length, twin);
   followed.forEach((cell, i) => place(rings[i], ringSpot(scene, ring, cell.pos)));
   showHands(scene, ring);

@@ -287,11 +287,11 @@ func legend() templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<g class=\"twin\" transform=\"translate(842 266) scale(0.55)\"><circle r=\"9.5\"></circle><circle r=\"13\"></circle></g> <text class=\"note\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<g class=\"twin\" transform=\"translate(812 266) scale(0.55)\"><circle r=\"9.5\"></circle><circle r=\"13\"></circle></g> <text class=\"note\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(855, 271))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(825, 271))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -299,7 +299,7 @@ func legend() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, Rect(938, 259, 6, 14, 0))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, Rect(906, 259, 6, 14, 0))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -307,7 +307,7 @@ func legend() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(952, 271))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(920, 271))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -326,7 +326,7 @@ var legendSigns = []struct {
 }{
 	{56, "added", "", "created"}, {146, "modified", "", "changed"}, {240, "deleted", "", "deleted"},
 	{330, "bookmark", "", "bookmark"}, {432, "synthetic", "", "not decoded, or only a name"},
-	{660, "added", "with-handler", "with a handler"},
+	{672, "added", "with-handler", "with a handler"},
 }
 
 // firstRails are the ways of a change on the page's first view, through the stations that have no name there.

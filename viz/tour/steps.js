@@ -35,7 +35,7 @@ export function plotOf(records, { key, agent, reader, informer = "informer" }) {
     stalled: stalled?.seq ?? of(first)("HandlerCalled")?.seq ?? Infinity, one: of(first),
     client: opened.findLast((r) => r.seq < dropped)?.subject ?? "", back: returns[0]?.subject ?? "",
     came: returns[0]?.seq,
-    again: returns.find((r) => r.seq > refused?.seq)?.subject ?? "",
+    again: returns.find((r) => r.seq > refused?.seq),
     name: key.split("/").at(-1), who: agent.replace(/^listwatch-/, ""),
   };
 }
@@ -66,11 +66,16 @@ const rests = [
   (plot) => plot.one("ResultSent", plot.reader),
   (plot) => (({ to, changes }) => changes > 0 && { seq: to })(stopped(plot)),
   (plot) => plot.back && sent(plot, plot.back).find((r) => r.seq > plot.came),
-  (plot) => (plot.refused ? sent(plot, plot.again).find((r) => r.type === "BOOKMARK") : rests[7](plot)),
+  (plot) => (plot.refused ? bookmarked(plot) : rests[7](plot)),
   (plot) => plot.two("IndexerUpdated", plot.informer),
   (plot) => plot.records.find((r) => r.seq > plot.stored && queues(plot, r))
     ?? plot.records.findLast((r) => r.rv === plot.last && r.point === "HandlerCalled"),
 ];
+// A bookmark may be in a channel before the log says whose that is.
+function bookmarked(plot) {
+  const bookmark = sent(plot, plot.again?.subject).find((r) => r.type === "BOOKMARK");
+  return bookmark?.seq < plot.again?.seq ? { ...bookmark, seq: plot.again.seq } : bookmark;
+}
 const sent = (plot, watcher) => plot.records.filter((r) => r.subject === watcher && r.point === "ResultSent");
 // Of workqueues one counts whose handler is on the stage.
 const queues = (plot, r) => r.point === "WorkAdded" && objectKey(r.key ?? "") === plot.key
@@ -104,7 +109,7 @@ export function happened(step, i, plot, res) {
     places: taken - start, capacity, other: before?.subject,
     n: plot.records.find((r) => r.subject === plot.back && r.point === "WatcherInterval")?.args?.[0] ?? 0,
     missed: plot.records.filter((r) => r.point === "RingAppend" && r.seq > plot.cut && r.seq < plot.mended).length,
-    pods: sent(plot, plot.again).filter((r) => r.type === "ADDED" && r.seq <= rest.seq).length, mark: rest.rv,
+    pods: sent(plot, plot.again?.subject).filter((r) => r.type === "ADDED" && r.seq <= rest.seq).length, mark: rest.rv,
     clients: Object.values(res?.subjects ?? {}).filter(({ kind }) => kind === "watcher").length,
     picked: plot.one("DispatchStarted")?.args?.[0], sent: copies.filter(({ seq }) => seq <= restsOf(plot)[i]).length,
     left: s.changes - at(plot.client, "result").len - at(plot.client, "input").len,
