@@ -245,9 +245,10 @@ export function newMotion(canvas, scene, infos, follow) {
     const singles = trails.filter((each) => each.single);
     // What the dispatcher holds has the name: its copies are marks until they are in their lanes.
     const split = (m, [x]) => m.point === "InputSent" && moved.length > 1 && x < scene.boxOf("watcher").X;
-    const { watchers, listeners } = scene.lanes; // on the first view the copies in lanes but the first are marks, too
-    const copied = (m) => scene.plain && (watchers.get(m.owner) ?? listeners.get(m.owner))?.lane.index > 0;
-    const pill = (m, at) => brush.pill(split(m, at) || copied(m) ? { ...m, label: "" } : m, at);
+    const { watchers, listeners } = scene.lanes; // on the first view one token has a name; other copies are marks, too
+    const copied = (m) => (watchers.get(m.owner) ?? listeners.get(m.owner))?.lane.index > 0;
+    const bare = (m, at) => split(m, at) || (scene.plain && (copied(m) || brush.labels.length > 0));
+    const pill = (m, at) => brush.pill(bare(m, at) ? { ...m, label: "" } : m, at);
     const pills = moved.map((m) => pill(m, m.now));
     const placed = [...[...singles, ...standing()].map(at), ...(stands ? pills : [])];
     const [hx, hy] = scene.place(scene.geometry.anchors.dispatch);
