@@ -3,7 +3,7 @@
 import { get } from "../lib/api.js";
 import { closeWatcher, createPod, deletePod, isOpen, listPods } from "../lib/cluster.js";
 import { openWatcher, patchPod, postPod, turnKnob } from "../lib/cluster.js";
-import { objectKey } from "../log/fold.js";
+import { laterRV, objectKey } from "../log/fold.js";
 
 const labels = { app: "my-app" };
 const most = 60; // changes of the pod, at most
@@ -76,14 +76,19 @@ export const running = {
     const { subject: client } = await seen(named(agent));
     await turnKnob("line.drop", agent);
     await turnKnob("line.stall", agent, "false");
-    const frame = (list, type) => list.findLast((r) => r.point === "FrameWritten" && r.type === type
+    const sent = (list) => list.findLast((r) => r.point === "FrameWritten" && r.rv
       && r.subject === named(agent)(list).subject);
-    await seen((list) => named(agent)(list).subject !== client && frame(list, "MODIFIED")?.rv === last);
+    // The pod may have been changed by others, too, and, if this is tried again, the client may know the version.
+    await seen((list) => {
+      const { subject, text } = named(agent)(list);
+      const known = [/resourceVersion=(\d+)/.exec(text)?.[1], sent(list)?.rv];
+      return subject !== client && known.some((rv) => rv && !laterRV(last, rv));
+    });
     if (ring <= largest) {
       await turnKnob("line.cut", agent, "true");
       for (let n = 0; n <= ring; n++) await change(key, n, 0);
       await turnKnob("line.cut", agent, "false");
-      await seen((list) => frame(list, "BOOKMARK"));
+      await seen((list) => sent(list)?.type === "BOOKMARK");
     }
     await deletePod(key);
     await handled((await postPod(key.split("/")[1], labels)).metadata.resourceVersion, seen);
