@@ -35,9 +35,9 @@ const collisions = `(async () => {
 	const widen = (state) => JSON.parse(JSON.stringify(state)
 		.replace(/"(rv|oldest|newest|began)":"(\d+)"/g, (all, name, rv) => '"' + name + '":"' + late(rv) + '"')
 		.replace(/(\/registry\/\w+\/[\w-]+\/|"key":"[\w-]+\/)([\w.-]+)/g, (all, folder, name) => folder + long(name)));
-	if (!scene.plain) {
-		scene.plain = scene.show;
-		scene.show = (state, resource) => scene.plain(window.wide ? widen(state) : state, resource);
+	if (!window.narrow) {
+		window.narrow = scene.show;
+		scene.show = (state, resource) => window.narrow(window.wide ? widen(state) : state, resource);
 	}
 	const drawn = async (wide) => {
 		window.wide = wide;
