@@ -106,17 +106,15 @@ func (d *definitions) follow(ctx context.Context) error {
 	if d.ready() != nil {
 		close(d.reached)
 	}
+	if again { // whatever changes meanwhile, a status that sync has written included
+		return routine.Sleep(ctx, d.config.Clock, definitionsRetry)
+	}
 	since := &metainternalversion.ListOptions{ResourceVersion: list.ResourceVersion}
 	changes, err := d.read.Watch(ctx, "", since)
 	if err != nil {
 		return err
 	}
 	defer changes.Stop()
-	if again {
-		wait, end := routine.WithTimeout(ctx, d.config.Clock, definitionsRetry)
-		defer end()
-		ctx = wait
-	}
 	select {
 	case <-ctx.Done():
 		return nil

@@ -192,8 +192,8 @@ var versions = regexp.MustCompile(`at \d+`)
 // TestOnlyTheClientThatSleepsIsEvicted is block 4 of docs/WORKSHOP.md: the reader, registered behind the sleeper, gets
 // the change after the wait or before it.
 func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
-	for dispatch, wait := range map[string]string{ // w5 sleeps, w6 reads
-		"sequential": "waits with MODIFIED default/big at N.\n  MODIFIED default/big at N enters the input of w6.\n",
+	for dispatch, wait := range map[string]string{
+		"sequential": "waits with MODIFIED default/big at N.\n  MODIFIED default/big at N enters the input of reader.\n",
 		"two-phase":  "waits with MODIFIED default/big at N.\n  1 watcher had no room; the dispatcher may wait up to",
 	} {
 		t.Run(dispatch, func(t *testing.T) {
