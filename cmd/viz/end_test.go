@@ -193,8 +193,9 @@ var versions = regexp.MustCompile(`at \d+`)
 // the change after the wait or before it.
 func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
 	for dispatch, wait := range map[string]string{
-		"sequential": "waits with MODIFIED default/big at N.\n  MODIFIED default/big at N enters the input of reader.\n",
-		"two-phase":  "waits with MODIFIED default/big at N.\n  1 watcher had no room; the dispatcher may wait up to",
+		"sequential": "waits with MODIFIED default/big at N.\n" +
+			"  MODIFIED default/big at N enters the input of reader.\n",
+		"two-phase": "waits with MODIFIED default/big at N.\n  1 watcher had no room; the dispatcher may wait up to",
 	} {
 		t.Run(dispatch, func(t *testing.T) {
 			t.Parallel() // beside the other one, and beside no test that must be quick
