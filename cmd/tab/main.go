@@ -26,6 +26,7 @@ const (
 	memoryLimit = 96 << 20 // of Go's memory, which a tab never gives back
 	maxTraffic  = 100      // changes a second: of more, one thread does nothing else
 	logSize     = 5 << 10  // four minutes of the demo, and more than any story has that is played here
+	ringSize    = 32       // versions in each ring: the tour makes one lose a version, in fewer records than logSize
 )
 
 func main() {
@@ -50,6 +51,7 @@ func main() {
 	}, machine.Options{
 		Demo: true, AwaitPage: true, Controllers: true, Modes: machine.Today(), Clock: "real", Etcd: "memory",
 		MediaType: "application/vnd.kubernetes.protobuf", MaxTraffic: maxTraffic, LogSize: logSize,
+		RingCapacity: ringSize,
 	}, func() {})
 	post(messages.Message{Kind: "died", Reason: fmt.Sprint(err)})
 }
