@@ -54,12 +54,11 @@ func checkBook(repo *Repo) []Fault {
 	if err != nil {
 		return []Fault{fault("chapters", 0, "%v", err)}
 	}
-	err = b.Check()
-	if err == nil {
+	if b.Problems == nil {
 		return nil
 	}
 	var faults []Fault
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(b.Problems.Error()) {
 		where, what, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		faults = append(faults, Fault{Where: where, What: what})
 	}

@@ -39,7 +39,7 @@ const Root = "/book/"
 type Book struct {
 	Chapters  []*Chapter
 	Documents []*Chapter // those of docs/, by name: of a chapter they have Title, Path, Contents and HTML
-	problems  []error
+	Problems  error      // all that the chapters get wrong, joined, each with file and line; nil if all is well
 }
 
 // Documents is the path below which they lie, each under its name without ".md".
@@ -84,7 +84,7 @@ type Moment struct {
 
 // New renders the chapters of fsys, which is laid out as [chapters.FS], the documents of docs, which may be nil, and
 // with them what is collected from the lines about upstream. What a chapter gets wrong (an unknown symbol, a dead link)
-// does not keep the rest from being read: it is shown as a gap in its place and reported by [Book.Check]. The error is
+// does not keep the rest from being read: it is shown as a gap in its place and listed in [Book.Problems]. The error is
 // for sources that cannot be read at all.
 func New(fsys, docs fs.FS) (*Book, error) {
 	list, err := chapters.List(fsys)
@@ -115,7 +115,7 @@ func New(fsys, docs fs.FS) (*Book, error) {
 		editor.render(doc, "docs/"+name, text)
 		book.Documents = append(book.Documents, doc)
 	}
-	book.problems = editor.problems
+	book.Problems = errors.Join(editor.problems...)
 	return book, nil
 }
 
@@ -135,9 +135,6 @@ func (b *Book) add(chapter *Chapter) {
 	}
 	b.Chapters = append(b.Chapters, chapter)
 }
-
-// Check returns everything that the chapters get wrong, joined, each with file and line; nil if all is well.
-func (b *Book) Check() error { return errors.Join(b.problems...) }
 
 // editor renders chapters and collects what is wrong with them.
 type editor struct {

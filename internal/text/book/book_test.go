@@ -109,7 +109,7 @@ func TestAChapterBecomesAPage(t *testing.T) {
 	fsys["04-ring/README.md"].Data = []byte(strings.NewReplacer("<b>history</b>", "history",
 		"<script>alert(1)</script>", "x").Replace(ringReadme))
 	book := open(t, fsys)
-	assert.NoError(t, book.Check())
+	assert.NoError(t, book.Problems)
 	chapter := book.Chapters[0]
 	assert.True(t, chapter.Title == "The ring" && chapter.Question == "How long does history last, and who says so?",
 		"got title %q, question %q", chapter.Title, chapter.Question)
@@ -182,7 +182,7 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 			fsys := course()
 			fsys["04-ring/README.md"].Data = []byte("# 04 · R\n\nfine\n\n" + test.prose + "\n")
 			fsys["04-ring/y.svg"] = &fstest.MapFile{Data: []byte(`<svg><g onclick="x()"/></svg>`)}
-			err := open(t, fsys).Check()
+			err := open(t, fsys).Problems
 			require.True(t, err != nil, "got no problem")
 			want := strings.Replace(test.want, "line", "chapters/04-ring/README.md:5", 1)
 			first, _, _ := strings.Cut(err.Error(), "\n")
@@ -193,7 +193,7 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		fsys := course()
 		delete(fsys, "06-cacher/README.md")
 		fsys["04-ring/README.md"].Data = []byte("# 04 · R\n")
-		if err := open(t, fsys).Check(); err == nil || !strings.Contains(err.Error(), "chapters/06-cacher/README.md: "+
+		if err := open(t, fsys).Problems; err == nil || !strings.Contains(err.Error(), "chapters/06-cacher/README.md: "+
 			"the chapter has no prose") {
 			t.Errorf("got %v", err)
 		}
@@ -218,7 +218,7 @@ func FuzzHighlightingLosesNothing(f *testing.F) {
 
 func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
 	book := require.Value(New(chapters.FS(), docs.FS()))(t)
-	assert.NoError(t, book.Check())
+	assert.NoError(t, book.Problems)
 }
 
 // chapterMinutes is the longest that a chapter may take, with its exercises.
@@ -366,7 +366,7 @@ func TestTriesAndPartsAreQuoted(t *testing.T) {
 				"\n\n## The question\n\n## The walk\n")
 			book := open(t, fsys)
 			got := book.Chapters[0].HTML
-			if err := book.Check(); err != nil {
+			if err := book.Problems; err != nil {
 				got = strings.Replace(err.Error(), "chapters/04-ring/README.md:5", "line", 1)
 			}
 			for _, part := range test.want {
