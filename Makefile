@@ -118,6 +118,7 @@ cross: ## vet everything and build cmd/viz for the systems that attendees bring,
 	done
 
 bag: ## one archive for a room without a network, TARGETS=linux/amd64,darwin/arm64: sources, Go modules, the site; viz, kubectl and delve for six systems
+	mkdir -p $(dir $(BAG))
 	$(GO) run ./cmd/bag $(if $(TARGETS),-targets $(TARGETS)) pack $(BAG)
 
 bag-check: bag ## work from the bag as an attendee would: empty caches, no network

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -17,11 +18,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"listwatch/internal/play/lab"
 	"listwatch/internal/text/source"
 )
 
@@ -44,63 +43,39 @@ func main() {
 	os.Exit(1)
 }
 
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
+func run(ctx context.Context, args []string, says io.Writer) error {
 	flags := flag.NewFlagSet("bag", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	targets := flags.String("targets", allTargets, "")
 	if err := flags.Parse(args); err != nil || flags.NArg() != 2 {
 		return errUsage
 	}
-	m := &maker{out: out}
-	for each := range strings.SplitSeq(*targets, ",") {
-		goos, goarch, found := strings.Cut(each, "/")
-		if !found {
-			return errUsage
-		}
-		m.targets = append(m.targets, target{goos, goarch})
+	m := &maker{root: ".", targets: strings.Split(*targets, ","), out: says}
+	if strings.Count(*targets, "/") != len(m.targets) {
+		return errUsage
 	}
-	make := map[string]func(context.Context, string) error{
-		"pack": m.pack, "licences": m.machineLicences,
+	make := map[string]func(context.Context, io.Writer) error{
+		"pack":     m.pack,
+		"licences": func(ctx context.Context, to io.Writer) error { return m.licences(ctx, to, "js/wasm", machine) },
 	}[flags.Arg(0)]
 	if make == nil {
 		return errUsage
 	}
-	if m.root, err = m.command(ctx, nil, "go", "list", "-m", "-f", "{{.Dir}}"); err != nil {
-		return err
-	}
-	if m.version, err = m.command(ctx, nil, "git", "describe", "--tags", "--always", "--dirty"); err != nil {
-		m.version = "devel" // no checkout of git
-	}
-	to, err := filepath.Abs(flags.Arg(1))
+	file, err := os.Create(flags.Arg(1))
 	if err != nil {
 		return err
 	}
-	if m.temp, err = os.MkdirTemp("", "listwatch-bag-"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(m.temp)) }()
-	// All is made from what is committed, whatever is edited meanwhile.
-	committed := filepath.Join(m.temp, "bag", "listwatch")
-	if err := lab.Copy(m.root, committed); err != nil {
-		return err
-	}
-	m.root = committed
-	return make(ctx, to)
+	out := bufio.NewWriter(file)
+	return errors.Join(make(ctx, out), out.Flush(), file.Close())
 }
 
-// maker makes bags from a checkout.
+// maker makes bags from the sources in the folder root, and prints to out what it does.
 type maker struct {
-	root    string // of the sources
-	version string
-	targets []target
-	temp    string    // a folder of its own
-	out     io.Writer // what is being done
+	root    string
+	version string   // of the programs
+	targets []string // the systems that programs are built for, as linux/amd64
+	out     io.Writer
 }
-
-// target is a system that programs are built for.
-type target struct{ goos, goarch string }
-
-func (t target) String() string { return t.goos + "-" + t.goarch }
 
 // program is a main package, and the flags with which the go command finds and builds it.
 type program struct {
@@ -110,19 +85,22 @@ type program struct {
 }
 
 var (
-	viz = program{name: "viz", pkg: "./cmd/viz"}
-	// Without a version kubectl says that it is v0.0.0, and -ready would call it too old.
-	kubectl = program{name: "kubectl", pkg: "./cmd/kubectl", flags: []string{"-C", "internal/check/compat"},
-		linked: " -X k8s.io/component-base/version.gitVersion=" + source.KubernetesVersion}
-	// Delve takes Windows on ARM for an experiment, and has it under this tag only.
-	delve = program{name: "dlv", pkg: "github.com/go-delve/delve/cmd/dlv",
-		flags: []string{"-modfile=internal/check/tools/go.mod", "-tags=exp.winarm64"}}
+	programs = []program{
+		{name: "viz", pkg: "./cmd/viz"},
+		// Without a version kubectl says that it is v0.0.0, and -ready would call it too old.
+		{name: "kubectl", pkg: "./cmd/kubectl", flags: []string{"-C", "internal/check/compat"},
+			linked: " -X k8s.io/component-base/version.gitVersion=" + source.KubernetesVersion},
+		// Delve takes Windows on ARM for an experiment, and has it under this tag only.
+		{name: "dlv", pkg: "github.com/go-delve/delve/cmd/dlv",
+			flags: []string{"-modfile=internal/check/tools/go.mod", "-tags=exp.winarm64"}},
+	}
 	machine = program{name: "machine", pkg: "./cmd/tab", flags: []string{"-tags=grpcnotrace"}} // cmd/tab/build.sh
 )
 
 // goFor runs the go command for a program and a target: verb, its flags, the package.
-func (m *maker) goFor(ctx context.Context, t target, p program, verb string, args ...string) (string, error) {
-	env := []string{"GOOS=" + t.goos, "GOARCH=" + t.goarch, "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false"}
+func (m *maker) goFor(ctx context.Context, target string, p program, verb string, args ...string) (string, error) {
+	goos, goarch, _ := strings.Cut(target, "/")
+	env := []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false"}
 	return m.command(ctx, env, "go", slices.Concat([]string{verb}, p.flags, args, []string{p.pkg})...)
 }
 
