@@ -87,6 +87,19 @@ func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	f.handler.ServeHTTP(w, r)
 }
 
+// connKey is where a request's context holds its connection.
+type connKey struct{}
+
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// connOf returns the connection over which a request came.
+func connOf(r *http.Request) net.Conn {
+	conn, _ := r.Context().Value(connKey{}).(net.Conn)
+	return conn
+}
+
 // track counts connections. net/http calls it for a new one before Serve can return, so none begins once stop waits.
 func (f *front) track(conn net.Conn, state http.ConnState) {
 	switch state {

@@ -17,19 +17,6 @@ const socketBuffer = 4 << 10
 // the kernel's own size the server would notice a slow page only tens of thousands of records later.
 const feedBuffer = 128 << 10
 
-// connKey is where a request's context holds its connection.
-type connKey struct{}
-
-func withConn(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, conn)
-}
-
-// connOf returns the connection over which a request came.
-func connOf(r *http.Request) net.Conn {
-	conn, _ := r.Context().Value(connKey{}).(net.Conn)
-	return conn
-}
-
 // narrow shrinks the send buffer of a connection to a page or to a watcher that a viewer added.
 func narrow(conn net.Conn, r *http.Request) {
 	tcp, ok := conn.(*net.TCPConn)
