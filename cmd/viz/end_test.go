@@ -236,10 +236,9 @@ func TestAWatchThatIsRefusedIsNotRead(t *testing.T) {
 	defer server.Close()
 	at, err := url.Parse(server.URL)
 	require.NoError(t, err)
-	s := &sleepers{server: at, client: server.Client()}
-	if stream, err := s.ask(t.Context(), "sleeper", http.MethodGet, sleeperPods+"?watch=true", ""); err == nil ||
-		!strings.Contains(err.Error(), "404") {
-		t.Errorf("got %v, %v", stream, err)
+	s := newSleepers(at, server.Client())
+	if stream := s.watch(t.Context(), "sleeper"); s.err == nil || !strings.Contains(s.err.Error(), "404") {
+		t.Errorf("got %v, %v", stream, s.err)
 	}
 }
 

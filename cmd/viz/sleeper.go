@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
 )
 
 const (
@@ -21,151 +29,138 @@ const (
 	sleeperPatience = 20 * time.Minute // many times what all of it takes
 	sleeperGoodbye  = 5 * time.Second  // for taking its pod away, also after Ctrl-C
 
-	sleeperPods = "/api/v1/namespaces/default/pods"
-	sleeperPod  = `{"metadata":{"name":"big","annotations":{"big":"%s"}},` +
+	sleeperPod = `{"metadata":{"name":"big","annotations":{"big":"%s"}},` +
 		`"spec":{"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"i"}]}}`
 )
 
 // sleepers is three clients of a listwatch that runs: the sleeper opens a watch and does not read it, the reader opens
 // one and reads it, the writer changes a large pod.
 type sleepers struct {
-	server *url.URL
-	client *http.Client
+	http   *http.Client
+	writer *listwatch.RESTClient
+	err    error // the first; after it nothing is asked
 }
 
-// runSleeper says what became of the sleeper and the reader, and takes the writer's pod away.
-func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error) {
+func newSleepers(server *url.URL, client *http.Client) *sleepers {
+	return &sleepers{http: client, writer: listwatch.NewRESTClient(listwatch.Config{
+		Base: server, HTTP: client, UserAgent: "writer", QPS: -1, Clock: clock.RealClock{}})}
+}
+
+// runSleeper makes the writer's pod, says what becomes of the sleeper and the reader, and takes the pod away.
+func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, sleeperPatience)
 	defer cancel()
-	s := &sleepers{server, newHTTPClient(nil)}
-	defer s.client.CloseIdleConnections()
+	s := newSleepers(server, newHTTPClient(nil))
+	defer s.http.CloseIdleConnections()
 	// A cluster at work is not written to: only a listwatch answers here.
-	if _, err := s.text(ctx, http.MethodGet, "/viz/knobs", ""); err != nil {
-		return fmt.Errorf("no listwatch at %s: %w", server, err)
+	if s.ask(ctx, s.writer.WithAPIPath("/viz").Get().Resource("knobs")); s.err != nil {
+		return fmt.Errorf("no listwatch at %s: %w", server, s.err)
 	}
-	pod := fmt.Sprintf(sleeperPod, strings.Repeat("x", sleeperBytes))
-	if _, err := s.text(ctx, http.MethodPost, sleeperPods, pod); err != nil {
-		return err
+	s.ask(ctx, pods(s.writer.Post()).Body(fmt.Appendf(nil, sleeperPod, strings.Repeat("x", sleeperBytes))))
+	if apierrors.IsAlreadyExists(s.err) {
+		return fmt.Errorf("a pod named big is in the way; if no other -sleeper is at work: kubectl -s %s delete "+
+			"pod big", server)
+	} else if s.err != nil {
+		return s.err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sleeperGoodbye)
-		defer cancel()
-		_, gone := s.text(ctx, http.MethodDelete, sleeperPods+"/big", "")
-		err = errors.Join(err, gone)
-	}()
-	sleeper, err := s.ask(ctx, "sleeper", http.MethodGet, sleeperPods+"?watch=true", "")
-	if err != nil {
-		return err
+	s.watchPod(ctx, out)
+	goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), sleeperGoodbye)
+	defer cancel()
+	return errors.Join(s.err, pods(s.writer.Delete()).Name("big").Do(goodbye).Error())
+}
+
+// watchPod opens the two watches, changes the pod, and says what of that the sleeper and the reader are sent.
+func (s *sleepers) watchPod(ctx context.Context, out io.Writer) {
+	sleeper, reader := s.watch(ctx, "sleeper"), s.watch(ctx, "reader")
+	if s.err != nil {
+		return
 	}
-	defer sleeper.Close()
-	reader, err := s.ask(ctx, "reader", http.MethodGet, sleeperPods+"?watch=true", "")
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
 	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000,
 		sleeperChanges)
-	read, frames := 0, json.NewDecoder(reader)
-	for i := 1; i <= sleeperChanges; i++ {
-		change := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d"}}}`, i)
-		if _, err := s.text(ctx, http.MethodPatch, sleeperPods+"/big", change); err != nil {
-			return err
+	read := 0
+	for i := 1; i <= sleeperChanges && s.err == nil; i++ {
+		change := fmt.Appendf(nil, `{"metadata":{"annotations":{"n":"%d"}}}`, i)
+		if s.ask(ctx, pods(s.writer.Patch(types.MergePatchType)).Name("big").Body(change)); s.err != nil {
+			return
 		}
-		n, err := newestChange(frames, i) // 0: its stream has ended
-		if err != nil {
-			return err
-		}
-		read = max(read, n)
+		n, err := newestChange(reader, i) // 0: its stream has ended
+		read, s.err = max(read, n), err
 	}
-	order, err := s.lastWait(ctx)
-	if err != nil {
-		return err
+	order := s.lastWait(ctx)
+	if s.err != nil {
+		return
 	}
 	fmt.Fprintf(out, "the reader was sent %d changes\n%s", read, order)
-	slept, err := newestChange(json.NewDecoder(sleeper), sleeperChanges)
+	slept, err := newestChange(sleeper, sleeperChanges)
 	end := "then the end of its stream, and no error"
-	switch {
-	case err != nil:
+	if err != nil {
 		end = fmt.Sprintf("then an error: %v", err)
-	case slept == sleeperChanges:
+	} else if slept == sleeperChanges {
 		end = "and no end: it was not evicted"
 	}
 	fmt.Fprintf(out, "the sleeper wakes up and finds %d changes, %s\n", slept, end)
-	return nil
 }
 
 // lastWait tells what the dispatcher did with the last change for which it waited: who had it before the wait, how long
 // it was ready to wait and for whom, and who had it only then. That order is the dispatcher's own: no load of the
 // machine changes it.
-func (s *sleepers) lastWait(ctx context.Context) (string, error) {
-	const told = "/viz/told?resource=pods&"
-	waits, err := s.text(ctx, http.MethodGet, told+"key=default/big&point=InputBlocked", "")
-	words := strings.Fields(strings.TrimSuffix(strings.TrimSpace(waits), "."))
-	if err != nil || len(words) == 0 {
-		return "", err
+func (s *sleepers) lastWait(ctx context.Context) string {
+	told := func(points string) *listwatch.Request {
+		return s.writer.WithAPIPath("/viz").Get().Resource("told").Param("resource", "pods").Param("point", points)
 	}
-	change := words[len(words)-1]
-	order, err := s.text(ctx, http.MethodGet, told+"rv="+change+"&point=InputSent,InputBlocked", "")
-	ends, err2 := s.text(ctx, http.MethodGet, told+"point=DispatchBlocked,WatcherForced", "")
-	lines := strings.SplitAfter(ends, "\n") // the last is empty
-	text := order + strings.Join(lines[max(0, len(lines)-3):], "")
+	words := strings.Fields(s.ask(ctx, told("InputBlocked").Param("key", "default/big")))
+	if len(words) == 0 {
+		return ""
+	}
+	change := strings.TrimSuffix(words[len(words)-1], ".")
+	order := s.ask(ctx, told("InputSent,InputBlocked").Param("rv", change))
+	ends := strings.SplitAfter(s.ask(ctx, told("DispatchBlocked,WatcherForced")), "\n") // the last is empty
+	text := order + strings.Join(ends[max(0, len(ends)-3):], "")
 	text = strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ")
-	return fmt.Sprintf("the dispatcher, with the change at %s:\n  %s\n", change, text), errors.Join(err, err2)
+	return fmt.Sprintf("the dispatcher, with the change at %s:\n  %s\n", change, text)
 }
 
 // newestChange reads a watch up to a change, or to its end, and returns the newest change: none is left out. An end
 // between two frames is no error.
 func newestChange(frames *json.Decoder, until int) (newest int, err error) {
 	for newest < until {
-		var event struct {
-			Object struct {
-				Metadata struct{ Annotations map[string]string }
-			}
-		}
+		var event struct{ Object metav1.PartialObjectMetadata }
 		if err := frames.Decode(&event); errors.Is(err, io.EOF) {
 			return newest, nil
 		} else if err != nil {
 			return newest, err
 		}
-		n, _ := strconv.Atoi(event.Object.Metadata.Annotations["n"]) // 0: another pod
+		n, _ := strconv.Atoi(event.Object.Annotations["n"]) // 0: another pod
 		newest = max(newest, n)
 	}
 	return newest, nil
 }
 
-// text makes a request of the writer's and returns the whole answer.
-func (s *sleepers) text(ctx context.Context, method, path, body string) (string, error) {
-	answer, err := s.ask(ctx, "writer", method, path, body)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Close()
-	text, err := io.ReadAll(answer)
-	return string(text), err
+func pods(request *listwatch.Request) *listwatch.Request {
+	return request.Namespace("default").Resource("pods")
 }
 
-// ask makes a request as the client that is called agent. The caller closes the answer.
-func (s *sleepers) ask(ctx context.Context, agent, method, path, body string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(s.server.String(), "/")+path,
-		strings.NewReader(body))
+// ask makes a request as the writer and returns the answer, "" after an error.
+func (s *sleepers) ask(ctx context.Context, request *listwatch.Request) (answer string) {
+	if s.err == nil {
+		var text []byte
+		text, s.err = request.Do(ctx).Raw()
+		answer = string(text)
+	}
+	return answer
+}
+
+// watch opens a watch of the pods as the client that is called agent. It ends with ctx.
+func (s *sleepers) watch(ctx context.Context, agent string) *json.Decoder {
+	request := &http.Request{URL: pods(s.writer.Get()).Param("watch", "true").URL(),
+		Header: http.Header{"User-Agent": {agent}}}
+	response, err := s.http.Do(request.WithContext(ctx))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.Join(fmt.Errorf("the %s was answered %s", agent, response.Status), response.Body.Close())
+	}
 	if err != nil {
-		return nil, err
+		s.err = cmp.Or(s.err, err)
+		return nil
 	}
-	request.Header.Set("User-Agent", agent)
-	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", "application/merge-patch+json")
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode < http.StatusBadRequest {
-		return response.Body, nil
-	}
-	_ = response.Body.Close()
-	if response.StatusCode == http.StatusConflict {
-		return nil, fmt.Errorf("a pod named big is in the way; if no other -sleeper is at work: kubectl -s %s delete "+
-			"pod big", s.server)
-	}
-	return nil, fmt.Errorf("the %s was answered %s", agent, response.Status)
+	return json.NewDecoder(response.Body)
 }
