@@ -1,418 +1,395 @@
 package lens
 
 import (
-	"cmp"
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 	"listwatch/internal/play/wiretap"
 )
 
-// tale tells the findings what a client does.
-type tale struct {
-	*world
-	client, resource string
-}
-
-// world is what the tales of several clients have in common.
-type world struct {
-	f   *findings
-	now time.Time
-}
-
-func newTale() *tale {
-	return &tale{&world{f: newFindings(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}, "c/1 (linux)", "pods"}
-}
-
-// as is the tale of another client, or of another resource, in the same world.
-func (t *tale) as(client, resource string) *tale { return &tale{t.world, client, resource} }
-
-func (t *tale) wait(d time.Duration) {
-	for end := t.now.Add(d); t.now.Before(end); {
-		t.now = t.now.Add(min(time.Second, end.Sub(t.now)))
-		t.f.tick(t.now)
+// times has a program do the same n times.
+func times(n int, do func()) {
+	for range n {
+		do()
 	}
 }
 
-// ask begins a request.
-func (t *tale) ask(ask Ask, status int) *request {
-	ask.Client, ask.Resource, ask.Method = t.client, t.resource, cmp.Or(ask.Method, http.MethodGet)
-	r := t.f.begin(ask, "", t.now)
-	t.f.answered(r, status, time.Second, t.now)
-	return r
-}
-
-func (t *tale) end(r *request, status int) {
-	t.f.end(r, end{Status: status, Cause: serverEnded}, t.now)
-}
-
-func (t *tale) list(version, got string) {
-	r := t.ask(Ask{Version: version}, http.StatusOK)
-	t.f.end(r, end{Status: http.StatusOK, RV: got}, t.now)
-}
-
-// watch asks for a watch at a version, which is told the versions and ends two seconds later.
-func (t *tale) watch(ask Ask, versions ...string) {
-	ask.Watch = true
-	r := t.ask(ask, http.StatusOK)
-	for _, rv := range versions {
-		t.frame(r, "MODIFIED", rv)
-	}
-	t.wait(2 * time.Second)
-	t.end(r, http.StatusOK)
-}
-
-func (t *tale) frame(r *request, event, rv string) {
-	t.f.frame(r, wiretap.Event{Type: event, Key: "default/a", RV: rv}, t.now)
-}
-
-// gone asks for a watch that is told 410 in its first frame.
-func (t *tale) gone(ask Ask) {
-	ask.Watch = true
-	r := t.ask(ask, http.StatusOK)
-	t.f.frame(r, wiretap.Event{Type: "ERROR", Code: http.StatusGone}, t.now)
-	t.end(r, http.StatusOK)
-}
-
-// put writes the object default/a, which has the version rv afterwards; some time passes.
-func (t *tale) put(status int, rv string, passes time.Duration) {
-	r := t.ask(Ask{Method: http.MethodPut, Namespace: "default", Name: "a"}, status)
-	t.f.end(r, end{Status: status, RV: rv}, t.now)
-	t.now = t.now.Add(passes)
-}
-
-// times has a client do the same n times; its argument is a version that is new each time.
-func times(n int, do func(rv string)) {
-	for i := range n {
-		do(fmt.Sprint(100 + i))
-	}
-}
-
-// TestFindings tells each story once until shortly before it is a habit, and then to its end. The twin does nearly the
+// TestFindings runs each program once until shortly before it is a habit, and then to its end. The twin does nearly the
 // same, as long as it likes, and is no finding.
 func TestFindings(t *testing.T) {
-	told := map[string]bool{}
+	ran := map[string]bool{}
 	for _, c := range []struct {
-		id, sentence        string
-		before, after, twin func(*tale)
+		id, sentence        string // {old} is the version of the first list, {new} the newest that a program was given
+		before, after, twin func(*program)
 	}{
 		{id: "no-bookmarks", sentence: "c relists pods after every 410 (2 times so far), because its watches ask for " +
 			"no bookmarks: while nothing of its own changes, the version it knows grows too old.",
-			before: func(s *tale) {
-				s.list("", "5")
-				s.gone(Ask{Version: "5"})
-				s.list("", "50")
-				s.gone(Ask{Version: "50"})
-			},
-			after: func(s *tale) { s.list("", "90") },
-			twin: func(s *tale) {
-				times(9, func(rv string) { s.list("", rv); s.gone(Ask{Version: rv, Bookmarks: true}) })
-			}},
+			before: func(p *program) { times(2, func() { relist(p, "") }) },
+			after:  func(p *program) { p.list("") },
+			twin:   func(p *program) { times(9, func() { relist(p, "&allowWatchBookmarks=true") }) }},
 		{id: "polls", sentence: `c lists all pods every 100ms at resourceVersion "", which is a consistent read each ` +
 			"time, and never watches.",
-			before: func(s *tale) { times(15, func(rv string) { s.list("", rv); s.wait(100 * time.Millisecond) }) },
-			after:  func(s *tale) { s.list("", "9") },
-			twin: func(s *tale) { // a command that lists at its beginning and its end, and is run again
-				times(20, func(rv string) {
-					s.list("", rv)
-					s.wait(time.Second)
-					s.list("", rv)
-					s.wait(10 * time.Minute)
-				})
+			before: func(p *program) { times(15, func() { p.list(""); p.wait(100 * time.Millisecond) }) },
+			after:  func(p *program) { p.list("") },
+			twin: func(p *program) { // a command that lists at its beginning and its end, and is run again
+				times(20, func() { p.list(""); p.wait(time.Second); p.list(""); p.wait(10 * time.Minute) })
 			}},
 		{id: "polls-cache", sentence: "c lists all pods every 3s at resourceVersion 0, and never watches: each list " +
 			"sends every object, changed or not, and may be older than the one before.",
-			before: func(s *tale) { times(15, func(rv string) { s.list("0", rv); s.wait(3 * time.Second) }) },
-			after:  func(s *tale) { s.list("0", "6") },
-			twin:   func(s *tale) { times(9, func(rv string) { s.list("0", rv); s.wait(10 * time.Minute) }) }},
+			before: func(p *program) { times(15, func() { p.list("0"); p.wait(3 * time.Second) }) },
+			after:  func(p *program) { p.list("0") },
+			twin:   func(p *program) { times(9, func() { p.list("0"); p.wait(10 * time.Minute) }) }},
 		{id: "no-initial-end", sentence: "c waits for the bookmark that ends the first state of pods, and it does " +
 			"not ask for bookmarks (open for 5s): its informer never syncs.",
-			before: func(s *tale) {
-				s.frame(s.ask(Ask{Watch: true, InitialEvents: true}, 200), "ADDED", "5")
-				s.wait(4 * time.Second)
-			},
-			after: func(s *tale) { s.wait(time.Second) },
-			twin: func(s *tale) {
-				s.ask(Ask{Watch: true, InitialEvents: true, Bookmarks: true}, 200)
-				s.wait(50 * time.Second)
+			before: func(p *program) { p.open(watchList).next(); p.wait(4 * time.Second) },
+			after:  func(p *program) { p.wait(time.Second) },
+			twin: func(p *program) {
+				s := p.open(watchList + "&allowWatchBookmarks=true")
+				s.next()
+				s.next()
+				p.wait(time.Minute)
 			}},
 		{id: "two-informers", sentence: "c has 2 watches of pods open at once: two informers of one process, or two " +
 			"processes of one name.",
-			before: func(s *tale) {
-				s.list("", "5")
-				s.ask(Ask{Watch: true, Version: "5"}, 200)
-				s.wait(time.Minute)
-				s.ask(Ask{Watch: true, Version: "5"}, 200)
+			before: func(p *program) {
+				p.open(from(p.new))
+				p.wait(time.Minute)
+				p.open(from(p.new))
 			},
-			after: func(s *tale) { s.wait(2 * time.Second) },
-			twin: func(s *tale) {
-				s.ask(Ask{Watch: true, Version: "5"}, 200)
-				s.ask(Ask{Watch: true, Version: "5", Labels: "app=web"}, 200)
-				s.wait(time.Minute)
+			after: func(p *program) { p.wait(2 * time.Second) },
+			twin: func(p *program) {
+				p.open(from(p.new))
+				p.open(from(p.new) + "&labelSelector=app%3Dweb")
+				p.wait(time.Minute)
 			}},
 		{id: "watch-per-object", sentence: "c has 20 watches of pods open, each of one object: every change of any " +
 			"pods is compared with each of them.",
-			before: func(s *tale) { watchEach(s, minPerObject-1) },
-			after:  func(s *tale) { s.ask(Ask{Watch: true, Version: "5", Fields: "metadata.name=z"}, 200) },
-			twin: func(s *tale) {
-				watchEach(s.as("d/1", "pods"), minPerObject-1)
-				watchEach(s, minPerObject-1)
-				watchEach(s.as("c/1 (linux)", "secrets"), minPerObject-1)
+			before: func(p *program) { watchEach(p, minPerObject-1) },
+			after:  func(p *program) { p.open("fieldSelector=metadata.name%3Dz") },
+			twin: func(p *program) {
+				for _, each := range []*program{p.as("d/1", "pods"), p, p.as("c/1 (linux)", "secrets")} {
+					watchEach(each, minPerObject-1)
+				}
 			}},
 		{id: "slow-reader", sentence: "c reads its watch on pods too slowly: its connection has been full for 3s, " +
 			"and the server may evict it.",
-			before: func(s *tale) { s.ask(Ask{Watch: true, Version: "5"}, 200).writing.Store(s.now.UnixNano()) },
-			after:  func(s *tale) { s.wait(3 * time.Second) }},
-		{id: "gone-silent", sentence: "c has not come back for pods since its watch ended 2m0s ago (the server ended " +
+			before: func(p *program) { p.open(from(p.new)); p.change(); p.change() },
+			after:  func(p *program) { p.wait(3 * time.Second) },
+			twin: func(p *program) {
+				s := p.open(from(p.new))
+				times(9, func() { p.change(); p.change(); p.wait(900 * time.Millisecond); s.next(); s.next() })
+			}},
+		{id: "gone-silent", sentence: "c has not come back for pods since its watch ended 2m1s ago (the server ended " +
 			"it), although its other watches go on: what it knows of them grows old.",
-			before: func(s *tale) {
-				s.as("c/1 (linux)", "nodes").ask(Ask{Watch: true, Version: "5"}, 200)
-				s.wait(time.Second)
-				s.watch(Ask{Version: "5"}, "7")
-				s.wait(119 * time.Second)
+			before: func(p *program) {
+				p.as("c/1 (linux)", "configmaps").open(long).follow()
+				p.wait(time.Second)
+				p.watch(from(p.new))
+				p.wait(119 * time.Second)
 			},
-			after: func(s *tale) { s.wait(time.Second) },
-			twin: func(s *tale) {
-				s.watch(Ask{Version: "5"}, "7") // all of the process has ended
-				s.as("d/1", "nodes").ask(Ask{Watch: true, Version: "5"}, 200)
-				s.wait(time.Hour)
-				s.as("c/1 (linux)", "nodes").ask(Ask{Watch: true, Version: "5"}, 200) // and was started again
-				s.wait(time.Hour)
+			after: func(p *program) { p.wait(2 * time.Second) },
+			twin: func(p *program) {
+				p.watch(from(p.new)) // all of the process has ended
+				p.as("d/1", "configmaps").open(long).follow()
+				p.wait(time.Hour)
+				p.as("c/1 (linux)", "configmaps").open(long).follow() // and was started again
+				p.wait(time.Hour)
 			}},
 		{id: "starts-over", sentence: "c starts over again and again: 5 times within 1m0s it has left its watch on " +
 			"pods and read the whole state again.",
-			before: func(s *tale) { times(5, func(rv string) { crash(s, rv, 3*time.Second) }) },
-			after:  func(s *tale) { s.list("0", "9") },
-			twin:   func(s *tale) { times(9, func(rv string) { crash(s, rv, 20*time.Second) }) }},
+			before: func(p *program) { times(5, func() { crash(p, 3*time.Second) }) },
+			after:  func(p *program) { p.list("0") },
+			twin:   func(p *program) { times(9, func() { crash(p, 20*time.Second) }) }},
 		{id: "hot-loop", sentence: "c writes pods default/a in a hot loop: 30 times in 2.9s.",
-			before: func(s *tale) { times(29, func(rv string) { s.put(200, rv, 100*time.Millisecond) }) },
-			after:  func(s *tale) { s.put(200, "200", 0) },
-			twin: func(s *tale) {
-				lease := s.as("c/1 (linux)", "leases.coordination.k8s.io") // a leader election is no controller's work
-				times(99, func(rv string) { lease.put(200, rv, 100*time.Millisecond) })
-				times(99, func(rv string) { s.put(200, rv, time.Second) })
+			before: func(p *program) { times(29, func() { p.put(p.label(), 200, 100*time.Millisecond) }) },
+			after:  func(p *program) { p.put(p.label(), 200, 0) },
+			twin: func(p *program) {
+				lease := p.as("c/1 (linux)", leases) // a leader election is no controller's work
+				times(99, func() { lease.put(p.label(), 200, 100*time.Millisecond) })
+				times(99, func() { p.put(p.label(), 200, time.Second) })
 			}},
 		{id: "answers-itself", sentence: "c answers its own writes: 10 times in 900ms the event of its last write of " +
 			"pods default/a was all it was told before it wrote again.",
-			before: func(s *tale) { echo(s, 10, 100*time.Millisecond, "") },
-			after:  func(s *tale) { s.put(200, "300", 0) },
-			twin: func(s *tale) {
-				echo(s, 20, 100*time.Millisecond, "another's") // something else has happened to it each time
-				echo(s, 29, time.Second, "")                   // a clock, and not the event, makes it write
+			before: func(p *program) { echo(p, 10, 100*time.Millisecond, false) },
+			after:  func(p *program) { p.put(p.label(), 200, 0) },
+			twin: func(p *program) {
+				echo(p, 20, 100*time.Millisecond, true) // something else has happened to it each time
+				echo(p, 29, time.Second, false)         // a clock, and not the event, makes it write
 			}},
 		{id: "changes-nothing", sentence: "c writes pods default/a as it is already: 10 times in 9s its version has " +
-			"stayed 7.",
-			before: func(s *tale) { times(10, func(string) { s.put(200, "7", time.Second) }) },
-			after:  func(s *tale) { s.put(200, "7", 0) },
-			twin: func(s *tale) {
-				times(30, func(rv string) { s.put(200, rv, time.Second); s.put(200, rv, time.Second) })
+			"stayed {new}.",
+			before: func(p *program) { times(10, func() { p.put(same, 200, time.Second) }) },
+			after:  func(p *program) { p.put(same, 200, 0) },
+			twin: func(p *program) {
+				times(30, func() {
+					label := p.label()
+					p.put(label, 200, time.Second)
+					p.put(label, 200, time.Second)
+				})
 			}},
 		{id: "same-conflict", sentence: "c tries to write the same pods default/a again after a 409: 5 times in 4s, " +
 			"and has not read it in between, so that its version can only be the stale one.",
-			before: func(s *tale) { times(4, func(string) { s.put(409, "", time.Second) }) },
-			after:  func(s *tale) { s.put(409, "", 0) },
-			twin: func(s *tale) {
-				times(8, func(string) { s.put(409, "", 200*time.Millisecond) }) // its cache is being filled again
-				times(30, func(rv string) {
-					s.put(409, "", time.Second)
-					get := s.ask(Ask{Namespace: "default", Name: "a"}, 200)
-					s.f.end(get, end{Status: 200, RV: rv}, s.now)
+			before: func(p *program) { times(4, func() { p.put(stale, 409, time.Second) }) },
+			after:  func(p *program) { p.put(stale, 409, 0) },
+			twin: func(p *program) {
+				times(8, func() { p.put(stale, 409, 200*time.Millisecond) }) // its cache is being filled again
+				times(30, func() {
+					p.put(stale, 409, time.Second)
+					p.do(http.MethodGet, "a", "", "", 200)
 				})
 			}},
 		{id: "fight", sentence: "d and c fight over pods default/a: they have written it by turns, 10 times in 10s.",
-			before: func(s *tale) {
-				s.as("e/1", "pods").put(200, "50", 0) // has made it, and is no party
-				byTurns(s.as("d/1", "pods"), s, 5)
+			before: func(p *program) {
+				p.as("e/1", "pods").put(p.label(), 200, 0) // has written it once, and is no party
+				byTurns(p.as("d/1", "pods"), p, 5)
 			},
-			after: func(s *tale) { s.as("d/1", "pods").put(200, "300", 0) },
-			twin: func(s *tale) {
-				byTurns(s, s.as("d/1", "nodes"), 20)
-				lease := "leases.coordination.k8s.io"
-				byTurns(s.as("a/1", lease), s.as("b/1", lease), 20)
+			after: func(p *program) { p.as("d/1", "pods").put(p.label(), 200, 0) },
+			twin: func(p *program) {
+				byTurns(p, p.as("d/1", "configmaps"), 20)
+				byTurns(p.as("a/1", leases), p.as("b/1", leases), 20)
 			}},
-		{id: "jumps-forward", sentence: "c continues at version 40 of pods after a 410 for 5, without a list: it " +
-			"loses what happened in between, deletions too.",
-			before: func(s *tale) { s.list("", "5"); s.gone(Ask{Version: "5", Bookmarks: true}) },
-			after:  func(s *tale) { s.watch(Ask{Version: "40"}) },
-			twin: func(s *tale) {
-				s.gone(Ask{Version: "5", Bookmarks: true})
-				s.list("", "40")
-				s.watch(Ask{Version: "40"})
+		{id: "jumps-forward", sentence: "c continues at version {new} of pods after a 410 for {old}, without a list: " +
+			"it loses what happened in between, deletions too.",
+			before: func(p *program) { relist(p, "&allowWatchBookmarks=true") },
+			after:  func(p *program) { p.watch(from(p.new)) },
+			twin: func(p *program) {
+				relist(p, "&allowWatchBookmarks=true")
+				p.watch(from(p.list("")))
 			}},
-		{id: "stale-again", sentence: "c asks for version 5 of pods again, 3 times in 0s, although it gets 410 each " +
-			"time.",
-			before: func(s *tale) {
-				s.list("", "5")
-				s.gone(Ask{Version: "5"})
-				s.gone(Ask{Version: "5"})
-				s.gone(Ask{Version: "5"})
-			},
-			after: func(s *tale) { s.gone(Ask{Version: "5"}) }},
+		{id: "stale-again", sentence: "c asks for version {old} of pods again, 3 times in 0s, although it gets 410 " +
+			"each time.",
+			before: func(p *program) { relist(p, ""); p.gone(from(p.old)); p.gone(from(p.old)) },
+			after:  func(p *program) { p.gone(from(p.old)) },
+			twin: func(p *program) { // tries once more before it lists
+				bookmarks := "&allowWatchBookmarks=true"
+				times(9, func() { relist(p, bookmarks); p.gone(from(p.old) + bookmarks) })
+			}},
 		{id: "no-version", sentence: "c watches pods without a resourceVersion (2 times): each time the server asks " +
 			"etcd how far it is, and sends every object again; a server of 1.27 to 1.29 may open a watch on etcd " +
 			"for it.",
-			before: func(s *tale) { s.watch(Ask{}, "7") },
-			after:  func(s *tale) { s.watch(Ask{}, "7") },
-			twin: func(s *tale) {
-				times(9, func(rv string) { s.list("", rv); s.watch(Ask{Version: rv}, rv) })
-			}},
+			before: func(p *program) { p.watch("") },
+			after:  func(p *program) { p.watch("") },
+			twin:   func(p *program) { times(9, func() { p.watch(from(p.list(""))) }) }},
 		{id: "deaf-to-deletions", sentence: "c watches pods from 0 again after a watch has ended (2 times): it is " +
 			"sent what exists, and never learns what was deleted meanwhile.",
-			before: func(s *tale) { s.watch(Ask{Version: "0"}, "7"); s.watch(Ask{Version: "0"}, "8") },
-			after:  func(s *tale) { s.watch(Ask{Version: "0"}, "9") },
-			twin: func(s *tale) {
-				s.watch(Ask{Version: "0"}, "7")
-				times(9, func(rv string) { s.watch(Ask{Version: rv}, rv) })
+			before: func(p *program) { times(2, func() { p.watch(from("0")) }) },
+			after:  func(p *program) { p.watch(from("0")) },
+			twin: func(p *program) {
+				p.watch(from("0"))
+				times(9, func() { p.watch(from(p.new)) })
 			}},
-		{id: "tweak", sentence: `c lists pods at version 5 and then watches from "" (2 times): something, such as a ` +
-			"tweak of the list options, overrides the version of the watch.",
-			before: func(s *tale) { s.list("0", "5"); s.watch(Ask{}, "6") },
-			after:  func(s *tale) { s.watch(Ask{}, "6") }},
+		{id: "tweak", sentence: `c lists pods at version {old} and then watches from "" (2 times): something, such ` +
+			"as a tweak of the list options, overrides the version of the watch.",
+			before: func(p *program) { p.list("0"); p.watch("") },
+			after:  func(p *program) { p.watch("") },
+			twin: func(p *program) {
+				p.list("0")
+				p.watch("") // once may be an accident
+				times(9, func() { p.watch(from(p.list("0"))) })
+			}},
 		{id: "ignores-retry-after", sentence: "c asks for pods again before the 1s that a 429 told it to wait are " +
 			"over (2 times).",
-			before: func(s *tale) { s.ask(Ask{}, 429); s.ask(Ask{}, 429) },
-			after:  func(s *tale) { s.ask(Ask{}, 429) },
-			twin:   func(s *tale) { times(9, func(string) { s.ask(Ask{}, 429); s.wait(time.Second) }) }},
-		{id: "goes-back", sentence: "c resumes pods from version 5 although it was given 9 (2 times): the server " +
-			"sends it again what it knows.",
-			before: func(s *tale) {
-				s.list("0", "5")
-				s.watch(Ask{Version: "5"}, "7", "9")
-				s.watch(Ask{Version: "5"}, "7", "9")
+			before: func(p *program) { times(2, p.refused) },
+			after:  func(p *program) { p.refused() },
+			twin: func(p *program) {
+				times(9, func() { p.refused(); p.wait(800 * time.Millisecond) }) // as a reflector's backoff begins
+			}},
+		{id: "goes-back", sentence: "c resumes pods from version {old} although it was given {new} (2 times): the " +
+			"server sends it again what it knows.",
+			before: func(p *program) {
+				p.list("0")
+				p.change()
+				p.change()
+				times(2, func() { p.watch(from(p.old)) })
 			},
-			after: func(s *tale) { s.watch(Ask{Version: "5"}) }},
+			after: func(p *program) { p.watch(from(p.old)) },
+			twin: func(p *program) {
+				p.list("0")
+				times(9, func() { p.change(); p.watch(from(p.new)) })
+			}},
 	} {
-		told[c.id] = true
+		ran[c.id] = true
 		t.Run(c.id, func(t *testing.T) {
-			s := newTale()
-			if c.twin != nil {
-				c.twin(s)
-				got := s.f.report().Findings
+			inWorld(t, func(w *world) {
+				c.twin(w.as("c/1 (linux)", "pods"))
+				got := w.says()
 				assert.Equal(t, len(got), 0, "the twin: %+v", got)
-			}
-			s = newTale()
-			c.before(s)
-			if got := s.f.report().Findings; len(got) != 0 {
-				t.Fatalf("too early: %+v", got)
-			}
-			c.after(s)
-			got := s.f.report().Findings
-			assert.True(t, len(got) == 1 && got[0].ID == c.id && got[0].Sentence == c.sentence,
-				"got %+v, want %s: %s", got, c.id, c.sentence)
+			})
+			inWorld(t, func(w *world) {
+				c.before(w.as("c/1 (linux)", "pods"))
+				got := w.says()
+				require.True(t, len(got) == 0, "too early: %+v", got)
+				c.after(w.as("c/1 (linux)", "pods"))
+				got = w.says()
+				want := strings.NewReplacer("{old}", w.old, "{new}", w.new).Replace(c.sentence)
+				assert.True(t, len(got) == 1 && got[0].ID == c.id && got[0].Sentence == want,
+					"got %+v, want %s: %s", got, c.id, want)
+			})
 		})
 	}
 	for _, v := range verdicts {
-		assert.True(t, told[v.id], "no story tells %s", v.id)
+		assert.True(t, ran[v.id], "no program has %s", v.id)
 	}
+}
+
+// What the programs ask for and write.
+const (
+	watchList = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+	long      = "timeoutSeconds=36000"
+	leases    = "leases.coordination.k8s.io"
+	same      = `{"metadata":{"labels":{"n":"same"}}}`
+	stale     = `{"metadata":{"resourceVersion":"1"}}`
+)
+
+func from(version string) string { return "resourceVersion=" + version }
+
+// relist lists, and watches from there when the server has forgotten that.
+func relist(p *program, more string) {
+	version := p.list("")
+	p.age()
+	p.gone(from(version) + more)
 }
 
 // watchEach opens n watches, each of one object.
-func watchEach(s *tale, n int) {
+func watchEach(p *program, n int) {
 	for i := range n {
-		s.ask(Ask{Watch: true, Version: "5", Fields: fmt.Sprint("metadata.name=", i)}, http.StatusOK)
+		p.open(fmt.Sprint("fieldSelector=metadata.name%3D", i))
 	}
 }
 
-// crash is a client that lists, watches, and dies after a while.
-func crash(s *tale, rv string, after time.Duration) {
-	s.list("0", rv)
-	r := s.ask(Ask{Watch: true, Version: rv}, http.StatusOK)
-	s.wait(after)
-	s.f.end(r, end{Status: http.StatusOK, Cause: clientLeft}, s.now)
+// crash is a program that lists, watches, and dies after a while.
+func crash(p *program, after time.Duration) {
+	s := p.open(from(p.list("0")))
+	p.wait(after)
+	s.leave()
 }
 
-// echo is a client that watches what it writes, n times, and writes it again a while after the event of its last write,
-// or after another's event.
-func echo(s *tale, n int, after time.Duration, others string) {
-	r := s.ask(Ask{Watch: true, Version: "5"}, http.StatusOK)
-	times(n, func(rv string) {
-		s.put(http.StatusOK, rv, 0)
-		s.frame(r, "MODIFIED", rv)
-		if others != "" {
-			s.frame(r, "MODIFIED", rv+"0")
+// echo is a program that watches what it writes, n times, and writes it again a while after the event of its last
+// write, or after another's event.
+func echo(p *program, n int, after time.Duration, others bool) {
+	s := p.open(from(p.new))
+	defer s.leave()
+	times(n, func() {
+		p.put(p.label(), http.StatusOK, 0)
+		s.next()
+		if others {
+			p.change()
+			s.next()
 		}
-		s.now = s.now.Add(after)
+		p.wait(after)
 	})
-	s.f.end(r, end{Status: http.StatusOK, Cause: clientLeft}, s.now)
+}
+
+// byTurns has two programs write an object, n times each.
+func byTurns(one, other *program, n int) {
+	times(n, func() {
+		one.put(one.label(), 200, time.Second)
+		other.put(other.label(), 200, time.Second)
+	})
 }
 
 // TestAClientMayWriteBeforeTheLensHasNoted has a client that answers itself so quickly that the lens notes each
 // event, and each answer to a write, after the next write has begun.
 func TestAClientMayWriteBeforeTheLensHasNoted(t *testing.T) {
-	s := newTale()
-	watch := s.ask(Ask{Watch: true, Version: "5"}, http.StatusOK)
-	put := Ask{Method: http.MethodPut, Namespace: "default", Name: "a"}
+	f, now := newFindings(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	watch := f.begin(Ask{Client: "c", Method: http.MethodGet, Resource: "pods", Watch: true, Version: "5"}, "", now)
 	var last *request
-	times(minRepeats+2, func(rv string) {
-		next := s.ask(put, http.StatusOK)
+	for i := range minRepeats + 2 {
+		put := Ask{Client: "c", Method: http.MethodPut, Resource: "pods", Namespace: "default", Name: "a"}
+		next := f.begin(put, "", now)
 		if last != nil {
-			s.f.end(last, end{Status: http.StatusOK, RV: last.Version}, s.now)
-			s.f.frame(watch, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: last.Version},
-				s.now.Add(-time.Millisecond))
+			f.end(last, end{Status: http.StatusOK, RV: last.Version}, now)
+			f.frame(watch, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: last.Version},
+				now.Add(-time.Millisecond))
 		}
 		last = next
-		last.Version = rv // of the answer
-		s.now = s.now.Add(2 * time.Millisecond)
-	})
-	got := s.f.report().Findings
+		last.Version = fmt.Sprint(100 + i) // of the answer
+		now = now.Add(2 * time.Millisecond)
+	}
+	got := f.report().Findings
 	assert.True(t, len(got) == 1 && got[0].ID == "answers-itself", "got %+v", got)
 }
 
-// byTurns has two clients write an object, n times each.
-func byTurns(one, other *tale, n int) {
-	times(n, func(rv string) { one.put(200, rv+"1", time.Second); other.put(200, rv+"2", time.Second) })
-}
-
-// TestAGoodInformerIsLeftAlone plays what client-go does when all is well, and when the server has forgotten.
+// TestAGoodInformerIsLeftAlone runs ours while all is well, while the server sends everyone away, and when it has
+// forgotten what the informer knows.
 func TestAGoodInformerIsLeftAlone(t *testing.T) {
-	s := newTale()
-	for round := range 4 {
-		base := 100 * round
-		rv := func(n int) string { return fmt.Sprint(base + n) }
-		first := s.ask(Ask{Watch: true, InitialEvents: true, Bookmarks: true}, 200)
-		s.frame(first, "ADDED", rv(1))
-		s.f.frame(first, wiretap.Event{Type: "BOOKMARK", RV: rv(5), InitialEnd: true}, s.now)
-		s.frame(first, "MODIFIED", rv(6))
-		s.wait(8 * time.Minute)
-		s.frame(first, "MODIFIED", rv(7)) // too late to have been read when the next begins
-		s.end(first, 200)
-		s.watch(Ask{Version: rv(6), Bookmarks: true}, rv(7), rv(8), rv(9))
-		s.watch(Ask{Version: rv(9), Bookmarks: true})
-		s.gone(Ask{Version: rv(9), Bookmarks: true})
-	}
-	got := s.f.report().Findings
-	assert.Equal(t, len(got), 0, "got %+v", got)
+	inWorld(t, func(w *world) {
+		client := listwatch.NewRESTClient(listwatch.Config{Base: &url.URL{Scheme: "http", Host: "lens"}, HTTP: w.client,
+			UserAgent: "c/1", Clock: clock.RealClock{}})
+		factory := informer.NewSharedInformerFactory(informer.FactoryConfig{Client: client, Clock: clock.RealClock{},
+			UseWatchList: true})
+		pods := factory.Pods().Informer()
+		ctx, cancel := context.WithCancel(w.ctx)
+		factory.Start(ctx)
+		defer factory.Shutdown()
+		defer cancel()
+		gone := 0
+		for range 4 {
+			w.change()
+			w.wait(8 * time.Minute)
+			w.busy.Store(true)
+			w.wait(10 * time.Minute) // every watch has ended
+			w.age()
+			w.busy.Store(false)
+			w.wait(2 * time.Minute)
+			pod, found, err := pods.GetIndexer().GetByKey("default/a")
+			require.True(t, err == nil && found, "the pod is missing: %v", err)
+			assert.Equal(t, pod.(*corev1.Pod).ResourceVersion, w.new)
+			for _, trail := range w.lens.findings.trails {
+				for _, r := range trail.rows {
+					if r.gone {
+						gone++
+					}
+				}
+			}
+		}
+		got := w.says()
+		assert.True(t, len(got) == 0 && gone > 0, "got %+v after %d times 410", got, gone)
+	})
 }
 
 // TestWhatFillsAConnectionHasNotBeenRead has a client resume from what it has read: the rest was on its way.
 func TestWhatFillsAConnectionHasNotBeenRead(t *testing.T) {
-	s := newTale()
-	s.list("0", "5")
-	times(3, func(string) {
-		r := s.ask(Ask{Watch: true, Version: "5"}, http.StatusOK)
-		s.frame(r, "MODIFIED", "9")
-		r.writing.Store(s.now.UnixNano())
-		s.wait(2 * time.Second)
-		s.end(r, http.StatusOK)
+	inWorld(t, func(w *world) {
+		p := w.as("c/1", "pods")
+		version := p.list("0")
+		times(3, func() {
+			s := p.open(from(version))
+			w.change()
+			w.change()
+			w.wait(2 * time.Second)
+			s.leave()
+		})
+		got := w.says()
+		assert.True(t, len(got) == 1 && got[0].ID == "slow-reader", "got %+v", got)
 	})
-	got := s.f.report().Findings
-	assert.True(t, len(got) == 1 && got[0].ID == "slow-reader", "got %+v", got)
 }
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
-	s := newTale()
-	for i := range maxTrails + 50 {
-		ask := Ask{Labels: fmt.Sprint("app=", i), Watch: true}
-		s.end(s.ask(ask, 200), 200)
-		s.end(s.ask(ask, 200), 200)
-		s.end(s.ask(Ask{Method: http.MethodPut, Name: fmt.Sprint("p", i)}, 200), 200)
+	f, now := newFindings(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	ask := func(a Ask) {
+		a.Client, a.Resource = "c", "pods"
+		f.end(f.begin(a, "", now), end{Status: http.StatusOK}, now)
 	}
-	f := s.f
-	times(2*maxWrites, func(rv string) { s.put(200, rv, 0) })
+	for i := range maxTrails + 50 {
+		for range 2 {
+			ask(Ask{Method: http.MethodGet, Labels: fmt.Sprint("app=", i), Watch: true})
+		}
+		ask(Ask{Method: http.MethodPut, Name: fmt.Sprint("p", i)})
+	}
+	times(2*maxWrites, func() { ask(Ask{Method: http.MethodPut, Name: "p"}) })
 	if len(f.trails) > maxTrails || len(f.running) > 0 || len(f.said) > maxFindings || len(f.objects) > maxObjects {
 		t.Errorf("got %d trails, %d requests, %d findings, %d objects", len(f.trails), len(f.running), len(f.said),
 			len(f.objects))

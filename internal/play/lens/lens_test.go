@@ -76,14 +76,6 @@ func (b *bench) send(t *testing.T, method, path string, header http.Header) (*ht
 	return response, string(body)
 }
 
-// until waits for a fact of the report.
-func (b *bench) until(t *testing.T, fact func(Report) bool) Report {
-	t.Helper()
-	var report Report
-	eventually.Holds(t, &report, func() bool { report = b.lens.Report(); return fact(report) })
-	return report
-}
-
 func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 	var got *http.Request
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -240,48 +232,6 @@ func TestAWatchThatItsClientLeavesIsToldSo(t *testing.T) {
 	cancel()
 	lines := told(t, log, probe.WatcherRemoved)
 	assert.True(t, slices.Contains(lines, "pods c1 The stream of c1 ends: the client went away."), "got %q", lines)
-}
-
-func TestAClientThatDoesNotReadIsTold(t *testing.T) {
-	b := newBench(t, false, frames(500, 100_000))
-	response := require.Value(b.client.Get(b.url + "/api/v1/pods?watch=true&resourceVersion=5"))(t)
-	defer response.Body.Close()
-	report := b.until(t, func(r Report) bool { return len(r.Findings) == 1 })
-	got := report.Findings[0]
-	assert.True(t, got.ID == "slow-reader" && got.Chapter == "05-cachewatcher", "got %+v", got)
-}
-
-// TestFindingsAreMadeOfWhatPasses has clients send over HTTP what TestFindings tells: versions, codes and headers are
-// read from requests and from answers.
-func TestFindingsAreMadeOfWhatPasses(t *testing.T) {
-	b := newBench(t, true, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case r.UserAgent() == "ignores-retry-after":
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(http.StatusTooManyRequests)
-		case r.UserAgent() == "stale-again":
-			io.WriteString(w, `{"type":"ERROR","object":{"kind":"Status","code":410}}`+"\n")
-		case !r.URL.Query().Has("watch"):
-			io.WriteString(w, `{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[]}`)
-		}
-	})
-	const pods = "/api/v1/namespaces/d/pods"
-	for id, requests := range map[string][]string{
-		"ignores-retry-after": slices.Repeat([]string{"GET " + pods}, 3),
-		"stale-again":         slices.Repeat([]string{"GET " + pods + "?watch=1&resourceVersion=5"}, 4),
-		"deaf-to-deletions":   slices.Repeat([]string{"GET " + pods + "?watch=1&resourceVersion=0"}, 3),
-		"tweak":               slices.Repeat([]string{"GET " + pods, "GET " + pods + "?watch=1"}, 2),
-		"changes-nothing":     slices.Repeat([]string{"PATCH " + pods + "/a"}, minRepeats+1),
-	} {
-		for _, request := range requests {
-			method, path, _ := strings.Cut(request, " ")
-			b.send(t, method, path, http.Header{"User-Agent": {id}})
-		}
-		b.until(t, func(r Report) bool {
-			return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.ID == id && f.Client == id })
-		})
-	}
 }
 
 func TestNoCredentialsAreKept(t *testing.T) {

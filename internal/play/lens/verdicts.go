@@ -47,7 +47,7 @@ const (
 	togetherFor    = 2 * time.Second // two watches are open
 	endMissingFor  = 5 * time.Second // after the last frame of a first state that was asked for without bookmarks,
 	endLateFor     = time.Minute     // or with them: the server may be at work
-	patienceLeeway = 100 * time.Millisecond
+	patienceLeeway = time.Second / 4 // a reflector of client-go tries again after 800 ms
 )
 
 // verdict is one habit that does harm. To add one, add a row to verdicts, two programs to TestFindings, one that has

@@ -1,0 +1,262 @@
+package lens
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
+	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
+)
+
+// world is a server of ours in a bubble, and a lens before it. Time passes there while every program of it waits.
+type world struct {
+	t      *testing.T
+	ctx    context.Context // ends before the lens does
+	server http.Handler
+	busy   atomic.Bool // the server tells everyone to come again in a second
+	lens   *Lens
+	client *http.Client // of the lens
+	writes int
+	// versions of pods: of the first list, and the newest that a client was given
+	old, new string
+}
+
+const (
+	historySize = 16 // events that a cache of the server remembers
+	podsPath    = "/api/v1/namespaces/default/pods"
+)
+
+// inWorld runs body in a bubble with a server that has a pod, a config map and a lease, each default/a.
+func inWorld(t *testing.T, body func(w *world)) {
+	bubble.Test(t, func(t *testing.T) {
+		clk := clock.RealClock{} // the bubble's
+		server := require.Value(pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk,
+			UseWatchList: true, RingCapacity: historySize}))(t)
+		defer bubble.Go("test.server", server.Run)()
+		require.NoError(t, server.WaitReady(t.Context()))
+		var near, far pipenet.Network
+		w := &world{t: t, server: server.Handler(), client: near.Client(), lens: New(Config{
+			Servers: []*url.URL{{Scheme: "http", Host: "server"}}, Writes: true, Clock: clk})}
+		w.lens.transport.DialContext = far.Client().Transport.(*http.Transport).DialContext
+		for _, each := range [][2]string{
+			{"/apis/coordination.k8s.io/v1/namespaces/default/leases", `"coordination.k8s.io/v1","kind":"Lease"`},
+			{"/api/v1/namespaces/default/configmaps", `"v1","kind":"ConfigMap"`},
+			{podsPath, `"v1","kind":"Pod","spec":{"containers":[{"name":"c","image":"c"}]}`},
+		} {
+			w.direct(http.MethodPost, each[0], `{"metadata":{"name":"a"},"apiVersion":`+each[1]+"}")
+		}
+		fail := func(err error) { t.Error(err) }
+		for _, run := range []func(context.Context){
+			func(ctx context.Context) { far.Serve(ctx, http.HandlerFunc(w.answer), fail) },
+			w.lens.Run,
+			func(ctx context.Context) { near.Serve(ctx, w.lens, fail) },
+		} {
+			defer bubble.Go("test.world", run)()
+		}
+		defer w.client.CloseIdleConnections()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w.ctx = ctx
+		synctest.Wait()
+		body(w)
+	})
+}
+
+func (w *world) answer(out http.ResponseWriter, r *http.Request) {
+	if !w.busy.Load() {
+		w.server.ServeHTTP(out, r)
+		return
+	}
+	out.Header().Set("Retry-After", "1")
+	out.WriteHeader(http.StatusTooManyRequests)
+}
+
+// direct sends a request past the lens.
+func (w *world) direct(method, path, body string) {
+	w.t.Helper()
+	request := httptest.NewRequest(method, path, strings.NewReader(body))
+	request.Header.Set("Content-Type", contentTypes[method])
+	answer := httptest.NewRecorder()
+	w.server.ServeHTTP(answer, request)
+	require.True(w.t, answer.Code/100 == 2, "%s %s: %d %s", method, path, answer.Code, answer.Body)
+	w.learn(answer.Body.Bytes())
+	synctest.Wait() // until the caches have it
+}
+
+var contentTypes = map[string]string{
+	http.MethodPost: "application/json", http.MethodPatch: "application/merge-patch+json",
+}
+
+// learn notes the version of an object or a list, and returns it.
+func (w *world) learn(answer []byte) string {
+	var got metav1.PartialObjectMetadata
+	if json.Unmarshal(answer, &got) == nil && older(w.new, got.ResourceVersion) {
+		w.new = got.ResourceVersion
+	}
+	return got.ResourceVersion
+}
+
+// age has another program change the pod so often that no cache remembers what was before.
+func (w *world) age() {
+	for range historySize + 1 {
+		w.change()
+	}
+}
+
+// change has another program change the pod.
+func (w *world) change() {
+	w.direct(http.MethodPatch, podsPath+"/a", w.label())
+}
+
+// label is a patch that no one has written before.
+func (w *world) label() string {
+	w.writes++
+	return fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, w.writes)
+}
+
+// says returns what the lens has found by now.
+func (w *world) says() []Finding {
+	synctest.Wait()
+	return w.lens.Report().Findings
+}
+
+func (w *world) wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// program is a client that speaks HTTP itself, so that it can do wrong what libraries do right. It has one resource.
+type program struct {
+	*world
+	name, resource string
+}
+
+// as is another program, or the same with another resource.
+func (w *world) as(name, resource string) *program { return &program{w, name, resource} }
+
+// send sends a request for all objects, or for the object default/NAME, and returns the answer, or what has come of it.
+func (p *program) send(method, name, query, body string) *http.Response {
+	p.t.Helper()
+	plural, group, _ := strings.Cut(p.resource, ".")
+	path := "/api/v1/"
+	if group != "" {
+		path = "/apis/" + group + "/v1/"
+	}
+	if name != "" {
+		path, name = path+"namespaces/default/", "/"+name
+	}
+	request := require.Value(http.NewRequestWithContext(p.ctx, method, "http://lens"+path+plural+name+"?"+query,
+		strings.NewReader(body)))(p.t)
+	request.Header.Set("User-Agent", p.name)
+	request.Header.Set("Content-Type", contentTypes[method])
+	return require.Value(p.client.Do(request))(p.t)
+}
+
+// do sends a request, and returns the version that its answer says.
+func (p *program) do(method, name, query, body string, code int) string {
+	p.t.Helper()
+	response := p.send(method, name, query, body)
+	answer := require.Value(io.ReadAll(response.Body))(p.t)
+	require.Equal(p.t, response.StatusCode, code)
+	synctest.Wait() // until the lens has noted it
+	return p.learn(answer)
+}
+
+// list lists at a version, and returns that of the list.
+func (p *program) list(version string) string {
+	p.t.Helper()
+	got := p.do(http.MethodGet, "", "resourceVersion="+version, "", http.StatusOK)
+	p.old = cmp.Or(p.old, got)
+	return got
+}
+
+// put writes the object default/a; some time passes.
+func (p *program) put(body string, code int, passes time.Duration) {
+	p.t.Helper()
+	p.do(http.MethodPatch, "a", "", body, code)
+	p.wait(passes)
+}
+
+// stream is a watch that is open.
+type stream struct {
+	*program
+	response *http.Response
+	frames   *json.Decoder
+}
+
+// open opens a watch. The query says from where, and what else is asked for.
+func (p *program) open(query string) *stream {
+	p.t.Helper()
+	response := p.send(http.MethodGet, "", "watch=true&"+query, "")
+	require.Equal(p.t, response.StatusCode, http.StatusOK)
+	synctest.Wait()
+	return &stream{p, response, json.NewDecoder(response.Body)}
+}
+
+// frame is what a frame says; no type: the stream has ended.
+type frame struct {
+	Type   string
+	Object struct {
+		metav1.PartialObjectMetadata
+		Code int
+	}
+}
+
+// next reads a frame.
+func (s *stream) next() (f frame) {
+	if s.frames.Decode(&f) == nil && older(s.new, f.Object.ResourceVersion) {
+		s.new = f.Object.ResourceVersion
+	}
+	synctest.Wait()
+	return f
+}
+
+// follow reads until the stream ends.
+func (s *stream) follow() { go io.Copy(io.Discard, s.response.Body) }
+
+func (s *stream) leave() {
+	s.response.Body.Close()
+	synctest.Wait()
+}
+
+// watch watches for two seconds, after which the server ends it, and returns the last frame.
+func (p *program) watch(query string) (last frame) {
+	p.t.Helper()
+	s := p.open("timeoutSeconds=2&" + query)
+	defer s.leave()
+	for f := s.next(); f.Type != ""; f = s.next() {
+		last = f
+	}
+	return last
+}
+
+// gone asks for a watch that is told 410.
+func (p *program) gone(query string) {
+	p.t.Helper()
+	last := p.watch(query)
+	require.Equal(p.t, last.Object.Code, http.StatusGone)
+}
+
+// refused asks for a list, and is told to come again in a second.
+func (p *program) refused() {
+	p.t.Helper()
+	p.busy.Store(true)
+	p.do(http.MethodGet, "", "", "", http.StatusTooManyRequests)
+}
