@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -81,6 +82,8 @@ func TestTheInformerInTheTriesPlace(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.end()
 		assert.EqualSlices(t, told, []bool{true, true, true, true}, "the store has what the handler is told")
-		assert.EqualSlices(t, late.Take(), []string{"+a@1*", "+b@2*", "~a@1>3", "+c@4"}, "the late handler")
+		shown := late.Take()
+		slices.Sort(shown[:2]) // the store has no order
+		assert.EqualSlices(t, shown, []string{"+a@1*", "+b@2*", "~a@1>3", "+c@4"}, "the late handler")
 	})
 }
