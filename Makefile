@@ -44,7 +44,7 @@ race: ## tests under the race detector: chapters, and what runs goroutines aroun
 	$(GO) test -race -short -vet=off -timeout 20m $(RACED)
 
 plain: ## all other tests of both modules
-	$(GO) test -vet=off -p 4 -timeout 20m ./viz $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))" | grep -v /policy/reach)
+	$(GO) test -vet=off -p 4 -timeout 20m ./viz $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
 	cd internal/check/compat && $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '/(e2e|recipes)$$')
 	cd internal/check/compat && $(GO) test -vet=off -timeout 20m ./recipes
 
@@ -62,7 +62,7 @@ clients: ## run programs that no one here wrote against us and a real kube-apise
 
 full: test storm scale cross tab clients ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
 	$(GO) test -race -vet=off -timeout 30m ./...
-	$(GO) test -count=1 ./internal/check/policy/reach
+	@! $(GO) tool $(TOOLS) deadcode ./cmd/... | grep -vE 'FilteringResourceEventHandler|ShutDownEventHandler' # what chapters show
 	$(MAKE) storm RACE=1
 	cd internal/check/compat && FULL=1 $(GO) test ./mutations -count=1 -timeout 1h
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere|TestTheDocuments"
@@ -74,10 +74,12 @@ full: test storm scale cross tab clients ## what CI runs, and what is too long f
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h
 	cd internal/check/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
 
-lint: ## gofmt, vet, and what .golangci.yml asks for
+lint: ## gofmt, vet, fresh templates, and what .golangci.yml asks for
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
 	$(GO) vet ./... && $(GO) vet -tags full ./internal/check/scale
 	cd internal/check/compat && $(GO) vet ./... && $(GO) vet -tags full ./e2e
+	@rm -rf bin/fresh && mkdir -p bin/fresh && cp -R go.mod viz bin/fresh && $(GO) tool $(TOOLS) templ generate -path bin/fresh
+	diff -r viz bin/fresh/viz # a difference: run make generate and commit the result
 	$(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
 
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
@@ -86,7 +88,8 @@ size: ## count lines by room and kind, a line of more than 120 columns as two an
 generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the constants of points
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test ./internal/observe/probe -run Fresh -update
-	$(GO) test ./internal/check/policy -run Fresh -update
+	$(GO) test ./internal/play/lab -run Fresh -update
+	cd internal/check/compat && $(GO) test ./recipes -run Fresh -update
 	$(GO) test ./internal/server/apiserver -run Fresh -update
 	$(GO) test ./internal/observe/takes -run TestTheStoryInNumbers -update
 

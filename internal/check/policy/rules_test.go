@@ -2,76 +2,139 @@ package policy
 
 import (
 	"fmt"
+	"go/ast"
+	"go/types"
 	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
 
+	"listwatch/internal/observe/probe"
 	"listwatch/internal/text/source"
 )
 
-// Module is the path of the module whose rules these are.
-const Module = "listwatch"
-
-// Repo is the repository as the rules see it.
-type Repo struct {
-	FS   fs.FS // rooted at go.mod
-	Tree *source.Tree
+// repo is the repository as the rules see it.
+type repo struct {
+	fs.FS // rooted at go.mod
+	*source.Tree
+	points map[string]*probe.Info // by name
+	lanes  []string               // the names under which goroutines are started
+	faults []string               // where a rule is broken, as compilers write it
 }
 
-// Open parses the repository at the root of fsys.
-func Open(fsys fs.FS) (*Repo, error) {
+// faultsOf applies all rules to the repository at the root of fsys.
+func faultsOf(fsys fs.FS, points map[string]*probe.Info) ([]string, error) {
 	tree, err := source.Parse(fsys)
 	if err != nil {
 		return nil, err
 	}
-	return &Repo{FS: fsys, Tree: tree}, nil
-}
-
-// Fault is a place where a rule is broken.
-type Fault struct {
-	Where string // "chapters/06-cacher/dispatch.go:88"
-	What  string
-}
-
-// String returns the fault as compilers write theirs.
-func (f Fault) String() string { return f.Where + ": " + f.What }
-
-// Rule is something that holds all over the repository.
-type Rule struct {
-	Name  string // as a statement
-	Check func(*Repo) []Fault
-}
-
-// rules are all rules that need nothing but the sources.
-var rules = []Rule{
-	{"no import leads up", checkFloors},
-	{"upstream lines have the agreed form", checkNotes},
-	{"excerpts and links in prose resolve", checkBook},
-	{"documents point at what exists", checkDocs},
-	{"every reader's shell understands the commands", checkShells},
-	{"a moment is one line", checkMoments},
-	{"who starts goroutines looks for leaks", checkLeaks},
-	{"goroutines of chapters have names", checkNamed},
-}
-
-// fault makes a fault at a line of a file.
-func fault(path string, line int, format string, args ...any) Fault {
-	where := path
-	if line > 0 {
-		where = fmt.Sprintf("%s:%d", path, line)
+	r := &repo{FS: fsys, Tree: tree, points: points}
+	for _, pkg := range tree.Packages {
+		r.checkPackage(pkg)
 	}
-	return Fault{Where: where, What: fmt.Sprintf(format, args...)}
+	r.checkMoments()
+	r.checkPages()
+	slices.Sort(r.faults)
+	return r.faults, nil
+}
+
+func (r *repo) fault(path string, line int, format string, args ...any) {
+	r.faults = append(r.faults, fmt.Sprintf("%s:%d: %s", path, line, fmt.Sprintf(format, args...)))
+}
+
+// checkPackage looks at one package: where it stands and what it imports, the form of its Upstream and Differs lines
+// (that the upstream symbols exist is checked in internal/check/compat, which has the original at hand), and its
+// goroutines. If it starts any, its tests look for those that are left.
+func (r *repo) checkPackage(pkg *source.Package) {
+	if floorOf(pkg.Dir) < 0 {
+		r.fault(pkg.Dir, 0, "stands on no floor; there are %s", strings.Join(floors, ", "))
+	}
+	for _, note := range pkg.Notes() {
+		if note.Err != nil {
+			r.fault(note.File.Path, note.Line, "%v", note.Err)
+		}
+	}
+	for _, file := range pkg.Files {
+		r.checkImports(pkg, file)
+		for node := range ast.Preorder(file.AST) {
+			if r.startsGoroutine(pkg, file, node) && !file.Test && !r.looksForLeaks(pkg.Dir) {
+				r.fault(file.Path, r.Line(node.Pos()), "starts a goroutine, and no test looks for those that are left")
+			}
+		}
+	}
+}
+
+func (r *repo) looksForLeaks(dir string) bool {
+	return slices.ContainsFunc(r.Packages, func(pkg *source.Package) bool {
+		return pkg.Dir == dir && slices.ContainsFunc(pkg.Files, func(file *source.File) bool {
+			return file.Test && strings.Contains(string(file.Src), "goleak.VerifyTestMain(")
+		})
+	})
+}
+
+// startsGoroutine tells a go statement and a call of a method Go, and notes the name that the call gives, which is the
+// second of three arguments. A chapter has no go statement: a debugger shows the name. Examples may have them, because
+// they show what a user of the package writes.
+func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.Node) bool {
+	switch node := node.(type) {
+	case *ast.GoStmt:
+		example := strings.HasSuffix(file.Path, "example_test.go") || strings.HasSuffix(file.Path, "first_try_test.go")
+		if chapterNumber(pkg.Dir) > 0 && !example {
+			r.fault(file.Path, r.Line(node.Pos()), "a goroutine without a name: start it with routine.Group")
+		}
+		return true
+	case *ast.CallExpr:
+		method, ok := node.Fun.(*ast.SelectorExpr)
+		if !ok || method.Sel.Name != "Go" {
+			return false
+		}
+		if len(node.Args) == 3 && !file.Test {
+			name, _ := strconv.Unquote(types.ExprString(node.Args[1])) // "" for what is no string
+			r.lanes = append(r.lanes, name)
+		}
+		return true
+	}
+	return false
+}
+
+// floors are the rooms of the house from the ground up. A package imports its own floor and those below it;
+// docs/ARCHITECTURE.md says what is behind each door. Chapters are floors of their own, by their numbers.
+var floors = []string{
+	"docs", "internal/kube", "internal/observe", "chapters", "internal/server", "chapters/15-pipeline",
+	"internal/text", "internal/play", "viz", "cmd/internal/machine", "cmd", "internal/check",
+}
+
+// floorOf returns the floor of a folder, -1 if it stands on none.
+func floorOf(dir string) int {
+	last := -1
+	for i, floor := range floors {
+		if strings.HasPrefix(dir+"/", floor+"/") && (last < 0 || len(floor) > len(floors[last])) {
+			last = i
+		}
+	}
+	return last
 }
 
 // chapterNumber returns the number of the chapter a folder belongs to: 6 for "chapters/06-cacher"; 0 if it belongs to
 // none.
-func chapterNumber(dir string) int {
-	rest, ok := strings.CutPrefix(dir, "chapters/")
-	if !ok || len(rest) < 3 || rest[2] != '-' {
-		return 0
-	}
-	number := 0
-	if _, err := fmt.Sscanf(rest[:2], "%d", &number); err != nil {
-		return 0
-	}
+func chapterNumber(dir string) (number int) {
+	_, _ = fmt.Sscanf(dir, "chapters/%d-", &number)
 	return number
+}
+
+// checkImports holds that no import leads up: from no floor to a higher one, and from no chapter to itself or a later
+// one. Tests keep the order of the chapters, too, because who reads chapter 3 has not read chapter 6; otherwise they
+// import what they need. Which modules chapters may use, .golangci.yml says.
+func (r *repo) checkImports(pkg *source.Package, file *source.File) {
+	for _, spec := range file.AST.Imports {
+		to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "listwatch/")
+		from, other, line := chapterNumber(pkg.Dir), chapterNumber(to), r.Line(spec.Pos())
+		switch {
+		case !ours:
+		case from > 0 && other > 0 && (other > from || other == from && !file.Test):
+			r.fault(file.Path, line, "imports %s: a chapter imports only chapters with lower numbers", to)
+		case !file.Test && floorOf(to) > floorOf(pkg.Dir):
+			r.fault(file.Path, line, "imports %s: it is on a higher floor", to)
+		}
+	}
 }

@@ -258,7 +258,7 @@ func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 	})))
 }
 
-var update = flag.Bool("update", false, "write which record shows an answer")
+var update = flag.Bool("update", false, "write which record shows an answer, and docs/LABS.md")
 
 // TestEveryAnswerIsWhatItsRecordingShows holds the answers in the labs' files. With -update it writes which record
 // shows one, for a recording that was made again. If an answer changes, the question has to be read again.
@@ -299,4 +299,20 @@ func TestASolutionIsADiffThatPointsAtNoBug(t *testing.T) {
 		assert.True(t, err == nil && strings.Contains(diff, "\n+") && !strings.Contains(each.New, "\t_ = "),
 			"%s: %v\n%s", each.ID, err, diff)
 	}
+}
+
+func TestTheTableOfLabsIsFresh(t *testing.T) {
+	const generated = "go test ./internal/play/lab -run Fresh -update -->\n"
+	file := filepath.Join(root, "docs", "LABS.md")
+	text := strings.ReplaceAll(string(require.Value(os.ReadFile(file))(t)), "\r\n", "\n") // as Windows may have it
+	head, _, found := strings.Cut(text, generated)
+	want := head + generated + "\n| chapter | lab | | minutes | |\n|---|---|---|---:|---|\n"
+	for _, each := range All() {
+		want += fmt.Sprintf("| [%s](../chapters/%s/README.md) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2],
+			each.Chapter, each.ID, each.Kind, strings.Repeat("★", each.Stars), each.Minutes, each.Title)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
+	}
+	assert.True(t, found && (*update || text == want), "docs/LABS.md is stale: run make generate and commit the result")
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"listwatch/internal/observe/probe"
@@ -17,93 +16,73 @@ import (
 var lanesWithoutRoutine = []string{"handlers.WatchServer"}
 
 // checkMoments holds that a declared point is exactly one line of the program, on its own, with the declared args, by
-// the method its sentence needs, under a lock if and only if it is declared so.
-func checkMoments(repo *Repo) []Fault {
-	infos := make(map[string]*probe.Info)
-	for _, point := range probe.Points() {
-		infos[point.String()] = point.Info()
-	}
-	return momentFaults(repo, infos)
-}
-
-func momentFaults(repo *Repo, infos map[string]*probe.Info) []Fault {
-	moments := repo.Tree.Moments(func(name string) bool { return infos[name] != nil })
+// the method its sentence needs, under a lock if and only if it is declared so; and that its lane is a goroutine.
+func (r *repo) checkMoments() {
+	const declarations = "internal/observe/probe/points.go"
 	places := make(map[string][]source.Moment)
-	var faults []Fault
-	for _, moment := range moments {
-		if !product(moment.Package.Dir) {
-			continue
+	for _, moment := range r.Moments(func(name string) bool { return r.points[name] != nil }) {
+		switch {
+		case !reports(moment.Package.Dir):
+		case moment.Method == "":
+			r.fault(moment.File.Path, moment.Line, "%s is mentioned, not reported", moment.Point)
+		default:
+			places[moment.Point] = append(places[moment.Point], moment)
+			r.checkMoment(moment, r.points[moment.Point])
 		}
-		if moment.Method == "" {
-			faults = append(faults, fault(moment.File.Path, moment.Line, "%s is mentioned, not reported: a point is "+
-				"a source line", moment.Point))
-			continue
-		}
-		places[moment.Point] = append(places[moment.Point], moment)
-		faults = append(faults, momentFault(repo.Tree, moment, infos[moment.Point])...)
 	}
-	routines := append(routines(repo.Tree), lanesWithoutRoutine...)
-	for name, info := range infos {
+	for name, info := range r.points {
 		if info.Op == probe.Sum {
 			continue // reported by probe itself, of what no station reports
 		}
 		if n := len(places[name]); n == 0 {
-			faults = append(faults, fault("internal/observe/probe/points.go", 0, "%s is reported nowhere", name))
+			r.fault(declarations, 0, "%s is reported nowhere", name)
 		} else if n > 1 {
 			for _, moment := range places[name] {
-				faults = append(faults, fault(moment.File.Path, moment.Line,
-					"%s is reported from %d lines, not from one", name, n))
+				r.fault(moment.File.Path, moment.Line, "%s is reported from %d lines, not from one", name, n)
 			}
 		}
 		for _, lane := range info.Lanes() {
-			if !slices.Contains(routines, lane) {
-				faults = append(faults, fault("internal/observe/probe/points.go", 0, "%s names the lane %s, but no "+
-					"goroutine of that name is started", name, lane))
+			if !slices.Contains(r.lanes, lane) && !slices.Contains(lanesWithoutRoutine, lane) {
+				r.fault(declarations, 0, "%s names the lane %s, but no goroutine of that name is started", name, lane)
 			}
 		}
 	}
-	slices.SortFunc(faults, func(a, b Fault) int { return strings.Compare(a.String(), b.String()) })
-	return faults
 }
 
-// product reports whether a folder's code runs in the program and reports moments: stations do, and what serves them,
-// and what acts on them.
-func product(dir string) bool {
-	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox" ||
-		dir == "cmd/internal/machine"
+// reports tells whether a folder's code runs in the program and reports moments: stations do, and what serves them, and
+// what acts on them.
+func reports(dir string) bool {
+	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox"
 }
 
 // fixedArgs is how many arguments each method takes before those that the point declares.
 var fixedArgs = map[string]int{"At": 3, "Event": 4, "Text": 4}
 
-// momentFault returns what is wrong with one report.
-func momentFault(tree *source.Tree, moment source.Moment, info *probe.Info) []Fault {
-	var faults []Fault
+// checkMoment looks at one report.
+func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
 	complain := func(format string, args ...any) {
-		faults = append(faults, fault(moment.File.Path, moment.Line, moment.Point+" "+format, args...))
+		r.fault(moment.File.Path, moment.Line, moment.Point+" "+format, args...)
 	}
 	call := moment.Node.(*ast.CallExpr)
 	args := len(call.Args) - fixedArgs[moment.Method]
 	if want := len(info.ArgNames()); call.Ellipsis.IsValid() || args != want {
 		complain("is reported with %d args, declared are %d: %q", args, want, info.Args)
 	}
-	if !ownLine(tree, moment) {
+	if !ownLine(r.Tree, moment) {
 		complain("does not stand on its own line")
 	}
-	if strings.Contains(info.Says, "{type}") && moment.Method != "Event" {
-		complain("says {type} and is reported by %s, which has none", moment.Method)
+	for says, method := range map[string]string{"{type}": "Event", "{text}": "Text"} {
+		if strings.Contains(info.Says, says) && moment.Method != method {
+			complain("says %s and is reported by %s, which has none", says, moment.Method)
+		}
 	}
-	if strings.Contains(info.Says, "{text}") && moment.Method != "Text" {
-		complain("says {text} and is reported by %s, which has none", moment.Method)
-	}
-	locked := moment.In != nil && holdsLock(tree, moment)
+	locked := moment.In != nil && holdsLock(r.Tree, moment)
 	if info.Locked && !locked {
 		complain("is declared Locked, but %s holds no lock there", moment.Function)
 	}
 	if !info.Locked && locked {
 		complain("is not declared Locked, but %s holds a lock there: the world must not be held at it", moment.Function)
 	}
-	return faults
 }
 
 // ownLine reports whether a report has its line or lines to itself, but for a comment behind it.
@@ -148,38 +127,4 @@ func holdsLock(tree *source.Tree, moment source.Moment) bool {
 		}
 	}
 	return false
-}
-
-// routines returns the names under which goroutines are started: the constant second argument of every call of a
-// method named Go with three arguments.
-func routines(tree *source.Tree) []string {
-	var names []string
-	for _, pkg := range tree.Packages {
-		for _, file := range pkg.Files {
-			if file.Test {
-				continue
-			}
-			for node := range ast.Preorder(file.AST) {
-				if name := routineName(node); name != "" {
-					names = append(names, name)
-				}
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-func routineName(node ast.Node) string {
-	call, ok := node.(*ast.CallExpr)
-	if !ok || len(call.Args) != 3 {
-		return ""
-	}
-	method, ok := call.Fun.(*ast.SelectorExpr)
-	literal, constant := call.Args[1].(*ast.BasicLit)
-	if !ok || !constant || method.Sel.Name != "Go" {
-		return ""
-	}
-	name, _ := strconv.Unquote(literal.Value) // "" for what is no string
-	return name
 }

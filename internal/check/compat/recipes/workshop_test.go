@@ -1,0 +1,120 @@
+//go:build unix
+
+package recipes
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+	"listwatch/internal/observe/probe"
+)
+
+var (
+	keyRow   = regexp.MustCompile(`\[(\[".*?"\]), "([^"]+)"`)
+	question = regexp.MustCompile(`(?m)^- \*\*(\d[a-z])\*\* (.*)$`)
+	answer   = regexp.MustCompile(
+		`(?m)^\*\*(\d[a-z]\. .*)\*\*\n\n- \*Often guessed:\* .+\n- \*Right:\* (?:.+\n)+?- \*Proof:\* .+\]\(.+$`)
+)
+
+// TestTheHandoutIsFresh makes two pages for the attendees: the drawing of ARCHITECTURE.md, the page's keys and the
+// questions of WORKSHOP.md.
+func TestTheHandoutIsFresh(t *testing.T) {
+	const generated = "(cd internal/check/compat && go test ./recipes -run Fresh -update) -->\n"
+	text := read(t, "docs/HANDOUT.md")
+	head, _, found := strings.Cut(text, generated)
+	picture := strings.Split(read(t, "docs/ARCHITECTURE.md"), "```\n")[1]
+	want := head + generated + "\n```\n" + picture + "```\n\n## Keys of the page\n\n| | | | |\n|---|---|---|---|\n"
+	var cells []string
+	for _, script := range require.Value(filepath.Glob(filepath.Join(root(t), "viz", "*", "*.js")))(t) {
+		for _, row := range keyRow.FindAllSubmatch(require.Value(os.ReadFile(script))(t), -1) {
+			cells = append(cells, keyNames(t, row[1])+" | "+string(row[2]))
+		}
+	}
+	if len(cells)%2 == 1 {
+		cells = append(cells, " | ")
+	}
+	for pair := range slices.Chunk(cells, 2) {
+		want += "| " + pair[0] + " | " + pair[1] + " |\n"
+	}
+	want += "\n---\n\n## My guesses\n\nFirst guess, then look. [ANSWERS.md](ANSWERS.md) has the answers.\n\n" +
+		"| | question | my guess |\n|---|---|---|\n"
+	for _, each := range question.FindAllStringSubmatch(read(t, "docs/WORKSHOP.md"), -1) {
+		want += "| " + each[1] + " | " + each[2] + " | |\n"
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(filepath.Join(root(t), "docs", "HANDOUT.md"), []byte(want), 0o644))
+	}
+	assert.True(t, found && (*update || text == want), "stale: run make generate and commit the result")
+}
+
+// keyNames turns the list of keys of a row into words; of a long list the first key.
+func keyNames(t *testing.T, list []byte) string {
+	t.Helper()
+	var keys []string
+	require.NoError(t, json.Unmarshal(list, &keys))
+	if len(keys) > 2 {
+		keys = keys[:1]
+	}
+	names := strings.NewReplacer("Shift+ ", "Shift Space", " ", "Space", "Escape", "Esc")
+	return "**" + strings.ReplaceAll(names.Replace(strings.Join(keys, "\n")), "\n", " ") + "**"
+}
+
+// TestEveryQuestionHasItsAnswer with a proof.
+func TestEveryQuestionHasItsAnswer(t *testing.T) {
+	var asked, answered []string
+	for _, each := range question.FindAllStringSubmatch(read(t, "docs/WORKSHOP.md"), -1) {
+		asked = append(asked, each[1]+". "+each[2])
+	}
+	answers := read(t, "docs/ANSWERS.md")
+	for _, each := range answer.FindAllStringSubmatch(answers, -1) {
+		answered = append(answered, each[1])
+	}
+	assert.NoDiff(t, answered, asked, "questions with answers")
+	assert.Equal(t, strings.Count(answers, "*Right:*"), len(asked), "answers")
+}
+
+// TestThePagesNameWhatThereIs: a metric stands as code if this program has it, and in italics if only upstream does.
+func TestThePagesNameWhatThereIs(t *testing.T) {
+	metrics := read(t, "chapters/06-cacher/metrics.go") + read(t, "chapters/09-listwatch/metrics.go") +
+		read(t, "internal/server/apiserver/metrics.go")
+	otherMetric := func(name string) bool { return !strings.Contains(metrics, `"`+name+`"`) }
+	isMetric := func(name string) bool { return strings.Contains(metrics, `"`+name+`"`) }
+	isPoint := func(name string) bool { _, ok := probe.PointNamed(name); return ok }
+	in := func(pattern, text string) bool {
+		files := require.Value(filepath.Glob(filepath.Join(root(t), pattern)))(t)
+		return slices.ContainsFunc(files, func(file string) bool {
+			return strings.Contains(string(require.Value(os.ReadFile(file))(t)), text)
+		})
+	}
+	isLab := func(name string) bool { return in("chapters/*/labs/"+name+".txtar", "") }
+	isStory := func(name string) bool {
+		const stories = "internal/play/scenario/stories/*"
+		return in(stories, "title: "+name+"\n") || in(stories, `title: "`+name+"\"\n")
+	}
+	workshop, symptoms := read(t, "docs/WORKSHOP.md"), read(t, "docs/SYMPTOMS.md")
+	proofs := regexp.MustCompile(`(?m)^- \*Proof:\* .*`).FindAllString(read(t, "docs/ANSWERS.md"), -1)
+	for _, each := range []struct {
+		page, name string // a name, as the page writes it
+		least      int    // how many there are
+		exists     func(name string) bool
+	}{
+		{workshop, `(?:\*\*story\*\*:|(?:the|play the) story) \*([^*]+)\*`, 3, isStory},
+		{workshop, "(?:lab\\*?\\*?|start|check|hint|or) `?([a-z]+(?:-[a-z]+)+|neighbours)`?", 3, isLab},
+		{strings.Join(proofs, "\n"), "`([A-Z][A-Za-z0-9]+)`", 10, isPoint},
+		{symptoms, "`((?:apiserver|watch_cache|rest_client|informer|workqueue)_[a-z_]+)", 10, isMetric},
+		{symptoms, `\*((?:apiserver|informer|workqueue)_[a-z_]+)`, 0, otherMetric},
+	} {
+		named := regexp.MustCompile(each.name).FindAllStringSubmatch(each.page, -1)
+		assert.True(t, len(named) >= each.least, "only %d of %s are found", len(named), each.name)
+		for _, match := range named {
+			assert.True(t, each.exists(match[1]), "%s: there is no %s", each.name, match[1])
+		}
+	}
+}
