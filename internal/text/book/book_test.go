@@ -120,7 +120,7 @@ func TestAChapterBecomesAPage(t *testing.T) {
 		`href="/book/04-ring/ring.go#L15">ring.go:15</a>`,
 		`<a href="https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go" rel="noreferrer" title="k8s.io/apiserver/pkg/storage/cacher/watch_cache.go">(*watchCache).updateCache</a>`,
 		`<span class="l" data-n="12"><span class="c">// add appends &#34;&lt;i&gt;&#34;.</span>`,
-		`<span class="l told" data-point="RingAppend" data-n="18">`,
+		`<span class="l told" data-point="RingAppend" data-tabs="1" data-n="18">`,
 		`<span class="k">func</span> (r *Ring) <span class="d">add</span>() {`,
 		"<blockquote>\n<p><strong>Warning.</strong>\nPositions never <code>wrap</code>.</p>\n</blockquote>",
 		`<details class="answer"><summary>Answer</summary>` + "\n<p>Nothing, and <code>rv</code> " +

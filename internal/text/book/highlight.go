@@ -22,6 +22,7 @@ const (
 // which lines that report a moment are recognized; they get the class "told" and are shown quieter.
 func (e *editor) code(file, src string, first int, style numbering) string {
 	var out strings.Builder
+	lines := strings.Split(src, "\n")
 	for i, line := range highlight(src) {
 		n := first + i
 		class := `class="l"`
@@ -32,6 +33,9 @@ func (e *editor) code(file, src string, first int, style numbering) string {
 		case plain:
 			fmt.Fprintf(&out, `<span %s>%s`, class, line)
 		case numbered:
+			if tabs := len(lines[i]) - len(strings.TrimLeft(lines[i], "\t")); tabs > 0 {
+				class += fmt.Sprintf(` data-tabs="%d"`, tabs) // what goes on below it begins there
+			}
 			fmt.Fprintf(&out, `<span %s data-n="%d">%s`, class, n, line)
 		case anchored:
 			fmt.Fprintf(&out, `<span %s id="L%d" data-n="%d">%s`, class, n, n, line)
