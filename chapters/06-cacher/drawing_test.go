@@ -35,18 +35,19 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 			30 * time.Millisecond: 0, 60 * time.Millisecond: 2, second + step: 0, second + 2*step: 2,
 		}
 
-		d := drawing.New("budget.svg", 308)
-		at := func(when time.Duration) int { return 96 + int(when/time.Millisecond) }
-		level := func(budget time.Duration) int { return 290 - int(budget/time.Millisecond) }
-		line := fmt.Sprintf("M%d %d", at(-20*time.Millisecond), level(f.Snapshot().Budget))
+		d := drawing.New("budget.svg", 340)
+		at := func(when time.Duration) int { return 100 + int(when/time.Millisecond)*85/100 }
+		level := func(budget time.Duration) float64 { return 298 - budget.Seconds()*1000 }
+		line := fmt.Sprintf("M%d %g", at(-20*time.Millisecond), level(f.Snapshot().Budget))
 		ends := [3]time.Duration{600 * time.Millisecond, 0, 600 * time.Millisecond}
-		var marks []string
 		terminated, waiting := int64(0), time.Duration(-1)
+		var spend time.Duration
 		for when := time.Duration(0); when <= 600*time.Millisecond; when += step {
 			if when == 0 || when == second {
-				line += fmt.Sprintf("L%d %d", at(when), level(f.Snapshot().Budget))
-				marks = append(marks, fmt.Sprintf("event at %d ms, %d ms to spend",
-					when.Milliseconds(), f.Snapshot().Budget.Milliseconds()))
+				spend = f.Snapshot().Budget
+				line += fmt.Sprintf("L%d %g", at(when), level(spend))
+				d.Path("way later", "M%d 30V298", at(when))
+				d.Text(at(when), 22, "", "an event, %d ms to spend", spend.Milliseconds())
 				f.update("default/a")
 			}
 			if i, ok := reads[when]; ok {
@@ -65,30 +66,36 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 				waiting = when
 			}
 			if !s.Dispatching && waiting >= 0 {
-				d.Box(at(waiting), 152, at(when)-at(waiting), 22, "full")
-				d.Text(at(when)+8, 168, "", "the dispatcher waited %d ms", (when - waiting).Milliseconds())
+				waited := when - waiting
+				d.In("queue", func() { d.Box(at(waiting), 142, at(when)-at(waiting), 22, "fill") })
+				d.Text(at(when)+8, 158, "", "would wait %d ms", waited.Milliseconds())
+				if back := s.Budget - waited/(time.Second/refreshPerSecond); back > 0 {
+					d.Text(at(when)+26, 256, "", "%d − %d = %d ms come back", spend.Milliseconds(),
+						waited.Milliseconds(), back.Milliseconds())
+					d.Arrow("way", "M%d 258L%d %g", at(when)+22, at(when)+3, level(s.Budget)-5)
+				}
 				waiting = -1
 			}
 			terminated = s.NTerminated
-			line += fmt.Sprintf("L%d %d", at(when), level(s.Budget))
+			line += fmt.Sprintf("L%d %g", at(when), level(s.Budget))
 			time.Sleep(step)
 		}
 		for i := range slow {
-			d.Text(16, 57+i*34, "mono", "w%d", i+1)
+			d.Text(12, 57+i*34, "mono", "w%d", i+1)
 			d.Path("way", "M60 %dH%d", 66+i*34, at(ends[i]))
 		}
-		d.Text(16, 168, "bold", "all wait")
+		d.Text(12, 158, "", "next event")
 		d.In("acts", func() { d.Path("wall", "%s", line) })
-		d.Text(16, 240, "bold", "budget")
-		d.Text(at(150*time.Millisecond), 262, "soft", "+%d ms each second", refreshPerSecond.Milliseconds())
-		d.Text(at(second)+30, 262, "soft", "what is unused comes back")
-		d.Text(72, level(maxBudget)+5, "end soft", "%d ms", maxBudget.Milliseconds())
-		d.Text(88, level(0)+5, "end soft", "0")
-		d.Path("way", "M96 %dH704", level(0))
-		for i, mark := range marks {
-			d.Path("way later", "M%d 30V300", at(time.Duration(i)*second))
-			d.Text(at(time.Duration(i)*second), 22, "", "%s", mark)
+		d.Text(12, 250, "", "budget")
+		d.Text(at(80*time.Millisecond), 256, "soft", "+%d ms each second", refreshPerSecond.Milliseconds())
+		d.Text(78, int(level(maxBudget))+5, "end soft", "%d ms", maxBudget.Milliseconds())
+		d.Text(78, int(level(0))+5, "end soft", "0")
+		d.Path("way", "M%d %gH624", at(-20*time.Millisecond), level(0))
+		for tick := time.Duration(0); tick <= 600*time.Millisecond; tick += 100 * time.Millisecond {
+			d.Path("way", "M%d %gv6", at(tick), level(0))
+			d.Text(at(tick), 322, "mid soft", "%d", tick.Milliseconds())
 		}
+		d.Text(78, 322, "end soft", "time, ms")
 		d.Check(t)
 	})
 }
@@ -96,7 +103,7 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 // The drawing of a watch that begins: the same change, once between choosing the place in the ring and registering,
 // once after both. The first is what would happen without the lock, played by hand.
 func TestTheDrawingOfTheLockIsOfThisCacher(t *testing.T) {
-	d := drawing.New("watch-begins.svg", 334)
+	d := drawing.New("watch-begins.svg", 346)
 	for _, locked := range []bool{false, true} {
 		run(t, nil, func(f *fixture) {
 			rv := f.create("default/a")
@@ -132,39 +139,37 @@ func TestTheDrawingOfTheLockIsOfThisCacher(t *testing.T) {
 
 // drawLanes draws the goroutine that begins the watch above, and the one that writes into the cache below.
 func drawLanes(d *drawing.Drawing, locked bool, rv, first, next string, got []string) {
-	y, title, write := 26, "without the lock", 260
+	y, title, write := 24, "Without the lock", 250
 	if locked {
-		y, title, write = 190, "with the lock", 440
+		y, title, write = 200, "With the lock", 420
 	}
 	d.Text(16, y, "bold", "%s", title)
-	d.Text(16, y+40, "mono", "Watch")
-	d.Text(16, y+90, "mono", "writer")
-	d.Path("way", "M90 %dH704M90 %dH704", y+48, y+98)
-	d.In("kept", func() {
-		if locked {
-			d.Box(110, y+14, 290, 52, "wall")
-			d.Text(408, y+34, "soft", "under the cache's lock")
-		}
-	})
-	d.In("acts", func() {
-		d.Box(130, y+37, 8, 22, "fill")
-		d.Box(360, y+37, 8, 22, "fill")
-	})
-	d.Text(146, y+40, "", "interval: after %s", rv)
-	d.Text(354, y+40, "end", "register")
-	d.In("queue", func() {
-		d.Box(write, y+87, 8, 22, "fill")
-		d.Box(580, y+87, 8, 22, "fill")
-	})
+	d.Text(180, y, "soft", "The writer appends version %s, and then %s.", first, next)
+	d.Text(16, y+46, "mono", "Watch")
+	d.Text(16, y+96, "mono", "writer")
+	d.Path("way", "M84 %dH628M84 %dH628", y+54, y+104)
 	if locked {
-		d.Box(260, y+92, 172, 12, "full")
-		d.Text(254, y+94, "end soft", "waits for it")
+		d.Box(96, y+20, 320, 52, "wall")
+		d.Text(424, y+40, "soft", "holds the cache’s lock")
+		d.In("queue", func() { d.Box(250, y+98, write-250, 12, "fill") })
+		d.Text(244, y+100, "end", "waits")
 	}
-	d.Text(write+12, y+90, "", "append %s", first)
-	d.Text(592, y+90, "", "append %s", next)
-	verdict := "the watcher sends " + strings.Join(got, ", ")
+	d.In("acts", func() {
+		d.Box(108, y+43, 8, 22, "fill")
+		d.Box(400, y+43, 8, 22, "fill")
+		d.Box(write, y+93, 8, 22, "fill")
+		d.Box(556, y+93, 8, 22, "fill")
+	})
+	d.Text(122, y+46, "", "replay: after version %s", rv)
+	d.Text(394, y+46, "end", "registers")
+	d.Text(write+12, y+96, "", "version %s", first)
+	d.Text(568, y+96, "", "version %s", next)
+	for i, event := range got {
+		got[i] = strings.TrimPrefix(event, "MODIFIED default/a ")
+	}
+	verdict := "The watcher sends version " + strings.Join(got, " and version ")
 	if len(got) == 1 {
-		verdict += ": " + first + " is lost"
+		verdict += " only: version " + first + " is lost"
 	}
-	d.Text(16, y+132, "", "%s", verdict)
+	d.Text(16, y+134, "", "%s.", verdict)
 }

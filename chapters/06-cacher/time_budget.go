@@ -12,8 +12,8 @@ const (
 	maxBudget        = 100 * time.Millisecond // upstream's: and never more than this for one event
 )
 
-// timeBudget is the time that slow watchers may cost all others. It grows while none uses it, up to a bound,
-// and begins at zero: a watcher that is slow at once is evicted at once.
+// timeBudget is the time that slow watchers may cost all others. It always grows, also while a dispatch uses what it
+// took, up to a bound. It begins at zero: a watcher that is slow at once is evicted at once.
 //
 // Nothing runs to make it grow: the growth since the last look is added at the next one.
 //

@@ -28,37 +28,40 @@ func TestTheDrawingOfTheBatchesIsOfThisQueue(t *testing.T) {
 		q.Add(pod(fmt.Sprintf("p%04d", i), 7))
 	}
 
-	d := drawing.New("batches.svg", 176)
+	d := drawing.New("batches.svg", 204)
 	x, n := 16, 0
-	cell := func(width int, text string) {
-		d.In("queue", func() { d.Box(x, 52, width, 34, "wall") })
-		d.Text(x+width/2, 74, "mid", "%s", text)
+	cell := func(text string) {
+		width := 14 + 8*len(text)
+		d.In("queue", func() { d.Box(x, 46, width, 34, "wall") })
+		d.Text(x+width/2, 68, "mid", "%s", text)
 		x += width
 	}
 	batch := func(deltas Deltas, _ bool) error {
 		n++
 		from := x
-		if len(deltas) > 10 {
-			cell(max(len(deltas)/8, 84), fmt.Sprintf("%d pods", len(deltas)))
-		} else {
-			for _, delta := range deltas {
-				text := strings.TrimPrefix(delta.Key, "default/")
-				if text == "" {
-					text = string(delta.Type)
-				}
-				cell(18+8*len(text), text)
+		last := strings.TrimPrefix(deltas[len(deltas)-1].Key, "default/")
+		for _, delta := range deltas {
+			text := strings.TrimPrefix(delta.Key, "default/")
+			if text == "" {
+				text = string(delta.Type)
 			}
+			if len(deltas) > 10 {
+				cell(text + " … " + last)
+				break
+			}
+			cell(text)
 		}
-		d.Path("way", "M%d 100v8H%dv-8", from+2, x-2)
-		d.Text((from+x)/2, 128, "mid bold", "%d", n)
-		x += 14
+		d.Path("way", "M%d 90v8H%dv-8", from+4, x-4)
+		d.Text((from+x)/2, 118, "mid bold", "%d", n)
+		d.Text((from+x)/2, 138, "mid soft", "%d", len(deltas))
 		return nil
 	}
 	for q.Snapshot().Len > 0 {
 		q.PopBatch(batch, batch)
 	}
-	d.Text(16, 26, "", "What waits, the oldest on the left, and the batches in which it is taken:")
-	d.Text(16, 158, "soft", "2 begins at the second delta of a; 3 and 5 concern no single key; 6 is full.")
+	d.Text(16, 26, "", "A queue, the oldest delta on the left; its batches, and how many deltas each has")
+	d.Text(16, 170, "", "2 begins at the second delta of a. 3 and 5 concern no single key.")
+	d.Text(16, 192, "", "6 ends because a batch has %d deltas at most.", defaultBatchSize)
 	d.Check(t)
 }
 
@@ -87,7 +90,8 @@ func isLocked(f *commonFIFO) bool {
 // The drawing of a relist: what each queue makes of the same list, who reads the consumer's store, and when the queue
 // is locked.
 func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
-	d := drawing.New("relist.svg", 394)
+	d := drawing.New("relist.svg", 354)
+	d.Text(16, 22, "soft", "The store has a, b and c; the list has a, c and d. Who compares, under which lock?")
 	for i, real := range []bool{false, true} {
 		store := &spied{consumer: newConsumer("a", "b", "c")}
 		var q Queue
@@ -98,48 +102,48 @@ func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
 			f := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: store})
 			q, store.queue = f, &f.commonFIFO
 		}
-		require.NoError(t, q.Replace([]any{pod("a", 2), pod("b", 2), pod("d", 2)}, "2"))
-		compared := store.read && store.locked
+		require.NoError(t, q.Replace([]any{pod("a", 2), pod("c", 2), pod("d", 2)}, "2"))
+		require.True(t, store.read != real, "%T reads the store in Replace: %t", q, store.read)
 		var queued []string
-		var processing bool
 		for q.Snapshot().Len > 0 {
 			q.Pop(func(deltas Deltas, _ bool) error {
-				processing = isLocked(store.queue)
+				require.True(t, isLocked(store.queue) != real, "%T is locked: %t", q, real)
 				for _, delta := range deltas {
-					queued = append(queued, describe(delta))
+					if delta.Type == ReplacedAll {
+						store.ListKeys() // as the informer does, which compares
+					}
+					what := strings.NewReplacer(" @2", "", "@2", "", "@1?", " (a tombstone)").Replace(describe(delta))
+					queued = append(queued, what)
 				}
 				return nil
 			})
 		}
+		require.True(t, store.locked != real, "%T is locked while the store is read: %t", q, store.locked)
 
-		y := 26 + i*196
+		y := 56 + i*150
+		says, ready, begins, ends := "Replace compares", 110, 330, 530
+		if real {
+			says, ready, begins, ends = "Replace appends", 40, 210, 530
+		}
 		d.Text(16, y, "bold", "%s", map[string]string{"delta": "DeltaFIFO", "real": "RealFIFO"}[q.Snapshot().Kind])
+		d.Text(110, y, "soft", "queues %s", strings.Join(queued, ", "))
 		d.Text(16, y+44, "", "reflector")
 		d.Text(16, y+94, "", "consumer")
-		d.Path("way", "M96 %dH704M96 %dH704", y+50, y+100)
-		work := func(x, y, width int, locked bool, text string) {
-			if locked {
-				d.Box(x, y, width, 12, "full")
-				text += ", the queue locked"
-			} else {
-				d.In("acts", func() { d.Box(x, y, width, 12, "fill") })
-				text += ", the queue open"
-			}
-			d.Text(x, y-6, "", "%s", text)
-		}
-		if compared {
-			work(110, y+44, 210, true, "Replace reads the store")
-			work(400, y+94, 210, processing, "applies what it is told")
+		d.Path("way", "M96 %dH628M96 %dH628", y+50, y+100)
+		d.Box(110, y+44, ready, 12, "fill")
+		d.Text(110, y+38, "", "%s, locked", says)
+		d.In("acts", func() { d.Path("fill", "M400 %dl-6 -11h12z", y+50) })
+		if real {
+			d.In("acts", func() { d.Box(begins, y+94, ends-begins, 12, "fill") })
+			d.Text(begins, y+88, "", "compares and applies, not locked")
+			d.Text(412, y+38, "", "a change: appended at once")
+			d.Text(16, y+132, "", "If %d deltas or more wait, a RealFIFO stays locked, too.", 2*defaultBatchSize)
 		} else {
-			work(110, y+44, 40, true, "Replace appends")
-			work(330, y+94, 250, processing, "reads and writes the store")
+			d.Box(begins, y+94, ends-begins, 12, "fill")
+			d.Text(begins, y+88, "", "applies, locked")
+			d.In("queue", func() { d.Box(400, y+44, ends-400, 12, "fill") })
+			d.Text(412, y+38, "", "a change: waits until the end")
 		}
-		d.Text(16, y+136, "soft", "queued: %s", strings.Join(queued, ", "))
-		blocked := "A change that comes now waits until the consumer is done."
-		if !processing {
-			blocked = "A change that comes now is appended at once."
-		}
-		d.Text(16, y+160, "", "%s", blocked)
 	}
 	d.Check(t)
 }

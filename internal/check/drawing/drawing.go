@@ -20,15 +20,15 @@ const style = `  <style>
     svg { --paper: #fdfdfb; --ink: #1d2023; --soft: #585f67; --queue: #b57c00; --kept: #2f8fc8; --good: #007a5a; --warn: #b34a00 }
     @media (prefers-color-scheme: dark) { svg { --paper: #15181b; --ink: #dee1e3; --soft: #9aa3ab; --queue: #f0b429; --kept: #56b4e9; --good: #58cfa8; --warn: #f09a60 } }
     text { font: 15px system-ui, sans-serif; fill: var(--ink) }
-    .mono { font: 14px ui-monospace, "DejaVu Sans Mono", monospace } .soft { fill: var(--soft) } .mid { text-anchor: middle } .end { text-anchor: end } .bold { font-weight: 650 }
+    .mono { font-family: ui-monospace, "DejaVu Sans Mono", monospace } .soft { fill: var(--soft) } .mid { text-anchor: middle } .end { text-anchor: end } .bold { font-weight: 650 }
     .ground { fill: var(--paper) } .wall { fill: none; stroke: var(--soft); stroke-width: 1.4 }
     [data-kind="queue"] { --kind: var(--queue) } [data-kind="kept"] { --kind: var(--kept) } [data-kind="acts"] { --kind: var(--good) }
-    [data-kind] .wall { stroke: var(--kind); stroke-width: 1.8 } .fill { fill: var(--kind, var(--soft)) } .full { fill: var(--warn) }
+    [data-kind] .wall { stroke: var(--kind); stroke-width: 1.8 } .fill { fill: var(--kind, var(--soft)) } .full { fill: var(--warn) } .cross { fill: none; stroke: var(--warn); stroke-width: 2.5 }
     .way { fill: none; stroke: var(--soft); stroke-width: 1.5 } .later { stroke-dasharray: 5 4 } .tip { fill: var(--soft) }
   </style>
 `
 
-// Drawing is a picture 720 units wide. Coordinates grow to the right and down; class is one or more of the classes in
+// Drawing is a picture 640 units wide: where it is smallest in the book, its letters have 12 px. Coordinates grow to the right and down; class is one or more of the classes in
 // the style.
 type Drawing struct {
 	file   string
@@ -63,7 +63,7 @@ func (d *Drawing) Arrow(class, path string, args ...any) {
 }
 
 // In draws what draw draws in the colour of a kind: "queue" where events wait, "kept" where state is kept, "acts" for
-// what does something.
+// what does something. What is drawn outside is grey: a lock that is held. The class "full" is for what is lost.
 func (d *Drawing) In(kind string, draw func()) {
 	fmt.Fprintf(&d.body, "  <g data-kind=\"%s\">\n", kind)
 	draw()
@@ -74,8 +74,8 @@ func (d *Drawing) tip() string { return strings.TrimSuffix(d.file, ".svg") + "-t
 
 func (d *Drawing) svg() []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 %d\">\n%s", d.height, style)
-	fmt.Fprintf(&out, "  <rect class=\"ground\" width=\"720\" height=\"%d\"/>\n  <defs><marker id=\"%s\""+
+	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 %d\">\n%s", d.height, style)
+	fmt.Fprintf(&out, "  <rect class=\"ground\" width=\"640\" height=\"%d\"/>\n  <defs><marker id=\"%s\""+
 		" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path "+
 		"class=\"tip\""+
 		" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n", d.height, d.tip())
