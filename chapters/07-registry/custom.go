@@ -2,12 +2,10 @@ package registry
 
 import (
 	"context"
-	"net/http"
 	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,20 +53,17 @@ func (r *Resource) Called() string {
 	return r.Name
 }
 
-// admit is admitCreate, which a kind that goes never passes.
+// admit is admitCreate, which a kind that goes never passes: 405.
 //
 // Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go: forbidCreateAdmission
 func (s *Store) admit(ctx context.Context, namespace, name string) error {
 	if custom := s.resource.Custom; custom != nil && custom.Going.Load() {
-		return errGoing
+		going := apierrors.NewMethodNotSupported(s.resource.GroupResource(), "create")
+		going.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
+		return going
 	}
 	return s.admitCreate(ctx, namespace, name)
 }
-
-// errGoing is 405.
-var errGoing = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
-	Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed,
-	Message: "create not allowed while custom resource definition is terminating"}}
 
 // CustomResources describes the kind of a definition, in each of its versions, those that are not served included. A
 // version is a resource with a cache of its own. Its objects are those of the others, in its name.

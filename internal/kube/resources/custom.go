@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
@@ -43,19 +44,15 @@ func NewCustomStrategy(definition *apiextensionsv1.CustomResourceDefinition,
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s %s: %w", definition.Name, version.Name, err)
 	}
-	s := &CustomStrategy{
+	stored, err := apihelpers.GetCRDStorageVersion(definition)
+	return &CustomStrategy{
 		structural: structural,
 		validator:  validate.NewSchemaValidator(structural.Unfold().ToKubeOpenAPI(), nil, "", strfmt.Default),
 		kind: schema.GroupVersionKind{
 			Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind},
+		stored:    definition.Spec.Group + "/" + stored,
 		HasStatus: version.Subresources != nil && version.Subresources.Status != nil,
-	}
-	for _, each := range definition.Spec.Versions {
-		if each.Storage {
-			s.stored = definition.Spec.Group + "/" + each.Name
-		}
-	}
-	return s, nil
+	}, err
 }
 
 // Schema returns the schema as OpenAPI says it.

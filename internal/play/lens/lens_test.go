@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,37 +200,6 @@ func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
 		_, err := io.ReadFull(reader, got)
 		require.True(t, err == nil && string(got) == sent, "%d bytes came back changed, %v", len(sent), err)
 	}
-}
-
-// frames is a backend that writes n frames of a watch, each of size bytes, and goes on until the request ends.
-func frames(n, size int) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		padding := strings.Repeat("x", size)
-		for i := range n {
-			_, err := fmt.Fprintf(w,
-				`{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"default","resourceVersion":"%d","annotations":{"x":"%s"}}}}`+"\n", i+1, padding)
-			if err != nil {
-				return
-			}
-			w.(http.Flusher).Flush()
-		}
-		<-r.Context().Done()
-	}
-}
-
-func TestAWatchThatItsClientLeavesIsToldSo(t *testing.T) {
-	b := newBench(t, false, frames(20, 10))
-	log := probe.NewLog(clock.RealClock{}, 0)
-	b.lens.Show(log)
-	ctx, cancel := context.WithCancel(t.Context())
-	request := require.Value(http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/pods?watch=1", nil))(t)
-	response, err := b.client.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	cancel()
-	lines := told(t, log, probe.WatcherRemoved)
-	assert.True(t, slices.Contains(lines, "pods c1 The stream of c1 ends: the client went away."), "got %q", lines)
 }
 
 func TestNoCredentialsAreKept(t *testing.T) {

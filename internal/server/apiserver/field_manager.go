@@ -58,8 +58,7 @@ func newFieldManager(s *handlers.Scope) handlers.FieldManager {
 func converterOf(s *handlers.Scope) managedfields.TypeConverter {
 	if s.Resource.Custom != nil {
 		models := maps.Clone(metadataModels())
-		name, model := modelOf(s)
-		models[name] = model
+		addModel(models, s)
 		if converter, err := managedfields.NewTypeConverter(models, false); err == nil {
 			return converter
 		}
@@ -164,11 +163,7 @@ var typeConverter = sync.OnceValue(newTypeConverter)
 func newTypeConverter() fieldTypeConverter {
 	gob.Register(map[any]any{}) // the default of a field that is a struct
 	parser := &typed.Parser{}
-	plain, err := gunzip(fieldTypes)
-	if err == nil {
-		err = gob.NewDecoder(bytes.NewReader(plain)).Decode(&parser.Schema)
-	}
-	if err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(gunzip(fieldTypes))).Decode(&parser.Schema); err != nil {
 		panic(fmt.Sprintf("apiserver: embedded field types: %v", err))
 	}
 	return fieldTypeConverter{managedfields.NewSchemeTypeConverter(scheme.Scheme, parser), parser}

@@ -58,28 +58,27 @@ var loadOpenAPI = sync.OnceValue(newOpenAPI)
 
 func newOpenAPI() *openAPI {
 	return &openAPI{
-		v3:      map[string]*document{"api/v1": newDocument(negotiation.JSON, openAPIv3)},
-		v2:      newDocument(negotiation.JSON, openAPIv2),
-		v2Proto: newDocument(mediaTypeOpenAPIv2Proto, openAPIv2Proto),
+		v3:      map[string]*document{"api/v1": newDocument(negotiation.JSON, gunzip(openAPIv3), openAPIv3)},
+		v2:      newDocument(negotiation.JSON, gunzip(openAPIv2), openAPIv2),
+		v2Proto: newDocument(mediaTypeOpenAPIv2Proto, gunzip(openAPIv2Proto), openAPIv2Proto),
 	}
 }
 
-func newDocument(contentType string, compressed []byte) *document {
-	plain, err := gunzip(compressed)
-	if err != nil {
-		panic(fmt.Sprintf("apiserver: embedded OpenAPI document: %v", err))
-	}
-	return &document{contentType: contentType, plain: plain, compressed: compressed, hash: fmt.Sprintf("%X",
-		sha256.Sum256(plain))}
+func newDocument(contentType string, plain, compressed []byte) *document {
+	return &document{contentType, plain, compressed, fmt.Sprintf("%X", sha256.Sum256(plain))}
 }
 
 // gunzip unpacks what is embedded.
-func gunzip(data []byte) ([]byte, error) {
+func gunzip(data []byte) []byte {
+	var plain []byte
 	reader, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		plain, err = io.ReadAll(reader)
 	}
-	return io.ReadAll(reader)
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: what is embedded cannot be unpacked: %v", err))
+	}
+	return plain
 }
 
 // serveIndex says which v3 documents there are. The hash makes clients keep theirs until it changes.

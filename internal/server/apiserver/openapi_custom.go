@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	handlers "listwatch/chapters/08-handlers"
@@ -17,8 +16,8 @@ import (
 )
 
 const (
-	openAPIRefs  = "#/components/schemas/"
-	metadataName = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+	metadataRef  = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+	extensionGVK = "x-kubernetes-group-version-kind"
 )
 
 // metadataModels returns the models of metadata, which those of all custom resources refer to, from the document of
@@ -39,63 +38,48 @@ var metadataModels = sync.OnceValue(func() map[string]*spec.Schema {
 	return models
 })
 
-// modelOf returns the model of a custom kind, and its name: "com.example.v1.Widget".
+// addModel adds the model of a custom kind, by its name: "com.example.v1.Widget".
 //
 // Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go: (*builder).buildKubeNative
-func modelOf(s *handlers.Scope) (name string, model *spec.Schema) {
-	kind := s.Kind
-	model = s.Resource.Custom.Schema()
-	if model.Properties == nil {
-		model.Properties = map[string]spec.Schema{}
-	}
-	for _, field := range []string{"apiVersion", "kind"} {
-		model.Properties[field] = *spec.StringProperty()
-	}
-	model.Properties["metadata"] = *spec.RefSchema(openAPIRefs + metadataName)
-	model.AddExtension("x-kubernetes-group-version-kind", []any{gvkExtension(kind)})
-	labels := strings.Split(kind.Group, ".")
-	slices.Reverse(labels)
-	return strings.Join(append(labels, kind.Version, kind.Kind), "."), model
+func addModel(models map[string]*spec.Schema, s *handlers.Scope) {
+	model := s.Resource.Custom.Schema()
+	model.SetProperty("apiVersion", *spec.StringProperty())
+	model.SetProperty("kind", *spec.StringProperty())
+	model.SetProperty("metadata", *spec.RefSchema(metadataRef))
+	model.AddExtension(extensionGVK, []any{gvkOf(s)})
+	models[util.ToRESTFriendlyName(s.Kind.GroupVersion().String()+"."+s.Kind.Kind)] = model
 }
 
-func gvkExtension(kind schema.GroupVersionKind) map[string]any {
-	return map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}
+func gvkOf(s *handlers.Scope) map[string]any {
+	return map[string]any{"group": s.Kind.Group, "version": s.Kind.Version, "kind": s.Kind.Kind}
 }
 
 // with returns o with a document for each group and version of custom resources.
 //
 // Differs: of what can be done, there is only what kubectl looks for: which kind has which parameters in a patch.
 func (o *openAPI) with(scopes []*handlers.Scope) *openAPI {
-	type custom struct {
-		paths   map[string]any
-		schemas map[string]*spec.Schema
-	}
-	groups := map[string]custom{}
+	paths, models := map[string]map[string]any{}, map[string]map[string]*spec.Schema{}
 	for _, s := range scopes {
 		if s.Resource.Custom == nil {
 			continue
 		}
-		path := strings.TrimPrefix(s.Resource.Root(), "/")
-		group, ok := groups[path]
-		if !ok {
-			group = custom{map[string]any{}, maps.Clone(metadataModels())}
-			groups[path] = group
+		root := strings.TrimPrefix(s.Resource.Root(), "/")
+		if paths[root] == nil {
+			paths[root], models[root] = map[string]any{}, maps.Clone(metadataModels())
 		}
-		name, model := modelOf(s)
-		group.schemas[name] = model
-		group.paths[s.ItemPath()] = operations(s)
+		addModel(models[root], s)
+		paths[root][s.ItemPath()] = operations(s)
 	}
 	all := &openAPI{v3: maps.Clone(o.v3), v2: o.v2, v2Proto: o.v2Proto}
-	for path, group := range groups {
+	for root := range paths {
 		plain, err := json.Marshal(map[string]any{
 			"openapi": "3.0.0", "info": map[string]string{"title": "listwatch", "version": versionGitVersion},
-			"paths": group.paths, "components": map[string]any{"schemas": group.schemas},
+			"paths": paths[root], "components": map[string]any{"schemas": models[root]},
 		})
 		if err != nil {
-			panic(fmt.Sprintf("apiserver: OpenAPI document of %s: %v", path, err)) // schemas were read from JSON
+			panic(fmt.Sprintf("apiserver: OpenAPI document of %s: %v", root, err)) // schemas were read from JSON
 		}
-		hash := fmt.Sprintf("%X", sha256.Sum256(plain))
-		all.v3[path] = &document{contentType: negotiation.JSON, plain: plain, hash: hash}
+		all.v3[root] = newDocument(negotiation.JSON, plain, nil)
 	}
 	return all
 }
@@ -107,5 +91,5 @@ func operations(s *handlers.Scope) map[string]any {
 		parameters = append(parameters, map[string]any{"name": name, "in": "query", "schema": spec.StringProperty()})
 	}
 	return map[string]any{"patch": map[string]any{"parameters": parameters, "x-kubernetes-action": "patch",
-		"x-kubernetes-group-version-kind": gvkExtension(s.Kind)}}
+		extensionGVK: gvkOf(s)}}
 }
