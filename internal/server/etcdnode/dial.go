@@ -2,7 +2,6 @@ package etcdnode
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/utils/clock"
 )
 
@@ -73,36 +71,24 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 	return nil, errors.Join(err, client.Close())
 }
 
-// dialTLS returns a client that finds out within seconds that an endpoint is gone, and at once that it is back.
-func dialTLS(endpoints []string, files TLSFiles) (client *clientv3.Client, err error) {
-	var config *tls.Config
+// dialTLS returns a client that finds out within seconds that an endpoint is gone.
+func dialTLS(endpoints []string, files TLSFiles) (_ *clientv3.Client, err error) {
+	config := clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAlive}
 	if files != (TLSFiles{}) {
-		if config, err = files.info().ClientConfig(); err != nil {
+		if config.TLS, err = files.info().ClientConfig(); err != nil {
 			return nil, fmt.Errorf("read the certificates for etcd: %w", err)
 		}
 	}
-	return clientv3.New(clientv3.Config{
-		Endpoints: endpoints, TLS: config, Logger: zap.NewNop(),
-		DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAlive,
-		DialOptions: []grpc.DialOption{quickToReconnect()},
-	})
+	return connect(config)
 }
 
-// dialNode returns a client of a lone node, over memory.
-func dialNode(n *node) (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{
-		Endpoints: []string{"passthrough:///etcd"}, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{
-			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(n.dial),
-			quickToReconnect(),
-		},
-	})
-}
-
-// quickToReconnect makes a client notice soon that a server is back: gRPC's own pauses grow to two minutes.
-func quickToReconnect() grpc.DialOption {
+// connect returns a client that notices soon that a server is back: gRPC's own pauses grow to two minutes.
+func connect(config clientv3.Config, options ...grpc.DialOption) (*clientv3.Client, error) {
 	pauses := backoff.Config{
 		BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 250 * time.Millisecond,
 	}
-	return grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: pauses})
+	config.Logger = zap.NewNop()
+	config.DialOptions = append(options,
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: pauses}))
+	return clientv3.New(config)
 }

@@ -79,39 +79,37 @@ func init() {
 // there is something to set, and embed has no such moment.
 type member struct {
 	// Set before start, never changed.
-	trouble *trouble
-	sockets *sockets // nil: the member is alone, and only our own client reaches it
+	trouble   *trouble
+	listeners []net.Listener // for clients, in memory if the member is alone; for peers, if there are any
+	tls       *tls.Config    // of all members, only read; nil: the member is alone
 
 	// Set by start, never changed.
 	server *etcdserver.EtcdServer
-	pipe   *bufconn.Listener // for our own client of a lone member
 	grpc   *grpc.Server
-	peers  *http.Server // nil without sockets
+	peers  *http.Server // of the second listener
 
 	group routine.Group
 }
 
-// sockets are what one of several members listens on. The member closes them.
-type sockets struct {
-	peers, clients net.Listener
-	tls            *tls.Config // of all members, only read
+// listen opens what a member is reached by. What serves it closes it.
+func (n *node) listen() (all []net.Listener, err error) {
+	if n.clients == "" {
+		return []net.Listener{bufconn.Listen(pipeSize)}, nil
+	}
+	for _, address := range []string{n.clients, n.peers} {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			closeAll(all)
+			return nil, fmt.Errorf("start %s: %w", n.name, err)
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
-func listen(n *node, tls *tls.Config) (*sockets, error) {
-	peers, err := net.Listen("tcp", n.peers)
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", n.name, err)
-	}
-	clients, err := net.Listen("tcp", n.clients)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", n.name, err), peers.Close())
-	}
-	return &sockets{peers, clients, tls}, nil
-}
-
-func (s *sockets) close() {
-	if s != nil {
-		_, _ = s.peers.Close(), s.clients.Close() // the error is that of a listener that is closed already
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		_ = l.Close() // the error is that of a listener that is closed already
 	}
 }
 
@@ -119,14 +117,14 @@ func (s *sockets) close() {
 func (m *member) start(ctx context.Context, cfg config.ServerConfig) error {
 	server, err := m.trouble.newServer(cfg)
 	if err != nil {
-		m.sockets.close()
+		closeAll(m.listeners)
 		return fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
 	}
-	if m.sockets == nil {
+	if m.tls == nil {
 		server.Cfg.TickMs = uint(lonePatience.Milliseconds()) // raft was given its own when the server was made
 	}
 	server.Start()
-	m.server, m.pipe = server, bufconn.Listen(pipeSize)
+	m.server = server
 	m.serve(context.WithoutCancel(ctx))
 	select {
 	case <-server.ReadyNotify():
@@ -138,25 +136,24 @@ func (m *member) start(ctx context.Context, cfg config.ServerConfig) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	return errors.Join(fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err), m.stop())
+	m.stop()
+	return fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
 }
 
 // serve starts what serves the member's listeners; stop ends it. Serve returns the error of a stopped server.
 func (m *member) serve(ctx context.Context) {
-	if m.sockets == nil {
-		m.grpc = v3rpc.Server(m.server, nil, nil)
-		m.group.Go(ctx, "etcdnode.serve", func(context.Context) { _ = m.grpc.Serve(m.pipe) })
+	pings := grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed})
+	m.grpc = v3rpc.Server(m.server, m.tls.Clone(), m.giveUp, pings) // a clone of nil is nil
+	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.listeners[0]) })
+	if m.tls == nil {
 		return
 	}
-	pings := grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed})
-	m.grpc = v3rpc.Server(m.server, m.sockets.tls.Clone(), m.giveUp, pings)
 	m.peers = &http.Server{
 		Handler:   etcdhttp.NewPeerHandler(m.server.Logger(), m.server),
-		TLSConfig: m.sockets.tls.Clone(),       // a server of http writes to it
+		TLSConfig: m.tls.Clone(),               // a server of http writes to it
 		ErrorLog:  zap.NewStdLog(zap.NewNop()), // a peer that was stopped breaks its connections
 	}
-	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.sockets.clients) })
-	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(m.sockets.peers, "", "") })
+	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(m.listeners[1], "", "") })
 }
 
 // giveUp fails a write soon after the leader has changed. A write that was on its way to a leader that died is lost
@@ -165,6 +162,9 @@ func (m *member) serve(ctx context.Context) {
 func (m *member) giveUp(
 	asked context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
+	if m.tls == nil { // a lone member is its own leader for good
+		return handle(asked, request)
+	}
 	switch info.FullMethod {
 	case pb.KV_Txn_FullMethodName, pb.KV_Put_FullMethodName, pb.KV_DeleteRange_FullMethodName,
 		pb.Lease_LeaseGrant_FullMethodName:
@@ -192,7 +192,7 @@ func (m *member) giveUp(
 }
 
 // stop returns when nothing of the member runs any more, or, if etcd is stuck, when nothing reaches it any more.
-func (m *member) stop() error {
+func (m *member) stop() {
 	m.grpc.Stop()
 	stopped := make(chan struct{}) // closed by the goroutine below
 	go func() {
@@ -207,7 +207,6 @@ func (m *member) stop() error {
 		_ = m.peers.Close() // the error is that of a listener that is closed already
 	}
 	m.group.Wait()
-	return m.pipe.Close()
 }
 
 // config is the default configuration of package embed, but for what is named above.

@@ -13,6 +13,10 @@ import (
 	"sync/atomic"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
 
 	"listwatch/internal/observe/routine"
 )
@@ -75,7 +79,8 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 		e.client, err = e.newClient()
 	}
 	if err != nil {
-		return nil, errors.Join(err, e.stopAll())
+		e.stopAll()
+		return nil, err
 	}
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a start may be given up, an etcd is closed
 	e.cancel = cancel
@@ -107,7 +112,8 @@ func (e *Etcd) makeNodes() (err error) {
 // newClient returns a client that reaches a lone node in memory, and others by their addresses.
 func (e *Etcd) newClient() (*clientv3.Client, error) {
 	if len(e.nodes) == 1 {
-		return dialNode(e.nodes[0])
+		return connect(clientv3.Config{Endpoints: []string{"passthrough:///etcd"}},
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(e.nodes[0].dial))
 	}
 	return dialTLS(e.Endpoints(), e.files)
 }
@@ -159,7 +165,8 @@ func (e *Etcd) Run(ctx context.Context, name string, up bool) error {
 		if up {
 			return e.start(context.WithoutCancel(ctx), e.nodes[i])
 		}
-		return e.stop(e.nodes[i])
+		e.nodes[i].stop()
+		return nil
 	})
 }
 
@@ -172,10 +179,8 @@ func (e *Etcd) Restart(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := e.stopAll()
-		if err == nil {
-			err = e.startAll(context.WithoutCancel(ctx))
-		}
+		e.stopAll()
+		err := e.startAll(context.WithoutCancel(ctx))
 		if err != nil {
 			e.trouble.report("it did not come back after a restart", err)
 		}
@@ -204,20 +209,18 @@ func (e *Etcd) Close() error {
 	e.closed = true
 	e.cancel()
 	e.group.Wait()
-	// The client first: a client without a server would spend its last moments reconnecting.
-	return errors.Join(e.client.Close(), e.stopAll())
+	err := e.client.Close() // first: a client without a server would spend its last moments reconnecting
+	e.stopAll()
+	return err
 }
 
 // startAll starts the nodes together: the first of several cannot be written to before the second.
-func (e *Etcd) startAll(ctx context.Context) (err error) {
-	started := make(chan error, len(e.nodes)) // sent once for each node
+func (e *Etcd) startAll(ctx context.Context) error {
+	var starting errgroup.Group
 	for _, n := range e.nodes {
-		go func() { started <- e.start(ctx, n) }()
+		starting.Go(func() error { return e.start(ctx, n) })
 	}
-	for range e.nodes {
-		err = errors.Join(err, <-started)
-	}
-	return err
+	return starting.Wait()
 }
 
 func (e *Etcd) start(ctx context.Context, n *node) error {
@@ -227,13 +230,11 @@ func (e *Etcd) start(ctx context.Context, n *node) error {
 	if err := checkUnused(n.dir); err != nil {
 		return err
 	}
-	m := &member{trouble: e.trouble}
-	if n.peers != "" {
-		var err error
-		if m.sockets, err = listen(n, e.serverTLS); err != nil {
-			return err
-		}
+	listeners, err := n.listen()
+	if err != nil {
+		return err
 	}
+	m := &member{trouble: e.trouble, listeners: listeners, tls: e.serverTLS}
 	if err := m.start(ctx, e.config(n)); err != nil {
 		return err
 	}
@@ -241,20 +242,17 @@ func (e *Etcd) start(ctx context.Context, n *node) error {
 	return nil
 }
 
-func (e *Etcd) stopAll() (err error) {
+func (e *Etcd) stopAll() {
 	for _, n := range e.nodes {
-		err = errors.Join(err, e.stop(n))
+		n.stop()
 	}
-	return err
 }
 
 // stop takes the member away first: stopping it ends connections, and their client comes back at once.
-func (e *Etcd) stop(n *node) error {
-	m := n.member.Swap(nil)
-	if m == nil {
-		return nil
+func (n *node) stop() {
+	if m := n.member.Swap(nil); m != nil {
+		m.stop()
 	}
-	return m.stop()
 }
 
 // dial connects the client of a lone node to its member of the moment.
@@ -263,5 +261,5 @@ func (n *node) dial(ctx context.Context, _ string) (net.Conn, error) {
 	if m == nil {
 		return nil, errors.New("etcd is down")
 	}
-	return m.pipe.DialContext(ctx)
+	return m.listeners[0].(*bufconn.Listener).DialContext(ctx)
 }

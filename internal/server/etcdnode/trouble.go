@@ -52,16 +52,14 @@ type trouble struct {
 	// Set by newTrouble, never changed.
 	dir    string
 	broken chan struct{} // closed by report, once
-	stuck  chan struct{} // closed by stick: etcd cannot even be stopped
-	stick  func()
+	stuck  chan struct{} // closed by OnWrite, once: etcd cannot even be stopped
+	stick  sync.Once     // closes stuck
 
 	why atomic.Pointer[TroubleError] // the first, which is the cause of those that follow
 }
 
 func newTrouble(dir string) *trouble {
-	t := &trouble{dir: dir, broken: make(chan struct{}), stuck: make(chan struct{})}
-	t.stick = sync.OnceFunc(func() { close(t.stuck) })
-	return t
+	return &trouble{dir: dir, broken: make(chan struct{}), stuck: make(chan struct{})}
 }
 
 func (t *trouble) report(what string, err error) {
@@ -89,7 +87,7 @@ func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 		}
 	}
 	t.report(entry.Message, err)
-	t.stick()
+	t.stick.Do(func() { close(t.stuck) })
 	select {}
 }
 
