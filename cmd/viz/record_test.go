@@ -201,7 +201,7 @@ func (p *program) startedAgain(t *testing.T, before how) how {
 	t.Helper()
 	var now how
 	eventually.Holds(t, "the program starts again", func() bool {
-		if now = p.how(t); now.Log == before.Log {
+		if now = p.how(t); now.Log == before.Log || now.Log == "" { // "": neither half answers
 			return false
 		}
 		code, _ := p.get(t, "/readyz") // asked after, so that the new half answers
