@@ -10,8 +10,8 @@ export function newHistory({ scene, player, timeline, here }) {
 
   function shown(res, state) {
     const last = timeline.flags.findLast((f) => f.seq <= player.cursor && points.includes(f.point) && here(f));
-    const story = scene.told; // which is about its own clients, and in this beat
-    const tells = !story || (last?.seq > story.from && story.members.some(({ word }) => word === "410"));
+    const { told: story } = scene; // which is about its own clients, and in this beat
+    const tells = !story?.story || (last?.seq > story.from && story.members.some(({ word }) => word === "410"));
     const now = last && state.t - last.t < told && tells;
     put(tray, "visibility", now ? "visible" : "hidden");
   }

@@ -119,7 +119,7 @@ func serverHalf() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, ">revision</text> <text class=\"note mid\" data-named=\"etcd\" data-memory=\"in memory\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, ">version</text> <text class=\"note mid\" data-named=\"etcd\" data-memory=\"in memory\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -4,7 +4,7 @@
 import { limits } from "../lib/limits.js";
 import { laterRV, objectKey } from "../log/fold.js";
 import { hangsOn } from "./lanes.js";
-import { cellOf, leftward } from "./pipe.js";
+import { brief, cellOf, leftward, shortKey } from "./pipe.js";
 
 // newSteps returns, by point, what moves for a record of it: step(r). m has go, end, where, queueOf and wires of
 // motion.js.
@@ -17,6 +17,7 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
   const copy = (r, branch = "") => `${r.rv ?? ""}|${objectKey(r.key ?? "")}|${branch}`;
   const mine = (r) => copy(r, r.subject);
   const inside = (r) => copy(r, "informer");
+  const keyOf = (r) => (scene.plain ? undefined : `key ${brief(shortKey(r.key), 14)}`);
   const work = (r) => `work|${objectKey(r.key ?? "")}|${r.subject}`;
 
   // spot is a point of the lane of the record's subject; null: nothing is drawn of it.
@@ -180,9 +181,9 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
       // Where its owner watches by itself, the key did not come through these handlers.
       const own = scene.lanes.workqueues.get(r.subject)?.lane?.subject.counts.ReflectorWatching;
       const from = own ? [] : [spot("workqueues", r, 176)];
-      sent("workqueues", r, "workqueue", from, { copy: work(r), fresh: true });
+      sent("workqueues", r, "workqueue", from, { copy: work(r), fresh: true, label: keyOf(r) });
     },
-    WorkGot: (r) => taken("workqueues", r, "workqueue", [-8, 26], { copy: work(r), fresh: true }),
+    WorkGot: (r) => taken("workqueues", r, "workqueue", [-8, 26], { copy: work(r), fresh: true, label: keyOf(r) }),
     WorkDone: (r) => end(work(r)),
     WatcherForced(r) {
       const last = [g.boxes.watcher.X, g.boxes.watcher.Y + (g.lane.room - 1) * g.lane.height + 26];

@@ -86,7 +86,7 @@ export function newTold(scene, story, records, from) {
   function opens(r) {
     const opened = streamOf(r.subject || `refused ${r.seq}`, r.text, r.rv);
     if (!r.subject) heard.refused = opened.id;
-    opened.replayed = heard.intervals.get(r.subject);
+    if (!opened.wire || opened.resumes) opened.replayed = heard.intervals.get(r.subject);
     heard.streams.delete(opened.id); // it is the newest
     if (wanted(r.text)) heard.streams.set(opened.id, opened);
   }
@@ -174,10 +174,12 @@ export function newTold(scene, story, records, from) {
     const client = ids.find((id) => reflects(res.subjects[id]));
     const reflector = res.subjects[client];
     const elsewhere = other && !["ReflectorWatchEnded", "ReflectorBackoff"].includes(reflector?.last.point);
+    // Who resumes says what it knows: what it was sent before may be lost. The tour goes by that alone.
+    const own = t.story ? mine : now?.said ? [now] : mine.filter(({ resumes }) => resumes).slice(-1);
+    const tells = now?.resumes ? [now] : own;
     const rv = [
       reflector?.rv, now ? "0" : listed,
-      // Who resumes says what it knows: what it was sent before may be lost.
-      ...(now?.resumes ? [now] : mine).flatMap((stream) => [stream.said?.rv, stream.began]),
+      ...tells.flatMap((stream) => [stream.said?.rv, stream.began]),
     ].reduce((best, each) => (each && laterRV(each, best) ? each : best), "0");
     const open = now && res.subjects[now.id] && !now.closed;
     const gone = now?.said?.type === "ERROR";
@@ -191,7 +193,8 @@ export function newTold(scene, story, records, from) {
     const says = now?.said && (behind || !now.wire || stalled.get(who)) ? "is sent" : "knows";
     const knows = word === "no watch" && stalled.get(who) === "stall" ? "stalled at" : says;
     const subject = res.subjects[now?.id] ? now.id : "";
-    return { name, pin, subject, client, word, alarm, rv, open, type: said?.type, knows };
+    const one = t.story || word !== "not reading" ? knows : ""; // the tour speaks of one version at a time
+    return { name, pin, subject, client, word, alarm, rv, open, type: said?.type, knows: one };
   }
 
   // draw writes the flags of the cast.
@@ -218,7 +221,7 @@ export function newTold(scene, story, records, from) {
       say(first, scene.tall && token ? rv : word);
       if (token && word === "BOOKMARK") put(first, "textLength", 64); // as wide as its box
       else first.removeAttribute("textLength");
-      say(second, rv === "0" || scene.tall ? "" : `${knows} ${rv}`);
+      say(second, rv === "0" || !knows || scene.tall ? "" : `${knows} ${rv}`);
     });
   }
 

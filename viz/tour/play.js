@@ -8,13 +8,12 @@ import { laterRV, objectKey } from "../log/fold.js";
 const labels = { app: "my-app" };
 const most = 60; // changes of the pod, at most
 const largest = 400; // places of a ring that is made to lose a version
-const overflow = 2; // of them after the client's result is full
 const patience = 8000; // ms for the effect of a request
 
 // until waits for a fact about what has arrived.
 export async function until(fact) {
   for (const began = performance.now(); performance.now() - began < patience; ) {
-    const found = fact();
+    const found = await fact();
     if (found) return found;
     await new Promise((done) => setTimeout(done, 30));
   }
@@ -49,7 +48,8 @@ export const running = {
     return { key: await createPod((n) => (n ? `my-pod-${n + 1}` : "my-pod"), labels), id, agent };
   },
 
-  // stop stops the client from reading, and changes the pod until the client can take no more, and once again.
+  // stop stops the client from reading, and changes the pod until the client can take no more. The next change would
+  // close it.
   async stop({ key, id, agent }, seen) {
     if (!(await isOpen(id))) { // the tour was left, and took its client and its pod along
       const name = key.split("/")[1];
@@ -60,11 +60,17 @@ export const running = {
     const { subject: client, seq: since } = await seen(named(agent));
     await turnKnob("line.stall", agent, "true");
     // It is asked of the log itself: the feed is a tenth of a second behind, in which there are many changes.
-    const blocked = `/viz/records?point=ResultBlocked&subject=${client}&from=${since}`;
+    const said = async (point) => (await get(`/viz/records?point=${point}&subject=${client}&from=${since}`)).records;
     let last = "";
     for (let n = 1, left = Infinity; n <= most && left > 0; n++) {
       last = await change(key, n);
-      left = left < Infinity ? left - 1 : (await get(blocked)).records.length > 0 ? overflow : left;
+      if (left < Infinity || (await said("ResultBlocked")).length === 0) {
+        left--;
+        continue;
+      }
+      await until(async () => (await said("InputSent")).some(({ rv }) => rv === last));
+      const [sent, received] = [await said("InputSent"), await said("InputReceived")];
+      left = sent.at(-1).args[1] - (sent.length - received.length);
     }
     await handled(last, seen);
     return { key, id, agent, last };

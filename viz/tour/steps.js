@@ -23,6 +23,7 @@ export function plotOf(records, { key, agent, reader, informer = "informer" }) {
   const cut = records.findLast(is("KnobTurned", `line.cut of ${agent} to true`))?.seq ?? Infinity;
   const mended = records.findLast(is("KnobTurned", `line.cut of ${agent} to false`))?.seq ?? 0;
   const refused = records.find((r) => r.seq > cut && r.type === "ERROR" && r.point === "FrameWritten");
+  const late = records.findLast((r) => r.seq < refused?.seq && is("WireOpened", `${agent} `)(r))?.text;
   const of = (rv) => (point, subject) =>
     records.find((r) => r.rv === rv && r.point === point && (subject === undefined || r.subject === subject));
   const two = of(last);
@@ -34,8 +35,9 @@ export function plotOf(records, { key, agent, reader, informer = "informer" }) {
     records, key, asked, cut, mended, refused, begun, first, last, reader, informer, dropped, two, stored, called,
     stalled: stalled?.seq ?? of(first)("HandlerCalled")?.seq ?? Infinity, one: of(first),
     client: opened.findLast((r) => r.seq < dropped)?.subject ?? "", back: returns[0]?.subject ?? "",
-    came: returns[0]?.seq,
-    again: returns.find((r) => r.seq > refused?.seq),
+    reads: records.find((r) => returns[0] && r.subject === returns[0].subject && r.point === "FrameWritten")?.seq,
+    knew: /resourceVersion=(\d+)/.exec(late)?.[1],
+    came: returns[0], again: returns.find((r) => r.seq > refused?.seq),
     name: key.split("/").at(-1), who: agent.replace(/^listwatch-/, ""),
   };
 }
@@ -65,17 +67,15 @@ const rests = [
   (plot) => plot.one("InputSent", plot.reader),
   (plot) => plot.one("ResultSent", plot.reader),
   (plot) => (({ to, changes }) => changes > 0 && { seq: to })(stopped(plot)),
-  (plot) => plot.back && sent(plot, plot.back).find((r) => r.seq > plot.came),
-  (plot) => (plot.refused ? bookmarked(plot) : rests[7](plot)),
+  (plot) => called(sent(plot, plot.back).findLast((r) => !(r.seq > plot.reads)), plot.came),
+  (plot) => (plot.refused ? called(sent(plot, plot.again?.subject).find((r) => r.type === "BOOKMARK"), plot.again)
+    : rests[7](plot)),
   (plot) => plot.two("IndexerUpdated", plot.informer),
   (plot) => plot.records.find((r) => r.seq > plot.stored && queues(plot, r))
     ?? plot.records.findLast((r) => r.rv === plot.last && r.point === "HandlerCalled"),
 ];
-// A bookmark may be in a channel before the log says whose that is.
-function bookmarked(plot) {
-  const bookmark = sent(plot, plot.again?.subject).find((r) => r.type === "BOOKMARK");
-  return bookmark?.seq < plot.again?.seq ? { ...bookmark, seq: plot.again.seq } : bookmark;
-}
+// called is where a channel has a record and the log has said whose that is.
+const called = (r, opened) => r && opened && { ...r, seq: Math.max(r.seq, opened.seq) };
 const sent = (plot, watcher) => plot.records.filter((r) => r.subject === watcher && r.point === "ResultSent");
 // Of workqueues one counts whose handler is on the stage.
 const queues = (plot, r) => r.point === "WorkAdded" && objectKey(r.key ?? "") === plot.key
@@ -98,24 +98,24 @@ export function happened(step, i, plot, res) {
   const [start, taken, capacity] = plot.one("RingAppend")?.args ?? [];
   const at = (watcher, name) => res?.subjects[watcher]?.queues[name] ?? { len: 0, cap: 0 };
   const fill = (watcher, name) => (({ len, cap }) => `${len} of ${cap}`)(at(watcher, name));
-  const copies = plot.records.filter((r) => r.rv === plot.first && r.point === "InputSent");
   const rest = rests[i](plot);
   // On a stage with several informers, another one's handler may have been earlier.
   const before = plot.records.findLast((r) => r.seq < rest.seq && r.rv !== plot.first && queues(plot, r));
   const both = rest.point === "HandlerCalled" && before && "both";
-  const came = [s.closed ? "closed" : "open", both || rest.point, plot.refused ? "gone" : "kept"]
-    .find((each) => step.end?.[each]);
+  const { len, cap } = at(plot.client, "input");
+  const came = [
+    s.closed ? "closed" : len > 0 && len === cap ? "full" : "open", taken - start < capacity ? "room" : "taken",
+    both || rest.point, plot.refused ? "gone" : "kept",
+  ].find((each) => step.end?.[each]);
   return filled(step.happened.replace("{end}", step.end?.[came] ?? ""), plot, {
     places: taken - start, capacity, other: before?.subject,
-    n: plot.records.find((r) => r.subject === plot.back && r.point === "WatcherInterval")?.args?.[0] ?? 0,
-    missed: plot.records.filter((r) => r.point === "RingAppend" && r.seq > plot.cut && r.seq < plot.mended).length,
+    knew: plot.knew,
     pods: sent(plot, plot.again?.subject).filter((r) => r.type === "ADDED" && r.seq <= rest.seq).length, mark: rest.rv,
     clients: Object.values(res?.subjects ?? {}).filter(({ kind }) => kind === "watcher").length,
-    picked: plot.one("DispatchStarted")?.args?.[0], sent: copies.filter(({ seq }) => seq <= restsOf(plot)[i]).length,
-    left: s.changes - at(plot.client, "result").len - at(plot.client, "input").len,
+    picked: plot.one("DispatchStarted")?.args?.[0],
     handler: feeds(rest.subject ?? ""),
     input: fill(plot.reader, "input"), result: fill(plot.client, "result"), full: fill(plot.client, "input"),
-    changes: s.changes, stored: `${s.stored === s.changes ? "all " : ""}${s.stored}`,
+    stored: s.stored === s.changes ? "every change" : `${s.stored} of ${s.changes} changes`,
     wait: s.waited ? "the dispatcher waited a moment" : "nothing held it up",
     from: plot.records.find((r) => r.subject === plot.back && r.point === "WatcherAdded")?.rv,
   });

@@ -76,11 +76,12 @@ export function newTour(stage) {
     requestAnimationFrame(center);
   }
 
-  // frame lets the lanes fill the stage where the visitor acts, and for a presenter what each step is about.
+  // frame lets what has to be read in the lanes fill the stage, and for a presenter what each step is about.
   function frame() {
     const { act: acts, look } = steps[teller?.beat] ?? {};
     const near = (name) => name !== "http" || look.length < 3; // it is far from the others
-    stage.zoom.frameOn(acts || (look && document.documentElement.dataset.presenter) ? look.filter(near) : []);
+    const large = acts || teller?.beat === half + 2 || document.documentElement.dataset.presenter;
+    stage.zoom.frameOn(look && large ? look.filter(near) : []);
   }
 
   // center brings the step's stations into sight where the stage is larger than its place.
@@ -179,7 +180,8 @@ export function newTour(stage) {
     const within = Math.min(overview[1], Math.max(overview[0], pressed + act - performance.now()));
     const { act: acts } = steps[teller.beat];
     if (plot.mended > player.cursor && plot.mended < to) await player.playTo(plot.mended, { within });
-    return (await player.playTo(to, acts ? { within } : { pace: slowly })) || seek(to);
+    const many = acts || teller.beat === half + 1;
+    return (await player.playTo(to, many ? { within } : { pace: slowly })) || seek(to);
   }
 
   // enter tells the tour from a step on, when the records of the visitor's pod have come.
