@@ -22,7 +22,7 @@ func Definitions() *Resource {
 		Columns:             resources.DefinitionColumns,
 		Default:             resources.DefaultDefinition,
 		Strategy:            resources.DefinitionStrategy{},
-		StatusStrategy:      resources.DefinitionStatusStrategy{},
+		StatusStrategy:      resources.KeptStatusStrategy{},
 		OnDemand:            true,
 		VersionRequired:     true,
 		ReturnDeletedObject: true,

@@ -170,12 +170,6 @@ func (DefinitionStrategy) MarkAsDeleting(obj runtime.Object) {
 	}
 }
 
-// DefinitionStatusStrategy is for the status of definitions.
-type DefinitionStatusStrategy struct{ DefinitionStrategy }
-
-// PrepareForUpdate keeps the spec.
-func (DefinitionStatusStrategy) PrepareForUpdate(obj, old runtime.Object) { setPart(obj, old, "Spec") }
-
 // DefinitionColumns are those of definitions.
 var DefinitionColumns = []Column{nameColumn, {"Created At", "When it was created.", false, func(r *Row) any {
 	return r.Object.(metav1.Object).GetCreationTimestamp().UTC().Format(time.RFC3339)

@@ -89,22 +89,21 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// judge says what a status means to a guest, and what to do; "" if nothing is wrong. 410 and 429 heal by themselves.
-func (a *answers) judge(status int) (text string) {
-	switch {
-	case status == http.StatusUnauthorized:
-		text = "the server does not know who we are. Log in again, and restart kubectl proxy"
-	case status == http.StatusForbidden:
-		text = "you may not list and watch {resource} in {namespace}. Choose a namespace in which you may, or ask " +
-			"for the right to (kubectl auth can-i watch {resource})"
-	case status == http.StatusNotFound:
-		text = "the server does not have {resource} in {namespace}. Is the name right? Has its " +
-			"CustomResourceDefinition been deleted?"
-	case status/100 == 3:
-		text = "the server leads elsewhere, and a guest does not follow: -server must name the API itself"
-	case status/100 == 5:
-		text = "the server has a problem of its own. The reflector tries again by itself"
-	default:
+// meanings are what statuses mean to a guest, and what to do, by the status or its first digit.
+var meanings = map[int]string{
+	http.StatusUnauthorized: "the server does not know who we are. Log in again, and restart kubectl proxy",
+	http.StatusForbidden: "you may not list and watch {resource} in {namespace}. Choose a namespace in which you " +
+		"may, or ask for the right to (kubectl auth can-i watch {resource})",
+	http.StatusNotFound: "the server does not have {resource} in {namespace}. Is the name right? Has its " +
+		"CustomResourceDefinition been deleted?",
+	3: "the server leads elsewhere, and a guest does not follow: -server must name the API itself",
+	5: "the server has a problem of its own. The reflector tries again by itself",
+}
+
+// judge says what is wrong with a status; "" if nothing is. 410 and 429 heal by themselves.
+func (a *answers) judge(status int) string {
+	text := cmp.Or(meanings[status], meanings[status/100])
+	if text == "" {
 		return ""
 	}
 	words := strings.NewReplacer("{resource}", a.resource, "{namespace}", cmp.Or(a.namespace, "all namespaces"))

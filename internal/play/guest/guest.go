@@ -101,8 +101,6 @@ type watchedResource struct {
 	objects atomic.Int64
 }
 
-var _ processor.ResourceEventHandler = (*watchedResource)(nil)
-
 // New returns a guest. It starts nothing. The error is that of [Choice.Check].
 func New(config Config) (*Guest, error) {
 	config.MaxObjects = cmp.Or(config.MaxObjects, maxObjects)
@@ -136,7 +134,8 @@ func (g *Guest) add(r resource) error {
 		FIFO:             g.config.FIFO, UseWatchList: g.config.UseWatchList,
 	})
 	w.informer = w.factory.ForResource(r.plural, g.config.Choice.Namespace != "").Informer()
-	if _, err := w.informer.AddEventHandlerWithOptions(w, informer.HandlerOptions{Name: "observer"}); err != nil {
+	count := processor.ResourceEventHandlerFuncs{AddFunc: w.added, DeleteFunc: func(any) { w.objects.Add(-1) }}
+	if _, err := w.informer.AddEventHandlerWithOptions(count, informer.HandlerOptions{Name: "observer"}); err != nil {
 		return fmt.Errorf("watch %s: %w", r.name, err)
 	}
 	g.watched = append(g.watched, w)
@@ -147,18 +146,11 @@ func (g *Guest) narrow(options *metav1.ListOptions) {
 	options.LabelSelector, options.FieldSelector = g.config.Choice.Labels, g.config.Choice.Fields
 }
 
-// OnAdd implements [processor.ResourceEventHandler].
-func (w *watchedResource) OnAdd(any, bool) {
+func (w *watchedResource) added(any) {
 	if w.objects.Add(1) > w.answers.maxObjects {
 		_ = w.answers.exceeded()
 	}
 }
-
-// OnUpdate implements [processor.ResourceEventHandler].
-func (w *watchedResource) OnUpdate(any, any) {}
-
-// OnDelete implements [processor.ResourceEventHandler].
-func (w *watchedResource) OnDelete(any) { w.objects.Add(-1) }
 
 // Run watches until ctx is done.
 func (g *Guest) Run(ctx context.Context) {

@@ -64,7 +64,8 @@ func (m *Metrics) Run(ctx context.Context) {
 
 func (m *Metrics) ask(ctx context.Context) {
 	state := MetricsState{Metrics: figures{}}
-	response, err := get(ctx, m.client, m.url, "*/*")
+	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, m.url.String(), nil) // the URL has been read
+	response, err := m.client.Do(request)
 	switch {
 	case err != nil:
 		state.Trouble = "/metrics cannot be reached: " + Reason(err)

@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -50,16 +49,6 @@ func newClient(servers []*url.URL) *http.Client {
 
 // stay refuses every redirect: what is asked of one server is not asked of another.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// get sends a GET whose answer is of the type accept.
-func get(ctx context.Context, client *http.Client, from *url.URL, accept string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", accept)
-	return client.Do(request)
-}
 
 // Server returns the address that is asked first.
 func (t *Transport) Server() *url.URL { return t.servers[t.newest.Load()] }

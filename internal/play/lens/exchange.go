@@ -43,7 +43,6 @@ type exchange struct {
 
 // answered sees the header of the answer.
 func (x *exchange) answered(status int, header http.Header) {
-	x.end.Status = status
 	x.protobuf, x.encoding = strings.Contains(header.Get("Content-Type"), "protobuf"), header.Get("Content-Encoding")
 	seconds, _ := strconv.ParseInt(header.Get("Retry-After"), 10, 32)
 	x.lens.findings.answered(x.request, status, time.Duration(seconds)*time.Second, x.lens.config.Clock.Now())
@@ -58,7 +57,7 @@ func (x *exchange) ended(ctx context.Context) {
 		x.end.Cause = clientLeft
 	}
 	x.look()
-	if x.end.Status == http.StatusOK {
+	if x.status == http.StatusOK {
 		x.end.RV = wiretap.ReadVersion(x.head, x.encoding)
 	}
 	x.lens.findings.end(x.request, x.end, x.lens.config.Clock.Now())
@@ -96,7 +95,7 @@ func (b body) Read(p []byte) (int, error) {
 func (x *exchange) keep(p []byte) {
 	switch {
 	case x.Resource == "" || x.protobuf:
-	case x.Watch && x.end.Status == http.StatusOK:
+	case x.Watch && x.status == http.StatusOK:
 		x.piece = append(x.piece[:0], p...)
 	case len(x.head) < wiretap.HeadSize:
 		x.head = append(x.head, p[:min(len(p), wiretap.HeadSize-len(x.head))]...)

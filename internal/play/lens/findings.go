@@ -267,10 +267,9 @@ func (r *request) resumable() bool { return !r.InitialEvents || r.initialEnd }
 
 // end is the end of an exchange.
 type end struct {
-	Status int
-	Bytes  int64
-	RV     string // the version that a list or an object says of itself
-	Cause  string
+	Bytes int64
+	RV    string // the version that a list or an object says of itself
+	Cause string
 }
 
 // end notes the end of a request.
@@ -282,7 +281,7 @@ func (f *findings) end(r *request, e end, now time.Time) {
 		return
 	}
 	delete(f.running, r)
-	r.status, r.cause, r.ended = e.Status, e.Cause, now
+	r.cause, r.ended = e.Cause, now
 	f.closeLocked(r, e)
 	if r.reads() && !r.Watch && e.RV != "" {
 		t.listRV, t.settled = e.RV, ""
@@ -294,9 +293,9 @@ func (f *findings) end(r *request, e end, now time.Time) {
 		t.settle(r, now)
 	case r.written != nil:
 		f.wroteLocked(r, e, now)
-	case r.reads() && !r.Continue && e.Status == http.StatusOK:
+	case r.reads() && !r.Continue && r.status == http.StatusOK:
 		f.judgeLocked(listed, r, now)
-	case r.Name != "" && e.Status == http.StatusOK:
+	case r.Name != "" && r.status == http.StatusOK:
 		if o := f.objects[r.object()]; o != nil {
 			o.giveLocked(t.client, e.RV, now)
 		}
@@ -318,7 +317,7 @@ func (f *findings) wroteLocked(r *request, e end, now time.Time) {
 	if o == nil {
 		return // it was forgotten while the server was at work
 	}
-	w.status, w.rv = e.Status, e.RV
+	w.status, w.rv = r.status, e.RV
 	if older(o.rv, w.rv) {
 		o.rv = w.rv
 	}

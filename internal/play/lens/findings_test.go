@@ -310,7 +310,8 @@ func TestAClientMayWriteBeforeTheLensHasNoted(t *testing.T) {
 		put := Ask{Client: "c", Method: http.MethodPut, Resource: "pods", Namespace: "default", Name: "a"}
 		next := f.begin(put, "", now)
 		if last != nil {
-			f.end(last, end{Status: http.StatusOK, RV: last.Version}, now)
+			f.answered(last, http.StatusOK, 0, now)
+			f.end(last, end{RV: last.Version}, now)
 			f.frame(watch, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: last.Version},
 				now.Add(-time.Millisecond))
 		}
@@ -381,7 +382,9 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	f, now := newFindings(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	ask := func(a Ask) {
 		a.Client, a.Resource = "c", "pods"
-		f.end(f.begin(a, "", now), end{Status: http.StatusOK}, now)
+		r := f.begin(a, "", now)
+		f.answered(r, http.StatusOK, 0, now)
+		f.end(r, end{}, now)
 	}
 	for i := range maxTrails + 50 {
 		for range 2 {

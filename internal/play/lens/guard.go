@@ -3,7 +3,6 @@ package lens
 import (
 	"net/http"
 	"path"
-	"strings"
 
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/kube/negotiation"
@@ -22,8 +21,7 @@ func refuse(r *http.Request) (code int, why string) {
 			"is not its own" + how
 	}
 	ask, clean := newAsk(r), askPath(path.Clean(r.URL.Path))
-	resource, _, _ := strings.Cut(ask.Resource, ".")
-	if acts[ask.Subresource] || acts[clean.Subresource] || resource == "proxy" {
+	if acts[ask.Subresource] || acts[clean.Subresource] || ask.plural() == "proxy" {
 		return http.StatusForbidden, "the lens does not let " + ask.Subresource + " through, which can change things " +
 			"although it is a GET" + how
 	}

@@ -62,7 +62,7 @@ func (f *findings) closeLocked(r *request, e end) {
 	if r.reads() && e.RV != "" {
 		text = fmt.Sprintf("%s (%d bytes at version %s)", text, e.Bytes, e.RV)
 	}
-	f.tellLocked(r, probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{e.Status}})
+	f.tellLocked(r, probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{r.status}})
 }
 
 // number is a version as the log keeps it; 0 if it is not a number.

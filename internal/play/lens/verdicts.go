@@ -78,18 +78,15 @@ var verdicts = []verdict{{
 	id: "polls", at: listed, chapter: "03-reflector", incident: "argoproj/argo-workflows#13461",
 	advice: "Use an informer, or at least resourceVersion=0, which the cache answers.",
 	find: func(c *judged) string {
-		every, polls := c.polls("")
-		return c.say(polls, `lists all %s every %v at resourceVersion "", which is a consistent read each time, `+
-			"and never watches.", c.what(), rounded(every))
+		return c.polls("", `lists all %s every %v at resourceVersion "", which is a consistent read each time, `+
+			"and never watches.")
 	},
 }, {
 	id: "polls-cache", at: listed, chapter: "03-reflector",
 	advice: "Use an informer: it is told of each change, and lists once.",
 	find: func(c *judged) string {
-		every, polls := c.polls("0")
-		return c.say(polls, "lists all %s every %v at resourceVersion 0, and never watches: "+
-			"each list sends every object, changed or not, and may be older than the one before.",
-			c.what(), rounded(every))
+		return c.polls("0", "lists all %s every %v at resourceVersion 0, and never watches: "+
+			"each list sends every object, changed or not, and may be older than the one before.")
 	},
 }, {
 	id: "no-initial-end", at: ticked, chapter: "03-reflector",
@@ -328,17 +325,14 @@ func (c *judged) gone() (first *request, n int) {
 	return first, n
 }
 
-// polls reports whether all lists and watches of the trail that are remembered are lists at that version, and how far
-// apart. A command that ends, such as helm's, may list several times, and people run several commands: so many lists,
+// polls says of what and how often, if all lists and watches of the trail that are remembered are lists at that
+// version. A command that ends, such as helm's, may list several times, and people run several commands: so many lists,
 // no more than two minutes apart, are polls.
-func (c *judged) polls(version string) (every time.Duration, polls bool) {
-	for _, r := range c.rows {
-		if r.Watch || r.Version != version || r.status != 200 {
-			return 0, false
-		}
-	}
-	every = c.now.Sub(c.rows[0].at) / (maxSteps - 1)
-	return every, len(c.rows) == maxSteps && len(c.open) == 0 && every <= pollsWithin
+func (c *judged) polls(version, format string) string {
+	other := func(r *request) bool { return r.Watch || r.Version != version || r.status != 200 }
+	every := c.now.Sub(c.rows[0].at) / (maxSteps - 1)
+	polls := len(c.rows) == maxSteps && len(c.open) == 0 && every <= pollsWithin && !slices.ContainsFunc(c.rows, other)
+	return c.say(polls, format, c.what(), rounded(every))
 }
 
 // run returns how many of the client's newest writes of the object and subresource are all alike, and how long ago the
