@@ -19,35 +19,30 @@ import (
 const lockWait = time.Second
 
 // checkNodes returns an error if dir holds data, but none of n nodes. Etcd itself would start an empty database beside
-// what is there.
-func checkNodes(dir string, n int) error {
-	var several []string
+// what is there. It returns the addresses that dir remembers.
+func checkNodes(dir string, n int) (addresses []string, err error) {
 	text, err := os.ReadFile(addressFile(dir))
 	if err == nil {
-		err = json.Unmarshal(text, &several)
+		err = json.Unmarshal(text, &addresses)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read the addresses of the etcd nodes in %s: %w", dir, err)
+		return nil, fmt.Errorf("read the addresses of the etcd nodes in %s: %w", dir, err)
 	}
 	_, err = os.Stat(filepath.Join(dir, "member"))
 	lone := err == nil
-	made := max(1, len(several)/2)
+	made := max(1, len(addresses)/2)
 	if n == 1 && lone || n > 1 && made == n || made == 1 && !lone {
-		return nil
+		return addresses, nil
 	}
-	return fmt.Errorf("the etcd data in %s was made with -etcd-nodes %d, not %d: start with -etcd-nodes %d, or with "+
-		"another -data-dir",
-		dir, made, n, made)
+	return nil, fmt.Errorf("the etcd data in %s was made with -etcd-nodes %d, not %d: start with -etcd-nodes %d, or "+
+		"with another -data-dir", dir, made, n, made)
 }
 
 func addressFile(dir string) string { return filepath.Join(dir, "addresses.json") }
 
-// addressesIn returns two addresses for each of n nodes. They are free ones of loopback, or those that dir remembers:
-// the members have them in their data.
-func addressesIn(dir string, n int) (addresses []string, err error) {
-	if text, err := os.ReadFile(addressFile(dir)); err == nil {
-		return addresses, json.Unmarshal(text, &addresses) // checkNodes has read it, too
-	}
+// newAddresses returns two free addresses of loopback for each of n nodes, and lets dir remember them: the members will
+// have them in their data.
+func newAddresses(dir string, n int) (addresses []string, err error) {
 	for range 2 * n {
 		l, err := listenOnAny()
 		if err != nil {

@@ -60,22 +60,22 @@ type node struct {
 }
 
 // Start starts etcd on the data in options.Dir and returns when it can be written to. Another process, or another Etcd
-// of this one, that works on that data is an error, and so is another number of nodes that has made it; a
-// [*TroubleError] says that etcd cannot go on there. The caller closes it.
+// of this one, that works on that data is an error, and so is another number of nodes that has made it. The caller
+// closes it.
 func Start(ctx context.Context, options Options) (*Etcd, error) {
 	options.Nodes, options.Quota = max(1, options.Nodes), cmp.Or(options.Quota, DefaultQuota)
 	if options.Dir == "" {
 		return nil, errors.New("start etcd: no data folder given")
 	}
-	if err := checkNodes(options.Dir, options.Nodes); err != nil {
+	addresses, err := checkNodes(options.Dir, options.Nodes)
+	if err != nil {
 		return nil, err
 	}
 	e := &Etcd{options: options, trouble: newTrouble(options.Dir)}
-	if err := e.makeNodes(); err != nil {
+	if err := e.makeNodes(addresses); err != nil {
 		return nil, err
 	}
-	err := e.startAll(ctx)
-	if err == nil {
+	if err = e.startAll(ctx); err == nil {
 		e.client, err = e.newClient()
 	}
 	if err != nil {
@@ -88,15 +88,16 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 	return e, nil
 }
 
-// makeNodes gives several nodes names, addresses and a certificate; one needs none of these.
-func (e *Etcd) makeNodes() (err error) {
+// makeNodes gives several nodes names, addresses if they have none, and a certificate; one needs none of these.
+func (e *Etcd) makeNodes(addresses []string) (err error) {
 	if e.options.Nodes == 1 {
 		e.nodes = []*node{{name: "listwatch", dir: e.options.Dir}}
 		return nil
 	}
-	addresses, err := addressesIn(e.options.Dir, e.options.Nodes)
-	if err != nil {
-		return err
+	if addresses == nil {
+		if addresses, err = newAddresses(e.options.Dir, e.options.Nodes); err != nil {
+			return err
+		}
 	}
 	for i := range e.options.Nodes {
 		name := fmt.Sprintf("etcd-%d", i+1)
@@ -125,7 +126,7 @@ func (e *Etcd) Client() *clientv3.Client { return e.client }
 // Broken is closed when a node cannot go on; then Err says why, and Close is all that is left to do.
 func (e *Etcd) Broken() <-chan struct{} { return e.trouble.broken }
 
-// Err returns why a node cannot go on, a [*TroubleError]; nil as long as all can.
+// Err returns why a node cannot go on, and what to do about it; nil as long as all can.
 func (e *Etcd) Err() error { return e.trouble.err() }
 
 // Files are what other programs need to be clients of several nodes.

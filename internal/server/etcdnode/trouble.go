@@ -21,30 +21,6 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// TroubleError says why etcd cannot go on, and what to do about it.
-type TroubleError struct {
-	Dir  string // of its data
-	What string // in etcd's words
-	Err  error  // nil: etcd gave none
-}
-
-func (e *TroubleError) Error() string {
-	what, advice := e.What, "Start again; if that does not help, with another -data-dir"
-	if e.Err != nil {
-		what += ": " + e.Err.Error()
-	}
-	switch {
-	case errors.Is(e.Err, syscall.ENOSPC):
-		advice = "The disk is full: make room there, or start again with -data-dir on another disk"
-	case errors.Is(e.Err, fs.ErrNotExist):
-		advice = "The folder is gone: it was removed, renamed or unmounted; start again"
-	}
-	return fmt.Sprintf("etcd cannot continue with its data in %s: %s. %s", e.Dir, what, advice)
-}
-
-// Unwrap returns the error that etcd gave.
-func (e *TroubleError) Unwrap() error { return e.Err }
-
 // trouble turns what etcd does when it cannot go on into an error. Etcd calls Fatal or Panic of its logger, on
 // whichever of its goroutines noticed, with locks held: the one ends the process without a word, the other with a
 // stack.
@@ -55,22 +31,36 @@ type trouble struct {
 	stuck  chan struct{} // closed by OnWrite, once: etcd cannot even be stopped
 	stick  sync.Once     // closes stuck
 
-	why atomic.Pointer[TroubleError] // the first, which is the cause of those that follow
+	why atomic.Pointer[error] // the first, which is the cause of those that follow
 }
 
 func newTrouble(dir string) *trouble {
 	return &trouble{dir: dir, broken: make(chan struct{}), stuck: make(chan struct{})}
 }
 
+// report takes what etcd says, and the error that it gives, or nil.
 func (t *trouble) report(what string, err error) {
-	if t.why.CompareAndSwap(nil, &TroubleError{Dir: t.dir, What: what, Err: err}) {
+	advice := "Start again; if that does not help, with another -data-dir"
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		advice = "The disk is full: make room there, or start again with -data-dir on another disk"
+	case errors.Is(err, fs.ErrNotExist):
+		advice = "The folder is gone: it was removed, renamed or unmounted; start again"
+	}
+	why := errors.New(what)
+	if err != nil {
+		why = fmt.Errorf("%s: %w", what, err)
+	}
+	why = fmt.Errorf("etcd cannot continue with its data in %s: %w. %s", t.dir, why, advice)
+	if t.why.CompareAndSwap(nil, &why) {
 		close(t.broken)
 	}
 }
 
+// err says why etcd cannot go on, and what to do about it; nil if it can.
 func (t *trouble) err() error {
 	if why := t.why.Load(); why != nil {
-		return why
+		return *why
 	}
 	return nil
 }
