@@ -30,6 +30,7 @@ func newAttendee(t *testing.T) *attendee {
 	t.Helper()
 	temp := t.TempDir()
 	file := filepath.Join(temp, "bag.zip")
+	t.Chdir("../..")
 	if *bag != "" {
 		file = *bag
 	} else if err := run(t.Context(), []string{"-targets", runtime.GOOS + "/" + runtime.GOARCH, "pack", file},
