@@ -227,7 +227,8 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 		!strings.Contains(act, "The informer has every change: nothing held it up.") {
 		t.Errorf("%d changes and %d in the indexer, and the page says: %s", changes, handled, act)
 	}
-	assert.True(t, strings.Contains(act, "page-1 can take no more: its result holds 10 of 10"), "the result is not full: %s", act)
+	assert.True(t, strings.Contains(act, "page-1 can take no more: its result holds 10 of 10"),
+		"the result is not full: %s", act)
 }
 
 // What is not in the records yet is not told.
