@@ -1,4 +1,4 @@
-// Command bag makes what is handed out, from the root of the sources: the bag, one archive for a room without a network.
+// Command bag, at the root of the sources, makes what is handed out: the bag, one archive for a room without a network.
 //
 //	go run ./cmd/bag pack FILE   writes the bag: sources, modules, the site; viz, kubectl and delve for each system
 //	go run ./cmd/bag licences FILE   writes the licences of what is linked into the machine of a tab (cmd/tab)
