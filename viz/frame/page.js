@@ -45,6 +45,7 @@ import { newLooks } from "./looks.js";
 import { newStatus } from "./status.js";
 import { newVisit } from "./visit.js";
 
+const soon = 600; // records in which what stands is looked for
 const settle = 900; // ms that trails go on fading after a step
 const recently = 40; // records that led to the first picture
 const ledHere = 200; // records that are looked at for what stands where then
@@ -238,11 +239,14 @@ function turn(now, ms) {
   flush();
   player.tick(player.runs() || now < moving ? ms : 0);
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
-  motion.draw(player.clock, player.pile());
+  motion.draw(player.clock, player.pile(), coming);
   follow.draw(now, player.cursor);
   timeline.draw(now);
   all("draw", now);
 }
+
+// coming is what the records at hand say of the moments after the cursor, and the picture there.
+const coming = () => [player.tape.between(player.cursor + 1, player.cursor + soon).filter(here), pictured()];
 
 function show(now) {
   shownAt = now;

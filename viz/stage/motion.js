@@ -26,6 +26,7 @@ const few = 20; // changes a second, at most, that travel
 const calm = 0.7; // … and again when there are so much fewer
 const patience = 2000; // … for so many ms
 const unnamed = { BOOKMARK: "bookmark", ERROR: "error" }; // what is not about an object
+const near = 26; // units: a copy that is so near to its next place is there
 const kept = 48; // copies that stand, at most
 const remembered = 400; // copies that have gone: what is reported late does not bring them back
 
@@ -45,6 +46,8 @@ export function newMotion(canvas, scene, infos, follow) {
   let painted = false;
   let stale = true;
   let drawnAt = 0;
+  let [clock, stood] = [0, false]; // of the frame before, and whether it stood
+  let nexts = []; // what is drawn of the ways on which what stands goes on
 
   function resize() {
     fit(canvas);
@@ -191,9 +194,14 @@ export function newMotion(canvas, scene, infos, follow) {
     });
   }
 
-  function spot(move, now) {
-    const t = still.matches ? 0 : Math.min(1, Math.max(0, (now - air.t0) / Math.max(1, air.t1 - air.t0)));
-    return along(move.legs, t * move.length);
+  const share = (now) => (still.matches ? 0 : Math.min(1, Math.max(0, (now - air.t0) / Math.max(1, air.t1 - air.t0))));
+  const spot = (move, now) => along(move.legs, share(now) * move.length);
+
+  // at is where a change is: its newest copy, in the air or not.
+  function at(change, now) {
+    const [flies] = flying(now).slice(-1);
+    const stands = [...tokens.values()].findLast((t) => t.change === change);
+    return flies?.now ?? (stands && [stands.x, stands.y]);
   }
 
   // keyAt returns the object whose token is drawn at a point of the window, "" if none is.
@@ -232,12 +240,15 @@ export function newMotion(canvas, scene, infos, follow) {
 
   // ---- drawing
 
-  function draw(now, pile = 0) {
+  function draw(now, pile = 0, coming = () => []) {
     trails = trails.filter((each) => now < each.t1);
     const moves = Boolean(air || trails.length > 0 || stream);
-    if (!moves && !stale && !painted && pile === draw.pile) return;
+    const stands = now === clock; // the stage's clock does: what is in the air is shown whole, with its name
+    const turns = stands !== stood;
+    [clock, stood] = [now, stands];
+    if (!moves && !stale && !painted && !turns && pile === draw.pile) return;
     if (stream && !air && !stale && now - drawnAt < flowPeriod) return;
-    const stands = now === drawnAt; // the stage's clock does: what is in the air is shown whole, with its name
+    nexts = stands && !stream ? ahead(...coming()) : [];
     [drawnAt, painted, draw.pile, stale] = [now, moves, pile, false];
     brush.clean();
     const moved = flying(now);
@@ -257,7 +268,7 @@ export function newMotion(canvas, scene, infos, follow) {
     const tails = [
       ...trails.map((each) => tail(each, each.t0, each.done, now)), ...moved.map((m) => tail(m, air.t0, air.t1, now)),
     ].filter(Boolean);
-    const moving = stands ? [...tails, ...moved.map(ahead).filter(Boolean)] : tails.concat(pills);
+    const moving = stands ? [...tails, ...nexts.map(dotted).filter(Boolean)] : tails.concat(pills);
     const more = { label: `${pile} to show`, shape: "", colour: "moving" };
     if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place([209, 222])));
     if (!stream) placed.push(...named().map(scene.plain ? at : brush.beside).filter(Boolean));
@@ -298,15 +309,36 @@ export function newMotion(canvas, scene, infos, follow) {
     ctx.stroke();
   }
 
-  // ahead is the way that a token which stands with the stage has before it.
-  function ahead(move) {
-    const done = Math.min(1, (drawnAt - air.t0) / Math.max(1, air.t1 - air.t0)) * (still.matches ? 0 : move.length);
-    return stretch(move, done, move.length, (points) => {
-      ctx.setLineDash([3, 5]);
-      line(points);
-      ctx.setLineDash([]);
-    });
+  // ahead returns the ways to their next places of what stands with the stage: the rest of one that is in the air, and
+  // what the records that come say of every other copy. From one place copies may go several ways.
+  function ahead(list = [], res) {
+    const flies = (air?.moves ?? []).map((m) => ({ ...m, done: share(clock) * m.length }));
+    const [arrives, ways] = [(m) => m.length - m.done < near, flies.filter((m) => m.length - m.done >= 1)];
+    const from = new Map([...tokens.values(), ...flies.filter(arrives)].map((t) => [t.copy, t]));
+    const known = new Set();
+    const splits = (t, m) => (t.change === m.change && meet([t.x, t.y, t.x, t.y], around(m.points[0])))
+      || (t.point === "HandlerCalled" && m.point === "WorkAdded" && t.key === m.key && t.owner.startsWith(m.owner));
+    for (const r of from.size > 0 ? list.filter(({ seq }) => !(seq <= air?.seq)) : []) {
+      if (!steps[r.point]) continue;
+      for (const m of plan([r], res).moves) {
+        const of = from.get(m.copy) ?? from.get(m.takes) ?? [...from.values()].find((t) => splits(t, m));
+        if (!of || known.has(m.copy)) continue;
+        const legs = legsOf([[of.x, of.y], ...m.points.filter((_, i) => i > 0 || of.queue)]);
+        if (lengthOf(legs) < 1) continue;
+        ways.push({ ...m, legs, length: lengthOf(legs), done: 0, of });
+        known.add(m.copy);
+        from.delete(m.copy);
+      }
+    }
+    return ways;
   }
+  const around = ([x, y]) => [x - near, y - near, x + near, y + near];
+
+  const dotted = (way) => stretch(way, way.done, way.length, (points) => {
+    ctx.setLineDash([3, 5]);
+    line(points);
+    ctx.setLineDash([]);
+  });
 
   // tail is the part of a way that its token has passed in the last moments, paler where that is longer ago.
   function tail(move, begin, end, now) {
@@ -342,7 +374,7 @@ export function newMotion(canvas, scene, infos, follow) {
   brush.restyle();
   return {
     plan, launch, land, stand, closed, abort, under, travelling, standing, flying, keyAt,
-    records, rated, draw, clear,
+    records, rated, draw, clear, at, ahead: () => nexts,
     travels: (r) => Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)),
     touch: () => (stale = true),
     labels: () => brush.labels, flow,

@@ -51,6 +51,11 @@ export function newPicture(stage) {
     ];
   }
 
+  // ahead is where what stands with the stage goes next, as far as records say.
+  const ahead = () => motion.ahead().map(({ key, rv, owner, point, of }) => (
+    { key, rv, owner, point, in: of ? of.queue || of.in : "" }
+  ));
+
   // said is the sentence below the stage, and the words of the table about the record that is named beside it; "": it
   // has no row.
   function said() {
@@ -86,7 +91,8 @@ export function newPicture(stage) {
       cursor: Number(seq), newest: player.head, mode, pace: player.pace, behind: player.lag() / 1000,
       banner: { seq: number($("#sentence"), "data-told"), text: sentence.words }, said: sentence,
       table: { seq: top ? number(top, "data-seq") : Number(seq) },
-      queues: queues(), shelves: shelves(), moving: motion.travelling(), drawn: drawn(), pile: player.pile(),
+      queues: queues(), shelves: shelves(), moving: motion.travelling(), ahead: ahead(), drawn: drawn(),
+      pile: player.pile(),
       level: motion.level, ring: { start: Number(start), end: Number(end), capacity: Number(capacity) },
       held: stage.hold.waiting.map(
         (w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })

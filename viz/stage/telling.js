@@ -19,6 +19,7 @@ export function newTelling(stage) {
   let alarm = null; // one of which it has to speak
   let told = null; // the record that it is about
   let toldAt = 0;
+  let reported = ""; // the station where that was
   let movedAt = 0;
   let spoken = ["", -Infinity]; // what, and when
 
@@ -43,7 +44,8 @@ export function newTelling(stage) {
   // more.
   function draw(now) {
     speak(now);
-    if (player.mode === "frozen" || !stage.drawn) return;
+    if (player.mode === "frozen") return light();
+    if (!stage.drawn) return;
     const moving = Boolean(stage.motion.change);
     if (moving) movedAt = now;
     else if (now - movedAt > read) change = ""; // it has arrived
@@ -68,23 +70,22 @@ export function newTelling(stage) {
     write(seq, "start", `The first moment there is${seq > 0 ? `. ${gone}` : ": nothing has happened yet."}`);
   }
 
-  // write says words about a record, and lights the station where it was reported; on a stage that stands, the one where
-  // the token stands.
+  // write says words about a record, and lights the station where its token is; without one, where it was reported.
   function write(seq, where, words, anomaly = false) {
     put(bar, "data-told", seq);
     put(bar, "class", anomaly ? "sentence anomaly" : "sentence");
     const texts = { at: `record ${seq}`, where, words };
     for (const [name, text] of Object.entries(texts)) say(bar.querySelector(`.${name}`), text);
-    const lit = (player.mode === "frozen" && standsAt()) || where;
-    for (const [name, el] of scene.stations) mark(el, "told", name === lit);
+    reported = where;
+    light();
   }
 
-  // standsAt is the station at which a token that is on its way stands with the stage; "": none does.
-  function standsAt() {
-    const [x, y] = stage.motion.flying(player.clock).at(-1)?.now ?? [];
+  function light() {
+    const [x, y] = stage.motion.at(told ? changeOf(told) : "", player.clock) ?? [];
     const off = ({ X, Y, W, H }) => Math.max(X - x, x - X - W, Y - y, y - Y - H);
     const near = Object.keys(scene.geometry.boxes).map((name) => [off(scene.boxOf(name)), name]);
-    return x === undefined ? "" : near.reduce((a, b) => (b[0] < a[0] ? b : a))[1];
+    const lit = x === undefined ? reported : near.reduce((a, b) => (b[0] < a[0] ? b : a))[1];
+    for (const [name, el] of scene.stations) mark(el, "told", name === lit);
   }
 
   function tell(r, now) {

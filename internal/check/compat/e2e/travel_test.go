@@ -114,7 +114,8 @@ func TestOneChangeTravels(t *testing.T) {
 		document.elementFromPoint(token.x, token.y).dispatchEvent(new MouseEvent("click", at));
 		return listwatch.follow.key === "default/p3";
 	})()`)
-	// Paused, the page lights the station where a token stands, whatever the record at the cursor is about.
+	// Paused, the page lights the station where a token stands, whatever the record at the cursor is about, and draws
+	// where it goes.
 	p.run(t, `await listwatch.player.live(), $("#create-pod").click()`)
 	p.is(t, "true", "the station of a paused token is lit", `await new Promise((done) => {
 		const look = () => {
@@ -124,7 +125,9 @@ func TestOneChangeTravels(t *testing.T) {
 			const begun = over.length > 0 && over.every((el) => !/^(http|etcd)$/.test(el.dataset.station));
 			if (!begun) return requestAnimationFrame(look);
 			listwatch.player.freeze();
-			done(over.some((el) => el.classList.contains("told")));
+			const drawn = () => over.some((el) => el.classList.contains("told"))
+				&& listwatch.picture({ texts: false }).ahead.some(({ rv }) => rv === token.rv);
+			requestAnimationFrame(() => requestAnimationFrame(() => done(drawn())));
 		};
 		look();
 	})`)
