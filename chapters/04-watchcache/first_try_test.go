@@ -47,7 +47,7 @@ func Example_keepTheNewest() {
 			delete(pods, e.pod)
 		}
 	}
-	// At version 5 both have one pod.
+	// The client lists at version 5: both have one pod.
 	server, client := map[string]bool{"a": true}, map[string]bool{"a": true}
 	var newest []event
 	all := []event{{6, "DELETED", "a"}, {7, "ADDED", "b"}, {8, "ADDED", "c"}, {9, "ADDED", "d"}}

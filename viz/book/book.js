@@ -16,15 +16,14 @@ function stageBeside(mini) {
   const text = document.querySelector("article");
   const repair = document.querySelector("#the-repair");
   const tried = steps.filter((li) => li.dataset.lab).length; // so many steps are of the first try
+  const answer = text.querySelectorAll("details.answer")[mini.dataset.fold]; // which the first try gives away
   const place = mini.querySelector(".frame");
   const range = mini.querySelector("input[type=range]");
   const live = mini.querySelector("input[type=checkbox]");
   const wide = matchMedia("screen and (min-width: 64rem)");
-  let frame = null;
-  let step = -1;
+  let [frame, step] = [null, -1];
   let held = 0; // until then scrolling does not choose: a button has
-  let shown = ""; // the frame's address
-  let ready = false; // the frame can hear
+  let [shown, ready] = ["", false]; // the frame's address; whether it can hear
   let named = null; // the words that are pointed at, and mean a part of the stage
 
   function open(address) {
@@ -103,15 +102,12 @@ function stageBeside(mini) {
   function scrolled() {
     if (performance.now() < held || !wide.matches) return;
     const middle = innerHeight * 0.55;
-    const over = repair?.getBoundingClientRect().top;
-    if (tried > 0 && over > middle) {
-      const top = text.getBoundingClientRect().top;
-      return choose(Math.floor(Math.min(0.999, Math.max(0, (middle - top) / (over - top))) * tried));
-    }
-    if (new Set(reading.map(([, at]) => at)).size < 2) {
-      const box = text.getBoundingClientRect();
-      return choose(Math.floor(Math.min(0.999, Math.max(0, (middle - box.top) / box.height)) * steps.length));
-    }
+    const [over, { top, bottom }] = [repair?.getBoundingClientRect().top, text.getBoundingClientRect()];
+    const share = (from, to, n) => Math.floor(Math.min(0.999, Math.max(0, (middle - from) / (to - from))) * n);
+    const told = answer.getBoundingClientRect().bottom;
+    if (mini.classList.toggle("asks", tried > 0 && !answer.open && told > 0)) return choose(0);
+    if (tried > 0 && over > middle) return choose(share(told, over, tried));
+    if (new Set(reading.map(([, at]) => at)).size < 2) return choose(share(top, bottom, steps.length));
     let best = null;
     for (const each of reading) {
       const folded = each[0].closest("details:not([open])");
@@ -122,6 +118,7 @@ function stageBeside(mini) {
 
   function turn(by) {
     held = performance.now() + 900;
+    mini.classList.remove("asks");
     choose(step + by);
     // it is above the text: the text would take it out of sight
     if (!wide.matches) return frame ?? open(steps[step].dataset.frame);
@@ -140,6 +137,7 @@ function stageBeside(mini) {
       scrolled();
     });
   }, { passive: true });
+  answer.addEventListener("toggle", scrolled);
   for (const type of ["pointerover", "focusin", "focusout"]) addEventListener(type, point);
   mini.querySelector(".back").addEventListener("click", () => turn(-1));
   mini.querySelector(".on").addEventListener("click", () => turn(1));

@@ -11,6 +11,7 @@ export function newFigure(stage) {
   const ground = $(".ground");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let station = "";
+  $("#legend").style.visibility = "hidden"; // half of it would be cut
 
   // ready tells the chapter that the figure can hear. They talk by messages: a file may not look into another one.
   function ready() {

@@ -73,17 +73,15 @@ var Stories = []Take{
 	{StoryPrefix + "restored-etcd", "“Too large resource version” after a restored etcd", "default/restored-etcd-a"},
 }
 
-// Broken are the takes of first tries: chapters show them before the repair.
+// Broken are the takes of first tries: chapters show them before the repair. Their titles ask what the text asks.
 var Broken = []Take{
-	{LabPrefix + "hole-in-history", "A watch resumes from what the ring no longer holds, and is not told", "default/a"},
-	{LabPrefix + "build-the-table", "A watcher that filters by the verb is told MODIFIED of a pod it has never seen",
+	{LabPrefix + "hole-in-history", "A watch resumes from what the ring no longer holds. Is it told?", "default/a"},
+	{LabPrefix + "build-the-table", "A watcher filters by the verb. What is its client told of a new pod?",
 		"default/a"},
-	{LabPrefix + "one-slow-all-slow", "The laptop reads too slowly, and the desk waits for it at every event",
-		"default/a"},
-	{LabPrefix + "build-replace", "A list comes in object by object, and a deleted pod stays in the store",
-		"default/b"},
-	{LabPrefix + "build-pop", "A handler that takes a second holds up the handler beside it", "default/a"},
-	{LabPrefix + "lost-wish", "A pod changes while a worker has its key, and the worker never comes back", "default/a"},
+	{LabPrefix + "one-slow-all-slow", "The laptop reads slowly. What does the desk notice?", "default/a"},
+	{LabPrefix + "build-replace", "A list comes in object by object. What becomes of a deleted pod?", "default/b"},
+	{LabPrefix + "build-pop", "A handler takes a second. When is the handler beside it called?", "default/a"},
+	{LabPrefix + "lost-wish", "A pod changes while a worker has its key. Does the worker come back?", "default/a"},
 }
 
 // Find returns the take of that name; ok is false if there is none.
