@@ -98,6 +98,27 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	})
 }
 
+// TestDrawingsAreWholeBesideTheStage holds that a laptop shows each drawing without scrolling, in letters that can be
+// read.
+func TestDrawingsAreWholeBesideTheStage(t *testing.T) {
+	t.Parallel()
+	v := startBook(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	for _, chapter := range []string{"02-etcd3", "04-watchcache", "06-cacher", "10-deltafifo", "12-processor"} {
+		p.do(t, chromedp.Navigate(v.URL+"/book/"+chapter))
+		for _, width := range []int64{1024, 1200, 1280, 1376, 1440} {
+			p.do(t, look{"", width, 800, "light", "reduce"}.wear(1))
+			bad := evaluate[[]string](t, p, `$$(".drawn, .drawing, article > .session").flatMap((el) => {
+				const svg = el.querySelector("svg");
+				const letters = svg ? 15 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 12;
+				return el.scrollWidth > el.clientWidth || letters < 12 ?
+					[(el.ariaLabel ?? el.textContent).slice(0, 40) + " " + el.scrollWidth + " " + letters] : [];
+			})`)
+			assert.True(t, len(bad) == 0, "%s at %d: %q", chapter, width, bad)
+		}
+	}
+}
+
 // lights points at words that mean a queue of the stage, and moves the focus to others: the queue they mean is lit, in
 // sight, and nothing moves in the text. Away from them, nothing is lit.
 func lights(t *testing.T, p *page, pointed, focused string) {
