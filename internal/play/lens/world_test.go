@@ -39,7 +39,7 @@ type world struct {
 }
 
 const (
-	historySize = 16 // events that a cache of the server remembers
+	historySize = 4 // events that a cache of the server remembers
 	podsPath    = "/api/v1/namespaces/default/pods"
 )
 
@@ -52,8 +52,11 @@ func inWorld(t *testing.T, body func(w *world)) {
 		defer bubble.Go("test.server", server.Run)()
 		require.NoError(t, server.WaitReady(t.Context()))
 		var near, far pipenet.Network
-		w := &world{t: t, server: server.Handler(), client: near.Client(), lens: New(Config{
+		w := &world{t: t, server: server.Handler(), lens: New(Config{
 			Servers: []*url.URL{{Scheme: "http", Host: "server"}}, Writes: true, Clock: clk})}
+		// A connection has room, so that no write is stuck while ReverseProxy's first flush may yet come: that would
+		// wait for a mutex, for which no bubble lets time pass.
+		_, w.client = near.Lines()
 		w.lens.transport.DialContext = far.Client().Transport.(*http.Transport).DialContext
 		for _, each := range [][2]string{
 			{"/apis/coordination.k8s.io/v1/namespaces/default/leases", `"coordination.k8s.io/v1","kind":"Lease"`},
@@ -123,6 +126,13 @@ func (w *world) age() {
 // change has another program change the pod.
 func (w *world) change() {
 	w.direct(http.MethodPatch, podsPath+"/a", w.label())
+}
+
+// fill has another program change the pod by more than a connection has room for.
+func (w *world) fill() {
+	w.direct(http.MethodPatch, podsPath+"/a", fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d%s"}}}`, w.writes,
+		strings.Repeat("x", 30_000)))
+	w.writes++
 }
 
 // label is a patch that no one has written before.
