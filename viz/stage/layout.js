@@ -23,7 +23,7 @@ export function newLayout(scene) {
     edges: { wireX: t.wireX + aside, right: t.width + aside, end: t.width + aside + 50 },
     boxOf: (name) => t.boxes[name],
   };
-  const first = { ...wide, edges: { ...wide.edges, right: 1184, end: 1188 }, place: straight }; // the first view
+  const first = { ...wide, place: straight }; // the first view
   const down = (name) => t.boxes[name].Y - g.boxes[name].Y;
 
   // straight moves a point of the wide stage onto the way of the first view, on which the stations that have no name

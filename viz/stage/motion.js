@@ -269,8 +269,8 @@ export function newMotion(canvas, scene, infos, follow) {
       ...trails.map((each) => tail(each, each.t0, each.done, now)), ...moved.map((m) => tail(m, air.t0, air.t1, now)),
     ].filter(Boolean);
     const moving = stands ? [...tails, ...nexts.map(dotted).filter(Boolean)] : tails.concat(pills);
-    const more = { label: `${pile} to show`, shape: "", colour: "moving" };
-    if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place([209, 222])));
+    const more = { label: `${pile} wait`, shape: "", colour: "moving" };
+    if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place([209, 208])));
     if (!stream) placed.push(...named().map(scene.plain ? at : brush.beside).filter(Boolean));
     const { view } = scene;
     const scale = canvas.width / view.w;
