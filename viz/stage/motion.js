@@ -313,8 +313,10 @@ export function newMotion(canvas, scene, infos, follow) {
   // what the records that come say of every other copy. From one place copies may go several ways.
   function ahead(list = [], res) {
     const flies = (air?.moves ?? []).map((m) => ({ ...m, done: share(clock) * m.length }));
-    const [arrives, ways] = [(m) => m.length - m.done < near, flies.filter((m) => m.length - m.done >= 1)];
-    const from = new Map([...tokens.values(), ...flies.filter(arrives)].map((t) => [t.copy, t]));
+    const ways = flies.filter((m) => m.length - m.done >= 1);
+    const arrived = flies.filter((m) => m.length - m.done < near);
+    for (const m of arrived) tokens.set(m.copy, m); // for as long as it is asked
+    const from = new Map(tokens);
     const known = new Set();
     const splits = (t, m) => (t.change === m.change && meet([t.x, t.y, t.x, t.y], around(m.points[0])))
       || (t.point === "HandlerCalled" && m.point === "WorkAdded" && t.key === m.key && t.owner.startsWith(m.owner));
@@ -330,6 +332,7 @@ export function newMotion(canvas, scene, infos, follow) {
         from.delete(m.copy);
       }
     }
+    for (const m of arrived) tokens.delete(m.copy);
     return ways;
   }
   const around = ([x, y]) => [x - near, y - near, x + near, y + near];
