@@ -8,6 +8,7 @@ import { laterRV, objectKey } from "../log/fold.js";
 const labels = { app: "my-app" };
 const most = 60; // changes of the pod, at most
 const largest = 400; // places of a ring that is made to lose a version
+const spare = 3; // places of the ring that are left
 const patience = 8000; // ms for the effect of a request
 
 // until waits for a fact about what has arrived.
@@ -48,9 +49,9 @@ export const running = {
     return { key: await createPod((n) => (n ? `my-pod-${n + 1}` : "my-pod"), labels), id, agent };
   },
 
-  // stop stops the client from reading, and changes the pod until the client can take no more. The next change would
-  // close it.
-  async stop({ key, id, agent }, seen) {
+  // stop stops the client from reading, and changes the pod until the client can take no more: the next change would
+  // close it. A small ring must not lose what it has to come back for.
+  async stop({ key, id, agent, ring }, seen) {
     if (!(await isOpen(id))) { // the tour was left, and took its client and its pod along
       const name = key.split("/")[1];
       const { items } = await listPods(`fieldSelector=metadata.name%3D${name}`);
@@ -70,7 +71,7 @@ export const running = {
       }
       await until(async () => (await said("InputSent")).some(({ rv }) => rv === last));
       const [sent, received] = [await said("InputSent"), await said("InputReceived")];
-      left = sent.at(-1).args[1] - (sent.length - received.length);
+      left = Math.min(sent.at(-1).args[1] - (sent.length - received.length), ring - spare - n);
     }
     await handled(last, seen);
     return { key, id, agent, last };
