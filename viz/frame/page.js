@@ -106,6 +106,7 @@ const player = newPlayer(fold, {
   motion: {
     ...motion, matches: follow.matches, travels: (r) => here(r) && motion.travels(r),
     plan: (list) => motion.plan(list.filter(here), pictured()),
+    pass: (list) => motion.pass(list.filter(here), pictured()),
     launch(...hop) {
       motion.launch(...hop);
       if (motion.change) stage.telling.travels(motion.change);

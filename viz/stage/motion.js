@@ -121,8 +121,8 @@ export function newMotion(canvas, scene, infos, follow) {
     for (const { copy } of air.was) tokens.delete(copy);
   }
 
-  function drop(copy) {
-    const order = tokens.get(copy)?.order ?? gone.get(copy) ?? 0;
+  function drop(copy, upTo = 0) {
+    const order = Math.max(upTo, tokens.get(copy)?.order ?? gone.get(copy) ?? 0);
     tokens.delete(copy);
     gone.delete(copy);
     gone.set(copy, order);
@@ -134,7 +134,7 @@ export function newMotion(canvas, scene, infos, follow) {
     if (made === air) air = null;
     for (const move of made.moves) {
       if (move.length >= 1 && made.t1) trails.push({ ...move, t0: made.t0, done: made.t1, t1: made.t1 + trailLasts });
-      if (move.takes) drop(move.takes);
+      if (move.takes) drop(move.takes, move.order); // what led there may be reported later
       tokens.delete(move.copy);
       tokens.set(move.copy, move);
       if (move.ends) drop(move.copy);
@@ -153,8 +153,12 @@ export function newMotion(canvas, scene, infos, follow) {
   }
 
   // stand puts the copies where a list of records, oldest first, leaves them.
-  function stand(list, res) {
-    for (const r of list) land(plan([r], res), 0);
+  const stand = (list, res) => list.forEach((r) => land(plan([r], res), 0));
+
+  // pass lets what is on the stage go on at once: its change is not told any more.
+  function pass(list, res) {
+    const here = new Set([...tokens.values()].map((t) => t.change));
+    if (here.size > 0) stand(list.filter((r) => here.has(changeOf(r))), res);
   }
 
   // abort takes back what is on its way: it never left. What left with its record is where it leads.
@@ -376,7 +380,7 @@ export function newMotion(canvas, scene, infos, follow) {
   resize();
   brush.restyle();
   return {
-    plan, launch, land, stand, closed, abort, under, travelling, standing, flying, keyAt,
+    plan, launch, land, stand, pass, closed, abort, under, travelling, standing, flying, keyAt,
     records, rated, draw, clear, at, ahead: () => nexts,
     travels: (r) => Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)),
     touch: () => (stale = true),

@@ -82,6 +82,9 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
     return [where(inside(r)) ? [a.indexer, [742, g.clientAxis], ...way] : way, { takes: inside(r) }];
   }
 
+  // leave ends what stands at stations.
+  const leave = (...stations) => tokens.forEach((t) => !t.queue && stations.includes(t.in) && end(t.copy));
+
   // leaves is where in its lane a copy leaves the server: before the flag, if a story's client has one.
   const leaves = () => (scene.told?.members.length > 0 ? 204 : 227);
 
@@ -119,9 +122,7 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
       const way = [a["wire-client"], [g.wireX - 14, g.clientAxis, "straight"], a.reflector];
       if (drawn(r)) go(inside(r), way, { ends: !r.key }); // "last seen" is what a bookmark is for
     },
-    CacheReplaced() { // by a list: no change of it enters the ring
-      for (const t of tokens.values()) if (t.in === "etcd3") end(t.copy);
-    },
+    CacheReplaced: () => leave("etcd3"), // by a list: no change of it enters the ring
     RingAppend(r) {
       const slot = scene.slotSpot((r.args?.[1] ?? 1) - 1, { capacity: r.args?.[2] ?? 1 });
       const beside = (r.args?.[2] ?? 0) <= 32 ? [[...slot, "straight"]] : []; // its cell has the version in it
@@ -157,10 +158,15 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
     FrameDecoded(r) { // of another client it left the picture at the edge
       if (!drawn(r)) return;
       const above = where(copy(r, served())) ? [] : [[g.wireX, 120]];
-      go(inside(r), [...above, [g.wireX, 266], [g.wireX, g.clientAxis - 34]], { takes: copy(r, served()) });
+      go(inside(r), [...above, [g.wireX, 266], [g.wireX, g.clientAxis - 34]], { takes: served() && copy(r, served()) });
     },
-    FIFOAdded: (r) => stored(r) && go(inside(r), [a.reflector, inlet("fifo"), cell(r, "fifo")]),
-    FIFOPopped: (r) => stored(r) && go(inside(r), [cell(r, "fifo", 0), outlet("fifo"), [890, g.clientAxis]]),
+    FIFOAdded: (r) => (stored(r) ? go(inside(r), [a.reflector, inlet("fifo"), cell(r, "fifo")])
+      : drawn(r) && leave("reflector")), // with all that it has received
+    FIFOPopped(r) {
+      if (!stored(r)) return;
+      leave("fifo", "indexer"); // it takes the next one when it is done with the last
+      go(inside(r), [cell(r, "fifo", 0), outlet("fifo"), [890, g.clientAxis]]);
+    },
     IndexerUpdated: (r) => stored(r) && go(inside(r), [[890, g.clientAxis], a.indexer]),
     Distributed: (r) => drawn(r) && !(r.args?.[0] > 0) && end(inside(r)),
     // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.

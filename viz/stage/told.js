@@ -31,6 +31,9 @@ export function newTold(scene, story, records, from) {
 
   let heard; // what the records up to a moment say beside the picture
 
+  const says = (r, stream) => stream && (stream.said = r);
+  const ends = (r, stream) => stream && (stream.closed = true);
+  const calls = (r) => t.calls.set(r.subject, `${handlers[r.type]} ${names.get(r.rv) ?? ""}`.trim());
   // hears is what each record of the story says, of the stream that it is about.
   const hears = {
     WatcherAdded: opens, WireOpened: opens, WatcherRemoved: ends,
@@ -74,19 +77,9 @@ export function newTold(scene, story, records, from) {
   };
   const notable = records.filter((r) => hears[r.point]);
 
-  function says(r, stream) {
-    if (stream) stream.said = r;
-  }
-  function ends(r, stream) {
-    if (stream) stream.closed = true;
-  }
-  function calls(r) {
-    t.calls.set(r.subject, `${handlers[r.type]} ${names.get(r.rv) ?? ""}`.trim());
-  }
   function opens(r) {
     const opened = streamOf(r.subject || `refused ${r.seq}`, r.text, r.rv);
     if (!r.subject) heard.refused = opened.id;
-    if (!opened.wire || opened.resumes) opened.replayed = heard.intervals.get(r.subject);
     heard.streams.delete(opened.id); // it is the newest
     if (wanted(r.text)) heard.streams.set(opened.id, opened);
   }
@@ -183,8 +176,9 @@ export function newTold(scene, story, records, from) {
     ].reduce((best, each) => (each && laterRV(each, best) ? each : best), "0");
     const open = now && res.subjects[now.id] && !now.closed;
     const gone = now?.said?.type === "ERROR";
+    const replayed = now && (!now.wire || now.resumes) && heard.intervals.get(now.id);
     const word = now?.forced ? "closed" : open && stalled.get(who) ? "not reading" : gone ? "410" : open && now.said
-      ? now.said.type : now?.replayed ? `${now.replayed} from ring` : open ? "watching" : now ? "no watch"
+      ? now.said.type : replayed ? `${replayed} from ring` : open ? "watching" : now ? "no watch"
       : elsewhere ? `at server ${other}` : other ? "no watch" : "";
     const alarm = gone || now?.forced || Boolean(stalled.get(who));
     // What is sent is not known yet: it stands in the result of a client without a connection, or in the network's

@@ -46,7 +46,9 @@ export function newScenarios(stage) {
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = story.runs && !story.alone && beat === 0;
     teller = newTeller(
-      story.beats, { range, play, seek, changed: show, trouble: (problem) => stage.banner.notice(problem.message) }
+      story.beats, {
+        range, play, seek: player.seek, changed: show, trouble: (problem) => stage.banner.notice(problem.message),
+      }
     );
     teller.time(story.recorded.map((each) => each.to - each.from));
     teller.still = calm.matches;
@@ -123,11 +125,6 @@ export function newScenarios(stage) {
   }
 
   const play = ({ to }, ms) => (teller.still ? player.seek(to) : player.playTo(to, { within: ms }));
-
-  async function seek(seq) {
-    if (player.cursor !== seq || player.mode !== "frozen") await player.seek(seq);
-    return player.cursor === seq;
-  }
 
   // ---- what is seen
 

@@ -372,14 +372,11 @@ export function newPlayer(fold, on) {
       r = null;
       if (fold.infos.get(passed.at(-1).point).op === "open") break; // what comes travels to another picture
     }
+    motion.pass(passed);
     apply(passed);
-    if (untold) return wait(Math.min(gap, goal ? Math.max(0, goal.due - p.clock) : 400 / (p.pile() + 1)));
-    if (r) take(groupFrom(r, end));
-  }
-
-  // wait lets a moment pass.
-  function wait(ms) {
-    flight = { list: [], plan: null, end: p.clock + ms };
+    const moment = () => Math.min(gap, goal ? Math.max(0, goal.due - p.clock) : 400 / (p.pile() + 1));
+    if (untold) flight = { list: [], plan: null, end: p.clock + moment() };
+    else if (r) take(groupFrom(r, end));
   }
 
   // tells reports whether the change of a record is told. One that is not lands as its records are folded.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -33,7 +34,7 @@ type demo struct {
 	// closed when there is a viewer; nil: it begins without one
 	awaited <-chan struct{}
 
-	rests atomic.Bool // set by Tour: one is open
+	rests atomic.Int32 // tours that are open, and stories that are told
 
 	// Owned by Run.
 	step int
@@ -55,10 +56,23 @@ func (d *demo) Run(ctx context.Context) {
 	}
 	d.act(ctx) // for a tour, too, there is a pod
 	routine.Every(ctx, d.clock, demoPeriod, func(ctx context.Context) {
-		if !d.rests.Load() {
+		if d.rests.Load() == 0 {
 			d.act(ctx)
 		}
 	})
+}
+
+// clearDemo deletes the demo's pods, and returns when the informer knows, or after a second.
+func (s *Sandbox) clearDemo(ctx context.Context) error {
+	err := s.deletePods(ctx, func(pod *corev1.Pod) bool { return pod.Labels["demo"] == "listwatch" })
+	for n := 0; err == nil && n < 200; n++ {
+		left, _ := s.handlers.pods.Lister().List(labels.SelectorFromSet(labels.Set{"demo": "listwatch"}))
+		if len(left) == 0 {
+			break
+		}
+		err = routine.Sleep(ctx, s.config.Clock, 5*time.Millisecond)
+	}
+	return err
 }
 
 // act looks at its pods and does the next thing. An error is not handled: the next look comes soon.

@@ -38,10 +38,10 @@ type Telling struct {
 	watchers []*watcher // that it has opened
 }
 
-// Tell runs a story. It is cancelled when ctx is done, by a reset, by a switch of modes and by the end of the session.
-// In every case the sandbox undoes what the story has changed: knobs are as before, its watchers closed, the pods with
-// its label deleted. Tell returns then, or when ctx is done. Errors: 409 while another story or a reset is under way,
-// otherwise tell's own, or what could not be undone.
+// Tell runs a story; the demo rests meanwhile, and its pods go before. The story is cancelled when ctx is done, by a
+// reset, by a switch of modes and by the end of the session. In every case the sandbox undoes what the story has
+// changed: knobs are as before, its watchers closed, the pods with its label deleted. Tell returns then, or when ctx is
+// done. Errors: 409 while another story or a reset is under way, otherwise tell's own, or what could not be undone.
 func (s *Sandbox) Tell(ctx context.Context, id string, tell func(*Telling) error) error {
 	t := &Telling{sandbox: s, id: id, tell: tell, told: make(chan struct{})}
 	t.Ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -67,6 +67,11 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 	writing, endWriting := context.WithCancel(context.WithoutCancel(ctx))
 	t.Writing = writing
 	stopWriting := context.AfterFunc(t.Ctx, func() { time.AfterFunc(writeGrace, endWriting) })
+	if demo := t.sandbox.demo; demo != nil {
+		demo.rests.Add(1)
+		defer demo.rests.Add(-1)
+		_ = t.sandbox.clearDemo(t.Ctx) // a held world keeps them: the story waits there, too
+	}
 	err := t.tell(t)
 	stopWriting()
 	endWriting()

@@ -24,11 +24,13 @@ func (s *Sandbox) count(n int) {
 	before := s.tours > 0
 	s.tours += n
 	open := s.tours > 0
+	if s.demo != nil {
+		s.demo.rests.Add(int32(n))
+	}
 	if open == before {
 		return
 	}
 	if s.demo != nil {
-		s.demo.rests.Store(open)
 		s.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(open)}.String())
 	}
 	if ring := s.ring(""); ring != nil && open && s.fixedRing(ring.Resource()) == 0 {

@@ -160,5 +160,12 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 		assert.Equal(t, w.fixedRing("pods"), 0, "after the last tour the ring is fixed at")
 		n = commits(time.Minute)
 		assert.True(t, n >= 8, "in the minute after the last tour the demo changed pods %d times", n)
+		require.NoError(t, w.Tell(t.Context(), "alone", func(*Telling) error {
+			assert.Equal(t, len(require.Value(w.listPods(t.Context()))(t).Items), 0, "beside a story there are pods")
+			assert.Equal(t, commits(time.Minute), 0, "beside a story pods change")
+			return nil
+		}))
+		n = commits(time.Minute)
+		assert.True(t, n >= 4, "in the minute after a story the demo changed pods %d times", n)
 	})
 }
