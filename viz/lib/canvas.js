@@ -1,12 +1,13 @@
 // What is drawn on canvases: their colours, their size, and letters, which are short texts that are drawn once and
 // stamped from then on. A canvas of the document that writes or measures a text has the browser style and lay out the
-// whole page before it does; a canvas outside of it has not.
+// whole page before it does; a sheet outside of it has not. There is one sheet, since each keeps the texts it has shaped.
 
 import { squeeze } from "./dom.js";
 
-const most = 300; // texts kept, more than are drawn at once
+const most = 60; // things made that are kept twice over: more than are drawn at once
 const margin = 3;
-const ruler = document.createElement("canvas").getContext("2d");
+const sheet = new OffscreenCanvas(1, 1);
+const pen = sheet.getContext("2d");
 
 // inks returns the theme's colours of these names.
 export function inks(...names) {
@@ -23,8 +24,8 @@ export function fit(canvas) {
 
 // widthOf measures a text.
 export function widthOf(text, font) {
-  ruler.font = font;
-  return ruler.measureText(text).width;
+  pen.font = font;
+  return pen.measureText(text).width;
 }
 
 // fitted returns a name, squeezed if it is wider than so many units.
@@ -35,27 +36,29 @@ const fits = newCache((name, font, room) => {
   return words;
 });
 
-// paper returns a canvas of its own of w by h units, each of so many pixels, on which paint has drawn.
+// paper returns a picture of w by h units, each of so many pixels, which paint has drawn.
 export function paper(w, h, scale, paint) {
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [w, h].map((units) => Math.ceil(units * scale));
-  const ctx = canvas.getContext("2d");
-  ctx.scale(scale, scale);
-  paint(ctx);
-  return canvas;
+  [sheet.width, sheet.height] = [w, h].map((units) => Math.ceil(units * scale));
+  pen.scale(scale, scale);
+  paint(pen);
+  return sheet.transferToImageBitmap();
 }
 
-// newCache keeps what make returns for each id: names come and go, and when there are too many it begins again.
+// newCache keeps what make returns for each id. Names come and go: when there are too many new ones, those that were
+// not asked for since the last time go.
 export function newCache(make) {
-  const known = new Map();
+  let [known, before] = [new Map(), new Map()];
 
   function of(id, ...what) {
-    if (known.size >= most && !known.has(id)) known.clear();
-    if (!known.has(id)) known.set(id, make(...what));
+    if (!known.has(id)) {
+      const made = before.get(id) ?? make(...what);
+      if (known.size >= most) [known, before] = [new Map(), known];
+      known.set(id, made);
+    }
     return known.get(id);
   }
 
-  return { of, forget: () => known.clear() };
+  return { of, forget: () => [known, before].forEach((each) => each.clear()) };
 }
 
 // newLetters returns a kind of lettering: look() says its {font, height, ink, halo, scale}, asked again after forget().
@@ -67,14 +70,14 @@ export function newLetters(look) {
   function imageOf(text) {
     const { font, height: h, ink, halo, scale } = (made ??= look());
     const w = widthOf(text, font);
-    const canvas = paper(w + 2 * margin, h, scale, (ctx) => {
+    const image = paper(w + 2 * margin, h, scale, (ctx) => {
       Object.assign(ctx, { font, textBaseline: "middle", lineWidth: 4, lineJoin: "round", fillStyle: ink });
       if (halo) ctx.strokeStyle = halo;
       if (halo) ctx.strokeText(text, margin, h / 2);
       ctx.fillText(text, margin, h / 2);
     });
-    const draw = (on, x, middle) => on.drawImage(canvas, x - margin, middle - h / 2, canvas.width / scale, h);
-    return { canvas, w, draw };
+    const draw = (on, x, middle) => on.drawImage(image, x - margin, middle - h / 2, image.width / scale, h);
+    return { w, draw };
   }
 
   return { of: (text) => images.of(text, text), forget: () => (images.forget(), (made = null)) };
