@@ -14,6 +14,9 @@ export function put(el, name, value) {
   if (el.getAttribute(name) !== text) el.setAttribute(name, text);
 }
 
+// widen makes a text as wide as its box; 0: as it is.
+export const widen = (el, wide) => (wide > 0 ? put(el, "textLength", wide) : el.removeAttribute("textLength"));
+
 export function say(el, text) {
   const node = el.firstChild;
   if (!node || node.nodeType !== Node.TEXT_NODE || node.nextSibling) el.textContent = text;

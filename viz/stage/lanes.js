@@ -1,7 +1,7 @@
 // Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
 
 import { widthOf } from "../lib/canvas.js";
-import { $, cut, label, mark, put, say, squeeze } from "../lib/dom.js";
+import { $, cut, label, mark, put, say, squeeze, widen } from "../lib/dom.js";
 import { agentOf, namesOf } from "../log/fold.js";
 import { showPipe } from "./pipe.js";
 
@@ -77,8 +77,7 @@ const most = 26; // letters of a name
 // write writes a name whole, and closer where it is wider than its room.
 function write(el, name, wide) {
   say(el, name);
-  if (widthOf(name, nameFont) > wide) put(el, "textLength", wide);
-  else el.removeAttribute("textLength");
+  widen(el, widthOf(name, nameFont) > wide ? wide : 0);
 }
 
 // own is a client that the viewer has opened: kubectl, or a watcher of this page.
@@ -180,8 +179,7 @@ export function showListeners(scene, res) {
     say(handler.querySelector(".count"), call ? count : "");
     const words = handler.querySelector(".state");
     say(words, state);
-    if (call && state.length > 11) put(words, "textLength", 90); // as wide as its box
-    else words.removeAttribute("textLength");
+    widen(words, call && state.length > 11 ? 90 : 0);
     put(handler, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
   }
 }

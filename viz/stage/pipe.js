@@ -45,7 +45,8 @@ export function heldIn(scene) {
     return el.tokens.map((token, i) => {
       const [x, y] = scene.place([token.at[0] + dx, token.at[1] + dy]);
       const key = objectKey(token.key ?? "");
-      const again = key === objectKey(el.tokens[i + 1]?.key ?? "") && key !== "";
+      const next = el.tokens[i + 1]; // in a story only the last one has its name, where it covers none
+      const again = Boolean(next) && (Boolean(scene.told?.story) || (key === objectKey(next.key ?? "") && key !== ""));
       return { key, rv: token.rv ?? "0", owner, in: name, x, y, left: leftward.has(name), type: token.type, again };
     });
   });

@@ -1,6 +1,6 @@
 // The ring: the history of the watchCache, with its two hands, and the range that is served.
 
-import { mark, pool, put, say, svg } from "../lib/dom.js";
+import { mark, pool, put, say, svg, widen } from "../lib/dom.js";
 import { laterRV } from "../log/fold.js";
 import { twin } from "./pipe.js";
 import { shapeOf } from "./tokens.js";
@@ -105,8 +105,7 @@ function showVersions(scene, ring) {
     put(texts[i], "dy", ring.capacity > level ? 4 : 5);
     say(texts[i], cell.rv);
     const wants = cell.rv.length * (ring.capacity > fewest ? 7.2 : 8.8);
-    if (wants > deep) put(texts[i], "textLength", deep);
-    else texts[i].removeAttribute("textLength");
+    widen(texts[i], wants > deep ? deep : 0);
   });
 }
 

@@ -3,7 +3,7 @@
 
 import { $, mark, put, say, squeeze } from "../lib/dom.js";
 import { shelfName, youngest } from "../log/fold.js";
-import { reflects, showListeners, showWatchers, showWorkqueues } from "./lanes.js";
+import { hangsOn, reflects, serves, showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { newLayout } from "./layout.js";
 import { showPipe, showShelf } from "./pipe.js";
 import { ringSpot, showRing } from "./ring.js";
@@ -173,7 +173,9 @@ function informerOf(scene, res) {
 function showClient(scene, res) {
   scene.informer = informerOf(scene, res);
   const reflector = res.subjects[scene.informer];
-  scene.text("reflector.state", reflector ? stateOf(reflector) : "–");
+  const opens = Object.values(res.subjects).some((s) => s.kind === "watcher" && serves(scene, s)
+    && s.opened > reflector?.last.seq); // its watch, and it has no answer yet
+  scene.text("reflector.state", opens ? "starting" : reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
   const whose = scene.informer.replace(/^informer-?/, "") || (scene.told?.story ? "the informer" : "");
   scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
@@ -190,24 +192,15 @@ function showClient(scene, res) {
   scene.text("fifo.out", out.slice(-8).join(" "));
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
   // a reflector and its queue
-  const alone = scene.told?.story && fifo && !res.shelves[shelfName("indexer", scene.informer)];
+  const alone = scene.told?.story && reflector && !Object.values(res.subjects)
+    .some((s) => s.kind === "listener" && hangsOn(scene, s));
   if (alone) scene.text("indexer.n", "none");
   const n = reflector?.vars.listeners;
   scene.text("processor.listeners", n === undefined ? "" : `of ${n}`);
 }
 
-function stateOf(subject) {
-  switch (subject.last.point) {
-    case "ReflectorBackoff":
-      return "backing off";
-    case "ReflectorWatchEnded":
-      return "watch ended";
-    case "ReflectorListed":
-      return "listed";
-    default:
-      return subject.counts.ReflectorWatching ? "watching" : "starting";
-  }
-}
+const states = { ReflectorBackoff: "backing off", ReflectorWatchEnded: "watch ended", ReflectorListed: "listed" };
+const stateOf = (s) => states[s.last.point] ?? (s.counts.ReflectorWatching ? "watching" : "starting");
 
 // etcdsSince returns what is known of etcd, by resource, of which the last record comes after another.
 const etcdsSince = (all, seq) => Object.values(all).map(({ stations }) => stations.etcd)

@@ -2,7 +2,7 @@
 // order and under its own names, each with a flag that says what the client was sent last. A pin at the ring says which
 // version a client knows. Versions of the story's pods have names.
 
-import { mark, pool, put, say, svg } from "../lib/dom.js";
+import { mark, pool, put, say, svg, widen } from "../lib/dom.js";
 import { laterRV } from "../log/fold.js";
 import { reflects } from "./lanes.js";
 import { callOwn } from "./pipe.js";
@@ -213,9 +213,10 @@ export function newTold(scene, story, records, from) {
       put(shape, "visibility", token ? "inherit" : "hidden");
       put(first, "x", token ? 15 : 5);
       say(first, scene.tall && token ? rv : word);
-      if (token && word === "BOOKMARK") put(first, "textLength", 64); // as wide as its box
-      else first.removeAttribute("textLength");
-      say(second, rv === "0" || !knows || scene.tall ? "" : `${knows} ${rv}`);
+      widen(first, token && word === "BOOKMARK" ? 64 : 0);
+      const words = rv === "0" || !knows || scene.tall ? "" : `${knows} ${rv}`;
+      say(second, words);
+      widen(second, words.length > 13 ? 75 : 0);
     });
   }
 

@@ -112,9 +112,10 @@ export function newWaits(stage) {
     stand(el, "run", calls ? "run" : "receive", `${id} run`, calls ? " the handler" : " from next");
   }
 
-  function showPost(point, post, waits) {
-    const [el, there] = [glyph("post", post),
-      waits.some((w) => w.point === point && (post !== "stream" || w.subject === scene.informer))];
+  function showPost(point, post, waits, now) {
+    const lasts = (w) => !scene.told || now - w.t > grace * 1e6; // a story stands also where a hand-over takes a moment
+    const taken = (w) => post !== "stream" || (w.subject === scene.informer && lasts(w));
+    const [el, there] = [glyph("post", post), waits.some((w) => w.point === point && taken(w))];
     mark(el, "here", there);
     const who = infos.get(point).lane.split(" ")[0].split(".").at(-1);
     if (there) say(el.querySelector("text"), `⇥ ${cut(who, 13)}`);
@@ -150,7 +151,7 @@ export function newWaits(stage) {
     ));
     lanes("watchers", showWatcher);
     lanes("listeners", showListener);
-    for (const [point, post] of Object.entries(posts)) showPost(point, post, held);
+    for (const [point, post] of Object.entries(posts)) showPost(point, post, held, state.t);
     for (const lock of padlocks) showLock(lock, held, res.points[lock[3]] ?? 0);
   }
 

@@ -1,7 +1,7 @@
 // The zoom: the whole path, or the stations that a beat of a story is about. The others are dimmed then, and the camera
 // goes there. The glyphs are the same.
 
-import { $, put, toMiddle } from "../lib/dom.js";
+import { $, mark, put, toMiddle } from "../lib/dom.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station
@@ -90,6 +90,8 @@ export function newZoom(stage) {
     for (const [css, left] of [["#legend", 44], ['[data-text="server.state"]', 164]]) {
       put(scene.root.querySelector(css), "transform", `translate(${Math.max(0, to.x - left).toFixed(1)} 0)`);
     }
+    const ends = ({ x, width }) => x + width + Math.max(0, to.x - 44);
+    for (const el of scene.root.querySelector("#legend").children) mark(el, "cut", ends(el.getBBox()) > to.x + to.w);
   }
 
   // show turns the camera. What is painted on the canvas goes by the same view.

@@ -162,6 +162,37 @@ func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	}
 }
 
+// TestNoTokenStandsThatHasGoneOn plays a beat in no time, so that the change which stands as it begins is not told in
+// it, and turns to one in which a queue has been emptied.
+func TestNoTokenStandsThatHasGoneOn(t *testing.T) {
+	t.Parallel()
+	v, all := quiet(t)
+	p := openPage(t, "about:blank")
+	p.do(t, looks[2].wear(1)) // without motion
+	p.navigate(t, v.URL)
+	p.until(t, `window.listwatch?.player.head === 1`)
+	for i := range all {
+		s := &all[i]
+		turn := func(beat int) {
+			evaluate[bool](t, p, fmt.Sprintf("(%s)(%q, %d, 0, %d)", telling, s.ID, beat-1, s.Recorded[beat-1].To))
+		}
+		stands := ""
+		switch s.ID {
+		case "fail-over":
+			turn(1)
+			evaluate[bool](t, p, fmt.Sprintf("listwatch.player.playTo(%d, { within: 1 })", s.Recorded[1].To))
+			stands = "fail-over-a in store"
+		case "two-queues":
+			turn(3)
+			stands = "two-queues-b in fifo"
+		default:
+			continue
+		}
+		p.is(t, stands, "what stands in "+s.ID,
+			`listwatch.stage.motion.standing().map((t) => t.key.split("/").at(-1) + " in " + t.in).join()`)
+	}
+}
+
 func (p *page) shows(t *testing.T, s *told, n int, above map[[2]string]bool) {
 	t.Helper()
 	beat, place := s.Beats[n], s.Recorded[n]
