@@ -299,11 +299,11 @@ func legend() templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<g><g class=\"twin\" transform=\"translate(812 266) scale(0.55)\"><circle r=\"9.5\"></circle><circle r=\"13\"></circle></g> <text class=\"note\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<g><g class=\"twin\" transform=\"translate(961 266) scale(0.55)\"><circle r=\"9.5\"></circle><circle r=\"13\"></circle></g> <text class=\"note\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(825, 271))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(974, 271))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -311,7 +311,7 @@ func legend() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, Rect(906, 259, 6, 14, 0))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, Rect(1055, 259, 6, 14, 0))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -319,7 +319,7 @@ func legend() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(920, 271))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(1069, 271))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -337,8 +337,8 @@ var legendSigns = []struct {
 	sign, class, means string
 }{
 	{56, "added", "", "created"}, {146, "modified", "", "changed"}, {240, "deleted", "", "deleted"},
-	{330, "bookmark", "", "bookmark"}, {432, "synthetic", "", "not decoded, or only a name"},
-	{672, "added", "with-handler", "with a handler"}, {1058, "added", "waits", "waits in a queue"},
+	{330, "added", "waits", "waits in a queue"}, {480, "bookmark", "", "bookmark"},
+	{582, "synthetic", "", "not decoded, or only a name"}, {822, "added", "with-handler", "with a handler"},
 }
 
 // firstRails are the ways of a change on the page's first view, through the stations that have no name there.
