@@ -79,7 +79,7 @@ func TestTheDrawingOfPathCopyingIsOfThisTree(t *testing.T) {
 	leaf := newBranch.children[leafAt]
 	d.Text(16, 346, "", "%d pods in %d nodes: a root, %d branches, %d leaves of up to %d pods.", before.length, all,
 		len(oldRoot.children), all-1-len(oldRoot.children), len(leaf.elements))
-	d.Text(16, 368, "", "The write copies the %d green nodes. It shares %d: the dashed lines lead to them.",
+	d.Text(16, 368, "", "The write copies the %d green nodes. It shares %d: the thin lines lead to them.",
 		len(nodes)-all, 2*all-len(nodes))
 	d.Check(t)
 }
@@ -129,10 +129,10 @@ func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
 		d.In("acts", func() { d.Path("wall", "M%d 188h30", x-15) })
 		d.Text(x, 204, "mid bold", "%d", len(replayed))
 	}
-	d.Text(at(events[0]), 92, "mid soft", "dropped")
-	d.Text(at(oldest), 92, "mid", "oldest")
+	d.Text(at(events[0]), 96, "mid soft", "dropped")
+	d.Text(at(oldest), 96, "mid", "oldest")
 	from, to := at(events[0])+21, at(oldest)-21
-	d.Path("way", "M%d 80v-8H%dv8", from, to)
+	d.Path("way", "M%d 78v-6H%dv6", from, to)
 	d.Text((from+to)/2, 46, "mid soft", "pods, or other resources?")
 	d.Text((from+to)/2, 64, "mid soft", "The ring no longer knows.")
 	d.Text(16, 176, "soft", "how many events a watch from this version is sent, or 410:")

@@ -72,6 +72,7 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 				if back := s.Budget - waited/(time.Second/refreshPerSecond); back > 0 {
 					d.Text(at(when)+26, 256, "", "%d − %d = %d ms come back", spend.Milliseconds(),
 						waited.Milliseconds(), back.Milliseconds())
+					line += fmt.Sprintf("L%d %g", at(when), level(s.Budget-back))
 					d.Arrow("way", "M%d 258L%d %g", at(when)+22, at(when)+3, level(s.Budget)-5)
 				}
 				waiting = -1
