@@ -241,7 +241,7 @@ const paced = `await (async () => {
 	const none = () => {};
 	const trouble = (e) => { throw e; };
 	const never = () => false;
-	const motion = { travels: never, matches: never, rated: never, under: never };
+	const motion = { travels: never, matches: never, rated: never, under: never, pass: none };
 	const player = newPlayer(fold, { motion, applied: none, jumped: none, froze: none, trouble,
 		skipped: (ns) => (skipped += ns) });
 	player.reset(tape, newState(), true);
