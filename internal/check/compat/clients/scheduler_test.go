@@ -30,6 +30,7 @@ var stages = []string{"node/fast/node-initialize", "node/heartbeat/node-heartbea
 // startCluster starts the unmodified kube-scheduler and kwok, with n nodes of kwok's.
 func startCluster(t *testing.T, at *target, n int) {
 	t.Helper()
+	kwok := program.BuildOf(t, "kwok", "sigs.k8s.io/kwok/cmd/kwok") // and so its module is there
 	find := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok")
 	find.Dir = "kwok"
 	module := output(t, find)[0]
@@ -41,8 +42,7 @@ func startCluster(t *testing.T, at *target, n int) {
 	}
 	config := filepath.Join(t.TempDir(), "stages.yaml")
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
-	program.Start(t, exec.Command(program.BuildOf(t, "kwok", "sigs.k8s.io/kwok/cmd/kwok"), "--kubeconfig", at.kubeconfig,
-		"-c", config, "--manage-all-nodes=true"))
+	program.Start(t, exec.Command(kwok, "--kubeconfig", at.kubeconfig, "-c", config, "--manage-all-nodes=true"))
 	program.Start(t, exec.Command(program.BuildOf(t, "../kubeapiserver", "k8s.io/kubernetes/cmd/kube-scheduler"),
 		"--kubeconfig", at.kubeconfig, "--secure-port=0"))
 	nodes, ready := "", ""
