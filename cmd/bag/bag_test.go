@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,9 +28,17 @@ func TestEveryModuleThatIsHandedOutBringsItsLicence(t *testing.T) {
 	}
 }
 
+// Here, beside its sources, the command finds nothing to pack.
+func TestNothingIsLeftOfWhatFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "licences.txt")
+	require.True(t, run(t.Context(), []string{"licences", file}, io.Discard) != nil, "there are licences")
+	_, err := os.Stat(file)
+	assert.True(t, errors.Is(err, fs.ErrNotExist), "of the file there is left: %v", err)
+}
+
 func TestAWrongCommandLineIsRefused(t *testing.T) {
 	for _, args := range [][]string{nil, {"pack"}, {"burn", "x"}, {"-targets", "linux", "pack", t.TempDir()},
-		{"-x", "pack", "y"}} {
+		{"-targets", "linux//amd64,linux", "pack", t.TempDir()}, {"-x", "pack", "y"}} {
 		err := run(t.Context(), args, io.Discard)
 		assert.True(t, err != nil && strings.Contains(err.Error(), "usage: bag"), "%q: got %v", args, err)
 	}

@@ -51,14 +51,12 @@ func run(ctx context.Context, args []string, says io.Writer) error {
 		return errUsage
 	}
 	m := &maker{root: ".", targets: strings.Split(*targets, ","), out: says}
-	if strings.Count(*targets, "/") != len(m.targets) {
-		return errUsage
-	}
 	make := map[string]func(context.Context, io.Writer) error{
 		"pack":     m.pack,
 		"licences": func(ctx context.Context, to io.Writer) error { return m.licences(ctx, to, "js/wasm", machine) },
 	}[flags.Arg(0)]
-	if make == nil {
+	without := func(target string) bool { return !strings.Contains(target, "/") }
+	if make == nil || slices.ContainsFunc(m.targets, without) {
 		return errUsage
 	}
 	file, err := os.Create(flags.Arg(1))
@@ -66,7 +64,10 @@ func run(ctx context.Context, args []string, says io.Writer) error {
 		return err
 	}
 	out := bufio.NewWriter(file)
-	return errors.Join(make(ctx, out), out.Flush(), file.Close())
+	if err = errors.Join(make(ctx, out), out.Flush(), file.Close()); err != nil {
+		err = errors.Join(err, os.Remove(file.Name())) // half of it is nothing to hand out
+	}
+	return err
 }
 
 // maker makes bags from the sources in the folder root, and prints to out what it does.
@@ -107,8 +108,7 @@ func (m *maker) goFor(ctx context.Context, target string, p program, verb string
 // command runs a command in the checkout and returns what it prints.
 func (m *maker) command(ctx context.Context, env []string, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, args...)
-	command.Dir = m.root
-	command.Env = append(os.Environ(), env...)
+	command.Dir, command.Env = m.root, append(os.Environ(), env...)
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	out, err := command.Output()
