@@ -91,7 +91,6 @@ generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KI
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test ./internal/observe/probe -run Fresh -update
 	$(GO) test ./internal/play/lab -run Fresh -update
-	cd internal/check/compat && $(GO) test ./recipes -run Fresh -update
 	$(GO) test ./internal/server/apiserver -run Fresh -update
 	$(GO) test ./internal/observe/takes -run TestTheStoryInNumbers -update
 

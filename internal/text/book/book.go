@@ -11,6 +11,7 @@
 //   - highlight.go: Go source as HTML, line by line.
 //   - site.go: the declarations that report moments, for the page.
 //   - symbols.go: the pages of our symbols beside upstream's, and of what differs.
+//   - handout.go: the pages for the attendees of the half day.
 //
 // Prose is ours, but it is rendered as if it were not: raw HTML is dropped and everything is escaped, so that the
 // page's Content-Security-Policy needs no exception. Nothing is fetched, at build time or when read.
@@ -101,6 +102,9 @@ func New(fsys, docs fs.FS) (*Book, error) {
 			return nil, err
 		}
 		editor.docs = append(editor.docs, slices.Sorted(maps.Keys(collected))...)
+		if slices.Contains(editor.docs, "WORKSHOP.md") {
+			editor.docs = append(editor.docs, handoutName)
+		}
 	}
 	book := &Book{}
 	for _, entry := range list {
@@ -119,8 +123,11 @@ func New(fsys, docs fs.FS) (*Book, error) {
 	return book, nil
 }
 
-// document returns the text of a document: a file of docs, or one that is collected from the sources.
+// document returns the text of a document: a file of docs, or one that is collected from the sources or from others.
 func (e *editor) document(docs fs.FS, name string) ([]byte, error) {
+	if name == handoutName {
+		return handout(docs)
+	}
 	if collect := collected[name]; collect != nil {
 		return collect(e.tree), nil
 	}

@@ -459,3 +459,10 @@ func TestLinesAboutUpstreamAreCollected(t *testing.T) {
 		assert.True(t, strings.HasSuffix(got, want), "%s: got %s\nwant at its end %s", name, got, want)
 	}
 }
+
+func TestTheHandoutHasTheMapTheKeysAndTheQuestions(t *testing.T) {
+	text := string(require.Value(handout(docs.FS()))(t))
+	for part, want := range map[string]int{"─► WatchServer ─┐": 1, "| **V** |": 1, "\n| 1a | ": 1, "? | |\n": 25, "\n---\n": 1} {
+		assert.Equal(t, strings.Count(text, part), want, part)
+	}
+}

@@ -3,7 +3,6 @@
 package recipes
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,54 +16,10 @@ import (
 )
 
 var (
-	keyRow   = regexp.MustCompile(`\[(\[".*?"\]), "([^"]+)"`)
 	question = regexp.MustCompile(`(?m)^- \*\*(\d[a-z])\*\* (.*)$`)
 	answer   = regexp.MustCompile(
 		`(?m)^\*\*(\d[a-z]\. .*)\*\*\n\n- \*Often guessed:\* .+\n- \*Right:\* (?:.+\n)+?- \*Proof:\* .+\]\(.+$`)
 )
-
-// TestTheHandoutIsFresh makes two pages for the attendees: the drawing of ARCHITECTURE.md, the page's keys and the
-// questions of WORKSHOP.md.
-func TestTheHandoutIsFresh(t *testing.T) {
-	const generated = "(cd internal/check/compat && go test ./recipes -run Fresh -update) -->\n"
-	text := read(t, "docs/HANDOUT.md")
-	head, _, found := strings.Cut(text, generated)
-	picture := strings.Split(read(t, "docs/ARCHITECTURE.md"), "```\n")[1]
-	want := head + generated + "\n```\n" + picture + "```\n\n## Keys of the page\n\n| | | | |\n|---|---|---|---|\n"
-	var cells []string
-	for _, script := range require.Value(filepath.Glob(filepath.Join(root(t), "viz", "*", "*.js")))(t) {
-		for _, row := range keyRow.FindAllSubmatch(require.Value(os.ReadFile(script))(t), -1) {
-			cells = append(cells, keyNames(t, row[1])+" | "+string(row[2]))
-		}
-	}
-	if len(cells)%2 == 1 {
-		cells = append(cells, " | ")
-	}
-	for pair := range slices.Chunk(cells, 2) {
-		want += "| " + pair[0] + " | " + pair[1] + " |\n"
-	}
-	want += "\n---\n\n## My guesses\n\nFirst guess, then look. [ANSWERS.md](ANSWERS.md) has the answers.\n\n" +
-		"| | question | my guess |\n|---|---|---|\n"
-	for _, each := range question.FindAllStringSubmatch(read(t, "docs/WORKSHOP.md"), -1) {
-		want += "| " + each[1] + " | " + each[2] + " | |\n"
-	}
-	if *update {
-		require.NoError(t, os.WriteFile(filepath.Join(root(t), "docs", "HANDOUT.md"), []byte(want), 0o644))
-	}
-	assert.True(t, found && (*update || text == want), "stale: run make generate and commit the result")
-}
-
-// keyNames turns the list of keys of a row into words; of a long list the first key.
-func keyNames(t *testing.T, list []byte) string {
-	t.Helper()
-	var keys []string
-	require.NoError(t, json.Unmarshal(list, &keys))
-	if len(keys) > 2 {
-		keys = keys[:1]
-	}
-	names := strings.NewReplacer("Shift+ ", "Shift Space", " ", "Space", "Escape", "Esc")
-	return "**" + strings.ReplaceAll(names.Replace(strings.Join(keys, "\n")), "\n", " ") + "**"
-}
 
 // TestEveryQuestionHasItsAnswer with a proof.
 func TestEveryQuestionHasItsAnswer(t *testing.T) {
@@ -93,6 +48,10 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 			return strings.Contains(string(require.Value(os.ReadFile(file))(t)), text)
 		})
 	}
+	isKey := func(name string) bool {
+		key := strings.NewReplacer("Shift Space", "Shift+ ", "Space", " ").Replace(name)
+		return in("viz/*/*.js", `["`+strings.ToLower(key)+`"`) || in("viz/*/*.js", `["`+key+`"`)
+	}
 	isLab := func(name string) bool { return in("chapters/*/labs/"+name+".txtar", "") }
 	isStory := func(name string) bool {
 		const stories = "internal/play/scenario/stories/*"
@@ -106,6 +65,7 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 		exists     func(name string) bool
 	}{
 		{workshop, `(?:\*\*story\*\*:|(?:the|play the) story) \*([^*]+)\*`, 3, isStory},
+		{workshop, `\| \*\*([A-Z,.?]|Space|Shift Space|PageDown)\*\* \|`, 14, isKey},
 		{workshop, "(?:lab\\*?\\*?|start|check|hint|or) `?([a-z]+(?:-[a-z]+)+|neighbours)`?", 3, isLab},
 		{strings.Join(proofs, "\n"), "`([A-Z][A-Za-z0-9]+)`", 10, isPoint},
 		{symptoms, "`((?:apiserver|watch_cache|rest_client|informer|workqueue)_[a-z_]+)", 10, isMetric},
