@@ -308,7 +308,7 @@ func TestTheTableOfLabsIsFresh(t *testing.T) {
 	head, _, found := strings.Cut(text, generated)
 	want := head + generated + "\n| chapter | lab | | minutes | |\n|---|---|---|---:|---|\n"
 	for _, each := range All() {
-		want += fmt.Sprintf("| [%s](../chapters/%s/README.md) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2],
+		want += fmt.Sprintf("| [%s](../chapters/%s) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2],
 			each.Chapter, each.ID, each.Kind, strings.Repeat("★", each.Stars), each.Minutes, each.Title)
 	}
 	if *update {
