@@ -106,7 +106,7 @@ const player = newPlayer(fold, {
   motion: {
     ...motion, matches: follow.matches, travels: (r) => here(r) && motion.travels(r),
     plan: (list) => motion.plan(list.filter(here), pictured()),
-    pass: (list) => motion.pass(list.filter(here), pictured()),
+    pass: (list) => motion.pass(list.filter(here)),
     launch(...hop) {
       motion.launch(...hop);
       if (motion.change) stage.telling.travels(motion.change);
@@ -280,7 +280,7 @@ function jumped() {
   stage.table.draw(); // the picture is drawn already: no frame may show the two apart
   const last = player.tape.get(player.cursor);
   const led = player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1).filter(here);
-  motion.stand(led, pictured());
+  motion.stand(led);
   if (player.mode !== "frozen") return;
   if (!last) return stage.telling.begins(player.cursor);
   landed(last, now);

@@ -16,7 +16,7 @@ export function newBrush(canvas, ctx, scene) {
   );
   let written = []; // where names stand in this frame: none is written over another
   const brush = {
-    colours: {}, large: 1, letters, restyle, pill, beside, forget,
+    colours: {}, large: 1, letters, restyle, pill, stand, beside, forget,
     clean: () => (written = []), get labels() { return written; },
   };
 
@@ -67,19 +67,31 @@ export function newBrush(canvas, ctx, scene) {
       c.fillText(label, room, high / 2 + 0.5);
       if (!shape) return;
       c.translate(high / 2, high / 2);
+      if (!signOf(shape)) c.scale(0.7, 0.7); // an outline would touch the name
       Object.assign(c, { lineWidth: 2.2, strokeStyle: white, lineCap: "round" });
       c.stroke(new Path2D(signOf(shape) || pathOf(shape)));
     });
     return { image, wide };
   }
 
+  // stand is a token for those who read, as long as free(box) says so with its name in it; else its name is beside it.
+  function stand(token, [x, y], free) {
+    const whole = pill(token, [x, y]);
+    const [left, top, right, bottom] = whole.box;
+    if (!token.label || free([left + 5, top + 5, right - 5, bottom - 5])) return [whole];
+    written.pop();
+    const behind = y > scene.boxOf("wire").Y + scene.boxOf("wire").H / 2; // what goes on leftward has it on its right
+    const name = beside({ ...token, x, y, left: behind }, free) ?? beside({ ...token, x, y, left: !behind }, free);
+    return [pill({ ...token, label: "" }, [x, y]), name ?? pill(token, [x, y])];
+  }
+
   // beside is the name of a token that a pipe draws, on the side where the queue is empty; null where one stands.
-  function beside({ label, x, y, left }) {
+  function beside({ label, x, y, left }, free = () => true) {
     const text = letters.of(label);
     const from = left ? x + 12 : x - 12 - text.w;
     // a pill begins before its name
     const on = ([, oy, , ox, w]) => Math.abs(oy - 5 - y) < 16 && ox - 26 < from + text.w && from < ox + w + 8;
-    if (written.some(on)) return null;
+    if (written.some(on) || !free([from, y - 8, from + text.w, y + 8], false)) return null;
     written.push([x, y + 5, label, from, text.w]);
     return { box: [from - 4, y - 12, from + text.w + 4, y + 12], paint: () => text.draw(ctx, from, y) };
   }

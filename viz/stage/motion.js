@@ -26,6 +26,7 @@ const few = 20; // changes a second, at most, that travel
 const calm = 0.7; // … and again when there are so much fewer
 const patience = 2000; // … for so many ms
 const unnamed = { BOOKMARK: "bookmark", ERROR: "error" }; // what is not about an object
+const half = 14; // units of a token without a name
 const near = 26; // units: a copy that is so near to its next place is there
 const kept = 48; // copies that stand, at most
 const remembered = 400; // copies that have gone: what is reported late does not bring them back
@@ -46,7 +47,7 @@ export function newMotion(canvas, scene, infos, follow) {
   let painted = false;
   let stale = true;
   let drawnAt = 0;
-  let [clock, stood] = [0, false]; // of the frame before, and whether it stood
+  let [clock, stood, since] = [0, false, 0]; // of the frame before, whether it stood, and since when
   let nexts = []; // what is drawn of the ways on which what stands goes on
 
   function resize() {
@@ -91,7 +92,8 @@ export function newMotion(canvas, scene, infos, follow) {
   const end = (copy) => making.ends.push(copy);
   const where = (copy) => (making.moves.get(copy) ?? tokens.get(copy))?.at;
 
-  // plan returns the ways of records, oldest first, as one hop: {moves, ms, length}. Res is the picture before them.
+  // plan returns the ways of records, oldest first, as one hop: {moves, ms, length}. Res is the picture before them, if
+  // it matters where in its queue a token is.
   function plan(list, res) {
     making = { moves: new Map(), ends: [], slow: false, r: null, res, seq: list.at(-1)?.seq ?? 0 };
     for (const r of list) {
@@ -153,12 +155,12 @@ export function newMotion(canvas, scene, infos, follow) {
   }
 
   // stand puts the copies where a list of records, oldest first, leaves them.
-  const stand = (list, res) => list.forEach((r) => land(plan([r], res), 0));
+  const stand = (list) => list.forEach((r) => land(plan([r]), 0));
 
   // pass lets what is on the stage go on at once: its change is not told any more.
-  function pass(list, res) {
+  function pass(list) {
     const here = new Set([...tokens.values()].map((t) => t.change));
-    if (here.size > 0) stand(list.filter((r) => here.has(changeOf(r))), res);
+    if (here.size > 0) stand(list.filter((r) => here.has(changeOf(r))));
   }
 
   // abort takes back what is on its way: it never left. What left with its record is where it leads.
@@ -199,7 +201,12 @@ export function newMotion(canvas, scene, infos, follow) {
   }
 
   const share = (now) => (still.matches ? 0 : Math.min(1, Math.max(0, (now - air.t0) / Math.max(1, air.t1 - air.t0))));
-  const spot = (move, now) => along(move.legs, share(now) * move.length);
+  // done is how far on its way a token is. Where time stands, one that a queue does not count yet stands before it.
+  const done = ({ legs, length, queue }, now) => {
+    const door = stood && queue ? Math.max(0, length - legs.at(-1).length - half) : length;
+    return Math.min(door, share(now) * length);
+  };
+  const spot = (move, now) => along(move.legs, done(move, now));
 
   // at is where a change is: its newest copy, in the air or not.
   function at(change, now) {
@@ -245,10 +252,12 @@ export function newMotion(canvas, scene, infos, follow) {
   // ---- drawing
 
   function draw(now, pile = 0, coming = () => []) {
-    trails = trails.filter((each) => now < each.t1);
-    const moves = Boolean(air || trails.length > 0 || stream);
     const stands = now === clock; // the stage's clock does: what is in the air is shown whole, with its name
     const turns = stands !== stood;
+    if (turns) since = performance.now();
+    const faded = now + (stands ? performance.now() - since : 0); // trails do not stand
+    trails = trails.filter((each) => faded < each.t1);
+    const moves = Boolean(air || trails.length > 0 || stream);
     [clock, stood] = [now, stands];
     if (!moves && !stale && !painted && !turns && pile === draw.pile) return;
     if (stream && !air && !stale && now - drawnAt < flowPeriod) return;
@@ -256,26 +265,37 @@ export function newMotion(canvas, scene, infos, follow) {
     [drawnAt, painted, draw.pile, stale] = [now, moves, pile, false];
     brush.clean();
     const moved = flying(now);
-    const at = (t) => pill(t, [t.x, t.y]);
     const singles = trails.filter((each) => each.single);
     // What the dispatcher holds has the name: its copies are marks until they are in their lanes.
     const split = (m, [x]) => m.point === "InputSent" && moved.length > 1 && x < scene.boxOf("watcher").X;
-    const { watchers, listeners } = scene.lanes; // on the first view one token has a name; other copies are marks, too
+    const waiting = stream ? [] : named();
+    // On the first view one token has a name: other copies are marks, too.
+    const { watchers, listeners } = scene.lanes;
     const copied = (m) => (watchers.get(m.owner) ?? listeners.get(m.owner))?.lane.index > 0;
-    const bare = (m, at) => split(m, at) || (scene.plain && (copied(m) || brush.labels.length > 0));
-    const pill = (m, at) => brush.pill(bare(m, at) ? { ...m, label: "" } : m, at);
-    const pills = moved.map((m) => pill(m, m.now));
-    const placed = [...[...singles, ...standing()].map(at), ...(stands ? pills : [])];
+    const hero = scene.plain && [...moved, ...standing(), ...waiting].find((m) => !copied(m));
+    const called = (m, at) => (split(m, at) || (scene.plain && m !== hero) ? { ...m, label: "" } : m);
+    // Where time stands they are read: none is drawn on a word, on another one, or on a queue that does not count it.
+    const taken = stands && !stream ? [...scene.words(() => true), ...scene.wells()] : [];
+    const free = (box, wells = true) => !taken.some((each) => (wells || !each.well) && meet(box, each));
+    function lay(m, at = [m.x, m.y]) {
+      const made = taken.length > 0 ? brush.stand(called(m, at), at, free) : [brush.pill(called(m, at), at)];
+      if (taken.length > 0) taken.push(...made.map(({ box }) => box));
+      return made;
+    }
+    const placed = [...singles, ...standing()].flatMap((t) => lay(t));
+    const pills = moved.flatMap((m) => lay(m, m.now));
+    if (stands) placed.unshift(...pills);
     const [hx, hy] = scene.place(scene.geometry.anchors.dispatch);
-    const covered = pills.concat(placed).some(({ box }) => meet(box, [hx - 20, hy, hx + 20, hy]));
+    const covered = [...pills, ...placed].some(({ box }) => meet(box, [hx - 20, hy, hx + 20, hy]));
     mark(scene.stations.get("dispatch"), "covered", covered); // its arrow would be drawn over the token
     const tails = [
-      ...trails.map((each) => tail(each, each.t0, each.done, now)), ...moved.map((m) => tail(m, air.t0, air.t1, now)),
+      ...trails.map((each) => tail(each, each.t0, each.done, faded)),
+      ...moved.map((m) => tail(m, air.t0, air.t1, faded, done(m, now))),
     ].filter(Boolean);
     const moving = stands ? [...tails, ...nexts.map(dotted).filter(Boolean)] : tails.concat(pills);
     const more = { label: `${pile} wait`, shape: "", colour: "moving" };
     if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place([209, 208])));
-    if (!stream) placed.push(...named().map(scene.plain ? at : brush.beside).filter(Boolean));
+    placed.push(...waiting.flatMap((t) => (scene.plain ? lay(t) : brush.beside(t) ?? [])));
     const { view } = scene;
     const scale = canvas.width / view.w;
     ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
@@ -316,7 +336,7 @@ export function newMotion(canvas, scene, infos, follow) {
   // ahead returns the ways to their next places of what stands with the stage: the rest of one that is in the air, and
   // what the records that come say of every other copy. From one place copies may go several ways.
   function ahead(list = [], res) {
-    const flies = (air?.moves ?? []).map((m) => ({ ...m, done: share(clock) * m.length }));
+    const flies = (air?.moves ?? []).map((m) => ({ ...m, done: done(m, clock) }));
     const ways = flies.filter((m) => m.length - m.done >= 1);
     const arrived = flies.filter((m) => m.length - m.done < near);
     for (const m of arrived) tokens.set(m.copy, m); // for as long as it is asked
@@ -348,8 +368,8 @@ export function newMotion(canvas, scene, infos, follow) {
   });
 
   // tail is the part of a way that its token has passed in the last moments, paler where that is longer ago.
-  function tail(move, begin, end, now) {
-    const at = (t) => Math.min(1, Math.max(0, (t - begin) / Math.max(1, end - begin))) * move.length;
+  function tail(move, begin, end, now, most = move.length) {
+    const at = (t) => Math.min(most, Math.max(0, (t - begin) / Math.max(1, end - begin)) * move.length);
     const passed = (shade) => at(now - trailLasts * (1 - shade / shades)); // how far it was then
     const [from, to] = [passed(0), passed(shades)];
     return still.matches ? null : stretch(move, from, to, (points, n) => {

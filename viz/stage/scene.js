@@ -42,14 +42,16 @@ export function newScene(geometry) {
     // whose station is near.
     words(near) {
       const view = Object.values(scene.view).join();
-      if (read?.view !== view) read = { view, boxes: new Map([["", wordsOf(scene, beside)]]) };
+      if (read?.view !== view) read = { view, boxes: new Map([["", boxesOf(scene, beside)]]) };
       for (const [name, el] of stations) {
         const { X, Y, W, H } = scene.boxOf(name);
         if (read.boxes.has(name) || !near([X - 40, Y - 40, X + W + 110, Y + H + 40])) continue;
-        read.boxes.set(name, wordsOf(scene, [...el.querySelectorAll("text")]));
+        read.boxes.set(name, boxesOf(scene, el.querySelectorAll("text")));
       }
       return [...read.boxes.values()].flat();
     },
+    // wells are the boxes of the queues that are drawn.
+    wells: () => boxesOf(scene, root.querySelectorAll(".pipe .wall")).map((box) => Object.assign(box, { well: true })),
     text(name, value) {
       const el = texts.get(name);
       if (el) say(el, String(value));
@@ -59,11 +61,11 @@ export function newScene(geometry) {
   return scene;
 }
 
-function wordsOf({ root, view }, texts) {
+// boxesOf measures what can be seen of some elements, in units of the stage.
+function boxesOf({ root, view }, elements) {
   const ground = root.getBoundingClientRect();
   const scale = view.w / ground.width;
-  const seen = (el) => el.checkVisibility({ visibilityProperty: true });
-  return texts.filter(seen).map((el) => {
+  return [...elements].filter((el) => el.checkVisibility({ visibilityProperty: true })).map((el) => {
     const { left, top, right, bottom } = el.getBoundingClientRect();
     return [left - ground.left, top - ground.top, right - ground.left, bottom - ground.top]
       .map((side, i) => side * scale + (i % 2 ? view.y : view.x));

@@ -86,7 +86,7 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
   const leave = (...stations) => tokens.forEach((t) => !t.queue && stations.includes(t.in) && end(t.copy));
 
   // leaves is where in its lane a copy leaves the server: before the flag, if a story's client has one.
-  const leaves = () => (scene.told?.members.length > 0 ? 204 : 227);
+  const leaves = () => (scene.told?.members.length > 0 ? 212 : 231);
 
   return {
     // What a controller writes goes up the loop, if a worker of its has the key.
@@ -136,7 +136,12 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
     IncomingReceived(r) {
       go(copy(r), [cell(r, "incoming", 0), outlet("incoming"), a.dispatch], { at: "dispatch", ends: !r.key });
     },
-    InputSent: (r) => sent("watchers", r, "input", [a.dispatch, [929, g.serverAxis]]),
+    InputSent(r) {
+      const from = [a.dispatch, [929, g.serverAxis]];
+      const rest = copy(r, "more"); // one for all that have no lane of their own
+      if (spot("watchers", r, 0)) sent("watchers", r, "input", from);
+      else if (!scene.plain && !where(rest)) go(rest, [...from, [970, 236], [1010, 236]], { ends: true, fresh: true });
+    },
     DispatchFinished: (r) => end(copy(r)),
     InputReceived(r) { // what its client has had is passed over, and no record says so
       const { began = "0" } = scene.lanes.watchers.get(r.subject)?.lane?.subject ?? {};
@@ -178,7 +183,7 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
     PendingPopped: (r) => taken("listeners", r, "pending", [30, 26]),
     HandlerCalled(r) {
       const to = spot("listeners", r, 0);
-      const beside = to && [g.boxes.handler.X + (scene.tall ? 106 : -50), to[1]]; // the words
+      const beside = to && [g.boxes.handler.X + (scene.tall ? 106 : -10), to[1]]; // the words
       if (to) go(mine(r), [spot("listeners", r, 284), spot("listeners", r, 16), beside], { colour: "delivered" });
     },
     HandlerReturned: (r) => end(mine(r)),
