@@ -52,8 +52,9 @@ const slowHandler = 100 * time.Millisecond
 //	                 pending ring
 //
 // The ring is the one place in Kubernetes' own code on the path that accepts without
-// backpressure. It has to be somewhere: one slow handler must not stop the others, and the
-// events of different handlers come from one stream.
+// backpressure: behind a handler that hangs it grows until the process has no memory left. It
+// has to be somewhere: one slow handler must not stop the others, and the events of different
+// handlers come from one stream.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: processorListener
 // Differs: a panic of the handler ends the program. Upstream can be told to skip the
@@ -204,7 +205,7 @@ func (l *processorListener) readPending() *notification {
 func (l *processorListener) run(context.Context) {
 	for n := range l.nextCh {
 		if l.removed.Load() {
-			break // pop ends by itself: it never waits for run alone
+			break // pop can still end: it receives from addCh while it offers, and addCh is closed
 		}
 		l.call(n)
 	}

@@ -36,7 +36,7 @@ func (p *deltaProcessor) processDeltas(deltas deltafifo.Deltas, isInInitialList 
 	return nil
 }
 
-// processDelta applies the single delta in one.
+// processDelta applies one delta. It comes as a slice of one, since a batch is a slice, too.
 func (p *deltaProcessor) processDelta(one []deltafifo.Delta, isInInitialList bool) error {
 	switch info := one[0].Object.(type) {
 	case deltafifo.ReplacedAllInfo:
@@ -61,6 +61,7 @@ func (p *deltaProcessor) processDeltasInBatch(deltas []deltafifo.Delta,
 	for i := range deltas {
 		txn, err := transaction(&deltas[i])
 		if err != nil {
+			clear(p.txns)
 			return err
 		}
 		p.txns = append(p.txns, txn)
