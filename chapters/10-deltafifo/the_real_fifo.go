@@ -214,7 +214,7 @@ func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
 	clear(f.items[:n]) // the array lives on: let go of the objects
 	f.items = f.items[n:]
 	f.poppedLocked(taken)
-	populated := f.populated // before process: meanwhile the reflector may queue the first list
+	populated := f.populated // the reflector may queue the first list during process
 	err := f.whileProcessingLocked(process, taken, !f.HasSynced())
 	if populated {
 		f.processedLocked(n)

@@ -205,7 +205,7 @@ func (l *processorListener) readPending() *notification {
 func (l *processorListener) run(context.Context) {
 	for n := range l.nextCh {
 		if l.removed.Load() {
-			break // pop can still end: it receives from addCh while it offers, and addCh is closed
+			break // pop ends without run: it also receives from addCh, which is closed
 		}
 		l.call(n)
 	}
