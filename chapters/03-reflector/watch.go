@@ -86,7 +86,7 @@ func (r *Reflector) watchAgain(ctx context.Context, h *watchHandler, err error, 
 }
 
 // sitOut waits until the watch of h is no longer a very short one, if it has brought nothing: a
-// server that ends each watch at once is asked once a second. It returns false when ctx is done.
+// server that ends each watch at once is asked once a second. False if ctx is done.
 func (r *Reflector) sitOut(ctx context.Context, h *watchHandler, err error) bool {
 	rest := h.veryShort()
 	if rest == 0 {
