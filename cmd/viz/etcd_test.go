@@ -89,8 +89,21 @@ func init() {
 	}
 }
 
-// TestADataFolderThatIsGoneEndsTheProgramWithOneLine runs another process: what is left of a broken etcd cannot be
-// ended.
+// fill creates large configmaps until the program at url ends.
+func fill(url string) {
+	body := `{"metadata":{"generateName":"big-"},"data":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`
+	for {
+		answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json",
+			strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		answer.Body.Close()
+	}
+}
+
+// TestADataFolderThatIsGoneEndsTheProgramWithOneLine writes until etcd wants its next file. It runs another process:
+// what is left of a broken etcd cannot be ended.
 func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -108,6 +121,7 @@ func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	if err := errors.Join(err, os.RemoveAll(dir)); err != nil || !listens {
 		t.Fatalf("the first line is %q, %v", line, err)
 	}
+	go fill(url)
 	p := &program{url: url}
 	eventually.Holds(t, "the page says it", func() bool {
 		_, body := p.get(t, "/viz/snapshot")
@@ -207,7 +221,7 @@ func TestTwoServersOnAClusterOutliveItsLeader(t *testing.T) {
 	before := other.pods(t)
 
 	p.runNode(t, leader, false)
-	t.Logf("a write after the leader is gone took %v; the aim is 3s", p.createUntilItIs(t, "after"))
+	t.Logf("a write after the leader is gone took %v", p.createUntilItIs(t, "after"))
 	for i, each := range []*program{p, other} {
 		eventually.Holds(t, "the informer sees it", func() bool {
 			return each.informer(t).

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,18 +56,7 @@ func onSmallTemp(dir, free string) {
 type filler struct{}
 
 func (filler) Write(line []byte) (int, error) {
-	url := strings.TrimSpace(strings.TrimPrefix(string(line), "listening on "))
-	body := `{"metadata":{"generateName":"big-"},"data":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`
-	go func() {
-		for {
-			answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json",
-				strings.NewReader(body))
-			if err != nil {
-				return // it has ended
-			}
-			answer.Body.Close()
-		}
-	}()
+	go fill(strings.TrimSpace(strings.TrimPrefix(string(line), "listening on ")))
 	return len(line), nil
 }
 

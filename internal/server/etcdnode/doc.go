@@ -8,7 +8,7 @@
 //
 // # Goroutines and locks
 //
-// Start leaves behind etcd's own goroutines, those that serve its listeners, one that looks after the data folders, and
-// those of the client. [Etcd.Close] returns when all of them have ended, unless etcd is broken. Etcd.lifeMu orders
-// Restart, Run and Close against each other; it is the only lock.
+// Start leaves behind etcd's own goroutines, those that serve its listeners, and those of the client. [Etcd.Close]
+// returns when all of them have ended, unless etcd is broken. Etcd.lifeMu orders Restart, Run and Close against each
+// other; it is the only lock.
 package etcdnode

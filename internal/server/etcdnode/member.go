@@ -11,8 +11,6 @@ import (
 	"net/url"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/server/v3/config"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -25,7 +23,6 @@ import (
 	"google.golang.org/grpc/grpclog"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
-	"k8s.io/utils/clock"
 
 	"listwatch/internal/observe/routine"
 )
@@ -58,10 +55,6 @@ const (
 	// One of several members that hears nothing for an election timeout, or up to twice that, asks to lead.
 	clusterTick     = 50 * time.Millisecond
 	clusterElection = 10 // ticks
-
-	// A new leader commits what a majority had received from the one before within milliseconds. Then those writes are
-	// answered, too.
-	answerGrace = 250 * time.Millisecond
 
 	pingsAllowed = 5 * time.Second // a client of several members may ask as often whether its connection is alive
 )
@@ -143,7 +136,7 @@ func (m *member) start(ctx context.Context, cfg config.ServerConfig) error {
 // serve starts what serves the member's listeners; stop ends it. Serve returns the error of a stopped server.
 func (m *member) serve(ctx context.Context) {
 	pings := grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed})
-	m.grpc = v3rpc.Server(m.server, m.tls.Clone(), m.giveUp, pings) // a clone of nil is nil
+	m.grpc = v3rpc.Server(m.server, m.tls.Clone(), nil, pings) // a clone of nil is nil
 	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.listeners[0]) })
 	if m.tls == nil {
 		return
@@ -154,41 +147,6 @@ func (m *member) serve(ctx context.Context) {
 		ErrorLog:  zap.NewStdLog(zap.NewNop()), // a peer that was stopped breaks its connections
 	}
 	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(m.listeners[1], "", "") })
-}
-
-// giveUp fails a write soon after the leader has changed. A write that was on its way to a leader that died is lost
-// without an answer, and etcd itself waits six seconds for one. The client does not know in either case whether it was
-// written.
-func (m *member) giveUp(
-	asked context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
-) (any, error) {
-	if m.tls == nil { // a lone member is its own leader for good
-		return handle(asked, request)
-	}
-	switch info.FullMethod {
-	case pb.KV_Txn_FullMethodName, pb.KV_Put_FullMethodName, pb.KV_DeleteRange_FullMethodName,
-		pb.Lease_LeaseGrant_FullMethodName:
-	default:
-		return handle(asked, request)
-	}
-	changed := m.server.LeaderChangedNotify()
-	ctx, cancel := context.WithCancel(asked)
-	var group routine.Group
-	defer group.Wait()
-	defer cancel()
-	group.Go(ctx, "etcdnode.giveUp", func(ctx context.Context) {
-		select {
-		case <-ctx.Done():
-		case <-changed:
-			_ = routine.Sleep(ctx, clock.RealClock{}, answerGrace) // returns early if the write was answered
-			cancel()
-		}
-	})
-	reply, err := handle(ctx, request)
-	if err != nil && ctx.Err() != nil && asked.Err() == nil {
-		return nil, rpctypes.ErrGRPCTimeoutDueToLeaderFail
-	}
-	return reply, err
 }
 
 // stop returns when nothing of the member runs any more, or, if etcd is stuck, when nothing reaches it any more.

@@ -17,8 +17,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
-
-	"listwatch/internal/observe/routine"
 )
 
 var errClosed = errors.New("etcd has been closed")
@@ -38,8 +36,6 @@ type Etcd struct {
 	trouble *trouble
 	nodes   []*node
 	client  *clientv3.Client
-	cancel  context.CancelFunc // ends watchFolders
-	group   routine.Group
 
 	// Set by Start for several nodes, never changed.
 	files     TLSFiles
@@ -82,9 +78,6 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 		e.stopAll()
 		return nil, err
 	}
-	watching, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a start may be given up, an etcd is closed
-	e.cancel = cancel
-	e.group.Go(watching, "etcdnode.watchFolders", e.watchFolders)
 	return e, nil
 }
 
@@ -208,8 +201,6 @@ func (e *Etcd) Close() error {
 		return nil
 	}
 	e.closed = true
-	e.cancel()
-	e.group.Wait()
 	err := e.client.Close() // first: a client without a server would spend its last moments reconnecting
 	e.stopAll()
 	return err

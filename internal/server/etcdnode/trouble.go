@@ -1,24 +1,17 @@
 package etcdnode
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"go.etcd.io/etcd/server/v3/config"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"k8s.io/utils/clock"
-
-	"listwatch/internal/observe/routine"
 )
 
 // trouble turns what etcd does when it cannot go on into an error. Etcd calls Fatal or Panic of its logger, on
@@ -100,24 +93,5 @@ func (t *trouble) newServer(cfg config.ServerConfig) (server *etcdserver.EtcdSer
 		return made, failed
 	case <-t.broken:
 		return nil, t.err()
-	}
-}
-
-// folderPeriod is how often the data folders are looked for.
-const folderPeriod = time.Second
-
-// watchFolders reports trouble when one of the data folders is gone. It runs until ctx is done. Etcd itself notices
-// only when it wants the next file: until then it acknowledges writes that the next start will not find.
-func (e *Etcd) watchFolders(ctx context.Context) {
-	for routine.Sleep(ctx, clock.RealClock{}, folderPeriod) == nil {
-		for _, n := range e.nodes {
-			e.trouble.checkFolder(n.dir)
-		}
-	}
-}
-
-func (t *trouble) checkFolder(dir string) {
-	if _, err := os.Stat(filepath.Join(dir, "member", "snap", "db")); errors.Is(err, fs.ErrNotExist) {
-		t.report("look at the database", err)
 	}
 }
