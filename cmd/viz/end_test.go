@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -218,27 +217,6 @@ func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
 			assert.Equal(t, code, http.StatusNotFound, "the pod is left behind")
 			p.end(t)
 		})
-	}
-}
-
-func TestAStreamThatBreaksIsNoEndOfAStream(t *testing.T) {
-	const change = `{"object":{"metadata":{"annotations":{"n":"3"}}}}`
-	for stream, want := range map[string]error{"": nil, change: nil, change + "\n": nil, change +
-		`{"obj`: io.ErrUnexpectedEOF} {
-		newest, err := newestChange(json.NewDecoder(strings.NewReader(stream)), sleeperChanges)
-		assert.True(t, errors.Is(err, want) && newest != sleeperChanges, "%q: got %d, %v, want %v", stream, newest, err,
-			want)
-	}
-}
-
-func TestAWatchThatIsRefusedIsNotRead(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	defer server.Close()
-	at, err := url.Parse(server.URL)
-	require.NoError(t, err)
-	s := newSleepers(at, server.Client())
-	if stream := s.watch(t.Context(), "sleeper"); s.err == nil || !strings.Contains(s.err.Error(), "404") {
-		t.Errorf("got %v, %v", stream, s.err)
 	}
 }
 

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
@@ -36,22 +35,25 @@ const (
 // sleepers is three clients of a listwatch that runs: the sleeper opens a watch and does not read it, the reader opens
 // one and reads it, the writer changes a large pod.
 type sleepers struct {
-	http   *http.Client
-	writer *listwatch.RESTClient
-	err    error // the first; after it nothing is asked
+	sleeper, reader, writer *listwatch.RESTClient
+	err                     error // the first of the writer's; after it nothing is asked
 }
 
 func newSleepers(server *url.URL, client *http.Client) *sleepers {
-	return &sleepers{http: client, writer: listwatch.NewRESTClient(listwatch.Config{
-		Base: server, HTTP: client, UserAgent: "writer", QPS: -1, Clock: clock.RealClock{}})}
+	named := func(agent string) *listwatch.RESTClient {
+		return listwatch.NewRESTClient(listwatch.Config{
+			Base: server, HTTP: client, UserAgent: agent, QPS: -1, Clock: clock.RealClock{}})
+	}
+	return &sleepers{sleeper: named("sleeper"), reader: named("reader"), writer: named("writer")}
 }
 
 // runSleeper makes the writer's pod, says what becomes of the sleeper and the reader, and takes the pod away.
 func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, sleeperPatience)
 	defer cancel()
-	s := newSleepers(server, newHTTPClient(nil))
-	defer s.http.CloseIdleConnections()
+	client := newHTTPClient(nil)
+	defer client.CloseIdleConnections()
+	s := newSleepers(server, client)
 	// A cluster at work is not written to: only a listwatch answers here.
 	if s.ask(ctx, s.writer.WithAPIPath("/viz").Get().Resource("knobs")); s.err != nil {
 		return fmt.Errorf("no listwatch at %s: %w", server, s.err)
@@ -63,32 +65,37 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 	} else if s.err != nil {
 		return s.err
 	}
-	s.watchPod(ctx, out)
+	err := s.watchPod(ctx, out)
 	goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), sleeperGoodbye)
 	defer cancel()
-	return errors.Join(s.err, pods(s.writer.Delete()).Name("big").Do(goodbye).Error())
+	return errors.Join(err, pods(s.writer.Delete()).Name("big").Do(goodbye).Error())
 }
 
 // watchPod opens the two watches, changes the pod, and says what of that the sleeper and the reader are sent.
-func (s *sleepers) watchPod(ctx context.Context, out io.Writer) {
-	sleeper, reader := s.watch(ctx, "sleeper"), s.watch(ctx, "reader")
-	if s.err != nil {
-		return
+func (s *sleepers) watchPod(ctx context.Context, out io.Writer) error {
+	sleeper, err := pods(s.sleeper.Get()).Param("watch", "true").Watch(ctx)
+	if err != nil {
+		return err
 	}
+	defer sleeper.Stop()
+	reader, err := pods(s.reader.Get()).Param("watch", "true").Watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer reader.Stop()
 	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000,
 		sleeperChanges)
 	read := 0
 	for i := 1; i <= sleeperChanges && s.err == nil; i++ {
 		change := fmt.Appendf(nil, `{"metadata":{"annotations":{"n":"%d"}}}`, i)
-		if s.ask(ctx, pods(s.writer.Patch(types.MergePatchType)).Name("big").Body(change)); s.err != nil {
-			return
+		if s.ask(ctx, pods(s.writer.Patch(types.MergePatchType)).Name("big").Body(change)); s.err == nil {
+			n, _ := newestChange(reader, i)
+			read = max(read, n)
 		}
-		n, err := newestChange(reader, i) // 0: its stream has ended
-		read, s.err = max(read, n), err
 	}
 	order := s.lastWait(ctx)
 	if s.err != nil {
-		return
+		return s.err
 	}
 	fmt.Fprintf(out, "the reader was sent %d changes\n%s", read, order)
 	slept, err := newestChange(sleeper, sleeperChanges)
@@ -99,6 +106,7 @@ func (s *sleepers) watchPod(ctx context.Context, out io.Writer) {
 		end = "and no end: it was not evicted"
 	}
 	fmt.Fprintf(out, "the sleeper wakes up and finds %d changes, %s\n", slept, end)
+	return nil
 }
 
 // lastWait tells what the dispatcher did with the last change for which it waited: who had it before the wait, how long
@@ -120,18 +128,16 @@ func (s *sleepers) lastWait(ctx context.Context) string {
 	return fmt.Sprintf("the dispatcher, with the change at %s:\n  %s\n", change, text)
 }
 
-// newestChange reads a watch up to a change, or to its end, and returns the newest change: none is left out. An end
-// between two frames is no error.
-func newestChange(frames *json.Decoder, until int) (newest int, err error) {
-	for newest < until {
-		var event struct{ Object metav1.PartialObjectMetadata }
-		if err := frames.Decode(&event); errors.Is(err, io.EOF) {
-			return newest, nil
-		} else if err != nil {
-			return newest, err
+// newestChange reads a watch up to a change, or to its end, and returns the newest change: none is left out.
+func newestChange(from watch.Interface, until int) (newest int, err error) {
+	for event := range from.ResultChan() {
+		if event.Type == watch.Error {
+			return newest, apierrors.FromObject(event.Object)
 		}
-		n, _ := strconv.Atoi(event.Object.Annotations["n"]) // 0: another pod
-		newest = max(newest, n)
+		n, _ := strconv.Atoi(event.Object.(metav1.Object).GetAnnotations()["n"]) // 0: another pod
+		if newest = max(newest, n); newest >= until {
+			break
+		}
 	}
 	return newest, nil
 }
@@ -148,19 +154,4 @@ func (s *sleepers) ask(ctx context.Context, request *listwatch.Request) (answer 
 		answer = string(text)
 	}
 	return answer
-}
-
-// watch opens a watch of the pods as the client that is called agent. It ends with ctx.
-func (s *sleepers) watch(ctx context.Context, agent string) *json.Decoder {
-	request := &http.Request{URL: pods(s.writer.Get()).Param("watch", "true").URL(),
-		Header: http.Header{"User-Agent": {agent}}}
-	response, err := s.http.Do(request.WithContext(ctx))
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = errors.Join(fmt.Errorf("the %s was answered %s", agent, response.Status), response.Body.Close())
-	}
-	if err != nil {
-		s.err = cmp.Or(s.err, err)
-		return nil
-	}
-	return json.NewDecoder(response.Body)
 }
