@@ -134,7 +134,7 @@ var exclusive = []struct{ flag, others, why string }{
 func checkExclusive(flags *flag.FlagSet) error {
 	given := map[string]bool{}
 	flags.Visit(func(each *flag.Flag) {
-		given[each.Name] = !slices.Contains([]string{"", "false"}, each.Value.String())
+		given[each.Name] = each.Value.String() != "false"
 	})
 	for _, each := range exclusive {
 		for other := range strings.FieldsSeq(each.others) {
@@ -202,46 +202,18 @@ func (o *options) check() error {
 	if one := strings.HasSuffix(o.export, onePage); o.export != "" && one != (o.replay != "") {
 		return errors.New("-export: want a folder, or FILE.html and a recording by -replay")
 	}
-	return o.checkEndpoints()
-}
-
-// checkEndpoints refuses what etcd's client would answer with an error that names none of it.
-func (o *options) checkEndpoints() error {
-	if o.etcdEndpoints == "" {
-		return nil
-	}
-	for endpoint := range strings.SplitSeq(o.etcdEndpoints, ",") {
-		_, address, isURL := strings.Cut(endpoint, "://")
-		if _, err := url.Parse(endpoint); isURL && err != nil {
-			return fmt.Errorf("-etcd-endpoints: %w", err)
-		}
-		if strings.TrimSpace(endpoint) == "" || isURL && address == "" {
-			return fmt.Errorf("-etcd-endpoints %q: an endpoint is empty", o.etcdEndpoints)
-		}
-	}
 	return nil
 }
 
 // choice declares a flag that takes one of some values; the first is the default.
 func choice(flags *flag.FlagSet, name, usage string, set func(string), values ...string) {
 	set(values[0])
-	flags.Var(&choiceValue{values[0], values, set}, name,
-		fmt.Sprintf("%s: `%s`", usage, strings.Join(values, "|")))
-}
-
-type choiceValue struct {
-	now    string
-	values []string
-	set    func(string)
-}
-
-func (c *choiceValue) String() string { return c.now }
-
-func (c *choiceValue) Set(value string) error {
-	if !slices.Contains(c.values, value) {
-		return fmt.Errorf("want %s", strings.Join(c.values, " or "))
-	}
-	c.now = value
-	c.set(value)
-	return nil
+	usage = fmt.Sprintf("%s: `%s` (default %s)", usage, strings.Join(values, "|"), values[0])
+	flags.Func(name, usage, func(value string) error {
+		if !slices.Contains(values, value) {
+			return fmt.Errorf("want %s", strings.Join(values, " or "))
+		}
+		set(value)
+		return nil
+	})
 }

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "viz: %v (viz -h lists the flags)\n", err)
 		return exitUsage
 	case o.version:
-		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", versionOf(debug.ReadBuildInfo()),
+		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", version(),
 			source.KubernetesVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	case o.ready:
@@ -78,19 +78,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // releaseName is what a release is called: the linker sets it.
 var releaseName string
 
-// versionOf is the version of a release, or the revision that was built, or "devel".
-func versionOf(info *debug.BuildInfo, ok bool) string {
-	if releaseName != "" || !ok {
+// version is that of a release, or the one that the go command gives to what it builds: it names the commit.
+func version() string {
+	build, _ := debug.ReadBuildInfo() // nil: a build without modules
+	if releaseName != "" || build == nil {
 		return cmp.Or(releaseName, "devel")
 	}
-	revision, modified := "devel", ""
-	for _, each := range info.Settings {
-		switch {
-		case each.Key == "vcs.revision":
-			revision = each.Value
-		case each.Key == "vcs.modified" && each.Value == "true":
-			modified = ", modified"
-		}
-	}
-	return revision + modified
+	return build.Main.Version
 }

@@ -70,18 +70,13 @@ func PointsHash() string {
 	return nameOf([sha256.Size]byte(sum.Sum(nil)))
 }
 
-// revision returns the source revision the program was built from, "" if the build does not say.
+// revision returns the version of what the go command has built, which names the commit; "" if the build does not say.
 func revision() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
 	}
-	for _, setting := range build.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
-	}
-	return ""
+	return build.Main.Version
 }
 
 // Hash returns the name by which links know a recording: the beginning of the SHA-256 of its file.
