@@ -1,6 +1,6 @@
 // Search, where the book lies as files: all of the index comes at once, and is looked through here.
 
-import { $, make, when } from "../lib/dom.js";
+import { $, counted, make, when } from "../lib/dom.js";
 
 const most = 40; // places shown
 const around = 80; // characters before and after the word that was found
@@ -40,7 +40,7 @@ function show() {
   }
   hits.sort((a, b) => b[0] - a[0]);
   found.textContent = hits.length === 0 ? "Nothing has every one of these words."
-    : `${hits.length} ${hits.length === 1 ? "place" : "places"}${hits.length > most ? `, the first ${most}` : ""}`;
+    : `${counted(hits.length, "place")}${hits.length > most ? `, the first ${most}` : ""}`;
   list.replaceChildren(...hits.slice(0, most).map(([, row]) => item(row, words)));
 }
 

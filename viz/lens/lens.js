@@ -2,7 +2,7 @@
 // asks how it stands once a second, and less often while the panel is closed.
 
 import { ask, asking, get, shelf } from "../lib/api.js";
-import { $, make, mark, say, when } from "../lib/dom.js";
+import { $, counted, make, mark, say, when } from "../lib/dom.js";
 
 const period = { open: 1000, closed: 3000 }; // ms between two questions
 
@@ -62,7 +62,7 @@ export function newLens(stage) {
     mark(button, "broken", wrong > 0);
     say($("#lens-state"), wrong > 0 ? `▲ ${wrong}` : clients > 0 ? String(clients) : "");
     const writes = report.writes ? "Writes pass." : "Only reads pass.";
-    say($("#lens-seen"), `${count(clients, "client")}, ${count(report.requests, "request")}. ${writes}`);
+    say($("#lens-seen"), `${counted(clients, "client")}, ${counted(report.requests, "request")}. ${writes}`);
     $("#lens-none").hidden = findings.length > 0;
     $("#lens-findings").replaceChildren(...findings.map(item));
     if (findings.length > told && panel.hidden) stage.banner.notice(findings[0].sentence);
@@ -90,6 +90,5 @@ function item(finding) {
   return make("li", { data: { finding: finding.id } }, make("span", { className: "finding" }, finding.sentence), rest);
 }
 
-const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const bytes = (n) => (n < 10_000 ? `${n} B` : n < 10_000_000 ? `${Math.round(n / 1000)} kB`
   : `${Math.round(n / 1_000_000)} MB`);

@@ -58,6 +58,9 @@ export function options(select, wanted) {
   if (rows.some(([value]) => value === chosen)) select.value = chosen;
 }
 
+// counted says how many there are of something.
+export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
 // cut shortens a text that a client chose to n characters.
 export function cut(text, n) {
   const all = Array.from(text ?? "");

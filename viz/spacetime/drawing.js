@@ -1,7 +1,7 @@
 // The drawing of the space-time view: lines, marks, arrows and spans as SVG, from what handovers.js has traced. All of
 // it is made again for each run of records. Nothing here knows how a handover came about.
 
-import { $, cut, mark, put, say, svg, toMiddle, when } from "../lib/dom.js";
+import { $, counted, cut, mark, put, say, svg, toMiddle, when } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "../stage/tokens.js";
@@ -19,7 +19,6 @@ const deeds = {
 };
 
 const columnX = (index) => area.left + ((index + 0.5) * (area.right - area.left)) / room;
-const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
 // element is an SVG element that says what it is to who points at it.
 const element = (name, attributes, title, ...content) => svg(name, attributes, ...content, svg("title", {}, title));
@@ -31,92 +30,82 @@ export function newDrawing(stage) {
   const root = $("#spacetime");
   const ground = $(".ground");
   const part = (name) => root.querySelector(`.${name}`);
-  const fill = (name, list, make) => part(name).replaceChildren(...list.map(make));
+  const fill = (name, list) => part(name).replaceChildren(...list);
   const followed = (r) => (follow.matches(r) ? " followed" : "");
-  let drawn = null; // what is painted
+  let columns = []; // those that are painted
 
   function blank(why) {
-    drawn = null;
+    columns = [];
     mark(root, "blank", true);
     say(part("about"), why);
     put(root, "aria-label", `Space-time view: ${why}.`);
     put(root, "data-cursor", 0);
   }
 
-  function paint(traced) {
-    drawn = traced;
-    const { columns, lines, transfers, passages } = drawn;
-    const height = area.bottom - area.top;
-    const pitch = Math.min(pitches[1], Math.max(pitches[0], height / Math.max(1, lines.length)));
-    const rows = Math.floor(height / pitch); // that there is room for
-    const y = (l) => area.top + (Math.min(lines.indexOf(l), rows - 1) + 0.5) * pitch;
+  function paint({ lines, arrows, spans, ...traced }) {
+    columns = traced.columns;
+    const pitch = Math.min(pitches[1], Math.max(pitches[0], (area.bottom - area.top) / lines.length));
+    const rows = Math.floor((area.bottom - area.top) / pitch); // that there is room for; the last is for all beyond
+    lines.forEach((l, i) => (l.y = area.top + (Math.min(i, rows - 1) + 0.5) * pitch));
+    const beyond = lines.length > rows ? lines.length - rows + 1 : 0;
+    const shown = lines.slice(0, rows).map((l, i) => (beyond && i === rows - 1 ? { ...l, beyond, place: true } : l));
     const [first, last] = [columns[0], columns.at(-1)];
-    const spans = drawn.spans.filter(({ from }) => !from || columns.includes(from));
-    paintLines(lines.slice(0, rows), lines.length - rows, y);
-    fill("spans", spans, (span) => spanOf(span, y(span.line), last));
-    const arrows = (list) => list.filter(({ sent, taken }) => columns.includes(sent) && columns.includes(taken));
-    const shown = { transfers: arrows(transfers), passages: arrows(passages) };
-    for (const [name, list] of Object.entries(shown)) fill(name, list, (arrow) => arrowOf(arrow, name.slice(0, -1), y));
-    fill("marks", columns, (column) => markOf(column, y(column.line)));
-    fill("times", columns.filter(({ index }) => index % tick === 0), ({ r, index }) => {
+    fill("lines", shown.map(({ place, y }) =>
+      svg("path", { class: place ? "place" : "", d: `M${area.left} ${y}H${area.right}` })));
+    fill("names", shown.map(nameOf));
+    fill("spans", spans.map((span) => spanOf(span, last)));
+    fill("arrows", arrows.map(arrowOf));
+    fill("marks", columns.map(markOf));
+    fill("times", columns.filter(({ index }) => index % tick === 0).map(({ r, index }) => {
       const after = index === 0 ? "0 ms" : `+${((r.t - first.r.t) / 1e6).toFixed(2)}`;
       return svg("text", { x: columnX(index), y: area.bottom + 22 }, after);
-    });
+    }));
     const mine = follow.has() ? columns.filter((c) => follow.matches(c.r)) : []; // the thread joins what is followed
-    put(part("thread"), "d", mine.map((c, i) => `${i ? "L" : "M"}${columnX(c.index)} ${y(c.line)}`).join(""));
+    put(part("thread"), "d", mine.map((c, i) => `${i ? "L" : "M"}${columnX(c.index)} ${c.line.y}`).join(""));
     mark(root, "blank", false);
-    Object.assign(root.dataset, {
-      from: first.r.seq, to: last.r.seq, spans: spans.length,
-      transfers: shown.transfers.length, passages: shown.passages.length,
-    });
+    Object.assign(root.dataset, { from: first.r.seq, to: last.r.seq });
     const took = columns.length > 1 ? milliseconds(last.r.t - first.r.t) : "no time";
-    const [records, on] = [count(columns.length, "record"), count(lines.length, "line")];
+    const [records, on] = [counted(columns.length, "record"), counted(lines.length, "line")];
     say(part("about"), `${records} in ${took}, one column each, not to scale`);
-    const words = `${records} on ${on} in ${took}, ${shown.transfers.length} handed over`;
+    const words = `${records} on ${on} in ${took}, ${arrows.length} handed over`;
     put(root, "aria-label", `Space-time view: ${words}. The table below has the records in words.`);
     showNames();
     showCursor();
   }
 
-  // paintLines draws a line and its name for each of a list, the last for all that there is no room for.
-  function paintLines(list, beyond, y) {
-    const more = (l) => (beyond > 0 && l === list.at(-1) ? beyond + 1 : 0);
-    const look = (l) => (l.place || more(l) > 0 ? "place" : "");
-    fill("lines", list, (l) => svg("path", { class: look(l), d: `M${area.left} ${y(l)}H${area.right}` }));
-    fill("names", list, (l) => {
-      const whose = l.place ? "any goroutine that reports there" : "the goroutine of that name";
-      const title = more(l) ? `${more(l)} lines more, for which there is no room` : `${l.title}: ${whose}`;
-      const name = svg("tspan", {}, more(l) ? `+${more(l)} more` : l.title);
-      return element("text", { class: look(l), x: area.left - 10, y: y(l) + 4.5 }, title, name);
-    });
+  function nameOf({ title, place, beyond, y }) {
+    const whose = place ? "any goroutine that reports there" : "the goroutine of that name";
+    const words = beyond ? `${beyond} lines more, for which there is no room` : `${title}: ${whose}`;
+    const name = svg("tspan", {}, beyond ? `+${beyond} more` : title);
+    return element("text", { class: place ? "place" : "", x: area.left - 10, y: y + 4.5 }, words, name);
   }
 
-  function spanOf({ kind, line, since, from, to }, y, last) {
+  function spanOf({ kind, line, since, from, to }, last) {
     const x = from ? columnX(from.index) : area.left;
-    const end = to && to.index <= last.index ? columnX(to.index) : columnX(last.index) + 6;
+    const end = to ? columnX(to.index) : columnX(last.index) + 6;
     // A goroutine also works while it waits for code that it has called, and for a write that goes through.
     const runs = kind === "return" || (kind === "client" && (to ?? last).r.t - since < grace);
     const words = `${line.title} ${deeds[kind]}${to ? `, ${milliseconds(to.r.t - since)}` : ""}`;
-    const box = { x, y: y - 4, width: Math.max(1, end - x), height: 8, rx: 2 };
+    const box = { x, y: line.y - 4, width: Math.max(1, end - x), height: 8, rx: 2 };
     return element("rect", { class: runs ? "runs" : "waits", ...box }, words);
   }
 
-  function arrowOf({ sent, taken, says }, name, y) {
+  function arrowOf({ sent, taken, says, queue }) {
     const back = taken.index < sent.index;
-    const d = wayOf(columnX(sent.index), y(sent.line), columnX(taken.index), y(taken.line));
+    const d = wayOf(columnX(sent.index), sent.line.y, columnX(taken.index), taken.line.y);
     const late = back ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back"
       : `, ${milliseconds(taken.r.t - sent.r.t)}`;
-    const look = `arrow ${name}${followed(sent.r)}${back ? " back" : ""}`;
+    const look = `arrow ${queue ? "transfer" : "passage"}${followed(sent.r)}${back ? " back" : ""}`;
     const words = `${sent.r.type ?? ""} ${objectKey(sent.r.key ?? "")} ${says}${late}`.trim();
     return element("path", { class: look, d, "data-sent": sent.r.seq, "data-taken": taken.r.seq }, words);
   }
 
   // markOf is a record: a token if it carries one, or must not be overlooked, else a dot.
-  function markOf({ r, index }, y) {
+  function markOf({ r, line, index }) {
     const flag = stage.isFlag(r);
     const carries = flag || (infos.get(r.point).queue && r.type);
     const token = { href: `#token-${flag ? "error" : shapeOf(r.type)}`, x: -6.5, y: -6.5, width: 13, height: 13 };
-    const place = { transform: `translate(${columnX(index)} ${y})`, "data-seq": r.seq };
+    const place = { transform: `translate(${columnX(index)} ${line.y})`, "data-seq": r.seq };
     return element("g", { class: `${flag ? "anomaly" : ""}${followed(r)}`, ...place },
       `${r.seq}: ${cut(stage.says(r), 200)}`, svg("rect", { x: -6.5, y: -8, width: 13, height: 16, class: "target" }),
       carries ? svg("use", token) : svg("circle", { r: 2.6 }));
@@ -124,19 +113,18 @@ export function newDrawing(stage) {
 
   // showNames keeps the names in sight where the view is drawn larger than its place and was moved.
   function showNames() {
-    const width = root.getBoundingClientRect().width;
-    const shift = width > 0 ? (ground.scrollLeft * scene.geometry.width) / width : 0;
+    const shift = (ground.scrollLeft * scene.geometry.width) / (root.getBoundingClientRect().width || Infinity);
     put(part("margin"), "transform", `translate(${shift} 0)`);
     put(part("shade"), "x", shift > 0 ? 0 : 14); // at rest within the frame
   }
 
   function showCursor() {
-    const at = drawn.columns.findLast((c) => c.r.seq <= player.cursor)?.index ?? -1;
+    const at = columns.findLast((c) => c.r.seq <= player.cursor)?.index ?? -1;
     put(part("cursor"), "x", columnX(at) - 6.5);
     put(part("cursor"), "visibility", at < 0 ? "hidden" : "inherit");
     put(part("future"), "x", columnX(at) + 6.5);
     put(part("future"), "width", Math.max(0, area.right - columnX(at) - 6.5));
-    put(root, "data-cursor", drawn.columns[at]?.r.seq ?? 0);
+    put(root, "data-cursor", columns[at]?.r.seq ?? 0);
     // For the last row of a room it is drawn larger than its place.
     const larger = ground.scrollWidth > ground.clientWidth || ground.scrollHeight > ground.clientHeight;
     if (at >= 0 && larger && player.mode === "frozen") toMiddle(ground, part("marks").children[at]);

@@ -4,7 +4,7 @@
 
 import { $, put, say, when } from "../lib/dom.js";
 import { newDrawing, room } from "./drawing.js";
-import { newHandovers } from "./handovers.js";
+import { trace } from "./handovers.js";
 
 const ahead = 20; // columns after the cursor, where time stands
 const edge = 6; // columns that the cursor keeps from the ends before the view moves on
@@ -14,14 +14,13 @@ const period = 300; // ms between two drawings while time runs
 export function newSpacetime(stage) {
   const { player, fold } = stage;
   const root = $("#spacetime");
-  const button = $("#view");
   const drawing = newDrawing(stage);
-  const handovers = newHandovers(fold);
+  let modes = {}; // the switches with which the program runs
   let open = false;
   let stale = false; // something happened that is not drawn
   let busy = false;
   let drawnAt = 0;
-  let drawn = null; // what trace returned
+  let columns = []; // those that are drawn
 
   function turn() {
     open = !open;
@@ -32,7 +31,7 @@ export function newSpacetime(stage) {
 
   function showView() {
     const name = open ? "space-time" : "loop";
-    say(button, `View: ${name}`);
+    say($("#view"), `View: ${name}`);
     put(document.body, "data-view", name);
   }
 
@@ -50,28 +49,19 @@ export function newSpacetime(stage) {
   }
 
   async function build() {
-    busy = true;
+    const { tape, cursor, oldest, head, mode } = player;
     stale = false;
-    const { tape, cursor, oldest, head } = player;
-    let before = null;
-    let records = [];
-    try {
-      // What has left the log is not to be had: then there is less to be drawn.
-      const [from, to] = [Math.max(oldest + 1, cursor - 10 * room), Math.min(head, cursor + 10 * ahead) + 1];
-      if (player.mode === "frozen") await tape.load(from, to).catch(() => {});
-      const [first, last] = range();
-      before = await tape.stateAt(Math.max(oldest, first - 1));
-      records = tape.between(before.seq + 1, last + 1);
-    } catch (problem) {
-      blank(problem.message);
-    }
-    busy = false;
-    if (!before || !open) return;
+    // What has left the log is not to be had: then there is less to be drawn.
+    const [from, to] = [Math.max(oldest + 1, cursor - 10 * room), Math.min(head, cursor + 10 * ahead) + 1];
+    if (mode === "frozen") await tape.load(from, to).catch(() => {});
+    const [first, last] = range();
+    const before = await tape.stateAt(Math.max(oldest, first - 1));
+    if (!open) return;
     if (tape !== player.tape) return again();
-    drawn = handovers.trace(before, records, stage.here);
-    drawn.columns.splice(room);
-    if (drawn.columns.length > 0) drawing.paint(drawn);
-    else blank("no record of this resource is here");
+    const traced = trace(fold, modes, before, tape.between(before.seq + 1, last + 1), stage.here);
+    if (traced.columns.length === 0) return blank("no record of this resource is here");
+    columns = traced.columns;
+    drawing.paint(traced);
   }
 
   function draw(now) {
@@ -80,11 +70,12 @@ export function newSpacetime(stage) {
     if (stream) return blank("too much happens to be read: freeze (Space)");
     if (!stale) return;
     drawnAt = now;
-    build();
+    busy = true;
+    build().catch((problem) => blank(problem.message)).finally(() => (busy = false));
   }
 
   function blank(why) {
-    drawn = null;
+    columns = [];
     stale = player.mode !== "frozen"; // while time runs there may soon be something; else another moment may be had
     drawing.blank(why);
   }
@@ -92,25 +83,25 @@ export function newSpacetime(stage) {
   // moved keeps the view where it is as long as the cursor is well within it.
   function moved() {
     if (!open) return;
-    const index = drawn?.columns.findIndex((c) => c.r.seq >= player.cursor) ?? -1;
-    const last = (drawn?.columns.length ?? 0) - 1;
-    if (busy || player.mode !== "frozen" || index < edge || index > last - edge) stale = true;
+    const index = columns.findIndex((c) => c.r.seq >= player.cursor);
+    if (busy || player.mode !== "frozen" || index < edge || index > columns.length - 1 - edge) stale = true;
     else drawing.showCursor();
   }
 
   function again() {
     stale = true;
-    drawn = null;
+    columns = [];
   }
 
-  when(button, "click", turn);
+  when("#view", "click", turn);
   when(root, "click", (event) => {
     const seq = Number(event.target.closest("[data-seq]")?.dataset.seq);
     if (seq) player.seek(seq);
   });
   showView();
   return {
-    draw, begin: again, resource: again, applied: moved, jumped: moved, landed: moved, switches: handovers.switches,
+    draw, begin: again, resource: again, applied: moved, jumped: moved, landed: moved,
+    switches: (now = {}) => (modes = now),
     followed: () => (stale = true),
     keys: [[["v"], "view: the loop, or space-time", turn]],
   };

@@ -153,7 +153,7 @@ func View() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "></rect> <g class=\"spans\"></g> <path class=\"thread\"></path> <g class=\"passages\"></g> <g class=\"transfers\"></g> <g class=\"marks\"></g> <g class=\"times\"></g> <g class=\"margin\"><rect class=\"shade\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "></rect> <g class=\"spans\"></g> <path class=\"thread\"></path> <g class=\"arrows\"></g> <g class=\"marks\"></g> <g class=\"times\"></g> <g class=\"margin\"><rect class=\"shade\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
