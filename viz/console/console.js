@@ -3,37 +3,19 @@
 
 import { lines } from "../lib/api.js";
 import { turnKnob } from "../lib/cluster.js";
-import { $, copied, cut, make, options, put, say, when } from "../lib/dom.js";
+import { $, counted, cut, make, put, say, when } from "../lib/dom.js";
 
-const storage = "console";
-const most = { pieces: 200, history: 20 }; // kept: of an answer, and of the requests that were sent
+const most = 200; // pieces of an answer that are kept
 
 export function newConsole(stage) {
   const panel = $("#console");
   const form = $("form[data-console]");
   const text = form.querySelector("textarea");
   const [state, head, refused] = ["#console-state", "#console-head", "#console-refused"].map($);
-  const [stall, end, history] = ["#console-stall", "#console-end", "#console-history"].map($);
+  const [ready, stall, end] = ["#console-ready", "#console-stall", "#console-end"].map($);
   const output = panel.querySelector("[data-console-output]");
   let open = null; // what aborts the request whose answer comes
   let agent = ""; // what that calls itself
-  let sent = JSON.parse(localStorage.getItem(storage) ?? "[]"); // newest first
-  recall();
-
-  function recall() {
-    options(history, [["", "Sent before…"], ...sent.map((each) => [each, cut(each.split("\n")[0], 80)])]);
-    history.disabled = sent.length === 0;
-  }
-
-  function remember(request) {
-    sent = [request, ...sent.filter((each) => each !== request)].slice(0, most.history);
-    try {
-      localStorage.setItem(storage, JSON.stringify(sent));
-    } catch {
-      // The browser keeps nothing: then the history is this page's.
-    }
-    recall();
-  }
 
   async function send() {
     open?.abort();
@@ -50,7 +32,6 @@ export function newConsole(stage) {
       for await (const said of lines("/viz/console", { request }, own.signal)) {
         if (own !== open) return; // another one was sent
         if (said.status) {
-          remember(request);
           agent = said.agent;
           stall.disabled = false;
           head.hidden = false;
@@ -58,8 +39,8 @@ export function newConsole(stage) {
         }
         if (said.size) show(said, ++pieces, performance.now() - began);
         size += said.size ?? 0;
-        const kept = pieces > most.pieces ? `, of which the newest ${most.pieces} are shown` : "";
-        say(state, `${agent}: ${pieces} ${pieces === 1 ? "piece" : "pieces"}, ${size} bytes${kept}. ${said.end ?? ""}`);
+        const kept = pieces > most ? `, of which the newest ${most} are shown` : "";
+        say(state, `${agent}: ${counted(pieces, "piece")}, ${size} bytes${kept}. ${said.end ?? ""}`);
       }
     } catch (problem) {
       if (own !== open) return;
@@ -86,7 +67,7 @@ export function newConsole(stage) {
     const atEnd = output.scrollTop + output.clientHeight > output.scrollHeight - 30;
     const words = `${n} · ${said.size} bytes · after ${Math.round(ms)} ms`;
     output.append(make("li", {}, make("span", {}, words), make("pre", {}, said.text)));
-    if (output.childElementCount > most.pieces) output.firstElementChild.remove();
+    if (output.childElementCount > most) output.firstElementChild.remove();
     if (atEnd) output.scrollTop = output.scrollHeight;
   }
 
@@ -100,32 +81,13 @@ export function newConsole(stage) {
     }
   }
 
-  // curl is what sends the same from a terminal.
-  function curl() {
-    const [first, ...rest] = text.value.replaceAll("\r\n", "\n").trimStart().split("\n");
-    const [method, path] = first.split(/\s+/);
-    const empty = rest.findIndex((line) => line === "");
-    const headers = empty < 0 ? rest : rest.slice(0, empty);
-    const body = empty < 0 ? "" : rest.slice(empty + 1).join("\n");
-    const quoted = (word) => `'${word.replaceAll("'", `'\\''`)}'`;
-    const how = method === "HEAD" ? ["-I"] : ["-X", method ?? "GET"];
-    return [
-      "curl", "-N", ...how, ...headers.flatMap((line) => ["-H", quoted(line)]),
-      ...(body ? ["--data-binary", quoted(body)] : []), quoted(location.origin + (path ?? "/")),
-    ].join(" ");
-  }
-
-  // fill writes a request down; a watch begins at the newest version on stage.
-  function fill(select, request) {
+  // A watch begins at the newest version on stage.
+  when(ready, "change", () => {
     const version = stage.state.resources[stage.resource]?.stations.etcd?.rv ?? "0";
-    if (request) text.value = request.replace("resourceVersion=VERSION", `resourceVersion=${version}`);
-    select.value = "";
+    text.value = ready.value.replace("resourceVersion=VERSION", `resourceVersion=${version}`);
+    ready.value = "";
     text.focus();
-  }
-
-  for (const select of [$("#console-ready"), history]) {
-    when(select, "change", () => fill(select, select.value));
-  }
+  });
   when(form, "submit", (event) => {
     event.preventDefault();
     send();
@@ -135,7 +97,5 @@ export function newConsole(stage) {
   });
   when(stall, "click", turn);
   when(end, "click", () => open?.abort());
-  when("#console-curl", "click", async () =>
-    stage.tell((await copied(curl())) ? "copied" : "The browser does not let this page copy.", false));
   return {};
 }

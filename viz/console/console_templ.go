@@ -130,20 +130,20 @@ func Panel() templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</select> <select id=\"console-history\" aria-label=\"Requests sent before\"><option value=\"\">Sent before…</option></select> <span class=\"end\"></span> <button type=\"button\" id=\"console-close\" class=\"quiet\" aria-label=\"Close the console\">✕</button></p><textarea rows=\"5\" spellcheck=\"false\" autocomplete=\"off\" maxlength=\"12000\" aria-label=\"A request: method and path, header lines, an empty line, a body\" placeholder=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</select> <span class=\"end\"></span> <button type=\"button\" id=\"console-close\" class=\"quiet\" aria-label=\"Close the console\">✕</button></p><textarea rows=\"5\" spellcheck=\"false\" autocomplete=\"off\" maxlength=\"12000\" aria-label=\"A request: method and path, header lines, an empty line, a body\" placeholder=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var7 string
 		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs("GET /api/v1/namespaces/default/pods?watch=true\nAccept: application/json")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/console/console.templ`, Line: 29, Col: 243}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/console/console.templ`, Line: 28, Col: 243}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "\"></textarea><p class=\"buttons\"><button type=\"submit\" class=\"main\" title=\"Ctrl Enter\">Send</button> <button type=\"button\" id=\"console-stall\" aria-pressed=\"false\" title=\"The lane's line is no longer read: the server finds out by backpressure\" disabled>Stop reading</button> <button type=\"button\" id=\"console-end\" disabled>End it</button> <button type=\"button\" id=\"console-curl\" data-port>Copy as curl</button></p><p class=\"refused\" id=\"console-refused\" role=\"alert\"></p></form><div><p id=\"console-state\" role=\"status\">The program sends it over a line of its own, as narrow as a watcher's, and names itself.</p><pre id=\"console-head\" tabindex=\"0\" aria-label=\"Status and headers of the answer\" hidden></pre><ol data-console-output tabindex=\"0\" aria-label=\"The answer, newest last\"></ol></div></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "\"></textarea><p class=\"buttons\"><button type=\"submit\" class=\"main\" title=\"Ctrl Enter\">Send</button> <button type=\"button\" id=\"console-stall\" aria-pressed=\"false\" title=\"The lane's line is no longer read: the server finds out by backpressure\" disabled>Stop reading</button> <button type=\"button\" id=\"console-end\" disabled>End it</button></p><p class=\"refused\" id=\"console-refused\" role=\"alert\"></p></form><div><p id=\"console-state\" role=\"status\">The program sends it over a line of its own, as narrow as a watcher's, and names itself.</p><pre id=\"console-head\" tabindex=\"0\" aria-label=\"Status and headers of the answer\" hidden></pre><ol data-console-output tabindex=\"0\" aria-label=\"The answer, newest last\"></ol></div></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

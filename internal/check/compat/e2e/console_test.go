@@ -18,13 +18,6 @@ func TestTheConsoleShowsWhatTheWireCarries(t *testing.T) {
 	p.createsInConsole(t)
 	t.Logf("evicted after %d frames", p.evictsConsole(t))
 
-	p.run(t, `const { writeText } = navigator.clipboard;
-		navigator.clipboard.writeText = async (text) => { globalThis.curl = text; };`)
-	p.run(t, `$("[data-console] textarea").value = "POST /api/v1/pods\nAccept: a\n\n{\"it's\":1}"`)
-	p.click(t, "#console-curl")
-	p.until(t, `globalThis.curl === "curl -N -X POST -H 'Accept: a' --data-binary '{\"it'\\''s\":1}' '" +
-		location.origin + "/api/v1/pods'"`)
-
 	p.run(t, `$("[data-console] textarea").value = "hello"; $("[data-console]").requestSubmit()`)
 	p.until(t, `$text("#console-refused").includes("want a method and a path")`)
 	p.mu.Lock()
