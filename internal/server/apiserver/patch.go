@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,10 +29,25 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// maxJSONPatchOperations is how many operations a JSON patch may have.
+// A small patch can ask for much work. These are its bounds.
 //
-// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: maxJSONPatchOperations
-const maxJSONPatchOperations = 10000
+// Differs: upstream has the first only, and a bound of what copies add up to; the work of the others is quadratic
+// there.
+const (
+	maxJSONPatchOperations = 10000
+	// maxPatchDepth is how deep a patch may be nested: the library reads the innermost value once for each level.
+	maxPatchDepth = 100
+	// maxPatchElements is how many elements the lists of a strategic merge patch may have together: each is looked for
+	// in the stored list from the beginning.
+	maxPatchElements = 2000
+	// maxPatchedBytes is how large an object may become in between: what is stored, what the patch brings, and copies.
+	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
+	// maxAppliedFields is how many fields and elements an apply may name: it takes quadratic time to note who owns
+	// them, and the note of more than a few ten thousand does not fit into etcd anyway.
+	maxAppliedFields = 10000
+	// patchSlice is how many operations of a JSON patch are applied before we look whether the request has ended.
+	patchSlice = 500
+)
 
 // A JSON patch can copy a part of an object into itself, which doubles it; thirty times would be too often for any
 // memory.
@@ -52,7 +68,8 @@ var patchTypes = []string{
 func patching(s *handlers.Scope) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.Answer(w, r, func(w http.ResponseWriter, r *http.Request) (runtime.Object, int, error) {
-			return patch(s, w, r)
+			return patch(s, w,
+				r)
 		})
 	}
 }
@@ -123,7 +140,7 @@ func (p *patcher) Preconditions() *metav1.Preconditions { return nil }
 
 // UpdatedObject applies the patch to old as JSON, and reads the result back as an object. Errors: 400 for a patch that
 // does not parse, 404 if there is nothing to patch, 413, and 422 for one that cannot be applied.
-func (p *patcher) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
+func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	p.warnings = nil
 	if p.patchType == types.ApplyYAMLPatchType {
 		return p.applyWishes(old)
@@ -143,7 +160,7 @@ func (p *patcher) UpdatedObject(_ context.Context, old runtime.Object) (runtime.
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	patched, err := p.apply(original)
+	patched, err := p.apply(ctx, original)
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +192,10 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	if wishes.Object == nil {
 		return nil, apierrors.NewBadRequest("error decoding patch: it is empty")
 	}
+	if n := fieldsOf(wishes.Object); n > maxAppliedFields {
+		return nil, newTooLarge("The allowed maximum of fields and elements in an apply is %d, got %d",
+			maxAppliedFields, n)
+	}
 	obj, err := p.scope.Managed.(*fieldManager).apply(old, wishes, managerName(p.option, p.userAgent), p.force)
 	if err != nil {
 		return nil, err
@@ -191,11 +212,34 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	return obj, handlers.CheckName(obj, p.name, p.namespace)
 }
 
+// fieldsOf returns how many keys and elements there are in a value, at all levels.
+func fieldsOf(value any) (n int) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, each := range value {
+			n += 1 + fieldsOf(each)
+		}
+	case []any:
+		for _, each := range value {
+			n += 1 + fieldsOf(each)
+		}
+	}
+	return n
+}
+
+// newTooLarge is 413.
+func newTooLarge(format string, args ...any) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
+}
+
 // apply applies the patch to an object's JSON.
-func (p *patcher) apply(original []byte) ([]byte, error) {
+func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
+	if err := p.checkSize(); err != nil {
+		return nil, err
+	}
 	switch p.patchType {
 	case types.JSONPatchType:
-		return p.applyJSONPatch(original)
+		return p.applyJSONPatch(ctx, original)
 	case types.MergePatchType:
 		if !json.Valid(p.patch) {
 			return nil, apierrors.NewBadRequest("error decoding patch: invalid JSON")
@@ -211,19 +255,69 @@ func (p *patcher) apply(original []byte) ([]byte, error) {
 	}
 }
 
-// applyJSONPatch applies a list of operations.
-func (p *patcher) applyJSONPatch(original []byte) ([]byte, error) {
+// checkSize refuses a patch that is nested too deep or, as a strategic merge, has too many elements. The error is 413.
+// A patch that does not parse passes: the library that applies it says what is wrong.
+func (p *patcher) checkSize() error {
+	depth, elements := measure(p.patch)
+	if depth > maxPatchDepth {
+		return newTooLarge("The allowed maximum depth of a patch is %d", maxPatchDepth)
+	}
+	if p.patchType == types.StrategicMergePatchType && elements > maxPatchElements {
+		return newTooLarge("The allowed maximum of elements in the lists of a strategic merge patch is %d, got %d",
+			maxPatchElements, elements)
+	}
+	return nil
+}
+
+// measure returns how deep a JSON document is nested, and how many elements its lists have. It stops at what does not
+// parse, and where it is too deep.
+func measure(document []byte) (depth, elements int) {
+	var open []json.Delim
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return depth, elements
+		}
+		delim, _ := token.(json.Delim)
+		if delim == ']' || delim == '}' {
+			open = open[:len(open)-1]
+			continue
+		}
+		if len(open) > 0 && open[len(open)-1] == '[' {
+			elements++
+		}
+		if delim == 0 {
+			continue
+		}
+		open = append(open, delim)
+		if depth = max(depth, len(open)); depth > maxPatchDepth {
+			return depth, elements
+		}
+	}
+}
+
+// applyJSONPatch applies the operations slice by slice, so that its work ends soon after its request.
+func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, error) {
 	operations, err := jsonpatch.DecodePatch(p.patch)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if n := len(operations); n > maxJSONPatchOperations {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-			"The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations, n))
+	if len(operations) > maxJSONPatchOperations {
+		return nil, newTooLarge("The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations,
+			len(operations))
 	}
-	patched, err := operations.Apply(original)
-	if err != nil {
-		return nil, newInvalidPatch(p.patch, err)
+	patched := original
+	for next := range slices.Chunk(operations, patchSlice) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // toStatus tells why
+		}
+		if patched, err = next.Apply(patched); err != nil {
+			return nil, newInvalidPatch(p.patch, err)
+		}
+		if len(patched) > maxPatchedBytes {
+			return nil, newTooLarge("limit is %d", int64(maxPatchedBytes))
+		}
 	}
 	return patched, nil
 }
