@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"sync"
 	"time"
 
+	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/routine"
 )
 
@@ -19,6 +21,8 @@ const (
 	maxHeaderBytes = 64 << 10         // of a request line and headers; upstream takes 1 MiB, and no client needs it
 	headerTimeout  = 10 * time.Second // for a client to send them
 	idleTimeout    = 90 * time.Second // for a connection between two requests, as upstream's
+	// bodyTimeout is for a client to send its body. The API gives up a request before, in a Status of its own.
+	bodyTimeout = handlers.RequestTimeout + 15*time.Second
 	// closeGrace is for handlers to end before their connections are cut.
 	closeGrace = time.Second
 )
@@ -79,6 +83,7 @@ func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	f.serves(conn)
 	defer f.handled(conn)
 	narrow(conn, r)
+	limitBody(w, r)
 	f.handler.ServeHTTP(w, r)
 }
 
@@ -170,6 +175,32 @@ func (f *front) cutOff(grace context.Context, server *http.Server) {
 	for conn := range f.hijacked {
 		_ = conn.Close()
 	}
+}
+
+// limitBody gives the client of r bodyTimeout to send the request's body, whatever handler reads it, or none.
+func limitBody(w http.ResponseWriter, r *http.Request) {
+	if r.Body == http.NoBody {
+		return
+	}
+	limit := http.NewResponseController(w)
+	_ = limit.SetReadDeadline(time.Now().Add(bodyTimeout)) // cannot fail on a connection of net/http's
+	r.Body = &limitedBody{ReadCloser: r.Body, limit: limit}
+}
+
+// limitedBody is a body with a deadline.
+type limitedBody struct {
+	io.ReadCloser
+	limit *http.ResponseController
+}
+
+// Read lifts the deadline at the end of the body. From there on net/http reads ahead to learn that the client has gone,
+// and would take the deadline for that.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = b.limit.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // newHTTPClient returns a connection pool of the client half, whose connections dial opens; nil: ordinary ones. Each

@@ -75,6 +75,9 @@ func TestWhatAClientDoesNotSendIsNotWaitedForLong(t *testing.T) {
 	}{
 		{"nothing at all", reads, "", headerTimeout},
 		{"half a header", reads, "GET / HTTP/1.1\r\nHo", headerTimeout},
+		{"half a body, which the handler reads", reads, post + "12345", bodyTimeout},
+		{"half a body, which the handler does not read", func(http.ResponseWriter, *http.Request) {}, post + "12345",
+			bodyTimeout},
 		{"no second request", reads, get, idleTimeout},
 		{"a header without end", reads, "GET / HTTP/1.1\r\nHost: x\r\nLong: " + strings.Repeat("x", maxHeaderBytes),
 			headerTimeout},
@@ -100,7 +103,7 @@ func TestALongHeaderIsRefused(t *testing.T) {
 }
 
 func TestAnAnswerLastsAsLongAsItLikes(t *testing.T) {
-	const long = 10 * (headerTimeout + idleTimeout)
+	const long = 10 * (bodyTimeout + idleTimeout)
 	for name, text := range map[string]string{"GET": get, "POST": post + "0123456789"} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
