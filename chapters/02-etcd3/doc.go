@@ -14,14 +14,13 @@
 // # Goroutines
 //
 // A [Store] has none of its own. Each watch has four, named watchChan.run, .startWatching, .scheduleEventProcessing and
-// .collectEventProcessing, and one for each event that is being decoded, ten at most, named
-// watchChan.processEvent. The reconstruction ([WatcherEtcd2]) has three: etcdWatcher.run, .etcdWatch and .translate.
+// .collectEventProcessing, and ten that decode, named watchChan.processEvents. The reconstruction ([WatcherEtcd2]) has three: etcdWatcher.run, .etcdWatch and .translate.
 //
 // # Channels
 //
 //   - incomingEventChan (100): startWatching to scheduleEventProcessing. Full: etcd is not read.
 //   - processingQueue (9): scheduleEventProcessing to collectEventProcessing. Full: enough is being decoded.
-//   - one for each event (1): processEvent to collectEventProcessing. Never full.
+//   - one for each event (1): processEvents to collectEventProcessing. Never full.
 //   - resultChan (100): collectEventProcessing to the reader. Full: the reader is slow, and all of the above fills up.
 //
 // # Locks

@@ -32,10 +32,13 @@ type job struct {
 	response chan<- *processingResult
 }
 
-// scheduleEventProcessing gives each event its place in processingQueue, and then hands it to a
-// goroutine that decodes it.
+// scheduleEventProcessing gives each event its place in processingQueue, and then the event
+// itself to a goroutine that decodes it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).scheduleEventProcessing
+// Differs: ten goroutines decode one event after the other; upstream starts one for each event.
+// Decoding goes deep: a new goroutine spends a third of its time on a stack that grows, and one
+// that is used again does not (docs/COSTS.md).
 func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 	for {
 		var e *event
@@ -54,30 +57,11 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 			return
 		case wc.processingQueue <- response:
 		}
-		wc.decode(ctx, job{e, response})
-	}
-}
-
-// decode hands the job to a goroutine that has nothing to do, if there is one, or to one that it starts.
-//
-// A goroutine that has decoded an event waits for the next, because its stack has grown. Decoding goes
-// deep: in a goroutine of its own an event spends more than a third of its time on a stack that grows
-// again and again (docs/COSTS.md).
-//
-// Differs: upstream starts a goroutine for each event.
-func (wc *watchChan) decode(ctx context.Context, j job) {
-	select {
-	case wc.jobs <- j:
-		return
-	default:
-	}
-	if wc.decoders < processEventConcurrency {
-		wc.decoders++
-		wc.group.Go(ctx, "watchChan.processEvent", wc.processEvents)
-	}
-	select {
-	case <-ctx.Done():
-	case wc.jobs <- j:
+		select {
+		case <-ctx.Done():
+			return
+		case wc.jobs <- job{e, response}:
+		}
 	}
 }
 
@@ -88,15 +72,10 @@ func (wc *watchChan) processEvents(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case j := <-wc.jobs:
-			wc.processEvent(j.event, j.response)
+			result, err := wc.transform(j.event)
+			j.response <- &processingResult{result: result, key: j.event.key, rev: j.event.rev, err: err}
 		}
 	}
-}
-
-// processEvent decodes one event.
-func (wc *watchChan) processEvent(e *event, response chan<- *processingResult) {
-	result, err := wc.transform(e)
-	response <- &processingResult{result: result, key: e.key, rev: e.rev, err: err}
 }
 
 // collectEventProcessing sends results in the order of processingQueue. The first error ends

@@ -247,29 +247,6 @@ func TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce(t *testing.T) 
 	})
 }
 
-func TestAGoroutineThatHasDecodedAnEventTakesTheNext(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		client := mvcc.New(clock.RealClock{})
-		s := newStore(t, client, nil)
-		w := require.Value(s.Watch(t.Context(), prefix, initial()))(t)
-		defer w.Stop()
-		wc := w.(*watchChan)
-		synctest.Wait() // the bookmark that ends the first state is an event too
-		for i := range 3 {
-			create(t, s, pod(fmt.Sprint("p", i), ""))
-			synctest.Wait()
-			require.Equal(t, wc.decoders, 1,
-				"after %d events one after the other: %d goroutines decode, want 1", i+1, wc.decoders)
-		}
-		for i := range 50 {
-			client.Put(fmt.Sprintf("%sdefault/burst%d", prefix, i), nil)
-		}
-		synctest.Wait()
-		assert.True(t, wc.decoders <= processEventConcurrency,
-			"after a burst: %d goroutines decode, want %d at most", wc.decoders, processEventConcurrency)
-	})
-}
-
 func TestQueueReportsAddUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *Store, client *mvcc.Store) {
 		log := probe.NewLog(clock.RealClock{}, 1024)

@@ -12,9 +12,9 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// watchChan is one watch on etcd, as a line of four goroutines:
+// watchChan is one watch on etcd, as a line of goroutines:
 //
-//	etcd ─► startWatching ─► incomingEventChan ─► scheduleEventProcessing ─► up to ten at a time: transform
+//	etcd ─► startWatching ─► incomingEventChan ─► scheduleEventProcessing ─► ten of processEvents: transform
 //	                              (100)                     │ processingQueue (9): whose turn it is  │
 //	                                                        ▼                                        ▼
 //	        reader ◄───────── resultChan (100) ◄─── collectEventProcessing ◄─────────────────────────┘
@@ -30,10 +30,8 @@ type watchChan struct {
 	// sent by scheduleEventProcessing, never closed; see processEventConcurrency
 	processingQueue chan chan *processingResult
 
-	jobs  chan job      // sent by scheduleEventProcessing, never closed; 0: a goroutine that decodes has nothing to do
+	jobs  chan job      // sent by scheduleEventProcessing, never closed; 0: one of those that decode takes it
 	owner routine.Group // run alone: it waits for all the others
-
-	decoders int // goroutines that decode, at most processEventConcurrency; owned by scheduleEventProcessing
 }
 
 var _ watch.Interface = (*watchChan)(nil)
@@ -56,6 +54,9 @@ func startWatchChan(ctx context.Context, s *stream) *watchChan {
 func (wc *watchChan) run(ctx context.Context) {
 	wc.group.Go(ctx, "watchChan.startWatching", wc.startWatching)
 	wc.group.Go(ctx, "watchChan.scheduleEventProcessing", wc.scheduleEventProcessing)
+	for range processEventConcurrency {
+		wc.group.Go(ctx, "watchChan.processEvents", wc.processEvents)
+	}
 	wc.group.Go(ctx, "watchChan.collectEventProcessing", wc.collectEventProcessing)
 	select {
 	case <-ctx.Done():

@@ -80,29 +80,20 @@ func (q *Queue) Get() (key string, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.queue) == 0 && !q.shuttingDown {
-		q.waitLocked()
+		q.probe.At(probe.WorkWaited, "", 0)
+		q.cond.Wait() // lets go of mu; woken, it may find that another worker has taken the key
+		q.probe.At(probe.WorkWoken, "", 0)
 	}
 	if len(q.queue) == 0 {
 		return "", true
 	}
 	key = q.queue[0]
-	q.queue[0] = "" // the array lives on: let go of the string
 	q.queue = q.queue[1:]
-	// No longer dirty from here on, although the work has not begun: whatever changes after
-	// this line may come too late for the worker's read of its cache, so an Add after this line
-	// must queue the key again.
 	q.processing.Insert(key)
+	// Before the work: an Add from here on may come too late for it, and must count.
 	q.dirty.Delete(key)
 	q.probe.At(probe.WorkGot, key, 0, len(q.queue), 0)
 	return key, false
-}
-
-// waitLocked waits until it is woken: there may be a key then, or another worker may have taken it. It releases q.mu
-// meanwhile.
-func (q *Queue) waitLocked() {
-	q.probe.At(probe.WorkWaited, "", 0)
-	q.cond.Wait()
-	q.probe.At(probe.WorkWoken, "", 0)
 }
 
 // Done releases a key that Get handed out. If the key was added meanwhile, Done queues it

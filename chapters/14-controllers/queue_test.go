@@ -40,16 +40,6 @@ func mustGet(t *testing.T, q *RateLimitingQueue, want string) {
 	require.True(t, got == want && !shutdown, "Get() = %q, %v; want %q, false", got, shutdown, want)
 }
 
-func TestTheArrayLetsGoOfAKeyThatWasTaken(t *testing.T) {
-	q := NewQueue(nil)
-	q.Add("a")
-	q.Add("b")
-	slots := q.queue
-	key, _ := q.Get()
-	require.Equal(t, key, "a", "Get() = %q, want a", key)
-	assert.True(t, slots[0] == "" && slots[1] == "b", "the slots hold %q, want only b", slots)
-}
-
 func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
 		q.Add("a")
