@@ -128,7 +128,7 @@ func TestStoreThatRefusesAStreamedStateEndsTheStream(t *testing.T) {
 		s.onWatch(played(time.Hour, endOfInitialEvents("5")))
 		stop := running(t, r)
 		defer stop()
-		assert.True(t, s.last().isStopped() && !r.Snapshot().Watching, "the stream is still open")
+		assert.True(t, s.last().isStopped(), "the stream is still open")
 		wantLog(t, "asked", s.log(), "0s watchlist rv=\n0s list rv=0 limit=500")
 	})
 }
@@ -161,7 +161,6 @@ func TestCancelBetweenStateAndWatchLeavesNothingOpen(t *testing.T) {
 			for _, w := range s.opened {
 				assert.True(t, w.isStopped(), "a watch was not stopped")
 			}
-			assert.False(t, r.Snapshot().Watching, "got watching, want not")
 		})
 	}
 }
@@ -222,8 +221,5 @@ func TestEventsThatAreNotUnderstoodChangeNothing(t *testing.T) {
 		synctest.Wait()
 		wantLog(t, "store", store.log(), "")
 		assert.Equal(t, r.LastSyncResourceVersion(), "1", "LastSyncResourceVersion")
-		if got := r.Snapshot(); got.Skipped != 3 || got.Events != 0 {
-			t.Errorf("got %d skipped and %d carried, want 3 and 0", got.Skipped, got.Events)
-		}
 	})
 }

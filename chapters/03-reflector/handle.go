@@ -53,11 +53,10 @@ type watchHandler struct {
 func (h *watchHandler) open(ctx context.Context, options metav1.ListOptions) error {
 	w, err := h.r.config.ListerWatcher.Watch(ctx, options)
 	if err != nil {
-		h.r.noteEnd(err.Error())
+		h.r.lastWatchEnd = err.Error()
 		return err
 	}
 	h.w = w
-	h.r.setWatching(true)
 	h.r.probe.Text(probe.ReflectorWatching, describe(options), "", storage.ProbeVersion(options.ResourceVersion))
 	return nil
 }
@@ -92,7 +91,7 @@ func (h *watchHandler) handleAnyWatch(ctx context.Context, errc <-chan error) er
 	if err != nil {
 		text = err.Error()
 	}
-	h.r.noteEnd(text)
+	h.r.lastWatchEnd = text
 	h.r.probe.Text(probe.ReflectorWatchEnded, text, "", storage.ProbeVersion(h.r.LastSyncResourceVersion()))
 	return err
 }
@@ -138,11 +137,9 @@ func (h *watchHandler) handleEvent(event watch.Event) error {
 	}
 	obj, err := h.check(event)
 	if err != nil {
-		h.r.countSkipped() // skipped as a whole: not even its version is believed
-		return nil
+		return nil // skipped as a whole: not even its version is believed
 	}
 	err = h.apply(event, obj)
-	h.r.countEvent(err)
 	h.eventCount++
 	if isExpiredError(err) {
 		return err

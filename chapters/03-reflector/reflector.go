@@ -58,7 +58,7 @@ type Config struct {
 // Reflector makes a [Store] follow a [ListerWatcher].
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: Reflector
-// Differs: does not log; what upstream logs is a probe, or counted in [Snapshot]. No check of
+// Differs: does not log; what upstream logs is a probe. No check of
 // the kind of unstructured objects. No consistency check of streamed against listed state. The
 // time after which a watch is asked to end is fixed.
 type Reflector struct {
@@ -68,7 +68,8 @@ type Reflector struct {
 	probe        *probe.Probe
 
 	// Owned by the goroutine in Run.
-	backoff backoff
+	backoff      backoff
+	lastWatchEnd string // why the last watch ended, or could not be opened
 	// The first list came in pages, so not from a watch cache: do not avoid paging.
 	paginatedResult bool
 
@@ -77,10 +78,6 @@ type Reflector struct {
 	lastSyncResourceVersion string
 	// The server refused it as too old or too new.
 	isLastSyncResourceVersionUnavailable bool
-	watching                             bool
-	// Why the last watch ended, or could not be opened.
-	lastWatchEnd                    string
-	nEvents, nSkipped, nStoreErrors int
 }
 
 // New returns a reflector that does nothing until [Reflector.Run].
@@ -114,7 +111,7 @@ func (r *Reflector) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		reason := r.lastEnd()
+		reason := r.lastWatchEnd
 		if err != nil {
 			reason = err.Error()
 			r.handleError(ctx, err)

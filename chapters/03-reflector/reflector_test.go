@@ -85,25 +85,3 @@ func TestAKeyIsTheNameBehindTheNamespaceIfThereIsOne(t *testing.T) {
 		assert.Equal(t, require.Value(MetaNamespaceKeyFunc(obj))(t), want)
 	}
 }
-
-func TestSnapshotSaysWhetherAndWhyNot(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.onList(listing(podList("5")))
-		s.onWatch(played(time.Second, event(watch.Added, pod("a", "6"))), refusing(refused))
-		r := newTestReflector(s, &record{}, nil)
-		stop := running(t, r)
-		want := Snapshot{Name: "pods", LastSyncResourceVersion: "6", Watching: true, Events: 1}
-		assert.Equal(t, r.Snapshot(), want, "open")
-		time.Sleep(1500 * time.Millisecond)
-		want.Watching = false
-		want.LastWatchEnd = refused.Error()
-		assert.Equal(t, r.Snapshot(), want, "waiting")
-		time.Sleep(time.Second)
-		want.Watching = true
-		assert.Equal(t, r.Snapshot(), want, "open again")
-		stop()
-		got := r.Snapshot()
-		assert.False(t, got.Watching, "after Run: got %+v, want not watching", got)
-	})
-}

@@ -61,7 +61,6 @@ func (r *Reflector) watch(
 	}
 	if h != nil {
 		h.w.Stop()
-		r.setWatching(false)
 	}
 	return nil
 }

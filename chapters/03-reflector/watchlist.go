@@ -78,7 +78,6 @@ func (r *Reflector) installInitialEvents(
 	r.setIsLastSyncResourceVersionUnavailable(false)
 	if err := r.config.Store.Replace(items, resourceVersion); err != nil {
 		w.Stop()
-		r.setWatching(false)
 		return nil, fmt.Errorf("store initial events of %s: %w", r.config.Name, err)
 	}
 	r.setLastSyncResourceVersion(resourceVersion)

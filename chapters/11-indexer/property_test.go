@@ -14,7 +14,7 @@ import (
 // checkIndices compares the indices with those of a store that is filled from scratch.
 func checkIndices(t require.TB, c *Cache) {
 	t.Helper()
-	rebuilt := NewIndexer(Config{Indexers: c.GetIndexers()})
+	rebuilt := NewIndexer(Config{Indexers: c.index.indexers})
 	for _, obj := range c.List() {
 		rebuilt.Add(obj)
 	}

@@ -31,6 +31,7 @@ type Store interface {
 // Indexer is a [Store] that finds objects by more than their key.
 //
 // Upstream: k8s.io/client-go/tools/cache/index.go: Indexer
+// Differs: has no ListIndexFuncValues and no GetIndexers.
 type Indexer interface {
 	Store
 
@@ -38,13 +39,9 @@ type Indexer interface {
 	Index(indexName string, obj any) ([]any, error)
 	// IndexKeys returns the keys of the objects under value in the named index, sorted.
 	IndexKeys(indexName, value string) ([]string, error)
-	// ListIndexFuncValues returns all values under which the named index has anything.
-	ListIndexFuncValues(indexName string) []string
 	// ByIndex returns the objects under value in the named index. If there is no index of
 	// that name, it returns an error.
 	ByIndex(indexName, value string) ([]any, error)
-	// GetIndexers returns a copy of the indexers.
-	GetIndexers() Indexers
 	// AddIndexers adds more indexers, also to a filled store. Names that exist are an error,
 	// and nothing is added.
 	AddIndexers(newIndexers Indexers) error

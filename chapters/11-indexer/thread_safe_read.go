@@ -86,21 +86,3 @@ func (c *ThreadSafeStore) IndexKeys(name, value string) ([]string, error) {
 	}
 	return sets.List(keys), nil
 }
-
-// ListIndexFuncValues returns the values under which the named index has anything, in any order.
-//
-// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).ListIndexFuncValues
-func (c *ThreadSafeStore) ListIndexFuncValues(name string) []string {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return slices.Collect(maps.Keys(c.index.indices[name]))
-}
-
-// GetIndexers returns a copy of the indexers.
-//
-// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).GetIndexers
-func (c *ThreadSafeStore) GetIndexers() Indexers {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return maps.Clone(c.index.indexers)
-}

@@ -424,21 +424,6 @@ func TestFuncsAreCalledUnlessTheyAreNil(t *testing.T) {
 	assert.EqualSlices(t, r.Take(), []string{"+a@1", "~a@1>2", "-a@2"})
 }
 
-func TestFilterMakesAddsAndDeletesOfUpdates(t *testing.T) {
-	r := &recorder{}
-	even := func(obj any) bool { return deltafifo.VersionOf(obj)%2 == 0 }
-	h := FilteringResourceEventHandler{FilterFunc: even, Handler: r}
-	h.OnAdd(pod("a", 1), true)
-	h.OnUpdate(pod("a", 1), pod("a", 2))
-	h.OnUpdate(pod("a", 2), pod("a", 4))
-	h.OnUpdate(pod("a", 4), pod("a", 5))
-	h.OnUpdate(pod("a", 5), pod("a", 7))
-	h.OnDelete(pod("a", 9))
-	h.OnAdd(pod("b", 10), true)
-	h.OnDelete(pod("b", 12))
-	assert.EqualSlices(t, r.Take(), []string{"+a@2", "~a@2>4", "-a@4", "+b@10*", "-b@12"})
-}
-
 type typedRecorder struct {
 	handlertest.Recorder
 	deleted []DeletedObject[*corev1.Pod]

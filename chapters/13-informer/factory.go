@@ -2,10 +2,7 @@ package informer
 
 import (
 	"context"
-	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +10,6 @@ import (
 	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
-	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -46,6 +42,7 @@ type Client interface {
 // SharedInformerFactory makes informers, one per type, and starts and ends them together.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: sharedInformerFactory
+// Differs: has no WaitForCacheSync, which waits for all informers that were started: [WaitFor] waits for those it is given.
 type SharedInformerFactory struct {
 	// Set by NewSharedInformerFactory, never changed.
 	config FactoryConfig
@@ -138,61 +135,4 @@ func (f *SharedInformerFactory) beginShutdown() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.shuttingDown = true
-}
-
-// SyncResult says which informers had synced when waiting ended.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: SyncResult
-type SyncResult struct {
-	Err    error // why waiting ended before all had; nil if all have
-	Synced map[reflect.Type]bool
-}
-
-// AsError returns an error that names the informers that have not synced, or nil.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (SyncResult).AsError
-func (r SyncResult) AsError() error {
-	if r.Err == nil {
-		return nil
-	}
-	var unsynced []string
-	for informerType, synced := range r.Synced {
-		if !synced {
-			unsynced = append(unsynced, informerType.String())
-		}
-	}
-	slices.Sort(unsynced)
-	return fmt.Errorf("sync caches of %s: %w", strings.Join(unsynced, ", "), r.Err)
-}
-
-// WaitForCacheSync waits until all informers that were started have synced, or ctx is done. Their handlers may still
-// be behind, see [WaitFor].
-//
-// Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).WaitForCacheSyncWithContext
-func (f *SharedInformerFactory) WaitForCacheSync(ctx context.Context) SyncResult {
-	started := f.started()
-	var checkers []deltafifo.DoneChecker
-	for _, informer := range started {
-		checkers = append(checkers, informer.HasSyncedChecker())
-	}
-	WaitFor(ctx, checkers...)
-	result := SyncResult{Synced: map[reflect.Type]bool{}}
-	for informerType, informer := range started {
-		synced := informer.HasSynced()
-		result.Synced[informerType] = synced
-		if !synced {
-			result.Err = context.Cause(ctx)
-		}
-	}
-	return result
-}
-
-func (f *SharedInformerFactory) started() map[reflect.Type]*SharedIndexInformer {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	started := map[reflect.Type]*SharedIndexInformer{}
-	for informerType := range f.startedInformers {
-		started[informerType] = f.informers[informerType]
-	}
-	return started
 }

@@ -82,22 +82,11 @@ func (s *SharedIndexInformer) negotiateResyncLocked(requested *time.Duration) ti
 // does nothing.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).RemoveEventHandler
+// Differs: has no ShutDownEventHandler: who wants to wait for the last call receives from the registration's ShutdownChan.
 func (s *SharedIndexInformer) RemoveEventHandler(registration processor.Registration) error {
 	s.startedMu.Lock()
 	defer s.startedMu.Unlock()
 	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
 	return s.processor.RemoveListener(registration)
-}
-
-// ShutDownEventHandler removes a handler and returns when it will not be called any more. Called from that handler it
-// waits forever.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: ShutDownEventHandler
-func ShutDownEventHandler(s *SharedIndexInformer, registration processor.Registration) error {
-	if err := s.RemoveEventHandler(registration); err != nil {
-		return err
-	}
-	<-registration.ShutdownChan()
-	return nil
 }

@@ -64,16 +64,6 @@ func (s *SharedIndexInformer) LastSyncResourceVersion() string {
 	return controller.LastSyncResourceVersion()
 }
 
-// IsStopped says whether Run is over or about to be. A stopped informer does not start again, and
-// takes neither handlers nor indexers: both are errors. Until then both may be added.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).IsStopped
-func (s *SharedIndexInformer) IsStopped() bool {
-	s.startedMu.Lock()
-	defer s.startedMu.Unlock()
-	return s.stopped
-}
-
 // Snapshot is the state of an informer at one moment.
 type Snapshot struct {
 	Name          string                       `json:"name"`

@@ -66,22 +66,7 @@ func (f *SharedInformerFactory) Pods() TypedInformer[*corev1.Pod] {
 	return typed(f, &corev1.Pod{}, "pods", true)
 }
 
-// ConfigMaps returns the informer of configmaps.
-func (f *SharedInformerFactory) ConfigMaps() TypedInformer[*corev1.ConfigMap] {
-	return typed(f, &corev1.ConfigMap{}, "configmaps", true)
-}
-
-// Events returns the informer of events.
-func (f *SharedInformerFactory) Events() TypedInformer[*corev1.Event] {
-	return typed(f, &corev1.Event{}, "events", true)
-}
-
 // Nodes returns the informer of nodes, which have no namespace.
 func (f *SharedInformerFactory) Nodes() TypedInformer[*corev1.Node] {
 	return typed(f, &corev1.Node{}, "nodes", false)
-}
-
-// Namespaces returns the informer of namespaces.
-func (f *SharedInformerFactory) Namespaces() TypedInformer[*corev1.Namespace] {
-	return typed(f, &corev1.Namespace{}, "namespaces", false)
 }
