@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"context"
 	"html/template"
 	"net/http"
@@ -9,10 +10,12 @@ import (
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/play/scenario"
 	"listwatch/viz/console"
 	"listwatch/viz/stories"
+	"listwatch/viz/tour"
 )
 
 // Sandbox is what can be done to the running pipeline besides writing to it: [sandbox.Sandbox], whose methods say what
@@ -115,6 +118,40 @@ func (u *UI) tellScenario(r *http.Request) (any, error) {
 		Runs     bool             `json:"runs"`  // there is a machine to play it
 		Panel    template.HTML    `json:"panel"` // what the page says, beat by beat
 	}{storyTold{*story, stories.TakeOf(story.ID)}, recorded, u.config.Play != nil, panel}, err
+}
+
+// tellTour answers GET /viz/scenario/tour?from=&to=&key=&agent=&informer= with where the steps of a tour rest in the
+// records (from, to], see [tour.Run.Tell]; without a query, in the recording that the program brings along. It is 410
+// Gone if the log no longer holds these records.
+func (u *UI) tellTour(r *http.Request) (any, error) {
+	query, log := r.URL.Query(), u.config.Log
+	if len(query) == 0 {
+		return tour.Recorded()
+	}
+	from, wrongFrom := number(query, "from", 0)
+	to, wrongTo := number(query, "to", log.Last())
+	if err := cmp.Or(wrongFrom, wrongTo, u.knows(r)); err != nil {
+		return nil, err
+	}
+	if to = min(to, log.Last()); from > to {
+		return nil, refuse(http.StatusBadRequest, "want from <= to, got (%d, %d]", from, to)
+	}
+	frame, err := u.folder.keyframe(r.Context(), from)
+	if err != nil {
+		return nil, err
+	}
+	state, err := fold.Read(frame.State)
+	records, ok := log.Since(nil, frame.Seq, int(to-frame.Seq))
+	if !ok && err == nil {
+		err = refuse(http.StatusGone, "record %d has left the log: the oldest is %d", from+1, log.Oldest())
+	}
+	if err != nil {
+		return nil, err
+	}
+	before := min(from-frame.Seq, uint64(len(records)))
+	state.Apply(records[:before])
+	run := tour.Run{Key: query.Get("key"), Agent: query.Get("agent"), Informer: query.Get("informer")}
+	return run.Tell(state, records[before:]), nil
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {

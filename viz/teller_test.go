@@ -3,13 +3,11 @@
 package viz
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/foldtest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
@@ -139,44 +137,6 @@ func TestAStoryTellsItselfWithinAMinuteAndAHalf(t *testing.T) {
 	}
 }
 
-// toldTour is the tour as the page tells it from the take.
-type toldTour struct {
-	Rests []uint64
-	Steps []struct {
-		Title, Purpose, Happened, Asked string
-		Look                            []string
-	}
-}
-
-// tellTour lets the page tell the tour from records: each step at the picture in which it rests.
-func tellTour(t *testing.T, records []probe.Record) (answer toldTour) {
-	t.Helper()
-	take, _ := takes.Find(tour.Take)
-	start, _, err := take.Load()
-	require.NoError(t, err)
-	e := newEngine(t, map[string]string{"fold": "log/fold.js", "tour": "tour/steps.js"})
-	log, _ := newLog()
-	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
-	text := run[string](t, e, `
-		const fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
-		const state = page.fold.complete(JSON.parse(`+quote(t, start.Canonical())+`));
-		const records = JSON.parse(`+quote(t, foldtest.Feed(records))+`);
-		const reader = Object.entries(state.resources.pods.subjects)
-			.find(([, s]) => s.kind === "watcher" && s.texts.WireOpened.includes("informer"))[0];
-		const plot = page.tour.plotOf(records, { key: "default/my-pod", agent: "listwatch-page-1", reader });
-		const rests = page.tour.restsOf(plot);
-		const steps = `+tour.Steps()+`.map((step, i) => {
-			if (!rests[i]) return { title: step.title, look: step.look };
-			fold.apply(state, records.filter((r) => r.seq > state.seq && r.seq <= rests[i]));
-			const [asked, purpose] = [step.asks ?? "", step.purpose].map((text) => page.tour.filled(text, plot));
-			return { title: step.title, look: step.look, asked, purpose,
-				happened: page.tour.happened(step, i, plot, state.resources.pods) };
-		});
-		JSON.stringify({ rests, steps })`)
-	require.NoError(t, json.Unmarshal([]byte(text), &answer))
-	return answer
-}
-
 // TestTheTourIsToldFromARecording holds the tour to what the records of its take say.
 func TestTheTourIsToldFromARecording(t *testing.T) {
 	t.Parallel()
@@ -184,20 +144,25 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 	require.True(t, ok, "there is no take %s", tour.Take)
 	_, records, err := take.Load()
 	require.NoError(t, err)
+	all, err := tour.Recorded()
+	require.NoError(t, err)
 	at := func(seq uint64) probe.Record { return records[seq-records[0].Seq] }
-	all := tellTour(t, records)
 	n := len(all.Steps)
 	assert.True(t, n >= 8 && n <= 11, "%d steps, want eight to eleven", n)
-	require.True(t, slices.IsSorted(all.Rests) && all.Rests[0] != 0, "the steps rest at %v", all.Rests)
-	for i, step := range all.Steps {
-		t.Logf("%d %s: %s %s", all.Rests[i], step.Title, step.Purpose, step.Happened)
-		if strings.ContainsAny(step.Happened, "{}") || strings.Contains(step.Happened, "undefined") ||
-			strings.Contains(step.Happened, "NaN") || step.Happened == "" {
-			t.Errorf("%s: %q", step.Title, step.Happened)
+	var rests []uint64
+	for _, place := range all.Steps {
+		rests = append(rests, place.Rest)
+	}
+	require.True(t, slices.IsSorted(rests) && rests[0] != 0, "the steps rest at %v", rests)
+	for i, step := range tour.Steps {
+		told := all.Steps[i]
+		t.Logf("%d %s: %s %s", rests[i], step.Title, told.Purpose, told.Happened)
+		if strings.ContainsAny(told.Happened, "{}$") || strings.Contains(told.Happened, "nil") || told.Happened == "" {
+			t.Errorf("%s: %q", step.Title, told.Happened)
 		}
 		// The one rests with the last change, the others when the log says whose the channel is.
 		elsewhere := slices.Contains([]string{"your turn", "come back", "too late"}, step.Title)
-		if r := at(all.Rests[i]); !elsewhere && !slices.Contains(step.Look, string(r.Point.Info().Station)) {
+		if r := at(rests[i]); !elsewhere && !slices.Contains(step.Look, string(r.Point.Info().Station)) {
 			t.Errorf("%s rests at %s, which happens at none of %v", step.Title, r.Point, step.Look)
 		}
 	}
@@ -207,9 +172,9 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 		switch {
 		case r.Point == probe.KnobTurned:
 			stalled = r.Seq
-		case stalled > 0 && r.Seq <= all.Rests[6] && r.Point == probe.RingAppend:
+		case stalled > 0 && r.Seq <= rests[6] && r.Point == probe.RingAppend:
 			changes++
-		case stalled > 0 && r.Seq <= all.Rests[6] && r.Point == probe.IndexerUpdated && r.Subject == "informer":
+		case stalled > 0 && r.Seq <= rests[6] && r.Point == probe.IndexerUpdated && r.Subject == "informer":
 			handled++
 		}
 	}
@@ -218,7 +183,7 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 	for i, step := range all.Steps {
 		words += len(strings.Fields(step.Purpose + " " + step.Happened))
 		if i == 6 {
-			words += len(strings.Fields(step.Asked))
+			words += len(strings.Fields(step.Asks))
 		}
 	}
 	t.Logf("the tour has %d words", words)
@@ -235,12 +200,13 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 func TestATourIsToldAsFarAsItsRecordsGo(t *testing.T) {
 	t.Parallel()
 	take, _ := takes.Find(tour.Take)
-	_, records, err := take.Load()
+	start, records, err := take.Load()
 	require.NoError(t, err)
 	dispatched := slices.IndexFunc(records, func(r probe.Record) bool {
 		return r.Point == probe.DispatchStarted && r.Key != "" // not a bookmark
 	})
-	for i, seq := range tellTour(t, records[:dispatched+1]).Rests {
-		assert.Equal(t, i < 4, seq > 0, "step %d rests at %d", i+1, seq)
+	run := tour.Run{Key: take.Key, Agent: "listwatch-page-1", Informer: "informer"}
+	for i, place := range run.Tell(start, records[:dispatched+1]).Steps {
+		assert.Equal(t, i < 4, place.Rest > 0, "step %d rests at %d", i+1, place.Rest)
 	}
 }

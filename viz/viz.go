@@ -171,6 +171,7 @@ func (u *UI) routes() http.Handler {
 		{"DELETE /viz/watchers/{id}", acts, u.removeWatcher},
 		{"POST /viz/console", acts, u.console},
 		{"GET /viz/scenarios", all, u.scenarios},
+		{"GET /viz/scenario/tour", all, u.tellTour},
 		{"GET /viz/scenario/{id}", all, u.tellScenario},
 		{"POST /viz/scenario/{id}", player, u.playScenario},
 		{"GET /viz/knobs", acts, u.knobs},

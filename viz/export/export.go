@@ -28,6 +28,7 @@ import (
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/scenario"
 	"listwatch/viz/book"
+	"listwatch/viz/tour"
 )
 
 // site is what is to be written.
@@ -133,7 +134,7 @@ func (s *site) points() (any, error) {
 	return json.RawMessage(body), err
 }
 
-// stories are those of the program, with what their tellers need to know.
+// stories are those of the program, and the tour, with what their tellers need to know.
 func (s *site) stories() (any, error) {
 	list, err := s.get("/viz/scenarios")
 	if err != nil {
@@ -143,6 +144,9 @@ func (s *site) stories() (any, error) {
 		return nil, err
 	}
 	told := make(map[string]json.RawMessage)
+	if told[tour.Take], err = s.get("/viz/scenario/" + tour.Take); err != nil {
+		return nil, err
+	}
 	for _, story := range s.offered {
 		for _, id := range append(story.Was, story.ID) {
 			if told[id], err = s.get("/viz/scenario/" + story.ID); err != nil {

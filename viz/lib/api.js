@@ -90,6 +90,10 @@ const server = {
   // played on it.
   story: (id) => get(scenario(id)),
 
+  // tour returns where the steps of a tour rest in the log, and what they say there; as a story, "tour" is the one that
+  // is told from its recording.
+  tour: (run) => get(`/viz/scenario/tour?${new URLSearchParams(run)}`),
+
   // take returns a recording that the program brings along, as a File.
   take: (name) => fileAt(`/viz/takes/${encodeURIComponent(name)}`, name),
 

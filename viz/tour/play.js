@@ -1,9 +1,10 @@
-// What the tour does to the program: one pod, and one client that is opened for it. In a recording it was done already.
+// What the tour does to the running program: one pod, and one client that is opened for it. seen(fact) waits until
+// fact(records since the tour began) is true of what arrived.
 
 import { get } from "../lib/api.js";
 import { closeWatcher, createPod, deletePod, isOpen, listPods } from "../lib/cluster.js";
 import { openWatcher, patchPod, postPod, turnKnob } from "../lib/cluster.js";
-import { laterRV, objectKey } from "../log/fold.js";
+import { laterRV } from "../log/fold.js";
 
 const labels = { app: "my-app" };
 const most = 60; // changes of the pod, at most
@@ -40,83 +41,67 @@ async function change(key, n, size = 2000) {
 // handled waits until a handler was called with a version.
 const handled = (rv, seen) => seen((list) => list.some((r) => r.rv === rv && r.point === "HandlerCalled"));
 
-// running acts on the running program. seen(fact) waits until fact(records since the tour began) is true of what
-// arrived.
-export const running = {
-  async begin(seen) {
-    const { id, agent } = await openClient();
-    await seen(named(agent));
-    return { key: await createPod((n) => (n ? `my-pod-${n + 1}` : "my-pod"), labels), id, agent };
-  },
+// begin opens the client and creates the pod.
+export async function begin(seen) {
+  const { id, agent } = await openClient();
+  await seen(named(agent));
+  return { key: await createPod((n) => (n ? `my-pod-${n + 1}` : "my-pod"), labels), id, agent };
+}
 
-  // stop stops the client from reading, and changes the pod until the client can take no more: the next change would
-  // close it. A small ring must not lose what it has to come back for.
-  async stop({ key, id, agent, ring }, seen) {
-    if (!(await isOpen(id))) { // the tour was left, and took its client and its pod along
-      const name = key.split("/")[1];
-      const { items } = await listPods(`fieldSelector=metadata.name%3D${name}`);
-      if (items.length === 0) await postPod(name, labels);
-      ({ id, agent } = await openClient());
+// stop stops the client from reading, and changes the pod until the client can take no more: the next change would
+// close it. A small ring must not lose what it has to come back for.
+export async function stop({ key, id, agent, ring }, seen) {
+  if (!(await isOpen(id))) { // the tour was left, and took its client and its pod along
+    const name = key.split("/")[1];
+    const { items } = await listPods(`fieldSelector=metadata.name%3D${name}`);
+    if (items.length === 0) await postPod(name, labels);
+    ({ id, agent } = await openClient());
+  }
+  const { subject: client, seq: since } = await seen(named(agent));
+  await turnKnob("line.stall", agent, "true");
+  // It is asked of the log itself: the feed is a tenth of a second behind, in which there are many changes.
+  const said = async (point) => (await get(`/viz/records?point=${point}&subject=${client}&from=${since}`)).records;
+  let last = "";
+  for (let n = 1, left = Infinity; n <= most && left > 0; n++) {
+    last = await change(key, n);
+    if (left < Infinity || (await said("ResultBlocked")).length === 0) {
+      left--;
+      continue;
     }
-    const { subject: client, seq: since } = await seen(named(agent));
-    await turnKnob("line.stall", agent, "true");
-    // It is asked of the log itself: the feed is a tenth of a second behind, in which there are many changes.
-    const said = async (point) => (await get(`/viz/records?point=${point}&subject=${client}&from=${since}`)).records;
-    let last = "";
-    for (let n = 1, left = Infinity; n <= most && left > 0; n++) {
-      last = await change(key, n);
-      if (left < Infinity || (await said("ResultBlocked")).length === 0) {
-        left--;
-        continue;
-      }
-      await until(async () => (await said("InputSent")).some(({ rv }) => rv === last));
-      const [sent, received] = [await said("InputSent"), await said("InputReceived")];
-      left = Math.min(sent.at(-1).args[1] - (sent.length - received.length), ring - spare - n);
-    }
-    await handled(last, seen);
-    return { key, id, agent, last };
-  },
+    await until(async () => (await said("InputSent")).some(({ rv }) => rv === last));
+    const [sent, received] = [await said("InputSent"), await said("InputReceived")];
+    left = Math.min(sent.at(-1).args[1] - (sent.length - received.length), ring - spare - n);
+  }
+  await handled(last, seen);
+  return { key, id, agent, last };
+}
 
-  // back lets the client come back, and read what it missed; then keeps it away until the ring of so many places has
-  // lost what it read last, and lets it come back again. At the end the pod is created once more.
-  async back({ key, agent, ring, last }, seen) {
-    const { subject: client } = await seen(named(agent));
-    await turnKnob("line.drop", agent);
-    await turnKnob("line.stall", agent, "false");
-    const sent = (list) => list.findLast((r) => r.point === "FrameWritten" && r.rv
-      && r.subject === named(agent)(list).subject);
-    // The pod may have been changed by others, too, and, if this is tried again, the client may know the version.
-    await seen((list) => {
-      const { subject, text } = named(agent)(list);
-      const known = [/resourceVersion=(\d+)/.exec(text)?.[1], sent(list)?.rv];
-      return subject !== client && known.some((rv) => rv && !laterRV(last, rv));
-    });
-    if (ring <= largest) {
-      await turnKnob("line.cut", agent, "true");
-      for (let n = 0; n <= ring; n++) await change(key, n, 0);
-      await turnKnob("line.cut", agent, "false");
-      await seen((list) => sent(list)?.type === "BOOKMARK");
-    }
-    await deletePod(key);
-    await handled((await postPod(key.split("/")[1], labels)).metadata.resourceVersion, seen);
-  },
+// comeBack lets the client come back, and read what it missed; then keeps it away until the ring of so many places has
+// lost what it read last, and lets it come back again. At the end the pod is created once more.
+export async function comeBack({ key, agent, ring, last }, seen) {
+  const { subject: client } = await seen(named(agent));
+  await turnKnob("line.drop", agent);
+  await turnKnob("line.stall", agent, "false");
+  const sent = (list) => list.findLast((r) => r.point === "FrameWritten" && r.rv
+    && r.subject === named(agent)(list).subject);
+  // The pod may have been changed by others, too, and, if this is tried again, the client may know the version.
+  await seen((list) => {
+    const { subject, text } = named(agent)(list);
+    const known = [/resourceVersion=(\d+)/.exec(text)?.[1], sent(list)?.rv];
+    return subject !== client && known.some((rv) => rv && !laterRV(last, rv));
+  });
+  if (ring <= largest) {
+    await turnKnob("line.cut", agent, "true");
+    for (let n = 0; n <= ring; n++) await change(key, n, 0);
+    await turnKnob("line.cut", agent, "false");
+    await seen((list) => sent(list)?.type === "BOOKMARK");
+  }
+  await deletePod(key);
+  await handled((await postPod(key.split("/")[1], labels)).metadata.resourceVersion, seen);
+}
 
-  // leave removes the pod and the client, as far as they are still there.
-  async leave({ key, id }) {
-    if (await isOpen(id)) await closeWatcher(id);
-    await deletePod(key);
-  },
-};
-
-// recorded finds in a recording what was done when it was made.
-export const recorded = {
-  async begin(seen) {
-    const [list] = await seen((list) => [list]);
-    const opened = list.find((r) => r.point === "WireOpened" && r.text.includes("-page-"));
-    const created = list.find((r) => r.point === "TxnCommitted" && r.type === "ADDED");
-    return { key: objectKey(created?.key ?? ""), agent: opened?.text.split(" ")[0] ?? "" };
-  },
-  stop: async (run) => run,
-  back: async () => {},
-  leave: async () => {},
-};
+// remove removes the pod and the client, as far as they are still there.
+export async function remove({ key, id }) {
+  if (await isOpen(id)) await closeWatcher(id);
+  await deletePod(key);
+}

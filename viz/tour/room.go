@@ -1,9 +1,11 @@
 // Package tour is the room of the tour: one change is followed from kubectl to a controller, station by station, on the
-// running program or on a recording.
+// running program or on a recording. The page acts (play.js) and tells (tour.js); where each step rests and what it says
+// of the log is found here.
 package tour
 
 import (
 	_ "embed"
+	"encoding/json"
 
 	"sigs.k8s.io/yaml"
 )
@@ -11,14 +13,33 @@ import (
 //go:embed steps.yaml
 var stepsFile []byte
 
-// Steps is what the tour says at its steps, in order, as JSON: a list of {title, look, queue, act, asks, purpose,
-// happened, end}.
-func Steps() string {
-	steps, err := yaml.YAMLToJSON(stepsFile)
-	if err != nil {
-		panic("tour: steps.yaml: " + err.Error())
+// Step is what the tour says at one step.
+type Step struct {
+	Title   string   `json:"title"`
+	Look    []string `json:"look"`            // the stations that it is about
+	Queue   string   `json:"queue,omitempty"` // of each watcher: the one that it is about
+	Act     bool     `json:"act,omitempty"`   // the visitor stops a client from reading
+	Asks    string   `json:"asks,omitempty"`  // said before that
+	Purpose string   `json:"purpose"`         // what the stations are for
+	// Happened is what came of it in the log, with words in braces from there; "{end}" stands for one of End.
+	Happened string            `json:"happened"`
+	End      map[string]string `json:"end,omitempty"`
+}
+
+// Steps are the steps in order.
+var Steps = readSteps()
+
+func readSteps() (steps []Step) {
+	if err := yaml.UnmarshalStrict(stepsFile, &steps); err != nil {
+		panic("tour: steps.yaml: " + err.Error()) // it is part of the program: a test has read it
 	}
-	return string(steps)
+	return steps
+}
+
+// stepsJSON is what the page knows of the steps before they are found in a log.
+func stepsJSON() string {
+	text, _ := json.Marshal(Steps) // texts and lists of texts
+	return string(text)
 }
 
 // Take is the recording on which the tour can be given without a program.

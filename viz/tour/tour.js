@@ -1,16 +1,17 @@
 // The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed
-// and has no name. The steps are told as the beats of a story are (../stories/teller.js). The tour moves this page's
-// cursor and no other page's; the program is told that it is open, and lets the demo's traffic rest.
+// and has no name. It is a story of steps (../stories/teller.js), of which the visitor acts in one: the page does to the
+// program what they tell of (play.js), and the program finds in its log where they rest and what they say (plot.go).
+// The tour moves this page's cursor and no other page's; the program is told that it is open, and lets the demo's
+// traffic rest.
 //
 // It begins from the page's first view; ?tour=1 asks for that, ?tour=0 for none. It is resumed where it was left, as
 // long as the program has not forgotten.
 
+import { shelf } from "../lib/api.js";
 import { $, address, mark, put, say, toMiddle, when } from "../lib/dom.js";
-import { serves } from "../stage/lanes.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "../stories/teller.js";
-import { recorded, running, until } from "./play.js";
-import { filled, happened, plotOf, restsOf, stopped } from "./steps.js";
+import { begin, comeBack, remove, stop, until } from "./play.js";
 
 const storage = "tour";
 const slowly = 0.6; // times the reading pace: a step is a few hops
@@ -30,16 +31,13 @@ export function newTour(stage) {
   const half = steps.findIndex((step) => step.act); // so many come before the visitor acts
   let teller = null; // while a step is shown
   let shown = -1; // that step
-  let run = null; // {key, agent, log, from, to, acted, back, ring}
-  let plot = null;
-  let rests = [];
+  let run = null; // {log, from, to, informer, ring, key, id, agent, last, acted, back}: what was done, as far as it was
+  let told = null; // where its steps rest, and what they say
   let ticket = 0;
   let pressed = 0; // when the step was asked for
   let coming = null; // told when the client has come back
   let busy = false; // the tour is about to begin
   let saved = JSON.parse(localStorage.getItem(storage) ?? "null"); // {run, step, open}: of the newest tour
-
-  const doer = () => (stage.source ? running : recorded);
 
   function save(open) {
     saved = { run, step: teller ? teller.beat + 1 : 0, open };
@@ -96,23 +94,24 @@ export function newTour(stage) {
   // changed shows where the teller is; what happened is told when the cursor has come there.
   function changed() {
     const { beat, phase } = teller;
-    const step = steps[beat];
+    const { title, act: acts } = steps[beat];
     if (beat !== shown) {
       shown = beat;
       show("step");
-      // Where all of the pod's changes are shown at once, none is marked.
       cast();
+      // Where all of the pod's changes are shown at once, none is marked.
       if (beat >= half && beat <= half + 2) follow.clear();
-      else if (beat > half) follow.set("", plot.last, "tour"); // and not the many before it
+      else if (beat > half) follow.set("", told.last, "tour"); // and not the many before it
       else if (!follow.has()) follow.set(run.key, "", "tour");
     }
-    const told = phase === "rests" ? happened(step, beat, plot, player.state.resources[stage.resource]) : "";
+    const { asks, purpose, happened } = told.steps[beat];
+    const seen = phase === "rests" ? happened : "";
     say($("#tour-n"), `${beat + 1} of ${steps.length}`);
-    say($("#tour-title"), step.title);
-    scene.text("tour.pod", plot.name);
-    say($("#tour-purpose"), filled((!told && step.asks) || step.purpose, plot));
-    say($("#tour-happened"), told);
-    say(next, step.act && !told ? `Stop ${plot.who} from reading` : teller.last ? "Finish" : "Next");
+    say($("#tour-title"), title);
+    scene.text("tour.pod", told.name);
+    say($("#tour-purpose"), (!seen && asks) || purpose);
+    say($("#tour-happened"), seen);
+    say(next, acts && !seen ? `Stop ${told.who} from reading` : teller.last ? "Finish" : "Next");
     next.disabled = phase === "busy";
     $("#tour-back").disabled = phase === "busy" || beat === 0;
     const rests = teller.resting || phase === "away";
@@ -126,7 +125,7 @@ export function newTour(stage) {
   // matters, a pin at the ring.
   function cast() {
     const pin = teller.beat === half + 1 || teller.beat === half + 2;
-    const member = { name: plot.who, is: `^${run.agent} `, pin };
+    const member = { name: told.who, is: `^${run.agent} `, pin };
     scene.told = newTold(scene, { id: "tour", cast: [member] }, records(), 0);
     scene.stale = true;
   }
@@ -134,8 +133,8 @@ export function newTour(stage) {
   // count says how many of the changes are in the picture, while they are shown.
   function count() {
     if (teller?.phase !== "plays" || !steps[teller.beat].act) return;
-    const shown = `${stopped(plot, player.cursor + 1).changes} of ${stopped(plot).changes}`;
-    say($("#tour-happened"), shown);
+    const { changes } = told;
+    say($("#tour-happened"), `${changes.filter((seq) => seq <= player.cursor).length} of ${changes.length}`);
     say(next, "To its end");
   }
 
@@ -145,41 +144,49 @@ export function newTour(stage) {
 
   const records = () => player.tape.between(run.from + 1, (run.to || player.head) + 1).filter(stage.here);
   const seen = (fact) => until(() => fact(records()));
+  // rests returns where a step rests, 0 if that is not in the log yet, or not on the tape.
+  const rests = (i) => {
+    const done = i < half || (i === half ? run.acted : run.back);
+    const { rest } = told.steps[i];
+    return done && rest <= player.head ? rest : 0;
+  };
 
-  function replot() {
-    const reader = [...scene.lanes.watchers].find(([, el]) => el.lane && serves(scene, el.lane.subject))?.[0] ?? "";
-    plot = plotOf(records(), { ...run, reader: run.reader ?? reader, informer: scene.informer });
-    run.reader ??= reader || undefined;
-    rests = restsOf(plot).map((seq, i) => (i < half || (i === half ? run.acted : run.back) ? seq : 0));
+  // locate waits until the log has the rests of the steps up to the i-th.
+  async function locate(last) {
+    await until(async () => {
+      const { key, agent, informer, from, to = "" } = run;
+      told = await (stage.source ? shelf.tour({ key, agent, informer, from, to }) : shelf.story("tour"));
+      return steps.slice(0, last + 1).every((_, i) => rests(i));
+    });
   }
 
   // range returns where a step plays: from where the cursor is to where the step rests. What the visitor does is done
   // before; its picture begins where the client does not read any more.
   async function range(i) {
     pressed = performance.now();
-    const { back, stop } = doer();
     if (i === half && !run.acted) {
-      Object.assign(run, await stop(run, seen), { acted: true });
-      await until(() => (replot(), rests[i]));
-      coming = back(run, seen); // while the picture of that is shown
-      coming.catch(() => (coming = null)); // it is tried again when its step comes
+      if (stage.source) Object.assign(run, await stop(run, seen));
+      run.acted = true;
+      await locate(half);
+      coming = stage.source && comeBack(run, seen); // while the picture of that is shown
+      if (coming) coming.catch(() => (coming = null)); // it is tried again when its step comes
     }
     if (i > half && !run.back) {
-      await (coming ?? back(run, seen));
+      if (stage.source) await (coming ?? comeBack(run, seen));
       run.back = true;
-      await until(() => (replot(), rests.every(Boolean)));
-      run.to = Math.max(...rests);
+      await locate(steps.length - 1);
+      run.to = rests(steps.length - 1);
     }
     cast();
-    const from = i === half ? Math.max(player.cursor, plot.stalled) : player.cursor;
-    return { from: Math.min(from, rests[i]), to: rests[i] };
+    const from = i === half ? Math.max(player.cursor, told.stalled) : player.cursor;
+    return { from: Math.min(from, rests(i)), to: rests(i) };
   }
 
   const seek = (seq) => seq === player.cursor || player.seek(seq);
   async function play({ to }) {
     const within = Math.min(overview[1], Math.max(overview[0], pressed + act - performance.now()));
     const { act: acts } = steps[teller.beat];
-    if (plot.mended > player.cursor && plot.mended < to) await player.playTo(plot.mended, { within });
+    if (told.mended > player.cursor && told.mended < to) await player.playTo(told.mended, { within });
     const many = acts || teller.beat === half + 1;
     return (await player.playTo(to, many ? { within } : { pace: slowly })) || seek(to);
   }
@@ -187,13 +194,13 @@ export function newTour(stage) {
   // enter tells the tour from a step on, when the records of the visitor's pod have come.
   async function enter(mine, step) {
     follow.set(run.key, "", "tour");
-    await until(() => (replot(), rests.slice(0, half).every(Boolean)));
-    await player.seek(plot.asked - 1);
+    await locate(half - 1);
+    await player.seek(told.asked - 1);
     if (mine !== ticket) return;
     teller = newTeller(steps, { range, play, seek, changed, trouble });
     teller.still = true; // words and picture come together
     if (step === 0) teller.turnTo(0);
-    else if (rests[step]) teller.restAt(step);
+    else if (rests(step)) teller.restAt(step);
     else teller.open(step, false);
   }
 
@@ -208,14 +215,16 @@ export function newTour(stage) {
     await list;
     const mine = ++ticket; // a tour that was left may still close its client
     stage.attend(true);
-    if (saved?.run?.key && stage.source) await doer().leave(saved.run).catch(() => {}); // of a tour that was not ended
-    run = { log: stage.shown.log, from: stage.source ? player.head : player.oldest, to: 0, key: "", agent: "",
+    const { source } = stage;
+    if (saved?.run?.key && source) await remove(saved.run).catch(() => {}); // of a tour that was not ended
+    run = { log: stage.shown.log, from: source ? player.head : player.oldest, informer: scene.informer,
       ring: scene.ring.capacity };
-    plot = coming = null;
+    coming = null;
     player.freeze();
     try {
       if (player.recording) await player.seek(player.oldest);
-      Object.assign(run, await doer().begin(seen));
+      if (source) Object.assign(run, await begin(seen));
+      else ({ key: run.key, agent: run.agent } = await shelf.story("tour"));
       await enter(mine, 0);
     } catch (problem) {
       trouble(problem);
@@ -240,7 +249,7 @@ export function newTour(stage) {
     const mine = ++ticket;
     // The program closes the clients of tours with the last page that gives one: this page's client goes before the
     // page does.
-    const left = run ? doer().leave(run) : Promise.resolve();
+    const left = run && stage.source ? remove(run) : Promise.resolve();
     left.catch(() => {}).then(() => mine === ticket && stage.attend(false));
     if (player.mode !== "live" && stage.source) player.live();
   }
@@ -260,10 +269,10 @@ export function newTour(stage) {
   }
 
   function leave() {
-    const told = teller;
-    if (told) done();
+    const open = Boolean(teller);
+    if (open) done();
     show("");
-    if (!told) return;
+    if (!open) return;
     close();
     if (follow.by === "tour") follow.clear();
   }
@@ -283,7 +292,6 @@ export function newTour(stage) {
       await start();
     }
   }
-
   const resumable = () => Boolean(
     saved?.run?.key && saved.step > 0 && stage.source && saved.run.log === stage.shown.log
       && saved.run.from >= player.oldest

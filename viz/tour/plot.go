@@ -1,0 +1,351 @@
+package tour
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
+)
+
+// Run is one tour: whose it is.
+type Run struct {
+	Key      string // of the pod that is created for it, as the client half knows it
+	Agent    string // what the client calls itself that is opened for it
+	Informer string // the informer on the stage, as the log names it
+}
+
+// Told is a tour as far as its records go. Records are named by their numbers; 0 is one that is not in the log yet.
+type Told struct {
+	Key     string   `json:"key"`
+	Agent   string   `json:"agent"`
+	Name    string   `json:"name"`        // of the pod, in a sentence
+	Who     string   `json:"who"`         // the client, in a sentence
+	Last    uint64   `json:"last,string"` // the pod's version when it was created for the second time
+	Asked   uint64   `json:"asked"`       // the pod is asked for
+	Stalled uint64   `json:"stalled"`     // the client does not read any more
+	Mended  uint64   `json:"mended"`      // the client, which was kept away, may connect again
+	Changes []uint64 `json:"changes"`     // the ring takes a change of the pod while the client does not read
+	Steps   []Place  `json:"steps"`
+}
+
+// Place is where a step rests, and what it says.
+type Place struct {
+	Rest     uint64 `json:"rest"`
+	Asks     string `json:"asks"`
+	Purpose  string `json:"purpose"`
+	Happened string `json:"happened"` // "" until the step rests
+}
+
+// Recorded returns the tour as it is told from the recording [Take].
+func Recorded() (Told, error) {
+	take, _ := takes.Find(Take)
+	start, records, err := take.Load()
+	if err != nil {
+		return Told{}, err
+	}
+	return Run{Key: take.Key, Agent: "listwatch-page-1", Informer: "informer"}.Tell(start, records), nil
+}
+
+// Tell finds the tour in records, oldest first and without gaps; start is the picture before the first.
+func (run Run) Tell(start *fold.State, records []probe.Record) Told {
+	p := newPlot(run, start, records)
+	told := Told{
+		Key: run.Key, Agent: run.Agent, Name: run.Key[strings.LastIndex(run.Key, "/")+1:],
+		Who: probe.AgentOf(run.Agent), Last: p.last, Asked: max(1, p.asked.Seq), Stalled: p.stalled.Seq,
+		Mended: p.mended.Seq, Changes: []uint64{},
+	}
+	for _, r := range p.during(p.change()) {
+		told.Changes = append(told.Changes, r.Seq)
+	}
+	words := map[string]any{"name": told.Name, "who": told.Who, "first": p.version, "last": p.last}
+	state := start.Clone()
+	for i := range Steps {
+		step := &Steps[i]
+		place := Place{Asks: filled(step.Asks, words), Purpose: filled(step.Purpose, words)}
+		if r := rests[i](p); r.Seq > 0 {
+			// The two sides of a channel write down their moments in either order; the cursor never goes back for that.
+			place.Rest = max(r.Seq, state.Seq)
+			state.Apply(records[:place.Rest-start.Seq])
+			place.Happened = p.happened(step, r, pods(state), words)
+		}
+		told.Steps = append(told.Steps, place)
+	}
+	return told
+}
+
+// rests find the record at which each step rests; one without a number is not in the log yet.
+var rests = []func(p *plot) probe.Record{
+	func(p *plot) probe.Record { return p.begun },
+	func(p *plot) probe.Record { return p.first(moment{point: probe.Etcd3ResultSent, rv: p.version}) },
+	func(p *plot) probe.Record { return p.first(moment{point: probe.StoreUpdate, rv: p.version}) },
+	func(p *plot) probe.Record { return p.first(moment{point: probe.DispatchStarted, rv: p.version}) },
+	func(p *plot) probe.Record {
+		return p.first(moment{point: probe.InputSent, rv: p.version, who: p.reader})
+	},
+	func(p *plot) probe.Record {
+		return p.first(moment{point: probe.ResultSent, rv: p.version, who: p.reader})
+	},
+	func(p *plot) probe.Record {
+		if len(p.during(p.change())) == 0 {
+			return probe.Record{}
+		}
+		return p.newest(moment{to: p.until})
+	},
+	(*plot).caughtUp,
+	func(p *plot) probe.Record {
+		if p.refused.Seq == 0 {
+			return p.caughtUp()
+		}
+		bookmark := moment{point: probe.ResultSent, who: p.again.Subject, typ: "BOOKMARK"}
+		return called(p.first(bookmark), p.again)
+	},
+	(*plot).stored,
+	func(p *plot) probe.Record {
+		queued := p.queued(moment{from: p.stored().Seq + 1})
+		if p.stored().Seq > 0 && len(queued) > 0 {
+			return queued[0]
+		}
+		return p.newest(moment{point: probe.HandlerCalled, rv: p.last})
+	},
+}
+
+// nothing is the version, and nobody the watcher, that is not known yet: no record is about them.
+const (
+	nothing = math.MaxUint64
+	nobody  = "-"
+)
+
+// plot is what happened to the pod and to the client. The pod is created twice, at version and at last. The client has
+// one watcher until its connection is dropped, another one when it comes back, and, if it then comes too late, a third.
+type plot struct {
+	Run
+	records []probe.Record // of pods, and of no resource
+
+	version, last          uint64
+	begun                  probe.Record // the first one about version
+	asked, stalled, mended probe.Record // see Told
+	until                  uint64       // the record that ends what the client does not read; 0: not yet
+	reader, client         string       // watchers: the informer's, and the client's first
+	back, again            probe.Record // how the client's second stream was opened, and its third
+	refused                probe.Record // the client comes too late; without a number: the ring has kept all
+	knew                   string       // the version with which it comes too late
+	handlers               []string     // that were called with last
+}
+
+var resumes = regexp.MustCompile(`resourceVersion=(\d+)`)
+
+func newPlot(run Run, start *fold.State, records []probe.Record) *plot {
+	p := &plot{Run: run, version: nothing, last: nothing, reader: nobody, client: nobody}
+	p.records = slices.DeleteFunc(slices.Clone(records), func(r probe.Record) bool {
+		return r.Resource != "pods" && r.Resource != ""
+	})
+	for id, subject := range pods(start).Subjects {
+		name := probe.AgentOf(subject.Texts[probe.WireOpened.String()])
+		if subject.Kind == "watcher" && (name == run.Informer || name+"-informer" == run.Informer) {
+			p.reader = id
+		}
+	}
+	created := p.all(moment{point: probe.TxnCommitted, typ: "ADDED", own: true})
+	if len(created) > 0 {
+		p.version = created[0].RV
+	}
+	if len(created) > 1 {
+		p.last = created[len(created)-1].RV
+	}
+	p.begun = p.first(moment{rv: p.version})
+	p.asked = p.newest(moment{point: probe.RequestReceived, text: "POST", to: p.begun.Seq})
+	for _, r := range p.all(moment{point: probe.HandlerCalled, rv: p.last}) {
+		p.handlers = append(p.handlers, feeds(r))
+	}
+	turned := func(knob string) moment { return moment{point: probe.KnobTurned, text: knob} }
+	opened := moment{point: probe.WireOpened, text: run.Agent, served: true}
+	p.stalled = p.first(turned("line.stall of " + run.Agent + " to true"))
+	p.until = p.newest(turned("line.drop of " + run.Agent)).Seq
+	opened.to = p.until
+	p.client = cmp.Or(p.newest(opened).Subject, nobody)
+	if p.until == 0 {
+		return p
+	}
+	opened.from, opened.to = p.until, 0
+	p.back = p.first(opened)
+	p.mended = p.newest(turned("line.cut of " + run.Agent + " to false"))
+	if cut := p.newest(turned("line.cut of " + run.Agent + " to true")); cut.Seq > 0 {
+		p.refused = p.first(moment{point: probe.FrameWritten, typ: "ERROR", from: cut.Seq})
+	}
+	if p.refused.Seq > 0 {
+		late := p.newest(moment{point: probe.WireOpened, text: run.Agent, to: p.refused.Seq})
+		p.knew = resumes.FindStringSubmatch(late.Text + " resourceVersion=0")[1]
+		opened.from = p.refused.Seq
+		p.again = p.first(opened)
+	}
+	return p
+}
+
+// pods is the picture of the pods.
+func pods(state *fold.State) *fold.Resource {
+	return cmp.Or(state.Resources["pods"], &fold.Resource{})
+}
+
+// moment says which records are meant: those that have all that is not zero.
+type moment struct {
+	point    probe.Point
+	rv       uint64
+	typ, who string // the record's Type and Subject
+	text     string // its first words
+	served   bool   // it has a subject
+	own      bool   // it is about the pod
+	from, to uint64 // [from, to)
+}
+
+// all returns the records that are meant, oldest first.
+func (p *plot) all(m moment) (found []probe.Record) {
+	for _, r := range p.records {
+		if (m.point == 0 || m.point == r.Point) && (m.rv == 0 || m.rv == r.RV) && (m.typ == "" || m.typ == r.Type) &&
+			(m.who == "" || m.who == r.Subject) && (m.text == "" || strings.HasPrefix(r.Text+" ", m.text+" ")) &&
+			(!m.served || r.Subject != "") && (!m.own || probe.ObjectKey(r.Key) == p.Key) &&
+			r.Seq >= m.from && (m.to == 0 || r.Seq < m.to) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// first returns the oldest record that is meant; without a number: there is none.
+func (p *plot) first(m moment) probe.Record {
+	return append(p.all(m), probe.Record{})[0]
+}
+
+// newest returns the newest record that is meant; without a number: there is none.
+func (p *plot) newest(m moment) probe.Record {
+	all := append([]probe.Record{{}}, p.all(m)...)
+	return all[len(all)-1]
+}
+
+// during returns the records that are meant while the client does not read.
+func (p *plot) during(m moment) []probe.Record {
+	if p.stalled.Seq == 0 {
+		return nil
+	}
+	m.from, m.to = p.stalled.Seq, p.until
+	return p.all(m)
+}
+
+// change is when the ring takes a change of the pod.
+func (p *plot) change() moment { return moment{point: probe.RingAppend, own: true} }
+
+// caughtUp returns the record with which the client, which has come back, is sent the last that it had missed.
+func (p *plot) caughtUp() probe.Record {
+	if p.back.Seq == 0 {
+		return probe.Record{}
+	}
+	read := p.first(moment{point: probe.FrameWritten, who: p.back.Subject})
+	sent := moment{point: probe.ResultSent, who: p.back.Subject}
+	if read.Seq > 0 {
+		sent.to = read.Seq + 1
+	}
+	return called(p.newest(sent), p.back)
+}
+
+// called returns a record about a channel, or that of the log which says whose the channel is, if that is later.
+func called(r, opened probe.Record) probe.Record {
+	if r.Seq == 0 || opened.Seq == 0 {
+		return probe.Record{}
+	}
+	r.Seq = max(r.Seq, opened.Seq)
+	return r
+}
+
+// stored returns the record with which the informer's store has the last version.
+func (p *plot) stored() probe.Record {
+	return p.first(moment{point: probe.IndexerUpdated, rv: p.last, who: p.Informer})
+}
+
+// queued returns the records with which the pod comes into workqueues whose handlers are on the stage.
+func (p *plot) queued(m moment) []probe.Record {
+	m.point, m.own = probe.WorkAdded, true
+	return slices.DeleteFunc(p.all(m), func(r probe.Record) bool { return !slices.Contains(p.handlers, r.Subject) })
+}
+
+// feeds is whose workqueue a handler fills.
+func feeds(handler probe.Record) string { return strings.TrimSuffix(handler.Subject, "-handler") }
+
+// happened says what happened up to the record r at which a step rests, res being the picture there.
+func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words map[string]any) string {
+	ring := p.first(moment{point: probe.RingAppend, rv: p.version})
+	places, capacity := ring.Args[1]-ring.Args[0], ring.Args[2]
+	queue := func(watcher, name string) fold.Queue {
+		if subject := res.Subjects[watcher]; subject != nil && subject.Queues[name] != nil {
+			return *subject.Queues[name]
+		}
+		return fold.Queue{}
+	}
+	of := func(q fold.Queue) string { return fmt.Sprintf("%d of %d", q.Len, q.Cap) }
+	input := queue(p.client, "input")
+	end := []string{"open", "taken", "gone", r.Point.String()}
+	if input.Len > 0 && input.Len == input.Cap {
+		end[0] = "full"
+	}
+	if len(p.during(moment{point: probe.WatcherForced, who: p.client})) > 0 {
+		end[0] = "closed"
+	}
+	if places < capacity {
+		end[1] = "room"
+	}
+	if p.refused.Seq == 0 {
+		end[2] = "kept"
+	}
+	// On a stage with several informers, another one's handler may have been earlier.
+	other := slices.DeleteFunc(p.queued(moment{to: r.Seq}), func(r probe.Record) bool { return r.RV == p.version })
+	if r.Point == probe.HandlerCalled && len(other) > 0 {
+		end[3], words["other"] = "both", other[len(other)-1].Subject
+	}
+	text := step.Happened
+	for _, each := range end {
+		text = strings.ReplaceAll(text, "{end}", cmp.Or(step.End[each], "{end}"))
+	}
+	watchers := 0
+	for _, subject := range res.Subjects {
+		if subject.Kind == "watcher" {
+			watchers++
+		}
+	}
+	changes, stored := map[uint64]bool{}, 0
+	for _, change := range p.during(p.change()) {
+		changes[change.RV] = true
+	}
+	for _, update := range p.during(moment{point: probe.IndexerUpdated, who: p.Informer}) {
+		if changes[update.RV] {
+			stored++
+		}
+	}
+	words["stored"], words["wait"] = "every change", "nothing held it up"
+	if stored != len(changes) {
+		words["stored"] = fmt.Sprintf("%d of %d changes", stored, len(changes))
+	}
+	if len(p.during(moment{point: probe.DispatchBlocked})) > 0 {
+		words["wait"] = "the dispatcher waited a moment"
+	}
+	words["places"], words["capacity"], words["knew"], words["mark"] = places, capacity, p.knew, r.RV
+	words["clients"], words["handler"] = watchers, feeds(r)
+	words["picked"] = p.first(moment{point: probe.DispatchStarted, rv: p.version}).Args[0]
+	words["input"], words["result"], words["full"] = of(queue(p.reader, "input")), of(queue(p.client, "result")), of(input)
+	words["from"] = p.first(moment{point: probe.WatcherAdded, who: cmp.Or(p.back.Subject, nobody)}).RV
+	words["pods"] = len(p.all(moment{
+		point: probe.ResultSent, who: cmp.Or(p.again.Subject, nobody), typ: "ADDED", to: r.Seq + 1,
+	}))
+	return filled(text, words)
+}
+
+// filled returns a text with words in the place of their names in braces.
+func filled(text string, words map[string]any) string {
+	return os.Expand(strings.NewReplacer("{", "${").Replace(text), func(name string) string {
+		return fmt.Sprint(words[name])
+	})
+}
