@@ -154,6 +154,17 @@ func (u *UI) tellTour(r *http.Request) (any, error) {
 	return run.Tell(state, records[before:]), nil
 }
 
+// actTour answers POST /viz/tour, which does the next act of a tour, with what is done then.
+func (u *UI) actTour(r *http.Request) (any, error) {
+	var done tour.Deeds
+	if err := readJSON(r, &done); err != nil {
+		return nil, err
+	}
+	c := &u.config
+	machine := tour.Machine{Sandbox: c.Sandbox, API: c.API, Log: c.Log, Clock: c.Clock}
+	return machine.Act(r.Context(), r.UserAgent(), done)
+}
+
 func (u *UI) playScenario(r *http.Request) (any, error) {
 	return u.config.Play(r.Context(), chi.URLParam(r, "id"))
 }

@@ -174,6 +174,7 @@ func (u *UI) routes() http.Handler {
 		{"GET /viz/scenario/tour", all, u.tellTour},
 		{"GET /viz/scenario/{id}", all, u.tellScenario},
 		{"POST /viz/scenario/{id}", player, u.playScenario},
+		{"POST /viz/tour", acts, u.actTour},
 		{"GET /viz/knobs", acts, u.knobs},
 		{"POST /viz/knobs", acts, u.turnKnob},
 		{"POST /viz/reset", acts, u.resetSandbox},

@@ -218,6 +218,8 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"refused by the API", "POST", "/viz/watchers", "application/json", `{"resourceVersion":"1"}`, 410},
 		{"no request", "POST", "/viz/console", "application/json", `{"request":"hello"}`, 400},
 		{"a request that is refused", "POST", "/viz/console", "application/json", `{"request":"GET /api"}`, 429},
+		{"no act of a tour", "POST", "/viz/tour", "application/json", `{"do":"dance"}`, 400},
+		{"an act of no tour", "POST", "/viz/tour", "application/json", `{"do":"end"}`, 400},
 		{"remove", "DELETE", "/viz/watchers/page-1", "", "", 204},
 		{"remove what is not there", "DELETE", "/viz/watchers/page-9", "", "", 404},
 	}

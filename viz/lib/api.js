@@ -87,12 +87,8 @@ const server = {
 
   // story returns a story as the page tells it: {id, title, …, beats, take, recorded, runs}. recorded says where its
   // beats stand in the recording called take; runs, whether there is a machine to play it; alone, why that one is not
-  // played on it.
+  // played on it. "tour" is the tour, as it is told from its recording.
   story: (id) => get(scenario(id)),
-
-  // tour returns where the steps of a tour rest in the log, and what they say there; as a story, "tour" is the one that
-  // is told from its recording.
-  tour: (run) => get(`/viz/scenario/tour?${new URLSearchParams(run)}`),
 
   // take returns a recording that the program brings along, as a File.
   take: (name) => fileAt(`/viz/takes/${encodeURIComponent(name)}`, name),

@@ -7,26 +7,18 @@ const pods = "/api/v1/namespaces/default/pods";
 
 const pathOf = (key) => `/api/v1/namespaces/${key.split("/").map(encodeURIComponent).join("/pods/")}`;
 
-// postPod creates the pod of a name. The error's status is 409 if there is one.
-export function postPod(name, labels) {
-  const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
-  return ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name, labels }, spec });
-}
-
 // createPod creates a pod of the first name that is free, and returns its key. names(n) is the n-th, from 0.
 export async function createPod(names, labels) {
+  const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
   for (let n = 0; ; n++) {
     try {
-      await postPod(names(n), labels);
+      await ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name: names(n), labels }, spec });
       return `default/${names(n)}`;
     } catch (problem) {
       if (problem.status !== 409) throw problem;
     }
   }
 }
-
-// listPods returns the answer to a list with parameters.
-export const listPods = (query) => get(`${pods}?${query}`);
 
 export const getPod = (key) => get(pathOf(key));
 export const patchPod = (key, patch) => ask("PATCH", pathOf(key), patch, { type: "application/merge-patch+json" });
@@ -40,8 +32,6 @@ export async function openWatcher(options) {
   const { id } = await ask("POST", "/viz/watchers", options);
   return { id, agent: (await watchers()).find((each) => each.id === id)?.userAgent ?? "" };
 }
-
-export const isOpen = async (id) => (await watchers()).some((each) => each.id === id);
 
 export const closeWatcher = (id) => ask("DELETE", `/viz/watchers/${encodeURIComponent(id)}`);
 

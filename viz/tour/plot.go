@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -126,7 +125,7 @@ const (
 // one watcher until its connection is dropped, another one when it comes back, and, if it then comes too late, a third.
 type plot struct {
 	Run
-	records []probe.Record // of pods, and of no resource
+	past // of pods, and of no resource
 
 	version, last          uint64
 	begun                  probe.Record // the first one about version
@@ -135,14 +134,13 @@ type plot struct {
 	reader, client         string       // watchers: the informer's, and the client's first
 	back, again            probe.Record // how the client's second stream was opened, and its third
 	refused                probe.Record // the client comes too late; without a number: the ring has kept all
-	knew                   string       // the version with which it comes too late
+	knew                   uint64       // the version with which it comes too late
 	handlers               []string     // that were called with last
 }
 
-var resumes = regexp.MustCompile(`resourceVersion=(\d+)`)
-
 func newPlot(run Run, start *fold.State, records []probe.Record) *plot {
 	p := &plot{Run: run, version: nothing, last: nothing, reader: nobody, client: nobody}
+	p.key = run.Key
 	p.records = slices.DeleteFunc(slices.Clone(records), func(r probe.Record) bool {
 		return r.Resource != "pods" && r.Resource != ""
 	})
@@ -181,7 +179,7 @@ func newPlot(run Run, start *fold.State, records []probe.Record) *plot {
 	}
 	if p.refused.Seq > 0 {
 		late := p.newest(moment{point: probe.WireOpened, text: run.Agent, to: p.refused.Seq})
-		p.knew = resumes.FindStringSubmatch(late.Text + " resourceVersion=0")[1]
+		p.knew = resumedAt(late)
 		opened.from = p.refused.Seq
 		p.again = p.first(opened)
 	}
@@ -191,41 +189,6 @@ func newPlot(run Run, start *fold.State, records []probe.Record) *plot {
 // pods is the picture of the pods.
 func pods(state *fold.State) *fold.Resource {
 	return cmp.Or(state.Resources["pods"], &fold.Resource{})
-}
-
-// moment says which records are meant: those that have all that is not zero.
-type moment struct {
-	point    probe.Point
-	rv       uint64
-	typ, who string // the record's Type and Subject
-	text     string // its first words
-	served   bool   // it has a subject
-	own      bool   // it is about the pod
-	from, to uint64 // [from, to)
-}
-
-// all returns the records that are meant, oldest first.
-func (p *plot) all(m moment) (found []probe.Record) {
-	for _, r := range p.records {
-		if (m.point == 0 || m.point == r.Point) && (m.rv == 0 || m.rv == r.RV) && (m.typ == "" || m.typ == r.Type) &&
-			(m.who == "" || m.who == r.Subject) && (m.text == "" || strings.HasPrefix(r.Text+" ", m.text+" ")) &&
-			(!m.served || r.Subject != "") && (!m.own || probe.ObjectKey(r.Key) == p.Key) &&
-			r.Seq >= m.from && (m.to == 0 || r.Seq < m.to) {
-			found = append(found, r)
-		}
-	}
-	return found
-}
-
-// first returns the oldest record that is meant; without a number: there is none.
-func (p *plot) first(m moment) probe.Record {
-	return append(p.all(m), probe.Record{})[0]
-}
-
-// newest returns the newest record that is meant; without a number: there is none.
-func (p *plot) newest(m moment) probe.Record {
-	all := append([]probe.Record{{}}, p.all(m)...)
-	return all[len(all)-1]
 }
 
 // during returns the records that are meant while the client does not read.

@@ -1,6 +1,6 @@
 // Package tour is the room of the tour: one change is followed from kubectl to a controller, station by station, on the
-// running program or on a recording. The page acts (play.js) and tells (tour.js); where each step rests and what it says
-// of the log is found here.
+// running program or on a recording. The page tells it (tour.js). What it does to the program is in act.go, where each
+// step rests and what it says of the log in plot.go.
 package tour
 
 import (

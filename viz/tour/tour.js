@@ -1,23 +1,23 @@
 // The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed
-// and has no name. It is a story of steps (../stories/teller.js), of which the visitor acts in one: the page does to the
-// program what they tell of (play.js), and the program finds in its log where they rest and what they say (plot.go).
-// The tour moves this page's cursor and no other page's; the program is told that it is open, and lets the demo's
-// traffic rest.
+// and has no name. It is a story of steps (../stories/teller.js), which goes on as the visitor does: when it is asked to,
+// the program does what the next steps tell of (act.go), and finds in its log where they rest and what they say
+// (plot.go). The tour moves this page's cursor and no other page's; the program is told that it is open, and lets the
+// demo's traffic rest.
 //
 // It begins from the page's first view; ?tour=1 asks for that, ?tour=0 for none. It is resumed where it was left, as
 // long as the program has not forgotten.
 
-import { shelf } from "../lib/api.js";
+import { ask, get, shelf } from "../lib/api.js";
 import { $, address, mark, put, say, toMiddle, when } from "../lib/dom.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "../stories/teller.js";
-import { begin, comeBack, remove, stop, until } from "./play.js";
 
 const storage = "tour";
 const slowly = 0.6; // times the reading pace: a step is a few hops
 // ms from the press to the last change of the act, which takes one more second; at least so many are for the picture
 const act = 6300;
 const overview = [2000, 4500];
+const patience = 8000; // ms for the records of what was done
 const onward = new Set(["ArrowRight", "PageDown"]);
 const backward = new Set(["ArrowLeft", "PageUp"]);
 const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
@@ -31,7 +31,7 @@ export function newTour(stage) {
   const half = steps.findIndex((step) => step.act); // so many come before the visitor acts
   let teller = null; // while a step is shown
   let shown = -1; // that step
-  let run = null; // {log, from, to, informer, ring, key, id, agent, last, acted, back}: what was done, as far as it was
+  let run = null; // {log, from, to, informer, ring, key, id, agent, last, acted, back}: what is done of the tour
   let told = null; // where its steps rest, and what they say
   let ticket = 0;
   let pressed = 0; // when the step was asked for
@@ -143,7 +143,12 @@ export function newTour(stage) {
   // ---- the records, and what the teller asks for
 
   const records = () => player.tape.between(run.from + 1, (run.to || player.head) + 1).filter(stage.here);
-  const seen = (fact) => until(() => fact(records()));
+
+  // deed lets the program do a part of a tour: begin, stop, back or end. In the recording it is done.
+  async function deed(name, { from, ring, key, id, agent, last } = run) {
+    return stage.source ? ask("POST", "/viz/tour", { do: name, from, ring, key, id, agent, last }) : {};
+  }
+
   // rests returns where a step rests, 0 if that is not in the log yet, or not on the tape.
   const rests = (i) => {
     const done = i < half || (i === half ? run.acted : run.back);
@@ -151,13 +156,16 @@ export function newTour(stage) {
     return done && rest <= player.head ? rest : 0;
   };
 
-  // locate waits until the log has the rests of the steps up to the i-th.
-  async function locate(last) {
-    await until(async () => {
-      const { key, agent, informer, from, to = "" } = run;
-      told = await (stage.source ? shelf.tour({ key, agent, informer, from, to }) : shelf.story("tour"));
-      return steps.slice(0, last + 1).every((_, i) => rests(i));
-    });
+  // locate waits until the log has the rests of the steps up to the i-th, and the tape has them.
+  async function locate(i) {
+    const { key, agent, informer, from, to = "" } = run;
+    const place = new URLSearchParams({ key, agent, informer, from, to });
+    for (const began = performance.now(); performance.now() - began < patience; ) {
+      told = await (stage.source ? get(`/viz/scenario/tour?${place}`) : shelf.story("tour"));
+      if (steps.slice(0, i + 1).every((_, n) => rests(n))) return;
+      await new Promise(requestAnimationFrame);
+    }
+    throw new Error("The program does not continue. Is it held, or stopped by a debugger?");
   }
 
   // range returns where a step plays: from where the cursor is to where the step rests. What the visitor does is done
@@ -165,14 +173,13 @@ export function newTour(stage) {
   async function range(i) {
     pressed = performance.now();
     if (i === half && !run.acted) {
-      if (stage.source) Object.assign(run, await stop(run, seen));
-      run.acted = true;
+      Object.assign(run, await deed("stop"), { acted: true });
       await locate(half);
-      coming = stage.source && comeBack(run, seen); // while the picture of that is shown
-      if (coming) coming.catch(() => (coming = null)); // it is tried again when its step comes
+      coming = deed("back"); // while the picture of that is shown
+      coming.catch(() => (coming = null)); // it is tried again when its step comes
     }
     if (i > half && !run.back) {
-      if (stage.source) await (coming ?? comeBack(run, seen));
+      await (coming ?? deed("back"));
       run.back = true;
       await locate(steps.length - 1);
       run.to = rests(steps.length - 1);
@@ -215,16 +222,15 @@ export function newTour(stage) {
     await list;
     const mine = ++ticket; // a tour that was left may still close its client
     stage.attend(true);
-    const { source } = stage;
-    if (saved?.run?.key && source) await remove(saved.run).catch(() => {}); // of a tour that was not ended
-    run = { log: stage.shown.log, from: source ? player.head : player.oldest, informer: scene.informer,
-      ring: scene.ring.capacity };
+    if (saved?.run?.key) await deed("end", saved.run).catch(() => {}); // of a tour that was not ended
+    const from = stage.source ? player.head : player.oldest;
+    run = { log: stage.shown.log, from, informer: scene.informer, ring: scene.ring.capacity };
     coming = null;
     player.freeze();
     try {
       if (player.recording) await player.seek(player.oldest);
-      if (source) Object.assign(run, await begin(seen));
-      else ({ key: run.key, agent: run.agent } = await shelf.story("tour"));
+      const { key, agent, id } = await (stage.source ? deed("begin") : shelf.story("tour"));
+      Object.assign(run, { key, agent, id });
       await enter(mine, 0);
     } catch (problem) {
       trouble(problem);
@@ -249,7 +255,7 @@ export function newTour(stage) {
     const mine = ++ticket;
     // The program closes the clients of tours with the last page that gives one: this page's client goes before the
     // page does.
-    const left = run && stage.source ? remove(run) : Promise.resolve();
+    const left = run?.key ? deed("end") : Promise.resolve();
     left.catch(() => {}).then(() => mine === ticket && stage.attend(false));
     if (player.mode !== "live" && stage.source) player.live();
   }

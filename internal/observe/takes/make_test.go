@@ -287,7 +287,7 @@ func playSlow(t *testing.T, s *set) {
 	time.Sleep(time.Second)
 }
 
-// playTour does what viz/tour/play.js does to the program.
+// playTour does what viz/tour/act.go does to the program.
 func playTour(t *testing.T, s *set) {
 	// As in the program. The tour ends at a handler, which must not be called before the informer on stage has the
 	// change.
