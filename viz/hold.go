@@ -20,10 +20,11 @@ type holdCommand struct {
 	//	hold     the world; or, with a station, close the gate there
 	//	release  the world, or, if it is not held, every gate; or, with a station, open the gate there
 	//	step     let those held pass one point each: all, those of a station, or those with an object or version
+	//	walk     let what has an object or version come to its next point, whatever has to be stepped in front of it
 	//	leave    say how long what is held may stay so with no page open
 	Do string `json:"do"`
 
-	probe.Hop // a key and a version are for step only
+	probe.Hop // a key and a version are for step and walk only
 
 	Unattended string `json:"unattended"` // hold and leave: a duration; "" is five minutes
 }
@@ -44,6 +45,9 @@ func (u *UI) hold(r *http.Request) (any, error) {
 	var command holdCommand
 	if err := readJSON(r, &command); err != nil {
 		return nil, err
+	}
+	if command.Do == "walk" {
+		return (&walk{u, command.Hop}).run(r.Context())
 	}
 	return u.obey(&command)
 }
@@ -78,7 +82,7 @@ func (u *UI) obey(command *holdCommand) (any, error) {
 	case command.Do == "leave":
 		world.Leave(unattended)
 	default:
-		return nil, refuse(http.StatusBadRequest, "do: want hold, release, step or leave, got %.40q", command.Do)
+		return nil, refuse(http.StatusBadRequest, "do: want hold, release, step, walk or leave, got %.40q", command.Do)
 	}
 	return world.Status(), nil
 }

@@ -43,6 +43,7 @@ func TestTheWorldIsHeldAndMovedByPosts(t *testing.T) {
 		{"/viz/hold", `{"do":"hold","station":"watcher","subject":"w3"}`, http.StatusOK,
 			`"gates":[{"station":"watcher","subject":"w3"}]`},
 		{"/viz/hold", `{"do":"step"}`, http.StatusOK, `"passed":0`},
+		{"/viz/hold", `{"do":"walk","key":"default/a"}`, http.StatusOK, `"held":false`},
 		{"/viz/hold", `{"do":"release"}`, http.StatusOK, `"held":false`},
 		{"/viz/hold", `{"do":"release","station":"watcher"}`, http.StatusOK, `"held":false`},
 		{"/viz/hold", `{"do":"leave","unattended":"10m"}`, http.StatusOK, `"unattended":"10m0s"`},

@@ -12,12 +12,6 @@ const unattended = "15s"; // how long the world stays held when this page is gon
 const hidden = "10m"; // … and when it is only out of sight
 const rows = 40; // of held goroutines that are shown
 const settle = 80; // ms between two settings of the speed
-const rounds = 400; // goroutines that are let go on for one hop of what is followed: a queue is full of other changes
-const apart = 10; // ms between two looks for what came of it
-const looks = 20; // … and more of them where no other goroutine is in the way
-const grace = 4; // … after the goroutine in the way has gone on: by that alone, what is followed may come to a point
-const manyLooks = 400;
-const recent = 4000; // records in which what is followed is looked for
 const holdsAll = "Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)";
 const resumesAll = "Resume: the program runs, and the page shows what is live (Shift+Space)";
 const guided = () => document.body.dataset.story ?? document.body.dataset.tour; // which have their own way out
@@ -72,37 +66,9 @@ export function newHold(stage) {
 
   async function hopOn() {
     if (!closed() || !follow.has()) return;
-    const has = (w) => follow.matches({ key: w.key, rv: String(w.rv || "") });
-    const newest = () => Math.max(0, ...status.waiting.filter(has).map((w) => w.seq));
-    const ran = () => player.tape.between(began + 1, player.head + 1)
-      .some((r) => r.point === "HandlerCalled" && follow.matches(r));
-    const began = player.head;
-    const before = newest();
-    for (let round = 0; round < rounds; round++) {
-      const front = round > 0 && inFront(has);
-      if (round > 0 && !front) break;
-      const { station, resource = "", subject = "", key = "", rv = 0 } = front || {};
-      const one = front ? { station, resource, subject, key, rv } : { key: follow.key, rv: Number(follow.rv) || 0 };
-      if (!(await gate({ do: "step", ...one }))) return;
-      for (let [n, moved] = [0, 0]; n < (inFront(has) ? looks : manyLooks) && moved < grace; n++) {
-        await new Promise((done) => setTimeout(done, apart));
-        show(await get("/viz/hold"));
-        if (ran()) return stage.tell("its handler has run");
-        if (newest() > before || !closed()) return;
-        moved += front && !status.waiting.some((w) => w.seq === front.seq) ? 1 : 0; // on to the next change
-      }
-    }
-    stage.tell("it is held nowhere: it has come to its end, or waits for a timer");
-  }
-
-  // inFront returns the held goroutine that comes next on the path after what is followed, null if none does.
-  function inFront(has) {
-    const points = [...stage.infos.keys()];
-    const early = (r) => r.subject === "cacher" && r.point === "ReflectorReceived";
-    const order = (r) => points.indexOf(early(r) ? "RingAppend" : r.point);
-    const last = player.tape.between(Math.max(1, player.head - recent), player.head + 1).findLast(follow.matches);
-    const ahead = status.waiting.filter((w) => stage.here(w) && !has(w) && order(w) >= (last ? order(last) : 0));
-    return ahead.sort((a, b) => order(a) - order(b))[0] ?? null;
+    const { resource } = stage;
+    const { says } = (await gate({ do: "walk", resource, key: follow.key, rv: Number(follow.rv) || 0 })) ?? {};
+    if (says) stage.tell(says);
   }
 
   // ---- what the program says

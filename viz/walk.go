@@ -1,0 +1,127 @@
+package viz
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"listwatch/internal/observe/hold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+)
+
+const (
+	walkRounds = 400                   // goroutines that are let go on in one walk: a queue is full of other changes
+	walkTick   = 10 * time.Millisecond // between two looks for what came of it
+	walkLooks  = 20                    // … and so many of them, if another goroutine is in the way
+	walkGrace  = 4                     // … after that one has gone on: what is walked may come to a point by itself
+	walkWait   = 400                   // … if no other goroutine is in the way
+	walkRecent = 4000                  // records in which what is walked is looked for
+)
+
+// walked is the answer to a walk.
+type walked struct {
+	Says string `json:"says,omitempty"` // how it ended; nothing: at a point
+	hold.Status
+}
+
+// walk is one walk.
+type walk struct {
+	*UI
+	probe.Hop // what is walked: an object or a version, of a resource
+}
+
+// run moves what is walked to its next point at which a goroutine is held. If it waits in a queue, the goroutine that
+// comes to take it is let go on, and nothing else.
+func (w *walk) run(ctx context.Context) (walked, error) {
+	world, began := w.config.Hold, w.config.Log.Last()
+	status := world.Status()
+	before := w.newest(&status)
+	for round := range walkRounds {
+		front := w.inFront(&status)
+		next := probe.Hop{Key: w.Key, RV: w.RV}
+		if round > 0 {
+			if front == nil {
+				break
+			}
+			next = probe.Hop{
+				Selector: probe.Selector{Station: front.Station, Resource: front.Resource, Subject: front.Subject},
+				Key:      front.Key, RV: front.RV,
+			}
+		}
+		world.Step(next)
+		moved := 0
+		for look := 0; moved < walkGrace && (look < walkLooks || look < walkWait && w.inFront(&status) == nil); look++ {
+			if err := routine.Sleep(ctx, w.config.Clock, walkTick); err != nil {
+				return walked{}, err
+			}
+			status = world.Status()
+			if w.ran(began) {
+				return walked{"its handler has run", status}, nil
+			}
+			if w.newest(&status) > before || !status.Held && len(status.Gates) == 0 {
+				return walked{Status: status}, nil
+			}
+			stands := func(each probe.Waiting) bool { return each.Seq == front.Seq }
+			if round > 0 && !slices.ContainsFunc(status.Waiting, stands) {
+				moved++
+			}
+		}
+	}
+	return walked{"it is held nowhere: it has come to its end, or waits for a timer", status}, nil
+}
+
+// has reports whether an object or a version is what is walked.
+func (w *walk) has(key string, rv uint64) bool {
+	return w.Key != "" && probe.ObjectKey(key) == probe.ObjectKey(w.Key) || w.RV != 0 && rv == w.RV
+}
+
+// newest returns the newest record at which a goroutine is held with what is walked, 0 if there is none.
+func (w *walk) newest(status *hold.Status) (seq uint64) {
+	for _, each := range status.Waiting {
+		if w.has(each.Key, each.RV) {
+			seq = max(seq, each.Seq)
+		}
+	}
+	return seq
+}
+
+// ran reports whether a handler was called with it after a record.
+func (w *walk) ran(began uint64) bool {
+	for r := range w.config.Log.Between(began, w.config.Log.Last()) {
+		if r.Point == probe.HandlerCalled && w.has(r.Key, r.RV) {
+			return true
+		}
+	}
+	return false
+}
+
+// inFront returns the held goroutine that comes next on the path after what is walked, nil if none does.
+func (w *walk) inFront(status *hold.Status) (first *probe.Waiting) {
+	last := w.config.Log.Last()
+	var at probe.Point // where it was last
+	for r := range w.config.Log.Between(max(last, walkRecent)-walkRecent, last) {
+		if w.has(r.Key, r.RV) {
+			at = onPath(r.Point, r.Subject)
+		}
+	}
+	var least probe.Point
+	for i := range status.Waiting {
+		each := &status.Waiting[i]
+		point, _ := probe.PointNamed(each.Point)
+		order := onPath(point, each.Subject)
+		here := each.Resource == "" || each.Resource == w.Resource
+		if here && !w.has(each.Key, each.RV) && order >= at && (first == nil || order < least) {
+			first, least = each, order
+		}
+	}
+	return first
+}
+
+// onPath returns the point in the order of the path: the cache's own reflector comes before the ring.
+func onPath(point probe.Point, subject string) probe.Point {
+	if subject == "cacher" && point == probe.ReflectorReceived {
+		return probe.RingAppend
+	}
+	return point
+}
