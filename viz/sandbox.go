@@ -1,7 +1,6 @@
 package viz
 
 import (
-	"cmp"
 	"context"
 	"html/template"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/play/scenario"
 	"listwatch/viz/console"
@@ -120,49 +118,18 @@ func (u *UI) tellScenario(r *http.Request) (any, error) {
 	}{storyTold{*story, stories.TakeOf(story.ID)}, recorded, u.config.Play != nil, panel}, err
 }
 
-// tellTour answers GET /viz/scenario/tour?from=&to=&key=&agent=&informer= with where the steps of a tour rest in the
-// records (from, to], see [tour.Run.Tell]; without a query, in the recording that the program brings along. It is 410
-// Gone if the log no longer holds these records.
-func (u *UI) tellTour(r *http.Request) (any, error) {
-	query, log := r.URL.Query(), u.config.Log
-	if len(query) == 0 {
-		return tour.Recorded()
-	}
-	from, wrongFrom := number(query, "from", 0)
-	to, wrongTo := number(query, "to", log.Last())
-	if err := cmp.Or(wrongFrom, wrongTo, u.knows(r)); err != nil {
-		return nil, err
-	}
-	if to = min(to, log.Last()); from > to {
-		return nil, refuse(http.StatusBadRequest, "want from <= to, got (%d, %d]", from, to)
-	}
-	frame, err := u.folder.keyframe(r.Context(), from)
-	if err != nil {
-		return nil, err
-	}
-	state, err := fold.Read(frame.State)
-	records, ok := log.Since(nil, frame.Seq, int(to-frame.Seq))
-	if !ok && err == nil {
-		err = refuse(http.StatusGone, "record %d has left the log: the oldest is %d", from+1, log.Oldest())
-	}
-	if err != nil {
-		return nil, err
-	}
-	before := min(from-frame.Seq, uint64(len(records)))
-	state.Apply(records[:before])
-	run := tour.Run{Key: query.Get("key"), Agent: query.Get("agent"), Informer: query.Get("informer")}
-	return run.Tell(state, records[before:]), nil
-}
+// tellTour answers GET /viz/scenario/tour with the tour as it is told from the recording that the program brings along.
+func (u *UI) tellTour(*http.Request) (any, error) { return tour.Recorded() }
 
-// actTour answers POST /viz/tour, which does the next act of a tour, with what is done then.
+// actTour answers POST /viz/tour, which does the next act of a tour, with the tour as it is then.
 func (u *UI) actTour(r *http.Request) (any, error) {
-	var done tour.Deeds
-	if err := readJSON(r, &done); err != nil {
+	var t tour.Tour
+	if err := readJSON(r, &t); err != nil {
 		return nil, err
 	}
 	c := &u.config
-	machine := tour.Machine{Sandbox: c.Sandbox, API: c.API, Log: c.Log, Clock: c.Clock}
-	return machine.Act(r.Context(), r.UserAgent(), done)
+	machine := tour.Machine{Sandbox: c.Sandbox, API: c.API, Log: c.Log, Clock: c.Clock, Keyframe: u.Keyframe}
+	return &t, machine.Act(r.Context(), r.UserAgent(), &t)
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {

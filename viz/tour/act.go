@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/sandbox"
@@ -42,44 +43,76 @@ type Machine struct {
 	API   http.Handler // it answers as a kube-apiserver does
 	Log   *probe.Log
 	Clock clock.Clock
+	// Keyframe returns a picture at or before a record, as JSON, and its record.
+	Keyframe func(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error)
 }
 
-// Deeds are what was done of a tour, as far as it has come. The page keeps them between two acts.
-type Deeds struct {
-	Do    string `json:"do,omitempty"` // begin, stop, back or end; nothing in an answer
-	From  uint64 `json:"from"`         // the tour's records are those after it
-	Ring  int    `json:"ring"`         // places of the pods' history ring
-	Key   string `json:"key"`          // of the pod
-	ID    string `json:"id"`           // of the client, as the sandbox knows it
-	Agent string `json:"agent"`        // what the client calls itself
-	Last  uint64 `json:"last,string"`  // the pod's version when the client could take no more
+// act is one part of what is done, and how many steps have their places in the log then.
+type act struct {
+	do    func(a *actor, ctx context.Context) error
+	steps int
 }
 
-// Act does the next act of a tour, and returns what is done then. For what the program does not show within [patience],
-// as in a held world, the error is 504. Others are the server's and the sandbox's. Requests are made in the name of the
-// agent page.
-func (m *Machine) Act(ctx context.Context, page string, done Deeds) (Deeds, error) {
-	a := &actor{Machine: m, Deeds: done, readTo: done.From, page: page}
-	acts := map[string]func(context.Context) error{"begin": a.begin, "stop": a.stop, "back": a.back, "end": a.end}
-	act := acts[done.Do]
-	if act == nil {
-		return done, apierrors.NewBadRequest("do: want begin, stop, back or end")
+var acts = map[string]act{
+	"begin": {(*actor).begin, slices.IndexFunc(Steps, func(s Step) bool { return s.Act })},
+	"stop":  {(*actor).stop, 1 + slices.IndexFunc(Steps, func(s Step) bool { return s.Act })},
+	"back":  {(*actor).back, len(Steps)},
+	"end":   {(*actor).end, 0},
+}
+
+// Act does the next part of a tour, and waits until the log says what its steps tell of. For what the program does not
+// show within [patience], as in a held world, the error is 504. Others are the server's and the sandbox's. Requests are
+// made in the name of the agent page.
+func (m *Machine) Act(ctx context.Context, page string, t *Tour) error {
+	act, ok := acts[t.Do]
+	if !ok {
+		return apierrors.NewBadRequest("do: want begin, stop, back or end")
 	}
-	if a.name() == "" && done.Do != "begin" {
-		return done, apierrors.NewBadRequest("key: want that of the tour's pod")
+	a := &actor{Machine: m, Tour: t, readTo: t.From, page: page}
+	if a.name() == "" && t.Do != "begin" {
+		return apierrors.NewBadRequest("key: want that of the tour's pod")
 	}
-	err := act(ctx)
-	a.Do = ""
-	return a.Deeds, err
+	t.Do = ""
+	if err := act.do(a, ctx); err != nil || act.steps == 0 {
+		return err
+	}
+	return a.tell(ctx, act.steps)
 }
 
 // actor does one act.
 type actor struct {
 	*Machine
-	Deeds
+	*Tour
 	past          // of the tour, as far as it was read
 	readTo uint64 // the newest record that was read
 	page   string // the agent of requests
+}
+
+// tell waits until the first n steps are in the log, and finds them.
+func (a *actor) tell(ctx context.Context, n int) error {
+	at, picture, err := a.Keyframe(ctx, a.From)
+	if err != nil {
+		return err
+	}
+	start, err := fold.Read(picture)
+	if err != nil {
+		return err
+	}
+	for r := range a.Log.Between(at, a.From) {
+		start.Apply([]probe.Record{*r})
+	}
+	_, err = a.await(ctx, func() probe.Record {
+		p := newPlot(a.Tour, start, a.records)
+		last := probe.Record{}
+		for _, rest := range rests[:n] {
+			if last = rest(p); last.Seq == 0 {
+				break
+			}
+		}
+		return last
+	})
+	a.find(start, a.records, n)
+	return err
 }
 
 // begin opens the client and creates the pod under the first name that is free.
@@ -127,14 +160,14 @@ func (a *actor) stop(ctx context.Context) error {
 	of := func(point probe.Point) moment { return moment{point: point, who: opened.Subject, from: opened.Seq} }
 	full := false
 	for n, left := 1, most; left > 0; n, left = n+1, left-1 {
-		if a.Last, err = a.change(ctx, n, 2000); err != nil {
+		if a.Read, err = a.change(ctx, n, 2000); err != nil {
 			return err
 		}
 		if a.read(); full || len(a.all(of(probe.ResultBlocked))) == 0 {
 			continue
 		}
 		full = true
-		sent := moment{point: probe.InputSent, who: opened.Subject, rv: a.Last}
+		sent := moment{point: probe.InputSent, who: opened.Subject, rv: a.Read}
 		last, err := a.await(ctx, func() probe.Record { return a.first(sent) })
 		if err != nil {
 			return err
@@ -142,7 +175,7 @@ func (a *actor) stop(ctx context.Context) error {
 		waiting := len(a.all(of(probe.InputSent))) - len(a.all(of(probe.InputReceived)))
 		left = min(left, last.Args[1]-waiting+1, a.Ring-spare-n+1)
 	}
-	return a.handled(ctx, a.Last)
+	return a.handled(ctx, a.Read)
 }
 
 // back lets the client come back, and read what it missed; then keeps it away until the ring has lost what it read last,
@@ -157,7 +190,7 @@ func (a *actor) back(ctx context.Context) error {
 	}
 	// The pod may have been changed by others, too, and, if this is tried again, the client may know the version.
 	_, err = a.await(ctx, func() probe.Record {
-		if now := a.stream(); now.Subject != before.Subject && max(resumedAt(now), a.sent().RV) >= a.Last {
+		if now := a.stream(); now.Subject != before.Subject && max(resumedAt(now), a.sent().RV) >= a.Read {
 			return now
 		}
 		return probe.Record{}
@@ -232,7 +265,7 @@ func (a *actor) open(ctx context.Context) error {
 	a.ID = id
 	for _, each := range a.Sandbox.Watchers() {
 		if each.ID == id {
-			a.Deeds.Agent = each.UserAgent
+			a.Tour.Agent = each.UserAgent
 		}
 	}
 	_, err = a.await(ctx, a.stream)
@@ -244,13 +277,13 @@ func (a *actor) isOpen() bool {
 }
 
 func (a *actor) turn(ctx context.Context, name, value string) error {
-	_, err := a.Sandbox.Turn(ctx, sandbox.Knob{Name: name, Target: a.Deeds.Agent, Value: value})
+	_, err := a.Sandbox.Turn(ctx, sandbox.Knob{Name: name, Target: a.Tour.Agent, Value: value})
 	return err
 }
 
 // stream is how the client's newest stream was opened.
 func (a *actor) stream() probe.Record {
-	return a.newest(moment{point: probe.WireOpened, text: a.Deeds.Agent})
+	return a.newest(moment{point: probe.WireOpened, text: a.Tour.Agent})
 }
 
 // sent is the newest that was written to that stream.

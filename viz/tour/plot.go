@@ -10,74 +10,7 @@ import (
 
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/takes"
 )
-
-// Run is one tour: whose it is.
-type Run struct {
-	Key      string // of the pod that is created for it, as the client half knows it
-	Agent    string // what the client calls itself that is opened for it
-	Informer string // the informer on the stage, as the log names it
-}
-
-// Told is a tour as far as its records go. Records are named by their numbers; 0 is one that is not in the log yet.
-type Told struct {
-	Key     string   `json:"key"`
-	Agent   string   `json:"agent"`
-	Name    string   `json:"name"`        // of the pod, in a sentence
-	Who     string   `json:"who"`         // the client, in a sentence
-	Last    uint64   `json:"last,string"` // the pod's version when it was created for the second time
-	Asked   uint64   `json:"asked"`       // the pod is asked for
-	Stalled uint64   `json:"stalled"`     // the client does not read any more
-	Mended  uint64   `json:"mended"`      // the client, which was kept away, may connect again
-	Changes []uint64 `json:"changes"`     // the ring takes a change of the pod while the client does not read
-	Steps   []Place  `json:"steps"`
-}
-
-// Place is where a step rests, and what it says.
-type Place struct {
-	Rest     uint64 `json:"rest"`
-	Asks     string `json:"asks"`
-	Purpose  string `json:"purpose"`
-	Happened string `json:"happened"` // "" until the step rests
-}
-
-// Recorded returns the tour as it is told from the recording [Take].
-func Recorded() (Told, error) {
-	take, _ := takes.Find(Take)
-	start, records, err := take.Load()
-	if err != nil {
-		return Told{}, err
-	}
-	return Run{Key: take.Key, Agent: "listwatch-page-1", Informer: "informer"}.Tell(start, records), nil
-}
-
-// Tell finds the tour in records, oldest first and without gaps; start is the picture before the first.
-func (run Run) Tell(start *fold.State, records []probe.Record) Told {
-	p := newPlot(run, start, records)
-	told := Told{
-		Key: run.Key, Agent: run.Agent, Name: run.Key[strings.LastIndex(run.Key, "/")+1:],
-		Who: probe.AgentOf(run.Agent), Last: p.last, Asked: max(1, p.asked.Seq), Stalled: p.stalled.Seq,
-		Mended: p.mended.Seq, Changes: []uint64{},
-	}
-	for _, r := range p.during(p.change()) {
-		told.Changes = append(told.Changes, r.Seq)
-	}
-	words := map[string]any{"name": told.Name, "who": told.Who, "first": p.version, "last": p.last}
-	state := start.Clone()
-	for i := range Steps {
-		step := &Steps[i]
-		place := Place{Asks: filled(step.Asks, words), Purpose: filled(step.Purpose, words)}
-		if r := rests[i](p); r.Seq > 0 {
-			// The two sides of a channel write down their moments in either order; the cursor never goes back for that.
-			place.Rest = max(r.Seq, state.Seq)
-			state.Apply(records[:place.Rest-start.Seq])
-			place.Happened = p.happened(step, r, pods(state), words)
-		}
-		told.Steps = append(told.Steps, place)
-	}
-	return told
-}
 
 // rests find the record at which each step rests; one without a number is not in the log yet.
 var rests = []func(p *plot) probe.Record{
@@ -124,12 +57,12 @@ const (
 // plot is what happened to the pod and to the client. The pod is created twice, at version and at last. The client has
 // one watcher until its connection is dropped, another one when it comes back, and, if it then comes too late, a third.
 type plot struct {
-	Run
+	*Tour
 	past // of pods, and of no resource
 
 	version, last          uint64
 	begun                  probe.Record // the first one about version
-	asked, stalled, mended probe.Record // see Told
+	asked, stalled, mended probe.Record // see [Tour]
 	until                  uint64       // the record that ends what the client does not read; 0: not yet
 	reader, client         string       // watchers: the informer's, and the client's first
 	back, again            probe.Record // how the client's second stream was opened, and its third
@@ -138,15 +71,15 @@ type plot struct {
 	handlers               []string     // that were called with last
 }
 
-func newPlot(run Run, start *fold.State, records []probe.Record) *plot {
-	p := &plot{Run: run, version: nothing, last: nothing, reader: nobody, client: nobody}
-	p.key = run.Key
+func newPlot(t *Tour, start *fold.State, records []probe.Record) *plot {
+	p := &plot{Tour: t, version: nothing, last: nothing, reader: nobody, client: nobody}
+	p.key = t.Key
 	p.records = slices.DeleteFunc(slices.Clone(records), func(r probe.Record) bool {
 		return r.Resource != "pods" && r.Resource != ""
 	})
 	for id, subject := range pods(start).Subjects {
 		name := probe.AgentOf(subject.Texts[probe.WireOpened.String()])
-		if subject.Kind == "watcher" && (name == run.Informer || name+"-informer" == run.Informer) {
+		if subject.Kind == "watcher" && (name == t.Informer || name+"-informer" == t.Informer) {
 			p.reader = id
 		}
 	}
@@ -163,9 +96,9 @@ func newPlot(run Run, start *fold.State, records []probe.Record) *plot {
 		p.handlers = append(p.handlers, feeds(r))
 	}
 	turned := func(knob string) moment { return moment{point: probe.KnobTurned, text: knob} }
-	opened := moment{point: probe.WireOpened, text: run.Agent, served: true}
-	p.stalled = p.first(turned("line.stall of " + run.Agent + " to true"))
-	p.until = p.newest(turned("line.drop of " + run.Agent)).Seq
+	opened := moment{point: probe.WireOpened, text: t.Agent, served: true}
+	p.stalled = p.first(turned("line.stall of " + t.Agent + " to true"))
+	p.until = p.newest(turned("line.drop of " + t.Agent)).Seq
 	opened.to = p.until
 	p.client = cmp.Or(p.newest(opened).Subject, nobody)
 	if p.until == 0 {
@@ -173,12 +106,12 @@ func newPlot(run Run, start *fold.State, records []probe.Record) *plot {
 	}
 	opened.from, opened.to = p.until, 0
 	p.back = p.first(opened)
-	p.mended = p.newest(turned("line.cut of " + run.Agent + " to false"))
-	if cut := p.newest(turned("line.cut of " + run.Agent + " to true")); cut.Seq > 0 {
+	p.mended = p.newest(turned("line.cut of " + t.Agent + " to false"))
+	if cut := p.newest(turned("line.cut of " + t.Agent + " to true")); cut.Seq > 0 {
 		p.refused = p.first(moment{point: probe.FrameWritten, typ: "ERROR", from: cut.Seq})
 	}
 	if p.refused.Seq > 0 {
-		late := p.newest(moment{point: probe.WireOpened, text: run.Agent, to: p.refused.Seq})
+		late := p.newest(moment{point: probe.WireOpened, text: t.Agent, to: p.refused.Seq})
 		p.knew = resumedAt(late)
 		opened.from = p.refused.Seq
 		p.again = p.first(opened)

@@ -1,13 +1,12 @@
 // The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed
 // and has no name. It is a story of steps (../stories/teller.js), which goes on as the visitor does: when it is asked to,
-// the program does what the next steps tell of (act.go), and finds in its log where they rest and what they say
-// (plot.go). The tour moves this page's cursor and no other page's; the program is told that it is open, and lets the
+// the program does what the next steps tell of, and finds in its log where they rest and what they say. The tour moves this page's cursor and no other page's; the program is told that it is open, and lets the
 // demo's traffic rest.
 //
 // It begins from the page's first view; ?tour=1 asks for that, ?tour=0 for none. It is resumed where it was left, as
 // long as the program has not forgotten.
 
-import { ask, get, shelf } from "../lib/api.js";
+import { ask, shelf } from "../lib/api.js";
 import { $, address, mark, put, say, toMiddle, when } from "../lib/dom.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "../stories/teller.js";
@@ -17,7 +16,6 @@ const slowly = 0.6; // times the reading pace: a step is a few hops
 // ms from the press to the last change of the act, which takes one more second; at least so many are for the picture
 const act = 6300;
 const overview = [2000, 4500];
-const patience = 8000; // ms for the records of what was done
 const onward = new Set(["ArrowRight", "PageDown"]);
 const backward = new Set(["ArrowLeft", "PageUp"]);
 const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
@@ -31,8 +29,8 @@ export function newTour(stage) {
   const half = steps.findIndex((step) => step.act); // so many come before the visitor acts
   let teller = null; // while a step is shown
   let shown = -1; // that step
-  let run = null; // {log, from, to, informer, ring, key, id, agent, last, acted, back}: what is done of the tour
-  let told = null; // where its steps rest, and what they say
+  let run = null; // the tour as the program knows it (tour.go)
+  let acted = false; // the visitor has stopped the client
   let ticket = 0;
   let pressed = 0; // when the step was asked for
   let coming = null; // told when the client has come back
@@ -101,17 +99,17 @@ export function newTour(stage) {
       cast();
       // Where all of the pod's changes are shown at once, none is marked.
       if (beat >= half && beat <= half + 2) follow.clear();
-      else if (beat > half) follow.set("", told.last, "tour"); // and not the many before it
+      else if (beat > half) follow.set("", run.last, "tour"); // and not the many before it
       else if (!follow.has()) follow.set(run.key, "", "tour");
     }
-    const { asks, purpose, happened } = told.steps[beat];
+    const { asks, purpose, happened } = run.steps[beat];
     const seen = phase === "rests" ? happened : "";
     say($("#tour-n"), `${beat + 1} of ${steps.length}`);
     say($("#tour-title"), title);
-    scene.text("tour.pod", told.name);
+    scene.text("tour.pod", run.name);
     say($("#tour-purpose"), (!seen && asks) || purpose);
     say($("#tour-happened"), seen);
-    say(next, acts && !seen ? `Stop ${told.who} from reading` : teller.last ? "Finish" : "Next");
+    say(next, acts && !seen ? `Stop ${run.who} from reading` : teller.last ? "Finish" : "Next");
     next.disabled = phase === "busy";
     $("#tour-back").disabled = phase === "busy" || beat === 0;
     const rests = teller.resting || phase === "away";
@@ -125,7 +123,7 @@ export function newTour(stage) {
   // matters, a pin at the ring.
   function cast() {
     const pin = teller.beat === half + 1 || teller.beat === half + 2;
-    const member = { name: told.who, is: `^${run.agent} `, pin };
+    const member = { name: run.who, is: `^${run.agent} `, pin };
     scene.told = newTold(scene, { id: "tour", cast: [member] }, records(), 0);
     scene.stale = true;
   }
@@ -133,7 +131,7 @@ export function newTour(stage) {
   // count says how many of the changes are in the picture, while they are shown.
   function count() {
     if (teller?.phase !== "plays" || !steps[teller.beat].act) return;
-    const { changes } = told;
+    const { changes } = run;
     say($("#tour-happened"), `${changes.filter((seq) => seq <= player.cursor).length} of ${changes.length}`);
     say(next, "To its end");
   }
@@ -142,72 +140,52 @@ export function newTour(stage) {
 
   // ---- the records, and what the teller asks for
 
-  const records = () => player.tape.between(run.from + 1, (run.to || player.head) + 1).filter(stage.here);
+  const end = () => run.steps.at(-1).rest || player.head; // of what it is about
+  const records = () => player.tape.between(run.from + 1, end() + 1).filter(stage.here);
 
-  // deed lets the program do a part of a tour: begin, stop, back or end. In the recording it is done.
-  async function deed(name, { from, ring, key, id, agent, last } = run) {
-    return stage.source ? ask("POST", "/viz/tour", { do: name, from, ring, key, id, agent, last }) : {};
-  }
-
-  // rests returns where a step rests, 0 if that is not in the log yet, or not on the tape.
-  const rests = (i) => {
-    const done = i < half || (i === half ? run.acted : run.back);
-    const { rest } = told.steps[i];
-    return done && rest <= player.head ? rest : 0;
-  };
-
-  // locate waits until the log has the rests of the steps up to the i-th, and the tape has them.
-  async function locate(i) {
-    const { key, agent, informer, from, to = "" } = run;
-    const place = new URLSearchParams({ key, agent, informer, from, to });
-    for (const began = performance.now(); performance.now() - began < patience; ) {
-      told = await (stage.source ? get(`/viz/scenario/tour?${place}`) : shelf.story("tour"));
-      if (steps.slice(0, i + 1).every((_, n) => rests(n))) return;
-      await new Promise(requestAnimationFrame);
-    }
-    throw new Error("The program does not continue. Is it held, or stopped by a debugger?");
+  // deed lets the program do a part of a tour, and waits until this page has its records. In a recording it is done.
+  async function deed(name, tour = run) {
+    if (!stage.source) return;
+    Object.assign(tour, await ask("POST", "/viz/tour", { ...tour, do: name }));
+    const last = Math.max(...tour.steps.map(({ rest }) => rest));
+    while (stage.source && player.head < last) await new Promise(requestAnimationFrame);
   }
 
   // range returns where a step plays: from where the cursor is to where the step rests. What the visitor does is done
   // before; its picture begins where the client does not read any more.
   async function range(i) {
     pressed = performance.now();
-    if (i === half && !run.acted) {
-      Object.assign(run, await deed("stop"), { acted: true });
-      await locate(half);
+    if (i === half && !acted) {
+      await deed("stop");
+      acted = true;
       coming = deed("back"); // while the picture of that is shown
       coming.catch(() => (coming = null)); // it is tried again when its step comes
     }
-    if (i > half && !run.back) {
-      await (coming ?? deed("back"));
-      run.back = true;
-      await locate(steps.length - 1);
-      run.to = rests(steps.length - 1);
-    }
+    if (i > half && !run.steps[i].rest) await (coming ?? deed("back"));
+    const { rest } = run.steps[i];
     cast();
-    const from = i === half ? Math.max(player.cursor, told.stalled) : player.cursor;
-    return { from: Math.min(from, rests(i)), to: rests(i) };
+    const from = i === half ? Math.max(player.cursor, run.stalled) : player.cursor;
+    return { from: Math.min(from, rest), to: rest };
   }
 
   const seek = (seq) => seq === player.cursor || player.seek(seq);
   async function play({ to }) {
     const within = Math.min(overview[1], Math.max(overview[0], pressed + act - performance.now()));
     const { act: acts } = steps[teller.beat];
-    if (told.mended > player.cursor && told.mended < to) await player.playTo(told.mended, { within });
+    if (run.mended > player.cursor && run.mended < to) await player.playTo(run.mended, { within });
     const many = acts || teller.beat === half + 1;
     return (await player.playTo(to, many ? { within } : { pace: slowly })) || seek(to);
   }
 
-  // enter tells the tour from a step on, when the records of the visitor's pod have come.
+  // enter tells the tour from a step on.
   async function enter(mine, step) {
     follow.set(run.key, "", "tour");
-    await locate(half - 1);
-    await player.seek(told.asked - 1);
+    await player.seek(run.asked - 1);
     if (mine !== ticket) return;
     teller = newTeller(steps, { range, play, seek, changed, trouble });
     teller.still = true; // words and picture come together
     if (step === 0) teller.turnTo(0);
-    else if (rests(step)) teller.restAt(step);
+    else if (run.steps[step].rest) teller.restAt(step);
     else teller.open(step, false);
   }
 
@@ -223,14 +201,14 @@ export function newTour(stage) {
     const mine = ++ticket; // a tour that was left may still close its client
     stage.attend(true);
     if (saved?.run?.key) await deed("end", saved.run).catch(() => {}); // of a tour that was not ended
-    const from = stage.source ? player.head : player.oldest;
-    run = { log: stage.shown.log, from, informer: scene.informer, ring: scene.ring.capacity };
-    coming = null;
+    [coming, acted] = [null, false];
     player.freeze();
     try {
+      const told = stage.source ? { from: player.head, informer: scene.informer, ring: scene.ring.capacity }
+        : await shelf.story("tour");
+      run = { ...told, log: stage.shown.log };
       if (player.recording) await player.seek(player.oldest);
-      const { key, agent, id } = await (stage.source ? deed("begin") : shelf.story("tour"));
-      Object.assign(run, { key, agent, id });
+      await deed("begin");
       await enter(mine, 0);
     } catch (problem) {
       trouble(problem);
@@ -242,7 +220,7 @@ export function newTour(stage) {
   function go() {
     if (!teller) return;
     if (teller.over) finish();
-    else if (teller.phase === "rests" && teller.beat === half - 1 && !run.acted) teller.open(half, false);
+    else if (teller.phase === "rests" && teller.beat === half - 1 && !acted) teller.open(half, false);
     else teller.next();
   }
 
@@ -286,10 +264,11 @@ export function newTour(stage) {
   // resume goes on where the tour was left, if the records of it are still there.
   async function resume() {
     ({ run } = saved);
+    [coming, acted] = [null, run.steps[half].rest > 0];
     stage.attend(true);
     const mine = ++ticket;
     try {
-      await player.tape.load(run.from + 1, (run.to || player.head) + 1);
+      await player.tape.load(run.from + 1, end() + 1);
       if (!(await player.seek(run.from))) return;
       await enter(mine, Math.max(0, saved.step - 1));
     } catch {
@@ -299,7 +278,7 @@ export function newTour(stage) {
     }
   }
   const resumable = () => Boolean(
-    saved?.run?.key && saved.step > 0 && stage.source && saved.run.log === stage.shown.log
+    saved?.run?.steps && saved.step > 0 && stage.source && saved.run.log === stage.shown.log
       && saved.run.from >= player.oldest
   );
 
