@@ -128,8 +128,8 @@ func (u *UI) actTour(r *http.Request) (any, error) {
 		return nil, err
 	}
 	c := &u.config
-	machine := tour.Machine{Sandbox: c.Sandbox, API: c.API, Log: c.Log, Clock: c.Clock, Keyframe: u.Keyframe}
-	return &t, machine.Act(r.Context(), r.UserAgent(), &t)
+	machine := tour.Machine{Sandbox: c.Sandbox, Client: c.Client, Log: c.Log, Clock: c.Clock, Keyframe: u.Keyframe}
+	return &t, machine.Act(r.Context(), &t)
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {

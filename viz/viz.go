@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"k8s.io/utils/clock"
 
+	listwatch "listwatch/chapters/09-listwatch"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
@@ -42,6 +43,8 @@ type Config struct {
 	Rules *rules.Monitor
 	// Sandbox does what is done to the machine; nil: nothing runs that could be acted on.
 	Sandbox Sandbox
+	// Client writes what a tour tells of; required where there is a Sandbox.
+	Client *listwatch.RESTClient
 	// Play plays a story on the machine, to its end; nil: the stories are told from their recordings.
 	Play func(ctx context.Context, id string) (scenario.Seen, error)
 	// Scenarios are offered on the page, in order.

@@ -1,13 +1,10 @@
 package tour
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	listwatch "listwatch/chapters/09-listwatch"
 	"listwatch/internal/kube/negotiation"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -32,7 +31,7 @@ const (
 	patience = 8 * time.Second // for the effect of a request
 )
 
-// Machine is what the tour acts on.
+// Machine is what the tour acts on. All fields are required.
 type Machine struct {
 	Sandbox interface {
 		Turn(ctx context.Context, knob sandbox.Knob) (sandbox.Receipt, error)
@@ -40,37 +39,34 @@ type Machine struct {
 		RemoveWatcher(ctx context.Context, id string) error
 		Watchers() []sandbox.WatcherInfo
 	}
-	API   http.Handler // it answers as a kube-apiserver does
-	Log   *probe.Log
-	Clock clock.Clock
+	Client *listwatch.RESTClient // of the server half
+	Log    *probe.Log
+	Clock  clock.Clock
 	// Keyframe returns a picture at or before a record, as JSON, and its record.
 	Keyframe func(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error)
 }
 
-// act is one part of what is done, and how many steps have their places in the log then.
-type act struct {
+// turn is the step at which the visitor acts.
+var turn = slices.IndexFunc(Steps, func(s Step) bool { return s.Act })
+
+// acts are what can be done, and how many steps have their places in the log then.
+var acts = map[string]struct {
 	do    func(a *actor, ctx context.Context) error
 	steps int
-}
-
-var acts = map[string]act{
-	"begin": {(*actor).begin, slices.IndexFunc(Steps, func(s Step) bool { return s.Act })},
-	"stop":  {(*actor).stop, 1 + slices.IndexFunc(Steps, func(s Step) bool { return s.Act })},
+}{
+	"begin": {(*actor).begin, turn},
+	"stop":  {(*actor).stop, turn + 1},
 	"back":  {(*actor).back, len(Steps)},
 	"end":   {(*actor).end, 0},
 }
 
 // Act does the next part of a tour, and waits until the log says what its steps tell of. For what the program does not
-// show within [patience], as in a held world, the error is 504. Others are the server's and the sandbox's. Requests are
-// made in the name of the agent page.
-func (m *Machine) Act(ctx context.Context, page string, t *Tour) error {
+// show within [patience], as in a held world, the error is 504. Others are the server's and the sandbox's.
+func (m *Machine) Act(ctx context.Context, t *Tour) error {
 	act, ok := acts[t.Do]
-	if !ok {
-		return apierrors.NewBadRequest("do: want begin, stop, back or end")
-	}
-	a := &actor{Machine: m, Tour: t, readTo: t.From, page: page}
-	if a.name() == "" && t.Do != "begin" {
-		return apierrors.NewBadRequest("key: want that of the tour's pod")
+	a := &actor{Machine: m, Tour: t, readTo: t.From}
+	if !ok || t.Do != "begin" && a.name() == "" {
+		return apierrors.NewBadRequest("do, key: want begin; or stop, back or end, and the tour's pod")
 	}
 	t.Do = ""
 	if err := act.do(a, ctx); err != nil || act.steps == 0 {
@@ -85,7 +81,6 @@ type actor struct {
 	*Tour
 	past          // of the tour, as far as it was read
 	readTo uint64 // the newest record that was read
-	page   string // the agent of requests
 }
 
 // tell waits until the first n steps are in the log, and finds them.
@@ -101,9 +96,8 @@ func (a *actor) tell(ctx context.Context, n int) error {
 	for r := range a.Log.Between(at, a.From) {
 		start.Apply([]probe.Record{*r})
 	}
-	_, err = a.await(ctx, func() probe.Record {
+	_, err = a.await(ctx, func() (last probe.Record) {
 		p := newPlot(a.Tour, start, a.records)
-		last := probe.Record{}
 		for _, rest := range rests[:n] {
 			if last = rest(p); last.Seq == 0 {
 				break
@@ -121,75 +115,67 @@ func (a *actor) begin(ctx context.Context) error {
 		return err
 	}
 	for n := 1; ; n++ {
-		name := "my-pod"
+		a.Key = metav1.NamespaceDefault + "/my-pod"
 		if n > 1 {
-			name = fmt.Sprint(name, "-", n)
+			a.Key += fmt.Sprint("-", n)
 		}
-		_, err := a.create(ctx, name)
-		if apierrors.IsAlreadyExists(err) {
-			continue
+		if _, err := a.create(ctx); !apierrors.IsAlreadyExists(err) {
+			return err
 		}
-		a.Key = metav1.NamespaceDefault + "/" + name
-		return err
 	}
 }
 
-// stop stops the client from reading, and changes the pod until the client can take no more: the next change would close
-// it. A small ring must not lose what the client has to come back for.
+// stop stops the client from reading, and changes the pod until the client can take no more: the next change would
+// close it. A small ring must not lose what the client has to come back for.
 func (a *actor) stop(ctx context.Context) error {
 	if !a.isOpen() { // the tour was left, and took its client and perhaps its pod along
-		var found corev1.PodList
-		err := a.ask(ctx, http.MethodGet, "?fieldSelector=metadata.name%3D"+url.QueryEscape(a.name()), nil, &found)
-		if err == nil && len(found.Items) == 0 {
-			_, err = a.create(ctx, a.name())
-		}
-		if err != nil {
+		if _, err := a.create(ctx); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 		if err := a.open(ctx); err != nil {
 			return err
 		}
 	}
-	opened, err := a.await(ctx, a.stream)
-	if err != nil {
-		return err
-	}
+	opened := a.stream()
 	if err := a.turn(ctx, "line.stall", "true"); err != nil {
 		return err
 	}
 	of := func(point probe.Point) moment { return moment{point: point, who: opened.Subject, from: opened.Seq} }
 	full := false
 	for n, left := 1, most; left > 0; n, left = n+1, left-1 {
-		if a.Read, err = a.change(ctx, n, 2000); err != nil {
+		rv, err := a.change(ctx, n, 2000)
+		if err != nil {
 			return err
 		}
+		a.Read = rv
 		if a.read(); full || len(a.all(of(probe.ResultBlocked))) == 0 {
 			continue
 		}
 		full = true
-		sent := moment{point: probe.InputSent, who: opened.Subject, rv: a.Read}
+		sent := moment{point: probe.InputSent, who: opened.Subject, rv: rv}
 		last, err := a.await(ctx, func() probe.Record { return a.first(sent) })
 		if err != nil {
 			return err
 		}
 		waiting := len(a.all(of(probe.InputSent))) - len(a.all(of(probe.InputReceived)))
-		left = min(left, last.Args[1]-waiting+1, a.Ring-spare-n+1)
+		left = 1 + min(left, last.Args[1]-waiting, a.Ring-spare-n)
 	}
 	return a.handled(ctx, a.Read)
 }
 
-// back lets the client come back, and read what it missed; then keeps it away until the ring has lost what it read last,
-// and lets it come back again. At the end the pod is created once more.
+// back lets the client come back, and read what it missed; then keeps it away until the ring has lost what it read
+// last, and lets it come back again. At the end the pod is created once more.
 func (a *actor) back(ctx context.Context) error {
-	before, err := a.await(ctx, a.stream)
-	if err != nil {
+	a.read()
+	before := a.stream()
+	if err := a.turn(ctx, "line.drop", ""); err != nil {
 		return err
 	}
-	if err := cmp.Or(a.turn(ctx, "line.drop", ""), a.turn(ctx, "line.stall", "false")); err != nil {
+	if err := a.turn(ctx, "line.stall", "false"); err != nil {
 		return err
 	}
 	// The pod may have been changed by others, too, and, if this is tried again, the client may know the version.
-	_, err = a.await(ctx, func() probe.Record {
+	_, err := a.await(ctx, func() probe.Record {
 		if now := a.stream(); now.Subject != before.Subject && max(resumedAt(now), a.sent().RV) >= a.Read {
 			return now
 		}
@@ -203,10 +189,10 @@ func (a *actor) back(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := a.delete(ctx); err != nil {
+	if err := a.pods(a.Client.Delete()).Name(a.name()).Param("gracePeriodSeconds", "0").Do(ctx).Error(); err != nil {
 		return err
 	}
-	created, err := a.create(ctx, a.name())
+	created, err := a.create(ctx)
 	if err != nil {
 		return err
 	}
@@ -240,7 +226,7 @@ func (a *actor) end(ctx context.Context) error {
 	if a.isOpen() {
 		_ = a.Sandbox.RemoveWatcher(ctx, a.ID) // it may have gone meanwhile
 	}
-	err := a.delete(ctx)
+	err := a.pods(a.Client.Delete()).Name(a.name()).Param("gracePeriodSeconds", "0").Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -253,7 +239,7 @@ func (a *actor) end(ctx context.Context) error {
 // beginning.
 func (a *actor) open(ctx context.Context) error {
 	var now corev1.PodList
-	if err := a.ask(ctx, http.MethodGet, "?limit=1", nil, &now); err != nil {
+	if err := a.pods(a.Client.Get()).Param("limit", "1").Do(ctx).Into(&now); err != nil {
 		return err
 	}
 	id, _, err := a.Sandbox.AddWatcher(ctx, sandbox.WatcherOptions{
@@ -262,10 +248,9 @@ func (a *actor) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.ID = id
 	for _, each := range a.Sandbox.Watchers() {
 		if each.ID == id {
-			a.Tour.Agent = each.UserAgent
+			a.ID, a.Agent = id, each.UserAgent
 		}
 	}
 	_, err = a.await(ctx, a.stream)
@@ -273,52 +258,50 @@ func (a *actor) open(ctx context.Context) error {
 }
 
 func (a *actor) isOpen() bool {
+	a.read()
 	return slices.ContainsFunc(a.Sandbox.Watchers(), func(w sandbox.WatcherInfo) bool { return w.ID == a.ID })
 }
 
 func (a *actor) turn(ctx context.Context, name, value string) error {
-	_, err := a.Sandbox.Turn(ctx, sandbox.Knob{Name: name, Target: a.Tour.Agent, Value: value})
+	_, err := a.Sandbox.Turn(ctx, sandbox.Knob{Name: name, Target: a.Agent, Value: value})
 	return err
 }
 
 // stream is how the client's newest stream was opened.
 func (a *actor) stream() probe.Record {
-	return a.newest(moment{point: probe.WireOpened, text: a.Tour.Agent})
+	return a.newest(moment{point: probe.WireOpened, text: a.Agent})
 }
 
 // sent is the newest that was written to that stream.
 func (a *actor) sent() probe.Record {
-	return a.newest(moment{point: probe.FrameWritten, who: cmp.Or(a.stream().Subject, nobody)})
+	return a.newest(moment{point: probe.FrameWritten, who: a.stream().Subject, served: true})
 }
 
 // ---- the pod
 
 func (a *actor) name() string { return a.Key[strings.LastIndex(a.Key, "/")+1:] }
 
-// create creates the pod under a name, and returns its version.
-func (a *actor) create(ctx context.Context, name string) (rv uint64, err error) {
-	var made corev1.Pod
-	err = a.ask(ctx, http.MethodPost, "", map[string]any{
-		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{"name": name, "labels": map[string]string{"app": "my-app"}},
-		"spec":     map[string]any{"containers": []map[string]string{{"name": "main", "image": "example.com/main:1"}}},
-	}, &made)
-	return versionOf(made.ResourceVersion), err
+// pods makes a request be about the pods.
+func (a *actor) pods(request *listwatch.Request) *listwatch.Request {
+	return request.Namespace(metav1.NamespaceDefault).Resource("pods")
+}
+
+// create creates the pod, and returns its version.
+func (a *actor) create(ctx context.Context) (rv uint64, err error) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: a.name(), Labels: map[string]string{"app": "my-app"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}},
+	}
+	err = a.pods(a.Client.Post()).Body(pod).Do(ctx).Into(pod)
+	return versionOf(pod.ResourceVersion), err
 }
 
 // change changes the pod for the n-th time, by a text of a size, and returns its version then.
 func (a *actor) change(ctx context.Context, n, size int) (rv uint64, err error) {
-	var changed corev1.Pod
-	text := fmt.Sprint(n, " ", strings.Repeat("·", size))
-	err = a.ask(ctx, http.MethodPatch, "/"+url.PathEscape(a.name()), map[string]any{
-		"metadata": map[string]any{"annotations": map[string]string{"tour": text}},
-	}, &changed)
-	return versionOf(changed.ResourceVersion), err
-}
-
-// delete deletes the pod at once.
-func (a *actor) delete(ctx context.Context) error {
-	return a.ask(ctx, http.MethodDelete, "/"+url.PathEscape(a.name())+"?gracePeriodSeconds=0", nil, nil)
+	var pod corev1.Pod
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"tour":"%d %s"}}}`, n, strings.Repeat("·", size))
+	err = a.pods(a.Client.Patch(types.MergePatchType)).Name(a.name()).Body(patch).Do(ctx).Into(&pod)
+	return versionOf(pod.ResourceVersion), err
 }
 
 // handled waits until a handler was called with a version.
@@ -326,51 +309,6 @@ func (a *actor) handled(ctx context.Context, rv uint64) error {
 	_, err := a.await(ctx, func() probe.Record { return a.first(moment{point: probe.HandlerCalled, rv: rv}) })
 	return err
 }
-
-// ask asks the API server for what is below its pods, and reads the answer into an object, if there is one.
-func (a *actor) ask(ctx context.Context, method, path string, body, into any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	const pods = "/api/v1/namespaces/" + metav1.NamespaceDefault + "/pods"
-	request, err := http.NewRequestWithContext(ctx, method, pods+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	if body == nil {
-		request.Body, request.ContentLength = http.NoBody, 0
-	}
-	request.Header.Set("User-Agent", a.page)
-	request.Header.Set("Content-Type", "application/json")
-	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", "application/merge-patch+json")
-	}
-	answered := &answer{code: http.StatusOK, header: http.Header{}}
-	a.API.ServeHTTP(answered, request)
-	if answered.code >= http.StatusBadRequest {
-		refused := &apierrors.StatusError{}
-		if err := json.Unmarshal(answered.body.Bytes(), &refused.ErrStatus); err != nil {
-			return fmt.Errorf("%s %s: %d", method, path, answered.code)
-		}
-		return refused
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(answered.body.Bytes(), into)
-}
-
-// answer is an [http.ResponseWriter] that keeps what is written.
-type answer struct {
-	code   int
-	header http.Header
-	body   bytes.Buffer
-}
-
-func (w *answer) Header() http.Header            { return w.header }
-func (w *answer) WriteHeader(code int)           { w.code = code }
-func (w *answer) Write(text []byte) (int, error) { return w.body.Write(text) }
 
 // ---- the log
 

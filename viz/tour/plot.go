@@ -231,7 +231,8 @@ func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words ma
 	words["places"], words["capacity"], words["knew"], words["mark"] = places, capacity, p.knew, r.RV
 	words["clients"], words["handler"] = watchers, feeds(r)
 	words["picked"] = p.first(moment{point: probe.DispatchStarted, rv: p.version}).Args[0]
-	words["input"], words["result"], words["full"] = of(queue(p.reader, "input")), of(queue(p.client, "result")), of(input)
+	words["input"], words["result"] = of(queue(p.reader, "input")), of(queue(p.client, "result"))
+	words["full"] = of(input)
 	words["from"] = p.first(moment{point: probe.WatcherAdded, who: cmp.Or(p.back.Subject, nobody)}).RV
 	words["pods"] = len(p.all(moment{
 		point: probe.ResultSent, who: cmp.Or(p.again.Subject, nobody), typ: "ADDED", to: r.Seq + 1,
