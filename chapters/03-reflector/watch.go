@@ -43,12 +43,14 @@ func (r *Reflector) watch(
 	for ctx.Err() == nil {
 		if h == nil {
 			opened, err := r.openWatch(ctx)
-			if err != nil && ctx.Err() == nil && isWatchErrorRetriable(err) {
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return nil // the error is only the echo of a done ctx
+			case err != nil && isWatchErrorRetriable(err):
 				r.backOff(ctx, err.Error())
 				continue
-			}
-			if err != nil {
-				return ignoreStop(ctx, err)
+			case err != nil:
+				return err
 			}
 			h = opened
 		}
@@ -111,14 +113,6 @@ func (r *Reflector) openWatch(ctx context.Context) (*watchHandler, error) {
 	}
 	h := &watchHandler{r: r, store: r.config.Store, start: r.config.Clock.Now(), ordered: !initialEvents(options)}
 	return h, h.open(ctx, options)
-}
-
-// ignoreStop returns nil in place of an error that is only the echo of a done ctx.
-func ignoreStop(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // initialEvents reports whether options ask for the current state as a beginning, either openly or, in the older

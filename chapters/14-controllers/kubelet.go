@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,16 +59,13 @@ type Kubelet struct {
 	// Owned by the worker.
 	seen   map[string]seenStep // by key
 	nextIP netip.Addr
-
-	mu   sync.Mutex // guards done; innermost
-	done map[podStep]int
 }
 
 // NewKubelet returns a kubelet that does nothing until [Kubelet.Run].
 func NewKubelet(config KubeletConfig) *Kubelet {
 	n := nodeNumber(config.NodeName)
 	network := netip.AddrFrom4([4]byte{10, n, 0, 0})
-	k := &Kubelet{config: config, seen: map[string]seenStep{}, done: map[podStep]int{}, nextIP: network,
+	k := &Kubelet{config: config, seen: map[string]seenStep{}, nextIP: network,
 		hostIP: fmt.Sprint("192.168.0.", n), podCIDR: netip.PrefixFrom(network, 16)}
 	k.queue = NewRateLimitingQueue(config.Clock, config.Probe)
 	// This store reports nothing: the indexer on the picture is the informer's.
@@ -141,38 +137,8 @@ func (k *Kubelet) reconcile(ctx context.Context, key string) (outcome, error) {
 	if err := k.do(ctx, step, pod); err != nil {
 		return outcome{}, fmt.Errorf("%s %s: %w", step, key, err)
 	}
-	k.count(step)
 	if step == launch {
 		k.recordLaunch(pod)
 	}
 	return outcome{did: fmt.Sprintf("%s: %s is done", key, step), wrote: 1}, nil
-}
-
-func (k *Kubelet) count(step podStep) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.done[step]++
-}
-
-// KubeletSnapshot is the state of a kubelet at one moment.
-type KubeletSnapshot struct {
-	Node      string             `json:"node"`
-	Pods      int                `json:"pods"`
-	Done      map[string]int     `json:"done"` // how often each step was done
-	Queue     QueueSnapshot      `json:"queue"`
-	Reflector reflector.Snapshot `json:"reflector"`
-}
-
-// Snapshot returns the state of the kubelet.
-func (k *Kubelet) Snapshot() KubeletSnapshot {
-	k.mu.Lock()
-	done := make(map[string]int, len(k.done))
-	for step, n := range k.done {
-		done[string(step)] = n
-	}
-	k.mu.Unlock() // before asking the others, which have locks of their own
-	return KubeletSnapshot{
-		Node: k.config.NodeName, Pods: len(k.store.ListKeys()), Done: done,
-		Queue: k.queue.Snapshot(), Reflector: k.reflector.Snapshot(),
-	}
 }

@@ -191,7 +191,6 @@ type ClientSnapshot struct {
 	// Unfinished is the scheduler's informer.
 	Unfinished *informer.Snapshot             `json:"unfinished,omitempty"`
 	Scheduler  *controllers.SchedulerSnapshot `json:"scheduler,omitempty"`
-	Kubelets   []controllers.KubeletSnapshot  `json:"kubelets,omitempty"`
 }
 
 // Snapshot returns the state of the informer and the controllers.
@@ -200,9 +199,6 @@ func (c *Client) Snapshot() ClientSnapshot {
 	if c.scheduler != nil {
 		scheduler, unfinished := c.scheduler.Snapshot(), c.unfinished.Pods().Informer().Snapshot()
 		snapshot.Scheduler, snapshot.Unfinished = &scheduler, &unfinished
-	}
-	for _, kubelet := range c.kubelets {
-		snapshot.Kubelets = append(snapshot.Kubelets, kubelet.Snapshot())
 	}
 	return snapshot
 }
