@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"listwatch/internal/observe/probe"
 )
@@ -54,7 +55,10 @@ func (s *State) apply(r *probe.Record) {
 	s.T = int64(r.Time)
 	info := r.Point.Info()
 	res := s.resource(r.Resource)
-	moment := momentOf(r, info)
+	moment := Moment{
+		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Subject: bound(r.Subject), Type: bound(r.Type),
+		Key: bound(r.Key), RV: r.RV, Text: bound(r.Text),
+	}
 	res.Points[info.Name]++
 	res.station(string(info.Station)).note(moment, info, r)
 	switch info.Op {
@@ -330,13 +334,6 @@ func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Key: key, Type: bound(r.Type), RV: r.RV, Seq: r.Seq}), MaxRows)
 }
 
-func momentOf(r *probe.Record, info *probe.Info) Moment {
-	return Moment{
-		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Subject: bound(r.Subject), Type: bound(r.Type),
-		Key: bound(r.Key), RV: r.RV, Text: bound(r.Text),
-	}
-}
-
 // keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add
 // to.
 func keepArgs(vars map[string]int64, info *probe.Info, r *probe.Record) {
@@ -363,26 +360,9 @@ func Bound(text string) string { return bound(text) }
 
 // bound cuts a text that a client chose, and makes it valid UTF-8.
 func bound(text string) string {
-	if len(text) <= maxText && isASCII(text) {
+	if len(text) <= maxText && utf8.ValidString(text) {
 		return text
 	}
-	var cut strings.Builder
-	n := 0
-	for _, r := range text { // an invalid byte is one U+FFFD, here as in JSON
-		if n == maxText {
-			break
-		}
-		cut.WriteRune(r)
-		n++
-	}
-	return cut.String()
-}
-
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
+	runes := []rune(text) // an invalid byte is one U+FFFD, here as in JSON
+	return string(runes[:min(len(runes), maxText)])
 }

@@ -67,17 +67,17 @@ func plain[V any](m map[string]V) reflect.Value {
 
 // Read returns the state that was written as JSON. What the text does not say is as in the beginning: an earlier
 // version of the program did not know of it. The error says that the text is not a state, has a number beyond
-// [MaxNumber], or holds more than [State.Fits] allows; what would take too much memory is not read at all.
+// [MaxNumber], or holds more than [State.Fits] allows.
 func Read(written []byte) (*State, error) {
-	if err := measure(written); err != nil {
-		return nil, err
-	}
 	s := &State{}
 	if err := json.Unmarshal(written, s); err != nil {
 		return nil, fmt.Errorf("read state: %w", err)
 	}
 	if s.Seq > MaxNumber || s.T < 0 || s.T > MaxNumber {
 		return nil, fmt.Errorf("read state: record %d at %d ns: a number is larger than 2^53, or negative", s.Seq, s.T)
+	}
+	if err := s.Fits(); err != nil { // before it is made whole, which takes ten times the memory
+		return nil, err
 	}
 	s = s.Clone()
 	for _, res := range s.Resources {

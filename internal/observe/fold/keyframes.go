@@ -44,37 +44,16 @@ func (k *Keyframes) Fold(s *State, records []probe.Record) {
 	if len(k.frames) == 0 {
 		k.keep(s)
 	}
-	for len(records) > 0 {
-		switch first := records[0].Seq; {
-		case first <= s.Seq:
-			records = records[1:]
-		case first > s.Seq+1:
-			s.Apply(records[:1])
-			records = records[1:]
+	for i := range records {
+		before := s.Seq
+		s.apply(&records[i])
+		switch since := s.Seq - k.newest().Seq; {
+		case s.Seq > before+1:
 			k.drop(0, len(k.frames))
 			k.keep(s)
-		default:
-			n := min(uint64(len(records)), k.room(s))
-			s.Apply(records[:n])
-			records = records[n:]
-			k.keepIfDue(s)
+		case since >= crowd*k.every, since >= k.every && time.Duration(s.T-k.last) >= keyframeSpacing:
+			k.keep(s)
 		}
-	}
-}
-
-// room returns how many records may be folded before the caller has to look whether a keyframe is due, 1 at least.
-func (k *Keyframes) room(s *State) uint64 {
-	since := s.Seq - k.newest().Seq
-	return k.every - since%k.every
-}
-
-func (k *Keyframes) keepIfDue(s *State) {
-	since := s.Seq - k.newest().Seq
-	if since < k.every {
-		return
-	}
-	if time.Duration(s.T-k.last) >= keyframeSpacing || since >= crowd*k.every {
-		k.keep(s)
 	}
 }
 

@@ -76,7 +76,8 @@ func (h Hop) matches(r *Record) bool {
 // not held on top of that: it waits, as the moment says.
 func (p Point) Holdable() bool {
 	info := p.Info()
-	return !info.Locked && info.Passes == "" && !info.Waits.onOther()
+	onOther := info.Waits == ForRoom || info.Waits == ForTaker || info.Waits == ForLock
+	return !info.Locked && info.Passes == "" && !onOther
 }
 
 // onlyLooks reports whether a moment is that of a request that reads. A watch is opened by reading, too; what then

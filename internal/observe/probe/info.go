@@ -77,10 +77,6 @@ const (
 	ForWork    Wait = "work"    // there is nothing to do
 )
 
-// onOther reports whether another goroutine has to act before the wait can end. A goroutine that begins one is about to
-// stop anyway, and belongs to the station before: a gate does not hold it.
-func (w Wait) onOther() bool { return w == ForRoom || w == ForTaker || w == ForLock }
-
 // Info declares a point.
 //
 // A wait is a pair: it begins at a point with Waits, and ends when one of the points in Until is reported for the same

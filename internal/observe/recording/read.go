@@ -86,7 +86,10 @@ func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error)
 	if err := json.Unmarshal(lines.Bytes(), &rec.Header); err != nil || rec.Header.Format != format {
 		return nil, fmt.Errorf("not a recording: the first line is not its header")
 	}
-	err := rec.readStart()
+	var err error
+	if rec.Header.Keyframe != nil {
+		rec.Start, err = fold.Read(rec.Header.Keyframe)
+	}
 	if err == nil {
 		err = l.readRecords(ctx, rec, lines)
 	}
@@ -96,17 +99,6 @@ func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error)
 			Version, err)
 	}
 	return rec, err
-}
-
-// readStart reads the picture before the first record.
-func (r *Recording) readStart() (err error) {
-	if r.Header.Keyframe == nil {
-		return nil
-	}
-	if r.Start, err = fold.Read(r.Header.Keyframe); err != nil {
-		return err
-	}
-	return r.Start.Fits()
 }
 
 // readRecords reads the records, and folds them as it goes: what no picture has room for is refused before the rest is

@@ -182,14 +182,10 @@ func (c *Clock) beatLocked() {
 	}
 	c.frame = next
 	if stopped := wall.Sub(old.wall); old.reach > 0 && old.pace > 0 && stopped >= shortStop {
-		c.tellLocked(stopped)
-	}
-}
-
-func (c *Clock) tellLocked(stopped time.Duration) {
-	select {
-	case c.stops <- stopped:
-	default: // the last one has not been received yet
+		select {
+		case c.stops <- stopped:
+		default: // the last one has not been received yet
+		}
 	}
 }
 
