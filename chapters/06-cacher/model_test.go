@@ -70,7 +70,7 @@ func (f *fixture) play(h *history, script []step) string {
 			}
 		case "compact":
 			rev := f.etcd.Revision() - int64(s.B)
-			if f.etcd.Compact(rev) == nil {
+			if f.etcd.CompactHistory(f.ctx, rev) == nil {
 				f.compaction.Store(rev)
 			}
 		case "expire":

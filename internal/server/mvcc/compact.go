@@ -7,11 +7,14 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// Compact forgets every revision before rev. The error is ErrCompacted if they are gone already, ErrFutureRev if rev
+// CompactHistory forgets every revision before rev. The error is ctx's, ErrCompacted if they are gone already, ErrFutureRev if rev
 // has not happened. Watches that are under way are not concerned, as in etcd once they have caught up.
-func (s *Store) Compact(rev int64) error {
+func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if rev <= s.compacted {
 		return rpctypes.ErrCompacted
 	}
@@ -33,12 +36,4 @@ func (s *Store) Compact(rev int64) error {
 	first := sort.Search(len(s.log), func(i int) bool { return s.log[i].current.mod >= rev })
 	s.log = append([]*change(nil), s.log[first:]...)
 	return nil
-}
-
-// CompactHistory is Compact in the shape of etcd3.Client.
-func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.Compact(rev)
 }

@@ -88,12 +88,3 @@ func (c *change) event(withPrevious bool) *clientv3.Event {
 	}
 	return e
 }
-
-// prefixEnd returns the first key after all that begin with prefix, "" if there is none.
-func prefixEnd(prefix string) string {
-	end := clientv3.GetPrefixRangeEnd(prefix)
-	if end == "\x00" {
-		return ""
-	}
-	return end
-}

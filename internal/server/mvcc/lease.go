@@ -28,13 +28,6 @@ func (s *Store) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.Lea
 	return s.lastLease, nil
 }
 
-// attachLocked notes that key was just written under a lease.
-func (s *Store) attachLocked(key string, id clientv3.LeaseID) {
-	if id != clientv3.NoLease {
-		s.leases[id].keys[key] = s.revision
-	}
-}
-
 // expireLocked ends the leases whose time is over. The error is ctx's, or that the lease wanted does not exist.
 func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error {
 	if err := ctx.Err(); err != nil {

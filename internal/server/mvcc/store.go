@@ -36,7 +36,7 @@ type Store struct {
 
 var _ kubernetes.Interface = (*Store)(nil)
 
-// New returns an empty store at revision 1. The clock is used for the periodic progress of idle watches only.
+// New returns an empty store at revision 1. The clock is used for leases only.
 func New(clk clock.WithTicker) *Store {
 	return &Store{
 		clock:    clk,
@@ -79,9 +79,9 @@ func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOpt
 		from = opts.Continue
 	}
 	response := kubernetes.ListResponse{Revision: s.revision}
-	end := prefixEnd(prefix)
+	end := clientv3.GetPrefixRangeEnd(prefix) // "\x00": there is no key after all that begin with prefix
 	s.keys.AscendGreaterOrEqual(&history{key: from}, func(h *history) bool {
-		if end != "" && h.key >= end {
+		if end != "\x00" && h.key >= end {
 			return false
 		}
 		if v := h.at(rev); v != nil {
@@ -113,7 +113,9 @@ func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, exp
 	kv, ok, err := s.compareLocked(ctx, key, expected, opts.GetOnFailure)
 	if ok {
 		s.commitLocked(key, value, false)
-		s.attachLocked(key, opts.LeaseID)
+		if opts.LeaseID != clientv3.NoLease {
+			s.leases[opts.LeaseID].keys[key] = s.revision
+		}
 	}
 	return kubernetes.PutResponse{KV: kv, Succeeded: ok, Revision: s.revision}, err
 }
@@ -222,6 +224,8 @@ func (s *Store) commitLocked(key string, value []byte, deleted bool) {
 	c := &change{previous: h.at(s.revision), current: h.append(s.revision, value, deleted)}
 	s.log = append(s.log, c)
 	for w := range s.watches {
-		w.offerLocked(c)
+		if w.wants(c) {
+			w.pendLocked(clientv3.WatchResponse{Events: []*clientv3.Event{w.eventLocked(c)}})
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sort"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -12,9 +11,6 @@ import (
 
 	"listwatch/internal/observe/routine"
 )
-
-// progressInterval is how often an idle watch that asked for it is told the revision: etcd's default.
-const progressInterval = 10 * time.Minute
 
 // watcher is one watch. What is pending is unbounded, as it is in etcd's client: a watch that does not read slows
 // nothing down.
@@ -27,9 +23,8 @@ type watcher struct {
 	prevKV    bool
 	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: what waits, waits in pending
 	// sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all
-	wake     chan struct{}
-	progress bool
-	group    routine.Group
+	wake  chan struct{}
+	group routine.Group
 
 	// Guarded by store.mu.
 	pending []clientv3.WatchResponse
@@ -43,7 +38,6 @@ func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption
 	op := clientv3.OpGet(key, opts...)
 	w := &watcher{
 		store: s, key: key, end: string(op.RangeBytes()), from: op.Rev(), prevKV: op.IsPrevKV(),
-		progress:  op.IsProgressNotify(),
 		stream:    streamOf(ctx),
 		responses: make(chan clientv3.WatchResponse),
 		wake:      make(chan struct{}, 1),
@@ -121,46 +115,23 @@ func (s *Store) FailWatches(reason string) {
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.responses)
 	defer w.unregister()
-	var tick <-chan time.Time // a nil channel never fires: this watch did not ask for progress
-	if w.progress {
-		ticker := w.store.clock.NewTicker(progressInterval)
-		defer ticker.Stop()
-		tick = ticker.C()
-	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.wake:
-		case <-tick:
-			w.pendProgress()
 		}
 		responses, done := w.take()
 		for _, response := range responses {
-			if !w.send(ctx, response) {
+			select {
+			case <-ctx.Done():
 				return
+			case w.responses <- response:
 			}
 		}
 		if done {
 			return
 		}
-	}
-}
-
-func (w *watcher) send(ctx context.Context, response clientv3.WatchResponse) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case w.responses <- response:
-		return true
-	}
-}
-
-func (w *watcher) pendProgress() {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	if len(w.pending) == 0 {
-		w.pendLocked(clientv3.WatchResponse{})
 	}
 }
 
@@ -176,13 +147,6 @@ func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	defer w.store.mu.Unlock()
 	responses, w.pending = w.pending, nil
 	return responses, w.done
-}
-
-// offerLocked hands the watch a change, if it is about a key of the watch.
-func (w *watcher) offerLocked(c *change) {
-	if w.wants(c) {
-		w.pendLocked(clientv3.WatchResponse{Events: []*clientv3.Event{w.eventLocked(c)}})
-	}
 }
 
 func (w *watcher) wants(c *change) bool {

@@ -3,8 +3,6 @@ package mvcc_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
@@ -14,32 +12,6 @@ import (
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/mvcc"
 )
-
-func TestIdleWatchThatAskedIsToldTheRevision(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		store := mvcc.New(clock.RealClock{})
-		ctx, cancel := context.WithCancel(t.Context())
-		asked := store.Watch(ctx, "/p/", clientv3.WithPrefix(), clientv3.WithProgressNotify())
-		silent := store.Watch(ctx, "/p/", clientv3.WithPrefix())
-		store.Put("/q", nil)
-		begin := time.Now()
-		response := <-asked
-		assert.True(t, response.IsProgressNotify() && response.Header.Revision == 2,
-			"got %+v, want progress at 2", response)
-		assert.Equal(t, time.Since(begin), 10*time.Minute, "after")
-		synctest.Wait()
-		select {
-		case response := <-silent:
-			t.Errorf("the other watch was told %+v", response)
-		default:
-		}
-		cancel()
-		for range asked {
-		}
-		for range silent {
-		}
-	})
-}
 
 func TestWatchFromTheFutureWaitsForIt(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
