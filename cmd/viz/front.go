@@ -54,8 +54,10 @@ func (f *front) run(ctx context.Context) {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnContext:       withConn,
-		ConnState:         f.track,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
+		ConnState: f.track,
 	}
 	if f.h2c {
 		server.Protocols = new(http.Protocols)
@@ -79,7 +81,7 @@ func (f *front) serve(ctx context.Context, server *http.Server) {
 
 // serveHTTP serves one request.
 func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	conn := connOf(r)
+	conn := r.Context().Value(connKey{}).(net.Conn)
 	f.serves(conn)
 	defer f.handled(conn)
 	narrow(conn, r)
@@ -89,16 +91,6 @@ func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
 
 // connKey is where a request's context holds its connection.
 type connKey struct{}
-
-func withConn(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, conn)
-}
-
-// connOf returns the connection over which a request came.
-func connOf(r *http.Request) net.Conn {
-	conn, _ := r.Context().Value(connKey{}).(net.Conn)
-	return conn
-}
 
 // track counts connections. net/http calls it for a new one before Serve can return, so none begins once stop waits.
 func (f *front) track(conn net.Conn, state http.ConnState) {

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
 	apiversion "k8s.io/apimachinery/pkg/util/version"
@@ -102,8 +101,9 @@ func (m computer) version(ctx context.Context, dir, oldest, name string, args ..
 
 // debugger looks for what `make debug` uses: a dlv on the PATH, if it knows this Go, or else the pinned one.
 func (m computer) debugger(ctx context.Context, checkout string) (string, error) {
-	ours, _ := m.run(ctx, checkout, "go", "env", "GOVERSION") // "": said elsewhere
-	if found, err := m.version(ctx, checkout, minor(ours), "dlv", "version"); err == nil {
+	ours, _ := m.run(ctx, checkout, "go", "env", "GOVERSION")                  // "": said elsewhere
+	minor := cmp.Or(regexp.MustCompile(`\d+\.\d+`).FindString(ours), oldestGo) // 1.26 of go1.26.8
+	if found, err := m.version(ctx, checkout, minor, "dlv", "version"); err == nil {
 		return "debugger " + found, nil
 	}
 	tools := "-modfile=" + filepath.Join(checkout, "internal", "check", "tools", "go.mod")
@@ -115,19 +115,10 @@ func (m computer) debugger(ctx context.Context, checkout string) (string, error)
 	return fmt.Sprintf("debugger dlv %s, the pinned one", versionNumber.FindString(out)), nil
 }
 
-// minor returns 1.26 for go1.26.8.
-func minor(version string) string {
-	return cmp.Or(regexp.MustCompile(`\d+\.\d+`).FindString(version), oldestGo)
-}
-
 func portIsFree(address string) (string, error) {
-	const windows = syscall.Errno(10048) // WSAEADDRINUSE
 	listener, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windows) {
-		return "", fmt.Errorf("port %s is taken: use -listen 127.0.0.1:0", address)
-	}
 	if err != nil {
-		return "", fmt.Errorf("cannot listen at %s: %w", address, err)
+		return "", fmt.Errorf("%w: use -listen 127.0.0.1:0", err)
 	}
 	return fmt.Sprintf("port %s is free", address), listener.Close()
 }

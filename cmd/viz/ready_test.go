@@ -91,8 +91,8 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 				"is too old: install 1.26 or newer\n"},
 		"no version": {everything, "kubectl version", "Client Version", "",
 			"!!  kubectl version --client says no version\n"},
-		"a taken port": {everything, "", "", taken.Addr().String(), "is taken: use -listen 127.0.0.1:0\n"},
-		"no such host": {everything, "", "", "no.such.host.invalid:1", "!!  cannot listen at no.such.host.invalid:1: "},
+		"a taken port": {everything, "", "", taken.Addr().String(), ": use -listen 127.0.0.1:0\n"},
+		"no such host": {everything, "", "", "no.such.host.invalid:1", "!!  listen tcp: lookup no.such.host.invalid"},
 		"no browser":   {"go kubectl", "", "", "", "!!  no browser on the PATH: install firefox or chromium\n"},
 		"no modules": {everything, "go list -deps", "!GOPROXY=off", "", "!!  modules are missing: run go mod " +
 			"download while there is a network (GOPROXY=off)\n"},

@@ -146,16 +146,10 @@ func ValidatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.Er
 }
 
 func isAddition(tolerations, old []corev1.Toleration) bool {
-	for _, wanted := range old {
-		found := false
-		for _, have := range tolerations {
-			found = found || equality.Semantic.DeepEqual(have, wanted)
-		}
-		if !found {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(old, func(wanted corev1.Toleration) bool {
+		same := func(have corev1.Toleration) bool { return equality.Semantic.DeepEqual(have, wanted) }
+		return !slices.ContainsFunc(tolerations, same)
+	})
 }
 
 // validateUniqueLabel checks a name that must be a DNS label and not be taken, and takes it.

@@ -10,6 +10,8 @@ const (
 	MaxResources = 512
 	// MaxParts is how many subjects, shelves and waits there may be, of all resources together.
 	MaxParts = 50_000
+
+	maxValues = 2_000_000 // in the JSON form of a picture: each part has some eighty, and the program's own are few
 )
 
 // Fits returns nil if the picture is one that can be shown, and otherwise an error that says what it has too much of.

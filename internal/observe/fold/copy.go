@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -67,8 +68,12 @@ func plain[V any](m map[string]V) reflect.Value {
 
 // Read returns the state that was written as JSON. What the text does not say is as in the beginning: an earlier
 // version of the program did not know of it. The error says that the text is not a state, has a number beyond
-// [MaxNumber], or holds more than [State.Fits] allows.
+// [MaxNumber], or holds more than [State.Fits] allows; what would take too much memory is not read at all.
 func Read(written []byte) (*State, error) {
+	values := bytes.Count(written, []byte("{")) + bytes.Count(written, []byte(","))
+	if values > maxValues {
+		return nil, fmt.Errorf("read state: more than the %d subjects, stores and waits that can be shown", MaxParts)
+	}
 	s := &State{}
 	if err := json.Unmarshal(written, s); err != nil {
 		return nil, fmt.Errorf("read state: %w", err)

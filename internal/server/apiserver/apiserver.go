@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
 	handlers "listwatch/chapters/08-handlers"
@@ -115,7 +116,9 @@ func (a *apiServer) installPatch(s *handlers.Scope) {
 	if !getter || !updater {
 		return
 	}
-	a.server.Handle(s, http.MethodPatch, s.ItemPath(), "patch", patching(s))
+	answer := func(w http.ResponseWriter, r *http.Request) (runtime.Object, int, error) { return patch(s, w, r) }
+	a.server.Handle(s, http.MethodPatch, s.ItemPath(), "patch",
+		func(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, answer) })
 	s.Verbs = append(s.Verbs, "patch")
 	slices.Sort(s.Verbs)
 }

@@ -158,16 +158,14 @@ var fieldTypes []byte
 // typeConverter reads fieldTypes, once for all servers of the process.
 //
 // Differs: upstream reads the same from the OpenAPI document that it serves; ours is too old to know every field.
-var typeConverter = sync.OnceValue(newTypeConverter)
-
-func newTypeConverter() fieldTypeConverter {
+var typeConverter = sync.OnceValue(func() fieldTypeConverter {
 	gob.Register(map[any]any{}) // the default of a field that is a struct
 	parser := &typed.Parser{}
 	if err := gob.NewDecoder(bytes.NewReader(gunzip(fieldTypes))).Decode(&parser.Schema); err != nil {
 		panic(fmt.Sprintf("apiserver: embedded field types: %v", err))
 	}
 	return fieldTypeConverter{managedfields.NewSchemeTypeConverter(scheme.Scheme, parser), parser}
-}
+})
 
 // fieldTypeConverter also knows the kinds that have no Go type, from which the library would read the type's name.
 type fieldTypeConverter struct {

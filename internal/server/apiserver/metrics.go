@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/utils/clock"
 
 	handlers "listwatch/chapters/08-handlers"
@@ -18,7 +18,8 @@ import (
 // metrics counts requests under upstream's names.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
-// Differs: requests in flight are counted as of now; upstream shows the most there were within the last second.
+// Differs: requests in flight are counted as of now; upstream shows the most there were within the last second. dry_run
+// is All or nothing, where upstream also says invalid.
 type metrics struct {
 	clock         clock.PassiveClock
 	registry      *prometheus.Registry
@@ -39,14 +40,15 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 	request := []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
 	resource := request[1:4]
 	with := func(labels []string, more ...string) []string { return slices.Concat(labels, more) }
+	register := promauto.With(registry)
 	counter := func(name, help string, labels []string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		return register.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	gauge := func(name, help string, labels []string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+		return register.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
 	histogram := func(name, help string, labels []string, buckets []float64) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+		return register.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &metrics{
 		clock:    clk,
@@ -72,23 +74,11 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 	for _, kind := range []string{"readOnly", "mutating"} {
 		m.inflight.WithLabelValues(kind) // shown from the start
 	}
-	registry.MustRegister(m.requests, m.durations, m.inflight, m.sizes, m.longRunning, m.watchEvents, m.watchSizes,
-		m.watchListTime)
 	return m
 }
 
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
-}
-
-// requestLabels returns the values that every request's metrics begin with.
-func requestLabels(s *handlers.Scope, r *http.Request, verb string) []string {
-	if s == nil {
-		return []string{upstreamVerbs[verb], "", "", "", "", "", "apiserver"}
-	}
-	gv := s.Resource.GroupVersion
-	return []string{upstreamVerbs[verb], gv.Group, gv.Version, s.Resource.Name, s.Subresource, scopeOf(s, r, verb),
-		"apiserver"}
 }
 
 // scopeOf says what a request is about: one object, one namespace, or everything.
@@ -108,7 +98,19 @@ func scopeOf(s *handlers.Scope, r *http.Request, verb string) string {
 
 // Begin counts a request in. end counts it out, with the code and the size of its answer.
 func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end func(code int, size int64)) {
-	labels, dryRun, kind := requestLabels(s, r, verb), cleanDryRun(r), requestKind(r)
+	labels := []string{upstreamVerbs[verb], "", "", "", "", "", "apiserver"}
+	if s != nil {
+		gv := s.Resource.GroupVersion
+		labels = []string{upstreamVerbs[verb], gv.Group, gv.Version, s.Resource.Name, s.Subresource,
+			scopeOf(s, r, verb), "apiserver"}
+	}
+	dryRun, kind := "", "mutating" // which of upstream's two limits it would count against
+	if r.URL.Query().Get("dryRun") == metav1.DryRunAll {
+		dryRun = metav1.DryRunAll
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		kind = "readOnly"
+	}
 	started, open := m.clock.Now(), m.inflight.WithLabelValues(kind)
 	if verb == "watch" {
 		open = m.longRunning.WithLabelValues(labels...)
@@ -124,29 +126,6 @@ func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end fu
 		}
 		m.requests.WithLabelValues(append(labels, strconv.Itoa(code), dryRun)...).Inc()
 	}
-}
-
-// cleanDryRun returns what a request says of dry runs, and no more words than there can be series.
-//
-// Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: cleanDryRun
-func cleanDryRun(r *http.Request) string {
-	said := r.URL.Query()["dryRun"]
-	switch {
-	case len(said) == 0:
-		return ""
-	case len(validation.ValidateDryRun(nil, said)) > 0:
-		return "invalid"
-	default:
-		return metav1.DryRunAll
-	}
-}
-
-// requestKind says which of upstream's two limits a request would count against.
-func requestKind(r *http.Request) string {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return "readOnly"
-	}
-	return "mutating"
 }
 
 // upstreamVerbs are the verbs as the metrics call them.

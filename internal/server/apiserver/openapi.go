@@ -54,15 +54,13 @@ type document struct {
 }
 
 // loadOpenAPI unpacks the documents, once for all servers of the process.
-var loadOpenAPI = sync.OnceValue(newOpenAPI)
-
-func newOpenAPI() *openAPI {
+var loadOpenAPI = sync.OnceValue(func() *openAPI {
 	return &openAPI{
 		v3:      map[string]*document{"api/v1": newDocument(negotiation.JSON, gunzip(openAPIv3), openAPIv3)},
 		v2:      newDocument(negotiation.JSON, gunzip(openAPIv2), openAPIv2),
 		v2Proto: newDocument(mediaTypeOpenAPIv2Proto, gunzip(openAPIv2Proto), openAPIv2Proto),
 	}
-}
+})
 
 func newDocument(contentType string, plain, compressed []byte) *document {
 	return &document{contentType, plain, compressed, fmt.Sprintf("%X", sha256.Sum256(plain))}

@@ -62,18 +62,9 @@ var patchTypes = []string{
 	string(types.ApplyYAMLPatchType),
 }
 
-// patching answers PATCH of one object, at one path.
+// patch answers PATCH of one object, at one path.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: PatchResource
-func patching(s *handlers.Scope) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		s.Answer(w, r, func(w http.ResponseWriter, r *http.Request) (runtime.Object, int, error) {
-			return patch(s, w,
-				r)
-		})
-	}
-}
-
 func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
 	patchType, err := patchTypeOf(s, r)
 	if err != nil {

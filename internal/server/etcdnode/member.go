@@ -171,7 +171,8 @@ func (m *member) stop() {
 func (e *Etcd) config(n *node) config.ServerConfig {
 	d := embed.NewConfig()
 	c := config.ServerConfig{
-		Name: n.name, DataDir: n.dir, Logger: e.trouble.logger(),
+		Name: n.name, DataDir: n.dir,
+		Logger:     zap.NewNop().WithOptions(zap.WithFatalHook(e.trouble), zap.WithPanicHook(e.trouble)),
 		NewCluster: d.IsNewCluster(), InitialClusterToken: "listwatch", StrictReconfigCheck: d.StrictReconfigCheck,
 		InitialElectionTickAdvance: d.InitialElectionTickAdvance,
 		SnapshotCount:              d.SnapshotCount, SnapshotCatchUpEntries: d.SnapshotCatchUpEntries,

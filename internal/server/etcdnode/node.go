@@ -67,7 +67,9 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Etcd{options: options, trouble: newTrouble(options.Dir)}
+	e := &Etcd{options: options, trouble: &trouble{
+		dir: options.Dir, broken: make(chan struct{}), stuck: make(chan struct{}),
+	}}
 	if err := e.makeNodes(addresses); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"go.etcd.io/etcd/server/v3/config"
 	"go.etcd.io/etcd/server/v3/etcdserver"
-	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -18,17 +17,13 @@ import (
 // whichever of its goroutines noticed, with locks held: the one ends the process without a word, the other with a
 // stack.
 type trouble struct {
-	// Set by newTrouble, never changed.
+	// Set by Start, never changed.
 	dir    string
 	broken chan struct{} // closed by report, once
 	stuck  chan struct{} // closed by OnWrite, once: etcd cannot even be stopped
 	stick  sync.Once     // closes stuck
 
 	why atomic.Pointer[error] // the first, which is the cause of those that follow
-}
-
-func newTrouble(dir string) *trouble {
-	return &trouble{dir: dir, broken: make(chan struct{}), stuck: make(chan struct{})}
 }
 
 // report takes what etcd says, and the error that it gives, or nil.
@@ -72,11 +67,6 @@ func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	t.report(entry.Message, err)
 	t.stick.Do(func() { close(t.stuck) })
 	select {}
-}
-
-// logger returns a logger that is silent until etcd cannot go on.
-func (t *trouble) logger() *zap.Logger {
-	return zap.NewNop().WithOptions(zap.WithFatalHook(t), zap.WithPanicHook(t))
 }
 
 // newServer makes a server, which opens the data: on a goroutine of its own, because OnWrite never returns.
