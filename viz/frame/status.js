@@ -1,8 +1,8 @@
 // The status: how much is going on, how much of it is drawn, and where in the log the stage is.
 
-import { $, put, say } from "../lib/dom.js";
+import { $, counted, put, say } from "../lib/dom.js";
 
-const period = 250; // ms between two readings of the rate; of sums, each is read once
+const second = 1000; // ms: so often the rate is read
 
 // meanings explain the modes that stop something.
 const meanings = {
@@ -14,39 +14,32 @@ const words = { connecting: "connecting", reconnecting: "reconnecting", silent: 
 
 export function newStatus(stage) {
   const { player, motion } = stage;
-  let history = []; // [time, events, records] of the last second
-  let rated = 0;
-  let counted = false; // since the last reading
+  let [rated, latest] = [{ at: 0, events: 0, records: 0 }, null]; // counted when the rate was read, and since
+  let readAt = 0;
 
   // count reads the fold's own counters, so that what was passed over on the way to the page is counted, too.
   function count(now) {
-    const state = player.state;
-    const events = Object.values(state.resources).reduce((n, res) => n + (res.points.RingAppend ?? 0), 0);
-    if (history.length > 0 && state.seq < history.at(-1)[2]) history = [];
-    history.push([now, events, state.seq]);
-    counted = true;
-  }
-
-  // rates says how many events and records came in the last second.
-  function rates(now) {
-    while (history.length > 1 && now - history[1][0] > 1000) history.shift();
-    if (history.length < 2 || now - history.at(-1)[0] > 1000) return { events: 0, records: 0 };
-    const [first, last] = [history[0], history.at(-1)];
-    const span = last[0] - first[0];
-    // Sums come twice a second: what they say is of the time between two of them.
-    const second = (n) => (n > 200 && span > 500 && span < 1500 ? Math.round((n * 1000) / span) : n);
-    return { events: second(last[1] - first[1]), records: second(last[2] - first[2]) };
+    const { seq, resources } = player.state;
+    const events = Object.values(resources).reduce((n, res) => n + (res.points.RingAppend ?? 0), 0);
+    latest = { at: now, events, records: seq };
+    if (seq < rated.records) rated = latest;
   }
 
   function showRate(now) {
-    if (player.sweeping ? !counted : now - rated < period) return;
-    [rated, counted] = [now, false];
-    const { events, records } = rates(now);
-    say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s`);
-    put($("#rate"), "title", `${records} records/s`);
+    if (now - readAt < second || !latest) return;
+    const span = latest.at - rated.at;
+    // Sums come twice a second: what they say is of the time between two of them.
+    const rate = (n) => (n > 200 && span > second / 2 && span < 1.5 * second ? Math.round((n * second) / span) : n);
+    say($("#rate"), `${counted(rate(latest.events - rated.events), "event")}/s`);
+    put($("#rate"), "title", `${rate(latest.records - rated.records)} records/s`);
+    [rated, readAt] = [latest, now];
+  }
+
+  // showPace says how much of what comes is drawn, and how late.
+  function showPace() {
     say($("#level"), motion.level > 0 ? "as a stream" : "each change travels");
     put($("#level"), "data-level", motion.level);
-    const late = lateness();
+    const late = player.mode === "live" ? player.lag() / 1000 : 0; // s that the newest record has been waiting
     const travels = motion.travelling().length > 0;
     const how = player.sweeping ? "summed up" : travels ? "slowed" : "";
     const share = travels && player.share > 1 && `1 of ${player.share}`;
@@ -61,21 +54,15 @@ export function newStatus(stage) {
     put(document.body, "data-head", player.head);
     const frozen = player.mode === "frozen";
     const button = $("#freeze");
-    const word = frozen ? "Play" : "Freeze";
-    if (button.getAttribute("aria-label") !== word) {
-      put(button, "aria-label", word);
-      put(button, "title", `${word === "Freeze" ? "Freeze the picture; the program runs on" : word} (Space)`);
-      put(button, "aria-pressed", String(frozen));
-      put(button.querySelector("path"), "d", frozen ? "M4 2L14 8L4 14Z" : "M4 3H7V13H4ZM10 3H13V13H10Z");
-    }
-    put($("#live"), "data-live", String(player.mode === "live"));
+    put(button, "aria-label", frozen ? "Play" : "Freeze");
+    put(button, "title", frozen ? "Play (Space)" : "Freeze the picture; the program runs on (Space)");
+    put(button, "aria-pressed", frozen);
+    put(button.querySelector("path"), "d", frozen ? "M4 2L14 8L4 14Z" : "M4 3H7V13H4ZM10 3H13V13H10Z");
+    put($("#live"), "data-live", player.mode === "live");
     say($("#cursor"), `record ${player.target()}`);
     say($("#behind"), player.recording ? ` of ${player.head}` : ` · ${whereText()}`);
     showMode(mode, frozen);
   }
-
-  // lateness is for how many seconds the newest record has been waiting, live.
-  const lateness = () => (player.mode === "live" ? player.lag() / 1000 : 0);
 
   function whereText() {
     if (player.mode === "live") return "newest";
@@ -94,6 +81,7 @@ export function newStatus(stage) {
 
   function draw(now) {
     showRate(now);
+    showPace();
     showTime();
   }
 
@@ -104,9 +92,13 @@ export function newStatus(stage) {
     put($("#open-records"), "aria-expanded", String(open));
   }
 
+  function jumped() {
+    count(performance.now());
+    if (player.mode !== "live") rated = latest;
+  }
+
   return {
-    count, draw,
-    jumped: () => (player.mode === "live" ? count(performance.now()) : (history = [])),
+    count, draw, jumped,
     keys: [[["u"], "the log: everything that was reported, in words", turnLog]],
   };
 }

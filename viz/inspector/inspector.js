@@ -10,10 +10,9 @@ import { leaf as leafOf, shelf } from "../lib/api.js";
 import { stateOf } from "./state.js";
 import { newWhy } from "./why.js";
 
-const reload = 700; // ms between two fetches of the same leaf while records come
+const renewal = 700; // ms between two readings of the same leaf while records come
 const pace = 420; // ms that a line stays lit while walking with what is followed
 const farthest = 48; // records the walk may be behind
-const count = 250; // ms between two readings of the gutter
 const doubled = 260; // ms within which a second click comes
 const docked = matchMedia("(min-width: 1700px)"); // as in inspector.css
 const living = new Set(["history", "bytes"]); // leaves that the program makes for a record
@@ -29,12 +28,10 @@ export function newInspector(stage) {
   let place = null; // {station, queue, subject}
   let tab = "what";
   let opener = null;
-  let ticket = 0;
-  let awaited = 0; // the ticket of the leaf that is on its way; 0: none is
-  let shownAt = 0; // when the leaf was fetched
-  let shownSeq = -1; // for which record
+  let awaited = null; // the query for the leaf that is on its way
+  let renewedAt = 0;
+  let shownSeq = -1; // for which record the leaf was made
   let litAt = 0;
-  let countedAt = 0;
   // records that were not shown yet: of what is followed, or, where nothing is, the newest one of the place
   let walk = [];
   let soon = 0;
@@ -65,7 +62,7 @@ export function newInspector(stage) {
     return true;
   }
 
-  function choose(name) {
+  function choose(name, extra) {
     const wire = ["wire", "watcher", "reflector"].includes(place.station);
     tab = name === "bytes" && !wire ? "what" : name;
     for (const each of tabs) {
@@ -75,7 +72,7 @@ export function newInspector(stage) {
       put(each, "tabindex", on ? "0" : "-1");
       if (on) put(leaf, "aria-labelledby", each.id);
     }
-    load();
+    load(extra);
   }
 
   // lastPoint is what was reported at the place last, "" if it cannot be told.
@@ -96,23 +93,19 @@ export function newInspector(stage) {
   }
 
   async function load(extra = {}) {
-    const mine = (awaited = ++ticket);
-    shownAt = performance.now();
     shownSeq = player.target();
-    if (!stage.source && shelf.program && living.has(tab)) {
-      return refuse("This recording lives in this page only: the program that serves the page does not know it.");
-    }
-    const search = leaf.querySelector("input[type=search]")?.value;
+    const mine = (awaited = query({ q: tab === "history" ? leaf.querySelector("[name=q]")?.value : "", ...extra }));
+    const wanted = () => mine === awaited && place;
     try {
-      const article = await leafOf(place.station, tab, query({ q: tab === "history" ? search : "", ...extra }));
-      if (mine === ticket && place) swap(article);
-    } catch (problem) {
-      if (mine === ticket && place) {
-        refuse(problem instanceof TypeError ? "The program does not answer." : problem.message);
+      if (!stage.source && shelf.program && living.has(tab)) {
+        throw new Error("This recording lives in this page only: the program that serves the page does not know it.");
       }
-    } finally {
-      if (mine === awaited) awaited = 0;
+      const article = await leafOf(place.station, tab, mine);
+      if (wanted()) swap(article);
+    } catch (problem) {
+      if (wanted()) refuse(problem instanceof TypeError ? "The program does not answer." : problem.message);
     }
+    if (mine === awaited) awaited = null;
   }
 
   function refuse(words) {
@@ -121,46 +114,40 @@ export function newInspector(stage) {
   }
 
   // swap puts a leaf in the place of the one before. If that was the same leaf, what a person did to it stays:
-  // scrolling, the field that is written in, what was unfolded.
+  // scrolling, the field that is written in, what was unfolded, and what has the focus.
   function swap(article) {
     const before = leaf.firstElementChild;
     const same = before?.className === article.className && before?.dataset.title === article.dataset.title;
     const top = same ? leaf.scrollTop : 0;
-    if (same) {
-      const form = before.querySelector("form");
-      if (form) article.querySelector("form")?.replaceWith(form);
-      before.querySelectorAll("details").forEach((d, i) => (article.querySelectorAll("details")[i].open = d.open));
-    }
-    const focused = leaf.contains(document.activeElement) ? document.activeElement : null;
     const code = same ? leaf.querySelector("pre")?.scrollTop : 0;
+    const focused = leaf.contains(document.activeElement) ? document.activeElement : null;
+    const field = same ? before.querySelector("form") : null;
+    if (field) article.querySelector("form").replaceWith(field);
+    const folds = article.querySelectorAll("details");
+    if (same) before.querySelectorAll("details").forEach((d, i) => (folds[i].open = d.open));
     leaf.replaceChildren(article);
     leaf.scrollTop = top;
     if (code) leaf.querySelector("pre").scrollTop = code;
-    if (focused?.name) focused.focus();
-    else if (focused?.dataset?.point) leaf.querySelector(
-      `button[data-point="${CSS.escape(focused.dataset.point)}"]`
-    )?.focus();
+    if (field?.contains(focused)) focused.focus();
+    else leaf.querySelector(`button[data-point="${focused?.dataset.point}"]`)?.focus();
     say(title, article.dataset.title);
     fill();
     countHits(true);
-    const lit = leaf.querySelector(".l.lit");
-    if (lit) reveal(lit);
+    leaf.querySelector(".l.lit")?.scrollIntoView({ block: "nearest" });
   }
 
-  // fill fills the leaf that says how the place stands, or who waits for whom, in the picture at the cursor. The values
-  // that have changed since are marked.
+  // fill fills the leaf that says how the place stands, or who waits for whom, in the picture at the cursor.
   function fill() {
     const box = leaf.querySelector(".filled");
     if (!box) return;
-    [shownAt, shownSeq] = [performance.now(), player.state.seq];
+    shownSeq = player.state.seq;
     const res = player.state.resources[stage.resource];
     const titles = JSON.parse(box.dataset.titles);
-    const made = make("div", {}, ...(tab === "state" ? stateOf(res, place, titles, isAbout).map(table)
-      : chains(res, player.state.t, place, titles).map(drawn)));
-    const none = `${title.textContent} holds no queue: no goroutine waits at it for room or for something to come.`;
-    if (!made.firstChild) made.append(make("p", {}, tab === "state" ? "Nothing has happened here yet." : none));
-    markChanges(box, made);
-    box.replaceChildren(...made.childNodes);
+    const made = tab === "state" ? stateOf(res, place, titles, isAbout).map(table)
+      : chains(res, player.state.t, place, titles).map(drawn);
+    const none = tab === "state" ? "Nothing has happened here yet."
+      : `${title.textContent} holds no queue: no goroutine waits at it for room or for something to come.`;
+    box.replaceChildren(...(made.length > 0 ? made : [make("p", {}, none)]));
   }
 
   const table = ({ title: name, rows }) => make("table", { className: "fields", data: { group: name } },
@@ -176,30 +163,12 @@ export function newInspector(stage) {
   // refresh makes the leaf again, if it changes with the records.
   const refresh = () => (living.has(tab) ? load() : fill());
 
-  function markChanges(before, article) {
-    const old = new Map();
-    for (const row of before.querySelectorAll("[data-field]")) old.set(nameOf(row), row.lastElementChild.textContent);
-    for (const row of article.querySelectorAll("[data-field]")) {
-      mark(row, "changed", old.size > 0 && old.get(nameOf(row)) !== row.lastElementChild.textContent);
-    }
-  }
-
-  const nameOf = (row) => `${row.closest("[data-group]").dataset.group} ${row.dataset.field}`;
-
   // ---- code
 
   // light lights the line of a point.
   function light({ point }) {
     litAt = performance.now();
     if (leaf.querySelector("figure.decl")?.dataset.point !== point) load({ point });
-  }
-
-  function reveal(line) {
-    const box = line.closest("pre");
-    const from = line.offsetTop; // the box is what it is placed in
-    if (from < box.scrollTop + 20 || from > box.scrollTop + box.clientHeight - 50) {
-      box.scrollTop = from - box.clientHeight * 0.4;
-    }
   }
 
   // moveTo lets the whole inspector go to where a record was reported.
@@ -271,7 +240,7 @@ export function newInspector(stage) {
     const { point, seq, copy, place: station } = target.dataset;
     if (target.matches("button.point")) {
       put(pin, "aria-pressed", "true"); // the viewer wants to read this one
-      tab === "code" ? load({ point }) : (choose("code"), load({ point }));
+      choose("code", { point });
     } else if (target.matches("button[data-seq]")) player.seek(Number(seq));
     else if (copy) copied(copy).then((done) => stage.tell(done ? "copied" : copy));
     else if (station) open({ station, queue: target.dataset.queueName, subject: target.dataset.subject });
@@ -312,19 +281,16 @@ export function newInspector(stage) {
   function draw(now) {
     if (!place) return;
     if (tab === "code" && walk.length > 0 && now - litAt > pace) moveTo(walk.shift());
-    if (now - countedAt > count) {
-      countedAt = now;
-      countHits(false);
-    }
+    if (now - renewedAt < renewal) return;
+    renewedAt = now;
+    countHits(false);
     // A leaf that takes long to come is waited for: the next one would be asked for before it is here, again and again.
-    if (!awaited && shownSeq !== player.target() && now - shownAt > reload) refresh();
+    if (!awaited && shownSeq !== player.target()) refresh();
   }
 
-  const clear = () => place && load();
-  const fresh = () => place && performance.now() - shownAt > 60 && refresh();
   return {
     inspect: open, close,
-    applied, landed, draw, resource: clear, jumped: fresh, escape: close,
+    applied, landed, draw, resource: () => place && load(), jumped: () => (renewedAt = 0), escape: close,
     keys: [
       [["Enter"], "look into what has the focus", () => enter()],
       [["i"], "its code", () => enter("code")],
