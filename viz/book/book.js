@@ -18,8 +18,6 @@ function stageBeside(mini) {
   const tried = steps.filter((li) => li.dataset.lab).length; // so many steps are of the first try
   const answer = text.querySelectorAll("details.answer")[mini.dataset.fold]; // which the first try gives away
   const place = mini.querySelector(".frame");
-  const range = mini.querySelector("input[type=range]");
-  const live = mini.querySelector("input[type=checkbox]");
   const wide = matchMedia("screen and (min-width: 64rem)");
   let [frame, step] = [null, -1];
   let held = 0; // until then scrolling does not choose: a button has
@@ -40,7 +38,7 @@ function stageBeside(mini) {
   // tell gives the frame the step, as soon as it can hear.
   function tell() {
     const li = steps[step];
-    if (ready && !live.checked && li) {
+    if (ready && li) {
       frame.contentWindow.postMessage(
         { seq: Number(li.dataset.seq), station: li.querySelector(".station").textContent }, "*"
       );
@@ -80,13 +78,12 @@ function stageBeside(mini) {
     if (next === step) return;
     step = next;
     steps.forEach((li, i) => li.toggleAttribute("aria-current", i === step));
-    range.value = step + 1;
     mini.querySelector(".where").textContent = `step ${step + 1} of ${steps.length}`;
     mini.querySelector(".whole").href = steps[step].dataset.whole;
     mini.dataset.step = step + 1;
     const { act } = steps[step].closest("[data-act]").dataset;
     mini.querySelectorAll("[data-act]").forEach((part) => part.toggleAttribute("hidden", part.dataset.act !== act));
-    if (frame && !live.checked) open(steps[step].dataset.frame);
+    if (frame) open(steps[step].dataset.frame);
     tell();
   }
 
@@ -108,12 +105,9 @@ function stageBeside(mini) {
     if (mini.classList.toggle("asks", tried > 0 && !answer.open && told > 0)) return choose(0);
     if (tried > 0 && over > middle) return choose(share(told, over, tried));
     if (new Set(reading.map(([, at]) => at)).size < 2) return choose(share(top, bottom, steps.length));
-    let best = null;
-    for (const each of reading) {
-      const folded = each[0].closest("details:not([open])");
-      if (!folded && each[0].getBoundingClientRect().top < middle) best = each;
-    }
-    choose(best?.[1] ?? tried, best?.[0]);
+    const [line, at] = reading.findLast(([line]) =>
+      !line.closest("details:not([open])") && line.getBoundingClientRect().top < middle) ?? [];
+    choose(at ?? tried, line);
   }
 
   function turn(by) {
@@ -128,24 +122,11 @@ function stageBeside(mini) {
     });
   }
 
-  let asked = false;
-  addEventListener("scroll", () => {
-    if (asked) return;
-    asked = true;
-    requestAnimationFrame(() => {
-      asked = false;
-      scrolled();
-    });
-  }, { passive: true });
+  addEventListener("scroll", scrolled, { passive: true }); // once a frame, before it is drawn
   answer.addEventListener("toggle", scrolled);
   for (const type of ["pointerover", "focusin", "focusout"]) addEventListener(type, point);
   mini.querySelector(".back").addEventListener("click", () => turn(-1));
   mini.querySelector(".on").addEventListener("click", () => turn(1));
-  range.addEventListener("input", () => turn(range.value - 1 - step));
-  live.addEventListener("change", () => {
-    mini.classList.toggle("live", live.checked);
-    open(live.checked ? "/?figure=1" : steps[step].dataset.frame);
-  });
   mini.addEventListener("click", (event) => {
     const li = event.target.closest(".steps li");
     if (li) turn(steps.indexOf(li) - step);

@@ -162,14 +162,6 @@ func indexOf(records []probe.Record, moment, key string) int {
 // frame is the address of the mini-stage: the stage itself, showing the recording.
 func (a *act) frame() string { return "/?figure=1&take=" + a.Take.Name }
 
-// length is how many steps there are, in both acts.
-func (f *figure) length() int {
-	if f.Try == nil {
-		return len(f.Steps)
-	}
-	return len(f.Try.Steps) + len(f.Steps)
-}
-
 // whole is the address of the whole stage at a step of the recording.
 func (a *act) whole(s step) string {
 	return fmt.Sprintf("/?take=%s#recording=%s&at=%d", a.Take.Name, a.Recording, s.Seq)

@@ -1,5 +1,5 @@
 // Figure: the stage as a chapter's mini-stage. The chapter says which moment is shown; the figure shows the station at
-// which it happened, whole. It shows a recording, or, when asked to go live, the running program.
+// which it happened, whole.
 
 import { $ } from "../lib/dom.js";
 
@@ -40,19 +40,15 @@ export function newFigure(stage) {
   // middle.
   function name(part, kind) {
     stage.scene.root.querySelectorAll(".named").forEach((other) => other.classList.remove("named"));
-    const found = [
-      ...stage.scene.root.querySelectorAll(kind === "queue" ? "[data-queue]" : "[data-station]")
-    ].filter((el) => (el.dataset.queue ?? el.dataset.station) === part);
+    const found = [...stage.scene.root.querySelectorAll(`[data-${kind === "queue" ? "queue" : "station"}="${part}"]`)];
     for (const el of found) {
       el.classList.add("named");
       el.dataset.kind = kind;
     }
     if (found.length === 0) return look();
-    const [spot, place] = [found[0].getBoundingClientRect(), ground.getBoundingClientRect()];
-    const seen = spot.left >= place.left && spot.right <= place.right && spot.top >= place.top &&
-      spot.bottom <= place.bottom;
+    const [spot, place] = [found[0], ground].map((el) => el.getBoundingClientRect());
     const near = found[0].closest("[data-station]")?.dataset.station;
-    if (!seen && near) stage.zoom.around(near);
+    if ((spot.left < place.left || spot.right > place.right) && near) stage.zoom.around(near);
   }
 
   function look() {

@@ -18,10 +18,8 @@ async function read() {
 
 // score says how much a place is about a word: 0, not at all. The beginning of a word in its heading counts most.
 function score([, page, heading, , all], word) {
-  if (!all.includes(word)) return 0;
-  const begins = new RegExp(`(?:^|[^a-z0-9])${literally(word)}`, "i");
-  return 1 + (begins.test(heading) ? 8 : heading.toLowerCase().includes(word) ? 4 : 0) + (begins.test(page) ? 4 : 0)
-    + (begins.test(all) ? 1 : 0);
+  const begins = new RegExp(`\\b${literally(word)}`, "i");
+  return all.includes(word) ? 1 + 8 * begins.test(heading) + 4 * begins.test(page) + begins.test(all) : 0;
 }
 
 function show() {
@@ -30,15 +28,13 @@ function show() {
     found.textContent = "";
     return list.replaceChildren();
   }
-  const phrase = words.join(" ");
   const hits = [];
   for (const row of index) {
     const scores = words.map((word) => score(row, word));
-    if (!scores.every(Boolean)) continue;
-    const sum = scores.reduce((a, b) => a + b) + (words.length > 1 && row[4].includes(phrase) ? 10 : 0);
-    hits.push([row[3] ? sum : sum / 4, row]); // a declaration comes after what tells of it
+    const sum = scores.reduce((a, b) => a + b) + (words.length > 1 && row[4].includes(words.join(" ")) ? 10 : 0);
+    if (scores.every(Boolean)) hits.push([row[3] ? sum : sum / 4, row]); // a declaration comes after what tells of it
   }
-  hits.sort((a, b) => b[0] - a[0]);
+  hits.sort(([a], [b]) => b - a);
   found.textContent = hits.length === 0 ? "Nothing has every one of these words."
     : `${counted(hits.length, "place")}${hits.length > most ? `, the first ${most}` : ""}`;
   list.replaceChildren(...hits.slice(0, most).map(([, row]) => item(row, words)));

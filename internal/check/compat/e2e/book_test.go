@@ -24,7 +24,6 @@ type mini struct {
 	Stage       string // the record at which the stage in the frame stands
 	Lit         string // the point whose line is lit
 	Point       string // of the step
-	Live        string // data-mode of the stage in the frame
 	Fits        bool   // the drawing's ground is no higher than the frame
 }
 
@@ -36,7 +35,7 @@ const readMini = `(() => {
 	const ground = inner?.querySelector(".ground")?.getBoundingClientRect();
 	return {
 		Step: items.indexOf(now) + 1, Steps: items.length, Seq: now?.dataset.seq ?? "", Point: now?.dataset.point ?? "",
-		Stage: inner?.dataset.seq ?? "", Live: inner?.dataset.mode ?? "",
+		Stage: inner?.dataset.seq ?? "",
 		Lit: $(".l.lit")?.dataset.point ?? "",
 		Fits: ground?.top >= 0 && ground?.bottom <= mini.querySelector("iframe").clientHeight,
 	};
@@ -85,11 +84,6 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	settled("back", func(m mini) bool { return m.Step == before.Step })
 	lights(t, p, "input", "incoming")
 	link := evaluate[string](t, p, `$("#mini .whole").getAttribute("href")`)
-	p.click(t, "#mini input[type=checkbox]")
-	program.Eventually(t, patience, func() (bool, string) {
-		m := evaluate[mini](t, p, readMini)
-		return m.Live == "live", fmt.Sprintf("live: %+v", m)
-	})
 	p.do(t, chromedp.Navigate(v.URL+link))
 	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
