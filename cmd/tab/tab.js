@@ -61,11 +61,7 @@
       });
     }
 
-    return {
-      request,
-      word: async (url, blob) =>
-        request(url, { method: "POST", body: await blob.text(), headers: { "Content-Type": blob.type } }),
-    };
+    return { request };
   }
 
   // load sends the machine as gzip to the Worker, piece by piece, and null behind the last. From a web server it is one
@@ -87,16 +83,6 @@
     if (loaded !== size) throw new Error(`The machine has ${loaded} bytes, and ought to have ${size}.`);
     worker.postMessage(null);
     say(size, "The machine is starting.");
-  }
-
-  // greet says in each tab of these pages that the others are not its own.
-  function greet({ tell }) {
-    const channel = new BroadcastChannel("listwatch");
-    channel.onmessage = ({ data }) => {
-      tell("Another tab runs a machine, too. Each is a world of its own: what happens in one is not seen in the other.");
-      if (data === "begun") channel.postMessage("here");
-    };
-    channel.postMessage("begun");
   }
 
   // listwatchRun runs the machine and returns when its page is there. site has {root, bytes, size, parts, say, tell}.
@@ -127,7 +113,6 @@
     }
     const wire = newWire(worker);
     globalThis.listwatchWire = wire;
-    greet(site);
     addEventListener("beforeunload", ask);
     return (await wire.request("/")).text();
   };

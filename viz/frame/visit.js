@@ -3,7 +3,7 @@
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
 import { shelf, take } from "../lib/api.js";
-import { $, copied, when } from "../lib/dom.js";
+import { $, copied, make, when } from "../lib/dom.js";
 
 const theOnly = "recording"; // the name of the take in a page of one recording (viz/export/one.go)
 
@@ -43,7 +43,6 @@ export function newVisit(stage) {
   async function openRecording(file, ours = false) {
     try {
       const recording = await read(file);
-      leave(recording.hash);
       lay(recording);
       if (!ours) explain(recording.header);
       const link = readLink(location.hash);
@@ -59,7 +58,6 @@ export function newVisit(stage) {
   async function layTake(name, wanted = () => true) {
     const recording = await read(await take(name));
     if (!wanted()) return false;
-    leave(recording.hash);
     lay(recording);
     return true;
   }
@@ -90,23 +88,12 @@ export function newVisit(stage) {
   async function keep() {
     try {
       const file = await shelf.recording();
-      const link = document.createElement("a");
-      [link.href, link.download] = [URL.createObjectURL(file), file.name];
-      link.click();
-      URL.revokeObjectURL(link.href);
+      const href = URL.createObjectURL(file);
+      make("a", { href, download: file.name }).click();
+      URL.revokeObjectURL(href);
     } catch (problem) {
       stage.banner.notice(problem.message);
     }
-  }
-
-  // leave lets go of the running program, if there is one.
-  function leave(name) {
-    stage.leave(name);
-    follow.clear();
-    if (!shelf.program) return;
-    const shown = [...document.querySelectorAll("[data-acts]:not([hidden])")];
-    shown.forEach((group) => (group.hidden = true));
-    putAway.push(...shown);
   }
 
   async function read(file) {
@@ -114,8 +101,13 @@ export function newVisit(stage) {
     return { ...(await readRecording(file, fold, tape)), tape };
   }
 
-  // lay puts a recording where the records of the program were.
-  function lay({ header, records, tape, state, first }) {
+  // lay puts a recording where the records of the program were, and lets go of that, if there is one.
+  function lay({ hash, header, records, tape, state, first }) {
+    stage.leave(hash);
+    follow.clear();
+    const acts = shelf.program ? [...document.querySelectorAll("[data-acts]:not([hidden])")] : [];
+    acts.forEach((group) => (group.hidden = true));
+    putAway.push(...acts);
     player.oldest = first;
     timeline.clear();
     timeline.add(records);
@@ -137,19 +129,19 @@ export function newVisit(stage) {
     );
   }
 
-  let over = 0;
+  const offer = (on) => ($("#drop").hidden = !on);
   when(document, "dragover", (event) => {
-    if (![...event.dataTransfer.types].includes("Files")) return;
+    if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
-    $("#drop").hidden = false;
-    clearTimeout(over);
-    over = setTimeout(() => ($("#drop").hidden = true), 300);
+    offer(true);
   });
+  when(document, "dragleave", ({ relatedTarget }) => offer(relatedTarget !== null));
   when(document, "drop", (event) => {
-    if (event.dataTransfer.files.length === 0) return;
+    offer(false);
+    const [file] = event.dataTransfer.files;
+    if (!file) return;
     event.preventDefault();
-    $("#drop").hidden = true;
-    openRecording(event.dataTransfer.files[0]);
+    openRecording(file);
   });
   when(window, "hashchange", () => {
     const link = readLink(location.hash);

@@ -7,20 +7,19 @@
 import { Events, split } from "./events.js";
 
 // web is the wire to a program behind a port. request returns a Response, whose body may still be on its way, and obeys
-// options.signal; events returns an EventSource, and may be missing; word sends a Blob, and does not wait.
+// options.signal; events returns an EventSource, and may be missing.
 const web = {
   request: (url, options) => fetch(url, options),
   events: (url) => new EventSource(url),
-  word: (url, blob) => navigator.sendBeacon(url, blob),
 };
 
 const wire = globalThis.listwatchWire ?? web;
 
 // send sends one request and returns the response. A refusal is an Error with the server's own words, its status, and
 // gone for 410.
-async function send(method, url, body, { type = "application/json", cache = "no-store", signal } = {}) {
+async function send(method, url, body, { type = "application/json", cache = "no-store", ...options } = {}) {
   const content = body === undefined ? {} : { headers: { "Content-Type": type }, body: JSON.stringify(body) };
-  const response = await wire.request(url, { method, cache, signal, ...content });
+  const response = await wire.request(url, { method, cache, ...content, ...options });
   if (response.ok) return response;
   const text = await response.text();
   let message = text;
@@ -33,7 +32,7 @@ async function send(method, url, body, { type = "application/json", cache = "no-
   throw Object.assign(new Error(message || `the server answers ${status}`), { status, gone: status === 410 });
 }
 
-// ask returns the answer to a request as JSON; options are type (of the body), cache and signal.
+// ask returns the answer to a request as JSON; options are type (of the body), and those of fetch.
 export async function ask(method, url, body, options) {
   const text = await (await send(method, url, body, options)).text();
   return text ? JSON.parse(text) : {};
@@ -70,8 +69,7 @@ export function asking(act) {
 }
 
 // leave sends a last word that arrives also when the page goes away.
-export const leave = (url, body) =>
-  wire.word(url, new Blob([JSON.stringify(body)], { type: "application/json" }));
+export const leave = (url, body) => void send("POST", url, body, { keepalive: true }).catch(() => {});
 
 async function fileAt(url, name) {
   return new File([await (await send("GET", url)).arrayBuffer()], name);
