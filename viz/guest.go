@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"listwatch/internal/play/guest"
+	"listwatch/viz/lens"
 )
 
 // Guest is our client half on a server that is not ours.
@@ -11,11 +12,23 @@ type Guest interface {
 	// Choose begins again with another choice, under a new log. The error is 400 if it cannot be meant, 409 if it
 	// begins again already.
 	Choose(choice guest.Choice) error
-	// State returns how it is doing, as something that marshals to JSON.
-	State() any
+	// State returns how it is doing, and what the server says of itself.
+	State() (guest.State, guest.MetricsState)
 }
 
-func (u *UI) guestState(*http.Request) (any, error) { return u.config.Guest.State(), nil }
+func (u *UI) guestState(*http.Request) (any, error) {
+	state, metrics := u.config.Guest.State()
+	return struct {
+		guest.State
+		guest.MetricsState
+	}{state, metrics}, nil
+}
+
+// serveLens answers GET /viz/panel/lens with how that server, its clients, and our informers there are doing.
+func (u *UI) serveLens(w http.ResponseWriter, r *http.Request) {
+	state, metrics := u.config.Guest.State()
+	writePage(w, r, lens.Now(&lens.Seen{Report: u.config.Lens(), Guest: state, Metrics: metrics}))
+}
 
 func (u *UI) choose(r *http.Request) (any, error) {
 	var choice guest.Choice

@@ -24,6 +24,10 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 	if u.config.Sandbox != nil {
 		v.Knobs, v.Watchers = u.config.Sandbox.Knobs(), u.config.Sandbox.Watchers()
 	}
+	if u.config.Guest != nil {
+		state, _ := u.config.Guest.State()
+		v.Choice = state.Choice
+	}
 	if u.config.Rules != nil {
 		v.Promises = new(u.config.Rules.Report())
 	}

@@ -18,6 +18,7 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/rules"
 	"listwatch/internal/play/lab"
+	"listwatch/internal/play/lens"
 	"listwatch/internal/play/scenario"
 	"listwatch/internal/play/wiretap"
 	"listwatch/viz/book"
@@ -53,9 +54,8 @@ type Config struct {
 	API http.Handler
 	// Server is the address of the server to which API forwards; "": API is ours.
 	Server string
-	// Lens returns what was seen of the requests that API forwards, as something that marshals to JSON; nil: /viz/lens
-	// is 404.
-	Lens func() any
+	// Lens returns what was seen of the requests that API forwards; nil: /viz/lens is 404.
+	Lens func() lens.Report
 	// Guest is our client half on that server; nil: there is none.
 	Guest Guest
 	// Book answers /book/ and below; nil: 404.
@@ -144,7 +144,7 @@ func (u *UI) routes() http.Handler {
 	component := needs{c.Snapshot != nil, http.StatusNotFound, "no component to ask: this page shows a log only"}
 	rules := needs{c.Rules != nil, http.StatusNotFound, "this log is not checked"}
 	wire := needs{c.Wire != nil, http.StatusNotFound, "there is no wire: this page shows a log only"}
-	lens := needs{c.Lens != nil, http.StatusNotFound, "there is no lens: this server is our own"}
+	forwards := needs{c.Lens != nil, http.StatusNotFound, "there is no lens: this server is our own"}
 	guest := needs{c.Guest != nil, http.StatusNotFound, "this server is our own"}
 	world := needs{c.Hold != nil, http.StatusConflict, "nothing runs here that could be held"}
 	const nothing = "nothing is running that could be acted on"
@@ -163,7 +163,7 @@ func (u *UI) routes() http.Handler {
 		{"GET /viz/state", component, u.state},
 		{"GET /viz/rules", rules, u.rules},
 		{"GET /viz/wire", wire, u.wire},
-		{"GET /viz/lens", lens, u.lens},
+		{"GET /viz/lens", forwards, u.lens},
 		{"GET /viz/guest", guest, u.guestState},
 		{"POST /viz/guest", guest, u.choose},
 		{"GET /viz/hold", world, u.held},
@@ -186,6 +186,9 @@ func (u *UI) routes() http.Handler {
 	}
 	if c.Sandbox != nil {
 		router.Get("/viz/panel/knobs", u.serveKnobs)
+	}
+	if c.Lens != nil && c.Guest != nil {
+		router.Get("/viz/panel/lens", u.serveLens)
 	}
 	if c.Rules != nil {
 		router.Get("/viz/panel/promises", u.servePromises)

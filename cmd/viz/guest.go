@@ -97,7 +97,7 @@ func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (n
 	}
 	defer func() { err = errors.Join(err, stopRecording()) }()
 	ui := newUI(o, g.listener, viz.Config{
-		Log: log, Hold: held, API: g.lens, Server: o.server[0].String(), Lens: func() any { return g.lens.Report() },
+		Log: log, Hold: held, API: g.lens, Server: o.server[0].String(), Lens: g.lens.Report,
 		Guest: g, Switches: switches,
 		Recount: visitor.Recount, Snapshot: func() any { return visitor.Snapshot() },
 	})
@@ -142,9 +142,6 @@ func (g *guests) Choose(wanted guest.Choice) error {
 }
 
 // State implements [viz.Guest].
-func (g *guests) State() any {
-	return struct {
-		guest.State
-		guest.MetricsState
-	}{g.visitor.Load().State(), g.metrics.State()}
+func (g *guests) State() (guest.State, guest.MetricsState) {
+	return g.visitor.Load().State(), g.metrics.State()
 }

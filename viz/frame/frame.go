@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"listwatch/internal/observe/rules"
+	"listwatch/internal/play/guest"
 	"listwatch/internal/play/lab"
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/play/scenario"
@@ -26,8 +27,9 @@ type View struct {
 	Lab       *lab.Lab // the program runs in its working copy; nil: in none
 	Labs      []lab.Lab
 	Limits    Limits
-	Server    string // address of the server if it is not ours; "": it is
-	Figure    bool   // the page is a mini-stage in a chapter: the drawing and the sentence only
+	Server    string       // address of the server if it is not ours; "": it is
+	Choice    guest.Choice // what our informers watch there
+	Figure    bool         // the page is a mini-stage in a chapter: the drawing and the sentence only
 }
 
 // Limits are what the program and the page have to agree on (limits.js).

@@ -259,7 +259,7 @@ func Page(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = lens.Panel(v.Server).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = lens.Panel(v.Server, v.Choice).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
