@@ -69,14 +69,6 @@ export function newHands(stage) {
     else if (row?.dataset.key) toggleFollow(row.dataset.key);
   });
 
-  // The table is newest first: down is back in time.
-  when("section.records", "keydown", (event) => {
-    const step = { ArrowDown: -1, ArrowUp: 1 }[event.key];
-    if (!step || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    event.preventDefault();
-    player.step(step);
-  });
-
   return {
     draw: showSpeed,
     skipped: (ns) => stage.tell(`${milliseconds(ns)} without a record skipped`),

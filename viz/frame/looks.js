@@ -5,8 +5,7 @@
 import { $, address, options, put, say, when } from "../lib/dom.js";
 import { stopped } from "../log/fold.js";
 
-const themes = ["", "light", "dark", "contrast"];
-const names = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
+const themes = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 
 export function newLooks(stage) {
   const select = $("#resource");
@@ -20,12 +19,11 @@ export function newLooks(stage) {
     select.value = stage.resource;
   }
 
-  function name(theme) {
-    say(button, `Theme: ${names[theme]}`);
-  }
+  const name = (theme) => say(button, `Theme: ${themes[theme]}`);
 
   function turn() {
-    const theme = themes[(themes.indexOf(dataset.theme ?? "") + 1) % themes.length];
+    const all = Object.keys(themes);
+    const theme = all[(all.indexOf(dataset.theme ?? "") + 1) % all.length];
     if (theme) dataset.theme = theme;
     else delete dataset.theme;
     localStorage.setItem("theme", theme);
@@ -52,9 +50,8 @@ export function newLooks(stage) {
   when("#detail", "click", turnDetail);
   when(select, "change", () => stage.setResource(select.value));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
-  const resource = (name) => (select.value = name);
   return {
-    applied: pickResources, jumped: pickResources, resource,
+    applied: pickResources, jumped: pickResources, resource: (name) => (select.value = name),
     keys: [
       [["t"], "theme", turn], [["k"], "the machinery: locks, budget, goroutines, hands; or the path alone", turnDetail],
     ],

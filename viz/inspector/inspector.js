@@ -3,7 +3,7 @@
 // cursor is filled in here.
 //
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
-// it walks with what is followed, or shows what was reported here last.
+// it goes with what is followed, or shows what was reported here last.
 
 import { $, copied, make, mark, put, say, when } from "../lib/dom.js";
 import { leaf as leafOf, shelf } from "../lib/api.js";
@@ -11,8 +11,7 @@ import { stateOf } from "./state.js";
 import { newWhy } from "./why.js";
 
 const renewal = 700; // ms between two readings of the same leaf while records come
-const pace = 420; // ms that a line stays lit while walking with what is followed
-const farthest = 48; // records the walk may be behind
+const pace = 420; // ms that a line stays lit, live
 const doubled = 260; // ms within which a second click comes
 const docked = matchMedia("(min-width: 1700px)"); // as in inspector.css
 const living = new Set(["history", "bytes"]); // leaves that the program makes for a record
@@ -24,7 +23,6 @@ export function newInspector(stage) {
   const leaf = panel.querySelector("#leaf");
   const title = panel.querySelector("h2");
   const tabs = [...panel.querySelectorAll("[role=tab]")];
-  const pin = panel.querySelector(".pin");
   let place = null; // {station, queue, subject}
   let tab = "what";
   let opener = null;
@@ -32,17 +30,16 @@ export function newInspector(stage) {
   let renewedAt = 0;
   let shownSeq = -1; // for which record the leaf was made
   let litAt = 0;
-  // records that were not shown yet: of what is followed, or, where nothing is, the newest one of the place
-  let walk = [];
+  let newest = null; // the newest record, of what is followed or of the place, that was not shown yet
+  let reading = false; // a line was chosen by hand: it stays until another place or record is
   let soon = 0;
 
-  const pinned = () => pin.getAttribute("aria-pressed") === "true";
   const present = () => player.mode === "live" && player.behind() === 0;
 
   function open(wanted, leafName = tab, from = null) {
     place = wanted;
     opener = from ?? opener;
-    walk = [];
+    [newest, reading] = [null, false];
     panel.hidden = false;
     put(document.body, "data-inspecting", place.station);
     stepAside();
@@ -239,7 +236,7 @@ export function newInspector(stage) {
     if (!target) return;
     const { point, seq, copy, place: station } = target.dataset;
     if (target.matches("button.point")) {
-      put(pin, "aria-pressed", "true"); // the viewer wants to read this one
+      reading = true;
       choose("code", { point });
     } else if (target.matches("button[data-seq]")) player.seek(Number(seq));
     else if (copy) copied(copy).then((done) => stage.tell(done ? "copied" : copy));
@@ -258,29 +255,29 @@ export function newInspector(stage) {
     choose(next.dataset.tab);
     next.focus();
   });
-  when(pin, "click", () => put(pin, "aria-pressed", String(!pinned())));
   when(panel.querySelector(".close"), "click", close);
 
   // ---- as a module of the stage
 
   function applied(list) {
-    if (!place || player.mode !== "live" || pinned()) return;
-    const mine = list.filter(follow.has() ? follow.matches : about);
-    if (follow.has()) walk = [...walk, ...mine].slice(-farthest);
-    else if (mine.length > 0) walk = mine.slice(-1);
+    if (place && player.mode === "live" && !reading) {
+      newest = list.findLast(follow.has() ? follow.matches : about) ?? newest;
+    }
   }
 
   function landed(r) {
-    walk = [];
+    [newest, reading] = [null, false];
     if (!place || tab !== "code") return;
-    if (pinned()) return about(r) && light(r);
     moveTo(r);
     stepAside();
   }
 
   function draw(now) {
     if (!place) return;
-    if (tab === "code" && walk.length > 0 && now - litAt > pace) moveTo(walk.shift());
+    if (tab === "code" && newest && now - litAt > pace) {
+      moveTo(newest);
+      newest = null;
+    }
     if (now - renewedAt < renewal) return;
     renewedAt = now;
     countHits(false);
