@@ -48,16 +48,6 @@ func TestStatusOfEachError(t *testing.T) {
 	assert.Equal(t, InterpretError(strange, "get", corev1.Resource("pods"), "a"), strange)
 }
 
-func TestTooLargeSaysHowFarTheServerIsAndWhenToRetry(t *testing.T) {
-	err := NewTooLargeResourceVersionError(9, 7, ResourceVersionTooHighRetrySeconds)
-	want := "Timeout: Too large resource version: 9, current: 7"
-	assert.Equal(t, err.Error(), want, "got %q, want %q", err, want)
-	seconds, ok := apierrors.SuggestsClientDelay(err)
-	assert.True(t, ok && seconds == 1, "retry after: got %d, %v, want 1", seconds, ok)
-	assert.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge),
-		"the cause is missing by which clients recognise it")
-}
-
 func TestAnErrorTellsItsCode(t *testing.T) {
 	for code, err := range map[ErrorCode]error{
 		KeyNotFound: NewKeyNotFoundError("/k", 1), KeyExists: NewKeyExistsError("/k", 1),

@@ -14,7 +14,8 @@
 // # Goroutines
 //
 // A [Store] has none of its own. Each watch has four, named watchChan.run, .startWatching, .scheduleEventProcessing and
-// .collectEventProcessing, and ten that decode, named watchChan.processEvents. The reconstruction ([WatcherEtcd2]) has three: etcdWatcher.run, .etcdWatch and .translate.
+// .collectEventProcessing, and ten that decode, named watchChan.processEvents. The reconstruction ([WatcherEtcd2]) has
+// three: etcdWatcher.run, .etcdWatch and .translate.
 //
 // # Channels
 //

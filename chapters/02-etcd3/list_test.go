@@ -9,7 +9,6 @@ import (
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
@@ -92,27 +91,4 @@ func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
 	opts.Predicate.Limit = -1
 	_, err := list(t, s, opts)
 	wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
-}
-
-func TestContinueAfterCompactionOffersTheRestAtTheNewestState(t *testing.T) {
-	onBoth(t, func(t *testing.T, client Client) {
-		s := newStore(t, client, nil)
-		for _, name := range []string{"a", "b", "c", "d"} {
-			create(t, s, pod(name, "")) // 2…5
-		}
-		opts := everything()
-		opts.Predicate.Limit = 2
-		opts.Predicate.Continue = mustList(t, s, opts).Continue
-		remove(t, s, "d")          // 6
-		create(t, s, pod("e", "")) // 7
-		require.NoError(t, client.CompactHistory(t.Context(), 7))
-		_, err := list(t, s, opts)
-		wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
-		token := err.(apierrors.APIStatus).Status().Continue
-		require.True(t, token != "", "no token came with it")
-		opts.Predicate.Continue = token
-		if got := mustList(t, s, opts); names(got) != "c e at 7" {
-			t.Errorf("got %q, want c e at 7", names(got))
-		}
-	})
 }

@@ -40,24 +40,6 @@ func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason)
 	}
 }
 
-func TestWhatWasCreatedCanBeRead(t *testing.T) {
-	onBoth(t, func(t *testing.T, client Client) {
-		s := newStore(t, client, nil)
-		created := create(t, s, pod("a", "web"))
-		got := &corev1.Pod{}
-		require.NoError(t, s.Get(t.Context(), key("a"), storage.GetOptions{}, got))
-		if got.Name != "a" || got.Labels["app"] != "web" || got.ResourceVersion != "2" ||
-			created.ResourceVersion != "2" {
-			t.Errorf("got %v, created %v, want a at 2", got, created)
-		}
-		rv, err := s.GetCurrentResourceVersion(t.Context())
-		assert.True(t, err == nil && rv == 2, "current resource version: got %d, %v, want 2", rv, err)
-		err = s.Create(t.Context(), key("a"), pod("a", ""), nil)
-		assert.Equal(t, storage.CodeOf(err), storage.KeyExists, "create again: got %v, want KeyExists", err)
-		assert.NoError(t, s.ReadinessCheck())
-	})
-}
-
 func TestStoredFormIsThatOfTheMediaTypeAndEitherIsRead(t *testing.T) {
 	for _, form := range []struct {
 		mediaType, other string

@@ -121,21 +121,6 @@ func TestUndecodableValueEndsTheNewWatchAndIsSkippedByTheOld(t *testing.T) {
 	})
 }
 
-func TestDeletionOfAnUndecodableObjectSaysThatItCannotBeRead(t *testing.T) {
-	want := map[string][]string{
-		WatcherEtcd3: {"ERROR 500 StorageReadError", "closed"},
-		WatcherEtcd2: nil,
-	}
-	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
-		client.Put(key("b"), []byte("bad")) // 2
-		opts := everything()
-		opts.ResourceVersion = "2"
-		w := start(t, s, prefix, opts)
-		client.Delete(key("b")) // 3
-		w.want(t, want[s.watcher]...)
-	})
-}
-
 func TestObjectThatBecomesReadableCountsAsNewForTheOldWatch(t *testing.T) {
 	want := map[string][]string{
 		WatcherEtcd3: {"ERROR 500 InternalError", "closed"}, // the old state is needed, and does not decode

@@ -168,24 +168,6 @@ func TestRetryForgetsAfterAMinuteWithoutErrors(t *testing.T) {
 	})
 }
 
-func TestResyncTouchesTheStoreAndNeverTheServer(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s, store := newServer(), &record{}
-		allowed := true
-		r := newTestReflector(s, store, func(c *Config) {
-			c.ResyncPeriod = time.Minute
-			c.ShouldResync = func() bool { allowed = !allowed; return !allowed }
-		})
-		stop := running(t, r)
-		time.Sleep(4*time.Minute + time.Second)
-		wantLog(t, "store", store.log(), "replace [] at 1; resync; resync") // every second period was allowed
-		stop()
-		time.Sleep(4 * time.Minute)
-		wantLog(t, "store after the end", store.log(), "")
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1")
-	})
-}
-
 func TestFailedResyncEndsTheRound(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{resyncErr: errors.New("full")}

@@ -184,13 +184,3 @@ func TestOnlyWhatLiesBelowTheKeyIsStreamed(t *testing.T) {
 		f.is(c.key, events, c.want)
 	}
 }
-
-func TestAListByNameIsOneObjectOrNone(t *testing.T) {
-	f := newFixture(t, 10)
-	f.list(5, pod("default/ab", 3, ""), pod("default/b", 4, ""))
-	for key, want := range map[string]string{root + "default/a": "", root + "default/b": "default/b 4"} {
-		list, err := f.GetList(context.Background(), key, storage.ListOptions{ResourceVersion: "0"})
-		f.must(err)
-		f.is(key, names(list), want)
-	}
-}

@@ -7,9 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -146,16 +144,6 @@ func TestDeleteOfAConfigMapAnswersWithAStatus(t *testing.T) {
 	status, ok := out.(*metav1.Status)
 	assert.True(t, err == nil && immediate && ok && status.Details.UID == created.(*corev1.ConfigMap).UID,
 		"got %v, %v, %v; want a Status with the uid", out, immediate, err)
-}
-
-func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
-	w := newWorld(t)
-	w.create(pod("a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }))
-	w.create(pod("b"))
-	options := &metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"x": "1"})}
-	list, err := w.pods.Pod.DeleteCollection(t.Context(), "default", &metav1.DeleteOptions{}, options)
-	require.True(t, err == nil && len(list.(*corev1.PodList).Items) == 1, "got %v, %v", list, err)
-	assert.True(t, w.get("a") == nil && w.get("b") != nil, "left: a %v, b %v; want only b", w.get("a"), w.get("b"))
 }
 
 // dyingStorage is a storage whose etcd goes away before it erases anything.

@@ -102,17 +102,6 @@ func TestAnUpdateChangesWhatItMay(t *testing.T) {
 	}
 }
 
-func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
-	w := newWorld(t)
-	w.create(pod("a"))
-	got := w.mustUpdate(w.pods.Status, "a", func(p *corev1.Pod) {
-		p.Status.Phase = corev1.PodRunning
-		p.Spec.NodeName = "n2"
-	})
-	assert.True(t, got.Status.Phase == corev1.PodRunning && got.Spec.NodeName == "" && got.Generation == 1,
-		"got phase %q, node %q, generation %d", got.Status.Phase, got.Spec.NodeName, got.Generation)
-}
-
 func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))

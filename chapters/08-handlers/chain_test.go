@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
-	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
@@ -28,17 +27,6 @@ import (
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/pipenet"
 )
-
-// newColdAPI returns an API whose caches are never filled.
-func newColdAPI(t *testing.T) *api {
-	return buildAPI(t, func(r *registry.Resource, raw storage.Interface, p *probe.Probe) storage.Interface {
-		config := r.CacherConfig()
-		config.Clock = clock.RealClock{}
-		_, cached, err := registry.StorageWithCacher(raw, config)
-		require.NoError(t, err)
-		return cached
-	})
-}
 
 // stuck is a storage whose gets last until their context ends, whose deletes panic, and whose watch is a given one.
 type stuck struct {

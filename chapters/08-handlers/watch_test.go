@@ -120,16 +120,6 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 	})
 }
 
-func TestAWatchOnACacheThatIsNotReadyIsToldToComeBack(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		a := newColdAPI(t)
-		w := a.do("GET", podsPath+"?watch=1&resourceVersion=5", "")
-		status := wantStatus(t, w, 429, metav1.StatusReasonTooManyRequests)
-		assert.True(t, w.Header().Get("Retry-After") != "" && status.Details.RetryAfterSeconds >= 1,
-			"got Retry-After %q, details %+v", w.Header().Get("Retry-After"), status.Details)
-	})
-}
-
 func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
@@ -141,18 +131,6 @@ func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
 				status.Reason != metav1.StatusReasonExpired {
 				t.Errorf("%s: got %d, %s %+v", accept, w.Code, f.Type, status)
 			}
-		}
-	})
-}
-
-func TestAListOfTheFutureTimesOutWithACause(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		a := newCachedAPI(t)
-		w := a.do("GET", podsPath+"?resourceVersion=1000", "")
-		status := wantStatus(t, w, 504, metav1.StatusReasonTimeout)
-		if w.Header().Get("Retry-After") != "1" || len(status.Details.Causes) != 1 ||
-			status.Details.Causes[0].Type != metav1.CauseTypeResourceVersionTooLarge {
-			t.Errorf("got Retry-After %q, details %+v", w.Header().Get("Retry-After"), status.Details)
 		}
 	})
 }

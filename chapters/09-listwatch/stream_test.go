@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -87,20 +86,6 @@ func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
 	}
 }
 
-func TestStopFreesAReaderThatIsBlocked(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		reader, writer := io.Pipe()
-		sw := NewStreamWatcher(NewDecoder(reader, decoder), reporter(), nil)
-		sw.Start(t.Context())
-		synctest.Wait() // blocked in Decode
-		sw.Stop()
-		_, err := writer.Write([]byte("x"))
-		assert.True(t, errors.Is(err, io.ErrClosedPipe), "write to the stopped stream: got %v, want a closed pipe", err)
-		_, ok := <-sw.ResultChan()
-		assert.False(t, ok, "got an event after Stop, want a closed channel")
-	})
-}
-
 func TestStopFreesASenderThatIsBlocked(t *testing.T) {
 	for _, text := range []string{frame(watch.Added, pod("a", "1")), "garbage"} {
 		bubble.Test(t, func(t *testing.T) {
@@ -112,19 +97,6 @@ func TestStopFreesASenderThatIsBlocked(t *testing.T) {
 			assert.False(t, ok, "got an event after Stop, want a closed channel")
 		})
 	}
-}
-
-func TestStopMayBeCalledByManyAtOnce(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		reader, _ := io.Pipe()
-		sw := NewStreamWatcher(NewDecoder(reader, decoder), reporter(), nil)
-		sw.Start(t.Context())
-		var wg sync.WaitGroup
-		for range 10 {
-			wg.Go(sw.Stop)
-		}
-		wg.Wait()
-	})
 }
 
 func reporter() Reporter {

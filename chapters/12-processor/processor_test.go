@@ -343,19 +343,6 @@ func TestUpdatesThatChangeNothingAreForListenersThatAreSyncing(t *testing.T) {
 	})
 }
 
-func TestDetermineResyncPeriod(t *testing.T) {
-	for _, tc := range []struct{ requested, check, want time.Duration }{
-		{0, time.Minute, 0},
-		{time.Minute, 0, 0},
-		{time.Second, time.Minute, time.Minute},
-		{time.Hour, time.Minute, time.Hour},
-	} {
-		if got := determineResyncPeriod(tc.requested, tc.check); got != tc.want {
-			t.Errorf("requested %v, checked every %v: %v, want %v", tc.requested, tc.check, got, tc.want)
-		}
-	}
-}
-
 func TestResyncCheckPeriodChangedFitsAllListeners(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		add(t, p, &recorder{}, ListenerOptions{RequestedResyncPeriod: 5 * time.Second}) // no resync was checked so far

@@ -42,7 +42,8 @@ type Client interface {
 // SharedInformerFactory makes informers, one per type, and starts and ends them together.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: sharedInformerFactory
-// Differs: has no WaitForCacheSync, which waits for all informers that were started: [WaitFor] waits for those it is given.
+// Differs: has no WaitForCacheSync, which waits for all informers that were started: [WaitFor] waits for those that it
+// is given.
 type SharedInformerFactory struct {
 	// Set by NewSharedInformerFactory, never changed.
 	config FactoryConfig

@@ -82,7 +82,7 @@ func (s *SharedIndexInformer) negotiateResyncLocked(requested *time.Duration) ti
 // does nothing.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).RemoveEventHandler
-// Differs: has no ShutDownEventHandler: who wants to wait for the last call receives from the registration's ShutdownChan.
+// Differs: has no ShutDownEventHandler. To wait for the last call, receive from the registration's ShutdownChan.
 func (s *SharedIndexInformer) RemoveEventHandler(registration processor.Registration) error {
 	s.startedMu.Lock()
 	defer s.startedMu.Unlock()

@@ -308,24 +308,6 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-func TestSnapshot(t *testing.T) {
-	variants(t, func(t *testing.T, b *bench) {
-		b.add(&recorder{}, HandlerOptions{Name: "audit"})
-		if got := b.Snapshot(); got.Synced || got.Indexer.Objects != 0 {
-			t.Errorf("before Run: %+v", got)
-		}
-		b.run()
-		defer b.end()
-		got := b.Snapshot()
-		if !got.Synced || got.Indexer.Objects != 2 || got.Indexer.ResourceVersion != "2" ||
-			got.FIFO.Kind != b.config.FIFO ||
-			got.Reflector.LastSyncResourceVersion != "2" || len(got.Listeners) != 1 ||
-			got.Listeners[0].ID != "audit" || !got.Listeners[0].Synced {
-			t.Errorf("%+v", got)
-		}
-	})
-}
-
 // A gate that holds the one who distributes, and with it the lock of a DeltaFIFO, must not hold those who want to see
 // it.
 func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {

@@ -213,25 +213,6 @@ func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 	})
 }
 
-func TestTheSystemsNamespacesAndTheNodesAreThere(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
-		time.Sleep(time.Second)
-		var namespaces corev1.NamespaceList
-		err := w.client.Get().Resource("namespaces").Do(t.Context()).Into(&namespaces)
-		assert.True(t, err == nil && len(namespaces.Items) == 4, "namespaces: got %d, %v", len(namespaces.Items), err)
-		var nodes corev1.NodeList
-		err = w.client.Get().Resource("nodes").Do(t.Context()).Into(&nodes)
-		require.True(t, err == nil && len(nodes.Items) == 2, "nodes: got %+v, %v", nodes.Items, err)
-		for _, node := range nodes.Items {
-			ready := false
-			for _, condition := range node.Status.Conditions {
-				ready = ready || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-			}
-			assert.True(t, ready, "%s: got %+v, want Ready", node.Name, node.Status.Conditions)
-		}
-	})
-}
-
 func TestADeletedNamespaceTakesItsContentAlong(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		namespaces := func() *corev1.Namespace {
