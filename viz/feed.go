@@ -172,15 +172,13 @@ func (f *feed) coalesced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	flags := f.folder.flagsBetween(from, seq)
 	data, err := json.Marshal(struct {
 		From    uint64          `json:"from"`
 		Seq     uint64          `json:"seq"`
 		Records uint64          `json:"records"` // how many are skipped: (from, seq]
-		Flags   []flag          `json:"flags"`
 		Kept    json.RawMessage `json:"kept"` // records of them that matter one by one
 		State   json.RawMessage `json:"state"`
-	}{from, seq, seq - from, flags, f.kept(from, seq, flags), state})
+	}{from, seq, seq - from, f.kept(from, seq), state})
 	if err != nil {
 		return err
 	}

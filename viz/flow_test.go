@@ -120,7 +120,7 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 		if page.others == 0 || page.others > sums*flowTail { // the newest few
 			t.Errorf("%d other records came with %d sums, want %d with each at most", page.others, sums, flowTail)
 		}
-		time.Sleep(flowPatience + 2*meterSpan)
+		time.Sleep(4 * flowMemory)
 		s.append(5)
 		time.Sleep(bookmarkPeriod)
 		s.append(5)

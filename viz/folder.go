@@ -21,7 +21,7 @@ const foldBatch = 1024
 // keyframes is how many pictures are kept of what a log holds, about.
 const keyframes = 16
 
-// folder keeps the folded state of a log, and what it takes to show its past: keyframes and an index by time.
+// folder keeps the folded state of a log, and what it takes to show its past: keyframes.
 type folder struct {
 	// Set by newFolder, never changed.
 	log *probe.Log
@@ -29,7 +29,6 @@ type folder struct {
 	mu     sync.Mutex // guards the fields below; taken before the log's own lock
 	state  *fold.State
 	frames *fold.Keyframes
-	index  index
 	meter  meter
 	batch  []probe.Record // reused by every catchUp
 
@@ -99,7 +98,7 @@ func (f *folder) catchUp(ctx context.Context, now time.Time) {
 		return
 	}
 	defer f.mu.Unlock()
-	f.meter.note(now, f.index.events, f.state.Seq)
+	f.meter.note(now, f.state.Seq)
 }
 
 // sums reports whether pages are told in sums what happens.
@@ -136,13 +135,10 @@ func (f *folder) foldLocked() bool {
 	}
 	f.batch = records
 	if len(records) == 0 { // also if the picture is ahead of the log
-		oldest := f.log.Oldest()
-		f.frames.Forget(oldest)
-		f.index.forget(oldest)
+		f.frames.Forget(f.log.Oldest())
 		return false
 	}
 	f.frames.Fold(f.state, records)
-	f.index.add(records, f.log.Names())
 	return true
 }
 
@@ -160,29 +156,14 @@ func (f *folder) keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error
 	return frame, nil
 }
 
-// timeline returns the index of what the log holds.
-func (f *folder) timeline(ctx context.Context) (span, error) {
+// bounds returns a timeline with its ends, and nothing between yet.
+func (f *folder) bounds(ctx context.Context) (span, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return span{}, err
 	}
 	defer f.mu.Unlock()
-	return span{
-		Oldest: f.frames.Oldest(), Last: f.state.Seq, T: f.state.T, Width: int64(bucketWidth),
-		Buckets: f.index.rows(), Flags: append([]flag{}, f.index.flags...),
-	}, nil
-}
-
-// flagsBetween returns the anomalies in (from, to], as many as are kept.
-func (f *folder) flagsBetween(from, to uint64) []flag {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	flags := []flag{}
-	for _, each := range f.index.flags {
-		if each.Seq > from && each.Seq <= to {
-			flags = append(flags, each)
-		}
-	}
-	return flags
+	return span{Oldest: f.frames.Oldest(), Last: f.state.Seq, T: f.state.T, Width: int64(bucketWidth),
+		Buckets: [][4]uint64{}, Flags: []flag{}}, nil
 }
 
 // snapshot returns the state up to this moment as JSON, with its sequence number. It is written without f.mu.

@@ -2,7 +2,6 @@ package viz
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	"listwatch/internal/observe/probe"
@@ -40,56 +39,30 @@ type flag struct {
 	Says     string `json:"says"`
 }
 
-// index knows, for the records of a log, when how many came and which of them must not be overlooked. It belongs to a
-// folder and is guarded by its lock.
-type index struct {
-	buckets []bucket // oldest first, none empty
-	flags   []flag   // oldest first
-	events  uint64   // ever
-}
-
-type bucket struct{ number, seq, records, events uint64 }
-
-// add takes in the next records of a log, whose names are given.
-func (x *index) add(records []probe.Record, names *probe.Names) {
-	for i := range records {
-		r := &records[i]
+// timeline answers GET /viz/timeline with when how much happened, and what must not be overlooked, in what the log
+// still holds.
+func (u *UI) timeline(r *http.Request) (any, error) {
+	line, err := u.folder.bounds(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	line.Log = u.id
+	for r := range u.config.Log.Between(line.Oldest, line.Last) {
 		number := uint64(r.Time / bucketWidth)
-		if n := len(x.buckets); n == 0 || x.buckets[n-1].number < number {
-			x.buckets = append(x.buckets, bucket{number: number, seq: r.Seq})
+		if n := len(line.Buckets); n == 0 || line.Buckets[n-1][0] < number {
+			line.Buckets = append(line.Buckets, [4]uint64{number, r.Seq})
 		}
-		b := &x.buckets[len(x.buckets)-1]
-		b.records++
+		b := &line.Buckets[len(line.Buckets)-1]
+		b[2]++
 		if r.Point == probe.RingAppend {
-			b.events++
-			x.events++
+			b[3]++
 		}
 		if r.Anomaly() {
-			x.flags = append(x.flags, flag{Seq: r.Seq, T: int64(r.Time), Point: r.Point.String(), Resource: r.Resource,
-				Says: names.Sentence(r)})
+			line.Flags = append(line.Flags, flag{Seq: r.Seq, T: int64(r.Time), Point: r.Point.String(),
+				Resource: r.Resource, Says: u.config.Log.Names().Sentence(r)})
 		}
 	}
-	if n := len(x.flags) - maxFlags; n > 0 {
-		x.flags = slices.Delete(x.flags, 0, n)
-	}
-}
-
-// forget drops what lies before the record oldest.
-func (x *index) forget(oldest uint64) {
-	n := max(0, len(x.buckets)-maxBuckets)
-	for n+1 < len(x.buckets) && x.buckets[n+1].seq <= oldest {
-		n++
-	}
-	if n > 0 {
-		x.buckets = slices.Delete(x.buckets, 0, n)
-	}
-	x.flags = slices.DeleteFunc(x.flags, func(f flag) bool { return f.Seq < oldest })
-}
-
-func (x *index) rows() [][4]uint64 {
-	rows := make([][4]uint64, len(x.buckets))
-	for i, b := range x.buckets {
-		rows[i] = [4]uint64{b.number, b.seq, b.records, b.events}
-	}
-	return rows
+	line.Buckets = line.Buckets[max(0, len(line.Buckets)-maxBuckets):]
+	line.Flags = line.Flags[max(0, len(line.Flags)-maxFlags):]
+	return line, nil
 }

@@ -42,7 +42,7 @@ func (u *UI) keyframe(r *http.Request) (any, error) {
 // serveRecording answers GET /viz/recording with what the log still holds, from its oldest picture on, as a recording.
 func (u *UI) serveRecording(w http.ResponseWriter, r *http.Request) {
 	log := u.config.Log
-	line, err := u.folder.timeline(r.Context())
+	line, err := u.folder.bounds(r.Context())
 	var frame fold.Keyframe
 	if err == nil {
 		frame, err = u.folder.keyframe(r.Context(), line.Oldest)
@@ -197,13 +197,6 @@ func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintln(w, strings.Map(harmless, log.Names().Sentence(record))) // the peer may have gone
 		}
 	}
-}
-
-// timeline answers GET /viz/timeline with when how much happened, and what must not be overlooked.
-func (u *UI) timeline(r *http.Request) (any, error) {
-	line, err := u.folder.timeline(r.Context())
-	line.Log = u.id
-	return line, err
 }
 
 // knows refuses a request about another process's log: its numbers mean nothing here.
