@@ -49,7 +49,7 @@ var processors struct {
 // take turns, too.
 func Test(t *testing.T, f func(*testing.T)) {
 	t.Helper()
-	if race {
+	if Race {
 		oneProcessor(+1)
 		defer oneProcessor(-1)
 	}

@@ -2,4 +2,5 @@
 
 package bubble
 
-const race = true
+// Race says whether this is a race build.
+const Race = true

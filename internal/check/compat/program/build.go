@@ -3,22 +3,23 @@ package program
 import (
 	"errors"
 	"fmt"
-	"listwatch/internal/check/require"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 // The first test of a process that asks for a program has it built.
 var (
-	vizBinary        = sync.OnceValues(func() (string, error) { return build("../../../../cmd/viz", RaceEnabled) })
+	vizBinary        = sync.OnceValues(func() (string, error) { return build("../../../../cmd/viz", bubble.Race) })
 	kubectlBinary    = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", false) })
 	oldKubectlBinary = sync.OnceValues(func() (string, error) { return build("../oldkubectl", false) })
 	apiserverBinary  = sync.OnceValues(func() (string, error) { return build("../kubeapiserver", false) })
@@ -73,9 +74,6 @@ func buildPackage(dir, source, name string, race bool) (string, error) {
 	}
 	defer lock.Close()
 	binary := filepath.Join(folder, name)
-	if runtime.GOOS == "windows" {
-		binary += ".exe"
-	}
 	cmd := exec.Command("go", append(args, "-o", binary, source)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

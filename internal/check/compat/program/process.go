@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	p := &Process{Cmd: cmd, Done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.Stdout, &p.Stderr
 	cmd.WaitDelay = 5 * time.Second // for pipes that a grandchild keeps open
-	ownGroup(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(tb, cmd.Start(), "start %s", cmd)
 	go p.await()
 	tb.Cleanup(p.Kill)
@@ -40,9 +41,9 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 func (p *Process) await() {
 	_ = p.Cmd.Wait() // the exit code is read from ProcessState
 	// At once: as long as a member is left the group's number cannot belong to strangers, but later it may.
-	p.Orphans = !groupIsEmpty(p.Cmd.Process.Pid)
+	p.Orphans = syscall.Kill(-p.Cmd.Process.Pid, 0) != syscall.ESRCH
 	if p.Orphans {
-		killGroup(p.Cmd.Process.Pid)
+		p.killGroup()
 	}
 	close(p.Done)
 }
@@ -52,10 +53,19 @@ func (p *Process) Kill() {
 	select {
 	case <-p.Done:
 	default:
-		killGroup(p.Cmd.Process.Pid)
+		p.killGroup()
 		<-p.Done
 	}
 }
+
+// killGroup kills every process of the group that the process leads or led.
+func (p *Process) killGroup() { _ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGKILL) }
+
+// Pause stops the process in the middle of whatever it does, as a laptop that is closed. Resume lets it go on.
+func (p *Process) Pause() { _ = p.Cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets the process go on.
+func (p *Process) Resume() { _ = p.Cmd.Process.Signal(syscall.SIGCONT) }
 
 // ExitCode waits for the end of the process, at most within, and returns its exit status.
 func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {

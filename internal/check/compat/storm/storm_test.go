@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
@@ -101,7 +102,7 @@ func TestStorm(t *testing.T) {
 		looked += each.missed(s.ledger.written)
 	}
 	s.interrupt(program.EndsWithin)
-	t.Logf("%v, race build: %v; struck: %v; longest time without a write: %s", time.Since(s.began), program.RaceEnabled,
+	t.Logf("%v, race build: %v; struck: %v; longest time without a write: %s", time.Since(s.began), bubble.Race,
 		s.struck, s.longest)
 	t.Logf("%d writes acknowledged, %d refused, %d looked for at raw watches; %d records held to the rules",
 		len(s.ledger.written), s.ledger.nRefused, looked, s.checked)

@@ -1,6 +1,0 @@
-//go:build !race
-
-package program
-
-// RaceEnabled says whether the tests, and the program with them, are built with the race detector.
-const RaceEnabled = false
