@@ -56,8 +56,7 @@ func startGuestbook(t *testing.T, at *target) *program.Process {
 	at.Run(t, "apply", "-f", "kubebuilder/config/crd/bases")
 	at.Run(t, "wait", "--for=condition=Established", "crd/guestbooks.webapp.example.com")
 	return program.Start(t, exec.Command(program.BuildOf(t, "kubebuilder", "./cmd"), "--kubeconfig", at.kubeconfig,
-		"--leader-elect", "--metrics-secure=false", "--metrics-bind-address=127.0.0.1:0",
-		"--health-probe-bind-address=127.0.0.1:0"))
+		"--leader-elect", "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"))
 }
 
 const widgets = `
