@@ -3,13 +3,11 @@ package lab
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -43,7 +41,7 @@ type checking struct {
 
 func (c checking) check(ctx context.Context, dir string, l Lab) (Verdict, error) {
 	fmt.Fprintf(c.progress, "building the tests of %s …\n", l.dir())
-	command := exec.CommandContext(ctx, "go", "test", "-json", "-vet=off", "-ldflags=-s", "-failfast",
+	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-ldflags=-s", "-failfast",
 		"-overlay="+c.overlay, "-timeout="+c.limit.String(), "-run="+strings.Join(l.Tests, "|"), "./"+l.dir())
 	command.Dir = dir
 	command.WaitDelay = time.Second // a test may outlive the go command, and hold its output open
@@ -55,33 +53,31 @@ func (c checking) check(ctx context.Context, dir string, l Lab) (Verdict, error)
 	case err == nil && !bytes.Contains(out, []byte("no tests to run")):
 		return Verdict{Solved: true, Says: []string{"passed: " + l.testCommand()}}, nil
 	}
-	return Verdict{Says: l.explain(out)}, nil
+	return Verdict{Says: l.explain(string(out))}, nil
 }
 
 var (
 	// timedOut is how a test binary says that its time is over, and which test was running.
 	timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
-	// storyLine is one line of what probetest.Story prints, or what stands in for those left out.
-	storyLine = regexp.MustCompile(`^\s+(\d\S*s  \w+ .*|… \d+ more …)$|story\.go:\d+: what happened:`)
-	// noise is what the testing package says of a test, and not the test itself.
-	noise = regexp.MustCompile(`^ *(=== \w+ .*|--- \w+: .*|FAIL.*|PASS|)$`)
+	// failed begins what a test binary says of a test that has failed.
+	failed = regexp.MustCompile(`^( *)--- FAIL: (\S+)`)
+	// noise is what the go command says, and not a test.
+	noise = regexp.MustCompile(`^(FAIL.*|# .*|exit status \d+|)$`)
 )
 
 // explain says of a check that has failed, in a few lines, what is wrong: the promise, and the test's own message.
-func (l Lab) explain(out []byte) []string {
-	name, message := firstFailure(out)
-	text := strings.Join(message, "\n")
-	if late := timedOut.FindStringSubmatch(text); late != nil {
+func (l Lab) explain(out string) []string {
+	if late := timedOut.FindStringSubmatch(out); late != nil {
 		return []string{
 			fmt.Sprintf("The check has not finished: %s still runs after %s.", late[2], late[1]),
 			"Something in it waits for ever, or this computer is busy: run it again. See all of it: " + l.testCommand(),
 		}
 	}
 	says := []string{"Not yet. The promise that does not hold: " + l.promise()}
-	if bytes.Contains(out, []byte(`"Action":"build-fail"`)) {
+	if strings.Contains(out, "[build failed]") {
 		says = []string{"It does not compile yet."}
 	}
-	message = slices.DeleteFunc(message, storyLine.MatchString)
+	name, message := firstFailure(out)
 	if name != "" {
 		says = append(says, name+" says:")
 	}
@@ -95,23 +91,20 @@ func (l Lab) explain(out []byte) []string {
 }
 
 // firstFailure returns the first test that says why it failed, and what it says before the goroutine dump of a panic
-// begins. out is what go test -json prints. The name is "" if the tests did not compile.
-func firstFailure(out []byte) (name string, message []string) {
-	said := map[string][]string{}
-	for line := range bytes.Lines(out) {
-		var event struct{ Action, Test, Output string }
-		if json.Unmarshal(line, &event) != nil {
-			event.Output = string(line) // the go command says so itself
-		}
-		text := strings.TrimRight(event.Output, "\r\n")
+// begins. The name is "" if the tests did not compile.
+func firstFailure(out string) (name string, message []string) {
+	indent := ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\r\n")
+		begins := failed.FindStringSubmatch(line)
 		switch {
-		case strings.HasPrefix(text, "goroutine "):
-			return event.Test, said[event.Test]
-		case event.Action == "fail" && len(said[event.Test]) > 0:
-			return event.Test, said[event.Test]
-		case !noise.MatchString(text):
-			said[event.Test] = append(said[event.Test], strings.TrimPrefix(text, "    "))
+		case strings.HasPrefix(line, "goroutine "), begins != nil && name != "" && len(message) > 0:
+			return name, message
+		case begins != nil:
+			indent, name, message = begins[1]+"    ", begins[2], nil
+		case !noise.MatchString(line):
+			message = append(message, strings.TrimPrefix(line, indent))
 		}
 	}
-	return "", said[""]
+	return name, message
 }
