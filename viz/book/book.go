@@ -138,44 +138,6 @@ func (h bookHalf) chapters(b *text.Book) []*text.Chapter {
 	return list
 }
 
-// bookBox is a station in the drawing on the contents page.
-type bookBox struct {
-	Number  int // of its chapter
-	Name    string
-	X, Y, W int
-}
-
-// The loop, as an event goes round: the server half to the right, the client half back to the left.
-const (
-	bookServerY   = 30
-	bookClientY   = 186
-	bookBoxHeight = 46
-)
-
-var bookLoop = []bookBox{
-	{2, "etcd3", 10, bookServerY, 100},
-	{3, "reflector", 150, bookServerY, 120},
-	{4, "watchCache", 310, bookServerY, 145},
-	{6, "Cacher", 495, bookServerY, 105},
-	{5, "cacheWatcher", 640, bookServerY, 160},
-	{8, "handlers", 840, bookServerY, 125},
-	{9, "ListWatch", 835, bookClientY, 130},
-	{3, "reflector", 669, bookClientY, 120},
-	{10, "FIFO", 533, bookClientY, 90},
-	{11, "indexer", 372, bookClientY, 115},
-	{12, "processor", 196, bookClientY, 130},
-	{14, "controllers", 10, bookClientY, 140},
-	{7, "registry", 10, 108, 115},
-}
-
-// bookArrows are the ways between them, as SVG paths.
-var bookArrows = []string{
-	"M110 53H148", "M270 53H308", "M455 53H493", "M600 53H638", "M800 53H838",
-	"M902 76V184",
-	"M835 209H791", "M669 209H625", "M533 209H489", "M372 209H328", "M196 209H152",
-	"M60 186V156", "M60 108V78",
-}
-
 // bookPathOf returns the path of the chapter of a number, the contents page if there is none.
 func bookPathOf(b *text.Book, number int) string {
 	for _, chapter := range b.Chapters {

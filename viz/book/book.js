@@ -1,7 +1,7 @@
 // The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
 // mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words that mean a
-// part of the stage light it. Where it is narrow, the mini-stage is above the text: there the key moment is drawn
-// until a button opens it, and the buttons choose. Some chapters first show their first try, from a recording of its own.
+// part of the stage light it. Where it is narrow, the mini-stage is above the text: there the moments are listed until
+// a button opens it, and the buttons choose. Some chapters first show their first try, from a recording of its own.
 
 const mini = document.querySelector("#mini");
 if (mini) stageBeside(mini);
@@ -61,8 +61,6 @@ function stageBeside(mini) {
     const words = under ?? document.activeElement.closest("article [data-part]");
     if (words === named) return;
     named = words;
-    mini.querySelectorAll(".moment [data-part]")
-      .forEach((part) => part.classList.toggle("named", part.dataset.part === words?.dataset.part));
     tellPart();
   }
 

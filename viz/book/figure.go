@@ -2,10 +2,8 @@ package book
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/takes"
@@ -61,9 +59,8 @@ var (
 // figure is a chapter's mini-stage.
 type figure struct {
 	act
-	Try     *act // the first try, before the repair; nil: none was recorded
-	Fold    int  // of the text: Try is told when it is open
-	picture *fold.Resource
+	Try  *act // the first try, before the repair; nil: none was recorded
+	Fold int  // of the text: Try is told when it is open
 }
 
 // act is a recording, and moments of it.
@@ -85,31 +82,24 @@ type step struct {
 
 // newFigure returns the mini-stage of a chapter, nil if it has none.
 func newFigure(chapter int) (*figure, error) {
-	main, start, records, err := newAct(figures[chapter])
+	main, err := newAct(figures[chapter])
 	if main == nil || err != nil {
 		return nil, err
 	}
-	f := &figure{act: *main, Fold: folds[chapter], picture: &fold.Resource{}}
-	if f.Try, _, _, err = newAct(tries[chapter]); err != nil {
-		return nil, err
-	}
-	start.Apply(records[:f.Steps[f.Key].Seq-start.Seq])
-	if pods := start.Resources[stage.FirstResource]; pods != nil {
-		f.picture = pods
-	}
-	return f, nil
+	try, err := newAct(tries[chapter])
+	return &figure{act: *main, Try: try, Fold: folds[chapter]}, err
 }
 
-// newAct finds the moments that are told in their recording, which it returns, too, with the picture before it. It
-// returns nil if nothing is told. A moment that the recording has not is an error.
-func newAct(t told) (*act, *fold.State, []probe.Record, error) {
+// newAct finds the moments that are told in their recording. It returns nil if nothing is told. A moment that the
+// recording has not is an error.
+func newAct(t told) (*act, error) {
 	take, ok := takes.Find(t.take)
 	if !ok {
-		return nil, nil, nil, nil
+		return nil, nil
 	}
 	start, records, err := take.Load()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	a := &act{Take: take, Recording: recording.Hash(take.File())}
 	var names probe.Names
@@ -117,21 +107,20 @@ func newAct(t told) (*act, *fold.State, []probe.Record, error) {
 	for i := range records {
 		names.Note(&records[i])
 	}
-	rest := records
 	for i, moment := range strings.Fields(t.moments) {
 		moment, isKey := strings.CutPrefix(moment, "*")
 		if isKey {
 			a.Key = i
 		}
-		n := indexOf(rest, moment, take.Key)
+		n := indexOf(records, moment, take.Key)
 		if n < 0 {
-			return nil, nil, nil, fmt.Errorf("the take %s has no %s after step %d", take.Name, moment, i)
+			return nil, fmt.Errorf("the take %s has no %s after step %d", take.Name, moment, i)
 		}
-		r := &rest[n]
+		r := &records[n]
 		a.Steps = append(a.Steps, step{r.Point.String(), r.Point.Info().Station, r.Seq, names.Sentence(r), r.Anomaly()})
-		rest = rest[n+1:]
+		records = records[n+1:]
 	}
-	return a, start, records, nil
+	return a, nil
 }
 
 // indexOf returns where a moment of pods, or of no resource, is among the records: about the object key if there is one
@@ -165,67 +154,4 @@ func (a *act) frame() string { return "/?figure=1&take=" + a.Take.Name }
 // whole is the address of the whole stage at a step of the recording.
 func (a *act) whole(s step) string {
 	return fmt.Sprintf("/?take=%s#recording=%s&at=%d", a.Take.Name, a.Recording, s.Seq)
-}
-
-// momentQueue is one queue in the drawing of a key moment.
-type momentQueue struct {
-	Owner, Name string
-	fold.Queue
-}
-
-// momentOrder is the order of the queues on the path of an event.
-var momentOrder = []string{"etcd3-incoming", "etcd3-result", "incoming", "input", "result", "fifo", "pending",
-	"workqueue"}
-
-// momentRows is how many queues there is room for.
-const momentRows = 9
-
-// queues returns the queues of the picture, in path order, those that hold something first to be kept.
-func (f *figure) queues() []momentQueue {
-	var all []momentQueue
-	for _, name := range momentOrder {
-		var same []momentQueue
-		for id, subject := range f.picture.Subjects {
-			if q := subject.Queues[name]; q != nil {
-				same = append(same, momentQueue{Owner: id, Name: name, Queue: *q})
-			}
-		}
-		slices.SortFunc(same, func(a, b momentQueue) int {
-			if a.Owner < b.Owner {
-				return -1
-			}
-			return 1
-		})
-		all = append(all, same...)
-	}
-	for i := len(all) - 1; i >= 0 && len(all) > momentRows; i-- {
-		if all[i].Len == 0 {
-			all = slices.Delete(all, i, i+1)
-		}
-	}
-	return all[:min(len(all), momentRows)]
-}
-
-// label is what a queue of a drawing is called.
-func (q momentQueue) label() string {
-	if q.Owner == "cacher" || q.Name == "etcd3-incoming" || q.Name == "etcd3-result" {
-		return q.Name
-	}
-	return q.Owner + " " + q.Name
-}
-
-// count is how full a queue is, in numbers.
-func (q momentQueue) count() string {
-	if q.Cap > 0 {
-		return fmt.Sprintf("%d/%d", q.Len, q.Cap)
-	}
-	return fmt.Sprint(q.Len)
-}
-
-// filled is how much of a bar of that width is full.
-func (q momentQueue) filled(width float64) float64 {
-	if q.Len == 0 {
-		return 0
-	}
-	return width * min(1, max(0.04, float64(q.Len)/float64(max(q.Cap, q.High, q.Len, 1))))
 }

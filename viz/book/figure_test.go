@@ -10,7 +10,6 @@ import (
 	"listwatch/chapters"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	text "listwatch/internal/text/book"
 	"listwatch/viz/stage"
@@ -64,11 +63,6 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 				t.Errorf("%s: step %+v is record %+v", chapter.Folder, s, r)
 			}
 		}
-		var out strings.Builder
-		require.NoError(t, momentFigure(f).Render(t.Context(), &out))
-		if n := strings.Count(out.String(), `class="wall`); n < 2 {
-			t.Errorf("%s: the key moment shows %d queues", chapter.Folder, n)
-		}
 	}
 }
 
@@ -77,37 +71,22 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 func TestAFirstTryIsToldInOrder(t *testing.T) {
 	assert.Equal(t, len(tries), 6, "%d first tries", len(tries))
 	for chapter, told := range tries {
-		try, _, _, err := newAct(told)
+		try, err := newAct(told)
 		require.True(t, err == nil && try != nil && try.Take.Lab() != "", "chapter %d: %+v, %v", chapter, try, err)
 		assert.True(t, slices.IsSortedFunc(try.Steps, func(a, b step) int { return cmp.Compare(a.Seq, b.Seq) }),
 			"chapter %d: %+v", chapter, try.Steps)
 		var out strings.Builder
-		require.NoError(t, miniStage(&figure{act: *try, Try: try, picture: &fold.Resource{}}).Render(t.Context(), &out))
+		require.NoError(t, miniStage(&figure{act: *try, Try: try}).Render(t.Context(), &out))
 		if want := `data-lab="` + try.Take.Lab() + `"`; strings.Count(out.String(), want) != 2*len(try.Steps) {
 			t.Errorf("chapter %d does not say of each step that it is of the lab %s", chapter, try.Take.Lab())
 		}
 	}
 }
 
-func TestTheKeyMomentIsATruePicture(t *testing.T) {
-	f, err := newFigure(6)
-	require.NoError(t, err)
-	full := 0
-	for _, q := range f.queues() {
-		if q.Cap > 0 && q.Len == q.Cap {
-			full++
-		}
-	}
-	assert.True(t, f.Steps[f.Key].Point == "DispatchBlocked" && full != 0,
-		"the key moment of the cacher is %+v with %d full queues", f.Steps[f.Key], full)
-}
-
-// TestFiguresTellInOrder holds that the steps of each figure follow each other in time, and that the figures of the
-// chapters about waiting show a moment at which several things wait.
+// TestFiguresTellInOrder holds that the steps of each figure follow each other in time.
 func TestFiguresTellInOrder(t *testing.T) {
 	b, err := text.New(chapters.FS(), nil)
 	require.NoError(t, err)
-	waiting := map[int]string{10: "fifo", 12: "pending"}
 	for _, chapter := range b.Chapters {
 		f, err := newFigure(chapter.Number)
 		require.NoError(t, err)
@@ -115,15 +94,6 @@ func TestFiguresTellInOrder(t *testing.T) {
 			if f.Steps[i].Seq <= f.Steps[i-1].Seq {
 				t.Errorf("%s: step %+v comes before %+v", chapter.Folder, f.Steps[i-1], f.Steps[i])
 			}
-		}
-		most := int64(0)
-		for _, q := range f.queues() {
-			if q.Name == waiting[chapter.Number] {
-				most = max(most, q.Len)
-			}
-		}
-		if name := waiting[chapter.Number]; name != "" && most < 2 {
-			t.Errorf("%s: at %+v %d wait in %s, want two at least", chapter.Folder, f.Steps[f.Key], most, name)
 		}
 	}
 }

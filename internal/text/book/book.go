@@ -54,7 +54,6 @@ type Chapter struct {
 	Contents []Heading // the sections, in order
 	HTML     string    // everything below the title; safe to be shown as it is
 	Files    []*File   // the chapter's Go files, tests last
-	Moments  []Moment  // what the chapter reports to the page, in path order
 	Previous *Chapter  // nil for the first
 	Next     *Chapter  // nil for the last
 }
@@ -72,15 +71,6 @@ type File struct {
 	Path string // "/book/06-cacher/dispatch.go"
 	Test bool
 	HTML string // highlighted, one element a line, with the anchors L1, L2, …; safe to be shown as it is
-}
-
-// Moment is a probe point and the line that reports it.
-type Moment struct {
-	*probe.Info
-	File     string // "dispatch.go"
-	Path     string // "/book/06-cacher/dispatch.go#L88"
-	Line     int
-	Function string // "Cacher.dispatchEvents"
 }
 
 // New renders the chapters of fsys, which is laid out as [chapters.FS], the documents of docs, which may be nil, and
@@ -146,18 +136,17 @@ func (b *Book) add(chapter *Chapter) {
 // editor renders chapters and collects what is wrong with them.
 type editor struct {
 	// Set by newEditor, never changed.
-	fsys    fs.FS
-	tree    *source.Tree
-	moments []source.Moment
-	told    map[string]string // by "06-cacher/dispatch.go:88": the point that the line reports
-	docs    []string          // names of the documents
+	fsys fs.FS
+	tree *source.Tree
+	told map[string]string // by "06-cacher/dispatch.go:88": the point that the line reports
+	docs []string          // names of the documents
 
 	problems []error
 }
 
 func newEditor(fsys fs.FS, tree *source.Tree) *editor {
-	e := &editor{fsys: fsys, tree: tree, told: make(map[string]string), moments: tree.Moments(isPoint)}
-	for _, moment := range e.moments {
+	e := &editor{fsys: fsys, tree: tree, told: make(map[string]string)}
+	for _, moment := range tree.Moments(isPoint) {
 		e.told[fmt.Sprintf("%s:%d", moment.File.Path, moment.Line)] = moment.Point
 	}
 	return e
@@ -180,7 +169,6 @@ func (e *editor) problem(where string, line int, format string, args ...any) {
 func (e *editor) chapter(entry chapters.Chapter) *Chapter {
 	chapter := &Chapter{Chapter: entry, Path: Root + entry.Folder}
 	chapter.Files = e.files(entry.Folder)
-	chapter.Moments = e.momentsOf(entry.Folder)
 	name := path.Join(entry.Folder, "README.md")
 	readme, err := fs.ReadFile(e.fsys, name)
 	if err != nil {
@@ -206,24 +194,4 @@ func (e *editor) files(folder string) []*File {
 	}
 	slices.SortStableFunc(all, func(a, b *File) int { return strings.Compare(fmt.Sprint(a.Test), fmt.Sprint(b.Test)) })
 	return all
-}
-
-// momentsOf returns what a folder's package reports, in path order.
-func (e *editor) momentsOf(folder string) []Moment {
-	var list []Moment
-	for _, point := range probe.Points() {
-		for _, moment := range e.moments {
-			if moment.Package.Dir != folder || moment.Method == "" || moment.Point != point.String() {
-				continue
-			}
-			list = append(list, Moment{
-				Info:     point.Info(),
-				File:     path.Base(moment.File.Path),
-				Path:     fmt.Sprintf("%s%s#L%d", Root, moment.File.Path, moment.Line),
-				Line:     moment.Line,
-				Function: moment.Function,
-			})
-		}
-	}
-	return list
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"listwatch/internal/text/source"
@@ -20,24 +19,14 @@ func symbolsPage(tree *source.Tree) []byte {
 
 Keep the two windows side by side: on the left what we wrote, on the right what it stands for in Kubernetes %s and
 etcd %s. [DIFFERENCES.md](DIFFERENCES.md) says what each of ours leaves out or does in another way. The tests of
-internal/check/compat check the right column against the real modules.
-`, source.KubernetesVersion, source.EtcdVersion), func(out *strings.Builder, notes []source.Note) {
-		var files []string
-		rows := make(map[string]string) // by file
-		for _, note := range notes {
-			if note.Differs != "" {
-				continue
-			}
-			where, theirs := note.Upstream.Path, cmp.Or(note.Upstream.Symbol(), path.Base(note.Upstream.Path))
-			if rows[where] == "" {
-				files = append(files, where)
-				rows[where] = fmt.Sprintf("\n[%s](%s)\n\n| ours | upstream |\n|---|---|\n", where, note.Upstream.URL())
-			}
-			rows[where] += fmt.Sprintf("| %s | `%s` |\n", ours(note), theirs)
+internal/check/compat check the right columns against the real modules.
+`, source.KubernetesVersion, source.EtcdVersion), "| ours | upstream | in |\n|---|---|---|\n", func(note source.Note) string {
+		if note.Differs != "" {
+			return ""
 		}
-		for _, file := range files {
-			out.WriteString(rows[file])
-		}
+		where := note.Upstream.Path
+		theirs := cmp.Or(note.Upstream.Symbol(), path.Base(where))
+		return fmt.Sprintf("| %s | `%s` | [%s](%s) |\n", ours(note), theirs, where, note.Upstream.URL())
 	})
 }
 
@@ -48,25 +37,27 @@ func differencesPage(tree *source.Tree) []byte {
 We simplify in public: whatever is left out of a type or a method, or is done in another way, is said where it is
 declared, in a line that begins with "Differs:". These are all of the chapters'. What a whole chapter leaves out is in
 the last sections of its README; "git grep Differs: internal" finds what stands around the chapters.
-`, func(out *strings.Builder, notes []source.Note) {
-		out.WriteString("\n")
-		for _, note := range notes {
-			if note.Differs != "" {
-				fmt.Fprintf(out, "- %s: %s\n", ours(note), escaped(note.Differs))
-			}
+`, "", func(note source.Note) string {
+		if note.Differs == "" {
+			return ""
 		}
+		return fmt.Sprintf("- %s: %s\n", ours(note), escaped(note.Differs))
 	})
 }
 
-// page begins with a text and goes on with a section for each chapter that has notes.
-func page(tree *source.Tree, text string, section func(*strings.Builder, []source.Note)) []byte {
+// page begins with a text and goes on with a section for each chapter that has notes: a head, and the line of each.
+func page(tree *source.Tree, text, head string, line func(source.Note) string) []byte {
 	var out strings.Builder
 	out.WriteString(text)
 	for _, pkg := range tree.Packages {
-		malformed := func(note source.Note) bool { return note.Err != nil }
-		if notes := slices.DeleteFunc(pkg.Notes(), malformed); len(notes) > 0 {
-			fmt.Fprintf(&out, "\n## [%s](../chapters/%s/README.md)\n", pkg.Dir, pkg.Dir)
-			section(&out, notes)
+		lines := ""
+		for _, note := range pkg.Notes() {
+			if note.Err == nil {
+				lines += line(note)
+			}
+		}
+		if lines != "" {
+			fmt.Fprintf(&out, "\n## [%s](../chapters/%s/README.md)\n\n%s%s", pkg.Dir, pkg.Dir, head, lines)
 		}
 	}
 	return []byte(out.String())

@@ -3,7 +3,9 @@ package source
 import (
 	"cmp"
 	"go/ast"
+	"path"
 	"slices"
+	"strconv"
 )
 
 // ProbePath is the import path of the package in which points are declared.
@@ -46,11 +48,20 @@ func (t *Tree) Moments(isPoint func(name string) bool) []Moment {
 func (t *Tree) momentsIn(pkg *Package, file *File, isPoint func(string) bool) []Moment {
 	var all []Moment
 	reported := make(map[ast.Node]bool) // points that were taken care of as part of a call
-	imports := file.Imports()
+	probe := ""                         // by which the file knows the package
+	for _, spec := range file.AST.Imports {
+		switch {
+		case spec.Path.Value != strconv.Quote(ProbePath):
+		case spec.Name == nil:
+			probe = path.Base(ProbePath)
+		default:
+			probe = spec.Name.Name
+		}
+	}
 	point := func(node ast.Node) string { // X if node is probe.X and X is a point
 		if selector, ok := node.(*ast.SelectorExpr); ok {
 			pkg, ok := selector.X.(*ast.Ident)
-			if ok && imports[pkg.Name] == ProbePath && isPoint(selector.Sel.Name) {
+			if ok && pkg.Name == probe && isPoint(selector.Sel.Name) {
 				return selector.Sel.Name
 			}
 		}

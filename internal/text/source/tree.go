@@ -21,7 +21,6 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -143,32 +142,3 @@ func (t *Tree) Lines(file *File, from, to token.Pos) string {
 
 // offset returns where in its file a position lies.
 func (t *Tree) offset(pos token.Pos) int { return t.fset.Position(pos).Offset }
-
-// Imports returns the imports of the file: the name by which it knows a package, to the package's path. Without an
-// explicit name that is the last element of the path, major version suffixes left out.
-func (f *File) Imports() map[string]string {
-	imports := make(map[string]string)
-	for _, spec := range f.AST.Imports {
-		importPath := strings.Trim(spec.Path.Value, `"`)
-		name := importName(importPath)
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		imports[name] = importPath
-	}
-	return imports
-}
-
-var (
-	majorVersion = regexp.MustCompile(`^v[0-9]+$`)
-	numbered     = regexp.MustCompile(`^[0-9]{2}-`)
-)
-
-// importName guesses the name of the package at an import path. Our own numbered folders drop their number.
-func importName(importPath string) string {
-	base := path.Base(importPath)
-	if majorVersion.MatchString(base) {
-		base = path.Base(path.Dir(importPath))
-	}
-	return numbered.ReplaceAllString(base, "")
-}
