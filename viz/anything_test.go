@@ -1,24 +1,22 @@
-// Package foldtest makes records for the tests that hold the page's fold against ours, in a Go engine and in a browser.
-package foldtest
+package viz
 
 import (
 	"math/rand/v2"
 	"strings"
 	"time"
 
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
 
-// Anything makes records that obey the table of points and nothing else: what no run would produce soon. There are
+// anything makes records that obey the table of points and nothing else: what no run would produce soon. There are
 // receives before sends, queues that shrink by many, subjects that never opened, gaps, and texts that mean harm.
-type Anything struct {
+type anything struct {
 	rand *rand.Rand
 	last probe.Record
 }
 
-// NewAnything returns records that are the same for the same seed.
-func NewAnything(seed uint64) *Anything { return &Anything{rand: rand.New(rand.NewPCG(seed, 0))} }
+// newAnything returns records that are the same for the same seed.
+func newAnything(seed uint64) *anything { return &anything{rand: rand.New(rand.NewPCG(seed, 0))} }
 
 var hostile = []string{
 	"", "plain", "<script>alert(1)</script>", `"quoted" \back\slash`, "line\nbreak\u2028and\u2029more", "\x00\x1f\x7f",
@@ -26,10 +24,10 @@ var hostile = []string{
 	"&amp;<>",
 }
 
-func (g *Anything) pick(from ...string) string { return from[g.rand.IntN(len(from))] }
+func (g *anything) pick(from ...string) string { return from[g.rand.IntN(len(from))] }
 
-// Records returns the next n.
-func (g *Anything) Records(n int) []probe.Record {
+// records returns the next n.
+func (g *anything) records(n int) []probe.Record {
 	records := make([]probe.Record, 0, n)
 	points := probe.Points()
 	for range n {
@@ -58,14 +56,11 @@ func (g *Anything) Records(n int) []probe.Record {
 	return records
 }
 
-// Feed returns records as they arrive in a page: a JSON array.
-func Feed(records []probe.Record) []byte {
+// feedOf returns records as they arrive in a page: a JSON array.
+func feedOf(records []probe.Record) []byte {
 	feed := []byte{'['}
 	for i := range records {
-		if i > 0 {
-			feed = append(feed, ',')
-		}
-		feed = fold.AppendRecord(feed, &records[i])
+		feed = appendNext(feed, &records[i])
 	}
 	return append(feed, ']')
 }

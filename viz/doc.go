@@ -27,7 +27,7 @@
 //   - feed.go: the events; flow.go: their sums.
 //   - past.go, index.go: any picture, any records, and what there is to be seen on the timeline.
 //   - hold.go: the world held, its clock moved.
-//   - sandbox.go, world.go: what can be done to the pipeline, and watchers made from the page.
+//   - sandbox.go: what can be done to the pipeline, and watchers made from the page.
 //   - wire.go: the open watches as bytes.
 //   - guard.go: who may talk to us at all.
 //

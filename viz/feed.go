@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/probe"
 )
@@ -21,11 +19,10 @@ const (
 	bookmarkPeriod = time.Second
 	// writeTimeout is how long one write to a page may take. A page that reads more slowly resumes, or begins again.
 	writeTimeout = 10 * time.Second
-	// slowWrite is how long a write may take before the page counts as slow.
-	slowWrite = 100 * time.Millisecond
 	// reconnect is how long a browser whose stream broke waits before it comes back.
 	reconnect = 500 * time.Millisecond
-	// coalesceAt is how many records a slow page may be behind before it is sent the state instead.
+	// coalesceAt is how many records a page may be behind, as one that reads slowly is, before it is sent the state
+	// instead.
 	coalesceAt = 2 * feedBatch
 )
 
@@ -34,7 +31,6 @@ type feed struct {
 	// Set when it opens, never changed.
 	log     *probe.Log
 	folder  *folder
-	clock   clock.PassiveClock
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	follows wanted // what its page follows: told one by one, whatever is summed up
@@ -45,7 +41,6 @@ type feed struct {
 	batch    []probe.Record
 	out      []byte
 	silent   time.Duration // since something was written
-	slow     bool          // a write has waited for the page to read
 	sinceSum time.Duration // since a sum was sent
 
 	worldTold  uint64        // the world's changes when the page was last told of it
@@ -69,7 +64,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := &feed{
-		log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w),
+		log: u.config.Log, folder: u.folder, w: w, rc: http.NewResponseController(w),
 		follows: follows, tour: query.Has("tour"), seq: seq, usual: true, sinceSum: flowPeriod,
 	}
 	header := w.Header()
@@ -123,12 +118,9 @@ func (f *feed) advance(ctx context.Context) bool {
 	if f.folder.sums() {
 		return f.flow(ctx)
 	}
-	for {
-		if f.slow && f.log.Last() > f.seq+coalesceAt && f.log.Oldest() <= f.seq+1 {
-			if f.coalesced(ctx) != nil {
-				return false
-			}
-			continue
+	for more := true; more; {
+		if f.log.Last() > f.seq+coalesceAt && f.log.Oldest() <= f.seq+1 && f.coalesced(ctx) != nil {
+			return false
 		}
 		records, ok := f.log.Since(f.batch[:0], f.seq, feedBatch)
 		f.batch = records
@@ -136,20 +128,12 @@ func (f *feed) advance(ctx context.Context) bool {
 			f.gone()
 			return false
 		}
-		if len(records) == 0 {
-			break
-		}
-		if f.frame(records) != nil {
+		if len(records) > 0 && f.frame(records) != nil {
 			return false
 		}
-		if len(records) < feedBatch {
-			break
-		}
+		more = len(records) == feedBatch
 	}
-	if f.silent >= bookmarkPeriod {
-		return f.bookmark() == nil
-	}
-	return true
+	return f.silent < bookmarkPeriod || f.bookmark() == nil
 }
 
 // frame writes records as one message. Its id is that of the last one, so that a client resumes after it.
@@ -176,13 +160,13 @@ func (f *feed) coalesced(ctx context.Context) error {
 		From    uint64          `json:"from"`
 		Seq     uint64          `json:"seq"`
 		Records uint64          `json:"records"` // how many are skipped: (from, seq]
-		Kept    json.RawMessage `json:"kept"` // records of them that matter one by one
+		Kept    json.RawMessage `json:"kept"`    // records of them that matter one by one
 		State   json.RawMessage `json:"state"`
 	}{from, seq, seq - from, f.kept(from, seq), state})
 	if err != nil {
 		return err
 	}
-	f.seq, f.slow = seq, false
+	f.seq = seq
 	return f.message("coalesced", data)
 }
 
@@ -202,11 +186,8 @@ func (f *feed) message(event string, data []byte) error {
 	f.silent = 0
 	// Not every ResponseWriter knows deadlines; without one a dead peer is found by TCP alone.
 	_ = f.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	start := f.clock.Now()
 	if _, err := fmt.Fprintf(f.w, "id: %d\nevent: %s\ndata: %s\n\n", f.seq, event, data); err != nil {
 		return err
 	}
-	err := f.rc.Flush()
-	f.slow = f.slow || f.clock.Since(start) > slowWrite
-	return err
+	return f.rc.Flush()
 }

@@ -30,10 +30,6 @@ func (u *UI) serveLens(w http.ResponseWriter, r *http.Request) {
 	writePage(w, r, lens.Now(&lens.Seen{Report: u.config.Lens(), Guest: state, Metrics: metrics}))
 }
 
-func (u *UI) choose(r *http.Request) (any, error) {
-	var choice guest.Choice
-	if err := readJSON(r, &choice); err != nil {
-		return nil, err
-	}
-	return answered{http.StatusAccepted, choice}, u.config.Guest.Choose(choice)
+func (u *UI) choose(_ *http.Request, choice *guest.Choice) (any, error) {
+	return answered{http.StatusAccepted, choice}, u.config.Guest.Choose(*choice)
 }

@@ -35,25 +35,8 @@ type stepped struct {
 	hold.Status
 }
 
-// held says what is held.
-func (u *UI) held(*http.Request) (any, error) {
-	return u.config.Hold.Status(), nil
-}
-
 // hold holds the world, or lets it go, and answers with what is held then.
-func (u *UI) hold(r *http.Request) (any, error) {
-	var command holdCommand
-	if err := readJSON(r, &command); err != nil {
-		return nil, err
-	}
-	if command.Do == "walk" {
-		return (&walk{u, command.Hop}).run(r.Context())
-	}
-	return u.obey(&command)
-}
-
-// obey does what was asked for and returns the answer.
-func (u *UI) obey(command *holdCommand) (any, error) {
+func (u *UI) hold(r *http.Request, command *holdCommand) (any, error) {
 	world := u.config.Hold
 	selector := command.Selector
 	if selector.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
@@ -65,6 +48,8 @@ func (u *UI) obey(command *holdCommand) (any, error) {
 	}
 	all := selector == probe.Selector{}
 	switch {
+	case command.Do == "walk":
+		return (&walk{u, command.Hop}).run(r.Context())
 	case command.Do == "hold" && all:
 		world.Hold(unattended)
 	case command.Do == "hold":
@@ -107,28 +92,19 @@ type clockCommand struct {
 }
 
 // moveClock sets or moves the pipeline's clock and answers with what is held, and when it is, then.
-func (u *UI) moveClock(r *http.Request) (any, error) {
-	var command clockCommand
-	if err := readJSON(r, &command); err != nil {
-		return nil, err
-	}
-	err := u.turn(&command)
-	return u.config.Hold.Status(), err
-}
-
-func (u *UI) turn(command *clockCommand) (err error) {
+func (u *UI) moveClock(_ *http.Request, command *clockCommand) (_ any, err error) {
 	world, next, d := u.config.Hold, command.Advance == "next", time.Duration(0)
 	if command.Advance == "" && command.Speed == nil && command.Paused == nil {
-		return refuse(http.StatusBadRequest, "want speed, paused or advance")
+		return nil, refuse(http.StatusBadRequest, "want speed, paused or advance")
 	}
 	if !next {
 		if d, err = duration("advance (or next)", command.Advance, maxAdvance); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if command.Speed != nil {
 		if err := world.SetSpeed(*command.Speed); err != nil {
-			return refuse(http.StatusBadRequest, "%v", err)
+			return nil, refuse(http.StatusBadRequest, "%v", err)
 		}
 	}
 	if command.Paused != nil {
@@ -136,13 +112,13 @@ func (u *UI) turn(command *clockCommand) (err error) {
 	}
 	if next {
 		if _, ok := world.AdvanceToNext(); !ok {
-			return refuse(http.StatusConflict, "no timer is set")
+			return nil, refuse(http.StatusConflict, "no timer is set")
 		}
 	}
 	if d > 0 {
 		world.Advance(d)
 	}
-	return nil
+	return world.Status(), nil
 }
 
 // world writes how the world is, if that has changed since the page was told, and once a second while something is

@@ -31,14 +31,8 @@ type Sandbox interface {
 	Ask(r *http.Request) (*http.Response, error)
 }
 
-func (u *UI) knobs(*http.Request) (any, error) { return u.config.Sandbox.Knobs(), nil }
-
-func (u *UI) turnKnob(r *http.Request) (any, error) {
-	var knob sandbox.Knob
-	if err := readJSON(r, &knob); err != nil {
-		return nil, err
-	}
-	receipt, err := u.config.Sandbox.Turn(r.Context(), knob)
+func (u *UI) turnKnob(r *http.Request, knob *sandbox.Knob) (any, error) {
+	receipt, err := u.config.Sandbox.Turn(r.Context(), *knob)
 	return u.obeyed(receipt), err
 }
 
@@ -68,8 +62,8 @@ func (u *UI) watchers(*http.Request) (any, error) {
 
 // addWatcher opens a watcher. In a held world the answer is 202 with the id that the watcher has, or will have lost.
 func (u *UI) addWatcher(r *http.Request) (any, error) {
-	options, err := readOptions(r)
-	if err != nil {
+	options := sandbox.WatcherOptions{Resource: "pods"}
+	if err := readJSON(r, &options); err != nil {
 		return nil, err
 	}
 	id, receipt, err := u.config.Sandbox.AddWatcher(r.Context(), options)
@@ -122,29 +116,24 @@ func (u *UI) tellScenario(r *http.Request) (any, error) {
 func (u *UI) tellTour(*http.Request) (any, error) { return tour.Recorded() }
 
 // actTour answers POST /viz/tour, which does the next act of a tour, with the tour as it is then.
-func (u *UI) actTour(r *http.Request) (any, error) {
-	var t tour.Tour
-	if err := readJSON(r, &t); err != nil {
-		return nil, err
-	}
+func (u *UI) actTour(r *http.Request, t *tour.Tour) (any, error) {
 	c := &u.config
 	machine := tour.Machine{Sandbox: c.Sandbox, Client: c.Client, Log: c.Log, Clock: c.Clock, Keyframe: u.Keyframe}
-	return &t, machine.Act(r.Context(), &t)
+	return t, machine.Act(r.Context(), t)
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {
 	return u.config.Play(r.Context(), chi.URLParam(r, "id"))
 }
 
-// console answers POST /viz/console {"request": "GET /api/v1/pods\n…"} with what the server says to that, as it
-// arrives: see [console.Answer]. 400 for what is no request, and the sandbox's errors.
-func (u *UI) console(r *http.Request) (any, error) {
-	var written struct {
-		Request string `json:"request"`
-	}
-	if err := readJSON(r, &written); err != nil {
-		return nil, err
-	}
+// asked is the body of POST /viz/console.
+type asked struct {
+	Request string `json:"request"` // "GET /api/v1/pods\n…"
+}
+
+// console answers with what the server says to a request, as it arrives: see [console.Answer]. 400 for what is no
+// request, and the sandbox's errors.
+func (u *UI) console(r *http.Request, written *asked) (any, error) {
 	request, err := console.Read(written.Request)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "%v", err)

@@ -21,7 +21,6 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/foldtest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -103,7 +102,7 @@ func (w *twin) begin(t *testing.T, state *fold.State) {
 func (w *twin) apply(t *testing.T, records []probe.Record) {
 	t.Helper()
 	w.ours.Apply(records)
-	got := run[string](t, w.engine, `twin.apply(state, JSON.parse(`+quote(t, foldtest.Feed(records))+
+	got := run[string](t, w.engine, `twin.apply(state, JSON.parse(`+quote(t, feedOf(records))+
 		`)); page.fold.canonical(state)`)
 	want := string(w.ours.Canonical())
 	if got == want {
@@ -138,9 +137,9 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
 		w := newTwin(t)
-		anything := foldtest.NewAnything(seed)
+		anything := newAnything(seed)
 		for range 15 {
-			w.apply(t, anything.Records(50))
+			w.apply(t, anything.records(50))
 		}
 	}
 }

@@ -2,11 +2,17 @@ package viz
 
 import (
 	"encoding/json"
+	"errors"
+	"mime"
 	"net/http"
+	"os"
 
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/kube/negotiation"
 )
+
+// maxBody is the largest request body the page's own commands accept.
+const maxBody = 16 << 10
 
 // refuse returns an error with the status a client gets for it.
 var refuse = negotiation.Refusal
@@ -37,6 +43,22 @@ func answering(f func(*http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
+// shown answers with what look returns.
+func shown[T any](look func() T) func(*http.Request) (any, error) {
+	return func(*http.Request) (any, error) { return look(), nil }
+}
+
+// withBody answers with what f makes of the one JSON value of the body.
+func withBody[T any](f func(*http.Request, *T) (any, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		body := new(T)
+		if err := readJSON(r, body); err != nil {
+			return nil, err
+		}
+		return f(r, body)
+	}
+}
+
 // answered is a value under another status than 200.
 type answered struct {
 	code  int
@@ -45,6 +67,32 @@ type answered struct {
 
 func serveMethodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	writeStatus(w, r, http.StatusMethodNotAllowed, r.Method+" is not supported here")
+}
+
+// readJSON reads the one JSON value of a body, which [answering] bounds, into target. A body without a type is JSON,
+// too: `kubectl create --raw` names none, and a foreign web page does not come as far as this.
+func readJSON(r *http.Request, target any) error {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if named := r.Header.Get("Content-Type") != ""; named && (err != nil || mediaType != "application/json") {
+		return refuse(http.StatusUnsupportedMediaType, "Content-Type: want application/json")
+	}
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(target)
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return refuse(http.StatusRequestEntityTooLarge, "body: more than %d bytes", maxBody)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return refuse(http.StatusRequestTimeout, "body: it did not come in time")
+	}
+	if err != nil {
+		return refuse(http.StatusBadRequest, "body: %v", err)
+	}
+	if decoder.More() {
+		return refuse(http.StatusBadRequest, "body: more than one value")
+	}
+	return nil
 }
 
 // writeJSON answers with value as JSON.

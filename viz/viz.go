@@ -109,13 +109,13 @@ func New(config Config) *UI {
 		id:     rand.Text(),
 		folder: newFolder(config.Log, config.Keyframe),
 
+		inspector: &inspector.Inspector{Log: config.Log},
+
 		done: make(chan struct{}),
 	}
-	var streams func(ctx context.Context, resource, watcher string) ([]inspector.Stream, error)
 	if config.Wire != nil {
-		streams = u.streams
+		u.inspector.Streams = u.streams
 	}
-	u.inspector = inspector.New(inspector.Config{Log: config.Log, Streams: streams})
 	u.handler = Guard(config.Hosts...)(u.routes())
 	return u
 }
@@ -159,27 +159,27 @@ func (u *UI) routes() http.Handler {
 		{"GET /viz/keyframe", all, u.keyframe},
 		{"GET /viz/records", all, u.records},
 		{"GET /viz/timeline", all, u.timeline},
-		{"GET /viz/points", all, points},
-		{"GET /viz/state", component, u.state},
+		{"GET /viz/points", all, shown(points)},
+		{"GET /viz/state", component, shown(c.Snapshot)},
 		{"GET /viz/rules", rules, u.rules},
 		{"GET /viz/wire", wire, u.wire},
-		{"GET /viz/lens", forwards, u.lens},
+		{"GET /viz/lens", forwards, shown(c.Lens)},
 		{"GET /viz/guest", guest, u.guestState},
-		{"POST /viz/guest", guest, u.choose},
-		{"GET /viz/hold", world, u.held},
-		{"POST /viz/hold", world, u.hold},
-		{"POST /viz/clock", world, u.moveClock},
+		{"POST /viz/guest", guest, withBody(u.choose)},
+		{"GET /viz/hold", world, func(*http.Request) (any, error) { return c.Hold.Status(), nil }},
+		{"POST /viz/hold", world, withBody(u.hold)},
+		{"POST /viz/clock", world, withBody(u.moveClock)},
 		{"GET /viz/watchers", all, u.watchers},
 		{"POST /viz/watchers", acts, u.addWatcher},
 		{"DELETE /viz/watchers/{id}", acts, u.removeWatcher},
-		{"POST /viz/console", acts, u.console},
+		{"POST /viz/console", acts, withBody(u.console)},
 		{"GET /viz/scenarios", all, u.scenarios},
 		{"GET /viz/scenario/tour", all, u.tellTour},
 		{"GET /viz/scenario/{id}", all, u.tellScenario},
 		{"POST /viz/scenario/{id}", player, u.playScenario},
-		{"POST /viz/tour", acts, u.actTour},
-		{"GET /viz/knobs", acts, u.knobs},
-		{"POST /viz/knobs", acts, u.turnKnob},
+		{"POST /viz/tour", acts, withBody(u.actTour)},
+		{"GET /viz/knobs", acts, func(*http.Request) (any, error) { return c.Sandbox.Knobs(), nil }},
+		{"POST /viz/knobs", acts, withBody(u.turnKnob)},
 		{"POST /viz/reset", acts, u.resetSandbox},
 	} {
 		router.HandleFunc(each.route, answering(each.needs.of(each.answer)))
@@ -239,27 +239,17 @@ func (u *UI) snapshot(r *http.Request) (any, error) {
 	}{seq, u.id, u.config.Log.Size(), u.config.Recording, u.config.Switches, state}, err
 }
 
-// state shows what the components say of themselves, pulled this moment.
-func (u *UI) state(*http.Request) (any, error) {
-	return u.config.Snapshot(), nil
-}
-
 // rules says how the ten promises stand, and which records have broken one.
 func (u *UI) rules(r *http.Request) (any, error) {
 	u.config.Rules.Look(r.Context())
 	return u.config.Rules.Report(), nil
 }
 
-// lens says what was seen of the requests that are forwarded to a server that is not ours.
-func (u *UI) lens(*http.Request) (any, error) {
-	return u.config.Lens(), nil
-}
-
 // points is the table of points, as the page's fold reads it.
-func points(*http.Request) (any, error) {
+func points() any {
 	table := []*probe.Info{}
 	for _, p := range probe.Points() {
 		table = append(table, p.Info())
 	}
-	return table, nil
+	return table
 }

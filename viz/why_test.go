@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/foldtest"
 	"listwatch/internal/observe/probe"
 )
 
@@ -25,7 +24,7 @@ func newWhy(t *testing.T, records []probe.Record) *engine {
 	log, _ := newLog()
 	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
 	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`)), state = page.fold.newState();
-		fold.apply(state, JSON.parse(`+quote(t, foldtest.Feed(records))+`));
+		fold.apply(state, JSON.parse(`+quote(t, feedOf(records))+`));
 		var pods = state.resources.pods, w = page.why.newWhy(fold.infos); true`)
 	return e
 }

@@ -3,6 +3,7 @@ package inspector
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/a-h/templ"
 
@@ -11,7 +12,9 @@ import (
 	"listwatch/internal/text/book"
 )
 
-func readSites() (map[string]*book.Site, error) { return book.Sites(chapters.FS()) }
+// sites returns the declarations that report, by point. They are taken from the embedded sources when first asked for:
+// that takes some tens of milliseconds, which the start of the program can do without.
+var sites = sync.OnceValues(func() (map[string]*book.Site, error) { return book.Sites(chapters.FS()) })
 
 func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error) {
 	return partWhatLeaf(p, p.text()), nil
@@ -30,7 +33,7 @@ type codeView struct {
 // partCode shows the declaration that reports a point: the one that is asked for, wherever it is reported, or else the
 // first one of the part.
 func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error) {
-	sites, err := i.sites()
+	sites, err := sites()
 	if err != nil {
 		return nil, err
 	}

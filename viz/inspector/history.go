@@ -16,7 +16,7 @@ import (
 const historyRows = 80
 
 func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, error) {
-	names, query := i.config.Log.Names(), strings.ToLower(p.Query)
+	names, query := i.Log.Names(), strings.ToLower(p.Query)
 	recalls := func(r *probe.Record) bool {
 		return p.matches(r) && (query == "" ||
 			strings.Contains(strings.ToLower(names.Sentence(r)+" "+r.Point.String()), query))
@@ -27,7 +27,7 @@ func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, er
 // recent returns the newest n records up to seq that match, newest first.
 func (i *Inspector) recent(seq uint64, n int, match func(*probe.Record) bool) []probe.Record {
 	var found []probe.Record
-	log := i.config.Log
+	log := i.Log
 	for r := range log.Between(log.Oldest()-1, seq) {
 		if !match(r) {
 			continue

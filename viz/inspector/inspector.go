@@ -5,15 +5,13 @@ package inspector
 
 import (
 	"context"
-	"sync"
 
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
-	"listwatch/internal/text/book"
 )
 
-// Config is what the inspector needs to know.
-type Config struct {
+// Inspector makes the leaves. Its fields never change.
+type Inspector struct {
 	Log *probe.Log
 	// Streams returns the open watches of the client half as bytes, of one watcher or, "", of all; nil: there are none.
 	Streams func(ctx context.Context, resource, watcher string) ([]Stream, error)
@@ -25,17 +23,4 @@ type Stream struct {
 	Watcher  string         `json:"watcher"`
 	OpenedBy string         `json:"openedBy"`
 	Wire     wiretap.Stream `json:"wire"` // without secrets
-}
-
-// Inspector makes the leaves. Immutable.
-type Inspector struct {
-	config Config
-	// sites returns the declarations that report, by point. They are taken from the embedded sources when first asked
-	// for: that takes some tens of milliseconds, which the start of the program can do without.
-	sites func() (map[string]*book.Site, error)
-}
-
-// New returns an inspector.
-func New(config Config) *Inspector {
-	return &Inspector{config: config, sites: sync.OnceValues(readSites)}
 }

@@ -56,7 +56,7 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 		return nil, negotiation.Refusal(http.StatusNotFound, "there is no such leaf: want one of what, state, code, "+
 			"blocked, history, bytes")
 	}
-	p.Until = cmp.Or(at, i.config.Log.Last())
+	p.Until = cmp.Or(at, i.Log.Last())
 	leaf, err := partTabs[n].draw(i, ctx, p)
 	if err != nil {
 		return nil, err

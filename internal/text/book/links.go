@@ -2,7 +2,6 @@ package book
 
 import (
 	"fmt"
-	"html"
 	"io/fs"
 	"net/url"
 	"path"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/util"
 )
 
 // link turns the destination of a link, which is written for a forge, into an address of the book:
@@ -31,21 +29,23 @@ func (d *document) link(node *ast.Link) {
 		d.problem(node, "link: %w", err)
 		return
 	}
-	if target.Scheme != "" || target.Host != "" {
-		if target.Scheme != "https" && target.Scheme != "http" {
-			d.problem(node, "link to %s: only https leads out of the book", node.Destination)
-			node.Destination = nil
+	switch {
+	case target.Scheme == "https", target.Scheme == "http":
+		node.SetAttributeString("rel", []byte("noreferrer")) // who leaves does not say where from
+	case target.Scheme != "", target.Host != "":
+		d.problem(node, "link to %s: only https leads out of the book", node.Destination)
+		outside(node)
+	case target.Path == "", strings.HasPrefix(target.Path, "/"):
+		// a place in this page, or another page of the running program
+	default:
+		address, err := d.address(target)
+		if err != nil {
+			d.problem(node, "%w", err)
 		}
-		return
+		if node.Destination = []byte(address); address == "" {
+			outside(node)
+		}
 	}
-	if target.Path == "" || strings.HasPrefix(target.Path, "/") {
-		return // a place in this page, or another page of the running program
-	}
-	address, err := d.address(target)
-	if err != nil {
-		d.problem(node, "%w", err)
-	}
-	node.Destination = []byte(address)
 }
 
 // address returns where a file of the repository is to be seen in the book, "" if it is not part of it.
@@ -76,20 +76,12 @@ func (d *document) address(target *url.URL) (string, error) {
 	return "", nil
 }
 
-// renderLink writes a link; links that lead out do not say where they come from.
-func (d *document) renderLink(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	destination := string(node.(*ast.Link).Destination)
-	switch {
-	case destination == "" && entering:
-		_, _ = w.WriteString(`<span class="outside">`)
-	case destination == "":
-		_, _ = w.WriteString("</span>")
-	case !entering:
-		_, _ = w.WriteString("</a>")
-	case strings.HasPrefix(destination, "/") || strings.HasPrefix(destination, "#"):
-		_, _ = fmt.Fprintf(w, `<a href="%s">`, html.EscapeString(destination))
-	default:
-		_, _ = fmt.Fprintf(w, `<a href="%s" rel="noreferrer">`, html.EscapeString(destination))
+// outside leaves the words of a link that leads to nothing in the book.
+func outside(link *ast.Link) {
+	above := link.Parent()
+	above.InsertBefore(above, link, ready(`<span class="outside">`))
+	for word := link.FirstChild(); word != nil; word = link.FirstChild() {
+		above.InsertBefore(above, link, word)
 	}
-	return ast.WalkContinue, nil
+	above.ReplaceChild(above, link, ready("</span>"))
 }

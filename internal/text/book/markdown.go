@@ -165,7 +165,6 @@ func (d *document) lineOf(offset int) int { return bytes.Count(d.src[:offset], [
 // RegisterFuncs tells goldmark which nodes are rendered here.
 func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindBlockquote, d.renderQuote)
-	reg.Register(ast.KindLink, d.renderLink)
 	reg.Register(ast.KindFencedCodeBlock, d.renderFence)
 }
 
