@@ -52,7 +52,7 @@ func highlight(src string) []string {
 	var s scanner.Scanner
 	s.Init(file, []byte(src), func(token.Position, string) {}, scanner.ScanComments)
 
-	out := &painter{}
+	var out strings.Builder
 	done := 0 // src[:done] has been painted
 	before := token.ILLEGAL
 	method := false // between the func at the beginning of a line and the name it declares
@@ -70,7 +70,7 @@ func highlight(src string) []string {
 			text = tok.String()
 		}
 		end := min(at+len(text), len(src)) // carriage returns are missing from literals: the rest comes uncoloured
-		out.paint("", src[done:at])
+		paint(&out, "", src[done:at])
 		class := classOf(tok, literal, before)
 		if tok == token.FUNC {
 			method = at == 0 || src[at-1] == '\n'
@@ -78,11 +78,11 @@ func highlight(src string) []string {
 			class = "d"
 		}
 		method = method && class != "d" && tok != token.LBRACE
-		out.paint(class, src[at:end])
+		paint(&out, class, src[at:end])
 		done, before = end, tok
 	}
-	out.paint("", src[done:])
-	return append(out.lines, out.line.String())
+	paint(&out, "", src[done:])
+	return strings.Split(out.String(), "\n")
 }
 
 // classOf returns the CSS class of a token, "" for none. before is the token in front of it.
@@ -104,23 +104,12 @@ func classOf(tok token.Token, literal string, before token.Token) string {
 	return ""
 }
 
-// painter collects escaped text, wraps it in spans, and cuts it at line ends: no span reaches over one.
-type painter struct {
-	lines []string
-	line  strings.Builder
-}
-
-func (p *painter) paint(class, text string) {
-	for i, part := range strings.Split(text, "\n") {
-		if i > 0 {
-			p.lines = append(p.lines, p.line.String())
-			p.line.Reset()
-		}
-		escaped := html.EscapeString(part)
-		if class == "" || part == "" {
-			p.line.WriteString(escaped)
-			continue
-		}
-		p.line.WriteString(`<span class="` + class + `">` + escaped + `</span>`)
+// paint writes escaped text in a span, or in one for each of its lines: no span reaches over one.
+func paint(out *strings.Builder, class, text string) {
+	text = html.EscapeString(text)
+	if class != "" {
+		begin, end := `<span class="`+class+`">`, "</span>"
+		text = begin + strings.ReplaceAll(text, "\n", end+"\n"+begin) + end
 	}
+	out.WriteString(text)
 }
