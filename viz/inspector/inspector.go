@@ -4,10 +4,19 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 
+	"github.com/a-h/templ"
+
+	"listwatch/internal/kube/negotiation"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
+	"listwatch/viz/stage"
 )
 
 // Inspector makes the leaves. Its fields never change.
@@ -23,4 +32,147 @@ type Stream struct {
 	Watcher  string         `json:"watcher"`
 	OpenedBy string         `json:"openedBy"`
 	Wire     wiretap.Stream `json:"wire"` // without secrets
+}
+
+// partTab is one leaf of the inspector.
+type partTab struct {
+	Name  string // in the URL
+	Title string
+	draw  func(i *Inspector, ctx context.Context, p *part) (templ.Component, error)
+}
+
+// partTabs are the leaves in the order in which they are shown.
+var partTabs = []partTab{
+	{"what", "What", (*Inspector).partWhat},
+	{"state", "State", (*Inspector).partFilled},
+	{"code", "Code", (*Inspector).partCode},
+	{"blocked", "Why blocked", (*Inspector).partFilled},
+	{"history", "History", (*Inspector).partHistory},
+	{"bytes", "Bytes", (*Inspector).partBytes}, // shown where there are any: at the wire and the watchers
+}
+
+// part is one thing on the stage that can be looked into: a station, or one of its queues, of one subject or of all.
+type part struct {
+	Station  probe.Station
+	Queue    string // data-queue; "": the station itself
+	Subject  string // "w3"; "": any that is there
+	Resource string
+	Point    string // what the code tab is to show; "": the first one of the part
+	Query    string // what the history is searched for
+	Until    uint64 // the newest record that the history shows
+}
+
+// Leaf returns one leaf of the inspector about what the query names (queue, subject, resource), as it was at a record;
+// 0: the newest. The error is 404 if there is no such station, queue or leaf.
+func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Values,
+	at uint64) (templ.Component, error) {
+	p, err := readPart(station, query)
+	if err != nil {
+		return nil, err
+	}
+	n := slices.IndexFunc(partTabs, func(each partTab) bool { return each.Name == tab })
+	if n < 0 {
+		return nil, negotiation.Refusal(http.StatusNotFound, "there is no such leaf: want one of what, state, code, "+
+			"blocked, history, bytes")
+	}
+	p.Until = cmp.Or(at, i.Log.Last())
+	leaf, err := partTabs[n].draw(i, ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return partLeaf(p, partTabs[n], leaf), nil
+}
+
+// readPart finds out what is asked about.
+func readPart(station string, values url.Values) (*part, error) {
+	p := &part{
+		Station: probe.Station(station), Queue: values.Get("queue"), Subject: values.Get("subject"),
+		Resource: values.Get("resource"), Point: values.Get("point"), Query: values.Get("q"),
+	}
+	if p.Resource == "" {
+		p.Resource = stage.FirstResource
+	}
+	if !slices.Contains(probe.Stations, p.Station) {
+		return nil, negotiation.Refusal(http.StatusNotFound, "there is no station %.40q", station)
+	}
+	if p.Queue != "" && !slices.ContainsFunc(p.points(), func(info *probe.Info) bool {
+		return info.Queue == p.Queue &&
+			info.Station == p.Station
+	}) {
+		return nil, negotiation.Refusal(http.StatusNotFound, "there is no queue %.40q at %s", p.Queue, station)
+	}
+	return p, nil
+}
+
+// points returns what is reported here, in path order.
+func (p *part) points() []*probe.Info {
+	var list []*probe.Info
+	for _, point := range probe.Points() {
+		if info := point.Info(); p.reports(info) {
+			list = append(list, info)
+		}
+	}
+	return list
+}
+
+// reports tells whether a point is about the part: a queue's are those that move it, and those that tell of its
+// subject.
+func (p *part) reports(info *probe.Info) bool {
+	if p.Queue != "" && info.Queue == p.Queue {
+		return true // also where another station takes from it: result is taken from by the wire
+	}
+	return info.Station == p.Station && (p.Queue == "" || info.Queue == "" && p.Subject != "")
+}
+
+// matches tells whether a record is about the part.
+func (p *part) matches(r *probe.Record) bool {
+	if r.Resource != p.Resource && r.Resource != "" || p.Subject != "" && r.Subject != p.Subject {
+		return false
+	}
+	return p.reports(r.Point.Info())
+}
+
+// title is what the part is called.
+func (p *part) title() string {
+	name := stage.Title(p.Station)
+	if p.Queue != "" {
+		name = places().Queues[p.Queue].Title
+	}
+	switch {
+	case p.Subject == "" || p.Subject == name:
+		return name
+	case p.Queue == "":
+		return strings.TrimSuffix(name, "s") + " " + p.Subject
+	}
+	return name + " of " + p.Subject
+}
+
+// text is what is told of the part.
+func (p *part) text() placeText {
+	if p.Queue != "" {
+		return places().Queues[p.Queue]
+	}
+	return places().Stations[p.Station]
+}
+
+// lanes returns the goroutines that report here, each once.
+func (p *part) lanes() []string {
+	var names []string
+	for _, info := range p.points() {
+		for _, name := range info.Lanes() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// partFilled is a leaf that the page fills from the picture at its cursor. It has the names of all queues.
+func (i *Inspector) partFilled(context.Context, *part) (templ.Component, error) {
+	titles := map[string]string{}
+	for name, queue := range places().Queues {
+		titles[name] = queue.Title
+	}
+	return partFilledLeaf(titles), nil
 }

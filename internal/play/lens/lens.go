@@ -1,3 +1,10 @@
+// Package lens forwards to a server that is not ours, and says in words what its clients do wrong: the verdicts,
+// a table of functions over a trail of requests.
+//
+// The goroutine of a request looks at a piece of a watch once that has been written to the client. No two of its locks
+// are held together. Goroutines: [Lens.Run] looks at the clock; everything else runs in the goroutines of requests.
+//
+// Differs: upstream has nothing of the kind; people read kubectl -v=8 or run mitmproxy.
 package lens
 
 import (
@@ -8,11 +15,14 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
 	"k8s.io/utils/clock"
 
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/kube/negotiation"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/guest"
 )
@@ -134,4 +144,36 @@ func (l *Lens) Report() Report {
 	report := l.findings.report()
 	report.Server, report.Writes = l.transport.Server().String(), l.config.Writes
 	return report
+}
+
+// acts are subresources that do something although they are asked for with GET.
+var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
+
+// refuse returns why a request may not pass: a status code and a sentence; 0 if it may.
+func refuse(r *http.Request) (code int, why string) {
+	const how = "; start viz with -server-writes to let such requests through"
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	default:
+		return http.StatusMethodNotAllowed, "the lens only lets GET and HEAD through: it forwards to a server that " +
+			"is not its own" + how
+	}
+	ask, clean := newAsk(r), askPath(path.Clean(r.URL.Path))
+	if acts[ask.Subresource] || acts[clean.Subresource] || ask.plural() == "proxy" {
+		return http.StatusForbidden, "the lens does not let " + ask.Subresource + " through, which can change things " +
+			"although it is a GET" + how
+	}
+	if len(r.Header["Upgrade"]) > 0 { // a server ignores what it does not know: ?watch=true makes a console no watch
+		return http.StatusForbidden, "the lens does not let this request become another protocol, which is a stream " +
+			"in both directions" + how
+	}
+	return 0, ""
+}
+
+// writeStatus answers in the form that kubectl and client-go print.
+func writeStatus(w http.ResponseWriter, r *http.Request, code int, message string) {
+	if code == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
+	}
+	handlers.WriteError(w, r, negotiation.Refusal(code, "%s", message))
 }

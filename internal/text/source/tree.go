@@ -5,8 +5,7 @@
 // Files are parsed but not type-checked, which takes milliseconds and works on the sources embedded in the program.
 //
 //   - tree.go: [Parse], which reads a file system into [Package] values.
-//   - decl.go: [Package.Find], a declaration by symbol with its real line numbers.
-//   - parts.go: [Decl.Fields], a part of a struct.
+//   - decl.go: [Package.Find], a declaration by symbol with its real line numbers; [Decl.Fields], a part of a struct.
 //   - notes.go: the "Upstream:" and "Differs:" lines.
 //   - upstream.go: what an Upstream line may look like, and where it leads.
 //   - moments.go: where probe points are reported.
