@@ -32,7 +32,7 @@ export function newBrush(canvas, ctx, scene) {
   }
 
   // pill is a token with its name: what the eye follows.
-  function pill({ label, shape, colour, followed }, [x, y]) {
+  function pill({ label, shape, colour, followed, named }, [x, y]) {
     const { image, wide } = pills.of(`${label}\n${shape}\n${colour}`, label, shape, colour);
     const [w, h] = [wide, high].map((side) => side * brush.large * scene.large);
     const [from, to] = [scene.view.x, scene.view.x + scene.view.w];
@@ -43,8 +43,8 @@ export function newBrush(canvas, ctx, scene) {
       box: [left - 5, y - h / 2 - 5, left + w + 5, y + h / 2 + 5],
       paint() {
         ctx.drawImage(image, left, y - h / 2, w, h);
-        if (!followed) return;
-        Object.assign(ctx, { strokeStyle: brush.colours.followed, lineWidth: 2 });
+        if (!followed && !named) return;
+        Object.assign(ctx, { strokeStyle: brush.colours[followed ? "followed" : "ink"], lineWidth: 2 });
         ctx.beginPath();
         ctx.roundRect(left - 3, y - h / 2 - 3, w + 6, h + 6, h / 2 + 3);
         ctx.stroke();
@@ -78,7 +78,7 @@ export function newBrush(canvas, ctx, scene) {
   function stand(token, [x, y], free) {
     const whole = pill(token, [x, y]);
     const [left, top, right, bottom] = whole.box;
-    if (!token.label || free([left + 5, top + 5, right - 5, bottom - 5])) return [whole];
+    if (!token.label || free([left + 5, top + 8, right - 5, bottom - 8])) return [whole];
     written.pop();
     const behind = y > scene.boxOf("wire").Y + scene.boxOf("wire").H / 2; // what goes on leftward has it on its right
     const name = beside({ ...token, x, y, left: behind }, free) ?? beside({ ...token, x, y, left: !behind }, free);
@@ -91,7 +91,7 @@ export function newBrush(canvas, ctx, scene) {
     const from = left ? x + 12 : x - 12 - text.w;
     // a pill begins before its name
     const on = ([, oy, , ox, w]) => Math.abs(oy - 5 - y) < 16 && ox - 26 < from + text.w && from < ox + w + 8;
-    if (written.some(on) || !free([from, y - 8, from + text.w, y + 8], false)) return null;
+    if (written.some(on) || !free([from, y - 6, from + text.w, y + 6], false)) return null;
     written.push([x, y + 5, label, from, text.w]);
     return { box: [from - 4, y - 12, from + text.w + 4, y + 12], paint: () => text.draw(ctx, from, y) };
   }

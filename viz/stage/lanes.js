@@ -212,7 +212,7 @@ export function showWorkqueues(scene, res) {
   scene.text("workqueue.more", more(hidden));
   for (const [id, subject] of list) {
     const el = scene.lanes.workqueues.get(id);
-    say(el.querySelector(".name"), cut(id, 18));
+    say(el.querySelector(".name"), handlers.includes(id) ? `${cut(id, 11)}’s keys` : cut(id, 18));
     label(el, cut(subject.texts.Reconciled ?? id, 200));
     showPipe(scene, el.querySelector('[data-queue="workqueue"]'), subject.queues.workqueue, 0, el.lane.shown);
   }

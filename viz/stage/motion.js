@@ -278,8 +278,9 @@ export function newMotion(canvas, scene, infos, follow) {
     const taken = stands && !stream ? [...scene.words(() => true), ...scene.wells()] : [];
     const free = (box, wells = true) => !taken.some((each) => (wells || !each.well) && meet(box, each));
     function lay(m, at = [m.x, m.y]) {
-      const made = taken.length > 0 ? brush.stand(called(m, at), at, free) : [brush.pill(called(m, at), at)];
-      if (taken.length > 0) taken.push(...made.map(({ box }) => box));
+      if (taken.length === 0) return [brush.pill(called(m, at), at)];
+      const made = brush.stand({ ...called(m, at), named: m.change === scene.named }, at, free);
+      taken.push(...made.map(({ box }) => box));
       return made;
     }
     const placed = [...singles, ...standing()].flatMap((t) => lay(t));

@@ -121,7 +121,8 @@ export function showPipe(scene, el, queue, expected, drawn = true) {
   }
   mark(el, "full", cap > 0 && len >= cap);
   const number = el.querySelector(".num");
-  if (number && name !== "pending") say(number, cap > 0 ? `${len}/${cap}` : String(len));
+  const whole = cap > 0 && !(el.closest(".lane") && document.documentElement.dataset.presenter === "on");
+  if (number && name !== "pending") say(number, whole ? `${len}/${cap}` : String(len));
   const slots = cap <= scene.geometry.maxSlots ? cap : 0;
   showSlots(el, g, slots);
   const { names } = scene.told ?? {};
@@ -182,6 +183,7 @@ function showHeld(scene, el, size) {
     for (const [name, value] of Object.entries(box)) put(held[i], name, value.toFixed(1));
     put(held[i], "href", `#token-${shapeOf(token.type)}`);
     put(held[i], "data-key", objectKey(token.key));
+    held[i].object = token;
     mark(held[i], "followed", scene.followed(token));
   });
   const followed = el.tokens.filter(scene.followed);

@@ -7,6 +7,7 @@ import { shapeOf } from "./tokens.js";
 
 const fresh = 75e9; // ns: the history the ring tries to keep
 const drawn = 128; // cells at most; of a larger ring each is several places
+const grown = 8e9; // ns that it says how many places it had, and has now
 const few = 32; // of so few cells each has its version in it
 const wide = 44; // the inner radius of such a ring
 const fewest = 8; // of so few cells the versions are larger
@@ -41,6 +42,10 @@ export function ringSpot(scene, ring, pos) {
 export function showRing(scene, res, now) {
   const { ring } = res;
   const station = scene.stations.get("ring");
+  const was = scene.ring.capacity;
+  if (was > 0 && ring.capacity > 0 && was !== ring.capacity) scene.grew = { words: `${was} → ${ring.capacity}`, at: now };
+  const { words = "", at: since = 0 } = scene.grew ?? {};
+  scene.text("ring.grown", now >= since && now - since < grown ? words : "");
   scene.ring = ring;
   for (const name of ["start", "end", "capacity"]) put(station, `data-${name}`, ring[name]);
   put(station, "data-oldest-rv", ring.oldest);

@@ -100,12 +100,14 @@ function showServer(scene, res, general, all, resource) {
   const { http } = general?.stations ?? {};
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
   const answered = http?.last.point === "RequestAnswered";
-  const request = answered || http?.last.point === "RequestReceived";
+  const old = answered && scene.told?.story && http.last.seq <= scene.told.from; // the beat is about another one
+  const request = !old && (answered || http?.last.point === "RequestReceived");
   // Its change may be on its way before its answer is.
   const written = etcdsSince(all, http?.last.seq).some(({ last }) => last.point === "TxnCommitted");
-  const under = written && !http.last.text.startsWith("GET") ? "…" : "open";
-  const status = answered ? String(http.vars.status ?? "") : request ? under : "";
-  scene.text("http.says", answered ? scene.told?.waited || "last answer" : "last request");
+  const reads = http?.last.text.startsWith("GET");
+  const under = /[?&]watch=/.test(http?.last.text) ? "open" : written && !reads ? "in etcd" : "waits";
+  const status = old ? "" : answered ? String(http.vars.status ?? "") : request ? under : "";
+  scene.text("http.says", old ? "" : answered ? scene.told?.waited || "last answer" : "last request");
   scene.text("http.method", request ? http.last.text.split(" ", 1)[0] : "–");
   scene.text("http.status", status);
   mark(scene.stations.get("http"), "refusal", answered && http.vars.status >= 400);

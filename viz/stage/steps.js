@@ -183,7 +183,7 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
     PendingPopped: (r) => taken("listeners", r, "pending", [30, 26]),
     HandlerCalled(r) {
       const to = spot("listeners", r, 0);
-      const beside = to && [g.boxes.handler.X + (scene.tall ? 106 : -10), to[1]]; // the words
+      const beside = to && [g.boxes.handler.X + (scene.tall ? 106 : scene.plain ? -50 : -10), to[1]]; // the words
       if (to) go(mine(r), [spot("listeners", r, 284), spot("listeners", r, 16), beside], { colour: "delivered" });
     },
     HandlerReturned: (r) => end(mine(r)),

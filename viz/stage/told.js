@@ -8,6 +8,7 @@ import { reflects } from "./lanes.js";
 import { callOwn } from "./pipe.js";
 import { shapeOf } from "./tokens.js";
 
+const leaseLasts = 3; // s: that of a story's controllers (machine.go)
 const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
 
 // newTold takes a story, its records up to the beat that is told, and where that beat begins. The tour has no beats.
@@ -59,7 +60,7 @@ export function newTold(scene, story, records, from) {
       const out = t.popped.get(r.subject) ?? [];
       t.popped.set(r.subject, /\d$/.test(names.get(r.rv) ?? "") ? [...out, names.get(r.rv)] : out);
     },
-    TxnCommitted: (r) => r.resource === "leases" && (t.lease = r.rv),
+    TxnCommitted: (r) => r.resource === "leases" && Object.assign(t, { lease: r.rv, renewed: r.t }),
     RequestReceived(r) {
       const [line, by] = r.text.split(" by ");
       heard.asking.set(line, [...(heard.asking.get(line) ?? []), { by, t: r.t }]);
@@ -99,7 +100,7 @@ export function newTold(scene, story, records, from) {
     };
     Object.assign(t, {
       popped: new Map(), calls: new Map(), delays: new Map(), asks: "", gets: "", waited: "", snapshot: null, etcd: "",
-      etcd3: "", leader: "", closed: 0, lease: "", holder: "", kind: resource === "pods" ? "" : resource.split(".")[0],
+      etcd3: "", leader: "", closed: 0, lease: "", holder: "", expired: "", kind: resource === "pods" ? "" : resource.split(".")[0],
     });
     for (const r of notable) {
       if (r.seq > seq) break;
@@ -133,7 +134,10 @@ export function newTold(scene, story, records, from) {
     const [, kind = ""] = /^\/apis(?:\/[^/]+){2}(?:\/namespaces\/[^/]+)?\/(\w+)/.exec(path) ?? [];
     if (kind === "leases") {
       const member = cast.find(({ is }) => is.test(by))?.name ?? "";
-      if (member && method !== "GET" && status < 300) t.holder = member;
+      if (member && method !== "GET" && status < 300) {
+        if (member !== t.holder) t.expired = t.holder;
+        t.holder = member;
+      }
       return { asks: member && `from ${member}`, gets: "" };
     }
     if (method === "GET" && own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
@@ -187,14 +191,23 @@ export function newTold(scene, story, records, from) {
     const says = now?.said && (behind || !now.wire || stalled.get(who)) ? "is sent" : "knows";
     const knows = word === "no watch" && stalled.get(who) === "stall" ? "stalled at" : says;
     const subject = res.subjects[now?.id] ? now.id : "";
-    const one = t.story || word !== "not reading" ? knows : ""; // the tour speaks of one version at a time
-    return { name, pin, subject, client, word, alarm, rv, open, type: said?.type, knows: one };
+    // The tour speaks of one version at a time.
+    const version = rv !== "0" && knows && (t.story || word !== "not reading") ? `${knows} ${rv}` : "";
+    const more = leaseOf(name) || version;
+    return { name, pin, subject, client, word, alarm, rv, open, type: said?.type, more };
+  }
+
+  // leaseOf says how long who leads may lead, and that who led may not any more.
+  function leaseOf(name) {
+    const left = leaseLasts - (scene.now - t.renewed) / 1e9;
+    if (name === t.holder && left > 0) return `lease: ${left.toFixed(1)} s`;
+    return t.holder && [t.holder, t.expired].includes(name) ? "lease expired" : "";
   }
 
   // draw writes the flags of the cast.
   function draw() {
     const flags = pool(scene.root.querySelector("#cast"), t.members.length, flag);
-    t.members.forEach(({ name, subject, word, alarm, rv, type, knows }, i) => {
+    t.members.forEach(({ name, subject, word, alarm, rv, type, more }, i) => {
       const el = flags[i];
       const { height } = scene.geometry.lane;
       put(el, "data-cast", name);
@@ -214,9 +227,8 @@ export function newTold(scene, story, records, from) {
       put(first, "x", token ? 15 : 5);
       say(first, scene.tall && token ? rv : word);
       widen(first, token && word === "BOOKMARK" ? 64 : 0);
-      const words = rv === "0" || !knows || scene.tall ? "" : `${knows} ${rv}`;
-      say(second, words);
-      widen(second, words.length > 13 ? 75 : 0);
+      say(second, scene.tall ? "" : more);
+      widen(second, more.length > 11 ? 75 : 0);
     });
   }
 

@@ -18,16 +18,17 @@ const readFirst = `(() => {
 	const texts = (selector) => $$(selector).filter((el) => el.textContent && shown(el));
 	return {
 		Controls: texts("button, select, input, a").map((el) => el.id || el.textContent),
-		Names: texts(".scenery text:not(.lane .name)").map((el) => el.textContent),
+		Names: texts(".scenery text:not(.lane text, .row text)").map((el) => el.textContent),
 		Clients: texts(".lane .name").map((el) => el.textContent),
+		Rows: texts(".row .key").map((el) => el.textContent),
 		Question: $("#first h2").textContent, Size: getComputedStyle($("#first h2")).fontSize,
 		State: $("#first-state").innerText,
 	};
 })()`
 
 type first struct {
-	Controls, Names, Clients []string
-	Question, Size, State    string
+	Controls, Names, Clients, Rows []string
+	Question, Size, State          string
 }
 
 // onFirst looks at every frame until a named token has been drawn in so many of them, and returns the frames in which
@@ -44,7 +45,7 @@ const onFirst = `((wanted) => new Promise((done) => {
 		if (named < wanted) wrong.push(named + " frames show a change that travels");
 		const drawn = $$(".station > *").filter((el) => getComputedStyle(el).visibility === "visible" && el.getBBox().width > 0);
 		const stations = new Set(drawn.map((el) => el.parentElement.dataset.station));
-		done([...wrong, ...[...stations].filter((name) => !["etcd", "ring", "dispatch", "watcher"].includes(name))]);
+		done([...wrong, ...[...stations].filter((name) => !["etcd", "ring", "dispatch", "watcher", "indexer", "handler"].includes(name))]);
 	};
 	look();
 }))`
@@ -65,10 +66,12 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	p.none(t, "beside the one change that travels the first view shows", onFirst+`(20)`)
 	seen := evaluate[first](t, p, readFirst)
 	names := strings.Join(seen.Names, ", ")
-	if names != "API server, etcd, history ring, dispatcher, one lane for each client, your controller" ||
+	if names != "API server, etcd, history ring, dispatcher, one lane for each client, your controller, its "+
+		"copy, your code" ||
 		seen.Size != "32px" || !slices.Contains(seen.Clients, "informer") {
 		t.Errorf("the first view names %s, and the clients %s, and asks in %s", names, seen.Clients, seen.Size)
 	}
+	assert.True(t, slices.Contains(seen.Rows, "web-1"), "your controller's copy has %s", seen.Rows)
 	for _, word := range []string{"Kubernetes", "controller", "change"} {
 		assert.True(t, strings.Contains(seen.Question, word), "the question lacks %q: %s", word, seen.Question)
 	}
