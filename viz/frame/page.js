@@ -46,7 +46,6 @@ import { newStatus } from "./status.js";
 import { newVisit } from "./visit.js";
 
 const soon = 600; // records in which what stands is looked for
-const settle = 900; // ms that trails go on fading after a step
 const recently = 40; // records that led to the first picture
 const ledHere = 200; // records that are looked at for what stands where then
 
@@ -71,7 +70,6 @@ const scene = newScene(JSON.parse(document.body.dataset.geometry));
 const cost = newCost();
 let dirty = false;
 let waiting = []; // records that came since the last frame
-let moving = 0; // until then the stage's clock runs although it is frozen
 let frameAt = 0;
 let shownAt = 0;
 let summing = false; // a sum was read since the last frame
@@ -238,7 +236,7 @@ function frame(now) {
 // turn lets ms pass on the stage, and draws what is then.
 function turn(now, ms) {
   flush();
-  player.tick(player.runs() || now < moving ? ms : 0);
+  player.tick(player.runs() ? ms : 0);
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
   motion.draw(player.clock, player.pile(), coming);
   follow.draw(now, player.cursor);
@@ -268,7 +266,7 @@ function applied(list, sum = false) {
   motion.closed(list);
   if (player.sweeping || sum) motion.records(list, resource, player.clock, pictured());
   all("applied", list, now);
-  if (player.mode === "frozen") landed(list.at(-1), now);
+  if (player.mode === "frozen") all("landed", list.at(-1), now);
 }
 
 // jumped is told that another picture is on stage. What the records that led there had in their hands stands there.
@@ -283,20 +281,13 @@ function jumped() {
   motion.stand(led);
   if (player.mode !== "frozen") return;
   if (!last) return stage.telling.begins(player.cursor);
-  landed(last, now);
+  all("landed", last, now);
 }
 
 // froze is told that the stage stands: from now on the sentence is about the record at the cursor.
 function froze() {
-  const now = performance.now();
   const r = player.tape.get(player.cursor);
-  if (r) landed(r, now);
-  moving = motion.travelling().length > 0 ? 0 : now + settle; // what is on its way stands, too
-}
-
-function landed(r, now) {
-  moving = now + settle;
-  all("landed", r, now);
+  if (r) all("landed", r, performance.now());
 }
 
 function trouble(problem) {

@@ -2,7 +2,7 @@
 // bottom] in units of the stage.
 
 import { inks, newCache, newLetters, paper, widthOf } from "../lib/canvas.js";
-import { pathOf, signOf } from "./tokens.js";
+import { signOf } from "./tokens.js";
 
 const pillFont = "600 15px system-ui, sans-serif";
 const high = 24; // units of a pill: between two lanes there are 37
@@ -67,9 +67,8 @@ export function newBrush(canvas, ctx, scene) {
       c.fillText(label, room, high / 2 + 0.5);
       if (!shape) return;
       c.translate(high / 2, high / 2);
-      if (!signOf(shape)) c.scale(0.7, 0.7); // an outline would touch the name
       Object.assign(c, { lineWidth: 2.2, strokeStyle: white, lineCap: "round" });
-      c.stroke(new Path2D(signOf(shape) || pathOf(shape)));
+      c.stroke(new Path2D(signOf(shape)));
     });
     return { image, wide };
   }

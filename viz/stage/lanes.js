@@ -11,6 +11,9 @@ const kinds = {
   handlers: ["handler", "data-handler-of"], workqueues: ["workqueue", "data-workqueue"],
 };
 
+// made is a new one of what the page has a prototype of (lanes.templ).
+export const made = (name) => $(`#${name}`).content.querySelector("g").cloneNode(true);
+
 // lanes keeps one group per subject in a container, in the order of the list unless an entry says its place. What does
 // not fit is kept in the document, but not drawn; the last place then says how many more there are.
 function lanes(scene, kind, list) {
@@ -31,7 +34,7 @@ function lanes(scene, kind, list) {
     const [index, shown] = [places[n], places[n] < room];
     let el = known.get(id);
     if (!el) {
-      el = $(`#${station}-lane`).content.querySelector("g.lane").cloneNode(true);
+      el = made(`${station}-lane`);
       el.setAttribute(attribute, id);
       container.append(el);
       known.set(id, el);
@@ -98,20 +101,12 @@ function inOrder(list, scene) {
 }
 
 // forward gives the cast of a story the first lanes, each member its own place, also without a watcher; the order of
-// the others stays. Outside of stories those that have to be seen (scene.front) move to the last places that are drawn,
-// if they have none.
+// the others stays.
 function forward(list, scene) {
   const members = scene.told?.members ?? [];
-  const member = ([id]) => members.findIndex((each) => each.subject === id);
-  const cast = list.filter((each) => member(each) >= 0).map((each) => [...each, member(each)]);
-  const others = list.filter((each) => member(each) < 0);
-  const room = scene.geometry.lane.room - members.length;
-  const drawn = Math.max(0, others.length > room ? room - 1 : room);
-  const moves = ([id]) => !scene.told?.story && scene.front.includes(id);
-  const hidden = others.slice(drawn).filter(moves).slice(0, drawn);
-  const rest = others.filter((each) => !hidden.includes(each));
-  rest.splice(Math.max(0, drawn - hidden.length), 0, ...hidden);
-  return [...cast, ...rest.map((each, i) => [...each, members.length + i])];
+  const place = ([id]) => members.findIndex((each) => each.subject === id);
+  let others = members.length;
+  return list.map((each) => [...each, place(each) >= 0 ? place(each) : others++]);
 }
 
 // reflects reports whether a subject is a reflector.

@@ -8,7 +8,7 @@ package stage
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Prototypes are what the script makes new lanes from.
+// Prototypes are what the scripts make new lanes, flags and pins from.
 func Prototypes() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -62,7 +62,7 @@ func Prototypes() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</svg></template>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</svg></template><template id=\"cast-member\"><svg><g class=\"member\"><text class=\"name\" y=\"12\"></text> <g class=\"flag\"><rect width=\"84\" height=\"33\" rx=\"4\"></rect> <use x=\"1.5\" y=\"3\" width=\"14\" height=\"14\"></use> <text lengthAdjust=\"spacingAndGlyphs\" y=\"14\"></text> <text lengthAdjust=\"spacingAndGlyphs\" x=\"5\" y=\"28\"></text></g></g></svg></template><template id=\"ring-pin\"><svg><g class=\"pin\"><path d=\"M0 0L-5 -10H5Z\"></path><text></text></g></svg></template>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -21,7 +21,6 @@ const shortest = 58; // ms of one hop
 const longest = 330;
 const slow = 800; // ms of what must not be overlooked: a watcher that is closed, a request that falls
 const trailLasts = 380; // ms
-const shades = 5; // of a trail, the palest where its token was longest ago
 const few = 20; // changes a second, at most, that travel
 const calm = 0.7; // … and again when there are so much fewer
 const patience = 2000; // … for so many ms
@@ -314,7 +313,7 @@ export function newMotion(canvas, scene, infos, follow) {
   const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
   // stretch is what of a way lies between two of its lengths, as a thing to be painted; null: nothing does.
-  function stretch({ legs, colour }, from, to, paint) {
+  function stretch({ legs, colour }, from, to, look) {
     if (to <= from) return null;
     const n = Math.ceil((to - from) / 8);
     const points = Array.from({ length: n + 1 }, (_, i) => along(legs, from + ((to - from) * i) / n));
@@ -322,16 +321,15 @@ export function newMotion(canvas, scene, infos, follow) {
     return {
       box: [Math.min(...xs) - 3, Math.min(...ys) - 3, Math.max(...xs) + 3, Math.max(...ys) + 3],
       paint() {
-        Object.assign(ctx, { strokeStyle: brush.colours[colour], lineWidth: 3, lineCap: "butt" });
-        paint(points, n);
+        ctx.save();
+        Object.assign(ctx, { strokeStyle: brush.colours[colour], lineWidth: 3, lineCap: "butt", ...look });
+        if (!look) ctx.setLineDash([3, 5]);
+        ctx.beginPath();
+        for (const point of points) ctx.lineTo(...point);
+        ctx.stroke();
+        ctx.restore();
       },
     };
-  }
-
-  function line(points) {
-    ctx.beginPath();
-    for (const point of points) ctx.lineTo(...point);
-    ctx.stroke();
   }
 
   // ahead returns the ways to their next places of what stands with the stage: the rest of one that is in the air, and
@@ -362,25 +360,12 @@ export function newMotion(canvas, scene, infos, follow) {
   }
   const around = ([x, y]) => [x - near, y - near, x + near, y + near];
 
-  const dotted = (way) => stretch(way, way.done, way.length, (points) => {
-    ctx.setLineDash([3, 5]);
-    line(points);
-    ctx.setLineDash([]);
-  });
+  const dotted = (way) => stretch(way, way.done, way.length);
 
-  // tail is the part of a way that its token has passed in the last moments, paler where that is longer ago.
+  // tail is the part of a way that its token has passed in the last moments.
   function tail(move, begin, end, now, most = move.length) {
     const at = (t) => Math.min(most, Math.max(0, (t - begin) / Math.max(1, end - begin)) * move.length);
-    const passed = (shade) => at(now - trailLasts * (1 - shade / shades)); // how far it was then
-    const [from, to] = [passed(0), passed(shades)];
-    return still.matches ? null : stretch(move, from, to, (points, n) => {
-      const index = (length) => Math.round(((length - from) / (to - from)) * n);
-      for (let i = 0; i < shades; i++) {
-        ctx.globalAlpha = (0.6 * (i + 1)) / shades;
-        line(points.slice(index(passed(i)), index(passed(i + 1)) + 1));
-      }
-      ctx.globalAlpha = 1;
-    });
+    return still.matches ? null : stretch(move, at(now - trailLasts), at(now), { globalAlpha: 0.4 });
   }
 
   function clear() {

@@ -2,6 +2,7 @@
 
 import { mark, pool, put, say, svg, widen } from "../lib/dom.js";
 import { laterRV } from "../log/fold.js";
+import { made } from "./lanes.js";
 import { twin } from "./pipe.js";
 import { shapeOf } from "./tokens.js";
 
@@ -117,9 +118,7 @@ function showVersions(scene, ring) {
 // showPins marks which version the clients of a story know: at its cell, or, if that is gone, before the oldest one.
 function showPins(scene, ring) {
   const pinned = (scene.told?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
-  const pins = pool(scene.root.querySelector("#ring-pins"), pinned.length, () => (
-    svg("g", { class: "pin" }, svg("path", { d: "M0 0L-5 -10H5Z" }), svg("text"))
-  ));
+  const pins = pool(scene.root.querySelector("#ring-pins"), pinned.length, () => made("ring-pin"));
   mark(scene.root, "pinning", pinned.length > 0);
   pinned.forEach(({ name, rv, open }, i) => {
     const cell = ring.cells.findLast((each) => !laterRV(each.rv, rv));

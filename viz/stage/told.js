@@ -2,9 +2,9 @@
 // order and under its own names, each with a flag that says what the client was sent last. A pin at the ring says which
 // version a client knows. Versions of the story's pods have names.
 
-import { mark, pool, put, say, svg, widen } from "../lib/dom.js";
+import { mark, pool, put, say, widen } from "../lib/dom.js";
 import { laterRV } from "../log/fold.js";
-import { reflects } from "./lanes.js";
+import { made, reflects } from "./lanes.js";
 import { callOwn } from "./pipe.js";
 import { shapeOf } from "./tokens.js";
 
@@ -20,6 +20,7 @@ export function newTold(scene, story, records, from) {
   const first = records[0]?.seq ?? 0;
   const t = { story: Boolean(story.beats), names, from, members: [], at, draw };
   const changes = new Map(); // by pod
+  const leaders = new Set(); // members that have had the lease
   for (const r of records) {
     const [, pod] = (r.point === "RingAppend" && own.exec(r.key)) || [];
     if (!pod) continue;
@@ -90,6 +91,7 @@ export function newTold(scene, story, records, from) {
     const streams = Object.entries(res.subjects).filter(([, s]) => s.kind === "watcher" && s.opened < first)
       .map(([id, s]) => streamOf(id, s.texts.WireOpened ?? s.texts.WatcherAdded ?? "", s.began))
       .filter(({ text }) => wanted(text));
+    leaders.clear();
     heard = {
       resource, streams: new Map(streams.map((stream) => [stream.id, stream])),
       asking: new Map(), // by request: who waits for its answer, and since when
@@ -100,7 +102,7 @@ export function newTold(scene, story, records, from) {
     };
     Object.assign(t, {
       popped: new Map(), calls: new Map(), delays: new Map(), asks: "", gets: "", waited: "", snapshot: null, etcd: "",
-      etcd3: "", leader: "", closed: 0, lease: "", holder: "", expired: "", kind: resource === "pods" ? "" : resource.split(".")[0],
+      etcd3: "", leader: "", closed: 0, lease: "", holder: "", kind: resource === "pods" ? "" : resource.split(".")[0],
     });
     for (const r of notable) {
       if (r.seq > seq) break;
@@ -134,10 +136,7 @@ export function newTold(scene, story, records, from) {
     const [, kind = ""] = /^\/apis(?:\/[^/]+){2}(?:\/namespaces\/[^/]+)?\/(\w+)/.exec(path) ?? [];
     if (kind === "leases") {
       const member = cast.find(({ is }) => is.test(by))?.name ?? "";
-      if (member && method !== "GET" && status < 300) {
-        if (member !== t.holder) t.expired = t.holder;
-        t.holder = member;
-      }
+      if (member && method !== "GET" && status < 300) leaders.add((t.holder = member));
       return { asks: member && `from ${member}`, gets: "" };
     }
     if (method === "GET" && own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
@@ -201,12 +200,12 @@ export function newTold(scene, story, records, from) {
   function leaseOf(name) {
     const left = leaseLasts - (scene.now - t.renewed) / 1e9;
     if (name === t.holder && left > 0) return `lease: ${left.toFixed(1)} s`;
-    return t.holder && [t.holder, t.expired].includes(name) ? "lease expired" : "";
+    return leaders.has(name) ? "lease expired" : "";
   }
 
   // draw writes the flags of the cast.
   function draw() {
-    const flags = pool(scene.root.querySelector("#cast"), t.members.length, flag);
+    const flags = pool(scene.root.querySelector("#cast"), t.members.length, () => made("cast-member"));
     t.members.forEach(({ name, subject, word, alarm, rv, type, more }, i) => {
       const el = flags[i];
       const { height } = scene.geometry.lane;
@@ -232,16 +231,9 @@ export function newTold(scene, story, records, from) {
     });
   }
 
-  function flag() {
-    const cloth = svg("g", { class: "flag" },
-      svg("rect", { width: 84, height: 33, rx: 4 }), svg("use", { x: 1.5, y: 3, width: 14, height: 14 }),
-      svg("text", { y: 14 }), svg("text", { x: 5, y: 28 }));
-    return svg("g", { class: "member" }, svg("text", { class: "name", y: 12 }), cloth);
-  }
-
   t.leave = () => {
     callOwn("");
-    pool(scene.root.querySelector("#cast"), 0, flag);
+    pool(scene.root.querySelector("#cast"), 0);
   };
   return t;
 }
