@@ -23,6 +23,8 @@ export function newHands(stage) {
     else follow.set(key);
   }
 
+  const toggleMarked = () => toggleFollow(follow.has() ? "" : scene.marked || objectKey(scene.store.at(-1)?.key ?? ""));
+
   // setSpeed slows a replay down or lets it run. What is live has no other pace than the program's: slowed down, it
   // becomes a replay that begins here.
   function setSpeed(exponent) {
@@ -42,8 +44,6 @@ export function newHands(stage) {
     say($("#speed-text"), times(shown));
   }
 
-  const marked = () => scene.marked || objectKey(scene.store.at(-1)?.key ?? "");
-
   // A panel below the stage has a button that opens and closes it, and one of its own that closes it.
   when(document, "click", ({ target }) => {
     const panel = document.getElementById(target.closest("[data-below]")?.getAttribute("aria-controls"));
@@ -52,15 +52,11 @@ export function newHands(stage) {
   });
   when("#speed", "input", (event) => setSpeed(Number(event.target.value)));
   when(scene.root, "click", (event) => {
-    const key = stage.motion.keyAt(event.clientX, event.clientY, player.clock);
-    if (!key) return;
-    event.stopPropagation(); // the token is in front of the station
-    toggleFollow(key);
-  }, true);
-  when(scene.root, "click", (event) => {
-    const key = event.target.closest("[data-key]")?.dataset.key;
+    const token = stage.motion.keyAt(event.clientX, event.clientY, player.clock);
+    if (token) event.stopPropagation(); // it is in front of the station
+    const key = token || event.target.closest("[data-key]")?.dataset.key;
     if (key) toggleFollow(key);
-  });
+  }, true);
   when("#records", "click", (event) => {
     const row = event.target.closest("tr");
     const cell = event.target.closest("td");
@@ -84,7 +80,7 @@ export function newHands(stage) {
       [["p"], "previous anomaly", () => toAnomaly(-1)],
       [["Home"], "to the start", () => player.seek(player.oldest)],
       [["End"], "to the end, live", () => player.live()],
-      [["f"], "follow the marked object, or stop following it", () => toggleFollow(follow.has() ? "" : marked())],
+      [["f"], "follow the marked object, or stop following it", toggleMarked],
       [["Escape"], "close what is open, remove the focus", () => stage.escape() ?? document.activeElement?.blur?.()],
     ],
     escape() {

@@ -81,7 +81,7 @@ export function newBrush(canvas, ctx, scene) {
     written.pop();
     const behind = y > scene.boxOf("wire").Y + scene.boxOf("wire").H / 2; // what goes on leftward has it on its right
     const name = beside({ ...token, x, y, left: behind }, free) ?? beside({ ...token, x, y, left: !behind }, free);
-    return [pill({ ...token, label: "" }, [x, y]), name ?? pill(token, [x, y])];
+    return [pill({ ...token, label: "" }, [x, y]), name].filter(Boolean); // between others none has room
   }
 
   // beside is the name of a token that a pipe draws, on the side where the queue is empty; null where one stands.

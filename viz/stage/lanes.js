@@ -94,10 +94,8 @@ const naturally = new Intl.Collator("en", { numeric: true }).compare;
 function inOrder(list, scene) {
   const first = (s) => (scene.told?.story ? nameOf(s) === "informer" : serves(scene, s));
   const kind = (s) => (first(s) ? 0 : own(s) ? 1 : nameOf(s) ? 2 : 3);
-  const rank = ([id, s]) => [kind(s), nameOf(s), s.opened, id].map(String);
-  const ranks = new Map(list.map((each) => [each, rank(each)]));
-  const compare = (a, b) => a.reduce((sum, value, n) => sum || naturally(value, b[n]), 0);
-  return list.sort((a, b) => compare(ranks.get(a), ranks.get(b)));
+  const ranks = new Map(list.map(([id, s]) => [id, [kind(s), nameOf(s), s.opened, id].join(" ")]));
+  return list.sort(([a], [b]) => naturally(ranks.get(a), ranks.get(b)));
 }
 
 // forward gives the cast of a story the first lanes, each member its own place, also without a watcher; the order of

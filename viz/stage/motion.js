@@ -292,7 +292,8 @@ export function newMotion(canvas, scene, infos, follow) {
       ...trails.map((each) => tail(each, each.t0, each.done, faded)),
       ...moved.map((m) => tail(m, air.t0, air.t1, faded, done(m, now))),
     ].filter(Boolean);
-    const moving = stands ? [...tails, ...nexts.map(dotted).filter(Boolean)] : tails.concat(pills);
+    const dotted = nexts.map((way) => stretch(way, way.done, way.length)).filter(Boolean);
+    const moving = [...tails, ...(stands ? dotted : pills)];
     const more = { label: `${pile} wait`, shape: "", colour: "moving" };
     if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place([209, 208])));
     placed.push(...waiting.flatMap((t) => (scene.plain ? lay(t) : brush.beside(t) ?? [])));
@@ -359,8 +360,6 @@ export function newMotion(canvas, scene, infos, follow) {
     return ways;
   }
   const around = ([x, y]) => [x - near, y - near, x + near, y + near];
-
-  const dotted = (way) => stretch(way, way.done, way.length);
 
   // tail is the part of a way that its token has passed in the last moments.
   function tail(move, begin, end, now, most = move.length) {

@@ -134,7 +134,7 @@ export function showPipe(scene, el, queue, expected, drawn = true) {
   el.tokens = tokens.map((token, i) => ({ ...token, at: cellOf(g, i, slots, leftward.has(name), step) }));
   showHeld(scene, el, Math.min(g.H - 1, Math.max(8, step * 1.25)));
   const called = (token) => (token.type.endsWith("All") ? "all" : names.get(token.rv)) ?? "";
-  if (cap === 0) showNames(el, g, tokens.map((token) => (names ? called(token) : "")), name === "fifo");
+  if (cap === 0) showNames(el, g, names ? tokens.map(called) : [], name === "fifo");
   const fill = el.querySelector(".fill");
   const width = slots || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
   put(fill, "width", Math.min(g.W - 4, width).toFixed(1));
@@ -144,22 +144,16 @@ export function showPipe(scene, el, queue, expected, drawn = true) {
 function showSlots(el, g, n) {
   const slots = el.querySelector(".slots");
   if (slots.childElementCount === n) return;
-  slots.replaceChildren();
   const width = g.W / n;
-  for (let i = 0; i < n; i++) {
-    slots.append(
-      svg("rect", { class: "slot", x: (g.X + i * width).toFixed(2), y: g.Y, width: width.toFixed(2), height: g.H })
-    );
-  }
+  slots.replaceChildren(...Array.from({ length: n }, (_, i) => (
+    svg("rect", { class: "slot", x: (g.X + i * width).toFixed(2), y: g.Y, width: width.toFixed(2), height: g.H })
+  )));
 }
 
 // showNames writes into the cells of a queue of the client half what a story calls the versions in them. The FIFO has
 // room for several rows, of which the newest stands in the pipe.
 function showNames(el, g, names, wraps) {
-  let layer = el.querySelector(".names");
-  if (!layer && names.every((name) => !name)) return;
-  if (!layer) el.append((layer = svg("g", { class: "names" })));
-  const cells = pool(layer, names.length, () => (
+  const cells = pool(el.querySelector(".names"), names.length, () => (
     svg("g", {}, svg("rect", { height: g.H }), svg("text", { class: "mid", y: g.H / 2 + 5 }))
   ));
   const columns = wraps ? Math.floor(g.W / cellWidth) : names.length;
@@ -187,10 +181,7 @@ function showHeld(scene, el, size) {
     mark(held[i], "followed", scene.followed(token));
   });
   const followed = el.tokens.filter(scene.followed);
-  let rings = el.querySelector(".rings");
-  if (!rings && followed.length === 0) return;
-  if (!rings) el.append((rings = svg("g", { class: "rings" })));
-  const twins = pool(rings, followed.length, twin);
+  const twins = pool(el.querySelector(".rings"), followed.length, twin);
   followed.forEach(({ at: [x, y] }, n) => {
     put(twins[n], "transform", `translate(${x.toFixed(1)} ${y}) scale(${(size / 20).toFixed(2)})`);
   });

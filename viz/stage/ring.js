@@ -43,8 +43,8 @@ export function ringSpot(scene, ring, pos) {
 export function showRing(scene, res, now) {
   const { ring } = res;
   const station = scene.stations.get("ring");
-  const was = scene.ring.capacity;
-  if (was > 0 && ring.capacity > 0 && was !== ring.capacity) scene.grew = { words: `${was} → ${ring.capacity}`, at: now };
+  const [was, is] = [scene.ring.capacity, ring.capacity];
+  if (was > 0 && is > 0 && was !== is) scene.grew = { words: `${was} → ${is}`, at: now };
   const { words = "", at: since = 0 } = scene.grew ?? {};
   scene.text("ring.grown", now >= since && now - since < grown ? words : "");
   scene.ring = ring;

@@ -102,9 +102,7 @@ export function newTelling(stage) {
     write(r.seq, info.station, stage.says(r), isAlarm(info, r));
   }
 
-  function clear() {
-    [change, next, alarm] = ["", null, null];
-  }
+  const clear = () => ([change, next, alarm] = ["", null, null]);
 
   return {
     told: () => told?.seq ?? 0, travels, begins, draw,

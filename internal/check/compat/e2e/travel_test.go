@@ -167,3 +167,43 @@ func TestOneChangeTravels(t *testing.T) {
 	p.until(t, `document.body.dataset.rest !== "true"`)
 	watch(8000, "1").judge(t, "story")
 }
+
+// standing stops at each record with which a change goes on, and says what cannot be read of the tokens there: one
+// whose place is a queue that does not count it, and a name on another name or on what is written.
+const standing = `(async () => {
+	const { motion, player, stage: { scene } } = listwatch;
+	const frame = () => new Promise(requestAnimationFrame);
+	const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+	const wrong = [];
+	let named = 0;
+	await player.tape.load(player.oldest + 1, player.head + 1);
+	const all = player.tape.between(player.oldest + 1, player.head + 1).filter(listwatch.stage.here);
+	for (const r of all.filter(motion.travels)) {
+		await player.seek(r.seq);
+		for (let n = 0; n < 3; n++) await frame();
+		const at = r.seq + " " + r.point + ": ";
+		for (const { label, x, y } of motion.standing()) {
+			const in_ = scene.wells().find(([l, t, r, b]) => x > l + 1 && x < r - 1 && y > t && y < b);
+			if (in_) wrong.push(at + label + " stands on a queue that does not count it");
+		}
+		const names = motion.labels().map(([, y, text, x, w]) => ({ text, box: [x, y - 10, x + w, y - 1] }));
+		named += names.length;
+		names.forEach(({ text, box }, i) => {
+			if (names.slice(i + 1).some((other) => meet(box, other.box))) wrong.push(at + text + " is on a name");
+			const word = scene.words(() => true).find(([l, t, r, b]) => meet(box, [l, t + 3, r, b - 3]));
+			if (word) wrong.push(at + text + " is on a word at " + word.map(Math.round));
+		});
+	}
+	return named < 50 ? [named + " names were seen"] : wrong;
+})()`
+
+// TestWhatStandsCanBeRead stops one pod's life at every step.
+func TestWhatStandsCanBeRead(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	p.do(t, looks[0].wear(1))
+	p.navigate(t, v.URL+"/?take=life")
+	p.until(t, `window.listwatch?.player.recording && listwatch.player.head > 0`)
+	p.none(t, "where a change stands", standing)
+}
