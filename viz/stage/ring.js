@@ -8,7 +8,6 @@ import { shapeOf } from "./tokens.js";
 
 const fresh = 75e9; // ns: the history the ring tries to keep
 const drawn = 128; // cells at most; of a larger ring each is several places
-const grown = 8e9; // ns that it says how many places it had, and has now
 const few = 32; // of so few cells each has its version in it
 const wide = 44; // the inner radius of such a ring
 const fewest = 8; // of so few cells the versions are larger
@@ -43,10 +42,6 @@ export function ringSpot(scene, ring, pos) {
 export function showRing(scene, res, now) {
   const { ring } = res;
   const station = scene.stations.get("ring");
-  const [was, is] = [scene.ring.capacity, ring.capacity];
-  if (was > 0 && is > 0 && was !== is) scene.grew = { words: `${was} → ${is}`, at: now };
-  const { words = "", at: since = 0 } = scene.grew ?? {};
-  scene.text("ring.grown", now >= since && now - since < grown ? words : "");
   scene.ring = ring;
   for (const name of ["start", "end", "capacity"]) put(station, `data-${name}`, ring[name]);
   put(station, "data-oldest-rv", ring.oldest);
