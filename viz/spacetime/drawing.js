@@ -1,7 +1,7 @@
 // The drawing of the space-time view: lines, marks, arrows and spans as SVG, from what handovers.js has traced. All of
 // it is made again for each run of records. Nothing here knows how a handover came about.
 
-import { $, counted, cut, mark, put, say, svg, toMiddle, when } from "../lib/dom.js";
+import { $, counted, cut, mark, put, say, svg, when } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "../stage/tokens.js";
@@ -125,9 +125,9 @@ export function newDrawing(stage) {
     put(part("future"), "x", columnX(at) + 6.5);
     put(part("future"), "width", Math.max(0, area.right - columnX(at) - 6.5));
     put(root, "data-cursor", columns[at]?.r.seq ?? 0);
-    // For the last row of a room it is drawn larger than its place.
-    const larger = ground.scrollWidth > ground.clientWidth || ground.scrollHeight > ground.clientHeight;
-    if (at >= 0 && larger && player.mode === "frozen") toMiddle(ground, part("marks").children[at]);
+    // On a phone, and for the last row of a room, it is drawn larger than its place.
+    if (at < 0 || player.mode !== "frozen" || ground.scrollWidth <= ground.clientWidth) return;
+    part("marks").children[at].scrollIntoView({ block: "nearest", inline: "center" });
   }
 
   when(ground, "scroll", showNames, { passive: true });

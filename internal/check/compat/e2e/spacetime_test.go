@@ -292,6 +292,9 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	view("loop")
 	p.strike(t, "v")
 	view("space-time")
+	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1)) // where it is drawn larger than its place
+	p.seek(t, int(seq))
+	p.until(t, `(({ left, right }) => left >= 0 && right <= innerWidth)($("#spacetime .cursor").getBoundingClientRect())`)
 }
 
 // places are points that several goroutines may report, or one that the table of points does not name, of a subject s.
