@@ -42,11 +42,10 @@ export function newVisit(stage) {
   // openRecording shows a recording that was dropped here, or one of ours.
   async function openRecording(file, ours = false) {
     try {
-      const recording = await read(file);
-      lay(recording);
-      if (!ours) explain(recording.header);
+      const { hash, header } = await lay(file);
+      if (!ours) explain(header);
       const link = readLink(location.hash);
-      if (link?.recording && link.recording === recording.hash) return visit(link);
+      if (link?.recording && link.recording === hash) return visit(link);
       if (await player.seek(player.oldest)) player.play();
     } catch (problem) {
       stage.banner.notice(`${file.name}: ${problem.message}`);
@@ -55,12 +54,7 @@ export function newVisit(stage) {
 
   // layTake puts a recording that the program brings along on the stage, if it is still wanted when it has come, and
   // returns whether it was. It stands still.
-  async function layTake(name, wanted = () => true) {
-    const recording = await read(await take(name));
-    if (!wanted()) return false;
-    lay(recording);
-    return true;
-  }
+  const layTake = async (name, wanted) => Boolean(await lay(await take(name), wanted));
 
   // home puts back on the stage what was there before layTake: the running program, or the recording that the page is
   // about.
@@ -96,13 +90,11 @@ export function newVisit(stage) {
     }
   }
 
-  async function read(file) {
+  // lay puts a recording, which it returns, where the records of the program were, and lets go of that, if there is one.
+  async function lay(file, wanted = () => true) {
     const tape = newTape(fold, null);
-    return { ...(await readRecording(file, fold, tape)), tape };
-  }
-
-  // lay puts a recording where the records of the program were, and lets go of that, if there is one.
-  function lay({ hash, header, records, tape, state, first }) {
+    const { hash, header, records, state, first } = await readRecording(file, fold, tape);
+    if (!wanted()) return null;
     stage.leave(hash);
     follow.clear();
     const acts = shelf.program ? [...document.querySelectorAll("[data-acts]:not([hidden])")] : [];
@@ -113,6 +105,7 @@ export function newVisit(stage) {
     timeline.add(records);
     stage.reset(tape, state, true);
     stage.switched(header.switches);
+    return { hash, header };
   }
 
   function explain(header) {

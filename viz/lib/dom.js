@@ -84,14 +84,7 @@ export function pool(parent, wanted, make) {
 }
 
 // copied puts a text on the clipboard and returns whether it could: a page that is neither local nor encrypted may not.
-export const copied = async (text) => {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
+export const copied = async (text) => navigator.clipboard?.writeText(text).then(() => true, () => false) ?? false;
 
 // address writes these parts of the page's address, and leaves out those without a value.
 export function address(parts) {
