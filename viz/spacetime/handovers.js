@@ -49,16 +49,10 @@ export function trace(fold, modes, state, records, here) {
     }
   }
 
-  wait(null);
-  for (const r of records) {
-    const before = countersOf(state.resources[r.resource ?? ""]);
-    fold.apply(state, [r]);
-    if (!here(r)) continue;
-    const column = { r, line: lineAt(r), index: columns.length };
-    columns.push(column);
-    wait(column);
-    const res = state.resources[r.resource ?? ""];
-    for (const [id, { subject, queue, sent, received }] of countersOf(res)) {
+  // hand notes what a record gave away or took: through queues, as these stood before, and where no queue is between.
+  function hand(column, before, res) {
+    const { r } = column;
+    for (const [id, { subject, queue, sent, received }] of countersOf(res, r)) {
       const had = before.get(id) ?? { sent: 0, received: 0 };
       const says = `through ${subject} ${queue}`;
       // A DeltaFIFO gives by object.
@@ -67,9 +61,20 @@ export function trace(fold, modes, state, records, here) {
       if (received === had.received + 1) taken.push({ id: nth(received), column, says, queue, races: true });
     }
     const seen = (point, whose) => `${point} ${whose ?? ""} ${change(r)}`;
-    if (froms.has(r.point)) for (const whose of seers(r, res)) give(seen(r.point, whose), column);
+    if (froms.has(r.point)) seers(r, res).forEach((whose) => give(seen(r.point, whose), column));
     const { from = [], whose = () => r.subject, ...way } = again[r.point] ?? {};
     for (const point of from) taken.push({ id: seen(point, whose(r, res)), column, ...way });
+  }
+
+  wait(null);
+  for (const r of records) {
+    const before = here(r) && countersOf(state.resources[r.resource ?? ""], r);
+    fold.apply(state, [r]);
+    if (!before) continue;
+    const column = { r, line: lineAt(r), index: columns.length };
+    columns.push(column);
+    wait(column);
+    hand(column, before, state.resources[r.resource ?? ""]);
   }
   const arrows = taken.flatMap(({ id, column, says, queue, races }) => {
     const givers = given.get(id) ?? [];
@@ -79,9 +84,11 @@ export function trace(fold, modes, state, records, here) {
   return { columns, arrows, spans: [...spans.values()], lines: [...lines.values()].sort(compareLines) };
 }
 
-// countersOf says of every queue how much has gone into it and out of it.
-const countersOf = (res) => new Map(Object.entries(res?.subjects ?? {}).flatMap(([subject, { opened, queues }]) =>
-  Object.entries(queues).map(([queue, { sent, received }]) =>
+// countersOf says of every queue that a record may move how much has gone into it and out of it: those of its subject,
+// and those of etcd's watches, from which the cacher's reflector takes.
+const countersOf = (res, r) => new Map(Object.entries(res?.subjects ?? {})
+  .filter(([subject, { kind }]) => subject === (r.subject ?? "") || kind === "watchchan")
+  .flatMap(([subject, { opened, queues }]) => Object.entries(queues).map(([queue, { sent, received }]) =>
     [`${subject}@${opened} ${queue}`, { subject, queue, sent, received }])));
 
 // seers are those who may see again what a record tells.
