@@ -51,7 +51,6 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 		return err
 	}
 	defer func() { err = errors.Join(err, etcd.close()) }()
-	flights := &recording.Budget{}
 	say := func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) }
 	return machine.Serve(ctx, &machine.Host{
 		Etcd:  etcd.Etcd,
@@ -70,7 +69,7 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 			if o.flight != flightOff {
 				group.Go(ctx, "viz.flight", (&recording.Flight{
 					Log: run.Log, Clock: clock.RealClock{}, Dir: o.flight, Switches: run.Now(),
-					Keyframe: run.UI.Keyframe, Breaches: run.Promises.Breaches, Budget: flights, Say: say,
+					Keyframe: run.UI.Keyframe, Breaches: run.Promises.Breaches, Say: say,
 					Shows: run.Sandbox.Touring,
 				}).Run)
 			}

@@ -21,7 +21,7 @@ const (
 	flightWindow = 30 * time.Second // of the past that a file holds
 	flightAfter  = 2 * time.Second  // of what follows the fault
 	flightRest   = 30 * time.Second // between two files: one fault is one file, however often it shows
-	maxFlights   = 20               // files of one process
+	maxFlights   = 20               // files of one recorder
 )
 
 // Flight is the flight recorder: it watches the log and, when something goes wrong, saves the last half minute to a
@@ -41,29 +41,19 @@ type Flight struct {
 	Breaches func(seq uint64) []rules.Breach
 	// Shows reports whether the page gives its tour, which leads to a 410 on purpose; nil: it does not.
 	Shows func() bool
-	// Budget bounds the files of every Flight of the process; nil: of this one.
-	Budget *Budget
 	// Say is called with one line about every file, also if it could not be written.
 	Say func(line string)
 
 	// Owned by Run.
-	seq    uint64 // looked at up to here
-	broken uint64 // record of the newest breach that was looked at
-}
-
-// Budget counts the files that the flight recorders of one process have saved. They run one after the other, so it
-// needs no lock. The zero value is ready to use.
-type Budget struct {
-	files   int
+	seq     uint64    // looked at up to here
+	broken  uint64    // record of the newest breach that was looked at
+	files   int       // saved
 	resting time.Time // until then nothing is saved
 }
 
 // Run watches the log until ctx is done. It is called once.
 func (f *Flight) Run(ctx context.Context) {
 	f.seq = f.Log.Last()
-	if f.Budget == nil {
-		f.Budget = &Budget{}
-	}
 	routine.Every(ctx, f.Clock, interval, f.look)
 }
 
@@ -76,19 +66,19 @@ type trigger struct {
 // look saves a recording if one is due.
 func (f *Flight) look(ctx context.Context) {
 	trigger, found := f.due()
-	if !found || f.Budget.files >= maxFlights || f.Clock.Now().Before(f.Budget.resting) {
+	if !found || f.files >= maxFlights || f.Clock.Now().Before(f.resting) {
 		return
 	}
 	if routine.Sleep(ctx, f.Clock, flightAfter) != nil {
 		return
 	}
-	f.Budget.resting = f.Clock.Now().Add(flightRest)
+	f.resting = f.Clock.Now().Add(flightRest)
 	name, err := f.save(ctx, trigger)
 	if err != nil {
 		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", trigger.reason, err))
 		return
 	}
-	f.Budget.files++
+	f.files++
 	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.",
 		trigger.reason, flightWindow, name))
 }

@@ -35,7 +35,6 @@ type flown struct {
 	kept *fold.Keyframes
 
 	shows  atomic.Bool     // whether the page gives its tour
-	budget Budget          // of all its runs
 	broken json.RawMessage // returned instead of every keyframe, unless nil
 }
 
@@ -70,7 +69,7 @@ func (f *flown) run(t *testing.T, story func()) {
 	monitor := rules.NewMonitor(f.log)
 	flight := &Flight{
 		Log: f.log, Clock: clock.RealClock{}, Dir: f.dir, Keyframe: f.keyframe,
-		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches, Budget: &f.budget,
+		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches,
 		Shows: f.shows.Load,
 	}
 	go monitor.Run(ctx, clock.RealClock{})
@@ -177,25 +176,5 @@ func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
 			"could not be saved") {
 			t.Errorf("files %v, told %q; want none, and that it could not be saved", files, f.lines)
 		}
-	})
-}
-
-func TestTheBoundsAreThoseOfAllRunsOfAProcess(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFlown(t, 1<<12)
-		evict := func() {
-			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
-			f.live(4 * time.Second)
-		}
-		f.run(t, evict)
-		f.run(t, evict)
-		n := len(f.files(t))
-		assert.Equal(t, n, 1, "two faults within %v, in two runs: %d files, want 1", flightRest, n)
-		for range 2 * maxFlights {
-			f.live(flightRest)
-			f.run(t, evict)
-		}
-		n = len(f.files(t))
-		assert.Equal(t, n, maxFlights, "got %d files, want %d", n, maxFlights)
 	})
 }

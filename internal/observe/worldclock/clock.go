@@ -104,8 +104,8 @@ func (c *Clock) Stops() <-chan time.Duration { return c.stops }
 
 // Run fires timers until ctx is done. It is called once.
 func (c *Clock) Run(ctx context.Context) {
-	c.setBeating(true)
-	defer c.setBeating(false)
+	c.set(&c.beating, true) // from here on there is a limit to how far the clock runs without a beat
+	defer c.set(&c.beating, false)
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
 	for {
@@ -149,18 +149,13 @@ func (c *Clock) SetSpeed(speed float64) error {
 }
 
 // SetPaused stops the clock, or lets it run.
-func (c *Clock) SetPaused(paused bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.paused = paused
-	c.reframeLocked()
-}
+func (c *Clock) SetPaused(paused bool) { c.set(&c.paused, paused) }
 
-// setBeating says whether there are beats, and with them a limit to how far the clock runs without one.
-func (c *Clock) setBeating(beating bool) {
+// set changes one of the fields that the pace, or its reach, follows from.
+func (c *Clock) set(field *bool, value bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.beating = beating
+	*field = value
 	c.reframeLocked()
 }
 

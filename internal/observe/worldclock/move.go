@@ -37,8 +37,8 @@ func (c *Clock) AdvanceToNext() (next Due, ok bool) {
 
 // moveTo moves the clock to target. The caller holds moves.
 func (c *Clock) moveTo(target time.Time) {
-	c.setMoving(true)
-	defer c.setMoving(false)
+	c.set(&c.moving, true)
+	defer c.set(&c.moving, false)
 	began := time.Now()
 	for c.stopBefore(target) {
 		if time.Since(began) < settleBudget {
@@ -47,13 +47,6 @@ func (c *Clock) moveTo(target time.Time) {
 			runtime.Gosched()
 		}
 	}
-}
-
-func (c *Clock) setMoving(moving bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.moving = moving
-	c.reframeLocked()
 }
 
 // stopBefore takes the clock to the next timer before target, or to target, and reports whether target is still ahead.
