@@ -2,6 +2,7 @@ package viz
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -31,7 +32,8 @@ type holdCommand struct {
 
 // stepped is the answer to a step.
 type stepped struct {
-	Passed int `json:"passed"` // how many went on
+	Passed int    `json:"passed"` // how many went on
+	Says   string `json:"says"`
 	hold.Status
 }
 
@@ -63,13 +65,25 @@ func (u *UI) hold(r *http.Request, command *holdCommand) (any, error) {
 	case command.Do == "release":
 		world.ReleaseAt(selector)
 	case command.Do == "step":
-		return stepped{Passed: world.Step(command.Hop), Status: world.Status()}, nil
+		n := world.Step(command.Hop)
+		return stepped{n, passed(n), world.Status()}, nil
 	case command.Do == "leave":
 		world.Leave(unattended)
 	default:
 		return nil, refuse(http.StatusBadRequest, "do: want hold, release, step, walk or leave, got %.40q", command.Do)
 	}
 	return world.Status(), nil
+}
+
+// passed says how many goroutines went on.
+func passed(n int) string {
+	switch n {
+	case 0:
+		return "No goroutine is paused at a gate: each waits for another one, or for the clock."
+	case 1:
+		return "1 goroutine advanced one step"
+	}
+	return fmt.Sprintf("%d goroutines advanced one step", n)
 }
 
 // duration reads what a command says of a length of time; "" is 0.

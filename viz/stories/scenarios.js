@@ -26,7 +26,7 @@ export function newScenarios(stage) {
   let symptom = ""; // in a lab: the record for which the machine's run has waited in vain
   let remark = ""; // why it is not told from the machine's run: the rest of a sentence, or another one
   let resource = ""; // what was on stage before
-  let seen = []; // by beat: the record at which it came to rest
+  let seen = []; // by beat: what is seen where it rests
   let ticked = 0;
   const known = () => (localStorage.getItem(storage) ?? "").split(" ").filter(Boolean); // stories seen to their ends
 
@@ -45,12 +45,9 @@ export function newScenarios(stage) {
     [run, remark, seen, playing] = [null, found.alone ? `, because ${found.alone}` : "", [], null];
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = story.runs && !story.alone && beat === 0;
-    teller = newTeller(
-      story.beats, {
-        range, play, seek: player.seek, changed: show, trouble: (problem) => stage.banner.notice(problem.message),
-      }
-    );
-    teller.time(story.recorded.map((each) => each.to - each.from));
+    const trouble = (problem) => stage.banner.notice(problem.message);
+    const paced = story.beats.map((each, i) => ({ ...each, pace: story.pace[i] }));
+    teller = newTeller(paced, { range, play, seek: player.seek, changed: show, trouble });
     teller.still = calm.matches;
     if (live) await toProgram();
     player.freeze();
@@ -81,8 +78,8 @@ export function newScenarios(stage) {
     const beginning = (run && place === run.beats[i] ? run.beats : story.recorded).find((each) => each.to).from;
     const records = player.tape.between(beginning + 1, place.to + 1);
     stage.scene.told = newTold(stage.scene, story, records, place.from);
-    const behind = player.tape.get(place.behind || place.to);
-    attend([behind?.subject]);
+    seen[i] = place.seen;
+    attend([place.subject]);
     return place;
   }
 
@@ -140,7 +137,6 @@ export function newScenarios(stage) {
 
   function show() {
     const { beat, phase, over } = teller;
-    if (phase === "rests") seen[beat] = player.tape.get(teller.range.behind || teller.range.to);
     put(document.body, "data-beat", beat + 1);
     if (teller.resting) put(document.body, "data-rest", "true");
     else document.body.removeAttribute("data-rest");
@@ -182,16 +178,13 @@ export function newScenarios(stage) {
     part.querySelectorAll("[data-seen]").forEach((el) => {
       const i = (el.value || teller.beat + 1) - 1;
       el.hidden = teller.phase !== "rests" || !seen[i] || !teller.shown.has(i);
-      say(el, el.hidden ? "" : seenOf(el.dataset.seen, seen[i]));
+      say(el, el.hidden ? "" : seen[i]);
     });
     if (!teller.over) return;
     const all = run && !onTake && run.beats.every((each, i) => each.to && teller.shown.has(i));
     part.querySelector(".run").hidden = !all;
     if (all) say(part.querySelector(".run span"), run.saw);
   }
-
-  // seenOf is a sentence with what the record behind it says.
-  const seenOf = (text, r) => text.replace(/\$(rv|n|type)/g, (_, name) => (name === "n" ? r.args?.[0] : r[name]) ?? "");
 
   // next is the row of the gallery after the story's own, the first one after the last.
   function next() {

@@ -13,42 +13,18 @@
 // Next goes on: it begins, hurries, or turns to the beat that follows. Back turns to where the beat before rests.
 // Auto-play presses Next in time.
 
-const perWord = 210; // ms that a reader needs
-const atLeast = 900; // ms between words and picture
 const byHand = 1500; // ms at most that words stand before the beat plays, when a hand pressed Next
-const thinking = 2500; // ms for a guess, besides the reading
-const looking = 1900; // ms at rest
-const perRecord = 22; // ms that a record takes at reading pace, about
-const playing = [1200, 5500]; // ms that a beat plays, at least and at most
-const whole = [21_000, 84_000]; // ms that auto-play takes for a story
+const none = { lead: 0, play: 0, rest: 0 };
 
-const words = (text) => (text ?? "").split(/\s+/).filter(Boolean).length;
-
-// plan returns for each beat how long auto-play reads it, plays it and rests at its end: {lead, play, rest} in ms.
-// counts are the numbers of their records.
-export function plan(beats, counts) {
-  const steps = beats.map(({ say, question }, i) => {
-    const asked = question ? thinking + perWord * words([question.ask, ...question.answers].join(" ")) : 0;
-    const verdict = question ? perWord * words(question.why) : 0;
-    return {
-      lead: atLeast + perWord * words(say) + asked,
-      play: Math.min(playing[1], Math.max(playing[0], perRecord * (counts[i] ?? 0))),
-      rest: looking + verdict,
-    };
-  });
-  const sum = steps.reduce((ms, step) => ms + step.lead + step.play + step.rest, 0);
-  const scale = Math.min(whole[1], Math.max(whole[0], sum)) / sum;
-  return steps.map((step) => ({ lead: step.lead * scale, play: step.play * scale, rest: step.rest * scale }));
-}
-
-// newTeller tells beats. on.range(i) returns, perhaps later, where the i-th beat stands, {from, to}; on.play(range, ms)
+// newTeller tells beats; each may have a pace, for how many ms auto-play reads it, plays it and rests: {lead, play, rest}
+// (viz/stories/pace.go). on.range(i) returns, perhaps later, where the i-th beat stands, {from, to}; on.play(range, ms)
 // moves the cursor there within ms and returns whether it came there; on.seek(seq) moves it at once; on.changed() is
 // told of every change.
 export function newTeller(beats, on) {
   let range = null; // of the beat
   let left = Infinity; // ms until auto-play, or a lead, goes on
   let ticket = 0; // of what was asked last: what was asked before comes too late
-  let steps = plan(beats, []);
+  const pace = () => beats[t.beat].pace ?? none;
 
   const t = {
     beat: 0,
@@ -69,9 +45,6 @@ export function newTeller(beats, on) {
     if (phase === "rests") t.shown.add(t.beat);
     on.changed();
   }
-
-  // time takes the numbers of records, once they are known.
-  t.time = (counts) => (steps = plan(beats, counts));
 
   // doing runs act unless something else is asked meanwhile. What fails leaves the viewer away from the beat.
   async function doing(act) {
@@ -109,26 +82,26 @@ export function newTeller(beats, on) {
       if (!played || (await come(current, "from"))) turn("ready", pause());
     });
 
-  const pause = () => (t.auto ? (asks(t.beat) ? steps[t.beat].lead : Math.min(byHand, steps[t.beat].lead)) : Infinity);
+  const pause = () => (t.auto ? (asks(t.beat) ? pace().lead : Math.min(byHand, pace().lead)) : Infinity);
 
   // begin plays the beat; what it says has been read already if it was waited for.
   const begin = (read) =>
     doing(async (current) => {
       if (!(await come(current, "from"))) return;
-      const lead = t.auto ? steps[t.beat].lead : Math.min(byHand, steps[t.beat].lead);
+      const lead = t.auto ? pace().lead : Math.min(byHand, pace().lead);
       if (!read && !t.still) return turn("lead", lead);
       await run(current);
     });
 
   async function run(current) {
     turn("plays");
-    const reached = await on.play(range, steps[t.beat].play);
+    const reached = await on.play(range, pace().play);
     if (current()) settle(reached);
   }
 
   function settle(reached) {
     if (t.last || !reached) t.auto = false;
-    turn(reached ? "rests" : "away", t.auto ? steps[t.beat].rest : Infinity);
+    turn(reached ? "rests" : "away", t.auto ? pace().rest : Infinity);
   }
 
   // finish shows the beat's end at once.
@@ -179,8 +152,8 @@ export function newTeller(beats, on) {
     if (t.over) return t.open(0);
     if (t.phase === "ready" && !asks(t.beat)) return begin(true);
     if (t.phase === "away") return begin(true);
-    if (t.phase === "ready") left = steps[t.beat].lead;
-    if (t.phase === "rests") left = Math.min(byHand, steps[t.beat].rest);
+    if (t.phase === "ready") left = pace().lead;
+    if (t.phase === "rests") left = Math.min(byHand, pace().rest);
     on.changed();
   };
 

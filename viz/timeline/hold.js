@@ -48,27 +48,19 @@ export function newHold(stage) {
     return elsewhere ? null : close();
   }
 
-  // hop lets goroutines pass one point: those that are meant, or all.
-  async function hop(where) {
+  // hop lets goroutines pass one point, those that are meant, or all; or it walks one object or version.
+  async function hop(where, act = "step") {
     if (!closed()) return stage.tell("nothing is held: hold the world first");
-    const n = (await gate({ do: "step", ...where }))?.passed;
-    if (n === undefined) return;
-    stage.tell(n > 0 ? `${n} ${n === 1 ? "goroutine" : "goroutines"} advanced one step` : nothingAtAGate);
+    const { says } = (await gate({ do: act, ...where })) ?? {};
+    if (says) stage.tell(says);
   }
 
   // hopFollowed moves what is followed to the next point at which a goroutine is held with it. If it waits in a queue,
   // the goroutine that is to take it is let go on, and nothing else. One hop is over before the next one begins.
   function hopFollowed() {
     if (!follow.has()) return stage.tell("follow an object first: click it, or press F");
-    if (!closed()) return stage.tell("nothing is held: hold the world first");
-    hops = hops.then(hopOn).catch((problem) => stage.tell(problem.message));
-  }
-
-  async function hopOn() {
-    if (!closed() || !follow.has()) return;
-    const { resource } = stage;
-    const { says } = (await gate({ do: "walk", resource, key: follow.key, rv: Number(follow.rv) || 0 })) ?? {};
-    if (says) stage.tell(says);
+    const where = { resource: stage.resource, key: follow.key, rv: Number(follow.rv) || 0 };
+    hops = hops.then(() => hop(where, "walk"));
   }
 
   // ---- what the program says

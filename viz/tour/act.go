@@ -64,7 +64,7 @@ var acts = map[string]struct {
 // show within [patience], as in a held world, the error is 504. Others are the server's and the sandbox's.
 func (m *Machine) Act(ctx context.Context, t *Tour) error {
 	act, ok := acts[t.Do]
-	a := &actor{Machine: m, Tour: t, readTo: t.From}
+	a := &actor{Machine: m, Tour: t, past: past{key: t.Key}, readTo: t.From}
 	if !ok || t.Do != "begin" && a.name() == "" {
 		return apierrors.NewBadRequest("do, key: want begin; or stop, back or end, and the tour's pod")
 	}
@@ -192,6 +192,18 @@ func (a *actor) back(ctx context.Context) error {
 	if err := a.pods(a.Client.Delete()).Name(a.name()).Param("gracePeriodSeconds", "0").Do(ctx).Error(); err != nil {
 		return err
 	}
+	// The controllers are done with the pod that is gone: what they still work on comes into no workqueue.
+	_, err = a.await(ctx, func() probe.Record {
+		gone := a.first(moment{point: probe.HandlerCalled, typ: "DELETED", own: true})
+		added, done := moment{point: probe.WorkAdded, own: true}, moment{point: probe.WorkDone, own: true}
+		if a.newest(done).Seq < a.newest(added).Seq {
+			return probe.Record{}
+		}
+		return gone
+	})
+	if err != nil {
+		return err
+	}
 	created, err := a.create(ctx)
 	if err != nil {
 		return err
@@ -304,9 +316,14 @@ func (a *actor) change(ctx context.Context, n, size int) (rv uint64, err error) 
 	return versionOf(pod.ResourceVersion), err
 }
 
-// handled waits until a handler was called with a version.
+// handled waits until the informer has stored a version, and a handler was called with it.
 func (a *actor) handled(ctx context.Context, rv uint64) error {
-	_, err := a.await(ctx, func() probe.Record { return a.first(moment{point: probe.HandlerCalled, rv: rv}) })
+	_, err := a.await(ctx, func() probe.Record {
+		if a.first(moment{point: probe.IndexerUpdated, rv: rv, who: a.Informer}).Seq == 0 {
+			return probe.Record{}
+		}
+		return a.first(moment{point: probe.HandlerCalled, rv: rv})
+	})
 	return err
 }
 

@@ -163,10 +163,13 @@ func (p *plot) stored() probe.Record {
 	return p.first(moment{point: probe.IndexerUpdated, rv: p.last, who: p.Informer})
 }
 
-// queued returns the records with which the pod comes into workqueues whose handlers are on the stage.
+// queued returns the records with which the pod comes into workqueues whose handlers are on the stage; not while a
+// worker has it: then it waits elsewhere.
 func (p *plot) queued(m moment) []probe.Record {
 	m.point, m.own = probe.WorkAdded, true
-	return slices.DeleteFunc(p.all(m), func(r probe.Record) bool { return !slices.Contains(p.handlers, r.Subject) })
+	return slices.DeleteFunc(p.all(m), func(r probe.Record) bool {
+		return r.Args[0] == 0 || !slices.Contains(p.handlers, r.Subject)
+	})
 }
 
 // feeds is whose workqueue a handler fills.

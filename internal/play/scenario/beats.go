@@ -19,6 +19,8 @@ type Range struct {
 	To       uint64 `json:"to"`
 	Resource string `json:"resource,omitempty"` // of the record at which it rests, or else of the beat before
 	Behind   uint64 `json:"behind"`             // the record because of which [Beat.Text] is on the stage
+	Subject  string `json:"subject,omitempty"`  // of that record
+	Seen     string `json:"seen"`               // [Beat.Seen] with what that record says
 }
 
 // facts are what patterns need to know of a story's records.
@@ -249,12 +251,17 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 			continue
 		}
 		about = cmp.Or(r.Resource, about)
-		ranges[i] = Range{From: from, To: r.Seq, Resource: about, Behind: r.Seq}
+		behind := r
 		for n := range records {
 			b := &records[n]
 			if because := s.Beats[i].because; because != nil && b.Seq <= r.Seq && because.matches(f, b) {
-				ranges[i].Behind = b.Seq
+				behind = b
 			}
+		}
+		says := strings.NewReplacer("$rv", fmt.Sprint(behind.RV), "$n", fmt.Sprint(behind.Args[0]), "$type", behind.Type)
+		ranges[i] = Range{
+			From: from, To: r.Seq, Resource: about, Behind: behind.Seq, Subject: behind.Subject,
+			Seen: says.Replace(s.Beats[i].Seen),
 		}
 		from = r.Seq
 	}

@@ -1,0 +1,25 @@
+package stories
+
+import (
+	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+	"listwatch/internal/play/scenario"
+)
+
+// TestAStoryTellsItselfWithinAMinuteAndAHalf is about all stories, from terse to wordy.
+func TestAStoryTellsItselfWithinAMinuteAndAHalf(t *testing.T) {
+	t.Parallel()
+	for i := range scenario.All {
+		story := &scenario.All[i]
+		recorded, err := Recorded(story)
+		require.NoError(t, err)
+		ms := 0.0
+		for n, pace := range PaceOf(story, recorded) {
+			assert.True(t, pace.Lead >= 500 && pace.Play >= 500 && pace.Rest >= 500, "%s, beat %d: %+v", story.ID, n+1, pace)
+			ms += pace.Lead + pace.Play + pace.Rest
+		}
+		assert.True(t, ms >= 20_000 && ms <= 90_000, "%s takes %.0f ms, want 20 to 90 seconds", story.ID, ms)
+	}
+}
