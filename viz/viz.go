@@ -246,10 +246,4 @@ func (u *UI) rules(r *http.Request) (any, error) {
 }
 
 // points is the table of points, as the page's fold reads it.
-func points() any {
-	table := []*probe.Info{}
-	for _, p := range probe.Points() {
-		table = append(table, p.Info())
-	}
-	return table
-}
+func points() any { return fold.Points() }

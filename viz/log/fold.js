@@ -130,17 +130,10 @@ function newest(list, n) {
 
 // ---- waits.go
 
-// endsOf says of each point which waits it ends.
-function endsOf(points) {
-  const ends = {};
-  for (const info of points) for (const name of info.until ?? []) (ends[name] ??= []).push(info.name);
-  return ends;
-}
-
 // noteWait ends the wait that the point ends, if a goroutine waits so, and begins the one that it begins.
-function noteWait(infos, owners, ends, res, info, r) {
-  for (const begun of ends[info.name] ?? []) endWait(res, infos.get(begun), r);
-  const opens = aboutOpened(info) || Boolean(owners[info.queue]);
+function noteWait(infos, res, info, r) {
+  for (const begun of info.ends ?? []) endWait(res, infos.get(begun), r);
+  const opens = info.aboutOpened || Boolean(info.owner);
   if (!info.waits || (opens && !res.subjects[r.subject ?? ""])) return;
   (res.waits[waitKey(info, r)] ??= []).push({
     seq: r.seq, t: r.t, point: info.name, kind: info.waits, subject: bound(r.subject), lane: info.lane ?? "",
@@ -178,26 +171,16 @@ function endAllWaits(infos, res, subject) {
 // newFold returns {apply(state, records)} for a table of points as /viz/points gives it.
 export function newFold(points) {
   const infos = new Map(points.map((info) => [info.name, info]));
-  const owners = ownersOf(points);
-  const ends = endsOf(points);
   return {
     infos,
-    owners,
     apply(state, records) {
       adopt(state);
-      for (const r of records) apply(infos, owners, ends, state, r);
+      for (const r of records) apply(infos, state, r);
     },
   };
 }
 
-// ownersOf says which kind of subject owns a queue: the kind that opens at the station which sends into it.
-function ownersOf(points) {
-  const opens = Object.fromEntries(points.filter(({ op }) => op === "open").map((info) => [info.station, info.opens]));
-  const fill = points.filter(({ op }) => op === "send" || op === "push");
-  return Object.fromEntries(fill.map((info) => [info.queue, opens[info.station] ?? ""]));
-}
-
-function apply(infos, owners, ends, state, r) {
+function apply(infos, state, r) {
   if (r.seq <= state.seq) return;
   const missing = r.seq - state.seq - 1;
   if (missing > 0) forget(state, missing);
@@ -216,8 +199,8 @@ function apply(infos, owners, ends, state, r) {
     delete res.subjects[id];
     return endAllWaits(infos, res, id);
   }
-  noteWait(infos, owners, ends, res, info, r);
-  const subject = subjectOf(owners, state, res, info, id);
+  noteWait(infos, res, info, r);
+  const subject = subjectOf(state, res, info, id);
   if (subject) {
     note(subject, moment, info, r);
     add(subject.counts, info.name, 1);
@@ -276,20 +259,15 @@ function sum(infos, res, subject, info, r) {
 
 // subjectOf returns whom the record is about, null if there is none: a queue that belongs to a kind that opens and
 // closes is not moved for a subject that is not open. Only after a gap a send makes its subject appear.
-function subjectOf(owners, state, res, info, id) {
+function subjectOf(state, res, info, id) {
   if (id === "" && !info.queue) return null;
   const known = res.subjects[id];
   if (known) return known;
-  const kind = owners[info.queue] ?? "";
-  if (kind === "" && aboutOpened(info)) return null;
+  const kind = info.owner ?? "";
+  if (info.aboutOpened) return null;
   if (kind !== "" && (state.lost === 0 || info.op !== "send")) return null;
   return (res.subjects[id] = newSubject(kind, 0));
 }
-
-// aboutOpened reports whether a point without a queue speaks for subjects that open and close.
-const stationsOfOpened = new Set(["etcd3", "watcher", "listener", "handler"]);
-const aboutOpened = (info) => !info.queue
-  && (stationsOfOpened.has(info.station) || info.lane === "handlers.WatchServer");
 
 // forget is what a gap does.
 function forget(state, missing) {
