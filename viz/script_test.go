@@ -103,7 +103,10 @@ func (w *twin) apply(t *testing.T, records []probe.Record) {
 	t.Helper()
 	w.ours.Apply(records)
 	got := run[string](t, w.engine, `twin.apply(state, JSON.parse(`+quote(t, feedOf(records))+
-		`)); page.fold.canonical(state)`)
+		`)); JSON.stringify(state)`)
+	text, err := fold.Canonical([]byte(got))
+	require.NoError(t, err)
+	got = string(text)
 	want := string(w.ours.Canonical())
 	if got == want {
 		return

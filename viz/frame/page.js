@@ -14,7 +14,7 @@ import { $, put, say } from "../lib/dom.js";
 import { partOf } from "../lib/hooks.js";
 import { clockText } from "../lib/times.js";
 import { newFeed } from "../log/feed.js";
-import { hash, isAnomaly, newFold, newState, sentence } from "../log/fold.js";
+import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { newTape, serverSource } from "../log/tape.js";
 import { newSpacetime } from "../spacetime/spacetime.js";
 import { newHistory } from "../stage/history.js";
@@ -337,7 +337,7 @@ function restyle() {
 // For tests, and for the console.
 window.listwatch = {
   get state() { return player.state; },
-  hash: () => hash(player.state), cost: cost.read, motion, player, timeline, follow, clockText, stage, feed,
+  cost: cost.read, motion, player, timeline, follow, clockText, stage, feed,
   picture: (how) => stage.picture.read(how), openRecording: (file) => stage.visit.openRecording(file),
 };
 

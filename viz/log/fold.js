@@ -1,6 +1,6 @@
 // The fold: what the page shows is one function of what stands in the log.
 //
-// This is internal/observe/fold a second time, function by function: state.go, apply.go, queue.go, waits.go, hash.go.
+// This is internal/observe/fold a second time, function by function: state.go, apply.go, queue.go, waits.go.
 // Both are driven by the table of points, which the page gets from /viz/points; the same records give the same hash.
 // Nothing here knows the document.
 
@@ -395,23 +395,6 @@ export function bound(text) {
   if (!text) return "";
   if (text.length <= maxText) return text;
   return Array.from(text.slice(0, 2 * maxText)).slice(0, maxText).join("");
-}
-
-// ---- hash.go
-
-// canonical returns the state as JSON with all keys in order and no white space: the bytes that Go gives.
-export function canonical(state) {
-  const inOrder = (value) => Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-  const isMap = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
-  return JSON.stringify(state, (name, value) => (isMap(value) ? inOrder(value) : value))
-    .replace(/[\u2028\u2029]/g, (c) => (c === "\u2028" ? "\\u2028" : "\\u2029"));
-}
-
-// hash returns a short text that is equal for equal states.
-export function hash(state) {
-  let sum = 0x811c9dc5;
-  for (const byte of new TextEncoder().encode(canonical(state))) sum = Math.imul(sum ^ byte, 0x01000193);
-  return (sum >>> 0).toString(16).padStart(8, "0");
 }
 
 // ---- probe/info.go: Record.Anomaly, Record.Sentence and ObjectKey

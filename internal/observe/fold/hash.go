@@ -7,31 +7,43 @@ import (
 	"hash/fnv"
 )
 
-// Canonical returns the state as JSON with all keys in order, no white space, and nothing escaped that need not be:
-// the same bytes that canonical in fold.js gives.
-func (s *State) Canonical() []byte {
-	written, err := json.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("fold: a state is not JSON: %v", err)) // maps of strings and numbers always are
-	}
+// Canonical returns JSON with all keys in order, no white space, and nothing escaped that need not be.
+func Canonical(written []byte) ([]byte, error) {
 	var tree any
 	decoder := json.NewDecoder(bytes.NewReader(written))
 	decoder.UseNumber()
 	if err := decoder.Decode(&tree); err != nil {
-		panic(fmt.Sprintf("fold: own JSON: %v", err))
+		return nil, fmt.Errorf("canonical: %w", err)
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(tree); err != nil { // maps are written in the order of their keys
-		panic(fmt.Sprintf("fold: own JSON: %v", err))
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	err := encoder.Encode(tree) // maps are written in the order of their keys
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// Hash returns eight hexadecimal digits, equal for equal states: the page's fold gives the same (hash in fold.js).
-func (s *State) Hash() string {
+// Sum returns eight hexadecimal digits, equal for JSON that is equal but for the order of its keys.
+func Sum(written []byte) (string, error) {
+	text, err := Canonical(written)
 	sum := fnv.New32a()
-	sum.Write(s.Canonical())
-	return fmt.Sprintf("%08x", sum.Sum32())
+	sum.Write(text)
+	return fmt.Sprintf("%08x", sum.Sum32()), err
+}
+
+// Canonical returns the state as [Canonical] JSON.
+func (s *State) Canonical() []byte {
+	written, err := json.Marshal(s)
+	if err == nil {
+		written, err = Canonical(written)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("fold: a state is not JSON: %v", err)) // maps of strings and numbers always are
+	}
+	return written
+}
+
+// Hash returns the [Sum] of the state.
+func (s *State) Hash() string {
+	sum, _ := Sum(s.Canonical()) // it is JSON
+	return sum
 }

@@ -36,10 +36,15 @@ type moment struct {
 
 func (p *page) moment(t *testing.T) moment {
 	t.Helper()
-	return evaluate[moment](t, p, `!window.listwatch ? { Mode: "loading" } : ({
-		Mode: document.body.dataset.mode, Seq: listwatch.state.seq, Head: listwatch.player.head, Hash: listwatch.hash(),
-		Banner: $("#banner").hidden ? "" : $("#banner").textContent,
+	at := evaluate[struct {
+		moment
+		State string
+	}](t, p, `!window.listwatch ? { Mode: "loading", State: "{}" } : ({
+		Mode: document.body.dataset.mode, Seq: listwatch.state.seq, Head: listwatch.player.head,
+		Banner: $("#banner").hidden ? "" : $("#banner").textContent, State: JSON.stringify(listwatch.state),
 	})`)
+	at.Hash = require.Value(fold.Sum([]byte(at.State)))(t)
+	return at.moment
 }
 
 // sameAsServer waits until the page is live and shows the picture that the server has.
@@ -60,7 +65,8 @@ func (p *page) sameAsServer(t *testing.T, v *viz) {
 func (p *page) seek(t *testing.T, cursor int) string {
 	t.Helper()
 	p.run(t, `await listwatch.player.seek(%d)`, cursor)
-	return evaluate[string](t, p, `listwatch.state.seq + " " + listwatch.hash()`)
+	at := p.moment(t)
+	return fmt.Sprint(at.Seq, " ", at.Hash)
 }
 
 // busy makes the log longer by n records at least.
