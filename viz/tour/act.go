@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	most     = 60  // changes of the pod while its client does not read, at most
-	largest  = 400 // places of a ring that is made to lose a version
-	spare    = 3   // places of the ring that are left
-	tick     = 10 * time.Millisecond
-	patience = 8 * time.Second // for the effect of a request
+	most     = 60                    // changes of the pod while its client does not read, at most
+	largest  = 400                   // places of a ring that is made to lose a version
+	spare    = 3                     // places of the ring that are left
+	tick     = 30 * time.Millisecond // between two looks at the log
+	patience = 8 * time.Second       // for the effect of a request
 )
 
 // Machine is what the tour acts on. All fields are required.

@@ -25,14 +25,20 @@ type moment struct {
 	from, to uint64 // [from, to)
 }
 
+// matches reports whether a record of pods, or of no resource, is meant.
+func (m *moment) matches(r *probe.Record, key string) bool {
+	return (r.Resource == "pods" || r.Resource == "") &&
+		(m.point == 0 || m.point == r.Point) && (m.rv == 0 || m.rv == r.RV) &&
+		(m.typ == "" || m.typ == r.Type) && (m.who == "" || m.who == r.Subject) && (!m.served || r.Subject != "") &&
+		(m.text == "" || strings.HasPrefix(r.Text+" ", m.text+" ")) &&
+		(!m.own || probe.ObjectKey(r.Key) == key) && r.Seq >= m.from && (m.to == 0 || r.Seq < m.to)
+}
+
 // all returns the records that are meant, oldest first.
 func (p *past) all(m moment) (found []probe.Record) {
-	for _, r := range p.records {
-		if (m.point == 0 || m.point == r.Point) && (m.rv == 0 || m.rv == r.RV) && (m.typ == "" || m.typ == r.Type) &&
-			(m.who == "" || m.who == r.Subject) && (m.text == "" || strings.HasPrefix(r.Text+" ", m.text+" ")) &&
-			(!m.served || r.Subject != "") && (!m.own || probe.ObjectKey(r.Key) == p.key) &&
-			r.Seq >= m.from && (m.to == 0 || r.Seq < m.to) {
-			found = append(found, r)
+	for i := range p.records {
+		if m.matches(&p.records[i], p.key) {
+			found = append(found, p.records[i])
 		}
 	}
 	return found

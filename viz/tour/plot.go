@@ -58,7 +58,7 @@ const (
 // one watcher until its connection is dropped, another one when it comes back, and, if it then comes too late, a third.
 type plot struct {
 	*Tour
-	past // of pods, and of no resource
+	past
 
 	version, last          uint64
 	begun                  probe.Record // the first one about version
@@ -73,10 +73,7 @@ type plot struct {
 
 func newPlot(t *Tour, start *fold.State, records []probe.Record) *plot {
 	p := &plot{Tour: t, version: nothing, last: nothing, reader: nobody, client: nobody}
-	p.key = t.Key
-	p.records = slices.DeleteFunc(slices.Clone(records), func(r probe.Record) bool {
-		return r.Resource != "pods" && r.Resource != ""
-	})
+	p.past = past{t.Key, records}
 	for id, subject := range pods(start).Subjects {
 		name := probe.AgentOf(subject.Texts[probe.WireOpened.String()])
 		if subject.Kind == "watcher" && (name == t.Informer || name+"-informer" == t.Informer) {
