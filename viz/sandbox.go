@@ -104,13 +104,14 @@ func (u *UI) tellScenario(r *http.Request) (any, error) {
 		return nil, err
 	}
 	panel, err := templ.ToGoHTML(r.Context(), stories.Beats(story))
+	told, pace := storyTold{*story, stories.TakeOf(story.ID)}, stories.PaceOf(story, recorded)
 	return struct {
 		storyTold
 		Pace     []stories.Pace   `json:"pace"`
 		Recorded []scenario.Range `json:"recorded"`
 		Runs     bool             `json:"runs"`  // there is a machine to play it
 		Panel    template.HTML    `json:"panel"` // what the page says, beat by beat
-	}{storyTold{*story, stories.TakeOf(story.ID)}, stories.PaceOf(story, recorded), recorded, u.config.Play != nil, panel}, err
+	}{told, pace, recorded, u.config.Play != nil, panel}, err
 }
 
 // tellTour answers GET /viz/scenario/tour with the tour as it is told from the recording that the program brings along.

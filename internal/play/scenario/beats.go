@@ -258,7 +258,8 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 				behind = b
 			}
 		}
-		says := strings.NewReplacer("$rv", fmt.Sprint(behind.RV), "$n", fmt.Sprint(behind.Args[0]), "$type", behind.Type)
+		rv, n := strconv.FormatUint(behind.RV, 10), strconv.Itoa(behind.Args[0])
+		says := strings.NewReplacer("$rv", rv, "$n", n, "$type", behind.Type)
 		ranges[i] = Range{
 			From: from, To: r.Seq, Resource: about, Behind: behind.Seq, Subject: behind.Subject,
 			Seen: says.Replace(s.Beats[i].Seen),
