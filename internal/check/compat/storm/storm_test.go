@@ -66,7 +66,7 @@ type storm struct {
 	seeds   *rand.Rand // of all others
 	folder  string
 	address string
-	proxy   *program.Proxy
+	proxy   *proxy
 	began   time.Time
 
 	// Owned by the goroutine of the test.
@@ -124,7 +124,7 @@ func newStorm(t *testing.T) *storm {
 	s.address = freeAddress(t, s.seeds)
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections) // client-go's
 	s.start()
-	s.proxy = program.StartProxy(t, s.viz)
+	s.proxy = startProxy(t, s.viz)
 	for _, each := range []string{namespace, "probe"} {
 		body := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: each}}
 		code, answer := s.ask(patience, "POST", "/api/v1/namespaces", body)

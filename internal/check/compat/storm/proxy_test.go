@@ -1,4 +1,4 @@
-package program
+package storm
 
 import (
 	"net/http"
@@ -8,20 +8,21 @@ import (
 	"sync"
 	"testing"
 
+	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 )
 
-// Proxy stands between clients and the program, and can cut what passes through it.
-type Proxy struct {
+// proxy stands between clients and the program, and can cut what passes through it.
+type proxy struct {
 	*httptest.Server
 
 	mu    sync.Mutex    // guards pause
 	pause chan struct{} // closed by Release: requests that come before wait; nil: none is to wait
 }
 
-// StartProxy starts a proxy of v on a free port of loopback, for as long as the test runs.
-func StartProxy(tb testing.TB, v *Viz) *Proxy {
+// startProxy starts a proxy of v on a free port of loopback, for as long as the test runs.
+func startProxy(tb testing.TB, v *program.Viz) *proxy {
 	tb.Helper()
 	target, err := url.Parse(v.URL)
 	require.NoError(tb, err)
@@ -31,7 +32,7 @@ func StartProxy(tb testing.TB, v *Viz) *Proxy {
 		// as a connection that breaks
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	p := &Proxy{}
+	p := &proxy{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if pause := p.pausing(); pause != nil {
 			<-pause
@@ -45,14 +46,14 @@ func StartProxy(tb testing.TB, v *Viz) *Proxy {
 	return p
 }
 
-func (p *Proxy) pausing() chan struct{} {
+func (p *proxy) pausing() chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pause
 }
 
 // Cut closes every connection. Requests that come from now on wait for Release.
-func (p *Proxy) Cut() {
+func (p *proxy) Cut() {
 	p.mu.Lock()
 	p.pause = make(chan struct{})
 	p.mu.Unlock()
@@ -60,7 +61,7 @@ func (p *Proxy) Cut() {
 }
 
 // Release lets the requests that wait go on.
-func (p *Proxy) Release() {
+func (p *proxy) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.pause != nil {
