@@ -28,9 +28,13 @@ var ErrEnds = errors.New(weEnded)
 
 // exchange is one request and its answer on their way. The goroutine of the request owns it, but not the
 // [request], which is what others see.
+//
+// It is the body of the answer. Until the next Read, what it has returned is being written to the client. It looks at a
+// piece of a watch after that, so that no event comes later because of the lens.
 type exchange struct {
-	lens     *Lens
-	*request // findings own it; its Ask never changes
+	lens          *Lens
+	*request      // findings own it; its Ask never changes
+	io.ReadCloser // from the server; nil before its answer
 
 	protobuf bool   // the answer is, and passes unread
 	encoding string // of the answer
@@ -63,19 +67,11 @@ func (x *exchange) ended(ctx context.Context) {
 	x.lens.findings.end(x.request, x.end, x.lens.config.Clock.Now())
 }
 
-// body is the body of an answer on its way to the client. Until the next Read, what it has returned is being written
-// to the client. The exchange looks at a piece of a watch after that, so that no event comes later because of the lens.
-type body struct {
-	io.ReadCloser
-	*exchange
-}
-
 // Read implements [io.Reader].
-func (b body) Read(p []byte) (int, error) {
-	x := b.exchange
+func (x *exchange) Read(p []byte) (int, error) {
 	x.writing.Store(0)
 	x.look()
-	n, err := b.ReadCloser.Read(p)
+	n, err := x.ReadCloser.Read(p)
 	x.at = x.lens.config.Clock.Now()
 	if n > 0 {
 		x.end.Bytes += int64(n)

@@ -124,7 +124,7 @@ func (l *Lens) answered(response *http.Response) error {
 	x.answered(response.StatusCode, response.Header)
 	guardBrowsers(response.Header)
 	if response.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection, and is left alone
-		response.Body = body{response.Body, x}
+		x.ReadCloser, response.Body = response.Body, x
 	}
 	return nil
 }

@@ -24,14 +24,14 @@ func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
 	}
 	agent := w.nextAgent()
 	over := sync.OnceFunc(func() {
-		w.connections.forget(agent)
+		w.Connections.forget(agent)
 		w.asked.Add(-1)
 	})
 	r = r.Clone(r.Context())
 	r.URL.Scheme, r.URL.Host, r.Host = s.config.Base.Scheme, s.config.Base.Host, ""
 	r.Header.Set("User-Agent", agent)
 	// Not the client's Do, which follows redirects: the viewer reads the answer to what was sent.
-	response, err := w.connections.watchers.Transport.RoundTrip(r)
+	response, err := w.Connections.watchers.Transport.RoundTrip(r)
 	if err != nil {
 		over()
 		return nil, apierrors.NewServiceUnavailable(err.Error())

@@ -126,16 +126,13 @@ func New(config Config) (*Sandbox, error) {
 	s := &Sandbox{
 		config:      config,
 		connections: config.Connections,
-		watchers: &watchers{
-			server: config.Pipeline.Server, client: config.Pipeline.Client, connections: config.Connections,
-			clock: config.Clock,
-		},
-		handlers: &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},
-		traffic:  newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock, config.MaxTraffic),
+		handlers:    &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},
+		traffic:     newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock, config.MaxTraffic),
 
 		commands: make(chan *order), finished: make(chan *order), ended: make(chan struct{}),
 		alone: map[string]*order{},
 	}
+	s.watchers = &watchers{Config: &s.config}
 	if config.Demo {
 		s.demo = &demo{
 			client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil, nil), clock: config.Clock,

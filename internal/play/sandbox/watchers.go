@@ -15,10 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/observe/routine"
 )
 
@@ -72,11 +70,7 @@ type WatcherInfo struct {
 // The command that has the machine to itself adds to the list. A watcher that the server refuses at its first attempt
 // is taken out by its own command, while others may run.
 type watchers struct {
-	// Set by New, never changed.
-	server      *pipeline.Server
-	client      *pipeline.Client
-	connections *Connections
-	clock       clock.WithTicker
+	*Config // the sandbox's
 
 	last  atomic.Int64 // number of the last one
 	asked atomic.Int64 // requests of viewers that are open: see Ask
@@ -108,10 +102,7 @@ type watcher struct {
 // Errors: 400 and 404 for what cannot be watched, 429 if there are too many, or the server's; then no watcher is kept.
 func (s *Sandbox) AddWatcher(ctx context.Context, options WatcherOptions) (id string, receipt Receipt, err error) {
 	added, receipt, err := s.addWatcher(ctx, nil, options)
-	if err != nil {
-		return "", Receipt{}, err
-	}
-	return added.id, receipt, nil
+	return added.id, receipt, err
 }
 
 // addWatcher opens a watcher, for a story if there is one, which closes it at its end.
@@ -149,7 +140,7 @@ func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begu
 func (w *watchers) check(options WatcherOptions) error {
 	wrong := validation.IsDNS1123Label(options.Namespace)
 	switch {
-	case w.server.Resource(options.Resource) == nil:
+	case w.Pipeline.Server.Resource(options.Resource) == nil:
 		return notFound("resources", short(options.Resource))
 	case options.Namespace != "" && len(wrong) > 0:
 		return badRequest("namespace %q: %s", short(options.Namespace), wrong[0])
@@ -167,9 +158,9 @@ func (w *watchers) nextAgent() string { return WatcherAgent + strconv.FormatInt(
 
 func (w *watchers) make(options WatcherOptions) *watcher {
 	agent := w.nextAgent()
-	client := w.client.NewClient(agent, nil, w.connections.watchers)
+	client := w.Pipeline.Client.NewClient(agent, nil, w.Connections.watchers)
 	name := ""
-	if resource := w.server.Resource(options.Resource); resource != nil {
+	if resource := w.Pipeline.Server.Resource(options.Resource); resource != nil {
 		if name = resource.Name; resource.Root() != "/api/v1" {
 			client = client.WithAPIPath(resource.Root()).Untyped()
 		}
@@ -212,7 +203,7 @@ func (w *watchers) removeAll() {
 	for _, each := range w.info() {
 		_ = w.remove(each.ID) // it may be gone by itself
 	}
-	w.connections.breakAll(WatcherAgent)
+	w.Connections.breakAll(WatcherAgent)
 }
 
 // Watchers returns the watchers in the order in which they were added. It may be called from any goroutine.
@@ -234,7 +225,7 @@ func (w *watchers) info() []WatcherInfo {
 
 // follow keeps one watch open until ctx is done.
 func (w *watchers) follow(ctx context.Context, each *watcher) {
-	defer w.connections.forget(each.userAgent)
+	defer w.Connections.forget(each.userAgent)
 	for {
 		stream, err := each.open(ctx)
 		w.setError(each, err)
@@ -245,7 +236,7 @@ func (w *watchers) follow(ctx context.Context, each *watcher) {
 		if err == nil && each.drain(ctx, stream) {
 			return
 		}
-		if routine.Sleep(ctx, w.clock, rewatchDelay) != nil {
+		if routine.Sleep(ctx, w.Clock, rewatchDelay) != nil {
 			return
 		}
 	}
