@@ -7,8 +7,9 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// CompactHistory forgets every revision before rev. The error is ctx's, ErrCompacted if they are gone already, ErrFutureRev if rev
-// has not happened. Watches that are under way are not concerned, as in etcd once they have caught up.
+// CompactHistory forgets every revision before rev. The error is ctx's, ErrCompacted if they are gone already,
+// ErrFutureRev if rev has not happened. Watches that are under way are not concerned, as in etcd once they have caught
+// up.
 func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
