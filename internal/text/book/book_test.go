@@ -456,7 +456,9 @@ func TestLinesAboutUpstreamAreCollected(t *testing.T) {
 
 func TestTheHandoutHasTheMapTheKeysAndTheQuestions(t *testing.T) {
 	text := string(require.Value(handout(docs.FS()))(t))
-	for part, want := range map[string]int{"─► WatchServer ─┐": 1, "| **V** |": 1, "\n| 1a | ": 1, "? | |\n": 25, "\n---\n": 1} {
+	for part, want := range map[string]int{
+		"─► WatchServer ─┐": 1, "| **V** |": 1, "\n| 1a | ": 1, "? | |\n": 25, "\n---\n": 1,
+	} {
 		assert.Equal(t, strings.Count(text, part), want, part)
 	}
 }
