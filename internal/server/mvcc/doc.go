@@ -4,8 +4,8 @@
 // contract test runs the same script against both.
 //
 // A lease ends when its time is over and the store is used again, for reading, writing or asking for progress: nothing
-// ticks in it. What it does not have: transactions of more than one key, progress that is not requested, and delay. A
-// watch sees a commit as soon as its goroutine runs, also when it resumes from the past.
+// ticks in it. What it does not have: transactions of more than one key, and delay. A watch sees a commit as soon as
+// its goroutine runs, also when it resumes from the past.
 //
 // # Goroutines and locks
 //

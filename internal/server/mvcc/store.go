@@ -36,7 +36,7 @@ type Store struct {
 
 var _ kubernetes.Interface = (*Store)(nil)
 
-// New returns an empty store at revision 1. The clock is used for leases only.
+// New returns an empty store at revision 1. The clock is used for leases, and for the progress of idle watches.
 func New(clk clock.WithTicker) *Store {
 	return &Store{
 		clock:    clk,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -11,6 +12,9 @@ import (
 
 	"listwatch/internal/observe/routine"
 )
+
+// progressInterval is how often an idle watch that asked for it is told the revision: etcd's default.
+const progressInterval = 10 * time.Minute
 
 // watcher is one watch. What is pending is unbounded, as it is in etcd's client: a watch that does not read slows
 // nothing down.
@@ -23,8 +27,9 @@ type watcher struct {
 	prevKV    bool
 	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: what waits, waits in pending
 	// sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all
-	wake  chan struct{}
-	group routine.Group
+	wake     chan struct{}
+	progress bool
+	group    routine.Group
 
 	// Guarded by store.mu.
 	pending []clientv3.WatchResponse
@@ -38,6 +43,7 @@ func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption
 	op := clientv3.OpGet(key, opts...)
 	w := &watcher{
 		store: s, key: key, end: string(op.RangeBytes()), from: op.Rev(), prevKV: op.IsPrevKV(),
+		progress:  op.IsProgressNotify(),
 		stream:    streamOf(ctx),
 		responses: make(chan clientv3.WatchResponse),
 		wake:      make(chan struct{}, 1),
@@ -115,11 +121,19 @@ func (s *Store) FailWatches(reason string) {
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.responses)
 	defer w.unregister()
+	var tick <-chan time.Time // a nil channel never fires: this watch did not ask for progress
+	if w.progress {
+		ticker := w.store.clock.NewTicker(progressInterval)
+		defer ticker.Stop()
+		tick = ticker.C()
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.wake:
+		case <-tick:
+			w.pendProgress()
 		}
 		responses, done := w.take()
 		for _, response := range responses {
@@ -132,6 +146,14 @@ func (w *watcher) run(ctx context.Context) {
 		if done {
 			return
 		}
+	}
+}
+
+func (w *watcher) pendProgress() {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	if len(w.pending) == 0 {
+		w.pendLocked(clientv3.WatchResponse{})
 	}
 }
 
