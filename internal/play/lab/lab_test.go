@@ -306,10 +306,10 @@ func TestTheTableOfLabsIsFresh(t *testing.T) {
 	file := filepath.Join(root, "docs", "LABS.md")
 	text := strings.ReplaceAll(string(require.Value(os.ReadFile(file))(t)), "\r\n", "\n") // as Windows may have it
 	head, _, found := strings.Cut(text, generated)
-	want := head + generated + "\n| chapter | lab | | minutes | |\n|---|---|---|---:|---|\n"
+	want := head + generated + "\n| lab | | minutes | |\n|---|---|---:|---|\n"
 	for _, each := range All() {
-		want += fmt.Sprintf("| [%s](../chapters/%s) | `%s` | %s %s | %d | %s |\n", each.Chapter[:2],
-			each.Chapter, each.ID, each.Kind, strings.Repeat("★", each.Stars), each.Minutes, each.Title)
+		want += fmt.Sprintf("| [%s](../chapters/%s/labs/%s.txtar) | %s %d | %d | %s |\n", each.ID, each.Chapter, each.ID,
+			strings.TrimSuffix(string(each.Kind), " it"), each.Stars, each.Minutes, each.Title)
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
