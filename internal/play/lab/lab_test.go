@@ -307,9 +307,9 @@ func TestTheTableOfLabsIsFresh(t *testing.T) {
 	text := strings.ReplaceAll(string(require.Value(os.ReadFile(file))(t)), "\r\n", "\n") // as Windows may have it
 	head, _, found := strings.Cut(text, generated)
 	want := head + generated + "\n| lab | | minutes | |\n|---|---|---:|---|\n"
-	for _, each := range All() {
-		want += fmt.Sprintf("| [%s](../chapters/%s/labs/%s.txtar) | %s %d | %d | %s |\n", each.ID, each.Chapter, each.ID,
-			strings.TrimSuffix(string(each.Kind), " it"), each.Stars, each.Minutes, each.Title)
+	for _, l := range All() {
+		want += fmt.Sprintf("| [%s](../chapters/%s/labs/%s.txtar) | %s %d | %d | %s |\n", l.ID, l.Chapter, l.ID,
+			strings.TrimSuffix(string(l.Kind), " it"), l.Stars, l.Minutes, l.Title)
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
