@@ -86,10 +86,13 @@ export function newTelling(stage) {
     const near = Object.keys(scene.geometry.boxes).map((name) => [off(scene.boxOf(name)), name]);
     const lit = x === undefined ? reported : near.reduce((a, b) => (b[0] < a[0] ? b : a))[1];
     for (const [name, el] of scene.stations) mark(el, "told", name === lit);
-    // What the sentence names has a frame: lanes, rows and tokens.
+    // What the sentence names has a frame: lanes, rows and tokens. A client may be called as a workqueue is.
     scene.named = told && !scene.told && !scene.plain ? changeOf(told) : "";
     for (const lanes of Object.values(scene.lanes)) {
-      for (const [id, el] of lanes) mark(el, "told", scene.named !== "" && id === told.subject);
+      for (const [id, el] of lanes) {
+        const its = el.dataset.watcher || el.closest(".station").dataset.station === reported;
+        mark(el, "told", Boolean(scene.named && its) && id === told.subject);
+      }
     }
     for (const el of scene.root.querySelectorAll(".row, .held use")) {
       mark(el, "told", Boolean(el.object) && changeOf(el.object) === scene.named);
