@@ -87,12 +87,8 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`)
 	p.click(t, "#freeze")
 	frozen := p.moment(t)
-	p.is(t, "true", "the sentence is the record's", `await (async () => {
-		const { sentence } = await import("/viz/assets/log/fold.js");
-		const { player, stage } = listwatch;
-		const r = player.tape.get(player.cursor);
-		return $text("#sentence .words") === sentence(stage.infos.get(r.point), r);
-	})()`)
+	p.is(t, "true", "the sentence is the record's", `(({ player, stage }) =>
+		$text("#sentence .words") === stage.says(player.tape.get(player.cursor)))(listwatch)`)
 	v.busy(t, 500)
 	var m moment
 	program.Eventually(t, patience, func() (bool, string) {
