@@ -104,10 +104,8 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 	}
 	check(1, "ready", s.Recorded[0].From)
 	if lasts := evaluate[float64](t, p, fmt.Sprintf(`(async () => {
-		const { plan } = await import("/viz/assets/stories/teller.js");
-		const { beats, recorded } = await (await fetch("/viz/scenario/%s")).json();
-		return plan(beats, recorded.map(({ from, to }) => to - from))
-			.reduce((ms, each) => ms + each.lead + each.play + each.rest, 0) / 1000;
+		const { pace } = await (await fetch("/viz/scenario/%s")).json();
+		return pace.reduce((ms, each) => ms + each.lead + each.play + each.rest, 0) / 1000;
 	})()`, s.ID)); lasts < 20 || lasts > 90 {
 		t.Errorf("%s tells itself in %.0f s, want 20 to 90", s.ID, lasts)
 	}
