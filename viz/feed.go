@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/probe"
 )
@@ -21,8 +23,9 @@ const (
 	writeTimeout = 10 * time.Second
 	// reconnect is how long a browser whose stream broke waits before it comes back.
 	reconnect = 500 * time.Millisecond
-	// coalesceAt is how many records a page may be behind, as one that reads slowly is, before it is sent the state
-	// instead.
+	// slowWrite is how long a write may take before the page counts as slow.
+	slowWrite = 100 * time.Millisecond
+	// coalesceAt is how many records a slow page may be behind before it is sent the state instead.
 	coalesceAt = 2 * feedBatch
 )
 
@@ -31,6 +34,7 @@ type feed struct {
 	// Set when it opens, never changed.
 	log     *probe.Log
 	folder  *folder
+	clock   clock.PassiveClock
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	follows wanted // what its page follows: told one by one, whatever is summed up
@@ -41,6 +45,7 @@ type feed struct {
 	batch    []probe.Record
 	out      []byte
 	silent   time.Duration // since something was written
+	slow     bool          // a write has waited for the page to read
 	sinceSum time.Duration // since a sum was sent
 
 	worldTold  uint64        // the world's changes when the page was last told of it
@@ -64,7 +69,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := &feed{
-		log: u.config.Log, folder: u.folder, w: w, rc: http.NewResponseController(w),
+		log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w),
 		follows: follows, tour: query.Has("tour"), seq: seq, usual: true, sinceSum: flowPeriod,
 	}
 	header := w.Header()
@@ -119,7 +124,7 @@ func (f *feed) advance(ctx context.Context) bool {
 		return f.flow(ctx)
 	}
 	for more := true; more; {
-		if f.log.Last() > f.seq+coalesceAt && f.log.Oldest() <= f.seq+1 && f.coalesced(ctx) != nil {
+		if f.slow && f.log.Last() > f.seq+coalesceAt && f.log.Oldest() <= f.seq+1 && f.coalesced(ctx) != nil {
 			return false
 		}
 		records, ok := f.log.Since(f.batch[:0], f.seq, feedBatch)
@@ -166,7 +171,7 @@ func (f *feed) coalesced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.seq = seq
+	f.seq, f.slow = seq, false
 	return f.message("coalesced", data)
 }
 
@@ -186,8 +191,11 @@ func (f *feed) message(event string, data []byte) error {
 	f.silent = 0
 	// Not every ResponseWriter knows deadlines; without one a dead peer is found by TCP alone.
 	_ = f.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	start := f.clock.Now()
 	if _, err := fmt.Fprintf(f.w, "id: %d\nevent: %s\ndata: %s\n\n", f.seq, event, data); err != nil {
 		return err
 	}
-	return f.rc.Flush()
+	err := f.rc.Flush()
+	f.slow = f.slow || f.clock.Since(start) > slowWrite
+	return err
 }

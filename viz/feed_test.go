@@ -214,6 +214,24 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 	})
 }
 
+// TestAClientThatBeginsFarBehindIsSentEveryRecord begins where the log does, and reads as fast as it can.
+func TestAClientThatBeginsFarBehindIsSentEveryRecord(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newStand(t, 1<<15, Config{})
+		s.append(5 * feedBatch)
+		in, records := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body), 0
+		for records < 5*feedBatch {
+			m, ok := next(t, in)
+			require.True(t, ok && m.event != "coalesced", "after %d records: %q", records, m.event)
+			if m.event == "frame" {
+				var list []json.RawMessage
+				require.NoError(t, json.Unmarshal([]byte(m.data), &list))
+				records += len(list)
+			}
+		}
+	})
+}
+
 func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 1<<15, Config{})
