@@ -43,13 +43,20 @@ func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
 	}
 }
 
+// TestARecordingIsItsOwnersAlone records into a new file, and into one that every user could read.
 func TestARecordingIsItsOwnersAlone(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "new.gz")
-	stop, err := startRecording(name, nil, probe.NewLog(clock.RealClock{}, 4), io.Discard)
-	require.NoError(t, errors.Join(err, stop()))
-	info := require.Value(os.Stat(name))(t)
-	if mode := info.Mode().Perm(); mode != 0o600 && runtime.GOOS != "windows" {
-		t.Errorf("mode %o, want 600", mode)
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old.gz")
+	require.NoError(t, os.WriteFile(old, nil, 0o644))
+	for _, name := range []string{old, filepath.Join(dir, "new.gz")} {
+		stop, err := startRecording(name, nil, probe.NewLog(clock.RealClock{}, 4), io.Discard)
+		require.NoError(t, err)
+		require.NoError(t, stop())
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		if mode := info.Mode().Perm(); mode != 0o600 && runtime.GOOS != "windows" {
+			t.Errorf("%s: mode %o, want 600", name, mode)
+		}
 	}
 }
 
