@@ -42,7 +42,7 @@ type Config struct {
 	Patience *worldclock.Clock
 	// Wall is the clock of the watchdog. A program that was stopped as a whole has not been unattended.
 	Wall clock.WithTicker
-	// Say is called with one line when the watchdog resumes the world, under a lock: it must not call back. May be nil.
+	// Say is called with one line when the watchdog resumes the world. May be nil.
 	Say func(line string)
 }
 
@@ -223,14 +223,21 @@ func (w *World) end() {
 	w.runOnLocked()
 }
 
-// look opens the gate if no page has been there for long enough, and says so.
+// look opens the gate if no page is left that could.
 func (w *World) look() {
+	if reason := w.forsaken(); reason != "" && w.config.Say != nil {
+		w.config.Say(reason)
+	}
+}
+
+// forsaken opens the gate if no page has been there for long enough, and says so; otherwise it returns "".
+func (w *World) forsaken() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	state := w.config.Gate.State()
 	alone := w.config.Wall.Since(w.seen)
 	if w.attending > 0 || alone < w.unattended || !w.held && len(state.Gates) == 0 {
-		return
+		return ""
 	}
 	what := "the world was resumed"
 	if !w.held {
@@ -240,9 +247,7 @@ func (w *World) look() {
 		len(state.Waiting))
 	w.config.Gate.Release()
 	w.runOnLocked()
-	if w.config.Say != nil {
-		w.config.Say(w.letGo)
-	}
+	return w.letGo
 }
 
 // Changes returns a number that is another one whenever [World.Status] may be, but for the passing of time.
