@@ -218,6 +218,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"a request that is refused", "POST", "/viz/console", "application/json", `{"request":"GET /api"}`, 429},
 		{"no act of a tour", "POST", "/viz/tour", "application/json", `{"do":"dance"}`, 400},
 		{"an act of no tour", "POST", "/viz/tour", "application/json", `{"do":"end"}`, 400},
+		{"an act of a tour to come", "POST", "/viz/tour", "application/json", `{"do":"begin","from":9999}`, 400},
 		{"remove", "DELETE", "/viz/watchers/page-1", "", "", 204},
 		{"remove what is not there", "DELETE", "/viz/watchers/page-9", "", "", 404},
 	}

@@ -27,8 +27,8 @@ func (w *CacheWatcher) NonblockingAdd(event *watchcache.Event) bool {
 }
 
 // Add waits until the watcher takes event or a value comes from expired; Add uses that value up. A nil expired means
-// that there is no time left to wait. If the watcher does not take the event it is closed, and Add
-// returns false. Bookmarks are never added this way: they are worth no waiting.
+// that there is no time left to wait. If the watcher does not take the event it is closed, and Add returns false.
+// Bookmarks are never added this way: they are worth no waiting.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).add
 func (w *CacheWatcher) Add(event *watchcache.Event, expired <-chan time.Time) bool {

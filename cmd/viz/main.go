@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"listwatch/internal/text/source"
@@ -84,5 +85,5 @@ func version() string {
 	if releaseName != "" || build == nil {
 		return cmp.Or(releaseName, "devel")
 	}
-	return build.Main.Version
+	return strings.Trim(build.Main.Version, "()") // (devel)
 }

@@ -156,7 +156,7 @@ func TestTheOldestGoIsThatOfTheModule(t *testing.T) {
 func TestTheVersionIsSaid(t *testing.T) {
 	var out strings.Builder
 	if status := run(t.Context(), []string{"-version"}, &out, io.Discard); status != exitOK ||
-		!strings.HasPrefix(out.String(), "listwatch (devel), as Kubernetes v1.37.2, go1.") {
+		!strings.HasPrefix(out.String(), "listwatch devel, as Kubernetes v1.37.2, go1.") {
 		t.Errorf("status %d, %q", status, &out)
 	}
 }

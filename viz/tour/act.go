@@ -68,6 +68,9 @@ func (m *Machine) Act(ctx context.Context, t *Tour) error {
 	if !ok || t.Do != "begin" && a.name() == "" {
 		return apierrors.NewBadRequest("do, key: want begin; or stop, back or end, and the tour's pod")
 	}
+	if last := m.Log.Last(); t.From > last {
+		return apierrors.NewBadRequest(fmt.Sprintf("from: there is no record %d yet, the newest is %d", t.From, last))
+	}
 	t.Do = ""
 	if err := act.do(a, ctx); err != nil || act.steps == 0 {
 		return err

@@ -48,10 +48,10 @@ var rests = []func(p *plot) probe.Record{
 	},
 }
 
-// nothing is the version, and nobody the watcher, that is not known yet: no record is about them.
+// noVersion and noWatcher stand for what is not known yet: no record is about them.
 const (
-	nothing = math.MaxUint64
-	nobody  = "-"
+	noVersion = math.MaxUint64
+	noWatcher = "-"
 )
 
 // plot is what happened to the pod and to the client. The pod is created twice, at version and at last. The client has
@@ -72,7 +72,7 @@ type plot struct {
 }
 
 func newPlot(t *Tour, start *fold.State, records []probe.Record) *plot {
-	p := &plot{Tour: t, version: nothing, last: nothing, reader: nobody, client: nobody}
+	p := &plot{Tour: t, version: noVersion, last: noVersion, reader: noWatcher, client: noWatcher}
 	p.past = past{t.Key, records}
 	for id, subject := range pods(start).Subjects {
 		name := probe.AgentOf(subject.Texts[probe.WireOpened.String()])
@@ -97,7 +97,7 @@ func newPlot(t *Tour, start *fold.State, records []probe.Record) *plot {
 	p.stalled = p.first(turned("line.stall of " + t.Agent + " to true"))
 	p.until = p.newest(turned("line.drop of " + t.Agent)).Seq
 	opened.to = p.until
-	p.client = cmp.Or(p.newest(opened).Subject, nobody)
+	p.client = cmp.Or(p.newest(opened).Subject, noWatcher)
 	if p.until == 0 {
 		return p
 	}
@@ -233,9 +233,9 @@ func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words ma
 	words["picked"] = p.first(moment{point: probe.DispatchStarted, rv: p.version}).Args[0]
 	words["input"], words["result"] = of(queue(p.reader, "input")), of(queue(p.client, "result"))
 	words["full"] = of(input)
-	words["from"] = p.first(moment{point: probe.WatcherAdded, who: cmp.Or(p.back.Subject, nobody)}).RV
+	words["from"] = p.first(moment{point: probe.WatcherAdded, who: cmp.Or(p.back.Subject, noWatcher)}).RV
 	words["pods"] = len(p.all(moment{
-		point: probe.ResultSent, who: cmp.Or(p.again.Subject, nobody), typ: "ADDED", to: r.Seq + 1,
+		point: probe.ResultSent, who: cmp.Or(p.again.Subject, noWatcher), typ: "ADDED", to: r.Seq + 1,
 	}))
 	return filled(text, words)
 }

@@ -70,10 +70,10 @@ func PointsHash() string {
 	return nameOf([sha256.Size]byte(sum.Sum(nil)))
 }
 
-// revision returns the version of what the go command has built, which names the commit; "" if the build does not say.
+// revision returns the version that the go command gives to what it builds, which names the commit; "" if it does not.
 func revision() string {
 	build, ok := debug.ReadBuildInfo()
-	if !ok {
+	if !ok || build.Main.Version == "(devel)" {
 		return ""
 	}
 	return build.Main.Version
