@@ -93,6 +93,9 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 		f.gone() // before anything else is said: who asks for what is not here has nothing to go on from
 		return
 	}
+	if f.tour && u.config.Sandbox != nil {
+		defer u.config.Sandbox.Tour()()
+	}
 	if f.bookmark() != nil { // tells the page at once that it is connected, and where
 		return
 	}
@@ -101,9 +104,6 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 	}
 	if u.config.Viewed != nil {
 		u.config.Viewed()
-	}
-	if f.tour && u.config.Sandbox != nil {
-		defer u.config.Sandbox.Tour()()
 	}
 	for f.advance(ctx) && f.world(u.config.Hold) == nil {
 		select {

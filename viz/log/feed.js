@@ -13,6 +13,7 @@ const silence = 3000; // the server sends a bookmark every second; after so long
 // whether the page gives its tour; rejoin watches on with what it says now.
 export function newFeed(on) {
   let source = null;
+  let former = []; // streams that end when source is open
   let heard = 0;
   let retry = 0;
   let listing = false;
@@ -38,12 +39,16 @@ export function newFeed(on) {
   }
 
   function watch(seq, log) {
-    source?.close();
+    // The program closes the clients of tours with the last page that gives one: this page never seems to be away.
+    if (source) former.push(source);
     const follows = on.follows();
     [last, watched] = [seq, log];
     source = stream(`/viz/events?since=${seq}&log=${encodeURIComponent(log)}${follows}`);
     heard = performance.now();
-    const hear = (event, act) => source.addEventListener(event, (message) => {
+    const mine = source;
+    mine.addEventListener("open", () => mine === source && leave());
+    const hear = (event, act) => mine.addEventListener(event, (message) => {
+      if (mine !== source) return;
       const began = performance.now();
       alive(message);
       act(JSON.parse(message.data));
@@ -55,12 +60,13 @@ export function newFeed(on) {
       if (on.follows() !== follows) watch(answer.seq, log);
     });
     hear("world", on.world);
-    source.addEventListener("bookmark", alive);
-    source.addEventListener("gone", begin);
-    source.addEventListener("error", () => {
+    hear("bookmark", () => {});
+    hear("gone", begin);
+    mine.addEventListener("error", () => {
+      if (mine !== source) return;
       // The browser connects again by itself, with Last-Event-ID, unless the answer was no stream at all.
       on.state("reconnecting", "The stream broke; resuming after the last record seen.");
-      if (source && source.readyState === source.CLOSED) again();
+      if (mine.readyState === mine.CLOSED) again();
     });
   }
 
@@ -79,6 +85,12 @@ export function newFeed(on) {
     clearTimeout(retry);
     source?.close();
     source = null;
+    leave();
+  }
+
+  function leave() {
+    for (const each of former) each.close();
+    former = [];
   }
 
   setInterval(() => {

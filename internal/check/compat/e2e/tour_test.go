@@ -216,3 +216,29 @@ func (v *viz) rested(t *testing.T) {
 		t.Errorf("the tour leaves its pod: %s", response.Status)
 	}
 }
+
+// TestAPageThatWatchesOnGivesItsTourOn: when it follows something else, its stream is another one; the program must not
+// take the tour for over between the two.
+func TestAPageThatWatchesOnGivesItsTourOn(t *testing.T) {
+	t.Parallel()
+	_, p := still(t)
+	const feed = `(async () => {
+		const { newFeed } = await import("/viz/assets/log/feed.js");
+		let heard = null;
+		const nothing = () => {};
+		const feed = newFeed({ snapshot: nothing, records: nothing, coalesced: nothing, world: nothing, took: nothing,
+			follows: () => "&tour", state: (word) => word === "live" && heard?.() });
+		const live = () => new Promise((done) => (heard = done));
+		await Promise.all([feed.begin(), live()]);
+		const wanted = { method: "POST", headers: { "Content-Type": "application/json" }, body: '{"tour":true}' };
+		await fetch("/viz/watchers", wanted);
+		for (let n = 0; n < 20; n++) {
+			feed.rejoin();
+			await live();
+		}
+		const open = await (await fetch("/viz/watchers")).json();
+		feed.close();
+		return JSON.stringify(open.map(({ userAgent }) => userAgent));
+	})()`
+	p.is(t, `["listwatch-page-1"]`, "the clients that are open", "await "+feed)
+}
