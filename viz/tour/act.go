@@ -144,32 +144,37 @@ func (a *actor) stop(ctx context.Context) error {
 		return err
 	}
 	of := func(point probe.Point) moment { return moment{point: point, who: opened.Subject, from: opened.Seq} }
-	full := false
-	for n, left := 1, most; left > 0; n, left = n+1, left-1 {
+	for n := 1; n <= min(most, a.ring()-spare); n++ {
 		rv, err := a.change(ctx, n, 2000)
 		if err != nil {
 			return err
 		}
 		a.Read = rv
-		if a.read(); full || len(a.all(of(probe.ResultBlocked))) == 0 {
+		if a.read(); len(a.all(of(probe.ResultBlocked))) == 0 {
 			continue
 		}
-		full = true
 		sent := moment{point: probe.InputSent, who: opened.Subject, rv: rv}
 		last, err := a.await(ctx, func() probe.Record { return a.first(sent) })
 		if err != nil {
 			return err
 		}
-		waiting := len(a.all(of(probe.InputSent))) - len(a.all(of(probe.InputReceived)))
-		left = 1 + min(left, last.Args[1]-waiting, a.Ring-spare-n)
+		// What looks full may be so for a moment only, until the connection takes no more.
+		if len(a.all(of(probe.InputSent)))-len(a.all(of(probe.InputReceived))) >= last.Args[1] {
+			break
+		}
 	}
 	return a.handled(ctx, a.Read)
 }
 
 // back lets the client come back, and read what it missed; then keeps it away until the ring has lost what it read
-// last, and lets it come back again. At the end the pod is created once more.
+// last, unless the ring is large, and lets it come back again. At the end the pod is created once more. A client that
+// is gone is opened and stopped again before: all pages that give a tour were away for a moment.
 func (a *actor) back(ctx context.Context) error {
-	a.read()
+	if !a.isOpen() {
+		if err := a.stop(ctx); err != nil {
+			return err
+		}
+	}
 	before := a.stream()
 	if err := a.turn(ctx, "line.drop", ""); err != nil {
 		return err
@@ -187,10 +192,8 @@ func (a *actor) back(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.Ring <= largest {
-		if err := a.overrun(ctx); err != nil {
-			return err
-		}
+	if err := a.overrun(ctx); err != nil {
+		return err
 	}
 	if err := a.pods(a.Client.Delete()).Name(a.name()).Param("gracePeriodSeconds", "0").Do(ctx).Error(); err != nil {
 		return err
@@ -214,27 +217,43 @@ func (a *actor) back(ctx context.Context) error {
 	return a.handled(ctx, created)
 }
 
-// overrun keeps the client away until the ring has lost what it knows, and waits until it has begun again.
+// overrun keeps the client away until the ring has lost what it knows, and waits until it has begun again, or, where
+// the ring has grown, has read on.
 func (a *actor) overrun(ctx context.Context) error {
+	if a.ring() > largest {
+		return nil
+	}
 	if err := a.turn(ctx, "line.cut", "true"); err != nil {
 		return err
 	}
-	for n := range a.Ring + 1 {
-		if _, err := a.change(ctx, n, 0); err != nil {
+	newest, before := uint64(0), a.stream()
+	for n := 0; n <= min(a.ring(), largest); n++ {
+		rv, err := a.change(ctx, n, 0)
+		if err != nil {
 			return err
 		}
+		newest = rv
+		a.read()
 	}
 	if err := a.turn(ctx, "line.cut", "false"); err != nil {
 		return err
 	}
 	_, err := a.await(ctx, func() probe.Record {
-		if sent := a.sent(); sent.Type == "BOOKMARK" {
-			return sent
+		now := a.stream()
+		switch lost := a.first(moment{point: probe.FrameWritten, typ: "ERROR", from: before.Seq}); {
+		case now.Subject == before.Subject:
+		case lost.Seq > 0:
+			return a.newest(moment{point: probe.FrameWritten, typ: "BOOKMARK", who: now.Subject})
+		case a.sent().RV >= newest:
+			return a.sent()
 		}
 		return probe.Record{}
 	})
 	return err
 }
+
+// ring returns how many places the ring has.
+func (a *actor) ring() int { return a.newest(moment{point: probe.RingAppend}).Args[2] }
 
 // end removes the client and the pod, as far as they are still there.
 func (a *actor) end(ctx context.Context) error {
@@ -284,7 +303,7 @@ func (a *actor) turn(ctx context.Context, name, value string) error {
 
 // stream is how the client's newest stream was opened.
 func (a *actor) stream() probe.Record {
-	return a.newest(moment{point: probe.WireOpened, text: a.Agent})
+	return a.newest(moment{point: probe.WireOpened, text: a.Agent, served: true})
 }
 
 // sent is the newest that was written to that stream.

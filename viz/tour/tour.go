@@ -17,7 +17,6 @@ type Tour struct {
 	LogID    string `json:"log,omitempty"` // the log that it is in
 	From     uint64 `json:"from"`          // the tour's records are those after it
 	Informer string `json:"informer"`      // the informer on the stage, as the log names it
-	Ring     int    `json:"ring"`          // places of the pods' history ring
 
 	// What is done.
 	Key   string `json:"key"`          // of the pod that is created, as the client half knows it

@@ -204,8 +204,7 @@ export function newTour(stage) {
     [coming, acted] = [null, false];
     player.freeze();
     try {
-      const told = stage.source ? { from: player.head, informer: scene.informer, ring: scene.ring.capacity }
-        : await shelf.story("tour");
+      const told = stage.source ? { from: player.head, informer: scene.informer } : await shelf.story("tour");
       run = { ...told, log: stage.shown.log };
       if (player.recording) await player.seek(player.oldest);
       await deed("begin");
