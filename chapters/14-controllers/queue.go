@@ -55,21 +55,19 @@ func (q *Queue) Add(key string) {
 	if q.shuttingDown {
 		return
 	}
-	q.addLocked(key)
+	// A key that is being worked on only becomes dirty. Were it queued too, a second worker
+	// could take it, and the two would act on one object at once; so its Done queues it.
+	if !q.dirty.Has(key) && !q.processing.Has(key) {
+		q.pushLocked(key)
+	}
+	q.dirty.Insert(key)
+	q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
 }
 
-// addLocked is the whole of Add and the second half of Done.
-func (q *Queue) addLocked(key string) {
-	if !q.dirty.Has(key) {
-		q.dirty.Insert(key)
-		// A key that is being worked on only becomes dirty. Were it queued too, a second worker
-		// could take it, and the two would act on one object at once; so its Done queues it.
-		if !q.processing.Has(key) {
-			q.queue = append(q.queue, key)
-			q.cond.Signal()
-		}
-	}
-	q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
+// pushLocked puts key at the end of the line, for one worker.
+func (q *Queue) pushLocked(key string) {
+	q.queue = append(q.queue, key)
+	q.cond.Signal()
 }
 
 // Get blocks until there is a key and hands it to the caller, who must call Done with it. After
@@ -106,8 +104,8 @@ func (q *Queue) Done(key string) {
 	q.processing.Delete(key)
 	q.probe.At(probe.WorkDone, key, 0)
 	if q.dirty.Has(key) {
-		q.dirty.Delete(key) // addLocked would take a dirty key for one that is in line
-		q.addLocked(key)
+		q.pushLocked(key)
+		q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
 	}
 }
 
