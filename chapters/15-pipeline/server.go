@@ -111,14 +111,11 @@ func NewServer(config ServerConfig) (*Server, error) {
 		maps.Copy(rest, handlers.Storages(c))
 	}
 	s.api = apiserver.New(apiserver.Config{
-		Storage:   rest,
-		Clock:     config.Clock,
-		Patience:  config.Patience,
-		Probe:     config.Probe,
-		Ready:     s.Ready,
-		EtcdReady: config.EtcdReady,
-		Registry:  s.registry,
-		Shutdown:  s.shutdown,
+		Config: handlers.Config{
+			Storage: rest, Clock: config.Clock, Patience: config.Patience, Probe: config.Probe,
+			Shutdown: s.shutdown,
+		},
+		Ready: s.Ready, EtcdReady: config.EtcdReady, Registry: s.registry,
 	})
 	custom, err := newDefinitions(s, config, definitions, namespaces)
 	s.custom = custom

@@ -9,24 +9,16 @@ import (
 	"net/http"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/clock"
 
 	handlers "listwatch/chapters/08-handlers"
-	"listwatch/internal/observe/probe"
 )
 
-// Config is what the API is made of. See [handlers.Config].
+// Config is what the API is made of. [New] fills in what handlers leave to it: who counts, and who owns fields.
 type Config struct {
-	Storage           map[string]handlers.Storage
-	Clock             clock.WithTicker
-	Patience          clock.WithTicker // nil: Clock
-	Probe             *probe.Probe     // nil: off
-	MinRequestTimeout time.Duration
-	Shutdown          <-chan struct{}
+	handlers.Config
 
 	Ready     func() error         // why the caches are not; nil: always ready
 	EtcdReady func() error         // why etcd would refuse a write; nil: not asked
@@ -57,10 +49,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.serving.Load
 
 // apiServer is what the handlers of this package share. Nothing in it changes once it serves.
 type apiServer struct {
-	server    *handlers.Server
-	ready     func() error
-	etcdReady func() error
+	config    *Config
 	metrics   *metrics
+	server    *handlers.Server
 	discovery *discovery
 	openapi   *openAPI
 }
@@ -79,26 +70,17 @@ type apiServer struct {
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 func New(cfg Config) *API {
 	a := &API{config: cfg, metrics: newMetrics(cfg.Clock, cfg.Registry)}
+	a.config.Meter, a.config.Fields = a.metrics, newFieldManager
 	a.Serve(nil)
 	return a
 }
 
 func newServer(api *API, custom map[string]handlers.Storage) *handlers.Server {
-	cfg := api.config
-	a := &apiServer{ready: cfg.Ready, etcdReady: cfg.EtcdReady, metrics: api.metrics}
-	storages := reviews()
-	maps.Copy(storages, cfg.Storage)
-	maps.Copy(storages, custom)
-	a.server = handlers.New(handlers.Config{
-		Storage:           storages,
-		Clock:             cfg.Clock,
-		Patience:          cfg.Patience,
-		Probe:             cfg.Probe,
-		MinRequestTimeout: cfg.MinRequestTimeout,
-		Shutdown:          cfg.Shutdown,
-		Meter:             a.metrics,
-		Fields:            newFieldManager,
-	})
+	config := api.config.Config
+	config.Storage = reviews()
+	maps.Copy(config.Storage, api.config.Storage)
+	maps.Copy(config.Storage, custom)
+	a := &apiServer{config: &api.config, metrics: api.metrics, server: handlers.New(config)}
 	for _, s := range a.server.Scopes() {
 		a.installPatch(s)
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	registry "listwatch/chapters/07-registry"
+	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
@@ -138,7 +139,8 @@ func TestOpenAPIDocumentAndRoutesAgree(t *testing.T) {
 func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {
 	var problem, full error
 	a := &api{t: t, handler: New(Config{
-		Clock: clock.RealClock{}, Ready: func() error { return problem }, EtcdReady: func() error { return full },
+		Config: handlers.Config{Clock: clock.RealClock{}},
+		Ready:  func() error { return problem }, EtcdReady: func() error { return full },
 	})}
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		w := a.do("GET", path, "")

@@ -13,8 +13,8 @@ import (
 func (a *apiServer) installHealth() {
 	a.server.HandlePlain(http.MethodGet, "/healthz", &health{name: "healthz"})
 	a.server.HandlePlain(http.MethodGet, "/livez", &health{name: "livez"})
-	a.server.HandlePlain(http.MethodGet, "/readyz", &health{name: "readyz", checks: []check{{"etcd", a.etcdReady},
-		{"watch-cache", a.ready}}})
+	a.server.HandlePlain(http.MethodGet, "/readyz", &health{name: "readyz", checks: []check{
+		{"etcd", a.config.EtcdReady}, {"watch-cache", a.config.Ready}}})
 	a.server.HandlePlain(http.MethodGet, "/metrics", a.metrics.handler())
 }
 

@@ -42,7 +42,7 @@ func newAPI(t testing.TB) *api {
 		require.NoError(t, err)
 		maps.Copy(storages, handlers.Storages(registry.Config{Resource: r, Storage: store, Clock: clock.RealClock{}}))
 	}
-	return &api{t: t, handler: New(Config{Storage: storages, Clock: clock.RealClock{}})}
+	return &api{t: t, handler: New(Config{Config: handlers.Config{Storage: storages, Clock: clock.RealClock{}}})}
 }
 
 // do serves one request. headers come in pairs.

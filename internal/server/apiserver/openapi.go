@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/munnerz/goautoneg"
 
@@ -121,23 +121,18 @@ func accepted(r *http.Request, forms ...string) string {
 
 // serve writes the document, unless the client says that it has it.
 func (d *document) serve(w http.ResponseWriter, r *http.Request) {
-	etag := `"` + d.hash + `"`
-	w.Header().Set("Etag", etag)
+	w.Header().Set("Etag", `"`+d.hash+`"`)
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
 	if r.URL.Query().Get("hash") == d.hash {
 		w.Header().Set("Cache-Control", "public, immutable, max-age=31536000")
 	} else {
 		w.Header().Set("Cache-Control", "no-cache")
 	}
-	if strings.Contains(r.Header.Get("If-None-Match"), etag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
 	w.Header().Set("Content-Type", d.contentType)
-	if !negotiation.AcceptsGzip(r) || d.compressed == nil {
-		_, _ = w.Write(d.plain)
-		return
+	body := d.plain
+	if negotiation.AcceptsGzip(r) && d.compressed != nil {
+		w.Header().Set("Content-Encoding", "gzip")
+		body = d.compressed
 	}
-	w.Header().Set("Content-Encoding", "gzip")
-	_, _ = w.Write(d.compressed)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body)) // which compares the Etag
 }

@@ -48,10 +48,10 @@ func TestACreateWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
 		ResourcePrefix: r.Prefix, Clock: clock.RealClock{},
 	})
 	require.NoError(t, err)
-	api := apiserver.New(apiserver.Config{
+	api := apiserver.New(apiserver.Config{Config: handlers.Config{
 		Storage: handlers.Storages(registry.Config{Resource: r, Storage: store, Clock: clock.RealClock{}}),
 		Clock:   clock.RealClock{},
-	})
+	}})
 	var posts atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
