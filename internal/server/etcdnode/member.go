@@ -122,7 +122,7 @@ func (m *member) start(ctx context.Context, cfg config.ServerConfig) error {
 	select {
 	case <-server.ReadyNotify():
 		return nil
-	case <-m.trouble.broken:
+	case <-m.trouble.broken.Done():
 		err = m.trouble.err()
 	case <-server.StopNotify():
 		err = errors.New("it stopped by itself")
@@ -159,7 +159,7 @@ func (m *member) stop() {
 	}()
 	select {
 	case <-stopped:
-	case <-m.trouble.stuck: // the server waits for the goroutine that reported the trouble, which never goes on
+	case <-m.trouble.stuck.Done(): // the server waits for the goroutine that reported the trouble, which never goes on
 	}
 	if m.peers != nil {
 		_ = m.peers.Close() // the error is that of a listener that is closed already

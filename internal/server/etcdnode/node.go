@@ -67,9 +67,7 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Etcd{options: options, trouble: &trouble{
-		dir: options.Dir, broken: make(chan struct{}), stuck: make(chan struct{}),
-	}}
+	e := &Etcd{options: options, trouble: newTrouble(options.Dir)}
 	if err := e.makeNodes(addresses); err != nil {
 		return nil, err
 	}
@@ -119,7 +117,7 @@ func (e *Etcd) newClient() (*clientv3.Client, error) {
 func (e *Etcd) Client() *clientv3.Client { return e.client }
 
 // Broken is closed when a node cannot go on; then Err says why, and Close is all that is left to do.
-func (e *Etcd) Broken() <-chan struct{} { return e.trouble.broken }
+func (e *Etcd) Broken() <-chan struct{} { return e.trouble.broken.Done() }
 
 // Err returns why a node cannot go on, and what to do about it; nil as long as all can.
 func (e *Etcd) Err() error { return e.trouble.err() }

@@ -1,11 +1,10 @@
 package etcdnode
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"go.etcd.io/etcd/server/v3/config"
@@ -17,13 +16,19 @@ import (
 // whichever of its goroutines noticed, with locks held: the one ends the process without a word, the other with a
 // stack.
 type trouble struct {
-	// Set by Start, never changed.
+	// Set by newTrouble, never changed.
 	dir    string
-	broken chan struct{} // closed by report, once
-	stuck  chan struct{} // closed by OnWrite, once: etcd cannot even be stopped
-	stick  sync.Once     // closes stuck
+	broken context.Context // ended by report; its cause is the first, which causes those that follow
+	fail   context.CancelCauseFunc
+	stuck  context.Context // ended by OnWrite: etcd cannot even be stopped
+	stick  context.CancelFunc
+}
 
-	why atomic.Pointer[error] // the first, which is the cause of those that follow
+func newTrouble(dir string) *trouble {
+	t := &trouble{dir: dir}
+	t.broken, t.fail = context.WithCancelCause(context.Background())
+	t.stuck, t.stick = context.WithCancel(context.Background())
+	return t
 }
 
 // report takes what etcd says, and the error that it gives, or nil.
@@ -39,19 +44,11 @@ func (t *trouble) report(what string, err error) {
 	if err != nil {
 		why = fmt.Errorf("%s: %w", what, err)
 	}
-	why = fmt.Errorf("etcd cannot continue with its data in %s: %w. %s", t.dir, why, advice)
-	if t.why.CompareAndSwap(nil, &why) {
-		close(t.broken)
-	}
+	t.fail(fmt.Errorf("etcd cannot continue with its data in %s: %w. %s", t.dir, why, advice))
 }
 
 // err says why etcd cannot go on, and what to do about it; nil if it can.
-func (t *trouble) err() error {
-	if why := t.why.Load(); why != nil {
-		return *why
-	}
-	return nil
-}
+func (t *trouble) err() error { return context.Cause(t.broken) }
 
 var _ zapcore.CheckWriteHook = (*trouble)(nil)
 
@@ -65,7 +62,7 @@ func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 		}
 	}
 	t.report(entry.Message, err)
-	t.stick.Do(func() { close(t.stuck) })
+	t.stick()
 	select {}
 }
 
@@ -81,7 +78,7 @@ func (t *trouble) newServer(cfg config.ServerConfig) (server *etcdserver.EtcdSer
 	select {
 	case <-done:
 		return made, failed
-	case <-t.broken:
+	case <-t.broken.Done():
 		return nil, t.err()
 	}
 }
