@@ -22,7 +22,7 @@ func TestAddWaitsForRoom(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 1}).run()
 		b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8)) // result, in hand, input
-		require.False(t, b.NonblockingAdd(added("default/f", 9)), "there is no room")
+		require.True(t, !b.NonblockingAdd(added("default/f", 9)), "there is no room")
 		time.AfterFunc(40*time.Millisecond, func() { <-b.ResultChan() })
 		before := time.Now()
 		require.True(t, b.Add(added("default/f", 9), time.After(50*time.Millisecond)),
@@ -46,7 +46,7 @@ func TestAddClosesAWatcherThatDoesNotTakeTheEvent(t *testing.T) {
 			b := start(t, options{rv: 5, size: 1}).run()
 			b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8))
 			before := time.Now()
-			require.False(t, b.Add(added("default/f", 9), c.expired()), "accepted")
+			require.True(t, !b.Add(added("default/f", 9), c.expired()), "accepted")
 			b.is("waited", time.Since(before).String(), c.waited)
 			b.is("drain", b.owner.first(), "false")
 			b.is("seen", b.seen(), "ADDED c 6, closed")

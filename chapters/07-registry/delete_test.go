@@ -47,7 +47,7 @@ func TestARunningPodIsFirstOnlyMarked(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a", onNode))
 	got, immediate := w.delete("a", metav1.DeleteOptions{})
-	require.False(t, immediate, "the pod was deleted at once")
+	require.True(t, !immediate, "the pod was deleted at once")
 	if want := epoch.Add(30 * time.Second); !got.DeletionTimestamp.Time.Equal(want) ||
 		*got.DeletionGracePeriodSeconds != 30 || got.Generation != 2 {
 		t.Errorf("got deletionTimestamp %v, grace period %d, generation %d; want %v, 30, 2", got.DeletionTimestamp,
@@ -79,7 +79,7 @@ func TestAGracePeriodCanOnlyBeShortened(t *testing.T) {
 			w.delete("a", metav1.DeleteOptions{})
 			w.clock.SetTime(epoch.Add(c.after))
 			got, immediate := w.delete("a", metav1.DeleteOptions{GracePeriodSeconds: c.again})
-			require.False(t, immediate, "the pod was deleted at once")
+			require.True(t, !immediate, "the pod was deleted at once")
 			want := epoch.Add(time.Duration(c.wantSeconds) * time.Second)
 			assert.True(t, *got.DeletionGracePeriodSeconds == c.wantPeriod && got.DeletionTimestamp.Time.Equal(want),
 				"got %d, %v; want %d, %v", *got.DeletionGracePeriodSeconds, got.DeletionTimestamp, c.wantPeriod, want)

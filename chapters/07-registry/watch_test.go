@@ -227,7 +227,7 @@ func TestOtherKindsKeepTheirRules(t *testing.T) {
 	secret := &corev1.Secret{StringData: map[string]string{"k": "text"}}
 	resources.DefaultSecret(secret)
 	want := &corev1.Secret{Data: map[string][]byte{"k": []byte("text")}, Type: corev1.SecretTypeOpaque}
-	assert.DeepEqual(t, secret, want, "secret")
+	assert.NoDiff(t, secret, want, "secret")
 
 	events := New(w.config(Events()))
 	stray := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, InvolvedObject: corev1.ObjectReference{

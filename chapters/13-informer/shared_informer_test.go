@@ -317,7 +317,7 @@ func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
 		b.deltas.handler = processor.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-gate }}
 		b.server.set("a")
 		synctest.Wait()
-		require.False(t, b.deltasMu.TryLock(), "the informer distributes nothing")
+		require.True(t, !b.deltasMu.TryLock(), "the informer distributes nothing")
 		b.server.set("a")
 		got := b.Snapshot()
 		assert.True(t, got.Indexer.Objects == 2 && got.Indexer.ResourceVersion != "2", "%+v", got)

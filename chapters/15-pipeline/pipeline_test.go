@@ -230,7 +230,7 @@ func TestADeletedNamespaceTakesItsContentAlong(t *testing.T) {
 		}
 		pod := podNamed("a", corev1.RestartPolicyAlways)
 		err := w.client.Post().Namespace("n").Resource("pods").Body(pod).Do(t.Context()).Error()
-		require.Fails(t, err, apierrors.IsNotFound, "before the namespace is there")
+		assert.Fails(t, err, apierrors.IsNotFound, "before the namespace is there")
 		must(w.client.Post().Resource("namespaces").Body(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}).
 			Do(t.Context()).Error())
 		must(w.client.Post().Namespace("n").Resource("pods").Body(pod).Do(t.Context()).Error())

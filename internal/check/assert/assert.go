@@ -2,15 +2,13 @@
 // stretchr/testify, which Kubernetes uses. Its types are checked by the compiler: an untyped constant takes the type of
 // what it is compared with, and a pointer is compared as a pointer.
 //
-// The test goes on after a fault; package require has the same functions for a test that cannot. Each function returns
+// The test goes on after a fault; package require has the same for a test that cannot. Each function returns
 // whether all was well. What follows the values says what was looked at: a value alone, or a format and its arguments.
 // They are evaluated in any case.
 package assert
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,12 +32,6 @@ func EqualSlices[T comparable](t TB, got, want []T, what ...any) bool {
 	return same(t, slices.Equal(got, want), got, want, what)
 }
 
-// DeepEqual compares as [reflect.DeepEqual] does.
-func DeepEqual(t TB, got, want any, what ...any) bool {
-	t.Helper()
-	return same(t, reflect.DeepEqual(got, want), got, want, what)
-}
-
 // NoDiff compares as [cmp.Diff] does, and says where the two differ.
 func NoDiff(t TB, got, want any, what ...any) bool {
 	t.Helper()
@@ -57,12 +49,6 @@ func NoError(t TB, err error, what ...any) bool {
 func Fails(t TB, err error, is func(error) bool, what ...any) bool {
 	t.Helper()
 	return True(t, is(err), "%sgot %v, which is another kind of answer", prefix(what), err)
-}
-
-// ErrorIs wants an error that wraps want.
-func ErrorIs(t TB, err, want error, what ...any) bool {
-	t.Helper()
-	return same(t, errors.Is(err, want), err, want, what)
 }
 
 // True wants ok; what is the fault if it is false.

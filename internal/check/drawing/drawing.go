@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write the drawings")
@@ -96,16 +98,7 @@ func (d *Drawing) Check(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Equal(onDisk, svg) {
-		return
+	if diff := cmp.Diff(string(onDisk), string(svg)); diff != "" {
+		t.Fatalf("%s shows what no longer happens (-drawn +seen):\n%s\nlook at it, then run with -update", d.file, diff)
 	}
-	were, are := strings.Split(string(onDisk), "\n"), strings.Split(string(svg), "\n")
-	for i := range min(len(were), len(are)) {
-		if were[i] != are[i] {
-			t.Fatalf(
-				"%s shows what no longer happens, line %d:\n drawn %s\n  seen %s\nlook at it, then run with -update",
-				d.file, i+1, were[i], are[i])
-		}
-	}
-	t.Fatalf("%s has %d lines, and %d are drawn: look at it, then run with -update", d.file, len(were), len(are))
 }

@@ -1,5 +1,5 @@
-// Package require has the functions of package assert, and ends the test at a fault. As with testing.T.FailNow, only
-// the goroutine that runs the test may call them.
+// Package require has functions of package assert, and ends the test at a fault. As with testing.T.FailNow, only the
+// goroutine that runs the test may call them.
 package require
 
 import "listwatch/internal/check/assert"
@@ -16,34 +16,16 @@ func Equal[T comparable](t TB, got, want T, what ...any) {
 	end(t, assert.Equal(t, got, want, what...))
 }
 
-// EqualSlices is [assert.EqualSlices].
-func EqualSlices[T comparable](t TB, got, want []T, what ...any) {
-	t.Helper()
-	end(t, assert.EqualSlices(t, got, want, what...))
-}
-
 // NoError is [assert.NoError].
 func NoError(t TB, err error, what ...any) {
 	t.Helper()
 	end(t, assert.NoError(t, err, what...))
 }
 
-// Fails is [assert.Fails].
-func Fails(t TB, err error, is func(error) bool, what ...any) {
-	t.Helper()
-	end(t, assert.Fails(t, err, is, what...))
-}
-
 // True is [assert.True].
 func True(t TB, ok bool, what ...any) {
 	t.Helper()
 	end(t, assert.True(t, ok, what...))
-}
-
-// False is [assert.False].
-func False(t TB, bad bool, what ...any) {
-	t.Helper()
-	end(t, assert.False(t, bad, what...))
 }
 
 // Value returns the value of a call that has no error, and ends the test otherwise: require.Value(call())(t).

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"regexp"
 	"slices"
@@ -241,5 +242,5 @@ func TestWhyARequestThatWaitsFailedIsSaid(t *testing.T) {
 	done <- func() error { return io.ErrUnexpectedEOF }
 	s := &stagehand{later: map[string]chan func() error{"list": done}}
 	_, err := s.expand("${list.rv} of $nothing")
-	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	assert.True(t, errors.Is(err, io.ErrUnexpectedEOF), "got %v", err)
 }

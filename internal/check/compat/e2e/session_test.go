@@ -217,7 +217,7 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 	require.NoError(t, err)
 	answer, err := io.ReadAll(response.Body) // who leaves before the end may never have been told
 	response.Body.Close()
-	require.False(t, err != nil || !strings.Contains(string(answer), "too old resource version"),
+	require.True(t, err == nil && strings.Contains(string(answer), "too old resource version"),
 		"got %s, %v", answer, err)
 	var files []string
 	program.Eventually(t, patience, func() (bool, string) {

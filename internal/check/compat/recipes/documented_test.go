@@ -85,7 +85,7 @@ func (b *block) run(t *testing.T, p *page, x *terminal) {
 	for i := range b.steps {
 		x.run(&b.steps[i])
 	}
-	require.False(t, t.Failed(), "%s:%d", p.file, b.line)
+	require.True(t, !t.Failed(), "%s:%d", p.file, b.line)
 }
 
 // hasTest reports whether a test of that name exists, which does what the block says in another way.
