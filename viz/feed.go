@@ -21,8 +21,6 @@ const (
 	bookmarkPeriod = time.Second
 	// writeTimeout is how long one write to a page may take. A page that reads more slowly resumes, or begins again.
 	writeTimeout = 10 * time.Second
-	// reconnect is how long a browser whose stream broke waits before it comes back.
-	reconnect = 500 * time.Millisecond
 	// slowWrite is how long a write may take before the page counts as slow.
 	slowWrite = 100 * time.Millisecond
 	// coalesceAt is how many records a slow page may be behind before it is sent the state instead.
@@ -77,7 +75,6 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	fmt.Fprintf(w, "retry: %d\n", reconnect.Milliseconds()) // a line of the first message
 	if id := query.Get("log"); id != "" && id != u.id {
 		f.gone() // another process's log: its numbers mean nothing here
 		return

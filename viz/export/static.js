@@ -4,25 +4,22 @@
 
 (() => {
   const root = document.currentScript?.src ? new URL(".", document.currentScript.src).href : "";
-  const files = new Map(); // by name: a promise of its text
-  const arrivals = new Map(); // by name: who waits
+  const files = new Map(); // by name: its text, promised and given by Promise.withResolvers
 
   globalThis.listwatchFile = (name, text) => {
-    if (arrivals.has(name)) arrivals.get(name)(text);
-    else files.set(name, Promise.resolve(text));
+    if (!files.has(name)) files.set(name, Promise.withResolvers());
+    files.get(name).resolve(text);
   };
 
   function file(name) {
     if (!files.has(name)) {
-      files.set(name, new Promise((done, fail) => {
-        arrivals.set(name, done);
-        const script = document.createElement("script");
-        script.src = `${root}${name}.js`;
-        script.onerror = () => fail(new Error("These pages do not have it."));
-        document.head.append(script);
-      }));
+      files.set(name, Promise.withResolvers());
+      const script = document.createElement("script");
+      script.src = `${root}${name}.js`;
+      script.onerror = () => files.get(name).reject(new Error("These pages do not have it."));
+      document.head.append(script);
     }
-    return files.get(name);
+    return files.get(name).promise;
   }
 
   const bytes = async (name) => Uint8Array.from(atob(await file(name)), (c) => c.charCodeAt(0));

@@ -4,22 +4,15 @@
 // runs; such a page asks for nothing else. A page whose program is not behind a port brings its own wire in
 // window.listwatchWire, in the same way.
 
-import { Events, split } from "./events.js";
-
-// web is the wire to a program behind a port. request returns a Response, whose body may still be on its way, and obeys
-// options.signal; events returns an EventSource, and may be missing.
-const web = {
-  request: (url, options) => fetch(url, options),
-  events: (url) => new EventSource(url),
-};
-
-const wire = globalThis.listwatchWire ?? web;
+// request returns a Response, whose body may still be on its way, and obeys options.signal. By default it goes to a
+// program behind a port.
+const { request } = globalThis.listwatchWire ?? { request: (url, options) => fetch(url, options) };
 
 // send sends one request and returns the response. A refusal is an Error with the server's own words, its status, and
 // gone for 410.
 async function send(method, url, body, { type = "application/json", cache = "no-store", ...options } = {}) {
   const content = body === undefined ? {} : { headers: { "Content-Type": type }, body: JSON.stringify(body) };
-  const response = await wire.request(url, { method, cache, ...content, ...options });
+  const response = await request(url, { method, cache, ...content, ...options });
   if (response.ok) return response;
   const text = await response.text();
   let message = text;
@@ -46,6 +39,20 @@ export async function html(url) {
   return elementOf(await (await send("GET", url)).text());
 }
 
+// split yields what stands before each separator in an answer while it comes; with all, what comes after the last one, too.
+export async function* split(response, separator, all = false) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let held = []; // pieces without an end: a long line comes in many
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    held.push(piece.value);
+    if (!piece.value.includes(separator.at(-1))) continue;
+    const whole = held.join("").split(separator);
+    held = [whole.pop()];
+    yield* whole;
+  }
+  if (all) yield held.join("");
+}
+
 // lines sends a request and yields its answer as it comes: each line is a value in JSON.
 export async function* lines(url, body, signal) {
   for await (const line of split(await send("POST", url, body, { signal }), "\n")) yield JSON.parse(line);
@@ -54,8 +61,12 @@ export async function* lines(url, body, signal) {
 // elementOf returns HTML that the program has rendered as an element.
 export const elementOf = (text) => new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
 
-// watch opens a stream of events. Over the web a broken one is resumed by itself, with Last-Event-ID.
-export const watch = (url) => wire.events?.(url) ?? new Events(wire.request, url);
+// watch yields the messages of a stream of events as they come, as {id, event, data}.
+export async function* watch(url, signal) {
+  for await (const message of split(await send("GET", url, undefined, { signal }), "\n\n")) {
+    yield Object.fromEntries(message.split("\n").map((line) => line.split(/: ?(.*)/s, 2)));
+  }
+}
 
 // asking returns a function for each frame, which calls act when so many ms have passed, if the page is seen. What
 // fails is no news: the banner says already that the program does not answer.

@@ -1,25 +1,27 @@
 // The feed: a list, then a watch from there, and the list again when the watch says `gone`.
 //
-// One EventSource per tab at most, and none while the tab is hidden: a browser opens only six connections to an
-// origin, and no viewer sees a hidden page.
+// One stream per tab at most, and none while the tab is hidden: a browser opens only six connections to an origin, and
+// no viewer sees a hidden page.
 
 import { get, watch as stream } from "../lib/api.js";
 
 const silence = 3000; // the server sends a bookmark every second; after so long without a word it is not running
+const pause = 500; // ms until what failed is tried again
 
 // newFeed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has summed records up that
 // the page was too slow for, or that were too many to be looked at, on.world(status) when the world is held or its
 // clock moved, and on.state(word, title). on.follows() is the part of the query that says what it is not to sum up, and
 // whether the page gives its tour; rejoin watches on with what it says now.
 export function newFeed(on) {
-  let source = null;
+  let source = null; // what aborts the stream that is read
   let former = []; // streams that end when source is open
-  let heard = 0;
+  let heard = 0; // when it last said something; 0: it has not yet
   let retry = 0;
   let listing = false;
   let closed = false;
   let last = 0; // the sequence number of the newest message
   let watched = ""; // the log
+  let follows = ""; // what on.follows() said when it was opened
 
   async function begin() {
     end();
@@ -32,69 +34,73 @@ export function newFeed(on) {
       watch(snapshot.seq, snapshot.log);
     } catch {
       on.state("reconnecting", "The server does not answer; trying again.");
-      again();
+      again(begin);
     } finally {
       listing = false;
     }
   }
 
-  function watch(seq, log) {
+  // watch reads the stream of what comes after a record, until another one is read. One that breaks is resumed; one that
+  // is refused begins again.
+  async function watch(seq, log) {
     // The program closes the clients of tours with the last page that gives one: this page never seems to be away.
     if (source) former.push(source);
-    const follows = on.follows();
-    [last, watched] = [seq, log];
-    source = stream(`/viz/events?since=${seq}&log=${encodeURIComponent(log)}${follows}`);
-    heard = performance.now();
-    const mine = source;
-    mine.addEventListener("open", () => mine === source && leave());
-    const hear = (event, act) => mine.addEventListener(event, (message) => {
-      if (mine !== source) return;
-      const began = performance.now();
-      alive(message);
-      act(JSON.parse(message.data));
-      on.took(performance.now() - began);
-    });
-    hear("frame", on.records);
-    hear("coalesced", (answer) => {
+    const mine = (source = new AbortController());
+    [last, watched, follows, heard] = [seq, log, on.follows(), 0];
+    let retried = () => watch(last, watched);
+    try {
+      const address = `/viz/events?since=${seq}&log=${encodeURIComponent(log)}${follows}`;
+      for await (const message of stream(address, mine.signal)) {
+        if (mine !== source) return;
+        leave();
+        queueMicrotask(() => hear(message)); // an error of the page's own ends no stream
+      }
+    } catch (problem) {
+      if (problem.status) retried = begin;
+    }
+    if (mine !== source) return;
+    source = null;
+    on.state("reconnecting", "The stream broke; resuming after the last record seen.");
+    again(retried);
+  }
+
+  const acts = {
+    frame: on.records,
+    coalesced(answer) {
       on.coalesced(answer);
-      if (on.follows() !== follows) watch(answer.seq, log);
-    });
-    hear("world", on.world);
-    hear("bookmark", () => {});
-    hear("gone", begin);
-    mine.addEventListener("error", () => {
-      if (mine !== source) return;
-      // The browser connects again by itself, with Last-Event-ID, unless the answer was no stream at all.
-      on.state("reconnecting", "The stream broke; resuming after the last record seen.");
-      if (mine.readyState === mine.CLOSED) again();
-    });
-  }
+      if (on.follows() !== follows) watch(answer.seq, watched);
+    },
+    world: on.world,
+    gone: begin,
+  };
 
-  function alive(message) {
-    last = Math.max(last, Number(message.lastEventId));
-    heard = performance.now();
+  function hear({ id, event, data }) {
+    const began = performance.now();
+    [last, heard] = [Math.max(last, Number(id)), began];
     on.state("live", "Every record as it is written.");
+    acts[event]?.(JSON.parse(data));
+    on.took(performance.now() - began);
   }
 
-  function again() {
+  function again(act) {
     clearTimeout(retry);
-    retry = setTimeout(begin, 1000);
+    retry = setTimeout(act, pause);
   }
 
   function end() {
     clearTimeout(retry);
-    source?.close();
+    if (source) former.push(source);
     source = null;
     leave();
   }
 
   function leave() {
-    for (const each of former) each.close();
+    for (const each of former) each.abort();
     former = [];
   }
 
   setInterval(() => {
-    if (source && source.readyState === source.OPEN && performance.now() - heard > silence) {
+    if (source && heard > 0 && performance.now() - heard > silence) {
       on.state("silent", "Connected, but the process sends nothing: it is stopped, perhaps in a debugger.");
     }
   }, 1000);

@@ -1,7 +1,7 @@
 // Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then
 // one record a line (internal/observe/recording). What it may hold is bounded as there: all of it is kept in memory.
 
-import { split } from "../lib/events.js";
+import { split } from "../lib/api.js";
 import { bound, complete, isCount, isVersion, newState } from "./fold.js";
 
 const version = 1;
@@ -21,7 +21,7 @@ const together = 512; // records that are folded at once
 export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();
   const reader = newReader(fold, tape);
-  await unpack(bytes, reader.line);
+  for await (const line of unpack(bytes)) reader.line(line);
   return { ...reader.end(), hash: await hashOf(bytes) };
 }
 
@@ -177,8 +177,8 @@ function checkRecord(r, before, line) {
   }
 }
 
-// unpack calls take for each line of a file, as they come.
-async function unpack(bytes, take) {
+// unpack yields the lines of a file.
+async function* unpack(bytes) {
   let all = 0;
   const bounded = new TransformStream({
     transform(piece, out) {
@@ -187,13 +187,11 @@ async function unpack(bytes, take) {
     },
   });
   const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(bounded);
-  const lines = split(new Response(text), "\n", true);
-  const broken = (problem) => {
+  try {
+    yield* split(new Response(text), "\n", true);
+  } catch (problem) {
     if (problem.message === tooMany.bytes) throw problem;
     throw new Error("the file is not a recording: it is not compressed as one, or is cut off");
-  };
-  for (let line = await lines.next().catch(broken); !line.done; line = await lines.next().catch(broken)) {
-    take(line.value);
   }
 }
 

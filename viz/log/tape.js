@@ -8,21 +8,21 @@ import { get } from "../lib/api.js";
 import { agentOf } from "./fold.js";
 import { partsOf } from "./recording.js";
 
-const size = 1024; // records in one chunk
+const stride = 1024; // records that are asked for at once
 const frameRoom = 16; // pictures kept when there is a server to ask again: as many as it keeps
 const partsRoom = 200_000; // of all pictures kept
 const namesRoom = 8192; // clients of which the name is kept
 const frameEvery = 4096; // records between two of them, at least
 
 // newTape returns an empty tape. source is {room, keyframe(at), records(from, to)} or null, when everything will be put
-// in. room is how many records the source keeps, and the tape no more than those.
+// in. room is how many records the source keeps, and the tape hardly more than those.
 export function newTape(fold, source) {
-  const room = Math.ceil((source?.room ?? Infinity) / size) + 1; // chunks kept
-  const chunks = new Map(); // by number: arrays of size, with holes
+  const room = source?.room ?? Infinity;
+  const records = new Map(); // by sequence number, in the order in which they came
   let frames = []; // {seq, parts, state}, oldest first
   const names = new Map(); // of the clients of watchers: of those that have gone, too
 
-  const get = (seq) => chunks.get(Math.floor((seq - 1) / size))?.[(seq - 1) % size];
+  const get = (seq) => records.get(seq);
 
   function name(resource, subject, text) {
     names.set(`${resource ?? ""} ${subject}`, agentOf(text));
@@ -35,10 +35,8 @@ export function newTape(fold, source) {
   function put(list) {
     for (const r of list) {
       if (r.point === "WireOpened" && r.subject) name(r.resource, r.subject, r.text);
-      const n = Math.floor((r.seq - 1) / size);
-      if (!chunks.has(n)) chunks.set(n, new Array(size));
-      chunks.get(n)[(r.seq - 1) % size] = r;
-      if (chunks.size > room) chunks.delete(chunks.keys().next().value);
+      records.set(r.seq, r);
+      if (records.size > room + stride) records.delete(records.keys().next().value);
     }
   }
 
@@ -102,8 +100,8 @@ export function newTape(fold, source) {
   async function find(from, direction, oldest, last, match) {
     for (let seq = from; seq >= Math.max(1, oldest) && seq <= last; seq += direction) {
       if (!get(seq)) {
-        await (direction > 0 ? load(seq, Math.min(last + 1, seq + size))
-          : load(Math.max(oldest, seq - size + 1), seq + 1));
+        await (direction > 0 ? load(seq, Math.min(last + 1, seq + stride))
+          : load(Math.max(oldest, seq - stride + 1), seq + 1));
       }
       const r = get(seq);
       if (r && match(r)) return seq;
@@ -111,7 +109,7 @@ export function newTape(fold, source) {
     return 0;
   }
 
-  return { called, get, put, keep, load, stateAt, between, find, holds, room: source?.room ?? Infinity };
+  return { called, get, put, keep, load, stateAt, between, find, holds, room };
 }
 
 // serverSource asks the server whose log it is, of so many records.

@@ -107,14 +107,6 @@ export function newTimeline(player, on) {
     return [end - shown, end];
   }
 
-  function timeOf(seq) {
-    const known = player.tape?.get(seq);
-    if (known) return known.t;
-    const b = buckets.findLast((each) => each[1] <= seq);
-    if (!b) return 0;
-    return (b[0] + Math.min(1, (seq - b[1]) / Math.max(1, b[2]))) * width;
-  }
-
   function seqAt(t) {
     const number = Math.floor(t / width);
     const b = buckets.findLast((each) => each[0] <= number);
@@ -250,7 +242,7 @@ export function newTimeline(player, on) {
   resize();
   restyle();
   return {
-    clear, index, add, skip, draw, restyle, timeOf,
+    clear, index, add, skip, draw, restyle,
     get flags() { return flags; }, get buckets() { return buckets; },
   };
 }
