@@ -15,26 +15,6 @@ const (
 	cacher   = "cacher"   // the subject that every cacher, its store and its reflector are
 )
 
-// ownerKinds says which kind of subject owns a queue: the kind that opens at the station which sends into it. A
-// queue without an owner belongs to a subject that is always there.
-var ownerKinds = ownersOf(probe.Points())
-
-func ownersOf(all []probe.Point) map[string]string {
-	opens := map[probe.Station]string{}
-	for _, p := range all {
-		if info := p.Info(); info.Op == probe.Open {
-			opens[info.Station] = info.Opens
-		}
-	}
-	owners := map[string]string{}
-	for _, p := range all {
-		if info := p.Info(); info.Op == probe.Send || info.Op == probe.Push {
-			owners[info.Queue] = opens[info.Station]
-		}
-	}
-	return owners
-}
-
 // Apply folds records, which must follow each other in the order of the log. It passes over records up to s.Seq, which
 // have been folded, so batches may overlap. It counts records missing between s.Seq and the first one as lost, and
 // forgets what they may have changed. It keeps no reference to the records.
@@ -53,11 +33,11 @@ func (s *State) apply(r *probe.Record) {
 	}
 	s.Seq = r.Seq
 	s.T = int64(r.Time)
-	info := r.Point.Info()
+	info := &table[r.Point]
 	res := s.resource(r.Resource)
 	moment := Moment{
-		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Subject: bound(r.Subject), Type: bound(r.Type),
-		Key: bound(r.Key), RV: r.RV, Text: bound(r.Text),
+		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Subject: Bound(r.Subject), Type: Bound(r.Type),
+		Key: Bound(r.Key), RV: r.RV, Text: Bound(r.Text),
 	}
 	res.Points[info.Name]++
 	res.station(string(info.Station)).note(moment, info, r)
@@ -102,7 +82,7 @@ func (s *State) forgetStopped() {
 func (r *Resource) stoppedAt() uint64 { return r.station(string(probe.Incoming)).Last.Seq }
 
 // note keeps a record as the newest of its station.
-func (st *Station) note(m Moment, info *probe.Info, r *probe.Record) {
+func (st *Station) note(m Moment, info *Point, r *probe.Record) {
 	st.Count++
 	st.Last = m
 	if r.RV != 0 {
@@ -112,7 +92,7 @@ func (st *Station) note(m Moment, info *probe.Info, r *probe.Record) {
 }
 
 // note keeps a record as the newest of its subject.
-func (sub *Subject) note(m Moment, info *probe.Info, r *probe.Record) {
+func (sub *Subject) note(m Moment, info *Point, r *probe.Record) {
 	sub.Last = m
 	sub.Counts[info.Name]++
 	// A reflector knows what it has received: a resync hands its informer older versions again.
@@ -126,8 +106,8 @@ func (sub *Subject) note(m Moment, info *probe.Info, r *probe.Record) {
 }
 
 // move carries a token into or out of one of the subject's queues, if that is what the point does.
-func (sub *Subject) move(info *probe.Info, r *probe.Record) {
-	token := Token{Type: bound(r.Type), Key: bound(r.Key), RV: r.RV}
+func (sub *Subject) move(info *Point, r *probe.Record) {
+	token := Token{Type: Bound(r.Type), Key: Bound(r.Key), RV: r.RV}
 	length, capacity := int64(r.Args[0]), int64(r.Args[1])
 	switch info.Op {
 	case probe.Send, probe.Recv:
@@ -140,14 +120,14 @@ func (sub *Subject) move(info *probe.Info, r *probe.Record) {
 // sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not
 // known what stands in them. Sums commute with the records of the same queue, so it does not matter which is written
 // first.
-func (r *Resource) sum(subject *Subject, info *probe.Info, rec *probe.Record) {
+func (r *Resource) sum(subject *Subject, info *Point, rec *probe.Record) {
 	for i, name := range info.ArgNames() {
 		n := int64(rec.Args[i])
 		if n <= 0 {
 			continue
 		}
 		point, _ := probe.PointNamed(name) // a test of package probe knows them
-		counted := point.Info()
+		counted := &table[point]
 		r.Points[name] += uint64(n)
 		r.station(string(counted.Station)).Count += uint64(n)
 		subject.Counts[name] += uint64(n)
@@ -165,36 +145,19 @@ func (r *Resource) sum(subject *Subject, info *probe.Info, rec *probe.Record) {
 // subjectOf returns the subject of the record, nil if it has none. A queue always has one, if need be "". A queue of a
 // kind that opens and closes is not moved for a subject that is not open: its record comes late. After a gap the
 // opening may be what was lost; then, and only then, a send makes its subject appear.
-func (s *State) subjectOf(res *Resource, info *probe.Info, r *probe.Record) *Subject {
+func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
 		return nil
 	}
 	if subject, ok := res.Subjects[r.Subject]; ok {
 		return subject
 	}
-	kind := ownerKinds[info.Queue]
-	if kind == "" && aboutOpened(info) {
+	if info.AboutOpened || info.Owner != "" && (s.Lost == 0 || info.Op != probe.Send) {
 		return nil
 	}
-	if kind != "" && (s.Lost == 0 || info.Op != probe.Send) {
-		return nil
-	}
-	subject := newSubject(kind, 0)
+	subject := newSubject(info.Owner, 0)
 	res.Subjects[r.Subject] = subject
 	return subject
-}
-
-// aboutOpened reports whether a point without a queue is about subjects that open and close: every point of a station
-// where subjects open, of the server's side of the wire, and of a handler.
-func aboutOpened(info *probe.Info) bool {
-	if info.Queue != "" {
-		return false
-	}
-	switch info.Station {
-	case probe.Etcd3, probe.Watcher, probe.Listener, probe.Handler:
-		return true
-	}
-	return info.Lane == "handlers.WatchServer"
 }
 
 // forget applies a gap: the queues' contents are unknown from here on. Subjects that open and close are kept, because
@@ -214,7 +177,7 @@ func (s *State) forget(missing uint64) {
 }
 
 // applySpecial holds what the table of points cannot say.
-func (r *Resource) applySpecial(info *probe.Info, rec *probe.Record) {
+func (r *Resource) applySpecial(info *Point, rec *probe.Record) {
 	switch rec.Point {
 	case probe.RingAppend, probe.RingResize, probe.RVAdvanced, probe.CacheReplaced:
 		r.Ring.apply(info, rec)
@@ -249,7 +212,7 @@ func (r *Resource) stop() {
 }
 
 // apply keeps the ring's two hands and what lies between them.
-func (ring *Ring) apply(info *probe.Info, r *probe.Record) {
+func (ring *Ring) apply(info *Point, r *probe.Record) {
 	ring.Newest = max(ring.Newest, r.RV)
 	if r.Point == probe.RVAdvanced {
 		return
@@ -259,7 +222,7 @@ func (ring *Ring) apply(info *probe.Info, r *probe.Record) {
 	switch r.Point {
 	case probe.RingAppend:
 		ring.Oldest = uint64(arg(info, r, "oldest"))
-		cell := Cell{Pos: ring.End - 1, T: int64(r.Time), Type: bound(r.Type), Key: bound(r.Key), RV: r.RV}
+		cell := Cell{Pos: ring.End - 1, T: int64(r.Time), Type: Bound(r.Type), Key: Bound(r.Key), RV: r.RV}
 		ring.Cells = append(ring.Cells, cell)
 	case probe.RingResize:
 		ring.Oldest = uint64(arg(info, r, "oldest"))
@@ -305,7 +268,7 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 		}
 		return
 	}
-	key := bound(r.Key)
+	key := Bound(r.Key)
 	rows := sh.Rows[:0]
 	for _, row := range sh.Rows {
 		if row.Key != key {
@@ -313,7 +276,7 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 		}
 	}
 	if !strings.HasPrefix(strings.ToUpper(r.Type), "DELETE") {
-		rows = append(rows, Row{Key: key, Type: bound(r.Type), RV: r.RV, Seq: r.Seq})
+		rows = append(rows, Row{Key: key, Type: Bound(r.Type), RV: r.RV, Seq: r.Seq})
 	}
 	sh.Rows = newest(rows, MaxRows)
 }
@@ -321,7 +284,7 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 // hold names an object that has been on the shelf without a name. Its place among the others follows from its version.
 func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.N = n
-	key := bound(r.Key)
+	key := Bound(r.Key)
 	at := len(sh.Rows)
 	for i, row := range sh.Rows {
 		if row.Key == key {
@@ -331,12 +294,12 @@ func (sh *Shelf) hold(r *probe.Record, n int64) {
 			at = i
 		}
 	}
-	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Key: key, Type: bound(r.Type), RV: r.RV, Seq: r.Seq}), MaxRows)
+	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Key: key, Type: Bound(r.Type), RV: r.RV, Seq: r.Seq}), MaxRows)
 }
 
 // keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add
 // to.
-func keepArgs(vars map[string]int64, info *probe.Info, r *probe.Record) {
+func keepArgs(vars map[string]int64, info *Point, r *probe.Record) {
 	if info.Queue != "" || info.Op == probe.Sum {
 		return
 	}
@@ -346,7 +309,7 @@ func keepArgs(vars map[string]int64, info *probe.Info, r *probe.Record) {
 }
 
 // arg returns the arg of that name, 0 if the point has none.
-func arg(info *probe.Info, r *probe.Record, name string) int64 {
+func arg(info *Point, r *probe.Record, name string) int64 {
 	for i, known := range info.ArgNames() {
 		if known == name {
 			return int64(r.Args[i])
@@ -355,11 +318,8 @@ func arg(info *probe.Info, r *probe.Record, name string) int64 {
 	return 0
 }
 
-// Bound returns a text as the picture keeps it: valid UTF-8, and at most [probe.MaxText] runes.
-func Bound(text string) string { return bound(text) }
-
-// bound cuts a text that a client chose, and makes it valid UTF-8.
-func bound(text string) string {
+// Bound cuts a text that a client chose, as the picture keeps it: valid UTF-8, and at most [probe.MaxText] runes.
+func Bound(text string) string {
 	if len(text) <= maxText && utf8.ValidString(text) {
 		return text
 	}

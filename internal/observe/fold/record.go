@@ -27,8 +27,8 @@ type wireRecord struct {
 func AppendRecord(dst []byte, r *probe.Record) []byte {
 	info := r.Point.Info()
 	written, err := json.Marshal(wireRecord{
-		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Resource: bound(r.Resource), Subject: bound(r.Subject),
-		Type: bound(r.Type), Key: bound(r.Key), RV: r.RV, Args: r.Args[:len(info.ArgNames())], Text: bound(r.Text),
+		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Resource: Bound(r.Resource), Subject: Bound(r.Subject),
+		Type: Bound(r.Type), Key: Bound(r.Key), RV: r.RV, Args: r.Args[:len(info.ArgNames())], Text: Bound(r.Text),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("fold: a record is not JSON: %v", err)) // texts and numbers always are
@@ -49,8 +49,8 @@ func ReadRecord(written []byte) (probe.Record, error) {
 			w.Seq, w.Point)
 	}
 	r := probe.Record{
-		Seq: w.Seq, Time: time.Duration(w.T), Point: point, Resource: bound(w.Resource), Subject: bound(w.Subject),
-		Type: bound(w.Type), Key: bound(w.Key), RV: w.RV, Text: bound(w.Text),
+		Seq: w.Seq, Time: time.Duration(w.T), Point: point, Resource: Bound(w.Resource), Subject: Bound(w.Subject),
+		Type: Bound(w.Type), Key: Bound(w.Key), RV: w.RV, Text: Bound(w.Text),
 	}
 	copy(r.Args[:], w.Args)
 	return r, nil

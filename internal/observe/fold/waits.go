@@ -6,46 +6,27 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// waiting are the points at which a wait begins, and ends says of each point which waits it ends.
-var waiting, ends = waitsOf(probe.Points())
-
-func waitsOf(all []probe.Point) (waiting []*probe.Info, ends map[string][]*probe.Info) {
-	ends = map[string][]*probe.Info{}
-	for _, p := range all {
-		info := p.Info()
-		if info.Waits == "" {
-			continue
-		}
-		waiting = append(waiting, info)
-		for _, name := range info.Until.List() {
-			ends[name] = append(ends[name], info)
-		}
-	}
-	return waiting, ends
-}
-
 // wait ends the wait that the point ends, if there is such a wait, and begins the one that it begins. A late record
 // about a subject that has gone begins nothing.
-func (r *Resource) wait(info *probe.Info, rec *probe.Record) {
-	for _, begun := range ends[info.Name] {
-		r.endWait(begun, rec)
+func (r *Resource) wait(info *Point, rec *probe.Record) {
+	for _, begun := range info.Ends {
+		r.endWait(waitKey(begun, rec.Subject), rec)
 	}
-	opens := aboutOpened(info) || ownerKinds[info.Queue] != ""
+	opens := info.AboutOpened || info.Owner != ""
 	if info.Waits == "" || opens && r.Subjects[rec.Subject] == nil {
 		return
 	}
-	key := waitKey(info, rec.Subject)
+	key := waitKey(info.Name, rec.Subject)
 	r.Waits[key] = append(r.Waits[key], Wait{
-		Seq: rec.Seq, T: int64(rec.Time), Point: info.Name, Kind: string(info.Waits), Subject: bound(rec.Subject),
+		Seq: rec.Seq, T: int64(rec.Time), Point: info.Name, Kind: string(info.Waits), Subject: Bound(rec.Subject),
 		Lane: info.Lane,
-		On:   info.On, Type: bound(rec.Type), Key: bound(rec.Key), RV: rec.RV,
+		On:   info.On, Type: Bound(rec.Type), Key: Bound(rec.Key), RV: rec.RV,
 	})
 }
 
-func waitKey(info *probe.Info, subject string) string { return info.Name + " " + subject }
+func waitKey(point, subject string) string { return point + " " + subject }
 
-func (r *Resource) endWait(begun *probe.Info, rec *probe.Record) {
-	key := waitKey(begun, rec.Subject)
+func (r *Resource) endWait(key string, rec *probe.Record) {
 	waits := r.Waits[key]
 	n := slices.IndexFunc(waits, func(w Wait) bool { return w.endedBy(rec) })
 	if n < 0 {
@@ -64,18 +45,20 @@ func (r *Resource) endWait(begun *probe.Info, rec *probe.Record) {
 func (w *Wait) endedBy(r *probe.Record) bool {
 	switch probe.Wait(w.Kind) {
 	case probe.ForVersion:
-		return w.Key == bound(r.Key) && w.RV == r.RV
+		return w.Key == Bound(r.Key) && w.RV == r.RV
 	case probe.ForTaker:
-		return r.Type == "" || w.Type == bound(r.Type) && w.Key == bound(r.Key) && w.RV == r.RV
+		return r.Type == "" || w.Type == Bound(r.Type) && w.Key == Bound(r.Key) && w.RV == r.RV
 	case probe.ForReturn:
-		return w.Key == bound(r.Key)
+		return w.Key == Bound(r.Key)
 	}
 	return true
 }
 
 // endAllWaits drops the waits of a subject that has closed.
 func (r *Resource) endAllWaits(subject string) {
-	for _, info := range waiting {
-		delete(r.Waits, waitKey(info, subject))
+	for i := range table {
+		if table[i].Waits != "" {
+			delete(r.Waits, waitKey(table[i].Name, subject))
+		}
 	}
 }
