@@ -94,9 +94,7 @@ func (p *Probe) Lane(id string) *Probe {
 	}
 	all.open[p.resource] = append(all.open[p.resource], ln)
 	if all.wantsLocked(ln) {
-		for i := range ln.counts {
-			ln.counts[i].Store(laneLoud)
-		}
+		ln.wake()
 	}
 	return &Probe{log: p.log, resource: p.resource, subject: id, lane: ln}
 }
@@ -155,17 +153,10 @@ func (ln *lane) notes(point Point, text string) {
 // wake makes the lane loud, and reports what was counted since the last sum. A wait that has begun stays noted: the
 // lane may be quiet again when it ends.
 func (ln *lane) wake() {
-	var n [summed]int
 	for i := range ln.counts {
-		v := ln.counts[i].Load()
-		for !ln.counts[i].CompareAndSwap(v, v&laneOnce|laneLoud) {
-			v = ln.counts[i].Load()
-		}
-		n[i] = int(v & laneSum)
+		ln.counts[i].Or(laneLoud) // from here on nothing is counted
 	}
-	if n != nothing {
-		ln.tell(n)
-	}
+	ln.sum()
 }
 
 // sum reports what was counted since the last sum.
