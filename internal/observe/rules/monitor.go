@@ -22,11 +22,7 @@ const (
 //
 // Its methods may be called from any goroutine.
 type Monitor struct {
-	// Set by NewMonitor, never changed.
-	log *probe.Log
-	// Notify is told about every breach, by the goroutine that found it, under a lock: it must not call back. May be
-	// nil; to be set before anything else is called.
-	Notify func(Breach)
+	log *probe.Log // set by NewMonitor, never changed
 
 	mu       sync.Mutex // guards the fields below; taken before the log's own lock
 	checker  *Checker
@@ -68,9 +64,6 @@ func (m *Monitor) keepLocked(breach Breach) {
 		m.breaches = slices.Delete(m.breaches, 0, 1)
 	}
 	m.breaches = append(m.breaches, breach)
-	if m.Notify != nil {
-		m.Notify(breach)
-	}
 }
 
 // Breaches returns the breaches found at records after seq, in the order of the log, as many as are kept.
