@@ -19,10 +19,10 @@ import (
 
 // The first test of a process that asks for a program has it built.
 var (
-	vizBinary        = sync.OnceValues(func() (string, error) { return build("../../../../cmd/viz", bubble.Race) })
-	kubectlBinary    = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", false) })
-	oldKubectlBinary = sync.OnceValues(func() (string, error) { return build("../oldkubectl", false) })
-	apiserverBinary  = sync.OnceValues(func() (string, error) { return build("../kubeapiserver", false) })
+	vizBinary        = sync.OnceValues(func() (string, error) { return build("../../../../cmd/viz", ".", bubble.Race) })
+	kubectlBinary    = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", ".", false) })
+	oldKubectlBinary = sync.OnceValues(func() (string, error) { return build("../oldkubectl", ".", false) })
+	apiserverBinary  = sync.OnceValues(func() (string, error) { return build("../kubeapiserver", ".", false) })
 )
 
 // Build builds the program and the kubectl of today now, and not when the first test asks for them.
@@ -38,23 +38,16 @@ const folder = "../../../../bin/compat"
 // BuildOf builds the program of which source is the package, with the go.mod in dir, and returns the path of the binary.
 func BuildOf(tb testing.TB, dir, source string) string {
 	tb.Helper()
+	return built(tb, func() (string, error) { return build(dir, source, false) })
+}
+
+// build builds the program of which source is the package, with the go.mod in dir, and returns the path of the binary.
+// go build leaves one that is up to date alone.
+func build(dir, source string, race bool) (string, error) {
 	name := path.Base(source)
 	if strings.HasPrefix(source, ".") {
 		name = path.Base(dir)
 	}
-	binary, err := buildPackage(dir, source, name, false)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return binary
-}
-
-// build builds the program at dir and returns the path of the binary. go build leaves one that is up to date alone.
-func build(dir string, race bool) (string, error) {
-	return buildPackage(dir, ".", filepath.Base(dir), race)
-}
-
-func buildPackage(dir, source, name string, race bool) (string, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return "", err
