@@ -61,7 +61,7 @@ func (q *Queue) Add(key string) {
 		q.pushLocked(key)
 	}
 	q.dirty.Insert(key)
-	q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
+	q.reportLocked(key)
 }
 
 // pushLocked puts key at the end of the line, for one worker.
@@ -69,6 +69,9 @@ func (q *Queue) pushLocked(key string) {
 	q.queue = append(q.queue, key)
 	q.cond.Signal()
 }
+
+// reportLocked tells the probe that key was added, and how many wait now.
+func (q *Queue) reportLocked(key string) { q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0) }
 
 // Get blocks until there is a key and hands it to the caller, who must call Done with it. After
 // ShutDown it hands out what is still queued, and then returns shutdown true: the worker ends.
@@ -105,7 +108,7 @@ func (q *Queue) Done(key string) {
 	q.probe.At(probe.WorkDone, key, 0)
 	if q.dirty.Has(key) {
 		q.pushLocked(key)
-		q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
+		q.reportLocked(key)
 	}
 }
 
