@@ -71,7 +71,9 @@ func (q *Queue) pushLocked(key string) {
 }
 
 // reportLocked tells the probe that key was added, and how many wait now.
-func (q *Queue) reportLocked(key string) { q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0) }
+func (q *Queue) reportLocked(key string) {
+	q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
+}
 
 // Get blocks until there is a key and hands it to the caller, who must call Done with it. After
 // ShutDown it hands out what is still queued, and then returns shutdown true: the worker ends.
