@@ -15,17 +15,11 @@ type LeaseStrategy struct{ freely }
 func (LeaseStrategy) AllowCreateOnUpdate() bool { return true }
 
 // Validate checks the numbers.
-func (LeaseStrategy) Validate(obj runtime.Object) (problems field.ErrorList) {
-	spec := &obj.(*coordinationv1.Lease).Spec
-	if n := spec.LeaseDurationSeconds; n != nil && *n <= 0 {
-		problems = append(problems, field.Invalid(field.NewPath("spec", "leaseDurationSeconds"), *n,
-			"must be greater than 0"))
-	}
-	if n := spec.LeaseTransitions; n != nil && *n < 0 {
-		problems = append(problems,
-			field.Invalid(field.NewPath("spec", "leaseTransitions"), *n, "must be greater than or equal to 0"))
-	}
-	return problems
+func (LeaseStrategy) Validate(obj runtime.Object) field.ErrorList {
+	spec, path := &obj.(*coordinationv1.Lease).Spec, field.NewPath("spec")
+	return append(
+		atLeast(1, spec.LeaseDurationSeconds, "must be greater than 0", path.Child("leaseDurationSeconds")),
+		atLeast(0, spec.LeaseTransitions, notNegative, path.Child("leaseTransitions"))...)
 }
 
 // ValidateUpdate is Validate.

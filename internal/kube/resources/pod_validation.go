@@ -36,21 +36,16 @@ func ValidatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	for i := range spec.Containers {
 		problems = append(problems, validateContainer(&spec.Containers[i], names, path.Child("containers").Index(i))...)
 	}
-	problems = append(problems, oneOf(spec.RestartPolicy, restartPolicies, path.Child("restartPolicy"))...)
-	problems = append(problems, oneOf(spec.DNSPolicy, dnsPolicies, path.Child("dnsPolicy"))...)
-	if seconds := spec.TerminationGracePeriodSeconds; seconds != nil && *seconds < 0 {
-		problems = append(problems, field.Invalid(path.Child("terminationGracePeriodSeconds"), *seconds,
-			"must be greater than or equal to 0"))
-	}
-	if seconds := spec.ActiveDeadlineSeconds; seconds != nil && *seconds < 1 {
-		problems = append(problems, field.Invalid(path.Child("activeDeadlineSeconds"), *seconds,
-			"must be between 1 and 2147483647, inclusive"))
-	}
-	problems = append(problems, valid(spec.NodeName, validation.IsDNS1123Subdomain, path.Child("nodeName"))...)
-	problems = append(problems, valid(spec.ServiceAccountName, validation.IsDNS1123Subdomain,
-		path.Child("serviceAccountName"))...)
-	problems = append(problems, valid(spec.Hostname, validation.IsDNS1123Label, path.Child("hostname"))...)
-	problems = append(problems, validateTolerations(spec.Tolerations, path.Child("tolerations"))...)
+	problems = slices.Concat(problems,
+		oneOf(spec.RestartPolicy, restartPolicies, path.Child("restartPolicy")),
+		oneOf(spec.DNSPolicy, dnsPolicies, path.Child("dnsPolicy")),
+		atLeast(0, spec.TerminationGracePeriodSeconds, notNegative, path.Child("terminationGracePeriodSeconds")),
+		atLeast(1, spec.ActiveDeadlineSeconds, "must be between 1 and 2147483647, inclusive",
+			path.Child("activeDeadlineSeconds")),
+		valid(spec.NodeName, validation.IsDNS1123Subdomain, path.Child("nodeName")),
+		valid(spec.ServiceAccountName, validation.IsDNS1123Subdomain, path.Child("serviceAccountName")),
+		valid(spec.Hostname, validation.IsDNS1123Label, path.Child("hostname")),
+		validateTolerations(spec.Tolerations, path.Child("tolerations")))
 	for key, value := range spec.NodeSelector {
 		problems = append(problems, valid(key, validation.IsQualifiedName, path.Child("nodeSelector"))...)
 		problems = append(problems, valid(value, validation.IsValidLabelValue, path.Child("nodeSelector").Key(key))...)
@@ -80,14 +75,13 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	var problems field.ErrorList
 	for name, limit := range resources.Limits {
 		if limit.Sign() < 0 {
-			problems = append(problems, field.Invalid(path.Child("limits").Key(string(name)), limit.String(),
-				"must be greater than or equal to 0"))
+			problems = append(problems, field.Invalid(path.Child("limits").Key(string(name)), limit.String(), notNegative))
 		}
 	}
 	for name, request := range resources.Requests {
 		at := path.Child("requests")
 		if request.Sign() < 0 {
-			problems = append(problems, field.Invalid(at, request.String(), "must be greater than or equal to 0"))
+			problems = append(problems, field.Invalid(at, request.String(), notNegative))
 		}
 		if limit, ok := resources.Limits[name]; ok && request.Cmp(limit) > 0 {
 			problems = append(problems, field.Invalid(at, request.String(), "must be less than or equal to "+
@@ -180,6 +174,16 @@ func check(value string, rule func(string) []string, path *field.Path) field.Err
 		problems = append(problems, field.Invalid(path, value, text))
 	}
 	return problems
+}
+
+const notNegative = "must be greater than or equal to 0"
+
+// atLeast checks a number that may be missing; text says what is wrong if it is smaller.
+func atLeast[T int32 | int64](least T, n *T, text string, path *field.Path) field.ErrorList {
+	if n == nil || *n >= least {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, *n, text)}
 }
 
 // oneOf checks that a value is one of those that are allowed. The error names these in their order.
