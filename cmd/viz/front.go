@@ -38,7 +38,7 @@ type front struct {
 	conns sync.WaitGroup // of every connection, from Accept until its last handler has ended
 	fresh sync.WaitGroup // of those for which no handler has run yet
 
-	mu       sync.Mutex        // guards the fields below; innermost
+	mu       sync.Mutex        // guards what is in the fields below; innermost
 	unserved map[net.Conn]bool // what fresh counts
 	hijacked map[net.Conn]bool // net/http knows them no more, and their handlers still run
 	cut      bool              // a connection that is hijacked from now on is closed at once
@@ -82,8 +82,8 @@ func (f *front) serve(ctx context.Context, server *http.Server) {
 // serveHTTP serves one request.
 func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(connKey{}).(net.Conn)
-	f.serves(conn)
-	defer f.handled(conn)
+	f.forget(f.unserved, conn, &f.fresh)
+	defer f.forget(f.hijacked, conn, &f.conns) // net/http never says that such a one is closed
 	narrow(conn, r)
 	limitBody(w, r)
 	f.handler.ServeHTTP(w, r)
@@ -97,48 +97,33 @@ func (f *front) track(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		f.conns.Add(1)
-		f.accepted(conn)
+		f.fresh.Add(1)
+		f.note(f.unserved, conn)
 	case http.StateClosed:
-		f.serves(conn)
+		f.forget(f.unserved, conn, &f.fresh) // it will have no handler
 		f.conns.Done()
 	case http.StateHijacked:
-		f.hijack(conn)
+		f.note(f.hijacked, conn)
 	}
 }
 
-func (f *front) accepted(conn net.Conn) {
+// note puts conn into a set.
+func (f *front) note(set map[net.Conn]bool, conn net.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.unserved[conn] = true
-	f.fresh.Add(1)
-}
-
-// serves notes that conn has a handler, or will have none.
-func (f *front) serves(conn net.Conn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.unserved[conn] {
-		delete(f.unserved, conn)
-		f.fresh.Done()
-	}
-}
-
-func (f *front) hijack(conn net.Conn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.hijacked[conn] = true
+	set[conn] = true
 	if f.cut {
 		_ = conn.Close() // its handler finds out by itself
 	}
 }
 
-// handled ends the count of a hijacked connection with its handler: net/http never says that it is closed.
-func (f *front) handled(conn net.Conn) {
+// forget takes conn out of a set, and out of a count, if it is there.
+func (f *front) forget(set map[net.Conn]bool, conn net.Conn, count *sync.WaitGroup) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.hijacked[conn] {
-		delete(f.hijacked, conn)
-		f.conns.Done()
+	if set[conn] {
+		delete(set, conn)
+		count.Done()
 	}
 }
 
