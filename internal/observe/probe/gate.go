@@ -87,55 +87,39 @@ func onlyLooks(r *Record) bool {
 }
 
 // Hold closes the gate for the whole world, stations that were opened on their own included.
-func (g *Gate) Hold() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.world, g.opened = true, nil
-	g.changedLocked()
-}
+func (g *Gate) Hold() { g.change(func() { g.world, g.opened = true, nil }) }
 
 // Unhold lets the world go. Where the gate was closed on its own it stays so.
-func (g *Gate) Unhold() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.world, g.opened = false, nil
-	g.changedLocked()
-}
+func (g *Gate) Unhold() { g.change(func() { g.world, g.opened = false, nil }) }
 
 // Release opens the gate for every goroutine.
-func (g *Gate) Release() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.world, g.opened, g.gates = false, nil, nil
-	g.changedLocked()
-}
+func (g *Gate) Release() { g.change(func() { g.world, g.opened, g.gates = false, nil, nil }) }
 
 // Close closes the gate for what s selects.
 func (g *Gate) Close(s Selector) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.opened = without(g.opened, s)
-	g.gates = append(without(g.gates, s), s)
-	g.changedLocked()
+	g.change(func() { g.opened, g.gates = without(g.opened, s), append(without(g.gates, s), s) })
 }
 
 // Open opens the gate for what s selects, also while the world is held: then that station runs on its own.
 func (g *Gate) Open(s Selector) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.gates = without(g.gates, s)
-	if g.world {
-		g.opened = append(without(g.opened, s), s)
-	}
-	g.changedLocked()
+	g.change(func() {
+		g.gates = without(g.gates, s)
+		if g.world {
+			g.opened = append(without(g.opened, s), s)
+		}
+	})
 }
 
 // End opens the gate for good: from now on it holds no goroutine, whatever is asked. For the end of the program.
-func (g *Gate) End() {
+func (g *Gate) End() { g.change(func() { g.ended = true }) }
+
+// change makes a change under the lock, and releases the goroutines that the gate no longer holds.
+func (g *Gate) change(make func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.ended = true
-	g.changedLocked()
+	make()
+	g.closed.Store(!g.ended && (g.world || len(g.gates) > 0))
+	g.letGoLocked(func(r *Record) bool { return !g.holdsLocked(r) })
 }
 
 // Step releases the goroutines that are held now and that hop selects, and returns how many these were. Each passes
@@ -187,12 +171,6 @@ func (g *Gate) holdsLocked(r *Record) bool {
 // that it stands in front of no change; a gate that is closed on its own holds it.
 func progress(r *Record) bool {
 	return r.Key == "" && (r.Type == "BOOKMARK" || r.Point == Etcd3IncomingSent || r.Point == Etcd3IncomingReceived)
-}
-
-// changedLocked releases the goroutines that the gate no longer holds.
-func (g *Gate) changedLocked() {
-	g.closed.Store(!g.ended && (g.world || len(g.gates) > 0))
-	g.letGoLocked(func(r *Record) bool { return !g.holdsLocked(r) })
 }
 
 func (g *Gate) letGoLocked(wanted func(*Record) bool) {
