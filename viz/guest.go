@@ -24,10 +24,10 @@ func (u *UI) guestState(*http.Request) (any, error) {
 	}{state, metrics}, nil
 }
 
-// serveLens answers GET /viz/panel/lens with how that server, its clients, and our informers there are doing.
-func (u *UI) serveLens(w http.ResponseWriter, r *http.Request) {
+// lensPanel is how that server, its clients, and our informers there are doing.
+func (u *UI) lensPanel(*http.Request) (any, error) {
 	state, metrics := u.config.Guest.State()
-	writePage(w, r, lens.Now(&lens.Seen{Report: u.config.Lens(), Guest: state, Metrics: metrics}))
+	return lens.Now(&lens.Seen{Report: u.config.Lens(), Guest: state, Metrics: metrics}), nil
 }
 
 func (u *UI) choose(_ *http.Request, choice *guest.Choice) (any, error) {

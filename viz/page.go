@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"net/http"
 
-	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
-	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/lab"
 	"listwatch/viz/frame"
@@ -46,40 +44,27 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 	writePage(w, r, frame.Page(v))
 }
 
-// writePage answers with HTML.
-func writePage(w http.ResponseWriter, r *http.Request, page templ.Component) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	_ = page.Render(r.Context(), w) // it fails only if the client has disconnected
-}
-
-// servePart answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML.
-// 404 if there is no such station, queue or leaf; 410 if log is another run's.
-func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
+// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML. 404
+// if there is no such station, queue or leaf; 410 if log is another run's.
+func (u *UI) part(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	at, err := number(query, "at", 0)
 	if err = cmp.Or(err, u.knows(r)); err != nil {
-		handlers.WriteError(w, r, err)
-		return
+		return nil, err
 	}
 	u.config.Log.Look(query.Get("resource"), query.Get("subject"))
-	leaf, err := u.inspector.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
-	if err != nil {
-		handlers.WriteError(w, r, err)
-		return
-	}
-	writePage(w, r, leaf)
+	return u.inspector.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
 }
 
-// serveKnobs answers GET /viz/panel/knobs with the panel as everything stands.
-func (u *UI) serveKnobs(w http.ResponseWriter, r *http.Request) {
-	writePage(w, r, stories.KnobsPanel(u.config.Sandbox.Knobs(), u.config.Sandbox.Watchers()))
+// knobsPanel is the panel as everything stands.
+func (u *UI) knobsPanel(*http.Request) (any, error) {
+	return stories.KnobsPanel(u.config.Sandbox.Knobs(), u.config.Sandbox.Watchers()), nil
 }
 
-// servePromises answers GET /viz/panel/promises with how the promises stand, and the lab that is about one of them.
-func (u *UI) servePromises(w http.ResponseWriter, r *http.Request) {
+// promisesPanel is how the promises stand, and the lab that is about one of them.
+func (u *UI) promisesPanel(r *http.Request) (any, error) {
 	u.config.Rules.Look(r.Context())
-	writePage(w, r, stories.PromisesNow(new(u.config.Rules.Report()), u.config.Lab))
+	return stories.PromisesNow(new(u.config.Rules.Report()), u.config.Lab), nil
 }
 
 // serveTake answers GET /viz/takes/NAME with a recording.

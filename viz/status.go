@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/a-h/templ"
+
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/kube/negotiation"
 )
@@ -22,8 +24,8 @@ func writeStatus(w http.ResponseWriter, r *http.Request, code int, message strin
 	handlers.WriteError(w, r, refuse(code, "%s", message))
 }
 
-// answering is the handler that answers what f returns: an error, under the status it carries, or a value as JSON,
-// under 200 if it is not [answered] under another one. A handler answers by itself.
+// answering is the handler that answers what f returns: an error, under the status it carries, a component as HTML, or
+// a value as JSON, under 200 if it is not [answered] under another one. A handler answers by itself.
 func answering(f func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -35,6 +37,8 @@ func answering(f func(*http.Request) (any, error)) http.HandlerFunc {
 		switch a := value.(type) {
 		case answered:
 			writeJSON(w, a.code, a.value)
+		case templ.Component:
+			writePage(w, r, a)
 		case http.Handler:
 			a.ServeHTTP(w, r)
 		default:
@@ -93,6 +97,13 @@ func readJSON(r *http.Request, target any) error {
 		return refuse(http.StatusBadRequest, "body: more than one value")
 	}
 	return nil
+}
+
+// writePage answers with HTML.
+func writePage(w http.ResponseWriter, r *http.Request, page templ.Component) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = page.Render(r.Context(), w) // it fails only if the client has disconnected
 }
 
 // writeJSON answers with value as JSON.

@@ -21,7 +21,6 @@ import (
 	"listwatch/internal/play/lens"
 	"listwatch/internal/play/scenario"
 	"listwatch/internal/play/wiretap"
-	"listwatch/viz/book"
 	"listwatch/viz/inspector"
 )
 
@@ -96,9 +95,6 @@ type UI struct {
 
 var _ http.Handler = (*UI)(nil)
 
-// NewBook returns the handler of /book/ and everything below, see [book.New].
-func NewBook() http.Handler { return book.New() }
-
 // New returns the page for a log. It starts nothing; [UI.Run] does.
 func New(config Config) *UI {
 	if config.Clock == nil {
@@ -135,7 +131,6 @@ func (u *UI) routes() http.Handler {
 	router.Get("/", u.serveStage)
 	router.Get("/viz/events", u.serveEvents)
 	router.Get("/viz/told", u.serveTold)
-	router.Get("/viz/part/{station}/{tab}", u.servePart)
 	router.Get("/viz/assets/*", serveAsset)
 	router.Get("/viz/takes/{name}", serveTake)
 	router.Get("/viz/recording", u.serveRecording)
@@ -150,11 +145,16 @@ func (u *UI) routes() http.Handler {
 	const nothing = "nothing is running that could be acted on"
 	player := needs{c.Play != nil, http.StatusServiceUnavailable, nothing}
 	acts := needs{c.Sandbox != nil, http.StatusServiceUnavailable, nothing}
+	turns := needs{c.Sandbox != nil, http.StatusNotFound, nothing}
 	for _, each := range []struct {
 		route  string
 		needs  needs
 		answer func(*http.Request) (any, error)
 	}{
+		{"GET /viz/part/{station}/{tab}", all, u.part},
+		{"GET /viz/panel/knobs", turns, u.knobsPanel},
+		{"GET /viz/panel/promises", rules, u.promisesPanel},
+		{"GET /viz/panel/lens", guest, u.lensPanel},
 		{"GET /viz/snapshot", all, u.snapshot},
 		{"GET /viz/keyframe", all, u.keyframe},
 		{"GET /viz/records", all, u.records},
@@ -183,15 +183,6 @@ func (u *UI) routes() http.Handler {
 		{"POST /viz/reset", acts, u.resetSandbox},
 	} {
 		router.HandleFunc(each.route, answering(each.needs.of(each.answer)))
-	}
-	if c.Sandbox != nil {
-		router.Get("/viz/panel/knobs", u.serveKnobs)
-	}
-	if c.Lens != nil && c.Guest != nil {
-		router.Get("/viz/panel/lens", u.serveLens)
-	}
-	if c.Rules != nil {
-		router.Get("/viz/panel/promises", u.servePromises)
 	}
 	if pages := u.config.Book; pages != nil {
 		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))

@@ -11,6 +11,7 @@ import (
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/play/scenario"
 	"listwatch/viz"
+	"listwatch/viz/book"
 	"listwatch/viz/export"
 )
 
@@ -33,7 +34,7 @@ func exportTo(ctx context.Context, o *options, stdout io.Writer) error {
 		return nil
 	}
 	config.Scenarios = scenario.All
-	config.Book = viz.NewBook()
+	config.Book = book.New()
 	files, size, err := export.Write(o.export, viz.New(config))
 	if err != nil {
 		return fmt.Errorf("-export %s: %w", o.export, err)

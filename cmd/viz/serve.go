@@ -17,6 +17,7 @@ import (
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/lab"
 	"listwatch/viz"
+	"listwatch/viz/book"
 )
 
 // serve runs the program until ctx is done or something essential breaks, and returns when nothing runs any more.
@@ -82,7 +83,7 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 // it may be called by.
 func (o *options) complete(config *viz.Config, listener net.Listener) {
 	host, _, _ := net.SplitHostPort(o.listen)
-	config.Book = viz.NewBook()
+	config.Book = book.New()
 	config.Hosts = []string{host, listener.Addr().String()}
 	if chosen, _, ok := lab.In("."); ok {
 		config.Lab = &chosen

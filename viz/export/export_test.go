@@ -17,6 +17,7 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/scenario"
 	"listwatch/viz"
+	"listwatch/viz/book"
 	"listwatch/viz/export"
 )
 
@@ -28,7 +29,7 @@ func exported(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
 	program := viz.New(viz.Config{Log: probe.NewLog(clock.RealClock{}, 1), Replay: true, Scenarios: scenario.All,
-		Book: viz.NewBook()})
+		Book: book.New()})
 	n, _, err := export.Write(dir, program)
 	require.NoError(t, err)
 	files := make(map[string]string)

@@ -6,7 +6,6 @@ package stories
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/scenario"
@@ -24,16 +23,8 @@ var Modes = []struct {
 	{"dispatch", "two-phase", "sequential", "how the cacher treats a watcher that is full"},
 }
 
-// recordings are the places of the beats of each story in the recording that the program brings along, by the story's
-// id.
-var recordings sync.Map
-
-// Recorded returns the place of each beat of a story in the recording that the program brings along. It reads each
-// recording once.
+// Recorded returns the place of each beat of a story in the recording that the program brings along.
 func Recorded(s *scenario.Story) ([]scenario.Range, error) {
-	if ranges, ok := recordings.Load(s.ID); ok {
-		return ranges.([]scenario.Range), nil
-	}
 	take, ok := takes.Find(TakeOf(s.ID))
 	if !ok {
 		return nil, fmt.Errorf("the story %s has no recording", s.ID)
@@ -42,11 +33,7 @@ func Recorded(s *scenario.Story) ([]scenario.Range, error) {
 	if err != nil {
 		return nil, err
 	}
-	ranges, err := s.Locate(records)
-	if err == nil {
-		recordings.Store(s.ID, ranges)
-	}
-	return ranges, err
+	return s.Locate(records)
 }
 
 // TakeOf returns the name of the recording of a story.

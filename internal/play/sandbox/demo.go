@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
 	"listwatch/internal/observe/routine"
@@ -28,12 +27,8 @@ const (
 // demo is gentle traffic, so that there is something to see before the first command. It creates pods, relabels them
 // and deletes them, over HTTP, as any client would; other pods it leaves alone.
 type demo struct {
-	// Set by New, never changed.
-	client *listwatch.RESTClient
-	clock  clock.WithTicker
-	ready  func(context.Context) error // returns when the server's caches are filled
-	// closed when there is a viewer; nil: it begins without one
-	awaited <-chan struct{}
+	*Config // the sandbox's
+	client  *listwatch.RESTClient
 
 	rests atomic.Int32 // tours that are open, and stories that are told
 
@@ -45,18 +40,18 @@ type demo struct {
 // Run does one thing as soon as the server is ready, and its viewer has come if one is awaited; then one every ten
 // seconds until ctx is done, unless it rests.
 func (d *demo) Run(ctx context.Context) {
-	if d.ready(ctx) != nil {
+	if d.Pipeline.Server.WaitReady(ctx) != nil {
 		return
 	}
-	if d.awaited != nil {
+	if d.Awaited != nil {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.awaited:
+		case <-d.Awaited:
 		}
 	}
 	d.act(ctx) // for a tour, too, there is a pod
-	routine.Every(ctx, d.clock, demoPeriod, func(ctx context.Context) {
+	routine.Every(ctx, d.Clock, demoPeriod, func(ctx context.Context) {
 		if d.rests.Load() == 0 {
 			d.act(ctx)
 		}
@@ -67,7 +62,7 @@ func (d *demo) Run(ctx context.Context) {
 func (s *Sandbox) clearDemo(ctx context.Context) error {
 	err := s.deletePods(ctx, func(pod *corev1.Pod) bool { return pod.Labels["demo"] == "listwatch" })
 	for n := 0; err == nil && n < 200; n++ {
-		left, _ := s.handlers.pods.Lister().List(labels.SelectorFromSet(labels.Set{"demo": "listwatch"}))
+		left, _ := s.config.Pipeline.Client.Pods().Lister().List(labels.SelectorFromSet(labels.Set{"demo": "listwatch"}))
 		if len(left) == 0 {
 			break
 		}

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
 
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
@@ -28,9 +27,7 @@ const (
 // the informer has refused it. To add a handler to the informer, and to remove it, may have to wait for the informer's
 // locks.
 type handlers struct {
-	// Set by New, never changed.
-	pods  informer.TypedInformer[*corev1.Pod]
-	clock clock.WithTicker
+	*Config // the sandbox's
 
 	mu   sync.Mutex // guards list; innermost
 	list []*handler // in the order in which they were added
@@ -79,7 +76,7 @@ func (h *handlers) reserve(name string) *handler {
 // register adds a handler that is in the list to the shared informer, whether that runs or not. The error is that the
 // informer has stopped; then the handler is in the list no more.
 func (h *handler) register() error {
-	added, err := h.in.pods.AddTypedEventHandler(h, informer.HandlerOptions{Name: h.name})
+	added, err := h.in.Pipeline.Client.Pods().AddTypedEventHandler(h, informer.HandlerOptions{Name: h.name})
 	if err != nil {
 		added = nil
 		h.in.take(h)
@@ -99,7 +96,7 @@ func (h *handlers) take(found *handler) {
 // unregister removes a handler from the informer, once it was added. It is called once, after take.
 func (h *handler) unregister() error {
 	if added := <-h.registered; added != nil {
-		return h.in.pods.Informer().RemoveEventHandler(added)
+		return h.in.Pipeline.Client.Pods().Informer().RemoveEventHandler(added)
 	}
 	return nil
 }
@@ -160,7 +157,7 @@ func (h *handler) called() {
 		if now.delay <= 0 {
 			return
 		}
-		timer := h.in.clock.NewTimer(now.delay)
+		timer := h.in.Clock.NewTimer(now.delay)
 		select {
 		case <-timer.C():
 			return

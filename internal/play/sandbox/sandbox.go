@@ -118,17 +118,13 @@ func New(config Config) (*Sandbox, error) {
 	s := &Sandbox{
 		config:      config,
 		connections: config.Connections,
-		handlers:    &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},
 		traffic:     newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock, config.MaxTraffic),
 
 		started: make(chan struct{}), alone: map[string]*order{},
 	}
-	s.watchers = &watchers{Config: &s.config}
+	s.watchers, s.handlers = &watchers{Config: &s.config}, &handlers{Config: &s.config}
 	if config.Demo {
-		s.demo = &demo{
-			client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil, nil), clock: config.Clock,
-			ready: config.Pipeline.Server.WaitReady, awaited: config.Awaited,
-		}
+		s.demo = &demo{Config: &s.config, client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil, nil)}
 	}
 	return s, s.handlers.reserve(observer).register()
 }

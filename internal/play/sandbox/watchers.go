@@ -126,7 +126,9 @@ func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begu
 		story.watchers = append(story.watchers, added)
 	}
 	ctx, added.cancel = context.WithCancel(ctx)
-	s.watchers.add(added)
+	s.watchers.mu.Lock()
+	s.watchers.list = append(s.watchers.list, added)
+	s.watchers.mu.Unlock()
 	s.jobs.Go(ctx, "watchers.follow", func(ctx context.Context) { s.watchers.follow(ctx, added) })
 	begun()
 	err := <-added.opened
@@ -170,12 +172,6 @@ func (w *watchers) make(options WatcherOptions) *watcher {
 		lister:          listwatch.NewListWatch(client, name, options.Namespace, nil),
 		resourceVersion: options.ResourceVersion,
 	}
-}
-
-func (w *watchers) add(added *watcher) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.list = append(w.list, added)
 }
 
 // RemoveWatcher closes a watch. It does not wait for the end of the watcher's goroutine. The error is 404 for an id
@@ -228,7 +224,9 @@ func (w *watchers) follow(ctx context.Context, each *watcher) {
 	defer w.Connections.forget(each.userAgent)
 	for {
 		stream, err := each.open(ctx)
-		w.setError(each, err)
+		w.mu.Lock()
+		each.err = err
+		w.mu.Unlock()
 		select {
 		case each.opened <- err:
 		default: // only the first attempt is waited for
@@ -240,12 +238,6 @@ func (w *watchers) follow(ctx context.Context, each *watcher) {
 			return
 		}
 	}
-}
-
-func (w *watchers) setError(each *watcher, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	each.err = err
 }
 
 // begin is called before each stream: one from no version, or from any, begins with the current state.

@@ -28,9 +28,6 @@ const (
 // is returned as it is.
 func Tap(client *http.Client) *http.Client {
 	transport, ok := client.Transport.(*http.Transport)
-	if client.Transport == nil {
-		transport, ok = http.DefaultTransport.(*http.Transport)
-	}
 	if !ok {
 		return client
 	}
