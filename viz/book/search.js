@@ -8,13 +8,10 @@ const around = 80; // characters before and after the word that was found
 const field = $("#search");
 const found = $("#found");
 const list = $("#hits");
-let index = null; // [address, page, heading, words], and all that in lower case
-
-async function read() {
-  const rows = await globalThis.listwatchData("data/search");
-  index = rows.map((row) => [...row, row.slice(1).join(" \u2028").toLowerCase()]);
-  show();
-}
+field.value = new URLSearchParams(location.search).get("q") ?? "";
+// [address, page, heading, words], and all that in lower case
+const index = (await globalThis.listwatchData("data/search"))
+  .map((row) => [...row, row.slice(1).join(" \u2028").toLowerCase()]);
 
 // score says how much a place is about a word: 0, not at all. The beginning of a word in its heading counts most.
 function score([, page, heading, , all], word) {
@@ -24,7 +21,7 @@ function score([, page, heading, , all], word) {
 
 function show() {
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!index || words.length === 0) {
+  if (words.length === 0) {
     found.textContent = "";
     return list.replaceChildren();
   }
@@ -59,5 +56,4 @@ function marked(text, words) {
 }
 
 when(field, "input", show);
-field.value = new URLSearchParams(location.search).get("q") ?? "";
-read();
+show();

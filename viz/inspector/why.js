@@ -1,7 +1,7 @@
 // Why is this blocked: the chain of waiting from any queue to the goroutine that can end it, and what is said of it. It
 // is a function of the picture at the cursor, wherever that comes from. Nothing here knows the document.
 
-import { clientNames, objectKey, youngest } from "../log/fold.js";
+import { namesOf, objectKey, youngest } from "../log/fold.js";
 
 const most = 64; // chains of one place, those of the longest queues: each is looked for among all waits
 
@@ -81,7 +81,7 @@ export function newWhy(infos) {
 function next(res, w) {
   if (w?.kind !== "client") return [w?.on ?? "", w?.subject ?? ""];
   // into the client of a watcher, if it is one that reports, too
-  const client = clientNames(res, w.subject).find((id) => res.subjects[id]?.counts.FrameDecoded > 0);
+  const client = namesOf(res.subjects[w.subject]).find((id) => res.subjects[id]?.counts.FrameDecoded > 0);
   return client ? ["wire", client] : ["", ""];
 }
 

@@ -447,10 +447,7 @@ export function agentOf(text) {
   return (word.split("/")[0] || word).replace(/^listwatch-/, "");
 }
 
-// clientNames returns how the client of a watcher may be called: as it calls itself on the wire, or as its informer.
-export const clientNames = (res, watcher) => namesOf(res?.subjects[watcher]);
-
-// namesOf is clientNames for a watcher that is at hand.
+// namesOf returns how the client of a watcher may be called: as it calls itself on the wire, or as its informer.
 export function namesOf(subject) {
   const name = agentOf(subject?.texts.WireOpened);
   return name ? [name, `${name}-informer`] : [];

@@ -5,7 +5,7 @@
 // the client what was written to the wire, its reflector what it decoded, its listeners what the informer stored. What
 // went in before the run, or comes out after it, is neither.
 
-import { clientNames, objectKey } from "../log/fold.js";
+import { namesOf, objectKey } from "../log/fold.js";
 import { compareLines, lineOf } from "./lines.js";
 
 // again says of points at which a change is seen again, where it was seen before: from, of whom, and which way it came.
@@ -94,5 +94,5 @@ const countersOf = (res, r) => new Map(Object.entries(res?.subjects ?? {})
 // seers are those who may see again what a record tells.
 function seers(r, res) {
   if (r.point === "TxnCommitted") return [""];
-  return r.point === "FrameWritten" ? clientNames(res, r.subject) : [r.subject];
+  return r.point === "FrameWritten" ? namesOf(res.subjects[r.subject]) : [r.subject];
 }

@@ -14,7 +14,6 @@ const rows = 40; // of held goroutines that are shown
 const settle = 80; // ms between two settings of the speed
 const holdsAll = "Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)";
 const resumesAll = "Resume: the program runs, and the page shows what is live (Shift+Space)";
-const guided = () => document.body.dataset.story ?? document.body.dataset.tour; // which have their own way out
 const nothingAtAGate = "No goroutine is paused at a gate: each waits for another one, or for the clock.";
 
 export function newHold(stage) {
@@ -24,8 +23,7 @@ export function newHold(stage) {
   const list = $("#held");
   let status = null; // as the program said last
   let heard = 0; // when
-  let open = false; // the panel, by a viewer who wants it though nothing is held
-  let folded = false; // … or away although something is
+  let wish; // a viewer wants the panel open though nothing is held, or away (false) although something is
   let turned = 0; // the speed is being set
   let hops = Promise.resolve(); // of what is followed
   let own = false; // the viewer held something from this page
@@ -37,8 +35,10 @@ export function newHold(stage) {
   const closed = () => Boolean(status?.held || status?.gates.length > 0);
   const close = (where) => ((own = true), gate({ do: "hold", ...where, unattended }));
 
-  // away reports whether the viewer has left what is live: the one button then leads back there.
-  const away = () => player.mode !== "live" && !player.recording && !guided();
+  // away reports whether the viewer has left what is live: the one button then leads back there. A story and the tour
+  // have their own way out.
+  const { dataset } = document.body;
+  const away = () => player.mode !== "live" && !player.recording && !(dataset.story ?? dataset.tour);
 
   // toggle holds the world. If it is held, or the page shows another moment than the newest, it resumes both.
   function toggle() {
@@ -73,7 +73,7 @@ export function newHold(stage) {
     const nameOf = ({ station, resource, subject }) => [station, resource, subject].filter(Boolean).join(":");
     put(document.body, "data-gates", status.gates.map(nameOf).join(" "));
     put(document.body, "data-clock", status.clock.paused ? "paused" : String(status.clock.speed));
-    if (!closed()) folded = false;
+    if (!closed() && wish === false) wish = undefined;
     showPanel();
     showClock();
     showGates();
@@ -82,7 +82,7 @@ export function newHold(stage) {
   }
 
   function showPanel() {
-    panel.hidden = folded || !(open || closed());
+    panel.hidden = !(wish ?? closed());
     put($("#world-clock"), "aria-expanded", String(!panel.hidden));
   }
 
@@ -189,8 +189,7 @@ export function newHold(stage) {
     if ((await clock({ advance: "next" })) && next) stage.tell(`the clock has moved to the timer of ${next.who}`);
   });
   when("#world-clock", "click", () => {
-    open = panel.hidden;
-    folded = !open;
+    wish = panel.hidden;
     showPanel();
   });
   when("#gates", "click", ({ target }) => {
@@ -228,7 +227,7 @@ export function newHold(stage) {
     get held() { return status?.held ?? false; },
     get waiting() { return closed() ? status.waiting : []; },
     begin, draw, world: show, followed: () => status && showHeld(),
-    escape: () => !panel.hidden && ((open = false), (folded = true), showPanel(), true),
+    escape: () => !panel.hidden && ((wish = false), showPanel(), true),
     keys: [
       [["Shift+ "], "hold the world, resume it", toggle],
       [["h"], "held: one hop; of what you follow, if anything", () => (follow.has() ? hopFollowed() : hop())],

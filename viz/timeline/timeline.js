@@ -223,9 +223,7 @@ export function newTimeline(player, on) {
     put(slider, "title", flag ? flag.says : `${legend}${all}.`);
     if (dragging) on.seek(seqAt(t));
   });
-  const drop = () => (dragging = false);
-  when(slider, "pointerup", drop);
-  when(slider, "pointercancel", drop);
+  when(slider, "lostpointercapture", () => (dragging = false));
   when(slider, "keydown", (event) => {
     const [from, to] = edges(performance.now());
     const small = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -20, PageUp: 20 };
