@@ -7,7 +7,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"listwatch/internal/observe/takes"
-	"listwatch/internal/play/lab"
 	"listwatch/viz/frame"
 	"listwatch/viz/stories"
 )
@@ -17,7 +16,7 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 	v := frame.View{
 		Mode: "live", World: u.config.Hold != nil,
 		Sandbox: u.config.Sandbox != nil, Scenarios: u.config.Scenarios,
-		Limits: limits, Lab: u.config.Lab, Labs: lab.All(), Server: u.config.Server,
+		Limits: limits, Lab: u.config.Lab, Server: u.config.Server,
 	}
 	if u.config.Sandbox != nil {
 		v.Knobs, v.Watchers = u.config.Sandbox.Knobs(), u.config.Sandbox.Watchers()

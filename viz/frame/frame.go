@@ -3,9 +3,6 @@
 package frame
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"listwatch/internal/observe/rules"
 	"listwatch/internal/play/guest"
 	"listwatch/internal/play/lab"
@@ -25,7 +22,6 @@ type View struct {
 	Knobs     sandbox.KnobState // how they stand
 	Watchers  []sandbox.WatcherInfo
 	Lab       *lab.Lab // the program runs in its working copy; nil: in none
-	Labs      []lab.Lab
 	Limits    Limits
 	Server    string       // address of the server if it is not ours; "": it is
 	Choice    guest.Choice // what our informers watch there
@@ -45,12 +41,4 @@ type Limits struct {
 // recording of a tour.
 func (v View) tours() bool {
 	return !v.Figure && v.Lab == nil && (v.Take == tour.Take || v.Sandbox && v.Take == "" && v.Mode == "live")
-}
-
-func limitsText(limits Limits) string {
-	written, err := json.Marshal(limits)
-	if err != nil {
-		panic(fmt.Sprintf("frame: limits: %v", err))
-	}
-	return string(written)
 }

@@ -3,7 +3,6 @@
 package lens
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -56,12 +55,6 @@ func (s *Seen) news() string {
 		return ""
 	}
 	return s.Report.Findings[0].Sentence
-}
-
-// metrics are what the server says of itself, for the stage, as JSON.
-func (s *Seen) metrics() string {
-	text, _ := json.Marshal(s.Metrics.Metrics) // numbers by name can be written
-	return string(text)
 }
 
 func sentence(text string) string {

@@ -3,7 +3,6 @@
 package stage
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -122,24 +121,18 @@ var anchors = map[string][2]float64{
 	"workqueue":      {138, clientAxis},
 }
 
-// Geometry is what the page's script has to know to move things about, as JSON.
-func Geometry() string {
-	written, err := json.Marshal(map[string]any{
-		"width": Width, "height": Height, "anchors": anchors, "pipes": pipes, "boxes": boxes,
-		"ring":   map[string]float64{"x": ringX, "y": ringY, "out": ringOut, "in": ringIn},
-		"lane":   map[string]float64{"height": laneHeight, "room": watcherLanes},
-		"listen": map[string]float64{"height": listenerHeight, "room": listenerLanes},
-		"wireX":  wireX, "loopX": loopX, "serverAxis": serverAxis, "clientAxis": clientAxis,
-		"maxSlots": maxSlots,
-		"tall": map[string]any{
-			"width": tallWidth, "height": tallHeight, "boxes": tallBoxes(), "wireX": tallWireX, "wireY": tallWireY,
-			"loopX": tallLoopX,
-		},
-	})
-	if err != nil {
-		panic(fmt.Sprintf("stage: geometry: %v", err))
-	}
-	return string(written)
+// Geometry is what the page's script has to know to move things about.
+var Geometry = map[string]any{
+	"width": Width, "height": Height, "anchors": anchors, "pipes": pipes, "boxes": boxes,
+	"ring":   map[string]float64{"x": ringX, "y": ringY, "out": ringOut, "in": ringIn},
+	"lane":   map[string]float64{"height": laneHeight, "room": watcherLanes},
+	"listen": map[string]float64{"height": listenerHeight, "room": listenerLanes},
+	"wireX":  wireX, "loopX": loopX, "serverAxis": serverAxis, "clientAxis": clientAxis,
+	"maxSlots": maxSlots,
+	"tall": map[string]any{
+		"width": tallWidth, "height": tallHeight, "boxes": tallBoxes(), "wireX": tallWireX, "wireY": tallWireY,
+		"loopX": tallLoopX,
+	},
 }
 
 // rails are the static tracks between stations.

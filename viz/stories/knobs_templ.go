@@ -83,9 +83,9 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var4 string
-		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(valuesText())
+		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(templ.JSONString(rates))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 32, Col: 157}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 32, Col: 168}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {
@@ -712,11 +712,6 @@ func place(rate int) int {
 		return i
 	}
 	return i - 1
-}
-
-func valuesText() string {
-	text, _ := json.Marshal(rates)
-	return string(text)
 }
 
 func fixedAt(n int) func(sandbox.RingInfo) bool {

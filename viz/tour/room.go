@@ -5,7 +5,6 @@ package tour
 
 import (
 	_ "embed"
-	"encoding/json"
 
 	"sigs.k8s.io/yaml"
 )
@@ -34,12 +33,6 @@ func readSteps() (steps []Step) {
 		panic("tour: steps.yaml: " + err.Error()) // it is part of the program: a test has read it
 	}
 	return steps
-}
-
-// stepsJSON is what the page knows of the steps before they are found in a log.
-func stepsJSON() string {
-	text, _ := json.Marshal(Steps) // texts and lists of texts
-	return string(text)
 }
 
 // Take is the recording on which the tour can be given without a program.
