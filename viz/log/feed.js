@@ -13,62 +13,56 @@ const pause = 500; // ms until what failed is tried again
 // clock moved, and on.state(word, title). on.follows() is the part of the query that says what it is not to sum up, and
 // whether the page gives its tour; rejoin watches on with what it says now.
 export function newFeed(on) {
-  let source = null; // what aborts the stream that is read
+  let source = null; // what aborts the list or the stream that is read
   let former = []; // streams that end when source is open
   let heard = 0; // when it last said something; 0: it has not yet
   let retry = 0;
-  let listing = false;
   let closed = false;
-  let last = 0; // the sequence number of the newest message
-  let watched = ""; // the log
-  let follows = ""; // what on.follows() said when it was opened
+  let at = null; // {seq, log}: the newest message, and the log; null: it has to be listed
+  let follows = ""; // what on.follows() said when the stream was opened
 
-  async function begin() {
+  function begin() {
     end();
-    if (document.hidden || listing || closed) return;
-    listing = true;
-    try {
-      const snapshot = await get("/viz/snapshot");
-      if (closed) return;
-      on.snapshot(snapshot);
-      watch(snapshot.seq, snapshot.log);
-    } catch {
-      on.state("reconnecting", "The server does not answer; trying again.");
-      again(begin);
-    } finally {
-      listing = false;
-    }
+    at = null;
+    if (!document.hidden && !closed) read();
   }
 
-  // watch reads the stream of what comes after a record, until another one is read. One that breaks is resumed; one that
-  // is refused begins again.
-  async function watch(seq, log) {
+  // read lists what has not been listed, and reads the stream of what comes after, until it is called again. A stream
+  // that breaks is resumed; one that is refused begins again.
+  async function read() {
     // The program closes the clients of tours with the last page that gives one: this page never seems to be away.
     if (source) former.push(source);
     const mine = (source = new AbortController());
-    [last, watched, follows, heard] = [seq, log, on.follows(), 0];
-    let retried = () => watch(last, watched);
+    heard = 0;
     try {
-      const address = `/viz/events?since=${seq}&log=${encodeURIComponent(log)}${follows}`;
+      if (!at) {
+        const snapshot = await get("/viz/snapshot", { signal: mine.signal });
+        if (mine !== source) return;
+        on.snapshot(snapshot);
+        at = { seq: snapshot.seq, log: snapshot.log };
+      }
+      follows = on.follows();
+      const address = `/viz/events?since=${at.seq}&log=${encodeURIComponent(at.log)}${follows}`;
       for await (const message of stream(address, mine.signal)) {
         if (mine !== source) return;
         leave();
         queueMicrotask(() => hear(message)); // an error of the page's own ends no stream
       }
     } catch (problem) {
-      if (problem.status) retried = begin;
+      if (mine === source && problem.status) at = null;
     }
     if (mine !== source) return;
     source = null;
-    on.state("reconnecting", "The stream broke; resuming after the last record seen.");
-    again(retried);
+    on.state("reconnecting", at ? "The stream broke; resuming after the last record seen."
+      : "The server does not answer; trying again.");
+    retry = setTimeout(read, pause);
   }
 
   const acts = {
     frame: on.records,
     coalesced(answer) {
       on.coalesced(answer);
-      if (on.follows() !== follows) watch(answer.seq, watched);
+      if (on.follows() !== follows) read();
     },
     world: on.world,
     gone: begin,
@@ -76,15 +70,10 @@ export function newFeed(on) {
 
   function hear({ id, event, data }) {
     const began = performance.now();
-    [last, heard] = [Math.max(last, Number(id)), began];
+    [at.seq, heard] = [Number(id), began];
     on.state("live", "Every record as it is written.");
     acts[event]?.(JSON.parse(data));
     on.took(performance.now() - began);
-  }
-
-  function again(act) {
-    clearTimeout(retry);
-    retry = setTimeout(act, pause);
   }
 
   function end() {
@@ -110,6 +99,6 @@ export function newFeed(on) {
     begin,
     close: () => ((closed = true), end()), // for good: something else is shown
     reopen: () => ((closed = false), begin()), // after close
-    rejoin: () => source && watch(last, watched),
+    rejoin: () => source && at && read(),
   };
 }
