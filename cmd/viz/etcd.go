@@ -26,9 +26,8 @@ const lastWords = 500 * time.Millisecond
 type etcd struct {
 	machine.Etcd
 	keeper *etcdnode.Keeper
-	close  func() error    // ends it and everything that was started for it
-	broken <-chan struct{} // closed when it cannot go on; nil: it is not ours
-	err    func() error    // then: why
+	ours   *etcdnode.Etcd // nil: it runs elsewhere
+	close  func() error   // ends it and everything that was started for it
 }
 
 // keptBy returns an etcd that keeper looks after.
@@ -68,7 +67,7 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 	}
 	used = keptBy(etcdnode.NewKeeper(ours.Client(), true, clock.RealClock{}, names...), ours.Client(),
 		func() error { return errors.Join(ours.Close(), removeDir()) })
-	used.broken, used.err = ours.Broken(), ours.Err
+	used.ours = ours
 	if o.etcdNodes == 1 {
 		used.Restart = ours.Restart
 		return used, nil
@@ -83,43 +82,35 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 // lookAfterEtcd starts what looks after etcd beside a run: what keeps it within its quota and says in the log how it
 // is, and what ends the program when etcd cannot go on.
 func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *machine.Run) {
-	said := &etcdReport{probe: probe.New(run.Log), percent: -1}
-	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, run.Server.Compact, said.hear) })
-	group.Go(ctx, "viz.etcdBroken", func(ctx context.Context) { awaitBroken(ctx, used, said.probe, run.Fail) })
+	p := probe.New(run.Log)
+	said, was := "", -1 // what the log was told last
+	hear := func(state etcdnode.State) {
+		text := state.String()
+		percent, kB := state.Used()
+		if text == said && percent == was {
+			return
+		}
+		said, was = text, percent
+		refuses := 0
+		if state.Ready() != nil {
+			refuses = 1
+		}
+		p.Text(probe.EtcdLookedAt, text, "", 0, percent, kB, refuses)
+	}
+	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, run.Server.Compact, hear) })
+	if used.ours != nil {
+		group.Go(ctx, "viz.etcdBroken", func(ctx context.Context) { awaitBroken(ctx, used.ours, p, run.Fail) })
+	}
 }
 
 // awaitBroken runs until ctx is done or etcd cannot go on.
-func awaitBroken(ctx context.Context, used etcd, p *probe.Probe, fail context.CancelCauseFunc) {
+func awaitBroken(ctx context.Context, ours *etcdnode.Etcd, p *probe.Probe, fail context.CancelCauseFunc) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-used.broken:
+	case <-ours.Broken():
 	}
-	p.Text(probe.EtcdFailed, used.err().Error(), "", 0)
+	p.Text(probe.EtcdFailed, ours.Err().Error(), "", 0)
 	_ = routine.Sleep(ctx, clock.RealClock{}, lastWords) // returns early if ctx is done
-	fail(used.err())
-}
-
-// etcdReport tells the log how etcd is, each time that has changed.
-type etcdReport struct {
-	// Set when made, never changed.
-	probe *probe.Probe
-
-	// Owned by the keeper's goroutine.
-	text    string // what was said last
-	percent int
-}
-
-func (r *etcdReport) hear(state etcdnode.State) {
-	text := state.String()
-	percent, kB := state.Used()
-	if text == r.text && percent == r.percent {
-		return
-	}
-	r.text, r.percent = text, percent
-	refuses := 0
-	if state.Ready() != nil {
-		refuses = 1
-	}
-	r.probe.Text(probe.EtcdLookedAt, text, "", 0, percent, kB, refuses)
+	fail(ours.Err())
 }

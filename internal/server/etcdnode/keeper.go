@@ -127,8 +127,7 @@ func (k *Keeper) Run(ctx context.Context, compact func(context.Context) (rev int
 			close(k.looked)
 		}
 		pause := lookPeriod
-		// An error is that etcd did not answer. The next look is soon enough.
-		if k.ours && k.keep(ctx, state, compact) == nil {
+		if k.ours && k.keep(ctx, state, compact) {
 			pause = soon
 		}
 		_ = routine.Sleep(ctx, k.clock, pause) // returns early if ctx is done; the loop checks ctx
@@ -174,13 +173,10 @@ func (k *Keeper) status(ctx context.Context, endpoint string) (*pb.StatusRespons
 	return pb.NewMaintenanceClient(conn).Status(ctx, &pb.StatusRequest{})
 }
 
-var errNothingToDo = errors.New("nothing to do")
-
-// keep does the next thing that has become necessary, as far as this look shows, and reports [errNothingToDo] if there
-// is none.
-func (k *Keeper) keep(
-	ctx context.Context, state State, compact func(context.Context) (int64, error),
-) (err error) {
+// keep does the next thing that has become necessary, as far as this look shows, and reports whether it was done. If
+// there is none, or etcd does not answer, the next look is soon enough.
+func (k *Keeper) keep(ctx context.Context, state State, compact func(context.Context) (int64, error)) (done bool) {
+	var err error
 	for i, m := range state.Members {
 		if m.Error != "" || m.Quota == 0 {
 			continue
@@ -194,18 +190,18 @@ func (k *Keeper) keep(
 		// This comes first, because it costs no history.
 		case (m.Full || m.Bytes >= limit) && (m.Bytes-m.InUse >= m.Quota/16 || k.owed > 0):
 			k.owed = max(0, k.owed-1)
-			_, err := k.client.Defragment(ctx, k.client.Endpoints()[i])
-			return err
+			_, err = k.client.Defragment(ctx, k.client.Endpoints()[i])
+			return err == nil
 		case m.Leader && m.InUse >= limit && grown && m.revision > k.compactedAt:
 			k.leftInUse, k.owed = m.InUse, len(state.Members)*giveBacks
 			k.compactedAt, err = compact(ctx)
-			return err
+			return err == nil
 		case m.Full && m.Bytes < m.Quota/16*15:
-			_, err := k.client.AlarmDisarm(ctx, &clientv3.AlarmMember{}) // an empty one stands for every alarm
-			return err
+			_, err = k.client.AlarmDisarm(ctx, &clientv3.AlarmMember{}) // an empty one stands for every alarm
+			return err == nil
 		}
 	}
-	return errNothingToDo
+	return false
 }
 
 // String says in words who leads, who does not answer, and whether writes are taken.
