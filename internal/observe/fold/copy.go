@@ -20,50 +20,30 @@ func blank[T any]() *T { return whole(reflect.ValueOf(new(T))).Interface().(*T) 
 // whole returns a copy of a value that shares nothing with it. Where the value has a nil map, list or pointer, the copy
 // has an empty one. Elements of lists are plain values here.
 func whole(v reflect.Value) reflect.Value {
-	to := reflect.New(v.Type()).Elem()
 	switch v.Kind() {
 	case reflect.Pointer:
-		to.Set(reflect.New(v.Type().Elem()))
-		from := to.Elem()
-		if !v.IsNil() {
-			from = v.Elem()
+		to := reflect.New(v.Type().Elem())
+		if v.IsNil() {
+			v = to
 		}
-		to.Elem().Set(whole(from))
+		to.Elem().Set(whole(v.Elem()))
+		return to
 	case reflect.Struct:
-		to.Set(v)
+		to := reflect.New(v.Type()).Elem()
 		for i := range v.NumField() {
-			switch field := v.Field(i); field.Kind() {
-			case reflect.Pointer, reflect.Struct, reflect.Map, reflect.Slice:
-				to.Field(i).Set(whole(field))
-			}
+			to.Field(i).Set(whole(v.Field(i)))
 		}
+		return to
 	case reflect.Map:
-		switch m := v.Interface().(type) { // most of a picture are these
-		case map[string]int64:
-			return plain(m)
-		case map[string]uint64:
-			return plain(m)
-		case map[string]string:
-			return plain(m)
-		}
-		to.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+		to := reflect.MakeMapWithSize(v.Type(), v.Len())
 		for each := v.MapRange(); each.Next(); {
 			to.SetMapIndex(each.Key(), whole(each.Value()))
 		}
+		return to
 	case reflect.Slice:
-		to.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
-	default:
-		return v
+		return reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v)
 	}
-	return to
-}
-
-// plain returns a copy of a map of plain values.
-func plain[V any](m map[string]V) reflect.Value {
-	if m == nil {
-		m = map[string]V{}
-	}
-	return reflect.ValueOf(maps.Clone(m))
+	return v
 }
 
 // Read returns the state that was written as JSON. What the text does not say is as in the beginning: an earlier
