@@ -184,14 +184,12 @@ func (w *World) Attend() (leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attending++
-	return sync.OnceFunc(w.leave)
-}
-
-func (w *World) leave() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.attending--
-	w.seen = w.config.Wall.Now()
+	return sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.attending--
+		w.seen = w.config.Wall.Now()
+	})
 }
 
 // Leave says that the holder is about to go, and how long to wait for another; 0: [Unattended].

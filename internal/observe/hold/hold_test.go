@@ -80,7 +80,7 @@ func TestAHeldWorldLosesNoTime(t *testing.T) {
 			t.Errorf("after an hour the clock is %v on, with %d records", f.clock.Since(now), f.log.Last())
 		}
 		if s := f.Status(); !s.Held || s.Usual() || !s.Clock.Paused || len(s.Waiting) != 0 ||
-			time.Since(*s.Since) != time.Hour {
+			time.Since(s.Since) != time.Hour {
 			t.Errorf("status: %+v", s)
 		}
 		f.Release()

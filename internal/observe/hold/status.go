@@ -10,7 +10,7 @@ import (
 // Status is what is held, since when, and how the clock goes. It marshals to JSON.
 type Status struct {
 	probe.GateState
-	Since      *time.Time      `json:"since,omitempty"` // the world has been held, on the wall
+	Since      time.Time       `json:"since,omitzero"` // the world has been held, on the wall
 	Clock      Clock           `json:"clock"`
 	Stations   []probe.Station `json:"stations"`   // where a gate can be closed
 	Attending  int             `json:"attending"`  // pages that are open
@@ -37,8 +37,7 @@ func (w *World) Status() Status {
 		Stations:  Stations(), Attending: w.attending, Unattended: w.unattended.String(), LetGo: w.letGo,
 	}
 	if s.Held {
-		since := w.since
-		s.Since = &since
+		s.Since = w.since
 	}
 	return s
 }
