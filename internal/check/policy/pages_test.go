@@ -68,7 +68,7 @@ func (r *repo) checkNames(dir, line string, complain func(string, ...any)) {
 // declared reports whether a type of a package has a member, of its own or by embedding.
 func declared(pkg *source.Package, owner, member string) bool {
 	_, err := pkg.Find(owner+"."+member, "")
-	return err == nil || slices.ContainsFunc(pkg.Decls(), func(decl *source.Decl) bool {
+	return err == nil || slices.ContainsFunc(pkg.Decls, func(decl *source.Decl) bool {
 		embedded, ok := strings.CutPrefix(decl.Symbol, owner+".")
 		return ok && embedded != owner && embedded != member && declared(pkg, embedded, member)
 	})

@@ -46,19 +46,14 @@ func Sites(fsys fs.FS) (map[string]*Site, error) {
 			continue // a mention, or a report outside of any function: the policy tests complain about it
 		}
 		if byDecl[decl] == nil {
-			byDecl[decl] = newSite(decl)
+			byDecl[decl] = &Site{
+				Symbol: decl.Symbol, File: "chapters/" + decl.File.Path, Path: Root + decl.File.Path,
+				Line: decl.Line(), From: decl.From, Lines: highlight(strings.TrimSuffix(decl.Src, "\n")),
+				Points: make(map[int]string), Upstream: decl.Notes.Upstream, Differs: decl.Notes.Differs,
+			}
 		}
 		byDecl[decl].Points[moment.Line] = moment.Point
 		sites[moment.Point] = byDecl[decl]
 	}
 	return sites, nil
-}
-
-func newSite(decl *source.Decl) *Site {
-	return &Site{
-		Symbol: decl.Symbol, File: "chapters/" + decl.File.Path, Path: Root + decl.File.Path,
-		Line: decl.Line(), From: decl.From, Lines: highlight(strings.TrimSuffix(decl.Src, "\n")),
-		Points:   make(map[int]string),
-		Upstream: decl.Notes.Upstream, Differs: decl.Notes.Differs,
-	}
 }

@@ -25,10 +25,6 @@ type Decl struct {
 // Line returns the line on which the declared name itself stands.
 func (d *Decl) Line() int { return d.tree.Line(d.name.Pos()) }
 
-// Decls returns every declaration of the package in file order: functions, types, constants and variables; methods as
-// "Type.Method"; methods of interfaces and fields of structs as "Type.Name", because comments speak of these too.
-func (p *Package) Decls() []*Decl { return p.decls }
-
 // collect finds the declarations of the package.
 func (p *Package) collect() []*Decl {
 	var all []*Decl
@@ -49,7 +45,7 @@ func (p *Package) collect() []*Decl {
 // must be declared in that file of the package's folder.
 func (p *Package) Find(symbol, file string) (*Decl, error) {
 	var elsewhere *Decl
-	for _, decl := range p.Decls() {
+	for _, decl := range p.Decls {
 		if decl.Symbol != symbol {
 			continue
 		}

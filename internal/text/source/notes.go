@@ -101,7 +101,7 @@ func (t *Tree) scan(group *ast.CommentGroup) []Note {
 func (p *Package) documented(file *File, group *ast.CommentGroup) string {
 	symbol, size := "", 0
 	from, to := p.tree.Line(group.Pos()), p.tree.Line(group.End())
-	for _, decl := range p.Decls() {
+	for _, decl := range p.Decls {
 		inside := decl.File == file && decl.From <= from && to <= decl.To
 		if inside && (symbol == "" || decl.To-decl.From < size) {
 			symbol, size = decl.Symbol, decl.To-decl.From

@@ -36,7 +36,9 @@ type Package struct {
 	Name  string // of the package clause
 	Files []*File
 	tree  *Tree
-	decls []*Decl // see [Package.Decls]
+	// Decls are all declarations in file order: functions, types, constants and variables; methods as "Type.Method";
+	// methods of interfaces and fields of structs as "Type.Name", because comments speak of these too.
+	Decls []*Decl
 }
 
 // File is one parsed file.
@@ -67,7 +69,7 @@ func Parse(fsys fs.FS) (*Tree, error) {
 		return nil, fmt.Errorf("parse sources: %w", err)
 	}
 	for _, pkg := range tree.Packages {
-		pkg.decls = pkg.collect()
+		pkg.Decls = pkg.collect()
 	}
 	slices.SortFunc(tree.Packages, func(a, b *Package) int {
 		return strings.Compare(a.Dir+" "+a.Name, b.Dir+" "+b.Name)
