@@ -293,9 +293,8 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		for take() != "frame" {
 		}
 		_, server, _ := s.ui.folder.snapshot(t.Context())
-		if want, _ := fold.Read(server); want.Hash() != state.Hash() {
-			t.Errorf("state at %d: got %s, want the server's %s", state.Seq, state.Hash(), want.Hash())
-		}
+		want, _ := fold.Read(server)
+		assert.NoDiff(t, state, want, "the state, and the server's")
 	})
 }
 

@@ -64,8 +64,8 @@ func TestTheSnapshotIsTheFoldUpToThisMoment(t *testing.T) {
 	records, _ := log.Since(nil, 0, 10)
 	want := fold.New()
 	want.Apply(records)
-	assert.True(t, seq == 2 && state.Hash() == want.Hash(),
-		"snapshot: got seq %d, hash %s, want 2, %s", seq, state.Hash(), want.Hash())
+	assert.Equal(t, seq, 2, "snapshot: seq")
+	assert.NoDiff(t, state, want, "snapshot")
 }
 
 func TestASnapshotAfterAGapSaysWhatIsMissingAndGoesOn(t *testing.T) {

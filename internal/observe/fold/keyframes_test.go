@@ -52,9 +52,8 @@ func TestAKeyframeAndItsTailAreTheWholeFoldAtAnyCursor(t *testing.T) {
 				continue // nothing was folded: nothing is kept
 			}
 			want := folded(records[:cursor])
-			if got := at(t, k, records, uint64(cursor)); got.Hash() != want.Hash() {
-				t.Fatalf("at %d: got %s, want %s\n%s", cursor, got.Hash(), want.Hash(), cmp.Diff(want, got))
-			}
+			diff := cmp.Diff(want, at(t, k, records, uint64(cursor)))
+			require.Equal(t, diff, "", "at %d", cursor)
 		}
 	})
 }

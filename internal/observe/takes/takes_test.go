@@ -77,32 +77,30 @@ func checkFold(t *testing.T, rec *recording.Recording) {
 	t.Helper()
 	records := rec.Records
 	random := rand.New(rand.NewPCG(1, 2))
-	hashes := map[int]string{}                  // by cursor
+	pictures := map[int]*fold.State{}           // by cursor
 	for range min(100, 1+50_000/len(records)) { // a long recording has large pictures
-		hashes[random.IntN(len(records)+1)] = ""
+		pictures[random.IntN(len(records)+1)] = nil
 	}
 	whole, single := rec.Start.Clone(), rec.Start.Clone()
 	frames := fold.NewKeyframes(uint64(max(50, len(records)/20)))
 	whole.Apply(records)
 	for i := range len(records) + 1 {
-		if _, chosen := hashes[i]; chosen {
-			hashes[i] = single.Hash()
+		if _, chosen := pictures[i]; chosen {
+			pictures[i] = single.Clone()
 		}
 		if i < len(records) {
 			frames.Fold(single, records[i:i+1])
 		}
 	}
-	assert.True(t, whole.Lost <= 0 && whole.Hash() == single.Hash(),
-		"folded at once: %s, one by one: %s, lost %d", whole.Hash(), single.Hash(), whole.Lost)
+	assert.Equal(t, whole.Lost, 0, "lost")
+	assert.NoDiff(t, whole, single, "folded at once, and one by one")
 	first := records[0].Seq - 1
-	for cursor, want := range hashes {
+	for cursor, want := range pictures {
 		frame, ok := frames.At(first + uint64(cursor))
 		require.True(t, ok, "no picture at %d", cursor)
 		state := require.Value(fold.Read(frame.State))(t)
 		state.Apply(records[frame.Seq-first : cursor])
-		if state.Hash() != want {
-			t.Fatalf("at %d: %s from the keyframe at %d, %s from the beginning", cursor, state.Hash(), frame.Seq, want)
-		}
+		require.True(t, assert.NoDiff(t, state, want), "at %d, from the keyframe at %d", cursor, frame.Seq)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 )
 
 // Canonical returns JSON with all keys in order, no white space, and nothing escaped that need not be.
@@ -22,14 +21,6 @@ func Canonical(written []byte) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// Sum returns eight hexadecimal digits, equal for JSON that is equal but for the order of its keys.
-func Sum(written []byte) (string, error) {
-	text, err := Canonical(written)
-	sum := fnv.New32a()
-	sum.Write(text)
-	return fmt.Sprintf("%08x", sum.Sum32()), err
-}
-
 // Canonical returns the state as [Canonical] JSON.
 func (s *State) Canonical() []byte {
 	written, err := json.Marshal(s)
@@ -40,10 +31,4 @@ func (s *State) Canonical() []byte {
 		panic(fmt.Sprintf("fold: a state is not JSON: %v", err)) // maps of strings and numbers always are
 	}
 	return written
-}
-
-// Hash returns the [Sum] of the state.
-func (s *State) Hash() string {
-	sum, _ := Sum(s.Canonical()) // it is JSON
-	return sum
 }
