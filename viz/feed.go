@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/probe"
 )
@@ -30,9 +28,8 @@ const (
 // feed is one open /viz/events.
 type feed struct {
 	// Set when it opens, never changed.
+	*UI
 	log     *probe.Log
-	folder  *folder
-	clock   clock.PassiveClock
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	follows wanted // what its page follows: told one by one, whatever is summed up
@@ -67,8 +64,8 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := &feed{
-		log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w),
-		follows: follows, tour: query.Has("tour"), seq: seq, usual: true, sinceSum: flowPeriod,
+		UI: u, log: u.config.Log, w: w, rc: http.NewResponseController(w), follows: follows,
+		tour: query.Has("tour"), seq: seq, usual: true, sinceSum: flowPeriod,
 	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -79,34 +76,34 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 		f.gone() // another process's log: its numbers mean nothing here
 		return
 	}
-	f.stream(r.Context(), u)
+	f.stream(r.Context())
 }
 
 // stream writes a frame every framePeriod until it is ended.
-func (f *feed) stream(ctx context.Context, u *UI) {
-	ticker := u.config.Clock.NewTicker(framePeriod)
+func (f *feed) stream(ctx context.Context) {
+	ticker := f.config.Clock.NewTicker(framePeriod)
 	defer ticker.Stop()
 	if _, ok := f.log.Since(f.batch[:0], f.seq, 0); !ok {
 		f.gone() // before anything else is said: who asks for what is not here has nothing to go on from
 		return
 	}
-	if f.tour && u.config.Sandbox != nil {
-		defer u.config.Sandbox.Tour()()
+	if f.tour && f.config.Sandbox != nil {
+		defer f.config.Sandbox.Tour()()
 	}
 	if f.bookmark() != nil { // tells the page at once that it is connected, and where
 		return
 	}
-	if u.config.Hold != nil {
-		defer u.config.Hold.Attend()()
+	if f.config.Hold != nil {
+		defer f.config.Hold.Attend()()
 	}
-	if u.config.Viewed != nil {
-		u.config.Viewed()
+	if f.config.Viewed != nil {
+		f.config.Viewed()
 	}
-	for f.advance(ctx) && f.world(u.config.Hold) == nil {
+	for f.advance(ctx) && f.world() == nil {
 		select {
 		case <-ctx.Done():
 			return
-		case <-u.done:
+		case <-f.done:
 			return
 		case <-ticker.C():
 			f.silent += framePeriod
@@ -188,11 +185,11 @@ func (f *feed) message(event string, data []byte) error {
 	f.silent = 0
 	// Not every ResponseWriter knows deadlines; without one a dead peer is found by TCP alone.
 	_ = f.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	start := f.clock.Now()
+	start := f.config.Clock.Now()
 	if _, err := fmt.Fprintf(f.w, "id: %d\nevent: %s\ndata: %s\n\n", f.seq, event, data); err != nil {
 		return err
 	}
 	err := f.rc.Flush()
-	f.slow = f.slow || f.clock.Since(start) > slowWrite
+	f.slow = f.slow || f.config.Clock.Since(start) > slowWrite
 	return err
 }

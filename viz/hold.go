@@ -137,7 +137,8 @@ func (u *UI) moveClock(_ *http.Request, command *clockCommand) (_ any, err error
 
 // world writes how the world is, if that has changed since the page was told, and once a second while something is
 // out of the usual: then times go by that the page counts. A page that never sees the world touched never hears of it.
-func (f *feed) world(world *hold.World) error {
+func (f *feed) world() error {
+	world := f.config.Hold
 	if world == nil {
 		return nil
 	}

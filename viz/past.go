@@ -68,13 +68,6 @@ func (u *UI) Keyframe(ctx context.Context, seq uint64) (at uint64, state json.Ra
 	return frame.Seq, frame.State, err
 }
 
-// recordsQuery is what GET /viz/records asks for.
-type recordsQuery struct {
-	from, to uint64 // [from, to)
-	limit    uint64
-	want     wanted
-}
-
 // wanted are the records of one object, or of one resource version, or all.
 type wanted struct {
 	resource string   // "": of any
@@ -106,35 +99,27 @@ func (w *wanted) matches(r *probe.Record) bool {
 // records answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to)
 // that match, as many as fit, and where to go on. It is 410 Gone if the log no longer holds from.
 func (u *UI) records(r *http.Request) (any, error) {
-	q, err := u.readRecordsQuery(r.URL.Query())
-	if err != nil {
+	log, query := u.config.Log, r.URL.Query()
+	from, wrongFrom := number(query, "from", log.Oldest())
+	to, wrongTo := number(query, "to", log.Last()+1)
+	limit, wrongLimit := number(query, "limit", maxRecords)
+	want, wrong := readWanted(query)
+	if err := cmp.Or(wrongFrom, wrongTo, wrongLimit, wrong); err != nil {
 		return nil, err
+	}
+	if from == 0 || to < from {
+		return nil, refuse(http.StatusBadRequest, "want 1 <= from <= to, got [%d, %d)", from, to)
 	}
 	if err := u.knows(r); err != nil {
 		return nil, err
 	}
-	body, next, err := u.recordsOf(q)
+	body, next, err := recordsOf(log, from, to, min(limit, maxRecords), want)
 	return struct {
 		Log     string          `json:"log"`
 		Oldest  uint64          `json:"oldest"`
 		Next    uint64          `json:"next"` // the first record that was not looked at
 		Records json.RawMessage `json:"records"`
-	}{u.id, u.config.Log.Oldest(), next, body}, err
-}
-
-func (u *UI) readRecordsQuery(values url.Values) (q recordsQuery, err error) {
-	log := u.config.Log
-	from, wrongFrom := number(values, "from", log.Oldest())
-	to, wrongTo := number(values, "to", log.Last()+1)
-	limit, wrongLimit := number(values, "limit", maxRecords)
-	want, wrong := readWanted(values)
-	if err := cmp.Or(wrongFrom, wrongTo, wrongLimit, wrong); err != nil {
-		return q, err
-	}
-	if from == 0 || to < from {
-		return q, refuse(http.StatusBadRequest, "want 1 <= from <= to, got [%d, %d)", from, to)
-	}
-	return recordsQuery{from, to, min(limit, maxRecords), want}, nil
+	}{u.id, log.Oldest(), next, body}, err
 }
 
 // readWanted reads what is asked for; several points have commas between them.
@@ -148,26 +133,26 @@ func readWanted(values url.Values) (wanted, error) {
 	return want, err
 }
 
-// recordsOf returns records as a JSON array, and the first sequence number that was not looked at.
-func (u *UI) recordsOf(q recordsQuery) (body []byte, next uint64, err error) {
-	log := u.config.Log
+// recordsOf returns the wanted records in [from, to), at most limit, as a JSON array, and the first sequence number that
+// was not looked at.
+func recordsOf(log *probe.Log, from, to, limit uint64, want wanted) (body []byte, next uint64, err error) {
 	gone := func() error {
 		return refuse(http.StatusGone, "record %d has left the log: the oldest is %d", next, log.Oldest())
 	}
-	body, next = []byte{'['}, q.from
-	if _, ok := log.Since(nil, q.from-1, 0); !ok && q.from <= log.Last() {
+	body, next = []byte{'['}, from
+	if _, ok := log.Since(nil, from-1, 0); !ok && from <= log.Last() {
 		return nil, 0, gone()
 	}
 	n := uint64(0)
-	for r := range log.Between(q.from-1, q.to-1) {
+	for r := range log.Between(from-1, to-1) {
 		if r.Seq != next {
 			return nil, 0, gone()
 		}
-		if n == q.limit {
+		if n == limit {
 			break
 		}
 		next++
-		if q.want.matches(r) {
+		if want.matches(r) {
 			n++
 			body = appendNext(body, r)
 		}
