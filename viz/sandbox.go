@@ -24,7 +24,7 @@ type Sandbox interface {
 	Reset(ctx context.Context) (sandbox.Receipt, error)
 	Tour() (end func())
 
-	AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (id string, receipt sandbox.Receipt, err error)
+	AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (sandbox.WatcherInfo, sandbox.Receipt, error)
 	RemoveWatcher(ctx context.Context, id string) error
 	Watchers() []sandbox.WatcherInfo
 
@@ -66,11 +66,11 @@ func (u *UI) addWatcher(r *http.Request) (any, error) {
 	if err := readJSON(r, &options); err != nil {
 		return nil, err
 	}
-	id, receipt, err := u.config.Sandbox.AddWatcher(r.Context(), options)
+	added, receipt, err := u.config.Sandbox.AddWatcher(r.Context(), options)
 	if receipt.UnderWay {
-		return answered{http.StatusAccepted, map[string]any{"id": id, "command": receipt.ID}}, err
+		return answered{http.StatusAccepted, map[string]any{"id": added.ID, "command": receipt.ID}}, err
 	}
-	return answered{http.StatusCreated, map[string]any{"id": id}}, err
+	return answered{http.StatusCreated, map[string]any{"id": added.ID}}, err
 }
 
 func (u *UI) removeWatcher(r *http.Request) (any, error) {

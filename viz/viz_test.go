@@ -161,12 +161,13 @@ type fakeWorld struct {
 	state sandbox.KnobState
 }
 
-func (w *fakeWorld) AddWatcher(_ context.Context, options sandbox.WatcherOptions) (string, sandbox.Receipt, error) {
+func (w *fakeWorld) AddWatcher(_ context.Context, options sandbox.WatcherOptions) (sandbox.WatcherInfo,
+	sandbox.Receipt, error) {
 	if options.ResourceVersion == "1" {
-		return "", sandbox.Receipt{}, apierrors.NewResourceExpired("too old resource version: 1 (7)")
+		return sandbox.WatcherInfo{}, sandbox.Receipt{}, apierrors.NewResourceExpired("too old resource version: 1 (7)")
 	}
 	w.added = append(w.added, options)
-	return "page-1", sandbox.Receipt{ID: 7, UnderWay: options.Tour}, nil
+	return sandbox.WatcherInfo{ID: "page-1"}, sandbox.Receipt{ID: 7, UnderWay: options.Tour}, nil
 }
 
 func (w *fakeWorld) Turn(_ context.Context, knob sandbox.Knob) (sandbox.Receipt, error) {

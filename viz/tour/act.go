@@ -35,7 +35,7 @@ const (
 type Machine struct {
 	Sandbox interface {
 		Turn(ctx context.Context, knob sandbox.Knob) (sandbox.Receipt, error)
-		AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (id string, receipt sandbox.Receipt, err error)
+		AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (sandbox.WatcherInfo, sandbox.Receipt, error)
 		RemoveWatcher(ctx context.Context, id string) error
 		Watchers() []sandbox.WatcherInfo
 	}
@@ -276,17 +276,13 @@ func (a *actor) open(ctx context.Context) error {
 	if err := a.pods(a.Client.Get()).Param("limit", "1").Do(ctx).Into(&now); err != nil {
 		return err
 	}
-	id, _, err := a.Sandbox.AddWatcher(ctx, sandbox.WatcherOptions{
+	added, _, err := a.Sandbox.AddWatcher(ctx, sandbox.WatcherOptions{
 		Resource: "pods", Tour: true, ResourceVersion: now.ResourceVersion, Bookmarks: true, WatchList: true,
 	})
 	if err != nil {
 		return err
 	}
-	for _, each := range a.Sandbox.Watchers() {
-		if each.ID == id {
-			a.ID, a.Agent = id, each.UserAgent
-		}
-	}
+	a.ID, a.Agent = added.ID, added.UserAgent
 	_, err = a.await(ctx, a.stream)
 	return err
 }

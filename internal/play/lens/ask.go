@@ -1,6 +1,7 @@
 package lens
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"listwatch/internal/kube/redact"
+	"listwatch/internal/observe/probe"
 )
 
 // Ask is what a request asks for. Of the request's headers it holds only the user agent, so there are no credentials
@@ -139,12 +141,7 @@ func (a *Ask) what() string {
 	return text
 }
 
-// short is the first word of a user agent without its version.
+// short is what a sentence calls a client.
 func short(client string) string {
-	name, _, _ := strings.Cut(client, " ")
-	name, _, _ = strings.Cut(name, "/")
-	if name == "" {
-		return "a client without a user agent"
-	}
-	return name
+	return cmp.Or(probe.AgentOf(client), "a client without a user agent")
 }

@@ -129,9 +129,9 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 
 func (w *world) addWatcher(t *testing.T, options WatcherOptions) string {
 	t.Helper()
-	id, _, err := w.AddWatcher(t.Context(), options)
+	added, _, err := w.AddWatcher(t.Context(), options)
 	require.NoError(t, err)
-	return id
+	return added.ID
 }
 
 // watchFrom begins a watch in the past and waits for its end.

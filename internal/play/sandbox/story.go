@@ -84,7 +84,7 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 // undo is the command that undoes what the story has changed.
 func (t *Telling) undo(ctx context.Context, begun func()) error {
 	for _, each := range t.watchers {
-		_ = t.sandbox.watchers.remove(each.id) // another command may have removed it meanwhile
+		_ = t.sandbox.watchers.remove(each.ID) // another command may have removed it meanwhile
 	}
 	isBack := t.sandbox.putBack(ctx, t.before)
 	begun()
@@ -115,7 +115,7 @@ func (t *Telling) Turn(knob Knob) error {
 // AddWatcher opens a watcher of the page for the length of the story, and returns what it calls itself.
 func (t *Telling) AddWatcher(options WatcherOptions) (agent string, err error) {
 	added, _, err := t.sandbox.addWatcher(t.Ctx, t, options)
-	return added.userAgent, err
+	return added.UserAgent, err
 }
 
 var errCancelled = errors.New("the story is cancelled")

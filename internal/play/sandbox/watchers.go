@@ -75,20 +75,18 @@ type watchers struct {
 	last  atomic.Int64 // number of the last one
 	asked atomic.Int64 // requests of viewers that are open: see Ask
 
-	mu   sync.Mutex // guards list, and the err of each watcher; innermost
+	mu   sync.Mutex // guards list, and the Error of each watcher; innermost
 	list []*watcher // in the order in which they were added
 }
 
 // watcher is one open watch.
 type watcher struct {
-	// Set by make, never changed.
-	id, userAgent string
-	options       WatcherOptions
-	lister        *listwatch.ListWatch
-	opened        chan error // sent once, by follow, after its first attempt to open; room for it
+	// Set by make, never changed but for the Error, which watchers.mu guards.
+	WatcherInfo
+	lister *listwatch.ListWatch
+	opened chan error // sent once, by follow, after its first attempt to open; room for it
 
 	cancel context.CancelFunc // ends follow; set before the watcher is in the list, never changed
-	err    error              // guarded by watchers.mu
 
 	// Owned by follow.
 	resourceVersion string
@@ -98,25 +96,26 @@ type watcher struct {
 	ordered bool
 }
 
-// AddWatcher opens a watch and returns its id, once the server has accepted the watch, or earlier in a held world.
+// AddWatcher opens a watcher and says what it is called, once the server has accepted the watch, or earlier in a held world.
 // Errors: 400 and 404 for what cannot be watched, 429 if there are too many, or the server's; then no watcher is kept.
-func (s *Sandbox) AddWatcher(ctx context.Context, options WatcherOptions) (id string, receipt Receipt, err error) {
-	added, receipt, err := s.addWatcher(ctx, nil, options)
-	return added.id, receipt, err
+func (s *Sandbox) AddWatcher(ctx context.Context, options WatcherOptions) (WatcherInfo, Receipt, error) {
+	return s.addWatcher(ctx, nil, options)
 }
 
 // addWatcher opens a watcher, for a story if there is one, which closes it at its end.
-func (s *Sandbox) addWatcher(ctx context.Context, story *Telling, options WatcherOptions) (*watcher, Receipt, error) {
+func (s *Sandbox) addWatcher(ctx context.Context, story *Telling, options WatcherOptions) (WatcherInfo, Receipt,
+	error) {
 	added := s.watchers.make(options)
+	info := added.WatcherInfo // before there can be an error in it
 	receipt, err := s.do(ctx, &order{name: "a watcher", do: func(ctx context.Context, begun func()) error {
 		return s.open(ctx, story, added, begun)
 	}})
-	return added, receipt, err
+	return info, receipt, err
 }
 
 // open is the command that opens a watcher.
 func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begun func()) error {
-	if err := s.watchers.check(added.options); err != nil {
+	if err := s.watchers.check(added.Options); err != nil {
 		return err
 	}
 	if story.cancelled() {
@@ -133,7 +132,7 @@ func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begu
 	begun()
 	err := <-added.opened
 	if err != nil {
-		_ = s.watchers.remove(added.id) // another command may have removed it
+		_ = s.watchers.remove(added.ID) // another command may have removed it
 	}
 	return err
 }
@@ -168,7 +167,8 @@ func (w *watchers) make(options WatcherOptions) *watcher {
 		}
 	}
 	return &watcher{
-		id: strings.TrimPrefix(agent, userAgent+"-"), userAgent: agent, options: options, opened: make(chan error, 1),
+		WatcherInfo:     WatcherInfo{ID: strings.TrimPrefix(agent, userAgent+"-"), UserAgent: agent, Options: options},
+		opened:          make(chan error, 1),
 		lister:          listwatch.NewListWatch(client, name, options.Namespace, nil),
 		resourceVersion: options.ResourceVersion,
 	}
@@ -185,7 +185,7 @@ func (s *Sandbox) RemoveWatcher(ctx context.Context, id string) error {
 func (w *watchers) remove(id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	i := slices.IndexFunc(w.list, func(each *watcher) bool { return each.id == id })
+	i := slices.IndexFunc(w.list, func(each *watcher) bool { return each.ID == id })
 	if i < 0 {
 		return notFound("watchers", short(id))
 	}
@@ -210,22 +210,20 @@ func (w *watchers) info() []WatcherInfo {
 	defer w.mu.Unlock()
 	infos := []WatcherInfo{}
 	for _, each := range w.list {
-		info := WatcherInfo{ID: each.id, UserAgent: each.userAgent, Options: each.options}
-		if each.err != nil {
-			info.Error = each.err.Error()
-		}
-		infos = append(infos, info)
+		infos = append(infos, each.WatcherInfo)
 	}
 	return infos
 }
 
 // follow keeps one watch open until ctx is done.
 func (w *watchers) follow(ctx context.Context, each *watcher) {
-	defer w.Connections.forget(each.userAgent)
+	defer w.Connections.forget(each.UserAgent)
 	for {
 		stream, err := each.open(ctx)
 		w.mu.Lock()
-		each.err = err
+		if each.Error = ""; err != nil {
+			each.Error = err.Error()
+		}
 		w.mu.Unlock()
 		select {
 		case each.opened <- err:
@@ -248,15 +246,15 @@ func (each *watcher) begin() {
 func (each *watcher) open(ctx context.Context) (watch.Interface, error) {
 	each.begin()
 	options := metav1.ListOptions{
-		LabelSelector:       each.options.LabelSelector,
-		FieldSelector:       each.options.FieldSelector,
+		LabelSelector:       each.Options.LabelSelector,
+		FieldSelector:       each.Options.FieldSelector,
 		ResourceVersion:     each.resourceVersion,
-		AllowWatchBookmarks: each.options.Bookmarks,
+		AllowWatchBookmarks: each.Options.Bookmarks,
 	}
-	if each.options.TimeoutSeconds > 0 {
-		options.TimeoutSeconds = &each.options.TimeoutSeconds
+	if each.Options.TimeoutSeconds > 0 {
+		options.TimeoutSeconds = &each.Options.TimeoutSeconds
 	}
-	if each.options.WatchList && each.resourceVersion == "" {
+	if each.Options.WatchList && each.resourceVersion == "" {
 		options.SendInitialEvents = new(true)
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 		options.AllowWatchBookmarks = true // the state ends in one

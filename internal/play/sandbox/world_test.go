@@ -154,8 +154,8 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 		w.log.Gate().Hold()
 		second()
 		w.log.Gate().Release()
-		if left := w.Watchers(); len(left) != 1 || left[0].ID != kept {
-			t.Errorf("after the last tour the watchers are %+v, want %s alone", left, kept)
+		if left := w.Watchers(); len(left) != 1 || left[0].ID != kept.ID {
+			t.Errorf("after the last tour the watchers are %+v, want %s alone", left, kept.ID)
 		}
 		assert.Equal(t, w.fixedRing("pods"), 0, "after the last tour the ring is fixed at")
 		n = commits(time.Minute)
