@@ -6,7 +6,7 @@
 // it goes with what is followed, or shows what was reported here last.
 
 import { $, copied, make, mark, put, say, when } from "../lib/dom.js";
-import { leaf as leafOf, shelf } from "../lib/api.js";
+import { leaf as leafOf, queryOf, shelf } from "../lib/api.js";
 import { stateOf } from "./state.js";
 import { newWhy } from "./why.js";
 
@@ -83,10 +83,8 @@ export function newInspector(stage) {
   function query(extra) {
     const at = present() ? "" : player.target();
     const point = tab === "code" ? lastPoint() : "";
-    const wanted = {
-      resource: stage.resource, queue: place.queue, subject: place.subject, at, log: stage.shown.log, point, ...extra
-    };
-    return new URLSearchParams(Object.entries(wanted).filter(([, value]) => value || value === 0));
+    const { resource, shown: { log } } = stage;
+    return queryOf({ resource, queue: place.queue, subject: place.subject, at, log, point, ...extra });
   }
 
   async function load(extra = {}) {

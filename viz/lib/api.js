@@ -34,6 +34,10 @@ export async function ask(method, url, body, options) {
 // get returns the answer to GET url as JSON.
 export const get = (url, options) => ask("GET", url, undefined, options);
 
+// queryOf writes those parts of an address that have a value.
+export const queryOf = (parts) =>
+  new URLSearchParams(Object.entries(parts).filter(([, value]) => value || value === 0));
+
 // html returns a part of a page that the program has rendered, as an element.
 export async function html(url) {
   return elementOf(await (await send("GET", url)).text());

@@ -3,7 +3,7 @@
 // One stream per tab at most, and none while the tab is hidden: a browser opens only six connections to an origin, and
 // no viewer sees a hidden page.
 
-import { get, watch as stream } from "../lib/api.js";
+import { get, queryOf, watch as stream } from "../lib/api.js";
 
 const silence = 3000; // the server sends a bookmark every second; after so long without a word it is not running
 const pause = 500; // ms until what failed is tried again
@@ -42,8 +42,8 @@ export function newFeed(on) {
         at = { seq: snapshot.seq, log: snapshot.log };
       }
       follows = on.follows();
-      const address = `/viz/events?since=${at.seq}&log=${encodeURIComponent(at.log)}${follows}`;
-      for await (const message of stream(address, mine.signal)) {
+      const query = queryOf({ since: at.seq, log: at.log }) + follows;
+      for await (const message of stream(`/viz/events?${query}`, mine.signal)) {
         if (mine !== source) return;
         leave();
         queueMicrotask(() => hear(message)); // an error of the page's own ends no stream

@@ -137,7 +137,7 @@ function noteWait(infos, res, info, r) {
   if (!info.waits || (opens && !res.subjects[r.subject ?? ""])) return;
   (res.waits[waitKey(info, r)] ??= []).push({
     seq: r.seq, t: r.t, point: info.name, kind: info.waits, subject: bound(r.subject), lane: info.lane ?? "",
-    on: info.on ?? "", type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0",
+    on: info.on ?? "", ...tokenOf(r),
   });
 }
 
@@ -216,7 +216,7 @@ function apply(infos, state, r) {
 function forgetStopped({ resources }) {
   const at = (name) => resources[name].stations.incoming.last.seq;
   const all = Object.keys(resources).filter((name) => stopped(resources[name])).sort((a, b) => at(a) - at(b));
-  for (const name of all.slice(0, Math.max(0, all.length - maxStopped))) delete resources[name];
+  for (const name of all.slice(0, -maxStopped)) delete resources[name];
 }
 
 // note keeps what a record says at last of a station or of a subject. The args of queues are kept with the queue, those
@@ -234,9 +234,8 @@ const add = (counts, name, n) => (counts[name] = (counts[name] ?? 0) + n);
 // move carries a token into or out of one of the subject's queues, if that is what the point does.
 function move(subject, { op, queue: name }, r) {
   if (!["send", "recv", "push", "pop"].includes(op)) return;
-  const token = { type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0" };
   const [length = 0, capacity = 0] = r.args ?? [];
-  transfer(queueOf(subject, name), op, token, length, capacity);
+  transfer(queueOf(subject, name), op, tokenOf(r), length, capacity);
 }
 
 // sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not
@@ -330,7 +329,7 @@ function applyRing(ring, info, r) {
   if (info.name === "CacheReplaced") Object.assign(ring, { oldest: rv, newest: rv, cells: [] });
   else ring.oldest = String(arg(info, r, "oldest"));
   if (info.name === "RingAppend") {
-    ring.cells.push({ pos: ring.end - 1, t: r.t, type: bound(r.type), key: bound(r.key), rv });
+    ring.cells.push({ pos: ring.end - 1, t: r.t, ...tokenOf(r) });
   }
   newest(ring.cells, Math.min(ring.end - ring.start, maxCells));
 }
@@ -357,28 +356,27 @@ function updateShelf(shelf, r, n) {
     if (r.type !== "BOOKMARK") shelf.rows = [];
     return;
   }
-  const key = bound(r.key);
-  shelf.rows = shelf.rows.filter((row) => row.key !== key);
-  if (!(r.type ?? "").toUpperCase().startsWith("DELETE")) {
-    shelf.rows.push({ key, type: bound(r.type), rv: r.rv ?? "0", seq: r.seq });
-  }
+  const fresh = { ...tokenOf(r), seq: r.seq };
+  shelf.rows = shelf.rows.filter((row) => row.key !== fresh.key);
+  if (!fresh.type.toUpperCase().startsWith("DELETE")) shelf.rows.push(fresh);
   newest(shelf.rows, maxRows);
 }
 
 // holdOnShelf puts an object on the shelf that has been there without a name: among the others by its version.
 function holdOnShelf(shelf, r, n) {
   shelf.n = n;
-  const key = bound(r.key);
-  if (shelf.rows.some((row) => row.key === key)) return;
-  const rv = r.rv ?? "0";
-  const at = shelf.rows.findIndex((row) => laterRV(row.rv, rv));
-  shelf.rows.splice(at < 0 ? shelf.rows.length : at, 0, { key, type: bound(r.type), rv, seq: r.seq });
+  const fresh = { ...tokenOf(r), seq: r.seq };
+  if (shelf.rows.some((row) => row.key === fresh.key)) return;
+  const at = shelf.rows.findIndex((row) => laterRV(row.rv, fresh.rv));
+  shelf.rows.splice(at < 0 ? shelf.rows.length : at, 0, fresh);
   newest(shelf.rows, maxRows);
 }
 
+// tokenOf is the change that a record is about, as it stands in queues and on shelves.
+const tokenOf = (r) => ({ type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0" });
+
 const momentOf = (r) => ({
-  seq: r.seq, t: r.t, point: r.point, subject: bound(r.subject), type: bound(r.type), key: bound(r.key),
-  rv: r.rv ?? "0", text: bound(r.text),
+  seq: r.seq, t: r.t, point: r.point, subject: bound(r.subject), text: bound(r.text), ...tokenOf(r),
 });
 
 // arg returns the arg of that name, 0 if the point has none.

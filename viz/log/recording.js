@@ -1,7 +1,7 @@
 // Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then
 // one record a line (internal/observe/recording). What it may hold is bounded as there: all of it is kept in memory.
 
-import { split } from "../lib/api.js";
+import { queryOf, split } from "../lib/api.js";
 import { bound, complete, isCount, isVersion, newState } from "./fold.js";
 
 const version = 1;
@@ -216,13 +216,8 @@ async function hashOf(bytes) {
 // linkTo returns the part of an address that names a moment: the log or the recording it is of, the cursor, and who is
 // followed.
 export function linkTo({ log, recording, cursor, follow }) {
-  const parts = new URLSearchParams();
-  if (recording) parts.set("recording", recording);
-  else parts.set("log", log);
-  parts.set("at", cursor);
-  if (follow.key) parts.set("key", follow.key);
-  if (follow.rv) parts.set("rv", follow.rv);
-  return `#${parts}`;
+  const { key, rv } = follow;
+  return `#${queryOf({ ...(recording ? { recording } : { log }), at: cursor, key, rv })}`;
 }
 
 // readLink returns what an address names, or null.

@@ -4,7 +4,7 @@
 // on, folded. What has left the page's memory is asked of the server by range; a recording that was dropped onto the
 // page is all here.
 
-import { get } from "../lib/api.js";
+import { get, queryOf } from "../lib/api.js";
 import { agentOf } from "./fold.js";
 import { partsOf } from "./recording.js";
 
@@ -114,7 +114,7 @@ export function newTape(fold, source) {
 
 // serverSource asks the server whose log it is, of so many records.
 export function serverSource(log, room) {
-  const ask = (path) => get(`${path}&log=${encodeURIComponent(log)}`);
+  const ask = (path) => get(`${path}&${queryOf({ log })}`);
   return {
     room,
     keyframe: (at) => ask(`/viz/keyframe?at=${at}`),

@@ -1,5 +1,6 @@
 // Following: one object, or one revision, is outlined wherever it is, and its biography tells how long each hop took.
 
+import { queryOf } from "../lib/api.js";
 import { $, cut, make, mark, options, put, say, svg, when } from "../lib/dom.js";
 import { clockText, milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
@@ -36,9 +37,8 @@ export function newFollow(infos, on) {
 
   // query is what is followed as the server is asked for it; "": nothing.
   function query() {
-    const parts = f.has() ? { resource: document.body.dataset.resource, key: f.key, rv: f.rv } : {};
-    const given = Object.entries(parts).filter(([, value]) => value);
-    return given.map(([name, value]) => `&${name}=${encodeURIComponent(value)}`).join("");
+    if (!f.has()) return "";
+    return `&${queryOf({ resource: document.body.dataset.resource, key: f.key, rv: f.rv })}`;
   }
 
   // wrote follows what this page, or kubectl, has written, unless something is followed that was chosen. The panel
