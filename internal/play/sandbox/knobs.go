@@ -47,44 +47,45 @@ func (k Knob) String() string {
 // row is one knob of the table. What is nil is not needed.
 type row struct {
 	help   string
-	kind   string                         // of commands, of which one runs at a time; "": any number
-	can    func(c *Config) bool           // reports whether it can be turned here
-	whyNot string                         // if it cannot
-	check  func(s *Sandbox, k Knob) error // refuses a target or a value
+	kind   string             // of commands, of which one runs at a time; "": any number
+	whyNot string             // it cannot be turned here; "": it can
+	check  func(k Knob) error // refuses a target or a value
 	turn   turn
-	undo   func(s *Sandbox, k Knob) Knob // returns the knob that would put this one back as it stands
+	undo   func(k Knob) Knob // returns the knob that would put this one back as it stands
 }
 
 // turn turns a knob. It has the machine to itself until it calls begun, as in [command].
-type turn func(ctx context.Context, s *Sandbox, k Knob, begun func()) error
+type turn func(ctx context.Context, k Knob, begun func()) error
 
 // now turns a knob that takes no time.
-func now(set func(s *Sandbox, k Knob)) turn {
-	return func(_ context.Context, s *Sandbox, k Knob, _ func()) error {
-		set(s, k)
+func now(set func(k Knob)) turn {
+	return func(_ context.Context, k Knob, _ func()) error {
+		set(k)
 		return nil
 	}
 }
 
-var turnLine = now(func(s *Sandbox, k Knob) { s.connections.turn(k) })
-
-// knobs are all knobs, by name. They are filled in by init, because one of them ends a story, which turns others back.
-var knobs map[string]*row
-
-func init() {
-	knobs = map[string]*row{"handler.add": {
+// table returns all knobs, by name.
+func (s *Sandbox) table() map[string]*row {
+	unless := func(can bool, whyNot string) string {
+		if can {
+			return ""
+		}
+		return whyNot
+	}
+	return map[string]*row{"handler.add": {
 		help:  "adds a handler named Target to the shared informer",
-		check: func(s *Sandbox, k Knob) error { return s.handlers.check(k.Target) },
-		turn: func(_ context.Context, s *Sandbox, k Knob, begun func()) error {
+		check: func(k Knob) error { return s.handlers.check(k.Target) },
+		turn: func(_ context.Context, k Knob, begun func()) error {
 			added := s.handlers.reserve(k.Target)
 			begun()
 			return added.register()
 		},
-		undo: func(_ *Sandbox, k Knob) Knob { return Knob{Name: "handler.remove", Target: k.Target} },
+		undo: func(k Knob) Knob { return Knob{Name: "handler.remove", Target: k.Target} },
 	}, "handler.remove": {
 		help:  "removes it",
-		check: checkHandler,
-		turn: func(_ context.Context, s *Sandbox, k Knob, begun func()) error {
+		check: s.checkHandler,
+		turn: func(_ context.Context, k Knob, begun func()) error {
 			taken := s.handlers.find(k.Target)
 			s.handlers.take(taken)
 			begun()
@@ -92,54 +93,54 @@ func init() {
 		},
 	}, "handler.delay": {
 		help: `makes the handler Target take Value for each call: "2s"; "0" for no delay`,
-		check: func(s *Sandbox, k Knob) error {
+		check: func(k Knob) error {
 			if delay, err := time.ParseDuration(k.Value); err != nil || delay < 0 || delay > maxDelay {
 				return badRequest("%q: want a duration from 0s to %v", k.Value, maxDelay)
 			}
-			return checkHandler(s, k)
+			return s.checkHandler(k)
 		},
-		turn: now(func(s *Sandbox, k Knob) { s.handlers.find(k.Target).setDelay(k.duration()) }),
-		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.handlers.find(k.Target).pace.Load().delay) },
+		turn: now(func(k Knob) { s.handlers.find(k.Target).setDelay(k.duration()) }),
+		undo: func(k Knob) Knob { return k.at(s.handlers.find(k.Target).pace.Load().delay) },
 	}, "line.drop": {
 		help: "breaks the open watches of the client Target, like a lost connection",
-		check: func(s *Sandbox, k Knob) error {
+		check: func(k Knob) error {
 			if s.connections.of(k.Target).Streams == 0 {
 				return notFound("streams", k.Target)
 			}
 			return nil
 		},
-		turn: turnLine,
+		turn: now(s.connections.turn),
 	}, "line.cut": {
 		help:  `Value "true": the client Target cannot reach the server, until "false"`,
-		check: checkLine,
-		turn:  turnLine,
-		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Cut) },
+		check: s.checkLine,
+		turn:  now(s.connections.turn),
+		undo:  func(k Knob) Knob { return k.at(s.connections.of(k.Target).Cut) },
 	}, "line.stall": {
 		help:  `Value "true": the client Target reads nothing that arrives, until "false"`,
-		check: checkLine,
-		turn:  turnLine,
-		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Stalled) },
+		check: s.checkLine,
+		turn:  now(s.connections.turn),
+		undo:  func(k Knob) Knob { return k.at(s.connections.of(k.Target).Stalled) },
 	}, "ring.capacity": {
 		help: `fixes the history ring of the resource Target at Value events; "0": it grows and shrinks again`,
-		check: func(s *Sandbox, k Knob) error {
+		check: func(k Knob) error {
 			if s.ring(k.Target) == nil {
 				return notFound("rings", k.Target)
 			}
 			return k.checkNumber(watchcache.MaxRingCapacity)
 		},
-		turn: now(func(s *Sandbox, k Knob) { s.fixRing(s.ring(k.Target), k.number()) }),
-		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.fixedRing(s.ring(k.Target).Resource())) },
+		turn: now(func(k Knob) { s.fixRing(s.ring(k.Target), k.number()) }),
+		undo: func(k Knob) Knob { return k.at(s.fixedRing(s.ring(k.Target).Resource())) },
 	}, "traffic.rate": {
 		help:  "writes Value changes a second to pods made for it; GET says how many at most",
-		check: func(s *Sandbox, k Knob) error { return k.checkNumber(s.traffic.most) },
-		turn:  now(func(s *Sandbox, k Knob) { s.traffic.setRate(k.number()) }),
-		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.traffic.info().Rate) },
+		check: func(k Knob) error { return k.checkNumber(s.traffic.most) },
+		turn:  now(func(k Knob) { s.traffic.setRate(k.number()) }),
+		undo:  func(k Knob) Knob { return k.at(s.traffic.info().Rate) },
 	}, "watchers.remove": {
 		help: "removes every watcher that was opened to look",
-		turn: now(func(s *Sandbox, _ Knob) { s.watchers.removeAll() }),
+		turn: now(func(Knob) { s.watchers.removeAll() }),
 	}, "etcd.compact": {
 		help: "makes etcd forget all history up to now", kind: etcdKind,
-		turn: func(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
+		turn: func(ctx context.Context, _ Knob, begun func()) error {
 			begun()
 			ctx, cancel := context.WithTimeout(ctx, compactTime)
 			defer cancel()
@@ -148,32 +149,32 @@ func init() {
 		},
 	}, "etcd.restart": {
 		help: "stops etcd and starts it again on its data", kind: etcdKind,
-		can:    func(c *Config) bool { return c.RestartEtcd != nil },
-		whyNot: "this etcd was not started by this program, which cannot restart it",
-		turn: func(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
+		whyNot: unless(s.config.RestartEtcd != nil,
+			"this etcd was not started by this program, which cannot restart it"),
+		turn: func(ctx context.Context, _ Knob, begun func()) error {
 			begun()
 			return s.config.RestartEtcd(ctx)
 		},
 	}, "etcd.node": {
 		help: `Value "false": the node Target of etcd dies, until "true"`, kind: etcdKind,
-		can:    func(c *Config) bool { return c.Cluster != nil },
-		whyNot: "this etcd has no nodes that could be stopped; -etcd-nodes 3 has",
-		check: func(s *Sandbox, k Knob) error {
+		whyNot: unless(s.config.Cluster != nil,
+			"this etcd has no nodes that could be stopped; -etcd-nodes 3 has"),
+		check: func(k Knob) error {
 			if !slices.Contains(s.config.Cluster.Names(), k.Target) {
 				return notFound("nodes", k.Target)
 			}
 			return k.checkBool()
 		},
-		turn: func(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
+		turn: func(ctx context.Context, k Knob, begun func()) error {
 			begun()
 			return s.config.Cluster.Run(ctx, k.Target, k.isTrue())
 		},
-		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.config.Cluster.Running(k.Target)) },
+		undo: func(k Knob) Knob { return k.at(s.config.Cluster.Running(k.Target)) },
 	}, "switch": {
 		help: "restarts both halves, on the same etcd, with the flag Target at Value", kind: "switch",
-		can: func(c *Config) bool { return c.Modes != nil }, whyNot: "nothing here can be switched",
-		check: func(s *Sandbox, k Knob) error { _, err := s.config.Modes.Switch(k.Target, k.Value); return err },
-		turn:  switchMode,
+		whyNot: unless(s.config.Modes != nil, "nothing here can be switched"),
+		check:  func(k Knob) error { _, err := s.config.Modes.Switch(k.Target, k.Value); return err },
+		turn:   s.switchMode,
 	}}
 }
 
@@ -188,7 +189,7 @@ func (s *Sandbox) turnFor(ctx context.Context, story *Telling, knob Knob) (Recei
 	o := &order{name: knob.Name, do: func(ctx context.Context, begun func()) error {
 		return s.turn(ctx, story, knob, begun)
 	}}
-	if found := knobs[knob.Name]; found != nil {
+	if found := s.knobs[knob.Name]; found != nil {
 		o.kind = found.kind
 	}
 	return s.do(ctx, o)
@@ -204,14 +205,14 @@ func (s *Sandbox) turn(ctx context.Context, story *Telling, knob Knob, begun fun
 		return err
 	}
 	if found.undo != nil {
-		back := found.undo(s, knob)
+		back := found.undo(knob)
 		s.remember(&s.before, back)
 		if story != nil {
 			s.remember(&story.before, back)
 		}
 	}
 	s.turned(knob.String())
-	return found.turn(ctx, s, knob, begun)
+	return found.turn(ctx, knob, begun)
 }
 
 // remember adds what puts a knob back, if it is the knob's first turn, and forgets knobs whose target is gone.
@@ -228,12 +229,12 @@ func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error
 	ends, n := make(chan error, len(before)), 0 // sent by each command; room for all
 	for _, knob := range slices.Backward(before) {
 		found, err := s.check(knob)
-		if err != nil || found.undo != nil && found.undo(s, knob) == knob {
+		if err != nil || found.undo != nil && found.undo(knob) == knob {
 			continue // what it was turned on is gone, or it is as before
 		}
 		s.turned(knob.String())
 		n++
-		s.start(ctx, func(ctx context.Context, begun func()) error { return found.turn(ctx, s, knob, begun) },
+		s.start(ctx, func(ctx context.Context, begun func()) error { return found.turn(ctx, knob, begun) },
 			func(err error) { ends <- err })
 	}
 	return func() (err error) {
@@ -244,38 +245,30 @@ func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error
 	}
 }
 
-// whyNotHere returns why a knob cannot be turned here; "" if it can, or if there is no such knob.
-func (r *row) whyNotHere(c *Config) string {
-	if r == nil || r.can == nil || r.can(c) {
-		return ""
-	}
-	return r.whyNot
-}
-
 // check returns the row of a knob, or why the knob cannot be turned.
 func (s *Sandbox) check(k Knob) (*row, error) {
-	found := knobs[k.Name]
-	switch why := found.whyNotHere(&s.config); {
+	found := s.knobs[k.Name]
+	switch {
 	case max(len(k.Name), len(k.Target), len(k.Value)) > maxKnob:
 		return nil, badRequest("a knob's name, target and value have at most %d bytes each", maxKnob)
 	case found == nil:
 		return nil, notFound("knobs", k.Name)
-	case why != "":
-		return nil, badRequest("%s", why)
+	case found.whyNot != "":
+		return nil, badRequest("%s", found.whyNot)
 	case found.check != nil:
-		return found, found.check(s, k)
+		return found, found.check(k)
 	}
 	return found, nil
 }
 
-func checkHandler(s *Sandbox, k Knob) error {
+func (s *Sandbox) checkHandler(k Knob) error {
 	if s.handlers.find(k.Target) == nil {
 		return notFound("handlers", k.Target)
 	}
 	return nil
 }
 
-func checkLine(s *Sandbox, k Knob) error {
+func (s *Sandbox) checkLine(k Knob) error {
 	switch {
 	case k.Target == "":
 		return badRequest("target: want the name of a client, as it calls itself")
@@ -310,7 +303,7 @@ func (s *Sandbox) fixedRing(resource string) int {
 
 // switchMode ends the session for another in other modes. A story that is told ends first, and has a while for its
 // undo: in a held world that would never be over.
-func switchMode(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
+func (s *Sandbox) switchMode(ctx context.Context, k Knob, begun func()) error {
 	again, err := s.config.Modes.Switch(k.Target, k.Value)
 	if err != nil || again == nil {
 		return err
@@ -395,10 +388,10 @@ func (s *Sandbox) Knobs() KnobState {
 		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(),
 		Lines: s.connections.list(), Traffic: s.traffic.info(),
 	}
-	for name, each := range knobs {
+	for name, each := range s.knobs {
 		state.Names[name] = each.help
-		if why := each.whyNotHere(&s.config); why != "" {
-			state.WhyNot[name] = why
+		if each.whyNot != "" {
+			state.WhyNot[name] = each.whyNot
 		}
 	}
 	for _, each := range s.config.Pipeline.Server.Cachers() {

@@ -67,7 +67,8 @@ type Sandbox struct {
 	watchers    *watchers
 	handlers    *handlers
 	traffic     *traffic
-	demo        *demo // nil: none
+	demo        *demo           // nil: none
+	knobs       map[string]*row // by name
 
 	session context.Context // Run's: commands outlive their requests
 	started chan struct{}   // closed by Run when session is set; nothing is sent
@@ -123,6 +124,7 @@ func New(config Config) (*Sandbox, error) {
 		started: make(chan struct{}), alone: map[string]*order{},
 	}
 	s.watchers, s.handlers = &watchers{Config: &s.config}, &handlers{Config: &s.config}
+	s.knobs = s.table()
 	if config.Demo {
 		s.demo = &demo{Config: &s.config, client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil, nil)}
 	}
