@@ -75,7 +75,7 @@ function stageBeside(mini) {
     light(from ?? lineOf(next));
     if (next === step) return;
     step = next;
-    steps.forEach((li, i) => li.toggleAttribute("aria-current", i === step));
+    steps.forEach((li, i) => (li.ariaCurrent = i === step ? "step" : null));
     mini.querySelector(".where").textContent = `step ${step + 1} of ${steps.length}`;
     mini.querySelector(".whole").href = steps[step].dataset.whole;
     mini.dataset.step = step + 1;

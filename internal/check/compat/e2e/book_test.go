@@ -30,7 +30,7 @@ type mini struct {
 const readMini = `(() => {
 	const mini = $("#mini");
 	const items = [...mini.querySelectorAll(".steps li")];
-	const now = mini.querySelector(".steps li[aria-current]");
+	const now = mini.querySelector(".steps li[aria-current=step]");
 	const inner = mini.querySelector("iframe")?.contentDocument?.body;
 	const ground = inner?.querySelector(".ground")?.getBoundingClientRect();
 	return {
