@@ -103,9 +103,7 @@ type Follower struct {
 func (f *Follower) Read() (told map[string]string, changes int, wrong []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	told = map[string]string{}
-	maps.Copy(told, f.told)
-	return told, f.changes, slices.Clone(f.wrong)
+	return maps.Clone(f.told), f.changes, slices.Clone(f.wrong)
 }
 
 func (f *Follower) mustLocked(holds bool, what, key string) {

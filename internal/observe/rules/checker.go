@@ -8,9 +8,10 @@ import (
 
 // Rule is one promise.
 type Rule struct {
-	Number int
-	Text   string // the promise, in one sentence
-	Loud   bool   // follows only watchers all of whose moments are in the log: none that was ever quiet
+	Number int    `json:"number"`
+	Text   string `json:"text"` // the promise, in one sentence
+	// Loud: it follows only watchers all of whose moments are in the log: none that was ever quiet.
+	Loud bool `json:"loud,omitempty"`
 	// new returns the rule's state before the first record. fromStart says that there were none before it.
 	new func(fromStart bool) checking
 }

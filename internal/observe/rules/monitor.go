@@ -89,9 +89,7 @@ type Report struct {
 
 // RuleReport is how one rule stands.
 type RuleReport struct {
-	Number   int            `json:"number"`
-	Text     string         `json:"text"`
-	Loud     bool           `json:"loud,omitempty"`     // of watchers it follows only those that were never quiet
+	Rule
 	Count    int            `json:"count"`              // of breaches
 	Breaches []BreachReport `json:"breaches,omitempty"` // the newest
 }
@@ -110,7 +108,7 @@ func (m *Monitor) Report() Report {
 	defer m.mu.Unlock()
 	report := Report{Seq: m.checker.seq, Checked: m.checked, Missed: m.missed}
 	for _, rule := range All {
-		each := RuleReport{Number: rule.Number, Text: rule.Text, Loud: rule.Loud, Count: m.counts[rule.Number]}
+		each := RuleReport{Rule: rule, Count: m.counts[rule.Number]}
 		for _, breach := range m.breaches {
 			if breach.Rule == rule.Number {
 				r := &breach.Record
