@@ -77,7 +77,7 @@ export function newConsole(stage) {
       await turnKnob("line.stall", agent, String(on));
       if (open) stalled(on);
     } catch (problem) {
-      stage.banner.notice(problem.message);
+      stage.banner.trouble(problem);
     }
   }
 

@@ -26,6 +26,8 @@ export function newBanner(stage) {
     draw(performance.now());
   }
 
+  const trouble = (problem) => notice(problem.message);
+
   // arrived says at once what explains that nothing moves, or that nothing will.
   function arrived(list) {
     for (const r of list) {
@@ -47,5 +49,5 @@ export function newBanner(stage) {
   }
 
   when(banner.querySelector("button"), "click", () => notice(""));
-  return { notice, begin, arrived, draw };
+  return { notice, trouble, begin, arrived, draw };
 }

@@ -30,7 +30,7 @@ func keysDialog() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<dialog id=\"keys-dialog\" aria-labelledby=\"keys-title\"><h2 id=\"keys-title\">Keyboard</h2><label class=\"check\"><input type=\"checkbox\">Single keys work as listed here, while no field has the focus</label><div class=\"list\"></div><div class=\"buttons\"><button type=\"button\" class=\"close main\">Close</button></div></dialog>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<dialog id=\"keys-dialog\" aria-labelledby=\"keys-title\"><h2 id=\"keys-title\">Keyboard</h2><label class=\"check\"><input type=\"checkbox\">Single keys work as listed here, while no field has the focus</label><div class=\"list\"></div><form method=\"dialog\" class=\"buttons\"><button class=\"close main\">Close</button></form></dialog>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

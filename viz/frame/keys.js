@@ -33,7 +33,6 @@ export function newKeys(rows, guided) {
   }
   enabled.checked = localStorage.getItem(storage) !== "off";
   when(enabled, "change", () => localStorage.setItem(storage, enabled.checked ? "on" : "off"));
-  when(dialog.querySelector(".close"), "click", () => dialog.close());
 
   function fill() {
     const left = new Set(bound.values());

@@ -86,7 +86,7 @@ export function newVisit(stage) {
       make("a", { href, download: file.name }).click();
       URL.revokeObjectURL(href);
     } catch (problem) {
-      stage.banner.notice(problem.message);
+      stage.banner.trouble(problem);
     }
   }
 

@@ -32,7 +32,7 @@ export function newLens(stage) {
     event.preventDefault();
     const { resources, ...choice } = Object.fromEntries(new FormData(form));
     const names = resources.split(/[\s,]+/).filter(Boolean);
-    ask("POST", "/viz/guest", { ...choice, resources: names }).catch((problem) => stage.banner.notice(problem.message));
+    ask("POST", "/viz/guest", { ...choice, resources: names }).catch(stage.banner.trouble);
   });
 
   return {

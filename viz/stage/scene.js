@@ -12,10 +12,8 @@ export function newScene(geometry) {
   const root = $(".scenery");
   const texts = new Map([...root.querySelectorAll("[data-text]")].map((el) => [el.dataset.text, el]));
   const stations = new Map([...root.querySelectorAll("[data-station]")].map((el) => [el.dataset.station, el]));
-  const queues = new Map();
-  for (const name of ["etcd3-incoming", "etcd3-result", "incoming", "fifo"]) {
-    queues.set(name, root.querySelector(`[data-queue="${name}"]`));
-  }
+  const named = (name) => [name, root.querySelector(`[data-queue="${name}"]`)];
+  const queues = new Map(["etcd3-incoming", "etcd3-result", "incoming", "fifo"].map(named));
   const beside = [...root.querySelectorAll("text")].filter((el) => !el.closest(".station"));
   let read = null; // what words has returned: {view, boxes}, by station
   const scene = {
@@ -25,10 +23,14 @@ export function newScene(geometry) {
     lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
     view: null, // what of the stage is seen; zoom.js
     marked: "",
-    told: null, // what a story adds: told.js
+    told: null, // what a story adds: told.js; tell puts it here
+    tell(told) {
+      if (!told) scene.told?.leave();
+      scene.told = told;
+      scene.stale = true;
+    },
     serving: new Set(), // watchers whose client is the informer that is drawn
-    // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it
-    front: [],
+    front: null, // the subject that has to be seen: a watcher, an informer, or a listener of it
     followed: () => false, // of a token, a row, a cell: is it what is followed?
     leaving: () => "0", // the version that is on its way from etcd on; motion.js
     slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
@@ -167,7 +169,7 @@ function informerOf(scene, res) {
   const members = scene.told?.members ?? [];
   const owner = (id) => members.find(({ subject }) => subject === id)?.client
     ?? (res.subjects[id]?.queues.fifo ? id : res.subjects[id]?.texts.ListenerAdded);
-  const front = [...scene.front.map(owner), ...members.map(({ client }) => client)].find((id) => res.subjects[id]);
+  const front = [owner(scene.front), ...members.map(({ client }) => client)].find((id) => res.subjects[id]);
   if (front) return front;
   if (res.subjects.informer) return "informer";
   const clients = Object.keys(res.subjects).filter((id) => id !== "cacher" && reflects(res.subjects[id]));

@@ -21,7 +21,7 @@ export function newKnobs(stage) {
       const { id } = await act();
       stage.tell(id ? `${words}: command ${id} waits with the held world` : words + done);
     } catch (problem) {
-      stage.banner.notice(problem.message);
+      stage.banner.trouble(problem);
     }
     if (!panel.hidden) await renew(address, true).catch(() => {}); // the banner says that the program does not answer
   }

@@ -118,7 +118,7 @@ func Gallery(stories []scenario.Story, labs []lab.Lab) templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<dialog id=\"stories-dialog\" aria-labelledby=\"stories-title\"><header><h2 id=\"stories-title\">What has happened to you?</h2><button type=\"button\" id=\"stories-close\" class=\"quiet\" aria-label=\"Close\">✕</button></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<dialog id=\"stories-dialog\" aria-labelledby=\"stories-title\"><header><h2 id=\"stories-title\">What has happened to you?</h2><form method=\"dialog\"><button id=\"stories-close\" class=\"quiet\" aria-label=\"Close\">✕</button></form></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

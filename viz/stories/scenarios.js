@@ -45,8 +45,8 @@ export function newScenarios(stage) {
     [run, remark, seen, playing] = [null, found.alone ? `, because ${found.alone}` : "", [], null];
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = story.runs && !story.alone && beat === 0;
-    const trouble = (problem) => stage.banner.notice(problem.message);
     const paced = story.beats.map((each, i) => ({ ...each, pace: story.pace[i] }));
+    const { trouble } = stage.banner;
     teller = newTeller(paced, { range, play, seek: player.seek, changed: show, trouble });
     teller.still = calm.matches;
     if (live) await toProgram();
@@ -77,16 +77,10 @@ export function newScenarios(stage) {
     if (about !== stage.resource) stage.setResource(about);
     const beginning = (run && place === run.beats[i] ? run.beats : story.recorded).find((each) => each.to).from;
     const records = player.tape.between(beginning + 1, place.to + 1);
-    stage.scene.told = newTold(stage.scene, story, records, place.from);
+    stage.scene.front = place.subject; // the client on whose moment the beat rests
+    stage.scene.tell(newTold(stage.scene, story, records, place.from));
     seen[i] = place.seen;
-    attend([place.subject]);
     return place;
-  }
-
-  // attend has the client of a beat drawn on whose moment it rests.
-  function attend(subjects) {
-    stage.scene.front = [...new Set(subjects)];
-    stage.touch();
   }
 
   async function toProgram() {
@@ -102,7 +96,7 @@ export function newScenarios(stage) {
       const answer = await shelf.run(story.id, playing.abort.signal);
       if (mine !== teller) return;
       symptom = answer.symptom ?? "";
-      run = { log: stage.shown.log, beats: answer.beats ?? [], saw: answer.saw, untold: answer.untold };
+      run = { log: stage.shown.log, beats: answer.beats ?? [], saw: answer.saw };
       const places = run.beats.filter((each) => each.to);
       if (places.length === 0) fall(answer.untold ?? "The machine's run shows no beat.");
       else await player.tape.load(places[0].from + 1, places.at(-1).to + 1); // it may have left the log when it is told
@@ -206,11 +200,9 @@ export function newScenarios(stage) {
     if (over) put($("#story-another"), "title", next().querySelector("h4").firstChild.textContent.trim());
     $("#story-next").disabled = phase === "busy";
     $("#story-back").disabled = phase === "busy" || (beat === 0 && phase === "ready");
-    say(
-      $("#story-next"),
-      phase === "plays" ? "To its end" : phase === "ready" && beat === 0 && live && !run ? "Play it" : phase === "away"
-        ? "This beat again" : "Next"
-    );
+    const first = phase === "ready" && beat === 0 && live && !run;
+    const words = { plays: "To its end", away: "This beat again" };
+    say($("#story-next"), words[phase] ?? (first ? "Play it" : "Next"));
     put($("#story-auto"), "aria-pressed", String(auto));
     say($("#story-auto"), auto ? "Pause" : over ? "Tell it again" : "Auto-play");
     showState();
@@ -244,9 +236,8 @@ export function newScenarios(stage) {
     for (const name of ["data-story", "data-beat", "data-beats", "data-rest"]) document.body.removeAttribute(name);
     nameBeat();
     stage.zoom.frameOn([]);
-    stage.scene.told?.leave();
-    stage.scene.told = null;
-    attend([]);
+    stage.scene.front = null;
+    stage.scene.tell(null);
     below(null);
     if (stage.resource !== resource) stage.setResource(resource);
     if (onTake) await toProgram();
@@ -280,7 +271,6 @@ export function newScenarios(stage) {
 
   when(document, "keydown", press, true);
   when("#story-another", "click", () => openStory(next().dataset.story, { played: true }));
-  when("#stories-close", "click", () => dialog.close());
   when(dialog, "click", (event) => {
     const id = event.target.closest("[data-play]")?.dataset.play;
     if (id) openStory(id, { played: true });

@@ -36,7 +36,6 @@ export function newTeller(beats, on) {
     get last() { return t.beat === beats.length - 1; },
     get resting() { return t.phase === "ready" || t.phase === "rests"; },
     get over() { return t.last && t.phase === "rests"; },
-    get range() { return range; },
   };
 
   function turn(phase, ms = Infinity) {
@@ -79,17 +78,17 @@ export function newTeller(beats, on) {
     doing(async (current) => {
       t.beat = i;
       range = null;
-      if (!played || (await come(current, "from"))) turn("ready", pause());
+      if (!played || (await come(current, "from"))) turn("ready", t.auto ? lead(asks(i)) : Infinity);
     });
 
-  const pause = () => (t.auto ? (asks(t.beat) ? pace().lead : Math.min(byHand, pace().lead)) : Infinity);
+  // lead is for how long the words of the beat stand: whole, or for one who has just pressed Next.
+  const lead = (whole) => (whole ? pace().lead : Math.min(byHand, pace().lead));
 
   // begin plays the beat; what it says has been read already if it was waited for.
   const begin = (read) =>
     doing(async (current) => {
       if (!(await come(current, "from"))) return;
-      const lead = t.auto ? pace().lead : Math.min(byHand, pace().lead);
-      if (!read && !t.still) return turn("lead", lead);
+      if (!read && !t.still) return turn("lead", lead(t.auto));
       await run(current);
     });
 
@@ -126,13 +125,12 @@ export function newTeller(beats, on) {
   t.next = () => {
     switch (t.phase) {
       case "ready":
+      case "away":
         return begin(true);
       case "lead":
         return doing(run);
       case "plays":
         return finish();
-      case "away":
-        return begin(true);
       case "rests":
         if (!t.last) return t.turnTo(t.beat + 1);
     }
@@ -150,9 +148,8 @@ export function newTeller(beats, on) {
       return on.changed();
     }
     if (t.over) return t.open(0);
-    if (t.phase === "ready" && !asks(t.beat)) return begin(true);
-    if (t.phase === "away") return begin(true);
-    if (t.phase === "ready") left = pace().lead;
+    if (t.phase === "away" || (t.phase === "ready" && !asks(t.beat))) return begin(true);
+    if (t.phase === "ready") left = lead(true);
     if (t.phase === "rests") left = Math.min(byHand, pace().rest);
     on.changed();
   };

@@ -1,7 +1,7 @@
 // The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed
 // and has no name. It is a story of steps (../stories/teller.js), which goes on as the visitor does: when it is asked to,
-// the program does what the next steps tell of, and finds in its log where they rest and what they say. The tour moves this page's cursor and no other page's; the program is told that it is open, and lets the
-// demo's traffic rest.
+// the program does what the next steps tell of, and finds in its log where they rest and what they say. The tour moves
+// this page's cursor and no other page's; the program is told that it is open, and lets the demo's traffic rest.
 //
 // It begins from the page's first view; ?tour=1 asks for that, ?tour=0 for none. It is resumed where it was left, as
 // long as the program has not forgotten.
@@ -37,8 +37,8 @@ export function newTour(stage) {
   let busy = false; // the tour is about to begin
   let saved = JSON.parse(localStorage.getItem(storage) ?? "null"); // {run, step, open}: of the newest tour
 
-  function save(open) {
-    saved = { run, step: teller ? teller.beat + 1 : 0, open };
+  function save(open, step) {
+    saved = { run, step, open };
     localStorage.setItem(storage, JSON.stringify(saved));
   }
 
@@ -48,8 +48,7 @@ export function newTour(stage) {
   function show(part) {
     if (part !== "step") {
       teller?.leave();
-      if (teller) scene.told?.leave();
-      if (teller) scene.told = null;
+      if (teller) scene.tell(null);
       [teller, shown] = [null, -1];
       rest(part === "end");
     }
@@ -115,7 +114,7 @@ export function newTour(stage) {
     const rests = teller.resting || phase === "away";
     rest(rests);
     if (!rests) return;
-    save(true);
+    save(true, beat + 1);
     next.focus({ preventScroll: true });
   }
 
@@ -124,8 +123,8 @@ export function newTour(stage) {
   function cast() {
     const pin = teller.beat === half + 1 || teller.beat === half + 2;
     const member = { name: run.who, is: `^${run.agent} `, pin };
-    scene.told = newTold(scene, { id: "tour", cast: [member] }, records(), 0);
-    scene.stale = true;
+    const records = player.tape.between(run.from + 1, end() + 1).filter(stage.here);
+    scene.tell(newTold(scene, { id: "tour", cast: [member] }, records, 0));
   }
 
   // count says how many of the changes are in the picture, while they are shown.
@@ -136,12 +135,9 @@ export function newTour(stage) {
     say(next, "To its end");
   }
 
-  const trouble = (problem) => stage.banner.notice(problem.message);
-
   // ---- the records, and what the teller asks for
 
   const end = () => run.steps.at(-1).rest || player.head; // of what it is about
-  const records = () => player.tape.between(run.from + 1, end() + 1).filter(stage.here);
 
   // deed lets the program do a part of a tour, and waits until this page has its records. In a recording it is done.
   async function deed(name, tour = run) {
@@ -182,7 +178,7 @@ export function newTour(stage) {
     follow.set(run.key, "", "tour");
     await player.seek(run.asked - 1);
     if (mine !== ticket) return;
-    teller = newTeller(steps, { range, play, seek, changed, trouble });
+    teller = newTeller(steps, { range, play, seek, changed, trouble: stage.banner.trouble });
     teller.still = true; // words and picture come together
     if (step === 0) teller.turnTo(0);
     else if (run.steps[step].rest) teller.restAt(step);
@@ -210,7 +206,7 @@ export function newTour(stage) {
       await deed("begin");
       await enter(mine, 0);
     } catch (problem) {
-      trouble(problem);
+      stage.banner.trouble(problem);
     } finally {
       busy = false;
     }
@@ -227,8 +223,12 @@ export function newTour(stage) {
     if (teller?.beat > 0 && teller.phase !== "busy") teller.back();
   }
 
-  // close ends the tour for the program; the page stays at what is shown.
-  function close() {
+  // close ends the tour, for the program, too, and shows what comes after it; the picture stays. It can be resumed at
+  // a step, if that is not 0. The wish for a tour in the address is fulfilled.
+  function close(part, step) {
+    save(false, step);
+    show(part);
+    address({ tour: "" });
     const mine = ++ticket;
     // The program closes the clients of tours with the last page that gives one: this page's client goes before the
     // page does.
@@ -237,26 +237,15 @@ export function newTour(stage) {
     if (player.mode !== "live" && stage.source) player.live();
   }
 
-  // done saves the tour, and forgets the wish for one in the address: it is fulfilled.
-  function done() {
-    save(false);
-    address({ tour: "" });
-  }
-
   function finish() {
-    show("end");
-    done();
-    close();
+    close("end", 0);
     follow.clear(); // what kubectl writes now is followed
     panel.querySelector("[data-part=end] .main").focus({ preventScroll: true });
   }
 
   function leave() {
-    const open = Boolean(teller);
-    if (open) done();
-    show("");
-    if (!open) return;
-    close();
+    if (!teller) return show("");
+    close("", teller.beat + 1);
     if (follow.by === "tour") follow.clear();
   }
 
