@@ -120,7 +120,7 @@ func (d *document) figure(decl *source.Decl, parts []source.Lines) string {
 	}
 	var code strings.Builder
 	for i, part := range parts {
-		if i > 0 && part.From > parts[i-1].To()+1 {
+		if i > 0 { // lines are missing between two parts
 			code.WriteString(elided)
 		}
 		code.WriteString(d.editor.code(decl.File.Path, part.Src, part.From, numbered))

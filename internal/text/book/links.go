@@ -68,10 +68,8 @@ func (d *document) address(target *url.URL) (string, error) {
 	switch {
 	case path.Base(name) == "README.md":
 		return Root + path.Dir(name) + fragment, nil
-	case path.Ext(name) == ".go" && strings.Contains(name, "/"):
+	case path.Ext(name) == ".go", !strings.Contains(name, "/"): // a file in a chapter's folder, or such a folder
 		return Root + name + fragment, nil
-	case !strings.Contains(name, "/"):
-		return Root + name + fragment, nil // a chapter's folder
 	}
 	return "", nil
 }

@@ -175,9 +175,6 @@ type Lines struct {
 	Src  string
 }
 
-// To returns the number of the last line.
-func (l Lines) To() int { return l.From + strings.Count(l.Src, "\n") }
-
 // Fields returns the lines of a struct with nothing but the named fields and their comments: its first line, each run
 // of fields in the file's order, and its last line. A name that is not a field is an error.
 func (d *Decl) Fields(names []string) ([]Lines, error) {
