@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,14 +16,11 @@ func DefaultPod(pod *corev1.Pod) {
 	setDefaultPointer(&spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 	setDefaultPointer(&spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
 	setDefaultPointer(&spec.SecurityContext, corev1.PodSecurityContext{})
-	if spec.DeprecatedServiceAccount == "" {
-		spec.DeprecatedServiceAccount = spec.ServiceAccountName
-	}
-	for i := range spec.InitContainers {
-		defaultContainer(&spec.InitContainers[i])
-	}
-	for i := range spec.Containers {
-		defaultContainer(&spec.Containers[i])
+	setDefault(&spec.DeprecatedServiceAccount, spec.ServiceAccountName)
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			defaultContainer(&containers[i])
+		}
 	}
 	for i := range spec.Volumes {
 		defaultVolume(&spec.Volumes[i])
@@ -113,8 +111,7 @@ func defaultVolume(v *corev1.Volume) {
 // for both CPU and memory, best effort if none asks for anything, burstable between the two.
 func PodQOS(pod *corev1.Pod) corev1.PodQOSClass {
 	guaranteed, asks := true, false
-	containers := append(append([]corev1.Container(nil), pod.Spec.InitContainers...), pod.Spec.Containers...)
-	for _, c := range containers {
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 			request, limit := c.Resources.Requests[name], c.Resources.Limits[name]
 			asks = asks || !request.IsZero() || !limit.IsZero()

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,21 +77,13 @@ func podRestarts(r *Row) any {
 // podReason sums up a pod in one word. Later facts win over earlier ones: the phase is overruled by its reason, that
 // by what the containers say, and everything by the wish to delete the pod.
 func podReason(pod *corev1.Pod) any {
-	reason := string(pod.Status.Phase)
-	if pod.Status.Reason != "" {
-		reason = pod.Status.Reason
-	}
+	reason := cmp.Or(pod.Status.Reason, string(pod.Status.Phase))
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonSchedulingGated {
 			reason = condition.Reason
 		}
 	}
-	initializing, initReason := initReason(pod)
-	if initializing {
-		reason = initReason
-	} else {
-		reason = containersReason(pod, reason)
-	}
+	reason = cmp.Or(initReason(pod), containersReason(pod, reason))
 	if pod.DeletionTimestamp == nil {
 		return reason
 	}
@@ -103,8 +96,8 @@ func podReason(pod *corev1.Pod) any {
 	return "Terminating"
 }
 
-// initReason reports whether the pod is still busy with its init containers, and with what.
-func initReason(pod *corev1.Pod) (initializing bool, reason string) {
+// initReason says with which of its init containers the pod is still busy; "" if with none.
+func initReason(pod *corev1.Pod) string {
 	lasts := sidecars(pod)
 	for i, status := range pod.Status.InitContainerStatuses {
 		state := status.State
@@ -114,21 +107,20 @@ func initReason(pod *corev1.Pod) (initializing bool, reason string) {
 		case state.Terminated != nil && state.Terminated.ExitCode == 0:
 			continue
 		case state.Terminated != nil:
-			return true, "Init:" + terminatedReason(state.Terminated)
+			return "Init:" + terminatedReason(state.Terminated)
 		case state.Waiting != nil && state.Waiting.Reason != "" && state.Waiting.Reason != "PodInitializing":
-			return true, "Init:" + state.Waiting.Reason
+			return "Init:" + state.Waiting.Reason
 		default:
-			return true, fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
+			return fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
 		}
 	}
-	return false, ""
+	return ""
 }
 
 // containersReason lets the first container that has something to say overrule reason.
 func containersReason(pod *corev1.Pod, reason string) string {
 	running := false
-	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
-		status := pod.Status.ContainerStatuses[i]
+	for _, status := range slices.Backward(pod.Status.ContainerStatuses) {
 		switch {
 		case status.State.Waiting != nil && status.State.Waiting.Reason != "":
 			reason = status.State.Waiting.Reason
