@@ -65,7 +65,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	f := &feed{
 		UI: u, log: u.config.Log, w: w, rc: http.NewResponseController(w), follows: follows,
-		tour: query.Has("tour"), seq: seq, usual: true, sinceSum: flowPeriod,
+		tour: query.Has("tour"), seq: seq, sinceSum: flowPeriod, sinceWorld: worldPeriod,
 	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")

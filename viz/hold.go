@@ -135,8 +135,8 @@ func (u *UI) moveClock(_ *http.Request, command *clockCommand) (_ any, err error
 	return world.Status(), nil
 }
 
-// world writes how the world is, if that has changed since the page was told, and once a second while something is
-// out of the usual: then times go by that the page counts. A page that never sees the world touched never hears of it.
+// world writes how the world is: at first, when that has changed, and once a second while something is out of the
+// usual: then times go by that the page counts.
 func (f *feed) world() error {
 	world := f.config.Hold
 	if world == nil {
@@ -146,12 +146,8 @@ func (f *feed) world() error {
 	if changes == f.worldTold && (f.usual || f.sinceWorld < worldPeriod) {
 		return nil
 	}
-	before := f.usual
 	status := world.Status()
 	f.worldTold, f.usual, f.sinceWorld = changes, status.Usual(), 0
-	if before && f.usual {
-		return nil
-	}
 	data, err := json.Marshal(status)
 	if err != nil {
 		return err

@@ -146,6 +146,7 @@ func TestTheFeedSaysHowTheWorldIs(t *testing.T) {
 			}
 		}
 	}
+	next("as usual, at once", func(s hold.Status) bool { return !s.Held })
 	command(u, "/viz/hold", `{"do":"hold"}`)
 	next("held, with a page there", func(s hold.Status) bool { return s.Held && s.Attending == 1 })
 	done := make(chan struct{}) // closed when the reporter has passed

@@ -13,7 +13,7 @@ const nothing = {
   shown(res, state) {}, // the scene was drawn; without res nothing is known of the resource
   draw(now) {}, // once a frame
   resource(name) {}, // another resource is on stage
-  world(status) {}, // the running world was held or resumed, or its clock moved
+  world(status) {}, // how the running world is: at first, and when it is held or resumed, or its clock moves
   connected() {}, // the connection to the program changed
   followed() {}, // another object or revision is followed, or none
   restyle() {}, // the colours changed

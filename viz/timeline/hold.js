@@ -2,7 +2,7 @@
 // from here it is resumed hop by hop, station by station, or altogether. What is shown is what the program says, never
 // what was asked for.
 
-import { ask, get, leave as lastWord } from "../lib/api.js";
+import { ask, leave as lastWord } from "../lib/api.js";
 import { $, cut, make, mark, pool, put, say, squeeze, when } from "../lib/dom.js";
 import { times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
@@ -158,13 +158,6 @@ export function newHold(stage) {
     return make("tr", {}, ...cells);
   }
 
-  // begin asks once: the feed says nothing of a world that is as usual. What has been heard meanwhile is newer.
-  async function begin() {
-    const asked = performance.now();
-    const answer = await get("/viz/hold").catch(() => null);
-    if (answer && heard < asked) show(answer);
-  }
-
   // draw lets the times go by between two words of the program.
   function draw(now) {
     showBar();
@@ -226,7 +219,7 @@ export function newHold(stage) {
   return {
     get held() { return status?.held ?? false; },
     get waiting() { return closed() ? status.waiting : []; },
-    begin, draw, world: show, followed: () => status && showHeld(),
+    draw, world: show, followed: () => status && showHeld(),
     escape: () => !panel.hidden && ((wish = false), showPanel(), true),
     keys: [
       [["Shift+ "], "hold the world, resume it", toggle],
