@@ -38,13 +38,13 @@ var All = []Rule{
 	{6, "A deleted object carries the version of its deletion.", true,
 		func(bool) checking { return &deletedVersions{each[wire]{loud: true}} }},
 	{7, "Versions are opaque to clients: they ask only for versions that they were given.", false,
-		func(bool) checking { return &opaqueVersions{reflectors: map[string]*asker{}} }},
+		func(bool) checking { return opaqueVersions{} }},
 	{8, "The store first, the handler second; and the order of each key is kept.", false,
 		func(fromStart bool) checking { return newStoreFirst(fromStart) }},
 	{9, "What a watcher is sent is in order, and nothing comes twice.", false,
 		func(bool) checking { return &inOrder{} }},
 	{10, "Every channel makes its sender wait when it is full: none holds more than its capacity.", false,
-		func(bool) checking { return &backpressure{capacities: map[channel]int{}} }},
+		func(bool) checking { return backpressure{} }},
 }
 
 // Breach is a rule that was broken.

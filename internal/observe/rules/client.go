@@ -8,9 +8,7 @@ import (
 
 // opaqueVersions is rule 7. A client that asks only for versions it was given does no arithmetic with them. The
 // cacher's own reflector is in the server, and keeps the rule as well.
-type opaqueVersions struct {
-	reflectors map[string]*asker
-}
+type opaqueVersions map[string]*asker // by reflector
 
 // asker is one reflector: what it asked for last, and what it was given since. Of the versions that it was given, the
 // newest two generations are kept; of an older one nothing is said.
@@ -19,10 +17,10 @@ type asker struct {
 	floor         uint64 // below it, versions have been forgotten
 }
 
-func (o *opaqueVersions) check(r *probe.Record) string {
+func (o opaqueVersions) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.ReflectorListed, probe.ReflectorSynced, probe.ReflectorReceived:
-		if asker := o.reflectors[r.Subject]; asker != nil {
+		if asker := o[r.Subject]; asker != nil {
 			asker.give(r.RV)
 		}
 	case probe.ReflectorWatching:
@@ -41,9 +39,9 @@ func (a *asker) give(rv uint64) {
 	a.given[rv] = true
 }
 
-func (o *opaqueVersions) asks(r *probe.Record) string {
-	asks := o.reflectors[r.Subject]
-	o.reflectors[r.Subject] = &asker{given: map[uint64]bool{r.RV: true}}
+func (o opaqueVersions) asks(r *probe.Record) string {
+	asks := o[r.Subject]
+	o[r.Subject] = &asker{given: map[uint64]bool{r.RV: true}}
 	// asks nil: nothing is known of it yet
 	if r.RV == 0 || asks == nil || r.RV <= asks.floor || asks.given[r.RV] || asks.before[r.RV] {
 		return ""
@@ -154,20 +152,18 @@ func (s *storeFirst) call(r *probe.Record) string {
 var unbounded = map[string]bool{"fifo": true, "workqueue": true, "pending": true}
 
 // backpressure is rule 10.
-type backpressure struct {
-	capacities map[channel]int
-}
+type backpressure map[channel]int // capacities
 
 type channel struct {
 	subject, queue string
 }
 
-func (b *backpressure) check(r *probe.Record) string {
+func (b backpressure) check(r *probe.Record) string {
 	info := r.Point.Info()
 	if info.Op == probe.Open || info.Op == probe.Close {
-		for each := range b.capacities {
+		for each := range b {
 			if each.subject == r.Subject {
-				delete(b.capacities, each)
+				delete(b, each)
 			}
 		}
 	}
@@ -176,8 +172,8 @@ func (b *backpressure) check(r *probe.Record) string {
 	}
 	length, capacity := r.Args[0], r.Args[1] // "len cap", as every point of a queue declares
 	which := channel{r.Subject, info.Queue}
-	before, known := b.capacities[which]
-	b.capacities[which] = capacity
+	before, known := b[which]
+	b[which] = capacity
 	switch {
 	case length > capacity:
 		return fmt.Sprintf("%s of %q holds %d of %d", info.Queue, r.Subject, length, capacity)

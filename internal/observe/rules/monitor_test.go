@@ -94,8 +94,7 @@ func TestACheckerForgetsWhatIsSettled(t *testing.T) {
 		t.Fatal(breach)
 	}
 	pods := checker.resources["pods"]
-	first, types, asked := pods[7].(*storeFirst), pods[4].(*eventTypes), pods[6].(*opaqueVersions).
-		reflectors["informer"]
+	first, types, asked := pods[7].(*storeFirst), pods[4].(*eventTypes), pods[6].(opaqueVersions)["informer"]
 	for what, n := range map[string]int{
 		"stored": len(first.of("informer").versions), "told": len(first.told["l1"]),
 		"present": len(types.of["w1"].present),
