@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -68,12 +69,9 @@ func (s *site) gather() error {
 	for _, take := range slices.Concat(takes.All, takes.Stories, takes.Broken) {
 		s.addPacked("takes/"+take.Name, take.File())
 	}
-	for name, value := range map[string]func() (any, error){
-		pointsFile: s.points, leavesFile: s.leaves, "data/stories": s.stories,
-	} {
-		if err := s.addData(name, value); err != nil {
-			return err
-		}
+	if err := errors.Join(s.addData(pointsFile, s.points), s.addData(leavesFile, s.leaves),
+		s.addData("data/stories", s.stories)); err != nil {
+		return err
 	}
 	for i := 0; i < len(s.ways); i++ { // it grows meanwhile
 		if err := s.addPage(s.ways[i]); err != nil {

@@ -6,7 +6,9 @@
 package sandboxtest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,7 +26,9 @@ import (
 
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/server/mvcc"
@@ -39,6 +43,7 @@ type World struct {
 	Log      *probe.Log
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
+	HTTP     *http.Client // of the client half
 	ctx      context.Context
 
 	etcd       etcd
@@ -125,6 +130,32 @@ func (e etcd) OptimisticDelete(ctx context.Context, key string, expected int64,
 	return e.Store.OptimisticDelete(ctx, key, expected, opts)
 }
 
+// Develop returns the records in (from, to] of a log as a recording. The header's revision is left out: it would be
+// another one with each commit.
+func Develop(t *testing.T, log *probe.Log, from, to uint64) []byte {
+	t.Helper()
+	all, ok := log.Since(nil, 0, int(to))
+	if !ok || from >= to {
+		t.Fatalf("nothing to be seen after record %d", from)
+	}
+	header := recording.NewHeader(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), nil)
+	header.Revision = ""
+	if from > 0 {
+		before := fold.New()
+		before.Apply(all[:from])
+		keyframe, err := json.Marshal(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header.Keyframe = keyframe
+	}
+	var out bytes.Buffer
+	if err := recording.WriteAll(&out, header, all[from:]); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 // Run runs body in a bubble with a world that has settled.
 func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 	bubble.Test(t, func(t *testing.T) {
@@ -146,6 +177,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		// twice.
 		transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true}
 		connections := sandbox.NewConnections(&http.Client{Transport: transport}, nil)
+		w.HTTP = connections.Client()
 		var err error
 		w.Pipeline.Client, err = pipeline.NewClient(pipeline.ClientConfig{
 			Base: base, HTTP: connections.Client(), Clock: clk, Probe: w.Probe, UseWatchList: true, Controllers: true,

@@ -1,16 +1,13 @@
 package takes
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,10 +26,8 @@ import (
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/fold"
+	"listwatch/internal/check/sandboxtest"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/recording"
-	"listwatch/internal/play/sandbox"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
 )
@@ -48,7 +43,6 @@ type set struct {
 	client *listwatch.RESTClient // a user's kubectl
 	http   *http.Client          // a user's curl
 	from   uint64                // the camera runs from the record after this one
-	before *fold.State           // the picture then
 	pods   *informer.SharedIndexInformer
 	cable  *cable // the informer's
 }
@@ -93,7 +87,6 @@ var scripts = map[string]script{
 	"busy":  {controllers: true, play: playBusy},
 	"ring":  {capacity: 10, play: playRing},
 	"slow":  {capacity: 10, play: playSlow},
-	"tour":  {capacity: 40, controllers: true, play: playTour},
 
 	"lab-hole-in-history":   {capacity: 10, play: playForgotten},
 	"lab-build-the-table":   {play: playSelection},
@@ -287,97 +280,10 @@ func playSlow(t *testing.T, s *set) {
 	time.Sleep(time.Second)
 }
 
-// playTour does what viz/tour/act.go does to the program.
-func playTour(t *testing.T, s *set) {
-	// As in the program. The tour ends at a handler, which must not be called before the informer on stage has the
-	// change.
-	if _, err := s.pods.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{
-		Name: "observer"}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"a", "b"} {
-		s.create(t, name)
-		time.Sleep(4 * time.Second)
-	}
-	s.roll()
-	const agent = sandbox.WatcherAgent + "1"
-	response := require.Value(s.get(t, agent, "/api/v1/pods?watch=true&allowWatchBookmarks=true", t.Context()))(t)
-	defer response.Body.Close()
-	time.Sleep(time.Second)
-	reading := make(chan struct{}) // closed by reader when it stops
-	reader := stopping{body: response.Body, stop: make(chan struct{})}
-	go func() {
-		defer close(reading)
-		_, _ = io.Copy(io.Discard, reader)
-	}()
-	s.create(t, "my-pod")
-	time.Sleep(10 * time.Second)
-	turned := func(text string) { probe.New(s.log).Text(probe.KnobTurned, text, "", 0) }
-	turned("line.stall of " + agent + " to true")
-	close(reader.stop)
-	s.label(t, "my-pod", "first") // the reader stops with it
-	time.Sleep(100 * time.Millisecond)
-	<-reading
-	read := s.version(t, "my-pod")
-	for i := range 15 {
-		s.label(t, "my-pod", string(rune('a'+i)))
-		time.Sleep(100 * time.Millisecond)
-	}
-	turned("line.drop of " + agent)
-	response.Body.Close()
-	turned("line.stall of " + agent + " to false")
-	time.Sleep(time.Second)
-	come := func(query string) (leave func() error) {
-		path := "/api/v1/pods?watch=true&allowWatchBookmarks=true&" + query
-		again := require.Value(s.get(t, agent, path, t.Context()))(t)
-		go func() { _, _ = io.Copy(io.Discard, again.Body) }() // until its body is closed
-		time.Sleep(time.Second)
-		return again.Body.Close
-	}
-	leave := come("resourceVersion=" + read)
-	turned("line.cut of " + agent + " to true")
-	require.NoError(t, leave())
-	read = s.version(t, "my-pod")
-	for i := range 41 {
-		s.label(t, "my-pod", strconv.Itoa(i))
-		time.Sleep(10 * time.Millisecond)
-	}
-	turned("line.cut of " + agent + " to false")
-	require.NoError(t, come("resourceVersion="+read)())
-	leave = come("sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
-	gone := s.client.Delete().Namespace("default").Resource("pods").Name("my-pod").Param("gracePeriodSeconds", "0")
-	require.NoError(t, gone.Do(t.Context()).Error())
-	s.create(t, "my-pod")
-	time.Sleep(100 * time.Millisecond)
-	require.NoError(t, leave())
-}
-
-// stopping reads until it is told to stop: then it returns with what comes next.
-type stopping struct {
-	body io.Reader
-	stop chan struct{}
-}
-
-func (s stopping) Read(p []byte) (int, error) {
-	select {
-	case <-s.stop:
-		return 0, io.EOF
-	default:
-		return s.body.Read(p)
-	}
-}
-
 // roll begins to keep what happens.
 func (s *set) roll() {
 	synctest.Wait()
-	s.rollFrom(s.log.Last())
-}
-
-// rollFrom begins to keep what has happened after a record.
-func (s *set) rollFrom(seq uint64) {
-	s.before, s.from = fold.New(), seq
-	records, _ := s.log.Since(nil, 0, int(seq))
-	s.before.Apply(records)
+	s.from = s.log.Last()
 }
 
 func (s *set) get(t *testing.T, agent, path string, ctx context.Context) (*http.Response, error) {
@@ -405,14 +311,6 @@ func (s *set) label(t *testing.T, name, colour string) {
 	}
 }
 
-// version returns the resource version of a pod.
-func (s *set) version(t *testing.T, name string) string {
-	t.Helper()
-	var pod corev1.Pod
-	require.NoError(t, s.client.Get().Namespace("default").Resource("pods").Name(name).Do(t.Context()).Into(&pod))
-	return pod.ResourceVersion
-}
-
 func (s *set) remove(t *testing.T, name string) {
 	t.Helper()
 	require.NoError(t, s.client.Delete().Namespace("default").Resource("pods").Name(name).Do(t.Context()).Error())
@@ -424,7 +322,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		clk := clock.RealClock{} // the bubble's
 		listener := pipenet.Listen()
 		base := &url.URL{Scheme: "http", Host: "pipe"}
-		s := &set{log: probe.NewLog(clk, 1<<16), http: listener.Client(), before: fold.New()}
+		s := &set{log: probe.NewLog(clk, 1<<16), http: listener.Client()}
 		s.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: s.http, Clock: clk, QPS: -1,
 			UserAgent: "kubectl"})
 		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk,
@@ -455,7 +353,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		synctest.Wait()
 		sc.play(t, s)
 		synctest.Wait()
-		file = s.develop(t, s.log.Last())
+		file = sandboxtest.Develop(t, s.log, s.from, s.log.Last())
 		s.http.CloseIdleConnections()
 		cancel()
 		<-ended
@@ -465,31 +363,19 @@ func shoot(t *testing.T, sc script) (file []byte) {
 	return file
 }
 
-// develop writes what the camera saw up to a record. The header's revision is left out: it would be another one with
-// each commit.
-func (s *set) develop(t *testing.T, to uint64) []byte {
-	records, ok := s.log.Since(nil, s.from, int(to-s.from))
-	require.True(t, ok && len(records) != 0, "nothing to be seen after record %d", s.from)
-	header := recording.NewHeader(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), nil)
-	header.Revision = ""
-	if s.from > 0 {
-		keyframe := require.Value(json.Marshal(s.before))(t)
-		header.Keyframe = keyframe
-	}
-	var out bytes.Buffer
-	require.NoError(t, recording.WriteAll(&out, header, records))
-	return out.Bytes()
-}
-
-// TestMake makes every take but those of stories; with -update it keeps them.
+// TestMake makes every take that has a script; with -update it keeps them.
 func TestMake(t *testing.T) {
 	if name, out, ok := strings.Cut(*asBuilt, "="); ok {
 		require.NoError(t, os.WriteFile(out, shoot(t, scripts[name]), 0o644))
 		return
 	}
 	for _, take := range All {
+		sc, ok := scripts[take.Name]
+		if !ok {
+			continue // the tour's: viz/tour makes it
+		}
 		t.Run(take.Name, func(t *testing.T) {
-			file := shoot(t, scripts[take.Name])
+			file := shoot(t, sc)
 			check(t, take, file)
 			if !*update {
 				return
