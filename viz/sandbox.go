@@ -68,9 +68,12 @@ func (u *UI) addWatcher(r *http.Request) (any, error) {
 	}
 	added, receipt, err := u.config.Sandbox.AddWatcher(r.Context(), options)
 	if receipt.UnderWay {
-		return answered{http.StatusAccepted, map[string]any{"id": added.ID, "command": receipt.ID}}, err
+		return answered{http.StatusAccepted, struct {
+			sandbox.WatcherInfo
+			Command uint64 `json:"command"`
+		}{added, receipt.ID}}, err
 	}
-	return answered{http.StatusCreated, map[string]any{"id": added.ID}}, err
+	return answered{http.StatusCreated, added}, err
 }
 
 func (u *UI) removeWatcher(r *http.Request) (any, error) {

@@ -167,7 +167,8 @@ func (w *fakeWorld) AddWatcher(_ context.Context, options sandbox.WatcherOptions
 		return sandbox.WatcherInfo{}, sandbox.Receipt{}, apierrors.NewResourceExpired("too old resource version: 1 (7)")
 	}
 	w.added = append(w.added, options)
-	return sandbox.WatcherInfo{ID: "page-1"}, sandbox.Receipt{ID: 7, UnderWay: options.Tour}, nil
+	added := sandbox.WatcherInfo{ID: "page-1", UserAgent: "listwatch-page-1"}
+	return added, sandbox.Receipt{ID: 7, UnderWay: options.Tour}, nil
 }
 
 func (w *fakeWorld) Turn(_ context.Context, knob sandbox.Knob) (sandbox.Receipt, error) {
@@ -241,6 +242,8 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		Bookmarks: true}
 	assert.True(t, len(world.added) == 4 && world.added[0] == want,
 		"added: got %+v, want %+v first of four", world.added, want)
+	opened := ask(ui, "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").Body.String()
+	assert.True(t, strings.Contains(opened, `"userAgent":"listwatch-page-1"`), "opened: got %s, want its name", opened)
 	held := ask(ui, "POST", "/viz/knobs", `{"name":"etcd.restart"}`, "Content-Type", "application/json").Body.String()
 	assert.True(t, strings.Contains(held, `"id":7`), "a knob that waits with the world: got %s, want its id", held)
 	if got := ask(ui, "GET", "/viz/watchers", "").Body.String(); !strings.Contains(got,

@@ -24,14 +24,8 @@ export const getPod = (key) => get(pathOf(key));
 export const patchPod = (key, patch) => ask("PATCH", pathOf(key), patch, { type: "application/merge-patch+json" });
 export const deletePod = (key) => ask("DELETE", `${pathOf(key)}?gracePeriodSeconds=0`);
 
-// watchers are those that pages have opened.
-export const watchers = () => get("/viz/watchers");
-
-// openWatcher opens one more, and returns its id and what it calls itself.
-export async function openWatcher(options) {
-  const { id } = await ask("POST", "/viz/watchers", options);
-  return { id, agent: (await watchers()).find((each) => each.id === id)?.userAgent ?? "" };
-}
+// openWatcher opens a watcher, and returns {id, userAgent}: what it is, and what it calls itself.
+export const openWatcher = (options) => ask("POST", "/viz/watchers", options);
 
 export const closeWatcher = (id) => ask("DELETE", `/viz/watchers/${encodeURIComponent(id)}`);
 

@@ -33,8 +33,8 @@ export function newKnobs(stage) {
 
   // fill opens a client, stops it from reading, and lets five changes a second come: slow enough to see it fill.
   const fill = () => command("a client stops reading", async () => {
-    const { agent } = await openWatcher({ resource: document.body.dataset.resource });
-    await turnKnob("line.stall", agent, "true");
+    const { userAgent } = await openWatcher({ resource: document.body.dataset.resource });
+    await turnKnob("line.stall", userAgent, "true");
     return turnKnob("traffic.rate", "", "5");
   });
 
