@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -172,7 +173,7 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 		{Seq: 2, Point: probe.WireOpened, Resource: "pods", Subject: "w1", Text: records[0].Text}})
 	state.Seq = 0 // the picture before the first record
 	header := NewHeader(time.Now(), nil)
-	header.Keyframe = state.Canonical()
+	header.Keyframe = require.Value(json.Marshal(state))(t)
 	flown, written := &bytes.Buffer{}, &bytes.Buffer{}
 	require.NoError(t, WriteAll(flown, header, records))
 	ctx, cancel := context.WithCancel(t.Context())
