@@ -1,7 +1,7 @@
 // The fold: what the page shows is one function of what stands in the log.
 //
 // This is internal/observe/fold a second time, function by function: state.go, apply.go, queue.go, waits.go.
-// Both are driven by the table of points, which the page gets from /viz/points; the same records give the same hash.
+// Both are driven by the table of points, which the page gets from /viz/points; the same records give the same picture.
 // Nothing here knows the document.
 
 const maxTokens = 32; // per queue: as many as a pipe is drawn slot by slot

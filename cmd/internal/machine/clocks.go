@@ -49,5 +49,5 @@ func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 
 // Hold returns the world that can be held. It tells say, line by line, what a viewer of no page would miss.
 func (c *Clocks) Hold(log *probe.Log, say func(line string)) *hold.World {
-	return hold.New(hold.Config{Gate: log.Gate(), Clock: c.World, Patience: c.patience, Wall: c.patience, Say: say})
+	return hold.New(hold.Config{Gate: log.Gate(), Clock: c.World, Patience: c.patience, Say: say})
 }

@@ -6,7 +6,7 @@
 // The few facts that the table cannot say are in one place, [Resource.applySpecial].
 //
 // The page has the same function a second time, in viz/log/fold.js. The two are written to be read side by side,
-// function by function, and are held together by [State.Hash]: the same records must give the same hash.
+// function by function, and are held together by a test: the same records must give the same picture.
 //
 // There is no goroutine and no lock in this package: a State belongs to its caller.
 package fold

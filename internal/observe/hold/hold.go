@@ -18,8 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/observe/worldclock"
@@ -38,10 +36,9 @@ const (
 type Config struct {
 	Gate  *probe.Gate
 	Clock *worldclock.Clock
-	// Patience is the clock of requests from outside. It never stops, and never runs slower than the wall's.
+	// Patience is the clock of requests from outside, and of the watchdog. It never stops, and never runs slower than
+	// the wall's; of a program that is stopped as a whole it counts nothing, so that is no time unattended.
 	Patience *worldclock.Clock
-	// Wall is the clock of the watchdog. A program that was stopped as a whole has not been unattended.
-	Wall clock.WithTicker
 	// Say is called with one line when the watchdog resumes the world. May be nil.
 	Say func(line string)
 }
@@ -67,7 +64,7 @@ type World struct {
 
 // New returns a world that is not held.
 func New(config Config) *World {
-	return &World{config: config, seen: config.Wall.Now(), unattended: Unattended}
+	return &World{config: config, seen: config.Patience.Now(), unattended: Unattended}
 }
 
 // Hold stops the clock and holds every goroutine at its next point. unattended is how long that lasts when no page is
@@ -77,7 +74,7 @@ func (w *World) Hold(unattended time.Duration) {
 	defer w.mu.Unlock()
 	w.attendLocked(unattended)
 	if !w.held {
-		w.held, w.since, w.letGo = true, w.config.Wall.Now(), ""
+		w.held, w.since, w.letGo = true, w.config.Patience.Now(), ""
 	}
 	w.running = false
 	w.setClockLocked() // the clock first: from here on nothing can time out
@@ -98,7 +95,7 @@ func (w *World) HoldAt(s probe.Selector, unattended time.Duration) {
 func (w *World) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen = w.config.Wall.Now()
+	w.seen = w.config.Patience.Now()
 	if !w.held {
 		w.config.Gate.Release()
 		return
@@ -111,7 +108,7 @@ func (w *World) Release() {
 func (w *World) ReleaseAt(s probe.Selector) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen = w.config.Wall.Now()
+	w.seen = w.config.Patience.Now()
 	w.changes.Add(1)
 	w.config.Gate.Open(s)
 }
@@ -127,7 +124,7 @@ func (w *World) runOnLocked() {
 func (w *World) Step(hop probe.Hop) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen = w.config.Wall.Now()
+	w.seen = w.config.Patience.Now()
 	return w.config.Gate.Step(hop)
 }
 
@@ -188,7 +185,7 @@ func (w *World) Attend() (leave func()) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.attending--
-		w.seen = w.config.Wall.Now()
+		w.seen = w.config.Patience.Now()
 	})
 }
 
@@ -200,7 +197,7 @@ func (w *World) Leave(unattended time.Duration) {
 }
 
 func (w *World) attendLocked(unattended time.Duration) {
-	w.seen, w.unattended = w.config.Wall.Now(), unattended
+	w.seen, w.unattended = w.config.Patience.Now(), unattended
 	if unattended == 0 {
 		w.unattended = Unattended
 	}
@@ -209,7 +206,7 @@ func (w *World) attendLocked(unattended time.Duration) {
 // Run is the watchdog. When ctx is done it opens the gate for good, so that what is to end can.
 func (w *World) Run(ctx context.Context) {
 	defer w.end()
-	routine.Every(ctx, w.config.Wall, watchdogPeriod, func(context.Context) { w.look() })
+	routine.Every(ctx, w.config.Patience, watchdogPeriod, func(context.Context) { w.look() })
 }
 
 // end opens the gate for good.
@@ -233,7 +230,7 @@ func (w *World) forsaken() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	state := w.config.Gate.State()
-	alone := w.config.Wall.Since(w.seen)
+	alone := w.config.Patience.Since(w.seen)
 	if w.attending > 0 || alone < w.unattended || !w.held && len(state.Gates) == 0 {
 		return ""
 	}

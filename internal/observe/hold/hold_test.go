@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
@@ -33,7 +32,7 @@ func start(t *testing.T) *fixture {
 	f := &fixture{clock: worldclock.New(time.Now()), patience: worldclock.New(time.Now())}
 	f.log = probe.NewLog(f.clock, 0)
 	f.log.Names().Set("pods", "w1", "laptop/2 /api/v1/pods")
-	f.World = New(Config{Gate: f.log.Gate(), Clock: f.clock, Patience: f.patience, Wall: clock.RealClock{},
+	f.World = New(Config{Gate: f.log.Gate(), Clock: f.clock, Patience: f.patience,
 		Say: func(line string) { f.said = append(f.said, line) }})
 	clocks, stopClocks := context.WithCancel(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
