@@ -49,11 +49,12 @@ type Writer struct {
 	kept    *bytes.Buffer // what was written and has not left yet; nil: nothing was written
 	started bool          // the header was written
 	gzip    *gzip.Writer  // nil: it leaves as it is
+	to      io.Writer     // what it leaves by: gzip, or response
 }
 
 // NewWriter returns the writer of an answer with a status code. compressed: the client can undo it.
 func NewWriter(response http.ResponseWriter, code int, compressed bool) *Writer {
-	return &Writer{response: response, code: code, compressed: compressed}
+	return &Writer{response: response, code: code, compressed: compressed, to: response}
 }
 
 // Started reports whether the header was written, so that no other answer can be given any more.
@@ -70,14 +71,14 @@ func (w *Writer) Write(p []byte) (int, error) {
 	if !w.started {
 		w.start()
 	}
-	if err := w.send(w.kept.Bytes()); err != nil {
+	if _, err := w.to.Write(w.kept.Bytes()); err != nil {
 		return 0, err
 	}
 	w.kept.Reset()
 	if len(p) <= gzipThreshold {
 		return w.kept.Write(p)
 	}
-	return len(p), w.send(p)
+	return w.to.Write(p)
 }
 
 // start writes the header of a large answer.
@@ -88,17 +89,9 @@ func (w *Writer) start() {
 		w.response.Header().Add("Vary", "Accept-Encoding")
 		w.gzip = gzipPool.Get().(*gzip.Writer)
 		w.gzip.Reset(w.response)
+		w.to = w.gzip
 	}
 	w.response.WriteHeader(w.code)
-}
-
-func (w *Writer) send(p []byte) error {
-	if w.gzip != nil {
-		_, err := w.gzip.Write(p)
-		return err
-	}
-	_, err := w.response.Write(p)
-	return err
 }
 
 // Close writes what is still kept, and the end. It is called once, also after an error.
@@ -108,7 +101,7 @@ func (w *Writer) Close() error {
 	}
 	var err error
 	if w.kept != nil {
-		err = w.send(w.kept.Bytes())
+		_, err = w.to.Write(w.kept.Bytes())
 		w.kept.Reset()
 		keptPool.Put(w.kept)
 	}
