@@ -154,11 +154,6 @@ func (s *Stream) agent() string {
 // newest returns the chunks that are shown, oldest first.
 func newest(chunks []wiretap.Chunk) []wiretap.Chunk { return chunks[max(0, len(chunks)-shownChunks):] }
 
-// headerLines returns the lines of a header, without their ends and without the empty one that closes it.
-func headerLines(header string) []string {
-	return strings.Split(strings.TrimSuffix(strings.TrimSuffix(header, "\r\n"), "\r\n"), "\r\n")
-}
-
 // shown returns the beginning of the data of a chunk, and how many bytes are left out.
 func shown(c wiretap.Chunk) (data string, left int) {
 	data = strings.TrimSuffix(c.Data, "\n")
