@@ -707,11 +707,8 @@ func when(is bool, text string) string {
 
 // place is the last place of the slider up to a rate.
 func place(rate int) int {
-	i, found := slices.BinarySearch(rates, rate)
-	if found {
-		return i
-	}
-	return i - 1
+	higher, _ := slices.BinarySearch(rates, rate+1)
+	return higher - 1
 }
 
 func fixedAt(n int) func(sandbox.RingInfo) bool {

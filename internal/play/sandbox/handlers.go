@@ -122,13 +122,6 @@ func (h *handlers) all() []*handler {
 	return slices.Clone(h.list)
 }
 
-// end lets every handler return at once: their informer is about to wait for them.
-func (h *handlers) end() {
-	for _, each := range h.all() {
-		each.setDelay(0)
-	}
-}
-
 // find returns the handler of that name, nil if there is none.
 func (h *handlers) find(name string) *handler {
 	for _, each := range h.all() {

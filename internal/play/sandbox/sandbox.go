@@ -145,7 +145,9 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.mu.Lock()
 	s.ending = true
 	s.mu.Unlock()
-	s.handlers.end()
+	for _, each := range s.handlers.all() {
+		each.setDelay(0) // their informer is about to wait for them
+	}
 	s.jobs.Wait()
 	clients.Wait()
 	s.connections.watchers.CloseIdleConnections() // as the client half does with its own
