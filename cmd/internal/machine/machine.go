@@ -101,7 +101,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	r.Log, r.Promises = log, rules.NewMonitor(log)
 	held := clocks.Hold(log, h.Say)
 	connections := sandbox.NewConnections(h.Lines())
-	p, err := r.newPipeline(clocks, connections.Client())
+	p, err := r.newPipeline(clocks, connections.Client)
 	if err != nil {
 		return nil, err
 	}

@@ -177,10 +177,10 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		// twice.
 		transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true}
 		connections := sandbox.NewConnections(&http.Client{Transport: transport}, nil)
-		w.HTTP = connections.Client()
+		w.HTTP = connections.Client
 		var err error
 		w.Pipeline.Client, err = pipeline.NewClient(pipeline.ClientConfig{
-			Base: base, HTTP: connections.Client(), Clock: clk, Probe: w.Probe, UseWatchList: true, Controllers: true,
+			Base: base, HTTP: connections.Client, Clock: clk, Probe: w.Probe, UseWatchList: true, Controllers: true,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -115,7 +115,7 @@ func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 			defer close(done)
 			request, _ := http.NewRequest(http.MethodGet, "http://pipe/api/v1/pods?watch=true", nil)
 			request.Header.Set("User-Agent", "a")
-			response, err := connections.Client().Do(request)
+			response, err := connections.Client.Do(request)
 			if err == nil {
 				response.Body.Close()
 			}

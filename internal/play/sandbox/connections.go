@@ -27,7 +27,7 @@ var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {
 	// Set by NewConnections, never changed.
-	client   *http.Client // of the client half
+	Client   *http.Client // of the client half, whose requests go over these connections
 	watchers *http.Client // of watchers that are opened to look
 
 	mu    sync.Mutex       // guards the fields below, and those of each line; innermost but for those of wires
@@ -49,13 +49,10 @@ func NewConnections(client, watchers *http.Client) *Connections {
 	if watchers == nil {
 		watchers = client
 	}
-	c.client = c.over(wiretap.Tap(client))
+	c.Client = c.over(wiretap.Tap(client))
 	c.watchers = c.over(wiretap.Tap(watchers))
 	return c
 }
-
-// Client returns the HTTP client of the client half, whose requests go over these connections.
-func (c *Connections) Client() *http.Client { return c.client }
 
 // Wire returns the open watches as they are on the wire, piece by piece, the oldest first.
 func (c *Connections) Wire() []wiretap.Stream {
