@@ -34,8 +34,6 @@ export function newInspector(stage) {
   let reading = false; // a line was chosen by hand: it stays until another place or record is
   let soon = 0;
 
-  const present = () => player.mode === "live" && player.behind() === 0;
-
   function open(wanted, leafName = tab, from = null) {
     place = wanted;
     opener = from ?? opener;
@@ -81,7 +79,7 @@ export function newInspector(stage) {
 
   // query says what leaf of the place is wanted.
   function query(extra) {
-    const at = present() ? "" : player.target();
+    const at = player.mode === "live" && player.behind() === 0 ? "" : player.target(); // "": the present
     const point = tab === "code" ? lastPoint() : "";
     const { resource, shown: { log } } = stage;
     return queryOf({ resource, queue: place.queue, subject: place.subject, at, log, point, ...extra });
@@ -155,26 +153,18 @@ export function newInspector(stage) {
       make("span", { className: "n" }, queue && `${len}/${cap}`), make("span", { className: "soft" }, takes),
     ))));
 
-  // refresh makes the leaf again, if it changes with the records.
-  const refresh = () => (living.has(tab) ? load() : fill());
-
   // ---- code
 
-  // light lights the line of a point.
-  function light({ point }) {
+  // moveTo lets the whole inspector go to where a record was reported, and lights its line.
+  function moveTo({ point, subject }) {
+    const { station } = infos.get(point);
+    if (station !== place.station || (place.subject && place.subject !== subject)) {
+      place = { station, queue: "", subject: "" };
+      put(document.body, "data-inspecting", station);
+      return load({ point });
+    }
     litAt = performance.now();
     if (leaf.querySelector("figure.decl")?.dataset.point !== point) load({ point });
-  }
-
-  // moveTo lets the whole inspector go to where a record was reported.
-  function moveTo(r) {
-    const info = infos.get(r.point);
-    if (info.station !== place.station || (place.subject && place.subject !== r.subject)) {
-      place = { station: info.station, queue: "", subject: "" };
-      put(document.body, "data-inspecting", place.station);
-      return load({ point: r.point });
-    }
-    light(r);
   }
 
   // about reports whether a record is about the place.
@@ -280,7 +270,9 @@ export function newInspector(stage) {
     renewedAt = now;
     countHits(false);
     // A leaf that takes long to come is waited for: the next one would be asked for before it is here, again and again.
-    if (!awaited && shownSeq !== player.target()) refresh();
+    if (awaited || shownSeq === player.target()) return;
+    if (living.has(tab)) load();
+    else fill();
   }
 
   return {
