@@ -31,9 +31,9 @@ const (
 		`"spec":{"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"i"}]}}`
 )
 
-// runSleeper is three clients of a listwatch that runs: the sleeper opens a watch and does not read it, the reader opens
-// one and reads it, the writer changes a large pod. It makes that pod, says what becomes of the sleeper and the reader,
-// and takes the pod away.
+// runSleeper is three clients of a listwatch that runs: the sleeper opens a watch and does not read it, the reader
+// opens one and reads it, the writer changes a large pod. It makes that pod, says what becomes of the sleeper and the
+// reader, and takes the pod away.
 func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, sleeperPatience)
 	defer cancel()

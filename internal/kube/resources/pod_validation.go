@@ -75,7 +75,8 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	var problems field.ErrorList
 	for name, limit := range resources.Limits {
 		if limit.Sign() < 0 {
-			problems = append(problems, field.Invalid(path.Child("limits").Key(string(name)), limit.String(), notNegative))
+			at := path.Child("limits").Key(string(name))
+			problems = append(problems, field.Invalid(at, limit.String(), notNegative))
 		}
 	}
 	for name, request := range resources.Requests {

@@ -10,8 +10,8 @@ type Point struct {
 	Owner string `json:"owner,omitempty"`
 	// Ends are the points with which those waits begin that this one ends.
 	Ends []string `json:"ends,omitempty"`
-	// AboutOpened reports whether the point, which has no queue, is about subjects that open and close: every point of a
-	// station where subjects open, of the server's side of the wire, and of a handler.
+	// AboutOpened reports whether the point, which has no queue, is about subjects that open and close: every point of
+	// a station where subjects open, of the server's side of the wire, and of a handler.
 	AboutOpened bool `json:"aboutOpened,omitempty"`
 }
 

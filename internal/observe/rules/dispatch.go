@@ -43,8 +43,7 @@ func (o *oneWriter) append(r *probe.Record) string {
 	if r.RV < o.newest { // several events of one transaction share a version
 		text = fmt.Sprintf("the ring takes %s after %d", object(r), o.newest)
 	}
-	copied := *r
-	o.inRing, o.newest = &copied, max(o.newest, r.RV)
+	o.inRing, o.newest = new(*r), max(o.newest, r.RV)
 	return text
 }
 
@@ -81,8 +80,7 @@ func (n *noGap) check(r *probe.Record) string {
 	case probe.WatcherRemoved, probe.WatcherSummed:
 		delete(n.watchers, r.Subject)
 	case probe.DispatchStarted:
-		copied := *r
-		n.current = &copied
+		n.current = new(*r)
 	case probe.InputSent:
 		return n.handed(r)
 	case probe.DispatchFinished:
