@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
-
-	"listwatch/internal/observe/probe"
 )
 
 //go:embed stories/*.yaml
@@ -29,7 +27,6 @@ type storyFile struct {
 	Saw     string
 	Beats   []struct {
 		Beat
-		Look     string `json:"look"` // stations, separated by spaces
 		Ask, Why string
 		Answers  []string
 		Right    int // counted from 1
@@ -65,20 +62,16 @@ func parse(text []byte) (Story, error) {
 		return Story{}, err
 	}
 	story := f.Story
-	story.Symptom, story.Means = strings.TrimSpace(story.Symptom), strings.TrimSpace(story.Means)
-	story.prepare, story.saw = f.Prepare, strings.TrimSpace(f.Saw)
+	story.prepare, story.saw = f.Prepare, f.Saw
 	for i, each := range f.Beats {
 		beat := each.Beat
 		if len(each.Rest) == 0 {
 			return Story{}, fmt.Errorf("beat %d does not say where it rests", i+1)
 		}
-		beat.Say, beat.as, beat.because = strings.TrimSpace(beat.Say), each.As, each.Because
-		beat.do, beat.then, beat.rest = each.Do, each.Then, each.Rest
-		for station := range strings.FieldsSeq(each.Look) {
-			beat.Look = append(beat.Look, probe.Station(station))
-		}
+		beat.as, beat.because, beat.rest = each.As, each.Because, each.Rest
+		beat.do, beat.then = each.Do, each.Then
 		if each.Ask != "" {
-			beat.Question = &Question{each.Ask, each.Answers, each.Right - 1, strings.TrimSpace(each.Why)}
+			beat.Question = &Question{each.Ask, each.Answers, each.Right - 1, each.Why}
 		}
 		story.Beats = append(story.Beats, beat)
 	}
