@@ -13,9 +13,9 @@ func DefaultPod(pod *corev1.Pod) {
 	setDefault(&spec.RestartPolicy, corev1.RestartPolicyAlways)
 	setDefault(&spec.DNSPolicy, corev1.DNSClusterFirst)
 	setDefault(&spec.SchedulerName, corev1.DefaultSchedulerName)
-	setDefaultPointer(&spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
-	setDefaultPointer(&spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
-	setDefaultPointer(&spec.SecurityContext, corev1.PodSecurityContext{})
+	setDefault(&spec.TerminationGracePeriodSeconds, new(int64(corev1.DefaultTerminationGracePeriodSeconds)))
+	setDefault(&spec.EnableServiceLinks, new(corev1.DefaultEnableServiceLinks))
+	setDefault(&spec.SecurityContext, new(corev1.PodSecurityContext))
 	setDefault(&spec.DeprecatedServiceAccount, spec.ServiceAccountName)
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -31,12 +31,6 @@ func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
-	}
-}
-
-func setDefaultPointer[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
 	}
 }
 
@@ -97,13 +91,13 @@ func defaultVolume(v *corev1.Volume) {
 		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
 	}
 	if v.Secret != nil {
-		setDefaultPointer(&v.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+		setDefault(&v.Secret.DefaultMode, new(corev1.SecretVolumeSourceDefaultMode))
 	}
 	if v.ConfigMap != nil {
-		setDefaultPointer(&v.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
+		setDefault(&v.ConfigMap.DefaultMode, new(corev1.ConfigMapVolumeSourceDefaultMode))
 	}
 	if v.Projected != nil {
-		setDefaultPointer(&v.Projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
+		setDefault(&v.Projected.DefaultMode, new(corev1.ProjectedVolumeSourceDefaultMode))
 	}
 }
 

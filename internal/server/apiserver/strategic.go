@@ -15,9 +15,8 @@ func strategicMergePatch(original, patch []byte, empty runtime.Object) ([]byte, 
 		return strategicpatch.StrategicMergePatch(original, patch, empty)
 	}
 	types := &typeConverter().parser.Schema
-	name := typeName(kept.GroupVersionKind())
 	return strategicpatch.StrategicMergePatchUsingLookupPatchMeta(original, patch,
-		typeMeta{types, schema.TypeRef{NamedType: &name}})
+		typeMeta{types, schema.TypeRef{NamedType: new(typeName(kept.GroupVersionKind()))}})
 }
 
 // typeMeta is one of the field types as the library wants it. A type that is not known has no fields, and nothing of it
