@@ -83,7 +83,7 @@ export function newConsole(stage) {
 
   // A watch begins at the newest version on stage.
   when(ready, "change", () => {
-    const version = stage.state.resources[stage.resource]?.stations.etcd?.rv ?? "0";
+    const version = stage.player.state.resources[stage.resource]?.stations.etcd?.rv ?? "0";
     text.value = ready.value.replace("resourceVersion=VERSION", `resourceVersion=${version}`);
     ready.value = "";
     text.focus();

@@ -13,7 +13,7 @@ export function newLooks(stage) {
   const { dataset } = document.documentElement;
 
   function pickResources() {
-    const { resources } = stage.state;
+    const { resources } = stage.player.state;
     const known = Object.keys(resources).filter((name) => name !== "" && !stopped(resources[name])).sort();
     options(select, known.includes(stage.resource) ? known : [stage.resource, ...known]);
     select.value = stage.resource;

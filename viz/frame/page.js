@@ -98,13 +98,11 @@ const follow = newFollow(infos, {
   },
 });
 scene.followed = follow.matches;
-const motion = newMotion($("#tokens"), scene, infos, follow);
+const motion = newMotion($("#tokens"), scene, { infos, follow, here });
 const pictured = () => player.state.resources[resource]; // of the resource on stage
 const player = newPlayer(fold, {
   motion: {
-    ...motion, matches: follow.matches, travels: (r) => here(r) && motion.travels(r),
-    plan: (list) => motion.plan(list.filter(here), pictured()),
-    pass: (list) => motion.pass(list.filter(here)),
+    ...motion, matches: follow.matches, plan: (list) => motion.plan(list, pictured()),
     launch(...hop) {
       motion.launch(...hop);
       if (motion.change) stage.telling.travels(motion.change);
@@ -125,7 +123,6 @@ const stage = {
   get shown() { return logShown; },
   get resource() { return resource; },
   get connection() { return connection; },
-  get state() { return player.state; },
   get drawn() { return !dirty; }, // is what is on screen the picture of the cursor?
   touch: () => (scene.stale = true), // the scene has to be drawn again
   tell: (words) => stage.controls.tell(words), // in passing
@@ -245,7 +242,7 @@ function turn(now, ms) {
 }
 
 // coming is what the records at hand say of the moments after the cursor, and the picture there.
-const coming = () => [player.tape.between(player.cursor + 1, player.cursor + soon).filter(here), pictured()];
+const coming = () => [player.tape.between(player.cursor + 1, player.cursor + soon), pictured()];
 
 function show(now) {
   shownAt = now;
@@ -264,7 +261,7 @@ function applied(list, sum = false) {
   // lanes first: tokens travel to where they are
   if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) show(now);
   motion.closed(list);
-  if (player.sweeping || sum) motion.records(list, resource, player.clock, pictured());
+  if (player.sweeping || sum) motion.records(list, player.clock, pictured());
   all("applied", list, now);
   if (player.mode === "frozen") all("landed", list.at(-1), now);
 }
@@ -277,8 +274,7 @@ function jumped() {
   show(now);
   stage.table.draw(); // the picture is drawn already: no frame may show the two apart
   const last = player.tape.get(player.cursor);
-  const led = player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1).filter(here);
-  motion.stand(led);
+  motion.stand(player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1));
   if (player.mode !== "frozen") return;
   if (!last) return stage.telling.begins(player.cursor);
   all("landed", last, now);

@@ -30,7 +30,8 @@ const near = 26; // units: a copy that is so near to its next place is there
 const kept = 48; // copies that stand, at most
 const remembered = 400; // copies that have gone: what is reported late does not bring them back
 
-export function newMotion(canvas, scene, infos, follow) {
+// newMotion draws records of what is on stage (here).
+export function newMotion(canvas, scene, { infos, follow, here }) {
   const ctx = canvas.getContext("2d");
   const brush = newBrush(canvas, ctx, scene);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -69,6 +70,7 @@ export function newMotion(canvas, scene, infos, follow) {
     if (r.key && !look.fresh && order < (before?.order ?? gone.get(copy) ?? 0)) return;
     const parent = before ?? moves.get(look.takes) ?? tokens.get(look.takes);
     const places = path.map(scene.placed);
+    const type = r.type ?? (before ?? parent)?.type;
     const move = moves.get(copy) ?? { copy, points: [parent && !parent.queue ? [parent.x, parent.y] : places[0]] };
     if (parent && move !== before && !parent.queue) places.shift();
     move.points.push(...places);
@@ -78,8 +80,8 @@ export function newMotion(canvas, scene, infos, follow) {
       key: look.key ?? objectKey(r.key ?? ""), rv: r.rv ?? "0", owner: r.subject ?? "",
       point: r.point, seq: r.seq, order, x, y, at: endOf(path.at(-1)), queue, in: queue || (look.at ?? info.station),
       station: info.station, ends: look.ends ?? false, takes: look.takes ?? move.takes,
-      colour: look.colour ?? "moving", shape: shapeOf(r.type ?? (before ?? parent)?.type), followed: follow.matches(r),
-      type: r.type ?? (before ?? parent)?.type, departs: departs(info, r), change: changeOf(r),
+      colour: look.colour ?? "moving", type, shape: shapeOf(type), followed: follow.matches(r),
+      departs: departs(info, r), change: changeOf(r),
       label: look.label ?? (r.key ? brief(shortKey(r.key), 18) : unnamed[r.type] ?? ""),
     });
     making.slow ||= look.slow ?? false;
@@ -94,8 +96,9 @@ export function newMotion(canvas, scene, infos, follow) {
   // plan returns the ways of records, oldest first, as one hop: {moves, ms, length}. Res is the picture before them, if
   // it matters where in its queue a token is.
   function plan(list, res) {
-    making = { moves: new Map(), ends: [], slow: false, r: null, res, seq: list.at(-1)?.seq ?? 0 };
-    for (const r of list) {
+    const ours = list.filter(here);
+    making = { moves: new Map(), ends: [], slow: false, r: null, res, seq: ours.at(-1)?.seq ?? 0 };
+    for (const r of ours) {
       making.r = r;
       steps[r.point]?.(r);
     }
@@ -158,8 +161,8 @@ export function newMotion(canvas, scene, infos, follow) {
 
   // pass lets what is on the stage go on at once: its change is not told any more.
   function pass(list) {
-    const here = new Set([...tokens.values()].map((t) => t.change));
-    if (here.size > 0) stand(list.filter((r) => here.has(changeOf(r))));
+    const there = new Set([...tokens.values()].map((t) => t.change));
+    if (there.size > 0) stand(list.filter((r) => there.has(changeOf(r))));
   }
 
   // abort takes back what is on its way: it never left. What left with its record is where it leads.
@@ -236,12 +239,11 @@ export function newMotion(canvas, scene, infos, follow) {
   }
 
   // records takes notice of what has been folded in a stream. res is the picture after it.
-  function records(list, resource, now, res) {
+  function records(list, now, res) {
     tokens.clear();
     if (stream && res) flow.look(res, now);
     for (const r of list) {
       if (!isAnomaly(infos.get(r.point), r) && !follow.matches(r)) continue;
-      if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;
       for (const move of plan([r], res).moves) {
         if (move.length >= 1) trails.push({ ...move, t0: now, done: now, t1: now + trailLasts, single: true });
       }
@@ -272,7 +274,11 @@ export function newMotion(canvas, scene, infos, follow) {
     const { watchers, listeners } = scene.lanes;
     const copied = (m) => (watchers.get(m.owner) ?? listeners.get(m.owner))?.lane.index > 0;
     const hero = scene.plain && [...moved, ...standing(), ...waiting].find((m) => !copied(m));
-    const called = (m, at) => (split(m, at) || (scene.plain && m !== hero) ? { ...m, label: "" } : m);
+    // What has left result stands beside the flag of a story's client, which has to be read.
+    const flagged = (m) => !stands && m.point === "ResultReceived"
+      && scene.told?.members.some(({ subject }) => subject === m.owner);
+    const bare = (m, at) => split(m, at) || flagged(m) || (scene.plain && m !== hero);
+    const called = (m, at) => (bare(m, at) ? { ...m, label: "" } : m);
     // Where time stands they are read: none is drawn on a word, on another one, or on a queue that does not count it.
     const taken = stands && !stream ? [...scene.words(() => true), ...scene.wells()] : [];
     const free = (box, wells = true) => !taken.some((each) => (wells || !each.well) && meet(box, each));
@@ -377,8 +383,7 @@ export function newMotion(canvas, scene, infos, follow) {
   }
 
   const queueOf = (r, queue) => making.res?.subjects[r.subject ?? ""]?.queues[queue];
-  const wires = () => [...tokens.values()].filter((t) => t.in === "wire").length;
-  const steps = newSteps({ scene, go, end, where, queueOf, wires, tokens });
+  const steps = newSteps({ scene, go, end, where, queueOf, tokens });
   // etcd's watch may tell of a change before its writer does: what has left etcd has its number
   scene.leaving = () => air?.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
   new ResizeObserver(resize).observe(canvas);
@@ -387,7 +392,7 @@ export function newMotion(canvas, scene, infos, follow) {
   return {
     plan, launch, land, stand, pass, closed, abort, under, travelling, standing, flying, keyAt,
     records, rated, draw, clear, at, ahead: () => nexts,
-    travels: (r) => Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)),
+    travels: (r) => here(r) && Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)),
     touch: () => (stale = true),
     labels: () => brush.labels, flow,
     get anomalies() { return trails.filter((each) => each.single && each.colour === "anomaly").length; },

@@ -192,9 +192,13 @@ function showClient(scene, res) {
   scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
-  const out = (queue && scene.told?.popped.get(scene.informer)) || [];
+  const popped = (id) => (queue && scene.told?.popped.get(id)) || [];
+  const out = popped(scene.informer);
+  const gave = grouped ? popped("informer-real").slice(-8).join(" ") : "";
+  scene.text("fifo.other", gave && "RealFIFO gave");
+  scene.text("fifo.gave", gave);
   scene.text("fifo.high", fifo?.high && out.length === 0 ? `most: ${fifo.high}` : "");
-  scene.text("fifo.left", out.length > 0 ? "came out" : "");
+  scene.text("fifo.left", out.length > 0 ? `${kind} gave` : "");
   scene.text("fifo.out", out.slice(-8).join(" "));
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
   // a reflector and its queue

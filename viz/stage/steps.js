@@ -6,9 +6,8 @@ import { laterRV, objectKey } from "../log/fold.js";
 import { hangsOn } from "./lanes.js";
 import { brief, cellOf, leftward, shortKey } from "./pipe.js";
 
-// newSteps returns, by point, what moves for a record of it: step(r). m has go, end, where, queueOf and wires of
-// motion.js.
-export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
+// newSteps returns, by point, what moves for a record of it: step(r). All but the scene is motion.js's.
+export function newSteps({ scene, go, end, where, queueOf, tokens }) {
   const g = scene.geometry;
   const a = g.anchors;
 
@@ -157,7 +156,8 @@ export function newSteps({ scene, go, end, where, queueOf, wires, tokens }) {
       if (!from) return;
       if (!scene.serving.has(r.subject)) return go(mine(r), [from, [scene.edges.end, from[1]]], { ends: true });
       const flags = g.boxes.watcher.Y + (scene.told?.members.length ?? 0) * g.lane.height; // it stands below them
-      const down = Math.max(from[1], flags) + 12 + 26 * wires();
+      const wires = [...tokens.values()].filter((t) => t.in === "wire").length;
+      const down = Math.max(from[1], flags) + 12 + 26 * wires;
       go(mine(r), [from, [scene.edges.wireX, down, "straight"]]);
     },
     FrameDecoded(r) { // of another client it left the picture at the edge

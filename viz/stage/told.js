@@ -20,7 +20,6 @@ export function newTold(scene, story, records, from) {
   const first = records[0]?.seq ?? 0;
   const t = { story: Boolean(story.beats), names, from, members: [], at, draw };
   const changes = new Map(); // by pod
-  const leaders = new Set(); // members that have had the lease
   for (const r of records) {
     const [, pod] = (r.point === "RingAppend" && own.exec(r.key)) || [];
     if (!pod) continue;
@@ -91,12 +90,12 @@ export function newTold(scene, story, records, from) {
     const streams = Object.entries(res.subjects).filter(([, s]) => s.kind === "watcher" && s.opened < first)
       .map(([id, s]) => streamOf(id, s.texts.WireOpened ?? s.texts.WatcherAdded ?? "", s.began))
       .filter(({ text }) => wanted(text));
-    leaders.clear();
     heard = {
       resource, streams: new Map(streams.map((stream) => [stream.id, stream])),
       asking: new Map(), // by request: who waits for its answer, and since when
       intervals: new Map(), // by watcher: what it got from the ring
       stalled: new Map(), // by client: how
+      leaders: new Set(), // members that have had the lease
       served: null, listed: "0",
       refused: "", // the client whose watch was refused: it has no watcher
     };
@@ -136,7 +135,7 @@ export function newTold(scene, story, records, from) {
     const [, kind = ""] = /^\/apis(?:\/[^/]+){2}(?:\/namespaces\/[^/]+)?\/(\w+)/.exec(path) ?? [];
     if (kind === "leases") {
       const member = cast.find(({ is }) => is.test(by))?.name ?? "";
-      if (member && method !== "GET" && status < 300) leaders.add((t.holder = member));
+      if (member && method !== "GET" && status < 300) heard.leaders.add((t.holder = member));
       return { asks: member && `from ${member}`, gets: "" };
     }
     if (method === "GET" && own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
@@ -200,7 +199,7 @@ export function newTold(scene, story, records, from) {
   function leaseOf(name) {
     const left = leaseLasts - (scene.now - t.renewed) / 1e9;
     if (name === t.holder && left > 0) return `lease: ${left.toFixed(1)} s`;
-    return leaders.has(name) ? "lease expired" : "";
+    return heard.leaders.has(name) ? "lease expired" : "";
   }
 
   // draw writes the flags of the cast.

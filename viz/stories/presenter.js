@@ -31,10 +31,7 @@ export function newPresenter(stage) {
   }
 
   // center brings the station in the light to the middle, as far as the drawing is larger than its place.
-  function center() {
-    if (!lit) return;
-    toMiddle(ground, lit);
-  }
+  const center = () => lit && toMiddle(ground, lit);
 
   function walk(step) {
     if (!on()) toggle();

@@ -209,8 +209,8 @@ func anomalyIsNeverMerged(t *testing.T, p *page) {
 		const now = performance.now();
 		const counted = (RingAppend) => ({ points: { RingAppend }, subjects: {} });
 		motion.rated(10000, now - 500);
-		motion.records([], "pods", now - 500, counted(0));
-		motion.records(list, "pods", now, counted(10000));
+		motion.records([], now - 500, counted(0));
+		motion.records(list, now, counted(10000));
 		const seen = [motion.anomalies, motion.flow.sums(now + 1).get("RingAppend")?.n ?? 0].join(" ");
 		motion.clear();
 		return seen;
