@@ -47,12 +47,6 @@ export function newFollow(infos, on) {
     if (f.by === "" || f.by === "write") set(key, "", "write");
   }
 
-  function show(open) {
-    panel.hidden = !open;
-    drawnAt = 0;
-    shown = "";
-  }
-
   // arrived follows what kubectl writes, unless something is followed: a request is received with the name of its
   // client, and committed.
   function arrived(list, resource) {
@@ -71,7 +65,9 @@ export function newFollow(infos, on) {
     picked = false;
     stale = true;
     select.replaceChildren();
-    show(by === "hand" || !panel.hidden);
+    panel.hidden &&= by !== "hand";
+    drawnAt = 0;
+    shown = "";
     say(panel.querySelector("h2"), cut(rv ? `revision ${rv}` : key, 60));
     const asked = query().slice(1);
     on.changed();

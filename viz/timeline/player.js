@@ -165,16 +165,12 @@ export function newPlayer(fold, on) {
 
   function apply(list) {
     if (list.length === 0) return;
-    own();
+    if (lent) p.state = structuredClone(p.state);
+    lent = false;
     fold.apply(p.state, list);
     p.cursor = p.state.seq;
     p.tape.keep(p.state);
     on.applied(list);
-  }
-
-  function own() {
-    if (lent) p.state = structuredClone(p.state);
-    lent = false;
   }
 
   p.behind = () => Math.max(0, p.head - p.cursor);

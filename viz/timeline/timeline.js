@@ -64,7 +64,9 @@ export function newTimeline(player, on) {
     for (const r of list) {
       if (r.seq <= counted) continue;
       counted = r.seq;
-      const bucket = bucketOf(r.t, r.seq);
+      const number = Math.floor(r.t / width);
+      if (buckets.length === 0 || buckets.at(-1)[0] < number) buckets.push([number, r.seq, 0, 0]);
+      const bucket = buckets.at(-1);
       bucket[2]++;
       if (r.point === "RingAppend") bucket[3]++;
       const flag = on.flag(r);
@@ -80,15 +82,6 @@ export function newTimeline(player, on) {
   function skip({ state }) {
     reached(state.t);
     passed = true;
-  }
-
-  function bucketOf(t, seq) {
-    const number = Math.floor(t / width);
-    const last = buckets.at(-1);
-    if (last && last[0] >= number) return last;
-    const fresh = [number, seq, 0, 0];
-    buckets.push(fresh);
-    return fresh;
   }
 
   // edges returns the time at the left and the right edge.
