@@ -90,7 +90,8 @@ export function newVisit(stage) {
     }
   }
 
-  // lay puts a recording, which it returns, where the records of the program were, and lets go of that, if there is one.
+  // lay puts a recording, which it returns, where the records of the program were, and lets go of that
+  // if there is one.
   async function lay(file, wanted = () => true) {
     const tape = newTape(fold, null);
     const { hash, header, records, state, first } = await readRecording(file, fold, tape);

@@ -126,11 +126,11 @@ function showServer(scene, res, general, all, resource) {
   scene.text("etcd.said", refuses ? "" : (scene.told?.etcd ?? ""));
   mark(scene.stations.get("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
-  showPipe(scene, scene.queues.get("etcd3-incoming"), chan?.queues["etcd3-incoming"], 100);
-  showPipe(scene, scene.queues.get("etcd3-result"), chan?.queues["etcd3-result"], 100);
-  scene.text("etcd3.error", scene.told?.etcd3 ?? "");
   const cacher = res.subjects.cacher ?? res.subjects[""];
-  showPipe(scene, scene.queues.get("incoming"), cacher?.queues.incoming, 100);
+  for (const [name, owner] of [["etcd3-incoming", chan], ["etcd3-result", chan], ["incoming", cacher]]) {
+    showPipe(scene, scene.queues.get(name), owner?.queues[name], 100);
+  }
+  scene.text("etcd3.error", scene.told?.etcd3 ?? "");
   const { CacherReady: up = 0, CacherStopped: ends = 0, ResourceStopped: kinds = 0 } = res.points;
   const ready = up > 0 && !hasEnded(res) && res.stations.incoming?.last.point !== "CacherNotReady";
   scene.text("incoming.ready", ended(res) ? "ended" : ready ? "ready" : "not ready");
@@ -144,11 +144,9 @@ function showServer(scene, res, general, all, resource) {
   mark(scene.stations.get("dispatch"), "blocked", blocked);
   const full = `${dispatch?.vars.blocked} full`;
   const watchers = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
-  const inTurn = [`in turn: to ${n}`, `waits, ${full}`];
   const same = !(youngest(res, "watcher")?.opened > dispatch?.last.seq); // as when it picked them
   const to = !scene.told ? `to ${n}` : n <= watchers && same ? `to ${n} of ${watchers}` : "";
-  const inPasses = [to, `pass 2: ${full}`];
-  const [sent, waits] = scene.inTurn ? inTurn : inPasses;
+  const [sent, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [to, `pass 2: ${full}`];
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
   // The budget is spent by waiting: what is left of it is a matter of time.
   const budget = blocked ? Math.max(0, dispatch.vars.budget - (scene.now - dispatch.last.t) / 1e6) : 100;

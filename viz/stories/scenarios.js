@@ -124,7 +124,7 @@ export function newScenarios(stage) {
     say($("#story-symptom"), story.symptom);
     $("#story-beat").replaceChildren(...elementOf(story.panel).children);
     put($("#story-chapter"), "href", shelf.page(`/book/${encodeURIComponent(story.chapter)}`));
-    $("#story-beats").replaceChildren(...story.beats.map(() => make("li")));
+    $("#story-beats").replaceChildren(...story.beats.map((_, i) => make("li", { title: `Beat ${i + 1}` })));
     put(document.body, "data-story", story.id);
     put(document.body, "data-beats", story.beats.length);
   }
@@ -149,9 +149,7 @@ export function newScenarios(stage) {
   function showBeats() {
     [...$("#story-beats").children].forEach((li, i) => {
       mark(li, "shown", teller.shown.has(i));
-      if (i === teller.beat) put(li, "aria-current", "step");
-      else li.removeAttribute("aria-current");
-      put(li, "title", `Beat ${i + 1}`);
+      li.ariaCurrent = i === teller.beat ? "step" : null;
     });
     say($("#story-count"), `${teller.beat + 1} of ${story.beats.length}`);
   }

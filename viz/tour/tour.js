@@ -57,9 +57,8 @@ export function newTour(stage) {
     for (const each of panel.children) each.hidden = each.dataset.part !== part;
     if (part) put(document.body, "data-tour", step ? teller.beat + 1 : part);
     else document.body.removeAttribute("data-tour");
-    const words = panel.querySelector(".words");
-    if (step) put(words, "aria-live", "polite"); // the page's own voice is silent meanwhile (telling.js)
-    else words.removeAttribute("aria-live");
+    // The page's own voice is silent meanwhile (telling.js).
+    panel.querySelector(".words").ariaLive = step ? "polite" : null;
     const reached = new Set(steps.slice(0, step ? teller.beat + 1 : 0).flatMap((each) => each.look));
     for (const [name, el] of scene.stations) {
       mark(el, "reached", reached.has(name));
