@@ -90,7 +90,7 @@ export function newVisit(stage) {
     }
   }
 
-  // lay puts a recording, which it returns, where the records of the program were, and lets go of that
+  // lay puts a recording, which it returns, where the records of the program were, and lets go of that,
   // if there is one.
   async function lay(file, wanted = () => true) {
     const tape = newTape(fold, null);
