@@ -295,7 +295,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 				w.log.Gate().Release()
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
-				assert.True(t, test.done(w) && len(w.alone) == 0, "it is not done: %s", w.knobs())
+				assert.True(t, test.done(w) && w.running == 0, "it is not done: %s", w.knobs())
 			})
 		})
 	}

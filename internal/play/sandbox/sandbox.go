@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,17 +71,22 @@ type Sandbox struct {
 	demo        *demo           // nil: none
 	knobs       map[string]*row // by name
 
-	session context.Context // Run's: commands outlive their requests
-	started chan struct{}   // closed by Run when session is set; nothing is sent
-	jobs    routine.Group   // commands, and the watchers
+	// sent by do, received by Run, never closed; unbuffered: what is received is answered
+	commands chan *order
+	// sent by each command's goroutine, received by Run, never closed; unbuffered: Run outlives them
+	finished chan *order
+	ended    chan struct{} // closed by Run when it takes no more
+	last     atomic.Uint64 // id of the newest command
 
-	// guards the fields below; held for each command until others may begin: taken before all other locks
-	mu     sync.Mutex
-	last   uint64            // id of the newest command
-	alone  map[string]*order // that run and exclude others of their kind, by kind
-	ending bool              // the session ends: only what was begun goes on
-	before []Knob            // what puts back each knob that was turned, in the order of the first turns
-	story  *Telling          // that is told; nil: none
+	// Owned by Run.
+	jobs    routine.Group     // commands, and the watchers
+	running int               // commands that are not over
+	alone   map[string]*order // that run and exclude others of their kind, by kind
+	ending  bool              // the session ends: only what was begun goes on
+
+	// Owned by the command that has the machine to itself: see command.
+	before []Knob   // what puts back each knob that was turned, in the order of the first turns
+	story  *Telling // that is told; nil: none
 
 	toursMu  sync.Mutex // guards the fields below; taken before those of the watchers
 	tours    int        // pages that give their tour
@@ -94,7 +100,7 @@ type Sandbox struct {
 // nothing in it takes time.
 type command func(ctx context.Context, begun func()) error
 
-// order is a command with what must be known to take it. The asking request sets the fields of the first group, take
+// order is a command with what the owner must know to take it. The asking request sets the fields of the first group,
 // and do those of the second.
 type order struct {
 	do   command
@@ -104,8 +110,10 @@ type order struct {
 	long bool   // the request waits for its end, also in a held world
 
 	id   uint64
-	over chan error    // sent once, by finish, while the request waits; unbuffered
+	over chan error    // sent once, by Run, while the request waits; unbuffered
 	left chan struct{} // closed by the request when it waits no longer
+
+	err error // set by the command's goroutine before it sends to finished
 }
 
 // Receipt says what has become of a command by the time of its answer.
@@ -121,7 +129,8 @@ func New(config Config) (*Sandbox, error) {
 		connections: config.Connections,
 		traffic:     newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock, config.MaxTraffic),
 
-		started: make(chan struct{}), alone: map[string]*order{},
+		commands: make(chan *order), finished: make(chan *order), ended: make(chan struct{}),
+		alone: map[string]*order{},
 	}
 	s.watchers, s.handlers = &watchers{Config: &s.config}, &handlers{Config: &s.config}
 	s.knobs = s.table()
@@ -131,49 +140,61 @@ func New(config Config) (*Sandbox, error) {
 	return s, s.handlers.reserve(observer).register()
 }
 
-// Run lets commands be taken until ctx is done, and returns when all that was begun is over: stories are undone by then.
-// It is called once, together with the client half: its watchers are clients, too.
+// Run takes commands until ctx is done, and returns when all that it has begun is over: stories are undone by then. It
+// is called once, together with the client half: its watchers are clients, too.
 func (s *Sandbox) Run(ctx context.Context) {
-	s.session = ctx
-	close(s.started)
 	var clients routine.Group
 	clients.Go(ctx, "traffic", s.traffic.Run)
 	if s.demo != nil {
 		clients.Go(ctx, "demo", s.demo.Run)
 	}
-	<-ctx.Done()
-	s.mu.Lock()
-	s.ending = true
-	s.mu.Unlock()
-	for _, each := range s.handlers.all() {
-		each.setDelay(0) // their informer is about to wait for them
-	}
+	s.own(ctx)
 	s.jobs.Wait()
 	clients.Wait()
 	s.connections.watchers.CloseIdleConnections() // as the client half does with its own
 }
 
-// take starts a command, or refuses it. It returns when the next one may begin. The undo of a story comes from a command
-// that is not over: Run still waits then.
-func (s *Sandbox) take(o *order) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last++
-	o.id = s.last
-	ctx, other := s.session, s.alone[o.kind]
+// own is the owner's loop. It ends when the session does and the last command is over.
+func (s *Sandbox) own(ctx context.Context) {
+	defer close(s.ended)
+	done := ctx.Done()
+	for !s.ending || s.running > 0 {
+		select {
+		case <-done:
+			done = nil // once
+			s.ending = true
+			for _, each := range s.handlers.all() {
+				each.setDelay(0) // their informer is about to wait for them
+			}
+		case o := <-s.commands:
+			s.take(ctx, o)
+		case o := <-s.finished:
+			s.finish(o)
+		}
+	}
+}
+
+// take starts a command, or refuses it. It returns when the next one may begin.
+func (s *Sandbox) take(ctx context.Context, o *order) {
+	other := s.alone[o.kind]
 	switch {
 	case s.ending && !o.undo:
-		return apierrors.NewServiceUnavailable("both halves end; ask again when they run")
+		o.answer(errEnding())
+		return
 	case other != nil:
-		return conflict(o.name, fmt.Errorf("%s is under way", other.name))
+		o.answer(conflict(o.name, fmt.Errorf("%s is under way", other.name)))
+		return
 	case o.undo:
 		ctx = context.WithoutCancel(ctx)
 	}
+	s.running++
 	if o.kind != "" {
 		s.alone[o.kind] = o
 	}
-	s.start(ctx, o.do, func(err error) { s.finish(o, err) })
-	return nil
+	s.start(ctx, o.do, func(err error) {
+		o.err = err
+		s.finished <- o
+	})
 }
 
 // start starts a command on a goroutine of its own, and returns when others may begin. When the command is over, that
@@ -191,36 +212,43 @@ func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
 
 // finish notes that a command is over, and only then says so: its request may ask for another of its kind. If no
 // request waits any more, a record says how the command has ended.
-func (s *Sandbox) finish(o *order, err error) {
-	s.mu.Lock()
+func (s *Sandbox) finish(o *order) {
+	s.running--
 	delete(s.alone, o.kind)
 	if o.kind == storyKind {
 		s.story = nil
 	}
-	s.mu.Unlock()
+	if o.answer(o.err) {
+		return
+	}
+	text := o.name + " is done"
+	if o.err != nil {
+		text = o.name + ": " + o.err.Error()
+	}
+	s.config.Probe.Text(probe.CommandEnded, text, "", 0, int(o.id))
+}
+
+// answer tells the request how its command has ended, and reports whether the request still waited.
+func (o *order) answer(err error) bool {
 	select {
 	case o.over <- err:
+		return true
 	case <-o.left:
-		text := o.name + " is done"
-		if err != nil {
-			text = o.name + ": " + err.Error()
-		}
-		s.config.Probe.Text(probe.CommandEnded, text, "", 0, int(o.id))
+		return false
 	}
 }
 
 // do has a command done. It returns when the command is over, or earlier if ctx is done, or if the world is held and
 // the effects wait with it. Errors: the command's own, 503 if the session ends, that of ctx.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
-	o.over, o.left = make(chan error), make(chan struct{})
+	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
 	defer close(o.left)
 	select {
-	case <-s.started:
+	case s.commands <- o:
+	case <-s.ended:
+		return Receipt{}, errEnding()
 	case <-ctx.Done():
 		return Receipt{}, ctx.Err()
-	}
-	if err := s.take(o); err != nil {
-		return Receipt{}, err
 	}
 	look := time.NewTicker(heldPeriod)
 	defer look.Stop()
@@ -241,6 +269,10 @@ func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 // turned says in the log that something was turned.
 func (s *Sandbox) turned(text string) {
 	s.config.Probe.Text(probe.KnobTurned, text, "", 0)
+}
+
+func errEnding() error {
+	return apierrors.NewServiceUnavailable("both halves end; ask again when they run")
 }
 
 func conflict(what string, reason error) error {

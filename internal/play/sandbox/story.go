@@ -33,7 +33,7 @@ type Telling struct {
 	cancel  context.CancelFunc
 	told    chan struct{} // closed when it is told and undone; nothing is sent
 
-	// Of the command that has the machine to itself.
+	// Owned by the command that has the machine to itself.
 	before   []Knob     // what puts back each knob that it has turned, in the order of the first turns
 	watchers []*watcher // that it has opened
 }
@@ -56,7 +56,7 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 	if err := t.Ctx.Err(); err != nil {
 		return err // the request went before its turn came
 	}
-	if reset := t.sandbox.alone[resetKind]; reset != nil {
+	if reset := t.sandbox.alone[resetKind]; reset != nil { // its owner waits until others may begin
 		return conflict(t.id, fmt.Errorf("%s is under way", reset.name))
 	}
 	t.sandbox.story = t
