@@ -133,8 +133,8 @@ func readWanted(values url.Values) (wanted, error) {
 	return want, err
 }
 
-// recordsOf returns the wanted records in [from, to), at most limit, as a JSON array, and the first sequence number that
-// was not looked at.
+// recordsOf returns the wanted records in [from, to), at most limit, as a JSON array, and the first sequence number
+// that was not looked at.
 func recordsOf(log *probe.Log, from, to, limit uint64, want wanted) (body []byte, next uint64, err error) {
 	gone := func() error {
 		return refuse(http.StatusGone, "record %d has left the log: the oldest is %d", next, log.Oldest())

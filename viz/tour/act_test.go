@@ -54,7 +54,8 @@ func TestATourIsGivenToItsEnd(t *testing.T) {
 					ObjectMeta: metav1.ObjectMeta{Name: name},
 					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
 				}
-				require.NoError(t, client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error())
+				write := client.Post().Namespace("default").Resource("pods").Body(pod)
+				require.NoError(t, write.Do(t.Context()).Error())
 				time.Sleep(4 * time.Second)
 			}
 			synctest.Wait()

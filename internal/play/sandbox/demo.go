@@ -62,7 +62,8 @@ func (d *demo) Run(ctx context.Context) {
 func (s *Sandbox) clearDemo(ctx context.Context) error {
 	err := s.deletePods(ctx, func(pod *corev1.Pod) bool { return pod.Labels["demo"] == "listwatch" })
 	for n := 0; err == nil && n < 200; n++ {
-		left, _ := s.config.Pipeline.Client.Pods().Lister().List(labels.SelectorFromSet(labels.Set{"demo": "listwatch"}))
+		theirs := labels.SelectorFromSet(labels.Set{"demo": "listwatch"})
+		left, _ := s.config.Pipeline.Client.Pods().Lister().List(theirs)
 		if len(left) == 0 {
 			break
 		}

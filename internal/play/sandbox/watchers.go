@@ -96,8 +96,9 @@ type watcher struct {
 	ordered bool
 }
 
-// AddWatcher opens a watcher and says what it is called, once the server has accepted the watch, or earlier in a held world.
-// Errors: 400 and 404 for what cannot be watched, 429 if there are too many, or the server's; then no watcher is kept.
+// AddWatcher opens a watcher and says what it is called, once the server has accepted the watch, or earlier in a held
+// world. Errors: 400 and 404 for what cannot be watched, 429 if there are too many, or the server's; then no watcher is
+// kept.
 func (s *Sandbox) AddWatcher(ctx context.Context, options WatcherOptions) (WatcherInfo, Receipt, error) {
 	return s.addWatcher(ctx, nil, options)
 }
