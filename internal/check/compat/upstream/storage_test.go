@@ -6,12 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -31,6 +29,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
@@ -365,16 +364,16 @@ func (p *pair) writeAll(lines ...string) (rv string) {
 	return rv
 }
 
-// bothReach returns when both caches have got as far as rv.
+// bothReach returns when both caches list what etcd holds at rv. To have got as far as rv is not enough: a cache, theirs
+// like ours, has with the first change of a transaction the version of them all.
 func (p *pair) bothReach(rv string) {
 	p.tb.Helper()
+	q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}
+	want := listAll(context.Background(), p.ourStore, query{rv: rv, match: metav1.ResourceVersionMatchExact})
 	for name, s := range map[string]side{"ours": p.ourCache, "theirs": p.theirCache} {
-		q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}
-		err := s.list(context.Background(), q, &corev1.PodList{})
-		for began := time.Now(); apierrors.IsTimeout(err) && time.Since(began) < patience; {
-			// 504 asks for that, on a busy machine more than once
-			err = s.list(context.Background(), q, &corev1.PodList{})
-		}
-		require.NoError(p.tb, err, "%s does not reach %s", name, rv)
+		program.Eventually(p.tb, patience, func() (bool, string) {
+			got := listAll(context.Background(), s, q)
+			return got == want, fmt.Sprintf("%s lists %s, etcd %s", name, got, want)
+		})
 	}
 }
