@@ -141,6 +141,7 @@ func (u *UI) routes() http.Handler {
 	wire := needs{c.Wire != nil, http.StatusNotFound, "there is no wire: this page shows a log only"}
 	forwards := needs{c.Lens != nil, http.StatusNotFound, "there is no lens: this server is our own"}
 	guest := needs{c.Guest != nil, http.StatusNotFound, "this server is our own"}
+	both := needs{c.Lens != nil && c.Guest != nil, http.StatusNotFound, "this server is our own"}
 	world := needs{c.Hold != nil, http.StatusConflict, "nothing runs here that could be held"}
 	const nothing = "nothing is running that could be acted on"
 	player := needs{c.Play != nil, http.StatusServiceUnavailable, nothing}
@@ -154,7 +155,7 @@ func (u *UI) routes() http.Handler {
 		{"GET /viz/part/{station}/{tab}", all, u.part},
 		{"GET /viz/panel/knobs", turns, u.knobsPanel},
 		{"GET /viz/panel/promises", rules, u.promisesPanel},
-		{"GET /viz/panel/lens", guest, u.lensPanel},
+		{"GET /viz/panel/lens", both, u.lensPanel},
 		{"GET /viz/snapshot", all, u.snapshot},
 		{"GET /viz/keyframe", all, u.keyframe},
 		{"GET /viz/records", all, u.records},

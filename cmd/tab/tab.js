@@ -85,6 +85,16 @@
     say(size, "The machine is starting.");
   }
 
+  // greet says in each tab of these pages that the others are not its own.
+  function greet({ tell }) {
+    const channel = new BroadcastChannel("listwatch");
+    channel.onmessage = ({ data }) => {
+      tell("Another tab runs a machine, too. Each is a world of its own: what happens in one is not seen in the other.");
+      if (data === "begun") channel.postMessage("here");
+    };
+    channel.postMessage("begun");
+  }
+
   // listwatchRun runs the machine and returns when its page is there. site has {root, bytes, size, parts, say, tell}.
   globalThis.listwatchRun = async (site) => {
     const code = new TextDecoder().decode(await site.bytes("machine/worker"));
@@ -113,6 +123,7 @@
     }
     const wire = newWire(worker);
     globalThis.listwatchWire = wire;
+    greet(site);
     addEventListener("beforeunload", ask);
     return (await wire.request("/")).text();
   };

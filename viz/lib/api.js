@@ -43,7 +43,8 @@ export async function html(url) {
   return elementOf(await (await send("GET", url)).text());
 }
 
-// split yields what stands before each separator in an answer while it comes; with all, what comes after the last one, too.
+// split yields what stands before each separator in an answer while it comes; with all, what comes after the last
+// one, too.
 export async function* split(response, separator, all = false) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let held = []; // pieces without an end: a long line comes in many

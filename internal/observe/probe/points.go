@@ -89,7 +89,7 @@ var points = [...]Info{
 		Says: "The writer has the watchCache's lock."},
 	{Name: "RingAppend", Station: Ring, Op: Mark, Args: "start end capacity oldest", Locked: true,
 		Fact: "the event is in the ring; the store does not have it yet; no reader sees either while the lock is held",
-		Says: "The ring takes {type} {key} at {rv}; its next position is {end}, its capacity {capacity}."},
+		Says: "The ring takes {type} {key} at {rv}; it has {capacity} places."},
 	{Name: "RingResize", Station: Ring, Op: Mark, Args: "start end capacity oldest", Locked: true, Anomaly: true,
 		Fact: "the events have moved into a ring of another size; their absolute positions are unchanged",
 		Says: "The ring is resized to {capacity}: {text}."},
