@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"go/build"
 	"io"
 	"os"
 	"path/filepath"
@@ -104,7 +103,11 @@ func (m *maker) licences(ctx context.Context, to io.Writer, target string, p pro
 	if err != nil {
 		return err
 	}
-	list += "\n" + runtime.Version() + "\t" + build.Default.GOROOT
+	goroot, err := m.command(ctx, nil, "go", "env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	list += "\n" + runtime.Version() + "\t" + goroot
 	fmt.Fprintf(to, "%s contains code of others, under these licences.\n\n", p.name)
 	for _, line := range slices.Compact(slices.Sorted(strings.SplitSeq(list, "\n"))) {
 		module, dir, theirs := strings.Cut(line, "\t")
