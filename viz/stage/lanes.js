@@ -122,6 +122,8 @@ export function showWatchers(scene, res) {
   put(scene.root.querySelector("#watcher-rest"), "visibility", hidden > 0 ? "visible" : "hidden");
   scene.text("wire.n", list.length);
   scene.text("wire.streams", list.length === 1 ? "stream" : "streams");
+  const others = list.filter(([, subject]) => !serves(scene, subject)).length; // whose ways lead off the stage
+  scene.text("wire.others", others > 0 && others < list.length ? `${others} to others` : "");
   for (const [id, subject] of list) {
     const el = scene.lanes.watchers.get(id);
     const capacity = subject.vars.capacity ?? 0;
@@ -135,7 +137,8 @@ export function showWatchers(scene, res) {
     mark(el, "mine", own(subject) && !member);
     const [, watched = id] = /[^!]=([\w-]+)$/.exec(subject.texts.WatcherAdded) ?? []; // it has no connection
     const name = squeeze(nameOf(subject) || watched, most) + (own(subject) ? " · you" : "");
-    write(el.querySelector(".name"), member?.name ?? name, scene.tall ? tallRoom : capacity < 100 ? room : narrow);
+    const closed = subject.counts.WatcherForced ? " · closed" : ""; // it is there until its client has read the rest
+    write(el.querySelector(".name"), (member?.name ?? name) + closed, scene.tall ? tallRoom : capacity < 100 ? room : narrow);
     const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
   }

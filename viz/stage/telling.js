@@ -74,9 +74,11 @@ export function newTelling(stage) {
   function write(seq, where, words, anomaly = false) {
     put(bar, "data-told", seq);
     put(bar, "class", anomaly ? "sentence anomaly" : "sentence");
-    const texts = { at: `record ${seq}`, where, words };
+    const title = scene.stations.get(where)?.querySelector(".title")?.textContent ?? where;
+    const texts = { at: `record ${seq}`, where: title, words };
     for (const [name, text] of Object.entries(texts)) say(bar.querySelector(`.${name}`), text);
-    reported = where;
+    const elsewhere = /^(reflector|fifo|indexer)$/.test(where) && told.subject !== scene.informer;
+    reported = elsewhere ? "" : where; // that client is not drawn
     light();
   }
 

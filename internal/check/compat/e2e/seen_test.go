@@ -142,7 +142,7 @@ func inTurn(above map[[2]string]bool, names []string) string {
 }
 
 const lanes = `$$("#watchers .lane:not(.over), #cast .bare").map((el) => [el.getBoundingClientRect().top,
-	el.querySelector(".name").textContent]).sort(([a], [b]) => a - b).map(([, name]) => name)`
+	el.querySelector(".name").textContent.replace(" · closed", "")]).sort(([a], [b]) => a - b).map(([, name]) => name)`
 
 // TestEveryStorysPictureShowsItsPoint holds for each beat of each story that its picture, at rest, shows what the beat
 // says must be seen: on the screen, in the light, large enough, not covered; and, at the last beat of each story, with
