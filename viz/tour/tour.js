@@ -107,7 +107,7 @@ export function newTour(stage) {
     scene.text("tour.pod", run.name);
     say($("#tour-purpose"), (!seen && asks) || purpose);
     say($("#tour-happened"), seen);
-    say(next, acts && !seen ? `Stop ${run.who} from reading` : teller.last ? "Finish" : "Next");
+    say(next, acts && !acted ? `Stop ${run.who} from reading` : teller.last ? "Finish" : "Next");
     next.disabled = phase === "busy";
     $("#tour-back").disabled = phase === "busy" || beat === 0;
     const rests = teller.resting || phase === "away";
@@ -167,9 +167,12 @@ export function newTour(stage) {
   async function play({ to }) {
     const within = Math.min(overview[1], Math.max(overview[0], pressed + act - performance.now()));
     const { act: acts } = steps[teller.beat];
-    if (run.mended > player.cursor && run.mended < to) await player.playTo(run.mended, { within });
+    const stops = run.mended > player.cursor && run.mended < to ? [run.mended, to] : [to];
     const many = acts || teller.beat === half + 1;
-    return (await player.playTo(to, many ? { within } : { pace: slowly })) || seek(to);
+    for (const stop of stops) {
+      if (!(await player.playTo(stop, many || stop !== to ? { within } : { pace: slowly }))) return false;
+    }
+    return true; // and where the visitor went elsewhere meanwhile, this does not call the cursor back
   }
 
   // enter tells the tour from a step on.

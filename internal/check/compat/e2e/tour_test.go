@@ -124,8 +124,10 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	p.press(t, kb.ArrowLeft)
 	p.stop(t, 6)
 	p.press(t, kb.ArrowRight)
+	p.until(t, `$text("#tour-next") === "To its end"`)
+	p.press(t, kb.ArrowRight)
 	if again := p.stop(t, 7); again.Happened != acted.Happened {
-		t.Errorf("back and on again, the page says %s", again.Happened)
+		t.Errorf("back and on to its end, the page says %s", again.Happened)
 	}
 	// Where the client knows, and what came of that, is in the picture: the version that it sent, 410, a bookmark.
 	shows := map[int]string{8: `$text("[data-text='http.gets']") + " " + $text("#ring-pins text") + " " +
