@@ -1,7 +1,7 @@
 package negotiation
 
 import (
-	"bytes"
+	"bufio"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -31,7 +31,7 @@ func putGzip(compressor *gzip.Writer) {
 }
 
 // keptPool keeps what pieces of answers are gathered in.
-var keptPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var keptPool = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, gzipThreshold) }}
 
 // Writer puts off the header of an answer until it is known whether it is worth compressing: it keeps the
 // first [gzipThreshold] bytes. A handler that fails before that can still give another answer. The rest goes out
@@ -46,15 +46,14 @@ type Writer struct {
 	code       int
 	compressed bool // the client can undo it
 
-	kept    *bytes.Buffer // what was written and has not left yet; nil: nothing was written
+	kept    *bufio.Writer // what was written and has not left yet; nil: nothing was written
 	started bool          // the header was written
-	gzip    *gzip.Writer  // nil: it leaves as it is
-	to      io.Writer     // what it leaves by: gzip, or response
+	gzip    *Members      // nil: it leaves as it is
 }
 
 // NewWriter returns the writer of an answer with a status code. compressed: the client can undo it.
 func NewWriter(response http.ResponseWriter, code int, compressed bool) *Writer {
-	return &Writer{response: response, code: code, compressed: compressed, to: response}
+	return &Writer{response: response, code: code, compressed: compressed}
 }
 
 // Started reports whether the header was written, so that no other answer can be given any more.
@@ -63,51 +62,46 @@ func (w *Writer) Started() bool { return w.started }
 // Write keeps p, or passes on what was kept.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.kept == nil {
-		w.kept = keptPool.Get().(*bytes.Buffer)
+		w.kept = keptPool.Get().(*bufio.Writer)
+		w.kept.Reset(pieces{w})
 	}
-	if w.kept.Len()+len(p) <= gzipThreshold {
-		return w.kept.Write(p)
-	}
-	if !w.started {
-		w.start()
-	}
-	if _, err := w.to.Write(w.kept.Bytes()); err != nil {
-		return 0, err
-	}
-	w.kept.Reset()
-	if len(p) <= gzipThreshold {
-		return w.kept.Write(p)
-	}
-	return w.to.Write(p)
+	return w.kept.Write(p)
 }
 
-// start writes the header of a large answer.
-func (w *Writer) start() {
-	w.started = true
-	if w.compressed {
+// pieces is by where the pieces of an answer leave. What leaves before the end begins a large answer.
+type pieces struct{ *Writer }
+
+func (w pieces) Write(p []byte) (int, error) {
+	if !w.started && w.compressed {
 		w.response.Header().Set("Content-Encoding", "gzip")
 		w.response.Header().Add("Vary", "Accept-Encoding")
-		w.gzip = gzipPool.Get().(*gzip.Writer)
-		w.gzip.Reset(w.response)
-		w.to = w.gzip
+		w.gzip = &Members{To: w.response}
 	}
-	w.response.WriteHeader(w.code)
+	w.start()
+	if w.gzip != nil {
+		return w.gzip.Write(p)
+	}
+	return w.response.Write(p)
+}
+
+// start writes the header, once.
+func (w *Writer) start() {
+	if !w.started {
+		w.started = true
+		w.response.WriteHeader(w.code)
+	}
 }
 
 // Close writes what is still kept, and the end. It is called once, also after an error.
-func (w *Writer) Close() error {
-	if !w.started {
-		w.response.WriteHeader(w.code)
-	}
-	var err error
+func (w *Writer) Close() (err error) {
+	w.start()
 	if w.kept != nil {
-		_, err = w.to.Write(w.kept.Bytes())
-		w.kept.Reset()
+		err = w.kept.Flush()
+		w.kept.Reset(nil) // it must not keep the answer alive
 		keptPool.Put(w.kept)
 	}
 	if w.gzip != nil {
 		err = errors.Join(err, w.gzip.Close())
-		putGzip(w.gzip)
 	}
 	return err
 }
