@@ -110,14 +110,14 @@ func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, exp
 	if err := s.expireLocked(ctx, opts.LeaseID); err != nil {
 		return kubernetes.PutResponse{}, err
 	}
-	kv, ok, err := s.compareLocked(ctx, key, expected, opts.GetOnFailure)
+	kv, ok := s.compareLocked(key, expected, opts.GetOnFailure)
 	if ok {
 		s.commitLocked(key, value, false)
 		if opts.LeaseID != clientv3.NoLease {
 			s.leases[opts.LeaseID].keys[key] = s.revision
 		}
 	}
-	return kubernetes.PutResponse{KV: kv, Succeeded: ok, Revision: s.revision}, err
+	return kubernetes.PutResponse{KV: kv, Succeeded: ok, Revision: s.revision}, nil
 }
 
 // OptimisticDelete removes key if its modification revision is still expected. With 0 expected, and no such key, it
@@ -129,11 +129,11 @@ func (s *Store) OptimisticDelete(ctx context.Context, key string, expected int64
 	if err := s.expireLocked(ctx, clientv3.NoLease); err != nil {
 		return kubernetes.DeleteResponse{}, err
 	}
-	kv, ok, err := s.compareLocked(ctx, key, expected, opts.GetOnFailure)
+	kv, ok := s.compareLocked(key, expected, opts.GetOnFailure)
 	if ok && expected != 0 {
 		s.commitLocked(key, nil, true)
 	}
-	return kubernetes.DeleteResponse{KV: kv, Succeeded: ok, Revision: s.revision}, err
+	return kubernetes.DeleteResponse{KV: kv, Succeeded: ok, Revision: s.revision}, nil
 }
 
 // Put writes key unconditionally, as etcdctl would, and returns the new revision.
@@ -198,19 +198,12 @@ func (s *Store) currentLocked(key string, rev int64) *version {
 }
 
 // compareLocked is the If of a transaction, and its Else.
-func (s *Store) compareLocked(ctx context.Context, key string, expected int64,
-	getOnFailure bool) (*mvccpb.KeyValue, bool, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, false, err
+func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (current *mvccpb.KeyValue, ok bool) {
+	found := s.currentLocked(key, s.revision)
+	if ok = found.modRevision() == expected; !ok && getOnFailure {
+		current = found.keyValue()
 	}
-	current := s.currentLocked(key, s.revision)
-	if current.modRevision() == expected {
-		return nil, true, nil
-	}
-	if !getOnFailure {
-		return nil, false, nil
-	}
-	return current.keyValue(), false, nil
+	return current, ok
 }
 
 // commitLocked makes the next revision and tells the watches.

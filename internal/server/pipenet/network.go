@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"google.golang.org/grpc/test/bufconn"
 
@@ -56,10 +55,7 @@ func (n *Network) Client() *http.Client {
 }
 
 func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if listener := n.listener.Load(); listener != nil {
-		return listener.Dial(ctx, network, address)
-	}
-	return nil, refused()
+	return n.listener.Load().Dial(ctx, network, address)
 }
 
 // socketBuffers is how many bytes a watcher's line of cmd/viz holds in the kernel: 8 KB at either end, the least that
@@ -75,10 +71,6 @@ func (n *Network) Lines() (plain, buffered *http.Client) {
 }
 
 func (n *Network) dialBuffered(ctx context.Context, _, _ string) (net.Conn, error) {
-	listener := n.listener.Load()
-	if listener == nil {
-		return nil, refused()
-	}
 	pair := bufconn.Listen(socketBuffers)
 	defer pair.Close()
 	accepted := make(chan net.Conn, 1) // sent once by the goroutine, which ends with pair
@@ -90,9 +82,5 @@ func (n *Network) dialBuffered(ctx context.Context, _, _ string) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	return listener.connect(ctx, <-accepted, client)
-}
-
-func refused() error {
-	return &net.OpError{Op: "dial", Net: "pipe", Addr: addr{}, Err: syscall.ECONNREFUSED}
+	return n.listener.Load().connect(ctx, <-accepted, client)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 )
 
 // Listener hands the server's ends of pipes to Accept. Safe for concurrent use.
@@ -53,13 +54,17 @@ func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return l.connect(ctx, server, client)
 }
 
-// connect hands the server its end of a connection, and returns the client's.
+// connect hands the server its end of a connection, and returns the client's. Without a listener it is refused, too.
 func (l *Listener) connect(ctx context.Context, server, client net.Conn) (net.Conn, error) {
+	refused := &net.OpError{Op: "dial", Net: "pipe", Addr: addr{}, Err: syscall.ECONNREFUSED}
+	if l == nil {
+		return nil, refused
+	}
 	select {
 	case l.conns <- server:
 		return client, nil
 	case <-l.done:
-		return nil, refused()
+		return nil, refused
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
