@@ -88,7 +88,12 @@ func (f *feed) stream(ctx context.Context) {
 		return
 	}
 	if f.tour && f.config.Sandbox != nil {
-		defer f.config.Sandbox.Tour()()
+		end := f.config.Sandbox.Tour()
+		defer func() {
+			if last := end(); last {
+				f.tours().Leave(ctx)
+			}
+		}()
 	}
 	if f.bookmark() != nil { // tells the page at once that it is connected, and where
 		return

@@ -22,7 +22,7 @@ type Sandbox interface {
 	Turn(ctx context.Context, knob sandbox.Knob) (sandbox.Receipt, error)
 	Knobs() sandbox.KnobState
 	Reset(ctx context.Context) (sandbox.Receipt, error)
-	Tour() (end func())
+	Tour() (end func() (last bool))
 
 	AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (sandbox.WatcherInfo, sandbox.Receipt, error)
 	RemoveWatcher(ctx context.Context, id string) error
@@ -122,9 +122,13 @@ func (u *UI) tellTour(*http.Request) (any, error) { return tour.Recorded() }
 
 // actTour answers POST /viz/tour, which does the next act of a tour, with the tour as it is then.
 func (u *UI) actTour(r *http.Request, t *tour.Tour) (any, error) {
+	return t, u.tours().Act(r.Context(), t)
+}
+
+// tours is what the page's tours act on.
+func (u *UI) tours() *tour.Machine {
 	c := &u.config
-	machine := tour.Machine{Sandbox: c.Sandbox, Client: c.Client, Log: c.Log, Clock: c.Clock, Keyframe: u.Keyframe}
-	return t, machine.Act(r.Context(), t)
+	return &tour.Machine{Sandbox: c.Sandbox, Client: c.Client, Log: c.Log, Clock: c.Clock, Keyframe: u.Keyframe}
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {

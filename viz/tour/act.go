@@ -29,6 +29,7 @@ const (
 	spare    = 3                     // places of the ring that are left
 	tick     = 30 * time.Millisecond // between two looks at the log
 	patience = 8 * time.Second       // for the effect of a request
+	label    = "tour"                // of its pod
 )
 
 // Machine is what the tour acts on. All fields are required.
@@ -267,6 +268,15 @@ func (a *actor) end(ctx context.Context) error {
 	return err
 }
 
+// Leave deletes the pods of tours that were not ended: the last page that gave one has gone, and ctx with it. It waits
+// for at most [patience]. A tour that is resumed creates its pod again.
+func (m *Machine) Leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	pods := m.Client.Delete().Namespace(metav1.NamespaceDefault).Resource("pods").Param("labelSelector", label)
+	_ = pods.Param("gracePeriodSeconds", "0").Do(ctx).Error() // in a held world they stay
+}
+
 // ---- the client
 
 // open opens the client, and returns when the log says so. It watches from now on, and so knows a version from its
@@ -319,7 +329,7 @@ func (a *actor) pods(request *listwatch.Request) *listwatch.Request {
 // create creates the pod, and returns its version.
 func (a *actor) create(ctx context.Context) (rv uint64, err error) {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: a.name(), Labels: map[string]string{"app": "my-app"}},
+		ObjectMeta: metav1.ObjectMeta{Name: a.name(), Labels: map[string]string{"app": "my-app", label: "open"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}},
 	}
 	err = a.pods(a.Client.Post()).Body(pod).Do(ctx).Into(pod)

@@ -77,8 +77,15 @@ func TestATourIsGivenToItsEnd(t *testing.T) {
 				name := filepath.Join("../../internal/observe/takes", Take+takes.Suffix)
 				require.NoError(t, os.WriteFile(name, file, 0o644))
 			}
-			tour.Do = "end"
-			require.NoError(t, m.Act(t.Context(), tour))
+			if c.away {
+				m.Leave(t.Context())
+			} else {
+				tour.Do = "end"
+				require.NoError(t, m.Act(t.Context(), tour))
+			}
+			var left corev1.PodList
+			require.NoError(t, client.Get().Resource("pods").Do(t.Context()).Into(&left))
+			assert.Equal(t, len(left.Items), 2, "the pods that were there before")
 		})
 	}
 }

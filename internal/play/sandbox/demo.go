@@ -132,11 +132,11 @@ func (d *demo) relabel(ctx context.Context, pod *corev1.Pod) {
 }
 
 // Tour notes that a page gives its tour, until the page calls end. Pages are counted: while there is one, the demo
-// begins nothing new, and the pods' ring keeps its size. With the last one go the watchers that were opened for a tour.
-// It may be called from any goroutine, and waits for nothing.
-func (s *Sandbox) Tour() (end func()) {
+// begins nothing new, and the pods' ring keeps its size. With the last one go the watchers that were opened for a tour;
+// end returns whether it was that one. Both may be called from any goroutine, and wait for nothing.
+func (s *Sandbox) Tour() (end func() (last bool)) {
 	s.count(1)
-	return func() { s.count(-1) }
+	return func() bool { return !s.count(-1) }
 }
 
 // Touring reports whether a page gives its tour. It may be called from any goroutine.
@@ -146,18 +146,18 @@ func (s *Sandbox) Touring() bool {
 	return s.tours > 0
 }
 
-// count counts pages in or out.
-func (s *Sandbox) count(n int) {
+// count counts pages in or out, and returns whether there are any then.
+func (s *Sandbox) count(n int) (open bool) {
 	s.toursMu.Lock()
 	defer s.toursMu.Unlock()
 	before := s.tours > 0
 	s.tours += n
-	open := s.tours > 0
+	open = s.tours > 0
 	if s.demo != nil {
 		s.demo.rests.Add(int32(n))
 	}
 	if open == before {
-		return
+		return open
 	}
 	if s.demo != nil {
 		s.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(open)}.String())
@@ -174,4 +174,5 @@ func (s *Sandbox) count(n int) {
 			_ = s.watchers.remove(each.ID) // it may be gone by itself
 		}
 	}
+	return open
 }

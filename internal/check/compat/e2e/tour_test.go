@@ -239,8 +239,14 @@ func TestAPageThatWatchesOnGivesItsTourOn(t *testing.T) {
 			await live();
 		}
 		const open = await (await fetch("/viz/watchers")).json();
+		const metadata = { name: "my-pod", labels: { tour: "open" } };
+		const pod = { metadata, spec: { containers: [{ name: "c", image: "c" }] } };
+		await fetch("/api/v1/namespaces/default/pods", { ...wanted, body: JSON.stringify(pod) });
+		const pods = async () => (await (await fetch("/api/v1/pods")).json()).items.map((each) => each.metadata.name);
+		const left = await pods();
 		feed.close();
-		return JSON.stringify(open.map(({ userAgent }) => userAgent));
+		while ((await pods()).includes("my-pod"));
+		return JSON.stringify([...open.map(({ userAgent }) => userAgent), ...left]);
 	})()`
-	p.is(t, `["listwatch-page-1"]`, "the clients that are open", "await "+feed)
+	p.is(t, `["listwatch-page-1","my-pod"]`, "the clients that are open, and their pod", "await "+feed)
 }
