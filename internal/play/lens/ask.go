@@ -119,10 +119,6 @@ func (a *Ask) object() string {
 	return a.Resource + "\x00" + strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
 }
 
-// election reports whether it is about a lease: the client that leads writes it all the time, and that is no
-// controller's work.
-func (a *Ask) election() bool { return a.Resource == "leases.coordination.k8s.io" }
-
 // plural is the resource without its group, as our client half calls it.
 func (a *Ask) plural() string {
 	name, _, _ := strings.Cut(a.Resource, ".")

@@ -24,6 +24,9 @@ const (
 	maxNamed    = 256 // resources that the log names: a recording may hold twice as many (fold.MaxResources)
 )
 
+// election is the resource that the client that leads writes all the time, which is no controller's work.
+const election = "leases.coordination.k8s.io"
+
 // request is one request, as the verdicts judge it and the log is told of it.
 type request struct {
 	Ask
@@ -131,11 +134,16 @@ func (f *findings) begin(ask Ask, line string, now time.Time) *request {
 	r.trail = kept(f.trails, ask.trail(), maxTrails, func() *trail {
 		return &trail{client: ask.Client, resource: ask.Resource, open: map[*request]bool{}, times: map[string]int{}}
 	})
-	r.named, f.running[r] = f.nameLocked(ask.plural()), true
+	f.running[r] = true
+	if plural := ask.plural(); f.named[plural] || len(f.named) < maxNamed {
+		f.named[plural], r.named = true, plural
+	}
 	f.tellLocked(r, probe.RequestReceived, probe.Record{Text: line + " by " + short(ask.Client)})
 	switch {
-	case ask.writes() && !ask.election():
-		r.written = f.writeLocked(&ask, now)
+	case ask.writes() && ask.Resource != election:
+		o := kept(f.objects, ask.object(), maxObjects, func() *object { return &object{} })
+		r.written = &write{client: ask.Client, sub: ask.Subresource, at: now, before: o.rv}
+		o.writes = appendLast(o.writes, r.written, maxWrites)
 	case ask.reads() && !ask.Continue: // the pages of a list are one list
 		f.judgeLocked(asked, r, now)
 		r.trail.rows = appendLast(r.trail.rows, r, maxSteps)
@@ -144,17 +152,6 @@ func (f *findings) begin(ask Ask, line string, now time.Time) *request {
 		}
 	}
 	return r
-}
-
-// nameLocked returns what the log calls a resource.
-func (f *findings) nameLocked(resource string) string {
-	if len(f.named) < maxNamed {
-		f.named[resource] = true
-	}
-	if !f.named[resource] {
-		return ""
-	}
-	return resource
 }
 
 // kept finds a value, or makes it. If there are limit of them, all are forgotten: what goes on is seen again.
@@ -176,14 +173,6 @@ func appendLast[V any](all []V, value V, limit int) []V {
 		all = append(all[:0], all[1:]...)
 	}
 	return append(all, value)
-}
-
-// writeLocked notes that an object is being written.
-func (f *findings) writeLocked(ask *Ask, now time.Time) *write {
-	o := kept(f.objects, ask.object(), maxObjects, func() *object { return &object{} })
-	w := &write{client: ask.Client, sub: ask.Subresource, at: now, before: o.rv}
-	o.writes = appendLast(o.writes, w, maxWrites)
-	return w
 }
 
 // changes reports whether a write has changed its object.
@@ -285,7 +274,11 @@ func (f *findings) end(r *request, e end, now time.Time) {
 	f.closeLocked(r, e)
 	if r.reads() && !r.Watch && e.RV != "" {
 		t.listRV, t.settled = e.RV, ""
-		f.listedLocked(t, now)
+		for key, o := range f.objects { // each object of the resource was given
+			if strings.HasPrefix(key, t.resource+"\x00") {
+				o.giveLocked(t.client, "", now)
+			}
+		}
 	}
 	switch {
 	case r.Watch:
@@ -298,15 +291,6 @@ func (f *findings) end(r *request, e end, now time.Time) {
 	case r.Name != "" && r.status == http.StatusOK:
 		if o := f.objects[r.object()]; o != nil {
 			o.giveLocked(t.client, e.RV, now)
-		}
-	}
-}
-
-// listedLocked notes that a client was given every object of a resource.
-func (f *findings) listedLocked(t *trail, now time.Time) {
-	for key, o := range f.objects {
-		if strings.HasPrefix(key, t.resource+"\x00") {
-			o.giveLocked(t.client, "", now)
 		}
 	}
 }
