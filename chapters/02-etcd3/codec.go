@@ -72,6 +72,5 @@ func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind,
 	if err != nil {
 		return obj, kind, err
 	}
-	scheme.ClearKind(obj)
-	return obj, kind, nil
+	return scheme.ClearKind(obj), kind, nil
 }

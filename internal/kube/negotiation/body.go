@@ -69,8 +69,7 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind "+
 			"(%s)", actual.Kind, gvk.Kind))
 	}
-	scheme.ClearKind(obj)
-	return obj, nil
+	return scheme.ClearKind(obj), nil
 }
 
 // DecodeObject reads an object, perhaps into into, and returns of what kind it says it is. What is done about unknown

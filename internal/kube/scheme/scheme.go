@@ -42,12 +42,13 @@ func init() {
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
 }
 
-// ClearKind takes kind and apiVersion out of obj, whose Go type says them from here on. An object without a Go type of
-// its own, which is JSON, keeps them.
-func ClearKind(obj runtime.Object) {
+// ClearKind takes kind and apiVersion out of obj, whose Go type says them from here on, and returns it. An object
+// without a Go type of its own, which is JSON, keeps them.
+func ClearKind(obj runtime.Object) runtime.Object {
 	if _, untyped := obj.(runtime.Unstructured); !untyped {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
+	return obj
 }
 
 // CheckMetadata returns what is wrong with the metadata of an object without a Go type. The rest of the program reads

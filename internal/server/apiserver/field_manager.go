@@ -88,7 +88,7 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 
 // Update notes in obj what it changes compared with live, under the name of the client.
 func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string) runtime.Object {
-	return f.withoutKind(f.manager.UpdateNoErrors(live, obj, managerName(option, userAgent)))
+	return scheme.ClearKind(f.manager.UpdateNoErrors(live, obj, managerName(option, userAgent)))
 }
 
 // apply returns live with the wishes of who put into it. Errors: 400 for wishes that make no sense, 409 with a cause
@@ -101,18 +101,12 @@ func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructu
 	var known apierrors.APIStatus
 	switch {
 	case err == nil:
-		return f.withoutKind(obj), nil
+		return scheme.ClearKind(obj), nil
 	case errors.As(err, &known):
 		return nil, err
 	default:
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-}
-
-// withoutKind: here, what an object is, is said by its Go type.
-func (f *fieldManager) withoutKind(obj runtime.Object) runtime.Object {
-	scheme.ClearKind(obj)
-	return obj
 }
 
 // objectConverter is the scheme as the library wants it, for objects of one kind. One without a Go type has one version

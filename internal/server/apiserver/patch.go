@@ -345,8 +345,7 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	if obj.GetObjectKind().GroupVersionKind() != gvk { // only an object without a Go type says another
 		return nil, newInvalidPatch(p.patch, errors.New("the kind of an object cannot change"))
 	}
-	scheme.ClearKind(obj)
-	return obj, nil
+	return scheme.ClearKind(obj), nil
 }
 
 // shownPatch is how much of a patch its refusal quotes.
