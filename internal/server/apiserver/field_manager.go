@@ -42,9 +42,9 @@ type fieldManager struct{ manager *managedfields.FieldManager }
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
 func newFieldManager(s *handlers.Scope) handlers.FieldManager {
-	objects := objectConverter{scheme.Scheme, s.Kind}
+	objects := objectConverter{scheme.Scheme, s.Kind, s.Resource.Default}
 	manager, err := managedfields.NewDefaultFieldManager(
-		converterOf(s), objects, resourceDefaulter{s.Resource}, objects,
+		converterOf(s), objects, objects, objects,
 		s.Kind, s.Kind.GroupVersion(), s.Subresource, resetFields(s.Resource, s.Subresource))
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: field manager of %s: %v", s.Resource.Name, err))
@@ -109,11 +109,12 @@ func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructu
 	}
 }
 
-// objectConverter is the scheme as the library wants it, for objects of one kind. One without a Go type has one version
-// and always says its kind.
+// objectConverter is the scheme as the library wants it, for objects of one kind, with its defaults. One without a Go
+// type has one version and always says its kind.
 type objectConverter struct {
 	*runtime.Scheme
-	kind schema.GroupVersionKind
+	kind       schema.GroupVersionKind
+	setDefault func(runtime.Object)
 }
 
 // ConvertToVersion implements [runtime.ObjectConvertor].
@@ -135,11 +136,8 @@ func (c objectConverter) New(kind schema.GroupVersionKind) (runtime.Object, erro
 	return obj, nil
 }
 
-// resourceDefaulter is a resource's defaults as the library wants them.
-type resourceDefaulter struct{ resource *registry.Resource }
-
-// Default fills in what is missing.
-func (d resourceDefaulter) Default(obj runtime.Object) { d.resource.Default(obj) }
+// Default implements [runtime.ObjectDefaulter].
+func (c objectConverter) Default(obj runtime.Object) { c.setDefault(obj) }
 
 // fieldTypes says of each field of each kind whether it is a struct, a map, a list whose items have keys, or one value:
 // who may share it with whom. It is data made from what client-go knows for its apply configurations;

@@ -3,6 +3,8 @@ package apiserver
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // installHealth registers what watches over the server itself. It is alive as long as it answers. It is ready when
@@ -15,7 +17,7 @@ func (a *apiServer) installHealth() {
 	a.server.HandlePlain(http.MethodGet, "/livez", &health{name: "livez"})
 	a.server.HandlePlain(http.MethodGet, "/readyz", &health{name: "readyz", checks: []check{
 		{"etcd", a.config.EtcdReady}, {"watch-cache", a.config.Ready}}})
-	a.server.HandlePlain(http.MethodGet, "/metrics", a.metrics.handler())
+	a.server.HandlePlain(http.MethodGet, "/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
 }
 
 // check is one thing that is looked at.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
@@ -75,10 +74,6 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 		m.inflight.WithLabelValues(kind) // shown from the start
 	}
 	return m
-}
-
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
 // scopeOf says what a request is about: one object, one namespace, or everything.

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -74,10 +75,7 @@ func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOpt
 	if err != nil {
 		return kubernetes.ListResponse{}, err
 	}
-	from := prefix
-	if opts.Continue != "" {
-		from = opts.Continue
-	}
+	from := cmp.Or(opts.Continue, prefix)
 	response := kubernetes.ListResponse{Revision: s.revision}
 	end := clientv3.GetPrefixRangeEnd(prefix) // "\x00": there is no key after all that begin with prefix
 	s.keys.AscendGreaterOrEqual(&history{key: from}, func(h *history) bool {
