@@ -138,7 +138,8 @@ export function showWatchers(scene, res) {
     const [, watched = id] = /[^!]=([\w-]+)$/.exec(subject.texts.WatcherAdded) ?? []; // it has no connection
     const name = squeeze(nameOf(subject) || watched, most) + (own(subject) ? " · you" : "");
     const closed = subject.counts.WatcherForced ? " · closed" : ""; // it is there until its client has read the rest
-    write(el.querySelector(".name"), (member?.name ?? name) + closed, scene.tall ? tallRoom : capacity < 100 ? room : narrow);
+    const wide = scene.tall ? tallRoom : capacity < 100 ? room : narrow;
+    write(el.querySelector(".name"), (member?.name ?? name) + closed, wide);
     const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
   }
@@ -162,8 +163,8 @@ export function showListeners(scene, res) {
       showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0, el.lane.shown);
     }
     const { pending } = subject.queues;
-    const waits = pending?.len ? `${pending.len}/${pending.cap}` : 0;
-    say(el.querySelector('[data-queue="pending"] .num'), `pending ${waits}`);
+    const calm = hangsOn(scene, subject) ? "pending 0" : "own informer"; // one that is not drawn
+    say(el.querySelector('[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : calm);
     const handler = scene.lanes.handlers.get(id);
     const n = subject.counts.HandlerReturned ?? 0;
     const running = (subject.counts.HandlerCalled ?? 0) > n;
