@@ -29,7 +29,7 @@ const (
 	spare    = 3                     // places of the ring that are left
 	tick     = 30 * time.Millisecond // between two looks at the log
 	patience = 8 * time.Second       // for the effect of a request
-	label    = "tour"                // of its pod
+	label    = "listwatch-tour"      // of its pod: no other one has it
 )
 
 // Machine is what the tour acts on. All fields are required.
@@ -269,7 +269,8 @@ func (a *actor) end(ctx context.Context) error {
 }
 
 // Leave deletes the pods of tours that were not ended: the last page that gave one has gone, and ctx with it. It waits
-// for at most [patience]. A tour that is resumed creates its pod again.
+// for at most [patience]. A tour that is resumed creates its pod again. One that begins meanwhile opens its client
+// first, and creates its pod after that.
 func (m *Machine) Leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()

@@ -54,6 +54,7 @@ func (n *Network) Client() *http.Client {
 		MaxIdleConnsPerHost: 16}}
 }
 
+// dial connects to the server. Before there is one, the listener is nil, and [Listener.connect] refuses.
 func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return n.listener.Load().Dial(ctx, network, address)
 }

@@ -239,7 +239,7 @@ func TestAPageThatWatchesOnGivesItsTourOn(t *testing.T) {
 			await live();
 		}
 		const open = await (await fetch("/viz/watchers")).json();
-		const metadata = { name: "my-pod", labels: { tour: "open" } };
+		const metadata = { name: "my-pod", labels: { "listwatch-tour": "open" } };
 		const pod = { metadata, spec: { containers: [{ name: "c", image: "c" }] } };
 		await fetch("/api/v1/namespaces/default/pods", { ...wanted, body: JSON.stringify(pod) });
 		const pods = async () => (await (await fetch("/api/v1/pods")).json()).items.map((each) => each.metadata.name);

@@ -364,12 +364,13 @@ func (p *pair) writeAll(lines ...string) (rv string) {
 	return rv
 }
 
-// bothReach returns when both caches list what etcd holds at rv. To have got as far as rv is not enough: a cache, theirs
-// like ours, has with the first change of a transaction the version of them all.
+// bothReach returns when both caches list what etcd holds at rv. To have got as far as rv is not enough: with the first
+// change of a transaction a cache, theirs like ours, has the version of them all.
 func (p *pair) bothReach(rv string) {
 	p.tb.Helper()
 	q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}
 	want := listAll(context.Background(), p.ourStore, query{rv: rv, match: metav1.ResourceVersionMatchExact})
+	require.True(p.tb, strings.HasPrefix(want, "page at "+rv+"\n"), "etcd at %s: %s", rv, want)
 	for name, s := range map[string]side{"ours": p.ourCache, "theirs": p.theirCache} {
 		program.Eventually(p.tb, patience, func() (bool, string) {
 			got := listAll(context.Background(), s, q)
