@@ -112,9 +112,8 @@ func (u *UI) tellScenario(r *http.Request) (any, error) {
 		storyTold
 		Pace     []stories.Pace   `json:"pace"`
 		Recorded []scenario.Range `json:"recorded"`
-		Runs     bool             `json:"runs"`  // there is a machine to play it
 		Panel    template.HTML    `json:"panel"` // what the page says, beat by beat
-	}{told, pace, recorded, u.config.Play != nil, panel}, err
+	}{told, pace, recorded, panel}, err
 }
 
 // tellTour answers GET /viz/scenario/tour with the tour as it is told from the recording that the program brings along.

@@ -69,8 +69,7 @@ func (s *site) gather() error {
 	for _, take := range slices.Concat(takes.All, takes.Stories, takes.Broken) {
 		s.addPacked("takes/"+take.Name, take.File())
 	}
-	if err := errors.Join(s.addData(pointsFile, s.points), s.addData(leavesFile, s.leaves),
-		s.addData("data/stories", s.stories)); err != nil {
+	if err := errors.Join(s.addData(leavesFile, s.leaves), s.addData("data/stories", s.stories)); err != nil {
 		return err
 	}
 	for i := 0; i < len(s.ways); i++ { // it grows meanwhile
@@ -124,13 +123,7 @@ func (s *site) addPacked(name string, packed []byte) {
 	s.files[name+".js"] = fmt.Appendf(nil, "listwatchFile(%q, %q);\n", name, base64.StdEncoding.EncodeToString(packed))
 }
 
-// What every stage loads.
-const pointsFile, leavesFile = "data/points", "data/leaves"
-
-func (s *site) points() (any, error) {
-	body, err := s.get("/viz/points")
-	return json.RawMessage(body), err
-}
+const leavesFile = "data/leaves"
 
 // stories are those of the program, and the tour, with what their tellers need to know.
 func (s *site) stories() (any, error) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -44,7 +43,7 @@ func (s *site) one(file []byte) ([]byte, error) {
 	if err := s.addPage("/"); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.addData(pointsFile, s.points), s.addData(leavesFile, s.leaves)); err != nil {
+	if err := s.addData(leavesFile, s.leaves); err != nil {
 		return nil, err
 	}
 	s.addPacked("takes/"+theRecording, file)
@@ -70,7 +69,7 @@ func (s *site) one(file []byte) ([]byte, error) {
 		}
 		last.WriteString(inline(text))
 		if strings.Contains(tag, "static.js") {
-			for _, name := range []string{pointsFile, leavesFile, "takes/" + theRecording} {
+			for _, name := range []string{leavesFile, "takes/" + theRecording} {
 				last.WriteString(inline(s.files[name+".js"]))
 			}
 		}

@@ -32,19 +32,15 @@
   async function story(id) {
     const stories = await data("data/stories");
     if (!Object.hasOwn(stories, id)) throw new Error("These pages do not have it.");
-    return stories[id];
+    return Response.json(stories[id]);
   }
 
-  // take returns a recording of these pages; or, from a web server, any that lies there: fileAt fetches that.
-  async function take(name, fileAt) {
-    if (/^[\w-]+$/.test(name)) return new File([await bytes(`takes/${name}`)], name);
+  // take answers with a recording of these pages; or, from a web server, with any that http finds there.
+  async function take(name, http) {
+    if (/^[\w-]+$/.test(name)) return new Response(await bytes(`takes/${name}`));
     const address = new URL(name, location.href);
-    if (!/^https?:$/.test(address.protocol)) {
-      throw new Error(
-        "A recording can be named by its address on a web server only. Drop its file onto the page instead."
-      );
-    }
-    return fileAt(address, name);
+    if (/^https?:$/.test(address.protocol)) return http(address, { cache: "no-store" });
+    throw new Error("A recording can be named by its address on a web server only. Drop its file onto the page instead.");
   }
 
   async function leaf(station, tab, query) {
@@ -57,7 +53,7 @@
           "shows a recording with all leaves."
       );
     }
-    return html;
+    return new Response(html);
   }
 
   // page turns an address of the program into that of the file: /book/06-cacher into book/06-cacher.html.
@@ -66,11 +62,16 @@
     return `${root}${place.slice(1) || "index"}${place.endsWith("/") && place !== "/" ? "index" : ""}.html${rest}`;
   }
 
-  const run = async () => {
-    throw new Error("There is no machine to play it.");
-  };
+  // request answers for the program, by the first part of an address below /viz/.
+  async function request(url, { method }, http) {
+    if (method === "POST") throw new Error("There is no machine to play it.");
+    const { pathname, searchParams } = new URL(url, "http://files");
+    const [part, name, tab] = pathname.split("/").slice(2).map(decodeURIComponent);
+    if (part === "scenario") return story(name);
+    return part === "takes" ? take(name, http) : leaf(name, tab, searchParams);
+  }
 
-  globalThis.listwatchShelf = { program: false, points: () => data("data/points"), story, take, run, leaf, page };
+  globalThis.listwatchWire = { program: false, request };
   globalThis.listwatchData = data;
 
   // tell says a sentence in the banner, once the page has one.
@@ -101,8 +102,12 @@
       document.title = made.title;
       document.documentElement.dataset.tours = made.documentElement.dataset.tours;
       document.body.replaceWith(made.body);
-      const told = async (id) => ({ ...(await story(id)), runs: true });
-      globalThis.listwatchShelf = { story: told, take, page };
+      const machine = globalThis.listwatchWire;
+      const ours = (url, { method }) => method === "GET" && /^\/viz\/(scenario|takes)\//.test(url);
+      globalThis.listwatchWire = {
+        program: true,
+        request: (url, options = {}, ...more) => (ours(url, options) ? request : machine.request)(url, options, ...more),
+      };
     } catch (problem) {
       document.querySelector("#run").hidden = true;
       tell(`The machine does not run here: ${problem.message} What you see are recordings.`);

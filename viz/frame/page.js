@@ -9,8 +9,8 @@ import { newFigure } from "../book/figure.js";
 import { newConsole } from "../console/console.js";
 import { newInspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
-import { get, shelf } from "../lib/api.js";
-import { $, put, say } from "../lib/dom.js";
+import { get, program } from "../lib/api.js";
+import { $, put } from "../lib/dom.js";
 import { partOf } from "../lib/hooks.js";
 import { clockText } from "../lib/times.js";
 import { newFeed } from "../log/feed.js";
@@ -49,21 +49,7 @@ const soon = 600; // records in which what stands is looked for
 const recently = 40; // records that led to the first picture
 const ledHere = 200; // records that are looked at for what stands where then
 
-// pointsOf asks for the table of points until the program answers: no record can be read without it.
-async function pointsOf() {
-  for (;;) {
-    try {
-      return await shelf.points();
-    } catch {
-      // The program does not answer yet, or no more.
-    }
-    put($("#mode"), "data-state", "reconnecting");
-    say($("#mode-text"), "reconnecting");
-    await new Promise((done) => setTimeout(done, 1000));
-  }
-}
-
-const fold = newFold(await pointsOf());
+const fold = newFold(JSON.parse(document.body.dataset.table));
 const { infos } = fold;
 const scene = newScene(JSON.parse(document.body.dataset.geometry));
 
@@ -338,5 +324,5 @@ window.listwatch = {
 };
 
 if (!document.body.dataset.take) feed.begin();
-else if (shelf.program || !stage.scenarios.openAsked()) stage.visit.openTake(document.body.dataset.take);
+else if (program || !stage.scenarios.openAsked()) stage.visit.openTake(document.body.dataset.take);
 requestAnimationFrame(frame);

@@ -2,7 +2,7 @@
 
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
-import { shelf, take } from "../lib/api.js";
+import { fileAt, program, take } from "../lib/api.js";
 import { $, copied, make, when } from "../lib/dom.js";
 
 const theOnly = "recording"; // the name of the take in a page of one recording (viz/export/one.go)
@@ -81,7 +81,7 @@ export function newVisit(stage) {
   // keep gives the viewer what the program remembers, as a file.
   async function keep() {
     try {
-      const file = await shelf.recording();
+      const file = await fileAt("/viz/recording", "listwatch.lw.gz");
       const href = URL.createObjectURL(file);
       make("a", { href, download: file.name }).click();
       URL.revokeObjectURL(href);
@@ -98,7 +98,7 @@ export function newVisit(stage) {
     if (!wanted()) return null;
     stage.leave(hash);
     follow.clear();
-    const acts = shelf.program ? [...document.querySelectorAll("[data-acts]:not([hidden])")] : [];
+    const acts = program ? [...document.querySelectorAll("[data-acts]:not([hidden])")] : [];
     acts.forEach((group) => (group.hidden = true));
     putAway.push(...acts);
     player.oldest = first;
@@ -119,7 +119,7 @@ export function newVisit(stage) {
     const why = header.reason ? `Why: ${header.reason} ` : "";
     stage.banner.notice(
       `A recording of ${new Date(header.started).toLocaleString()}. ${why}` +
-        (shelf.program ? "Reload the page to leave it." : "The program is not here."), true
+        (program ? "Reload the page to leave it." : "The program is not here."), true
     );
   }
 

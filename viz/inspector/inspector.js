@@ -6,7 +6,7 @@
 // it goes with what is followed, or shows what was reported here last.
 
 import { $, copied, make, mark, put, say, when } from "../lib/dom.js";
-import { leaf as leafOf, queryOf, shelf } from "../lib/api.js";
+import { html, program, queryOf } from "../lib/api.js";
 import { stateOf } from "./state.js";
 import { newWhy } from "./why.js";
 
@@ -90,10 +90,10 @@ export function newInspector(stage) {
     const mine = (awaited = query({ q: tab === "history" ? leaf.querySelector("[name=q]")?.value : "", ...extra }));
     const wanted = () => mine === awaited && place;
     try {
-      if (!stage.source && shelf.program && living.has(tab)) {
+      if (!stage.source && program && living.has(tab)) {
         throw new Error("This recording lives in this page only: the program that serves the page does not know it.");
       }
-      const article = await leafOf(place.station, tab, mine);
+      const article = await html(`/viz/part/${place.station}/${tab}?${mine}`);
       if (wanted()) swap(article);
     } catch (problem) {
       if (wanted()) refuse(problem instanceof TypeError ? "The program does not answer." : problem.message);

@@ -1,18 +1,19 @@
 // The page's only way to the program: every request and every stream begins here.
 //
-// A page without a program (viz/export) brings its own answers in window.listwatchShelf, which it sets before page.js
-// runs; such a page asks for nothing else. A page whose program is not behind a port brings its own wire in
-// window.listwatchWire, in the same way.
+// A page whose program is not behind a port brings its own wire in window.listwatchWire, which it sets before page.js
+// runs. So does a page without a program (viz/export): its wire leads to files, and says that there is no program.
 
-// request returns a Response, whose body may still be on its way, and obeys options.signal. By default it goes to a
-// program behind a port.
-const { request } = globalThis.listwatchWire ?? { request: (url, options) => fetch(url, options) };
+// wire.request returns a Response, whose body may still be on its way, and obeys options.signal. By default it goes to a
+// program behind a port. A wire may use http for what lies elsewhere.
+const http = (url, options) => fetch(url, options);
+const wire = globalThis.listwatchWire ?? { program: true, request: http };
+export const program = wire.program; // is there one, which runs or replays? Then the page has a log to read
 
 // send sends one request and returns the response. A refusal is an Error with the server's own words, its status, and
 // gone for 410.
-async function send(method, url, body, { type = "application/json", cache = "no-store", ...options } = {}) {
+async function send(method, url, body, { type = "application/json", ...options } = {}) {
   const content = body === undefined ? {} : { headers: { "Content-Type": type }, body: JSON.stringify(body) };
-  const response = await request(url, { method, cache, ...content, ...options });
+  const response = await wire.request(url, { method, cache: "no-store", ...content, ...options }, http);
   if (response.ok) return response;
   const text = await response.text();
   let message = text;
@@ -87,43 +88,11 @@ export function asking(act) {
 // leave sends a last word that arrives also when the page goes away.
 export const leave = (url, body) => void send("POST", url, body, { keepalive: true }).catch(() => {});
 
-async function fileAt(url, name) {
+// fileAt returns what lies at an address of the program, as a file.
+export async function fileAt(url, name) {
   return new File([await (await send("GET", url)).arrayBuffer()], name);
 }
 
-const scenario = (id) => `/viz/scenario/${encodeURIComponent(id)}`;
-
-const server = {
-  program: true, // it runs, or replays: the page has a log to read
-
-  // points returns the table of points: no record can be read without it.
-  points: () => get("/viz/points", { cache: "default" }),
-
-  // story returns a story as the page tells it: {id, title, …, beats, take, recorded, runs}. recorded says where its
-  // beats stand in the recording called take; runs, whether there is a machine to play it; alone, why that one is not
-  // played on it. "tour" is the tour, as it is told from its recording.
-  story: (id) => get(scenario(id)),
-
-  // take returns a recording that the program brings along, as a File.
-  take: (name) => fileAt(`/viz/takes/${encodeURIComponent(name)}`, name),
-
-  // recording returns what the program's log still holds, as a File.
-  recording: () => fileAt("/viz/recording", "listwatch.lw.gz"),
-
-  // run plays a story on the machine and returns what was seen: {from, to, saw, beats, untold}. Aborted, it is undone.
-  run: (id, signal) => ask("POST", scenario(id), undefined, { signal }),
-
-  // leaf returns a leaf of the inspector as HTML.
-  leaf: async (station, tab, query) => (await send("GET", `/viz/part/${station}/${tab}?${query}`)).text(),
-
-  // page returns the address at which a page of the program lies: of the book.
-  page: (path) => path,
-};
-
-export const shelf = { ...server, ...globalThis.listwatchShelf };
-
-// take returns a recording by its name, as a File; where the shelf has files, by its address, too.
-export const take = (name) => shelf.take(name, fileAt);
-
-// leaf returns a leaf of the inspector as an element.
-export const leaf = async (station, tab, query) => elementOf(await shelf.leaf(station, tab, query));
+// take returns a recording that the program brings along, as a File; in pages without a program, one that has an
+// address, too.
+export const take = (name) => fileAt(`/viz/takes/${encodeURIComponent(name)}`, name);

@@ -5,19 +5,24 @@
 // page says so.
 
 import { $, address, below, make, mark, put, say, when } from "../lib/dom.js";
-import { elementOf, shelf } from "../lib/api.js";
+import { ask, elementOf, get } from "../lib/api.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "./teller.js";
 
 const storage = "stories";
+const addressOf = (id) => `/viz/scenario/${encodeURIComponent(id)}`;
 const verdicts = { right: "Right", wrong: "Not so", told: "It is so" };
 
 export function newScenarios(stage) {
   const { player } = stage;
   const dialog = $("#stories-dialog");
+  const rows = [...dialog.querySelectorAll("[data-story]")];
+  const rowOf = (id) => rows.find((li) => li.dataset.story === id);
   const panel = $("#story");
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
-  let story = null; // what is told, as the shelf has it
+  // what is told: {id, title, …, beats, take, recorded}. recorded says where its beats stand in the recording called
+  // take; alone, why it is not played on the machine
+  let story = null;
   let teller = null;
   let run = null; // {log, beats, saw} of the machine's run; null: it is told from the recording, or not played yet
   let live = false; // it is to be played, or was
@@ -34,7 +39,7 @@ export function newScenarios(stage) {
   async function openStory(id, { beat = 0, played = false } = {}) {
     let found;
     try {
-      found = await shelf.story(id);
+      found = await get(addressOf(id));
     } catch (problem) {
       return stage.banner.notice(`There is no story ${id}: ${problem.message}`);
     }
@@ -44,7 +49,7 @@ export function newScenarios(stage) {
     symptom = "";
     [run, remark, seen, playing] = [null, found.alone ? `, because ${found.alone}` : "", [], null];
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
-    live = story.runs && !story.alone && beat === 0;
+    live = document.body.dataset.plays === "true" && !story.alone && beat === 0;
     const paced = story.beats.map((each, i) => ({ ...each, pace: story.pace[i] }));
     const { trouble } = stage.banner;
     teller = newTeller(paced, { range, play, seek: player.seek, changed: show, trouble });
@@ -93,7 +98,7 @@ export function newScenarios(stage) {
     const mine = teller;
     playing = { abort: new AbortController(), began: performance.now() };
     try {
-      const answer = await shelf.run(story.id, playing.abort.signal);
+      const answer = await ask("POST", addressOf(story.id), undefined, { signal: playing.abort.signal });
       if (mine !== teller) return;
       symptom = answer.symptom ?? "";
       run = { log: stage.shown.log, beats: answer.beats ?? [], saw: answer.saw };
@@ -123,7 +128,7 @@ export function newScenarios(stage) {
     say($("#story-title"), story.title);
     say($("#story-symptom"), story.symptom);
     $("#story-beat").replaceChildren(...elementOf(story.panel).children);
-    put($("#story-chapter"), "href", shelf.page(`/book/${encodeURIComponent(story.chapter)}`));
+    put($("#story-chapter"), "href", rowOf(story.id).querySelector(".buttons a").getAttribute("href"));
     $("#story-beats").replaceChildren(...story.beats.map((_, i) => make("li", { title: `Beat ${i + 1}` })));
     put(document.body, "data-story", story.id);
     put(document.body, "data-beats", story.beats.length);
@@ -179,13 +184,10 @@ export function newScenarios(stage) {
   }
 
   // next is the row of the gallery after the story's own, the first one after the last.
-  function next() {
-    const all = [...dialog.querySelectorAll("[data-story]")];
-    return all[(all.findIndex((li) => li.dataset.story === story.id) + 1) % all.length];
-  }
+  const next = () => rows[(rows.indexOf(rowOf(story.id)) + 1) % rows.length];
 
   function openGallery() {
-    for (const li of dialog.querySelectorAll("[data-story]")) {
+    for (const li of rows) {
       li.querySelector(".seen").hidden = !known().includes(li.dataset.story);
     }
     dialog.showModal();

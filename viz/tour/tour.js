@@ -6,7 +6,7 @@
 // It begins from the page's first view; ?tour=1 asks for that, ?tour=0 for none. It is resumed where it was left, as
 // long as the program has not forgotten.
 
-import { ask, shelf } from "../lib/api.js";
+import { ask, get } from "../lib/api.js";
 import { $, address, mark, put, say, toMiddle, when } from "../lib/dom.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "../stories/teller.js";
@@ -202,7 +202,7 @@ export function newTour(stage) {
     [coming, acted] = [null, false];
     player.freeze();
     try {
-      const told = stage.source ? { from: player.head, informer: scene.informer } : await shelf.story("tour");
+      const told = stage.source ? { from: player.head, informer: scene.informer } : await get("/viz/scenario/tour");
       run = { ...told, log: stage.shown.log };
       if (player.recording) await player.seek(player.oldest);
       await deed("begin");

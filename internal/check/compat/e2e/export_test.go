@@ -105,7 +105,7 @@ func (p *page) exportedPages(t *testing.T, dir, base string) {
 		p.do(t, chromedp.Navigate(base+"/"+name))
 		if title := evaluate[string](t, p,
 			`document.title && getComputedStyle(document.body).margin === "0px" &&
-				globalThis.listwatchShelf ? document.title : ""`); !strings.Contains(title, "listwatch") {
+				globalThis.listwatchWire ? document.title : ""`); !strings.Contains(title, "listwatch") {
 			t.Errorf("%s is called %q, or has no style or script", name, title)
 		}
 		return nil
