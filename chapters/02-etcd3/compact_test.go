@@ -105,7 +105,7 @@ func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 		require.NoError(t, c.compact(t.Context()))
 	}
 	assert.Equal(t, c.CompactRevision(), 3)
-	client.Delete(compactRevKey)
+	client.OptimisticDelete(t.Context(), compactRevKey, client.Revision(), kubernetes.DeleteOptions{})
 	if err := c.compact(t.Context()); err != nil || c.expected != 0 {
 		t.Errorf("got %v, expects %d, want a fresh beginning", err, c.expected)
 	}

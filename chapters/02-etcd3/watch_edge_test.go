@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -111,12 +112,12 @@ func TestUndecodableValueEndsTheNewWatchAndIsSkippedByTheOld(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
 		w := start(t, s, prefix, everything())
 		w.want(t)
-		create(t, s, pod("a", ""))            // 2
-		client.Put(key("b"), []byte("bad"))   // 3
-		create(t, s, pod("c", ""))            // 4
-		client.Put(key("b"), []byte("worse")) // 5
-		remove(t, s, "c")                     // 6
-		client.Delete(key("b"))               // 7
+		create(t, s, pod("a", ""))                                                    // 2
+		client.Put(key("b"), []byte("bad"))                                           // 3
+		create(t, s, pod("c", ""))                                                    // 4
+		client.Put(key("b"), []byte("worse"))                                         // 5
+		remove(t, s, "c")                                                             // 6
+		client.OptimisticDelete(t.Context(), key("b"), 5, kubernetes.DeleteOptions{}) // 7
 		w.want(t, want[s.watcher]...)
 	})
 }

@@ -3,6 +3,9 @@
 // testing/synctest bubble or in a browser's tab, where a real etcd cannot go. Everywhere else we use the real one; one
 // contract test runs the same script against both.
 //
+// Each revision has its own tree of keys, which is never written to again. It shares with the tree of the revision
+// before all but the path to the one key that was written.
+//
 // A lease ends when its time is over and the store is used again, for reading, writing or asking for progress: nothing
 // ticks in it. What it does not have: transactions of more than one key, and delay. A watch sees a commit as soon as
 // its goroutine runs, also when it resumes from the past.

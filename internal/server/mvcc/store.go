@@ -1,16 +1,20 @@
 package mvcc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/btree"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
+	"google.golang.org/protobuf/proto"
 	"k8s.io/utils/clock"
 )
 
@@ -19,8 +23,8 @@ const (
 	btreeDegree   = 16 // nothing depends on it
 )
 
-// Store keeps every revision of every key until it is told to forget. All methods are safe for concurrent use.
-// Byte slices are copied on the way in and out.
+// Store keeps every revision until it is told to forget. All methods are safe for concurrent use. What goes in and
+// comes out is copied.
 type Store struct {
 	// Set by New, never changed.
 	clock clock.WithTicker
@@ -28,21 +32,33 @@ type Store struct {
 	mu        sync.Mutex // guards the fields below; no other lock is taken while it is held
 	revision  int64      // of the newest write
 	compacted int64      // revisions below it are gone; 0: none
-	keys      *btree.BTreeG[*history]
-	log       []*change // by ascending revision, from the compacted one on
+	history   []revision // each revision that is not gone; the last one is the newest
 	watches   map[*watcher]struct{}
 	leases    map[clientv3.LeaseID]*lease
 	lastLease clientv3.LeaseID
+}
+
+// revision is what one write made. It never changes.
+type revision struct {
+	keys  *btree.BTreeG[*mvccpb.KeyValue] // all that there were, as a clone of the tree before
+	event *clientv3.Event                 // with the previous state; nil in an empty store
+}
+
+// lease is a set of keys that end together.
+type lease struct {
+	ends time.Time
+	keys map[string]int64 // to the revision that was written under the lease; a key written since then is not concerned
 }
 
 var _ kubernetes.Interface = (*Store)(nil)
 
 // New returns an empty store at revision 1. The clock is used for leases, and for the progress of idle watches.
 func New(clk clock.WithTicker) *Store {
+	keys := btree.NewG(btreeDegree, func(a, b *mvccpb.KeyValue) bool { return bytes.Compare(a.Key, b.Key) < 0 })
 	return &Store{
 		clock:    clk,
 		revision: firstRevision,
-		keys:     btree.NewG(btreeDegree, func(a, b *history) bool { return a.key < b.key }),
+		history:  []revision{{keys: keys}},
 		watches:  map[*watcher]struct{}{},
 		leases:   map[clientv3.LeaseID]*lease{},
 	}
@@ -59,11 +75,10 @@ func (s *Store) Revision() int64 {
 func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rev, err := s.readableLocked(ctx, opts.Revision)
-	if err != nil {
+	if err := s.readableLocked(ctx, opts.Revision); err != nil {
 		return kubernetes.GetResponse{}, err
 	}
-	return kubernetes.GetResponse{KV: s.currentLocked(key, rev).keyValue(), Revision: s.revision}, nil
+	return kubernetes.GetResponse{KV: proto.CloneOf(s.getLocked(key, opts.Revision)), Revision: s.revision}, nil
 }
 
 // List returns the keys under prefix in order, from opts.Continue on, as they were at opts.Revision or as they are.
@@ -71,22 +86,19 @@ func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions)
 func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rev, err := s.readableLocked(ctx, opts.Revision)
-	if err != nil {
+	if err := s.readableLocked(ctx, opts.Revision); err != nil {
 		return kubernetes.ListResponse{}, err
 	}
-	from := cmp.Or(opts.Continue, prefix)
 	response := kubernetes.ListResponse{Revision: s.revision}
+	from := &mvccpb.KeyValue{Key: []byte(cmp.Or(opts.Continue, prefix))}
 	end := clientv3.GetPrefixRangeEnd(prefix) // "\x00": there is no key after all that begin with prefix
-	s.keys.AscendGreaterOrEqual(&history{key: from}, func(h *history) bool {
-		if end != "\x00" && h.key >= end {
+	s.sinceLocked(opts.Revision)[0].keys.AscendGreaterOrEqual(from, func(kv *mvccpb.KeyValue) bool {
+		if end != "\x00" && string(kv.Key) >= end {
 			return false
 		}
-		if v := h.at(rev); v != nil {
-			response.Count++
-			if opts.Limit == 0 || int64(len(response.Kvs)) < opts.Limit {
-				response.Kvs = append(response.Kvs, v.keyValue())
-			}
+		response.Count++
+		if opts.Limit == 0 || int64(len(response.Kvs)) < opts.Limit {
+			response.Kvs = append(response.Kvs, proto.CloneOf(kv))
 		}
 		return true
 	})
@@ -142,81 +154,124 @@ func (s *Store) Put(key string, value []byte) int64 {
 	return s.revision
 }
 
-// Delete removes key unconditionally and returns the revision after that, which is new only if there was such a key.
-func (s *Store) Delete(key string) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.currentLocked(key, s.revision) != nil {
-		s.commitLocked(key, nil, true)
-	}
-	return s.revision
-}
-
 // Until returns another store with the same history up to rev: what a backup that was taken then is restored to. It has
-// no leases. The store must not have been compacted.
+// no leases. The revision must not be gone.
 func (s *Store) Until(rev int64) *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.compacted > 0 {
-		panic(fmt.Sprintf("mvcc: history before %d is gone", s.compacted))
-	}
 	restored := New(s.clock)
-	for _, c := range s.log {
-		if c.current.mod <= rev {
-			restored.commitLocked(c.current.key, c.current.value, c.current.deleted)
-		}
-	}
+	restored.revision, restored.compacted = rev, s.compacted
+	restored.history = slices.Clone(s.history[:len(s.history)-len(s.sinceLocked(rev))+1])
 	return restored
 }
 
-// readableLocked returns the revision to read at, s.revision for 0.
-func (s *Store) readableLocked(ctx context.Context, rev int64) (int64, error) {
+// GrantLease returns a lease that lasts for ttl.
+func (s *Store) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.expireLocked(ctx, clientv3.NoLease); err != nil {
+		return clientv3.NoLease, err
+	}
+	s.lastLease++
+	s.leases[s.lastLease] = &lease{ends: s.clock.Now().Add(ttl), keys: map[string]int64{}}
+	return s.lastLease, nil
+}
+
+// CompactHistory forgets every revision before rev. The error is ctx's, ErrCompacted if they are gone already,
+// ErrFutureRev if rev has not happened. Watches that are under way are not concerned, as in etcd once they have caught
+// up.
+func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case rev <= s.compacted:
+		return rpctypes.ErrCompacted
+	case rev > s.revision:
+		return rpctypes.ErrFutureRev
+	}
+	s.history, s.compacted = slices.Clone(s.sinceLocked(rev)), rev
+	return nil
+}
+
+// expireLocked ends the leases whose time is over. The error is ctx's, or that the lease wanted does not exist.
+func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
+		ended := s.leases[id]
+		if s.clock.Now().Before(ended.ends) {
+			continue
+		}
+		delete(s.leases, id)
+		for _, key := range slices.Sorted(maps.Keys(ended.keys)) {
+			if s.getLocked(key, s.revision).GetModRevision() == ended.keys[key] {
+				s.commitLocked(key, nil, true)
+			}
+		}
+	}
+	if wanted != clientv3.NoLease && s.leases[wanted] == nil {
+		return rpctypes.ErrLeaseNotFound
+	}
+	return nil
+}
+
+// readableLocked returns why rev cannot be read.
+func (s *Store) readableLocked(ctx context.Context, rev int64) error {
 	err := s.expireLocked(ctx, clientv3.NoLease)
 	switch {
 	case err != nil:
-		return 0, err
-	case rev <= 0:
-		return s.revision, nil
+		return err
 	case rev > s.revision:
-		return 0, rpctypes.ErrFutureRev
-	case rev < s.compacted:
-		return 0, rpctypes.ErrCompacted
-	default:
-		return rev, nil
+		return rpctypes.ErrFutureRev
+	case rev > 0 && rev < s.compacted:
+		return rpctypes.ErrCompacted
 	}
+	return nil
 }
 
-// currentLocked returns key at rev, nil if there is none.
-func (s *Store) currentLocked(key string, rev int64) *version {
-	h, ok := s.keys.Get(&history{key: key})
-	if !ok {
-		return nil
+// sinceLocked returns the history from rev on; 0 stands for the newest revision.
+func (s *Store) sinceLocked(rev int64) []revision {
+	if rev <= 0 {
+		rev = s.revision
 	}
-	return h.at(rev)
+	return s.history[max(0, int64(len(s.history))-1-(s.revision-rev)):]
+}
+
+// getLocked returns key at rev, nil if there is none. It is not to be changed.
+func (s *Store) getLocked(key string, rev int64) *mvccpb.KeyValue {
+	found, _ := s.sinceLocked(rev)[0].keys.Get(&mvccpb.KeyValue{Key: []byte(key)})
+	return found
 }
 
 // compareLocked is the If of a transaction, and its Else.
 func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (current *mvccpb.KeyValue, ok bool) {
-	found := s.currentLocked(key, s.revision)
-	if ok = found.modRevision() == expected; !ok && getOnFailure {
-		current = found.keyValue()
+	found := s.getLocked(key, s.revision)
+	if ok = found.GetModRevision() == expected; !ok && getOnFailure {
+		current = proto.CloneOf(found)
 	}
 	return current, ok
 }
 
-// commitLocked makes the next revision and tells the watches.
+// commitLocked makes the next revision and tells the watches. What is deleted exists.
 func (s *Store) commitLocked(key string, value []byte, deleted bool) {
+	before := s.getLocked(key, s.revision)
+	keys := s.sinceLocked(s.revision)[0].keys.Clone()
 	s.revision++
-	h, ok := s.keys.Get(&history{key: key})
-	if !ok {
-		h = &history{key: key}
-		s.keys.ReplaceOrInsert(h)
+	written := &mvccpb.KeyValue{Key: []byte(key), ModRevision: s.revision}
+	event := &clientv3.Event{Type: clientv3.EventTypeDelete, Kv: written, PrevKv: before}
+	if deleted {
+		keys.Delete(written)
+	} else {
+		event.Type, written.Value, written.Version = clientv3.EventTypePut, bytes.Clone(value), before.GetVersion()+1
+		written.CreateRevision = cmp.Or(before.GetCreateRevision(), s.revision)
+		keys.ReplaceOrInsert(written)
 	}
-	c := &change{previous: h.at(s.revision), current: h.append(s.revision, value, deleted)}
-	s.log = append(s.log, c)
+	made := revision{keys, event}
+	s.history = append(s.history, made)
 	for w := range s.watches {
-		if w.wants(c) {
-			w.pendLocked(clientv3.WatchResponse{Events: []*clientv3.Event{w.eventLocked(c)}})
-		}
+		w.offerLocked(made)
 	}
 }

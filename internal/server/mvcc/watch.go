@@ -1,14 +1,16 @@
 package mvcc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"sort"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 
 	"listwatch/internal/observe/routine"
 )
@@ -21,7 +23,7 @@ const progressInterval = 10 * time.Minute
 type watcher struct {
 	// Set by Watch, never changed.
 	store     *Store
-	key, end  string // [key, end); end "" for key alone
+	key, end  string // [key, end)
 	from      int64  // the first revision of interest
 	stream    string // the watches of one stream are told of progress together
 	prevKV    bool
@@ -42,8 +44,8 @@ type watcher struct {
 func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	op := clientv3.OpGet(key, opts...)
 	w := &watcher{
-		store: s, key: key, end: string(op.RangeBytes()), from: op.Rev(), prevKV: op.IsPrevKV(),
-		progress:  op.IsProgressNotify(),
+		store: s, key: key, end: cmp.Or(string(op.RangeBytes()), key+"\x00"), from: op.Rev(),
+		prevKV: op.IsPrevKV(), progress: op.IsProgressNotify(),
 		stream:    streamOf(ctx),
 		responses: make(chan clientv3.WatchResponse),
 		wake:      make(chan struct{}, 1),
@@ -65,15 +67,8 @@ func (s *Store) register(w *watcher) {
 		return
 	}
 	s.watches[w] = struct{}{}
-	var events []*clientv3.Event
-	first := sort.Search(len(s.log), func(i int) bool { return s.log[i].current.mod >= w.from })
-	for _, c := range s.log[first:] {
-		if w.wants(c) {
-			events = append(events, w.eventLocked(c))
-		}
-	}
-	if len(events) > 0 {
-		w.pendLocked(clientv3.WatchResponse{Events: events})
+	if w.from <= s.revision {
+		w.offerLocked(s.sinceLocked(w.from)...)
 	}
 }
 
@@ -171,24 +166,32 @@ func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	return responses, w.done
 }
 
-func (w *watcher) wants(c *change) bool {
-	key := c.current.key
-	if c.current.mod < w.from {
-		return false
+// offerLocked lets the watch deliver what it wants of some revisions, without a previous state that is compacted, as
+// etcd does.
+func (w *watcher) offerLocked(made ...revision) {
+	var events []*clientv3.Event
+	for _, each := range made {
+		if !w.wants(each.event.GetKv()) {
+			continue
+		}
+		event := proto.CloneOf(each.event)
+		if !w.prevKV || event.Kv.ModRevision <= w.store.compacted {
+			event.PrevKv = nil
+		}
+		events = append(events, event)
 	}
-	switch w.end {
-	case "":
-		return key == w.key
-	case "\x00": // how etcd spells "to the end of everything"
-		return key >= w.key
-	default:
-		return key >= w.key && key < w.end
+	if len(events) > 0 {
+		w.pendLocked(clientv3.WatchResponse{Events: events})
 	}
 }
 
-// eventLocked leaves out a previous state that is compacted, as etcd does.
-func (w *watcher) eventLocked(c *change) *clientv3.Event {
-	return c.event(w.prevKV && c.current.mod > w.store.compacted)
+// wants reports whether the watch is about what was written; nil if nothing was.
+func (w *watcher) wants(written *mvccpb.KeyValue) bool {
+	key := string(written.GetKey())
+	if written == nil || written.ModRevision < w.from {
+		return false
+	}
+	return key >= w.key && (key < w.end || w.end == "\x00") // which is how etcd spells "to the end of everything"
 }
 
 // pendLocked stamps the response with the newest revision and wakes run.
