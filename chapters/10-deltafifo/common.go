@@ -112,7 +112,7 @@ func (c *commonFIFO) prepare(deltaType DeltaType, obj any) (Delta, error) {
 	}
 	key, err := reflector.MetaNamespaceKeyFunc(obj)
 	if err != nil {
-		return Delta{}, KeyError{Obj: obj, Err: err}
+		return Delta{}, err
 	}
 	return Delta{Type: deltaType, Object: obj, Key: key}, nil
 }

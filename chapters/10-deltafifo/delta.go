@@ -1,8 +1,6 @@
 package deltafifo
 
 import (
-	"fmt"
-
 	storage "listwatch/chapters/01-storage"
 	reflector "listwatch/chapters/03-reflector"
 )
@@ -81,20 +79,6 @@ type SyncAllInfo struct{}
 type BookmarkInfo struct {
 	ResourceVersion string
 }
-
-// KeyError says that no key could be made for Obj.
-//
-// Upstream: k8s.io/client-go/tools/cache/store.go: KeyError
-type KeyError struct {
-	Obj any
-	Err error
-}
-
-// Error names the type of the object, not its content, which may be large and secret.
-func (e KeyError) Error() string { return fmt.Sprintf("make key of %T: %v", e.Obj, e.Err) }
-
-// Unwrap returns what the key function said.
-func (e KeyError) Unwrap() error { return e.Err }
 
 // DeletionHandlingMetaNamespaceKeyFunc is [reflector.MetaNamespaceKeyFunc] for anything a handler's OnDelete may be
 // given: the key of a [DeletedFinalStateUnknown] is written in it.

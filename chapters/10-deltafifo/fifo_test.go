@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -274,11 +275,10 @@ func TestAnObjectWithoutKeyIsRefused(t *testing.T) {
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
 			q := s.make(newConsumer())
-			var keyError KeyError
 			for name, err := range map[string]error{"Add": q.Add(3), "Update": q.Update(3), "Delete": q.Delete(3)} {
-				assert.True(t, errors.As(err, &keyError), "%s: %v, want a KeyError", name, err)
+				assert.True(t, strings.HasPrefix(fmt.Sprint(err), "key of int"), "%s: got %v", name, err)
 			}
-			assert.False(t, !s.real && !errors.As(q.Replace([]any{3}, "1"), &keyError), "Replace: want a KeyError")
+			assert.True(t, s.real || q.Replace([]any{3}, "1") != nil, "Replace: want an error")
 			assert.Equal(t, q.Snapshot().Len, 0, "wait")
 		})
 	}

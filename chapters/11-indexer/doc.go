@@ -1,15 +1,14 @@
 // Package indexer is the local copy of what the server holds: the store that handlers and listers read instead of
 // asking the server.
 //
-//   - thread_safe_store.go: [ThreadSafeStore], objects and their indices under one lock.
+//   - store.go, transaction.go: [Indexer], objects and their indices under one lock, and how they are written.
+//   - read.go: how they are read.
 //   - index.go: [IndexFunc] and the indices, which are kept up to date with every write.
-//   - store.go: [Store] and [Indexer], the same for objects that know their own key, and their one implementation
-//     [Cache].
 //   - listers.go: [Lister], the typed way to read.
 //
 // # Concurrency
 //
-// There is no goroutine in this package. One RWMutex, ThreadSafeStore.mu, guards objects and indices together, so that
+// There is no goroutine in this package. One RWMutex, Indexer.mu, guards objects and indices together, so that
 // no reader sees one without the other. It is innermost: nothing is called under it but index functions, and they must
 // not call back. Everything may be called from anywhere; the objects that come out are shared, and must not be
 // written to.

@@ -12,7 +12,7 @@ import (
 )
 
 // checkIndices compares the indices with those of a store that is filled from scratch.
-func checkIndices(t require.TB, c *Cache) {
+func checkIndices(t require.TB, c *Indexer) {
 	t.Helper()
 	rebuilt := NewIndexer(Config{Indexers: c.index.indexers})
 	for _, obj := range c.List() {
@@ -71,7 +71,7 @@ func TestIndicesEqualARebuild(t *testing.T) {
 			"transaction": func(t *rapid.T) {
 				var txns []Transaction
 				for _, obj := range list(t) {
-					key, _ := c.Key(obj)
+					key, _ := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
 					typ := rapid.SampledFrom([]TransactionType{TransactionTypeUpdate, TransactionTypeDelete}).Draw(t,
 						"type")
 					txns = append(txns, Transaction{Type: typ, Key: key, Object: obj})

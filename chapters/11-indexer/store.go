@@ -2,52 +2,26 @@ package indexer
 
 import (
 	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/observe/probe"
 )
 
-// Store holds objects under the keys they have themselves. It is a [reflector.Store], too, so a reflector can fill one
-// directly when no handler needs to be told.
-//
-// Upstream: k8s.io/client-go/tools/cache/store.go: Store
-type Store interface {
-	reflector.Store
+// The types under which a write is reported. A write is named for what it meant to the store, whatever it was called
+// by the watch: an object that was not there is ADDED.
+const (
+	typeAdded       = "ADDED"
+	typeModified    = "MODIFIED"
+	typeDeleted     = "DELETED"
+	typeBookmark    = "BOOKMARK"
+	typeReplacedAll = string(deltafifo.ReplacedAll)
+)
 
-	// List returns all objects in any order. They are shared: callers must not write to them.
-	List() []any
-	// ListKeys returns the keys of all objects in any order.
-	ListKeys() []string
-	// Get returns the object that is stored under the key of obj.
-	Get(obj any) (item any, exists bool, err error)
-	// GetByKey returns the object stored under key. It never returns an error.
-	GetByKey(key string) (item any, exists bool, err error)
-	// LastStoreSyncResourceVersion returns the resource version up to which the store has been told everything, or ""
-	// if it cannot tell.
-	LastStoreSyncResourceVersion() string
-}
-
-// Indexer is a [Store] that finds objects by more than their key.
-//
-// Upstream: k8s.io/client-go/tools/cache/index.go: Indexer
-// Differs: has no ListIndexFuncValues and no GetIndexers.
-type Indexer interface {
-	Store
-
-	// Index returns the objects that share a value of the named index with obj.
-	Index(indexName string, obj any) ([]any, error)
-	// IndexKeys returns the keys of the objects under value in the named index, sorted.
-	IndexKeys(indexName, value string) ([]string, error)
-	// ByIndex returns the objects under value in the named index. If there is no index of
-	// that name, it returns an error.
-	ByIndex(indexName, value string) ([]any, error)
-	// AddIndexers adds more indexers, also to a filled store. Names that exist are an error,
-	// and nothing is added.
-	AddIndexers(newIndexers Indexers) error
-}
-
-// Config configures a [Cache].
+// Config configures an [Indexer].
 type Config struct {
 	Indexers Indexers
 	Probe    *probe.Probe
@@ -56,108 +30,192 @@ type Config struct {
 	Unordered bool
 }
 
-// Cache is the one implementation of [Store] and [Indexer]: a [ThreadSafeStore] that is given objects, and works out
-// their keys.
+// Indexer holds objects under the keys they have themselves, and indices over them. It also
+// knows the resource version up to which it has been told everything, see
+// [Indexer.LastStoreSyncResourceVersion]. It is a [reflector.Store], too, so a reflector can
+// fill one directly when no handler needs to be told.
 //
+// Upstream: k8s.io/client-go/tools/cache/index.go: Indexer
 // Upstream: k8s.io/client-go/tools/cache/store.go: cache
-// Differs: the key function is fixed. What needs no key is the ThreadSafeStore's method; upstream hands each on.
-type Cache struct {
-	*ThreadSafeStore // has the lock
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: threadSafeMap
+// Differs: one type for the three: upstream's threadSafeMap is given the keys, its cache works
+// them out, and each is behind an interface. The key function is fixed. It has no Get,
+// ListIndexFuncValues and GetIndexers.
+type Indexer struct {
+	// Set by NewIndexer, never changed.
+	probe     *probe.Probe
+	unordered bool
 
-	unordered bool // set by NewIndexer, never changed
+	mu    sync.RWMutex // guards the fields below; innermost
+	items map[string]any
+	index storeIndex
+	rv    string // of the newest write
 }
 
-var _ Indexer = (*Cache)(nil)
-var _ reflector.BookmarkStore = (*Cache)(nil)
-var _ deltafifo.KeyListerGetter = (*Cache)(nil)
+var (
+	_ reflector.Store           = (*Indexer)(nil)
+	_ reflector.BookmarkStore   = (*Indexer)(nil)
+	_ deltafifo.KeyListerGetter = (*Indexer)(nil)
+)
 
 // NewIndexer returns an empty store.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: NewIndexer
-func NewIndexer(cfg Config) *Cache {
-	return &Cache{ThreadSafeStore: NewThreadSafeStore(cfg.Indexers, cfg.Probe), unordered: cfg.Unordered}
-}
-
-// Key returns the key under which the store keeps obj.
-func (c *Cache) Key(obj any) (string, error) {
-	key, err := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	if err != nil {
-		return "", deltafifo.KeyError{Obj: obj, Err: err}
+func NewIndexer(cfg Config) *Indexer {
+	return &Indexer{
+		probe: cfg.Probe, unordered: cfg.Unordered,
+		items: map[string]any{}, index: newStoreIndex(cfg.Indexers),
 	}
-	return key, nil
 }
 
 // Add is Update: the store does not mind whether the object is new.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Add
-func (c *Cache) Add(obj any) error { return c.Update(obj) }
+func (c *Indexer) Add(obj any) error { return c.Update(obj) }
 
-// Update stores obj under its key.
+// Update stores obj under its key, whether there was an object or not.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Update
-func (c *Cache) Update(obj any) error {
-	key, err := c.Key(obj)
+func (c *Indexer) Update(obj any) error {
+	key, err := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
 		return err
 	}
-	c.ThreadSafeStore.Update(key, obj)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.updateLocked(key, obj)
 	return nil
 }
 
-// Delete removes what is stored under the key of obj, which may be a [deltafifo.DeletedFinalStateUnknown].
+// Delete removes what is stored under the key of obj, if there is anything. obj may be a
+// [deltafifo.DeletedFinalStateUnknown]; otherwise its resource version is that of the deletion.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Delete
-func (c *Cache) Delete(obj any) error {
-	key, err := c.Key(obj)
+func (c *Indexer) Delete(obj any) error {
+	key, err := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
 		return err
 	}
-	c.ThreadSafeStore.Delete(key, obj)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deleteLocked(key, obj)
 	return nil
+}
+
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Update
+func (c *Indexer) updateLocked(key string, obj any) (old any, existed bool) {
+	c.noteLocked(obj)
+	old, existed = c.items[key]
+	c.items[key] = obj
+	c.index.update(key, old, obj)
+	typ := typeAdded
+	if existed {
+		typ = typeModified
+	}
+	c.changedLocked(typ, key, obj)
+	return old, existed
+}
+
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).DeleteWithObject
+func (c *Indexer) deleteLocked(key string, obj any) (old any, existed bool) {
+	c.noteLocked(obj)
+	old, existed = c.items[key]
+	if existed {
+		delete(c.items, key)
+		c.index.update(key, old, nil)
+	}
+	c.changedLocked(typeDeleted, key, obj)
+	return old, existed
+}
+
+// noteLocked moves the store's resource version to that of obj. A tombstone has none, and
+// leaves it where it is.
+//
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: rvFromObject
+func (c *Indexer) noteLocked(obj any) {
+	if accessor, err := meta.Accessor(obj); err == nil {
+		c.rv = accessor.GetResourceVersion()
+	}
+}
+
+// changedLocked reports a change of what is under key; obj says at which resource version.
+func (c *Indexer) changedLocked(typ, key string, obj any) {
+	if c.probe != nil { // a version is not read for free
+		c.probe.Event(probe.IndexerUpdated, typ, key, deltafifo.VersionOf(obj), len(c.items))
+	}
 }
 
 // Replace makes list the whole content of the store.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Replace
-func (c *Cache) Replace(list []any, resourceVersion string) error {
+func (c *Indexer) Replace(list []any, resourceVersion string) error {
 	_, _, err := c.ReplaceAll(list, resourceVersion)
 	return err
 }
 
-// ReplaceAll is Replace for callers that have to report it: changes are the updates in the order of list, each
-// with what was there before; gone are the deletions.
-func (c *Cache) ReplaceAll(list []any, resourceVersion string) (changes, gone []Transaction, err error) {
+// ReplaceAll is Replace for callers that have to report it: changes are the updates in the
+// order of list, each with what was there before; gone are the deletions, sorted by key, with
+// the last known object in Old.
+//
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Replace
+// Differs: reports what the replacement changed; upstream compares before it replaces.
+func (c *Indexer) ReplaceAll(
+	list []any, resourceVersion string,
+) (changes, gone []Transaction, err error) {
 	changes = make([]Transaction, 0, len(list))
+	items := make(map[string]any, len(list))
 	for _, obj := range list {
-		key, err := c.Key(obj)
+		key, err := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
 		if err != nil {
 			return nil, nil, fmt.Errorf("replace store at %s: %w", resourceVersion, err)
 		}
-		changes = append(changes, Transaction{Type: TransactionTypeUpdate, Key: key, Object: obj})
+		txn := Transaction{Type: TransactionTypeUpdate, Key: key, Object: obj}
+		changes = append(changes, txn)
+		items[key] = obj // of two with the same key the later one counts
 	}
-	gone = c.ThreadSafeStore.Replace(changes, resourceVersion)
-	return changes, gone, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.items
+	c.items = items
+	c.rv = resourceVersion
+	c.index.reset()
+	for key, obj := range items {
+		c.index.update(key, nil, obj)
+	}
+	c.changedLocked(typeReplacedAll, "", deltafifo.ReplacedAllInfo{
+		ResourceVersion: resourceVersion})
+	return changes, compare(before, items, changes), nil
 }
 
 // Bookmark notes that everything up to resourceVersion has been told.
 //
-// Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Bookmark
-func (c *Cache) Bookmark(resourceVersion string) error {
-	c.ThreadSafeStore.Bookmark(resourceVersion)
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Bookmark
+func (c *Indexer) Bookmark(resourceVersion string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rv = resourceVersion
+	c.changedLocked(typeBookmark, "", deltafifo.BookmarkInfo{ResourceVersion: resourceVersion})
 	return nil
 }
 
 // Resync does nothing: a store has no handlers to tell.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Resync
-func (c *Cache) Resync() error { return nil }
+func (c *Indexer) Resync() error { return nil }
 
-// LastStoreSyncResourceVersion implements [Store].
+// AddIndexers adds more indexers, also to a filled store. Names that exist are an error, and nothing is added.
 //
-// Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).LastStoreSyncResourceVersion
-func (c *Cache) LastStoreSyncResourceVersion() string {
-	if c.unordered {
-		return ""
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).AddIndexers
+func (c *Indexer) AddIndexers(indexers Indexers) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.index.add(indexers); err != nil {
+		return err
 	}
-	return c.ThreadSafeStore.LastStoreSyncResourceVersion()
+	for key, obj := range c.items {
+		for name, indexFunc := range indexers {
+			c.index.updateSingle(name, indexFunc, key, nil, obj)
+		}
+	}
+	return nil
 }

@@ -3,8 +3,6 @@ package indexer
 import (
 	"slices"
 	"strings"
-
-	deltafifo "listwatch/chapters/10-deltafifo"
 )
 
 // TransactionType says what a [Transaction] does.
@@ -38,7 +36,7 @@ type Transaction struct {
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Transaction
 // Differs: cannot fail; upstream's cache makes the keys and skips objects that have none.
-func (c *ThreadSafeStore) Transaction(txns []Transaction) {
+func (c *Indexer) Transaction(txns []Transaction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range txns {
@@ -50,32 +48,6 @@ func (c *ThreadSafeStore) Transaction(txns []Transaction) {
 			txn.Old, txn.Existed = c.deleteLocked(txn.Key, txn.Object)
 		}
 	}
-}
-
-// Replace makes txns, all of them updates, the whole content of the store as of
-// resourceVersion. It returns what is gone, as deletions sorted by key, with the last known
-// object in Old.
-//
-// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Replace
-// Differs: reports what the replacement changed; upstream compares before it replaces.
-func (c *ThreadSafeStore) Replace(txns []Transaction,
-	resourceVersion string) (gone []Transaction) {
-	items := make(map[string]any, len(txns))
-	for i := range txns { // of two with the same key the later one counts
-		items[txns[i].Key] = txns[i].Object
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before := c.items
-	c.items = items
-	c.rv = resourceVersion
-	c.index.reset()
-	for key, obj := range items {
-		c.index.update(key, nil, obj)
-	}
-	c.changedLocked(typeReplacedAll, "", deltafifo.ReplacedAllInfo{
-		ResourceVersion: resourceVersion})
-	return compare(before, items, txns)
 }
 
 // compare completes txns with what was there before and returns what is there no more.

@@ -36,9 +36,9 @@ func withInformer(cfg Config, use func(*fakeServer, *SharedIndexInformer)) {
 // Rule: do not write to an object that is stored.
 func Example_writeToWhatIsStored() {
 	withInformer(Config{}, func(_ *fakeServer, pods *SharedIndexInformer) {
-		obj, _, _ := pods.GetStore().GetByKey("default/a")
+		obj, _, _ := pods.GetIndexer().GetByKey("default/a")
 		obj.(*corev1.Pod).Spec.NodeName = "mine" // no copy
-		again, _, _ := pods.GetStore().GetByKey("default/a")
+		again, _, _ := pods.GetIndexer().GetByKey("default/a")
 		fmt.Println("every reader sees node", again.(*corev1.Pod).Spec.NodeName)
 	})
 	// Output: every reader sees node mine
@@ -54,7 +54,7 @@ func Example_transformTwice() {
 		server.set("b")
 		synctest.Wait()
 		for _, name := range []string{"a", "b"} {
-			obj, _, _ := pods.GetStore().GetByKey("default/" + name)
+			obj, _, _ := pods.GetIndexer().GetByKey("default/" + name)
 			fmt.Println(name, obj.(*corev1.Pod).Spec.NodeName)
 		}
 	})
@@ -116,8 +116,8 @@ func Example_twoInformers() {
 		defer cancel()
 		two.Run(ctx)
 		_, watches := server.counts()
-		first, _, _ := one.GetStore().GetByKey("default/a")
-		second, _, _ := two.GetStore().GetByKey("default/a")
+		first, _, _ := one.GetIndexer().GetByKey("default/a")
+		second, _, _ := two.GetIndexer().GetByKey("default/a")
 		fmt.Println(watches, "watches; one object?", first == second)
 	})
 	// Output: 2 watches; one object? false

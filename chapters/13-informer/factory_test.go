@@ -100,8 +100,8 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		late := f.Nodes().Informer() // asked for after these starts
 		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && len(handler.names) == 2,
 			"told of %v", handler.names)
-		pods, err := f.Pods().Lister().Namespace("default").List(labels.Everything())
-		assert.True(t, err == nil && len(pods) == 2, "listed %v, %v", pods, err)
+		pods := f.Pods().Lister().Namespace("default").List(labels.Everything())
+		assert.Equal(t, len(pods), 2, "listed %v", pods)
 		assert.False(t, late.HasSynced(), "started before Start")
 		f.Start(ctx)
 		assert.True(t, WaitFor(ctx, late.HasSyncedChecker()), "not started")

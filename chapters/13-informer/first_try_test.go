@@ -68,7 +68,7 @@ func TestTheInformerInTheTriesPlace(t *testing.T) {
 		b := newBench(t, Config{})
 		var told []bool
 		tell := func(obj any) {
-			stored, _, _ := b.GetStore().Get(obj)
+			stored, _, _ := b.GetIndexer().GetByKey("default/" + handlertest.Name(obj))
 			told = append(told, stored == obj)
 		}
 		b.add(processor.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }},

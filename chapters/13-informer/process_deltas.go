@@ -17,7 +17,7 @@ import (
 // Differs: upstream has functions that are handed store and handler each time.
 type deltaProcessor struct {
 	// Set when it is made, never changed.
-	clientState *indexer.Cache
+	clientState *indexer.Indexer
 	handler     processor.ResourceEventHandler
 
 	// Used again for every batch; holds nothing in between.

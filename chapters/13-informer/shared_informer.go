@@ -59,7 +59,7 @@ import (
 type SharedIndexInformer struct {
 	// Set by NewSharedIndexInformer, never changed.
 	config    Config
-	indexer   *indexer.Cache
+	indexer   *indexer.Indexer
 	processor *processor.SharedProcessor
 	deltas    *deltaProcessor // guarded by deltasMu
 	synced    chan struct{}   // closed by watchSynced, once; nothing is sent

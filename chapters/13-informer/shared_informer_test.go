@@ -76,7 +76,7 @@ func (b *bench) add(h processor.ResourceEventHandler, opts HandlerOptions) proce
 
 func (b *bench) stored() map[string]string {
 	state := map[string]string{}
-	for _, obj := range b.GetStore().List() {
+	for _, obj := range b.GetIndexer().List() {
 		state["default/"+handlertest.Name(obj)] = obj.(*corev1.Pod).ResourceVersion
 	}
 	return state
@@ -135,17 +135,17 @@ func TestTheStoreComesFirst(t *testing.T) {
 	store := indexer.NewIndexer(indexer.Config{})
 	processed := &deltaProcessor{clientState: store, handler: processor.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			if _, exists, _ := store.Get(obj); !exists {
+			if _, exists, _ := store.GetByKey("default/a"); !exists {
 				t.Errorf("told of %s, the store does not hold it yet", state(obj))
 			}
 		},
 		UpdateFunc: func(_, obj any) {
-			if stored, _, _ := store.Get(obj); stored != obj {
+			if stored, _, _ := store.GetByKey("default/a"); stored != obj {
 				t.Errorf("told of %s, the store holds an older state", state(obj))
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if _, exists, _ := store.Get(obj); exists {
+			if _, exists, _ := store.GetByKey("default/a"); exists {
 				t.Errorf("told that %s is gone, the store still holds it", state(obj))
 			}
 		},

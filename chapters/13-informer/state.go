@@ -9,17 +9,13 @@ import (
 	processor "listwatch/chapters/12-processor"
 )
 
-// GetStore returns the store. It may be read at any time, and must not be written to.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).GetStore
-func (s *SharedIndexInformer) GetStore() indexer.Store { return s.indexer }
-
-// GetIndexer returns the store as an indexer.
+// GetIndexer returns the store. It may be read at any time, and must not be written to.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).GetIndexer
-func (s *SharedIndexInformer) GetIndexer() indexer.Indexer { return s.indexer }
+// Differs: has no GetStore, which is the same without indices.
+func (s *SharedIndexInformer) GetIndexer() *indexer.Indexer { return s.indexer }
 
-// Recount is [indexer.Cache.Recount] of the informer's store.
+// Recount is [indexer.Indexer.Recount] of the informer's store.
 func (s *SharedIndexInformer) Recount(limit int) { s.indexer.Recount(limit) }
 
 // AddIndexers adds indexers, also to a running informer.

@@ -23,6 +23,7 @@ type TypedInformer[T object] struct {
 // object is what every API type is.
 type object interface {
 	processor.Object
+	metav1.Object
 	runtime.Object
 }
 

@@ -135,7 +135,7 @@ func condition(status *corev1.PodStatus, typ corev1.PodConditionType) corev1.Pod
 func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
 	q := NewRateLimitingQueue(clock.RealClock{}, nil)
 	transformed := 0
-	u := &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{}), queue: q, transform: func(obj any) (any, error) {
+	u := &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{}), queue: q, transform: func(obj any) (any, error) {
 		transformed++
 		return StripManagedFields(obj)
 	}}
@@ -185,11 +185,11 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 	cidr := netip.MustParsePrefix("10.1.0.0/29") // .1 to .7
 	k := &Kubelet{
 		podCIDR: cidr, nextIP: cidr.Addr(),
-		store: &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Indexers: byAddress})},
+		store: &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{Indexers: byAddress})},
 	}
 	taken := map[string]bool{"10.1.0.2": true, "10.1.0.4": true}
 	for ip := range taken {
-		require.NoError(t, k.store.Cache.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })))
+		require.NoError(t, k.store.Indexer.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })))
 	}
 	for range 5 {
 		ip := k.allocateIP()
@@ -199,7 +199,7 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 	ip := k.allocateIP()
 	assert.Equal(t, ip, "10.1.0.1", "after the range went around comes %s, want 10.1.0.1", ip)
 	for ip := range taken {
-		require.NoError(t, k.store.Cache.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })))
+		require.NoError(t, k.store.Indexer.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })))
 	}
 	ip = k.allocateIP()
 	assert.Equal(t, ip, "10.1.0.2", "from a range that is full comes %s, want the next one, 10.1.0.2", ip)

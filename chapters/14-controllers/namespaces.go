@@ -48,7 +48,7 @@ type NamespaceController struct {
 // NewNamespaceController returns a controller that does nothing until [NamespaceController.Run].
 func NewNamespaceController(config NamespaceControllerConfig) *NamespaceController {
 	c := &NamespaceController{config: config, queue: NewRateLimitingQueue(config.Clock, config.Probe)}
-	c.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{}), queue: c.queue}
+	c.store = &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{}), queue: c.queue}
 	c.worker = &worker{queue: c.queue, reconciler: c, probe: config.Probe}
 	c.reflector = reflector.New(reflector.Config{
 		Name: "namespace controller",

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	reflector "listwatch/chapters/03-reflector"
+	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 )
 
@@ -17,7 +18,7 @@ import (
 // Differs: adds the keys that changed to a queue; upstream hands the complete list to a
 // function after every change, and the kubelet finds out by comparison what changed.
 type undeltaStore struct {
-	*indexer.Cache
+	*indexer.Indexer
 	queue     *RateLimitingQueue
 	transform reflector.TransformFunc // as in [KubeletConfig]
 }
@@ -27,17 +28,17 @@ var _ reflector.Store = (*undeltaStore)(nil)
 // Add stores obj, then tells. In that order: who is told looks at once.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Add
-func (u *undeltaStore) Add(obj any) error { return u.change(obj, u.Cache.Add) }
+func (u *undeltaStore) Add(obj any) error { return u.change(obj, u.Indexer.Add) }
 
 // Update stores obj, then tells.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Update
-func (u *undeltaStore) Update(obj any) error { return u.change(obj, u.Cache.Update) }
+func (u *undeltaStore) Update(obj any) error { return u.change(obj, u.Indexer.Update) }
 
 // Delete removes obj, then tells.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Delete
-func (u *undeltaStore) Delete(obj any) error { return u.change(obj, u.Cache.Delete) }
+func (u *undeltaStore) Delete(obj any) error { return u.change(obj, u.Indexer.Delete) }
 
 func (u *undeltaStore) change(obj any, write func(obj any) error) error {
 	obj, err := u.transformed(obj)
@@ -47,7 +48,7 @@ func (u *undeltaStore) change(obj any, write func(obj any) error) error {
 	if err := write(obj); err != nil {
 		return err
 	}
-	key, err := u.Cache.Key(obj)
+	key, err := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (u *undeltaStore) Replace(list []any, resourceVersion string) error {
 			return err
 		}
 	}
-	if err := u.Cache.Replace(kept, resourceVersion); err != nil {
+	if err := u.Indexer.Replace(kept, resourceVersion); err != nil {
 		return err
 	}
 	keys.Insert(u.ListKeys()...)

@@ -184,7 +184,7 @@ func (s *site) check(t *testing.T, when string) {
 		want["default/"+list.Items[i].Name] = list.Items[i].ResourceVersion
 	}
 	stored := map[string]string{}
-	for _, obj := range s.informer.GetStore().List() {
+	for _, obj := range s.informer.GetIndexer().List() {
 		stored["default/"+obj.(*corev1.Pod).Name] = obj.(*corev1.Pod).ResourceVersion
 	}
 	require.Equal(t, cmp.Diff(want, stored), "", "%s: store (-server +store):\n", when)

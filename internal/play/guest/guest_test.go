@@ -95,7 +95,7 @@ func TestAGuestWatchesTheMetadataOfAnyResourceAndWritesNothing(t *testing.T) {
 	c := &cluster{}
 	guest := visit(t, c)
 	guest.until(t, func(s WatchedState) bool { return s.Objects == 2 && s.Synced && s.Trouble == "" })
-	for _, object := range guest.watched[0].informer.GetStore().List() {
+	for _, object := range guest.watched[0].informer.GetIndexer().List() {
 		partial := object.(*metav1.PartialObjectMetadata)
 		assert.True(t, partial.Annotations == nil, "%s: its annotations are kept", partial.Name)
 	}

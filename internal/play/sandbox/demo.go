@@ -63,7 +63,7 @@ func (s *Sandbox) clearDemo(ctx context.Context) error {
 	err := s.deletePods(ctx, func(pod *corev1.Pod) bool { return pod.Labels["demo"] == "listwatch" })
 	for n := 0; err == nil && n < 200; n++ {
 		theirs := labels.SelectorFromSet(labels.Set{"demo": "listwatch"})
-		left, _ := s.config.Pipeline.Client.Pods().Lister().List(theirs)
+		left := s.config.Pipeline.Client.Pods().Lister().List(theirs)
 		if len(left) == 0 {
 			break
 		}

@@ -217,7 +217,7 @@ func TestResetRestoresEverything(t *testing.T) {
 		after.Traffic.Written = before.Traffic.Written
 		got, want := fmt.Sprintf("%+v", after), fmt.Sprintf("%+v", before)
 		assert.Equal(t, got, want, "after the reset:\n%s\nwant\n%s", got, want)
-		assert.Equal(t, len(w.pipeline.Client.Pods().Informer().GetStore().List()), 0, "the local store holds pods")
+		assert.Equal(t, len(w.pipeline.Client.Pods().Informer().GetIndexer().List()), 0, "the local store holds pods")
 	})
 }
 

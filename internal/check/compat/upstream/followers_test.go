@@ -156,7 +156,7 @@ func newOurFollower(s *apiServer, m mode, errs *diary) *follower {
 			ResyncPeriod: resync}))
 		return registration.HasSynced, func() error { return i.RemoveEventHandler(registration) }
 	}
-	return &follower{i.Run, join, i.GetStore(), i.LastSyncResourceVersion, i.HasSynced}
+	return &follower{i.Run, join, i.GetIndexer(), i.LastSyncResourceVersion, i.HasSynced}
 }
 
 // gates answers for client-go's feature gates, so that it builds what it no longer does by default.
