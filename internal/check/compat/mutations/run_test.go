@@ -179,7 +179,7 @@ var mutations = []mutation{
 		"TestWhatIsSeenOfWhatHappenedWhileBusy",
 	},
 	{"chapters/11-indexer", "index.remove", "len(keys) == 0", "false", "TestValuesOfDeletedObjectsVanish"},
-	{"chapters/11-indexer", "appendMatching", "accessor.GetNamespace() == namespace", "true", "TestLister"},
+	{"chapters/11-indexer", "Lister.List", "obj.GetNamespace() == l.namespace", "true", "TestLister"},
 	{
 		"chapters/12-processor", "SharedProcessor.handAround", "sync && !listener.syncing", "false",
 		"TestUpdatesThatChangeNothingAreForListenersThatAreSyncing",
