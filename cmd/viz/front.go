@@ -36,18 +36,15 @@ type front struct {
 	h2c      bool                    // also speak HTTP/2 without TLS
 
 	conns sync.WaitGroup // of every connection, from Accept until its last handler has ended
-	fresh sync.WaitGroup // of those for which no handler has run yet
 
-	mu       sync.Mutex        // guards what is in the fields below; innermost
-	unserved map[net.Conn]bool // what fresh counts
-	hijacked map[net.Conn]bool // net/http knows them no more, and their handlers still run
-	cut      bool              // a connection that is hijacked from now on is closed at once
+	mu   sync.Mutex        // guards what is in open; innermost
+	open map[net.Conn]bool // what conns counts; true: it is hijacked, and net/http never says that its handler has ended
 }
 
 // run serves until ctx is done and every handler has ended. Streams end because their requests' contexts do; after
 // closeGrace a handler that is stuck writing to a client which does not read is freed by closing the connection.
 func (f *front) run(ctx context.Context) {
-	f.unserved, f.hijacked = map[net.Conn]bool{}, map[net.Conn]bool{}
+	f.open = map[net.Conn]bool{}
 	server := &http.Server{
 		Handler:           http.HandlerFunc(f.serveHTTP),
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -82,8 +79,7 @@ func (f *front) serve(ctx context.Context, server *http.Server) {
 // serveHTTP serves one request.
 func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(connKey{}).(net.Conn)
-	f.forget(f.unserved, conn, &f.fresh)
-	defer f.forget(f.hijacked, conn, &f.conns) // net/http never says that such a one is closed
+	defer f.endHijacked(conn)
 	narrow(conn, r)
 	limitBody(w, r)
 	f.handler.ServeHTTP(w, r)
@@ -94,63 +90,50 @@ type connKey struct{}
 
 // track counts connections. net/http calls it for a new one before Serve can return, so none begins once stop waits.
 func (f *front) track(conn net.Conn, state http.ConnState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	switch state {
 	case http.StateNew:
 		f.conns.Add(1)
-		f.fresh.Add(1)
-		f.note(f.unserved, conn)
-	case http.StateClosed:
-		f.forget(f.unserved, conn, &f.fresh) // it will have no handler
-		f.conns.Done()
+		f.open[conn] = false
 	case http.StateHijacked:
-		f.note(f.hijacked, conn)
+		f.open[conn] = true
+	case http.StateClosed:
+		delete(f.open, conn)
+		f.conns.Done()
 	}
 }
 
-// note puts conn into a set.
-func (f *front) note(set map[net.Conn]bool, conn net.Conn) {
+// endHijacked notes that a handler has ended: that of a hijacked connection was the last one there.
+func (f *front) endHijacked(conn net.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	set[conn] = true
-	if f.cut {
-		_ = conn.Close() // its handler finds out by itself
+	if f.open[conn] {
+		delete(f.open, conn)
+		f.conns.Done()
 	}
 }
 
-// forget takes conn out of a set, and out of a count, if it is there.
-func (f *front) forget(set map[net.Conn]bool, conn net.Conn, count *sync.WaitGroup) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if set[conn] {
-		delete(set, conn)
-		count.Done()
-	}
-}
-
-// stop returns when every connection is closed and no handler runs. The listener is closed before. A client whose
-// connection was accepted sends its first request now, and has its answer within the grace: from Shutdown on net/http
-// would close the connection without one.
+// stop returns when every connection is closed and no handler runs. The listener is closed before. Without keep-alives,
+// net/http closes a connection at once if it is idle, and otherwise after its next answer. Shutdown would close one that
+// was accepted, and is about to send its first request, without an answer.
 func (f *front) stop(server *http.Server) {
 	grace, ended := context.WithTimeout(context.Background(), closeGrace)
 	var group routine.Group
-	group.Go(grace, "front.cutOff", func(ctx context.Context) { f.cutOff(ctx, server) })
+	group.Go(grace, "front.cutOff", f.cutOff)
 	server.SetKeepAlivesEnabled(false)
-	f.fresh.Wait()
-	_ = server.Shutdown(context.Background()) // without a limit of its own: cutOff leaves it nothing to wait for
 	f.conns.Wait()
 	ended()
 	group.Wait()
 }
 
 // cutOff waits until the grace is over, and closes every connection that is left.
-func (f *front) cutOff(grace context.Context, server *http.Server) {
+func (f *front) cutOff(grace context.Context) {
 	<-grace.Done()
-	_ = server.Close() // the listener is closed already, the only thing that could fail
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.cut = true
-	for conn := range f.hijacked {
-		_ = conn.Close()
+	for conn := range f.open {
+		_ = conn.Close() // its handler finds out by itself
 	}
 }
 
