@@ -124,7 +124,7 @@ cross: ## vet everything and build cmd/viz for the systems that attendees bring,
 
 bag: ## one archive for a room without a network, TARGETS=linux/amd64,darwin/arm64: sources, Go modules, the site; viz, kubectl and delve for six systems
 	mkdir -p $(dir $(BAG))
-	$(GO) run ./cmd/bag $(if $(TARGETS),-targets $(TARGETS)) pack $(BAG)
+	GO="$(GO)" sh cmd/bag/bag.sh pack $(BAG) $(TARGETS)
 
 bag-check: bag ## work from the bag as an attendee would: empty caches, no network
 	$(GO) test -tags full ./cmd/bag -count=1 -timeout 2h -v -run TestAnAttendee -bag $(CURDIR)/$(BAG)

@@ -64,5 +64,5 @@ done
 { cat cmd/tab/tab.js; echo 'listwatchFile("machine/tab", "");'; } > $out/site/tab.js
 size=$(wc -c < $out/site/machine.gz | tr -d ' ')
 echo "$size $n" > $out/machine
-$go run ./cmd/bag licences $out/site/THIRD-PARTY.txt
+sh cmd/bag/bag.sh licences js/wasm machine > $out/site/THIRD-PARTY.txt
 echo "the machine has $size bytes"
