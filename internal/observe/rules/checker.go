@@ -34,7 +34,7 @@ var All = []Rule{
 	{4, "An input is closed only when no dispatch can be sending.", false,
 		func(bool) checking { return &closedInputs{} }},
 	{5, "The type of an event follows from whether the object matched before and matches now.", true,
-		func(bool) checking { return &eventTypes{each[presence]{loud: true}} }},
+		func(bool) checking { return &eventTypes{each[map[string]bool]{loud: true}} }},
 	{6, "A deleted object carries the version of its deletion.", true,
 		func(bool) checking { return &deletedVersions{each[wire]{loud: true}} }},
 	{7, "Versions are opaque to clients: they ask only for versions that they were given.", false,
@@ -115,6 +115,10 @@ func (c *Checker) of(resource string) []checking {
 const (
 	deleted  = "DELETED"
 	bookmark = "BOOKMARK"
+
+	// maxRemembered is how many objects, or versions, a rule remembers of one watcher, store or client. With more it
+	// forgets them all, and says nothing of what it has forgotten.
+	maxRemembered = 1 << 15
 )
 
 // object says what a record is about, for a sentence.

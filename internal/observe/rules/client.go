@@ -10,11 +10,10 @@ import (
 // cacher's own reflector is in the server, and keeps the rule as well.
 type opaqueVersions map[string]*asker // by reflector
 
-// asker is one reflector: what it asked for last, and what it was given since. Of the versions that it was given, the
-// newest two generations are kept; of an older one nothing is said.
+// asker is one reflector: what it asked for last, and what it was given since.
 type asker struct {
-	given, before map[uint64]bool
-	floor         uint64 // below it, versions have been forgotten
+	given map[uint64]bool
+	floor uint64 // up to it, versions have been forgotten
 }
 
 func (o opaqueVersions) check(r *probe.Record) string {
@@ -30,11 +29,11 @@ func (o opaqueVersions) check(r *probe.Record) string {
 }
 
 func (a *asker) give(rv uint64) {
-	if len(a.given) >= maxSettled {
-		for forgotten := range a.before {
+	if len(a.given) == maxRemembered {
+		for forgotten := range a.given {
 			a.floor = max(a.floor, forgotten)
 		}
-		a.before, a.given = a.given, map[uint64]bool{}
+		clear(a.given)
 	}
 	a.given[rv] = true
 }
@@ -43,7 +42,7 @@ func (o opaqueVersions) asks(r *probe.Record) string {
 	asks := o[r.Subject]
 	o[r.Subject] = &asker{given: map[uint64]bool{r.RV: true}}
 	// asks nil: nothing is known of it yet
-	if r.RV == 0 || asks == nil || r.RV <= asks.floor || asks.given[r.RV] || asks.before[r.RV] {
+	if r.RV == 0 || asks == nil || r.RV <= asks.floor || asks.given[r.RV] {
 		return ""
 	}
 	return fmt.Sprintf("%s asks for %d, which no server gave it", r.Subject, r.RV)
@@ -64,7 +63,6 @@ type storeFirst struct {
 type localStore struct {
 	versions map[string]uint64 // by key: the newest version that the store has had
 	replaced bool              // it was replaced as a whole: what came with that is not known
-	deleted  settled           // keys that it no longer holds
 }
 
 func newStoreFirst(fromStart bool) *storeFirst {
@@ -108,29 +106,15 @@ func (s *storeFirst) store(r *probe.Record) {
 		store.replaced = store.replaced || r.Type != bookmark
 		return
 	}
+	if len(store.versions) == maxRemembered {
+		clear(store.versions)
+		s.fromStart = false
+	}
 	store.versions[r.Key] = max(store.versions[r.Key], r.RV)
-	if r.Type == "Deleted" || r.Type == deleted {
-		s.forget(r.Subject, store.deleted.add(r.Key))
-	}
-}
-
-// forget drops what is known of an object that was deleted from an informer's store long ago. What was not seen to be
-// stored may from then on have been so.
-func (s *storeFirst) forget(informer, key string) {
-	if key == "" {
-		return
-	}
-	s.fromStart = false
-	delete(s.of(informer).versions, key)
-	for listener, told := range s.told {
-		if of, known := s.informerOf[listener]; !known || of == informer {
-			delete(told, key)
-		}
-	}
 }
 
 func (s *storeFirst) call(r *probe.Record) string {
-	if s.told[r.Subject] == nil {
+	if told := s.told[r.Subject]; told == nil || len(told) == maxRemembered {
 		s.told[r.Subject] = map[string]uint64{}
 	}
 	before := s.told[r.Subject][r.Key]

@@ -24,5 +24,5 @@
 // # Concurrency
 //
 // A [Monitor] may be used from any goroutine; nothing else may, and nothing starts goroutines. What a checker remembers
-// is bounded: by what is there now (watchers, objects), and by [maxSettled] things that are settled.
+// is bounded: by the watchers that are there now, and by [maxRemembered] objects or versions of each.
 package rules

@@ -18,7 +18,7 @@ const (
 )
 
 // Monitor keeps the rules at work on a log while it grows. However long that is, it holds a bounded amount of memory:
-// the checkers forget what has been settled, and only the newest breaches are kept, while all are counted.
+// the checkers forget when they know too much, and only the newest breaches are kept, while all are counted.
 //
 // Its methods may be called from any goroutine.
 type Monitor struct {

@@ -52,35 +52,20 @@ func (h *honestBookmarks) check(r *probe.Record) string {
 
 // eventTypes is rule 5, as far as one stream shows it: what is added was not there, what is changed or deleted was. Of
 // an object that a watch has not mentioned yet nothing is known.
-type eventTypes struct{ each[presence] }
-
-// presence is what one watcher was told of: which objects are there for it, and which were deleted lately.
-type presence struct {
-	present map[string]bool // by key
-	deleted settled
+type eventTypes struct {
+	each[map[string]bool] // by key, whether the object is there
 }
-
-// maxFollowed is how many objects one watcher is followed with.
-const maxFollowed = 1 << 15
 
 func (e *eventTypes) check(r *probe.Record) string {
 	told := e.at(r)
 	if told == nil || r.Point != probe.ResultSent || r.Type == bookmark {
 		return ""
 	}
-	if told.present == nil {
-		told.present = map[string]bool{}
+	if *told == nil || len(*told) == maxRemembered {
+		*told = map[string]bool{}
 	}
-	was, known := told.present[r.Key]
-	told.present[r.Key] = r.Type != deleted
-	if r.Type == deleted { // one that was deleted long ago is forgotten, unless it is there again
-		if old := told.deleted.add(r.Key); old != "" && !told.present[old] {
-			delete(told.present, old)
-		}
-	}
-	if len(told.present) > maxFollowed {
-		delete(e.of, r.Subject)
-	}
+	was, known := (*told)[r.Key]
+	(*told)[r.Key] = r.Type != deleted
 	if known && was == (r.Type == "ADDED") {
 		return fmt.Sprintf("%s is sent %s, and the object was there for it before: %v", r.Subject, object(r), was)
 	}
