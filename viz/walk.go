@@ -108,8 +108,7 @@ func (w *walk) inFront(status *hold.Status) (first *probe.Waiting) {
 	var least probe.Point
 	for i := range status.Waiting {
 		each := &status.Waiting[i]
-		point, _ := probe.PointNamed(each.Point)
-		order := onPath(point, each.Subject)
+		order := onPath(each.Point, each.Subject)
 		here := each.Resource == "" || each.Resource == w.Resource
 		if here && !w.has(each.Key, each.RV) && order >= at && (first == nil || order < least) {
 			first, least = each, order

@@ -24,10 +24,12 @@ func (s *State) Apply(records []probe.Record) {
 	}
 }
 
-func (s *State) apply(r *probe.Record) {
-	if r.Seq <= s.Seq {
+func (s *State) apply(written *probe.Record) {
+	if written.Seq <= s.Seq {
 		return
 	}
+	cut := bounded(written)
+	r := &cut
 	if missing := r.Seq - s.Seq - 1; missing > 0 {
 		s.forget(missing)
 	}
@@ -35,10 +37,8 @@ func (s *State) apply(r *probe.Record) {
 	s.T = int64(r.Time)
 	info := &table[r.Point]
 	res := s.resource(r.Resource)
-	moment := Moment{
-		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Subject: Bound(r.Subject), Type: Bound(r.Type),
-		Key: Bound(r.Key), RV: r.RV, Text: Bound(r.Text),
-	}
+	moment := Moment{Seq: r.Seq, T: int64(r.Time), Point: info.Name, Subject: r.Subject, Type: r.Type, Key: r.Key,
+		RV: r.RV, Text: r.Text}
 	res.Points[info.Name]++
 	res.station(string(info.Station)).note(moment, info, r)
 	switch info.Op {
@@ -107,7 +107,7 @@ func (sub *Subject) note(m Moment, info *Point, r *probe.Record) {
 
 // move carries a token into or out of one of the subject's queues, if that is what the point does.
 func (sub *Subject) move(info *Point, r *probe.Record) {
-	token := Token{Type: Bound(r.Type), Key: Bound(r.Key), RV: r.RV}
+	token := Token{Type: r.Type, Key: r.Key, RV: r.RV}
 	length, capacity := int64(r.Args[0]), int64(r.Args[1])
 	switch info.Op {
 	case probe.Send, probe.Recv:
@@ -222,7 +222,7 @@ func (ring *Ring) apply(info *Point, r *probe.Record) {
 	switch r.Point {
 	case probe.RingAppend:
 		ring.Oldest = uint64(arg(info, r, "oldest"))
-		cell := Cell{Pos: ring.End - 1, T: int64(r.Time), Type: Bound(r.Type), Key: Bound(r.Key), RV: r.RV}
+		cell := Cell{Pos: ring.End - 1, T: int64(r.Time), Type: r.Type, Key: r.Key, RV: r.RV}
 		ring.Cells = append(ring.Cells, cell)
 	case probe.RingResize:
 		ring.Oldest = uint64(arg(info, r, "oldest"))
@@ -268,15 +268,9 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 		}
 		return
 	}
-	key := Bound(r.Key)
-	rows := sh.Rows[:0]
-	for _, row := range sh.Rows {
-		if row.Key != key {
-			rows = append(rows, row)
-		}
-	}
+	rows := slices.DeleteFunc(sh.Rows, func(row Row) bool { return row.Key == r.Key })
 	if !strings.HasPrefix(strings.ToUpper(r.Type), "DELETE") {
-		rows = append(rows, Row{Key: key, Type: Bound(r.Type), RV: r.RV, Seq: r.Seq})
+		rows = append(rows, Row{Key: r.Key, Type: r.Type, RV: r.RV, Seq: r.Seq})
 	}
 	sh.Rows = newest(rows, MaxRows)
 }
@@ -284,17 +278,16 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 // hold names an object that has been on the shelf without a name. Its place among the others follows from its version.
 func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.N = n
-	key := Bound(r.Key)
 	at := len(sh.Rows)
 	for i, row := range sh.Rows {
-		if row.Key == key {
+		if row.Key == r.Key {
 			return
 		}
 		if at == len(sh.Rows) && row.RV > r.RV {
 			at = i
 		}
 	}
-	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Key: key, Type: Bound(r.Type), RV: r.RV, Seq: r.Seq}), MaxRows)
+	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Key: r.Key, Type: r.Type, RV: r.RV, Seq: r.Seq}), MaxRows)
 }
 
 // keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add

@@ -2,34 +2,19 @@ package fold
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"time"
 
 	"listwatch/internal/observe/probe"
 )
 
-// wireRecord is the JSON form of a record, in the feed and in recordings. Points go by name, so that a recording
-// outlives a change of the table; resource versions are text, as on every wire here.
-type wireRecord struct {
-	Seq      uint64 `json:"seq"`
-	T        int64  `json:"t"`
-	Point    string `json:"point"`
-	Resource string `json:"resource,omitempty"`
-	Subject  string `json:"subject,omitempty"`
-	Type     string `json:"type,omitempty"`
-	Key      string `json:"key,omitempty"`
-	RV       uint64 `json:"rv,omitempty,string"`
-	Args     []int  `json:"args,omitempty"`
-	Text     string `json:"text,omitempty"`
-}
-
-// AppendRecord appends the JSON form of r to dst and returns the extended slice. Texts are cut here as in the fold.
+// AppendRecord appends the JSON form of r, in the feed and in recordings, to dst and returns the extended slice. Texts
+// are cut here as in the fold.
 func AppendRecord(dst []byte, r *probe.Record) []byte {
-	info := r.Point.Info()
-	written, err := json.Marshal(wireRecord{
-		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Resource: Bound(r.Resource), Subject: Bound(r.Subject),
-		Type: Bound(r.Type), Key: Bound(r.Key), RV: r.RV, Args: r.Args[:len(info.ArgNames())], Text: Bound(r.Text),
-	})
+	written, err := json.Marshal(struct {
+		probe.Record
+		Args []int `json:"args,omitempty"` // as many as the point declares
+	}{bounded(r), r.Args[:len(r.Point.Info().ArgNames())]})
 	if err != nil {
 		panic(fmt.Sprintf("fold: a record is not JSON: %v", err)) // texts and numbers always are
 	}
@@ -39,19 +24,22 @@ func AppendRecord(dst []byte, r *probe.Record) []byte {
 // ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A point that no longer
 // exists is an error.
 func ReadRecord(written []byte) (probe.Record, error) {
-	var w wireRecord
-	if err := json.Unmarshal(written, &w); err != nil {
-		return probe.Record{}, fmt.Errorf("read record: %w", err)
+	var r probe.Record
+	err := json.Unmarshal(written, &r)
+	if err == nil && r.Point == 0 {
+		err = errors.New("it names no point")
 	}
-	point, ok := probe.PointNamed(w.Point)
-	if !ok {
-		return probe.Record{}, fmt.Errorf("read record %d: no point %q: another version of the program wrote it",
-			w.Seq, w.Point)
+	if err != nil {
+		return probe.Record{}, fmt.Errorf("read record %d: %w", r.Seq, err)
 	}
-	r := probe.Record{
-		Seq: w.Seq, Time: time.Duration(w.T), Point: point, Resource: Bound(w.Resource), Subject: Bound(w.Subject),
-		Type: Bound(w.Type), Key: Bound(w.Key), RV: w.RV, Text: Bound(w.Text),
+	return bounded(&r), nil
+}
+
+// bounded returns a record with its texts cut.
+func bounded(r *probe.Record) probe.Record {
+	cut := *r
+	for _, text := range []*string{&cut.Resource, &cut.Subject, &cut.Type, &cut.Key, &cut.Text} {
+		*text = Bound(*text)
 	}
-	copy(r.Args[:], w.Args)
-	return r, nil
+	return cut
 }

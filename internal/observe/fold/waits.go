@@ -18,9 +18,8 @@ func (r *Resource) wait(info *Point, rec *probe.Record) {
 	}
 	key := waitKey(info.Name, rec.Subject)
 	r.Waits[key] = append(r.Waits[key], Wait{
-		Seq: rec.Seq, T: int64(rec.Time), Point: info.Name, Kind: string(info.Waits), Subject: Bound(rec.Subject),
-		Lane: info.Lane,
-		On:   info.On, Type: Bound(rec.Type), Key: Bound(rec.Key), RV: rec.RV,
+		Seq: rec.Seq, T: int64(rec.Time), Point: info.Name, Kind: string(info.Waits), Subject: rec.Subject,
+		Lane: info.Lane, On: info.On, Type: rec.Type, Key: rec.Key, RV: rec.RV,
 	})
 }
 
@@ -45,11 +44,11 @@ func (r *Resource) endWait(key string, rec *probe.Record) {
 func (w *Wait) endedBy(r *probe.Record) bool {
 	switch probe.Wait(w.Kind) {
 	case probe.ForVersion:
-		return w.Key == Bound(r.Key) && w.RV == r.RV
+		return w.Key == r.Key && w.RV == r.RV
 	case probe.ForTaker:
-		return r.Type == "" || w.Type == Bound(r.Type) && w.Key == Bound(r.Key) && w.RV == r.RV
+		return r.Type == "" || w.Type == r.Type && w.Key == r.Key && w.RV == r.RV
 	case probe.ForReturn:
-		return w.Key == Bound(r.Key)
+		return w.Key == r.Key
 	}
 	return true
 }

@@ -105,7 +105,7 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 		require.True(t, f.log.Last() == 1 && len(s.Waiting) == 1 && !s.Clock.Paused,
 			"%d records, want the worker held at its first: %+v", f.log.Last(), s)
 		got := s.Waiting[0]
-		if got.Point != "InputReceived" || got.Station != probe.Watcher || got.Subject != "w1" ||
+		if got.Point != probe.InputReceived || got.Station != probe.Watcher || got.Subject != "w1" ||
 			got.Key != "default/a" || got.RV != 1 || got.Seconds != 4.5 || got.Seq != 1 ||
 			got.Goroutine != "cacheWatcher.processInterval" || got.Function != "hold.(*fixture).work" ||
 			!strings.HasPrefix(got.Line, "hold_test.go:") ||

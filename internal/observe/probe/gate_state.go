@@ -25,15 +25,9 @@ type Waiting struct {
 	Goroutine string  `json:"goroutine"`
 	Function  string  `json:"function"` // where it stands: "cacher.(*Cacher).processEvent"
 	Line      string  `json:"line"`     // "incoming.go:22"
-	Point     string  `json:"point"`
 	Station   Station `json:"station"`
-	Resource  string  `json:"resource,omitempty"`
-	Subject   string  `json:"subject,omitempty"`
-	Type      string  `json:"type,omitempty"`
-	Key       string  `json:"key,omitempty"` // "default/a"
-	RV        uint64  `json:"rv,omitempty"`
-	Seq       uint64  `json:"seq"`     // of the record at which it stands
-	Says      string  `json:"says"`    // that record's sentence
+	Record            // at which it stands, with its key as "default/a"
+	Says      string  `json:"says"`    // the record's sentence
 	Seconds   float64 `json:"seconds"` // since then, on the wall
 }
 
@@ -52,13 +46,11 @@ func (g *Gate) State() GateState {
 // describe says who waits, from its stack: the first function is where the moment was reported, the last one before
 // what starts goroutines is what the goroutine is for.
 func (w *waiter) describe(names *Names) Waiting {
-	r := &w.record
-	held := Waiting{
-		Point: r.Point.String(), Station: r.Point.Info().Station, Resource: r.Resource, Subject: r.Subject,
-		Type: r.Type, Key: ObjectKey(r.Key), RV: r.RV, Seq: r.Seq, Says: names.Sentence(r),
-		Seconds: time.Since(w.since).Seconds(),
-	}
-	if lanes := r.Point.Info().Lanes(); len(lanes) == 1 {
+	info := w.record.Point.Info()
+	held := Waiting{Station: info.Station, Record: w.record, Says: names.Sentence(&w.record),
+		Seconds: time.Since(w.since).Seconds()}
+	held.Key = ObjectKey(held.Key)
+	if lanes := info.Lanes(); len(lanes) == 1 {
 		held.Goroutine = lanes[0]
 	}
 	body := ""

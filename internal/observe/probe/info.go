@@ -150,6 +150,18 @@ func PointNamed(name string) (p Point, ok bool) {
 	return p, ok
 }
 
+// MarshalText implements [encoding.TextMarshaler].
+func (p Point) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *Point) UnmarshalText(name []byte) (err error) {
+	known := false
+	if *p, known = PointNamed(string(name)); !known {
+		err = fmt.Errorf("no point %q: another version of the program wrote it", name)
+	}
+	return err
+}
+
 // Points returns every declared point in path order.
 func Points() []Point {
 	all := make([]Point, 0, len(points)-1)

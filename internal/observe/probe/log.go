@@ -10,19 +10,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Record is one moment in the log. Records are values and never change.
+// Record is one moment in the log. Records are values and never change. In JSON, points go by name, so that a recording
+// outlives a change of the table; resource versions are text, as on every wire here.
 type Record struct {
-	Seq      uint64        // 1, 2, 3, … without gaps
-	Time     time.Duration // since the log was made, on the log's clock
-	Point    Point
-	Resource string // "pods", or "" when no resource is concerned
-	Subject  string // who: "w3", "l1", "cacher", "informer"; "" when there is only one
-	Type     string // event type, for moments about a typed event
+	Seq      uint64        `json:"seq"` // 1, 2, 3, … without gaps
+	Time     time.Duration `json:"t"`   // since the log was made, on the log's clock
+	Point    Point         `json:"point"`
+	Resource string        `json:"resource,omitempty"` // "pods", or "" when no resource is concerned
+	Subject  string        `json:"subject,omitempty"`  // who: "w3", "l1", "cacher"; "" when there is only one
+	Type     string        `json:"type,omitempty"`     // event type, for moments about a typed event
 	// as the station knows it: "/registry/pods/default/a" in the server half, "default/a" in the client half
-	Key  string
-	RV   uint64
-	Args [4]int // meanings in [Info.Args] of the point
-	Text string // hostile input: escape before showing
+	Key  string `json:"key,omitempty"`
+	RV   uint64 `json:"rv,omitempty,string"`
+	Args [4]int `json:"args"`           // meanings in [Info.Args] of the point
+	Text string `json:"text,omitempty"` // hostile input: escape before showing
 }
 
 // DefaultLogSize is how many records a log keeps: about ten seconds at five thousand records a second.

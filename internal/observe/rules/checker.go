@@ -49,9 +49,9 @@ var All = []Rule{
 
 // Breach is a rule that was broken.
 type Breach struct {
-	Rule   int
-	Record probe.Record // at which it was noticed
-	Text   string
+	Rule         int    `json:"-"`
+	probe.Record        // at which it was noticed
+	Text         string `json:"text"` // hostile input: escape before showing
 }
 
 // String returns the breach in one line.

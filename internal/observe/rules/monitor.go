@@ -90,16 +90,8 @@ type Report struct {
 // RuleReport is how one rule stands.
 type RuleReport struct {
 	Rule
-	Count    int            `json:"count"`              // of breaches
-	Breaches []BreachReport `json:"breaches,omitempty"` // the newest
-}
-
-// BreachReport is one breach.
-type BreachReport struct {
-	Seq      uint64 `json:"seq"` // of the record at which it was noticed
-	Resource string `json:"resource"`
-	Point    string `json:"point"`
-	Text     string `json:"text"` // hostile input: escape before showing
+	Count    int      `json:"count"`              // of breaches
+	Breaches []Breach `json:"breaches,omitempty"` // the newest
 }
 
 // Report returns the state of the rules at the last look.
@@ -111,9 +103,7 @@ func (m *Monitor) Report() Report {
 		each := RuleReport{Rule: rule, Count: m.counts[rule.Number]}
 		for _, breach := range m.breaches {
 			if breach.Rule == rule.Number {
-				r := &breach.Record
-				each.Breaches = append(each.Breaches, BreachReport{Seq: r.Seq, Resource: r.Resource,
-					Point: r.Point.String(), Text: breach.Text})
+				each.Breaches = append(each.Breaches, breach)
 			}
 		}
 		report.Rules = append(report.Rules, each)
