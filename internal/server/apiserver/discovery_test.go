@@ -41,7 +41,8 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 		}
 		for _, group := range list.Items {
 			for _, r := range group.Versions[0].Resources {
-				aggregated = append(aggregated, line(group.Name, r.Resource, r.ResponseKind.Kind, r.Verbs))
+				aggregated = append(aggregated, line(group.Name, r.Resource, r.ResponseKind.Kind,
+					slices.Concat(r.Verbs, r.ShortNames)))
 				for _, sub := range r.Subresources {
 					aggregated = append(aggregated, line(group.Name, r.Resource+"/"+sub.Subresource,
 						sub.ResponseKind.Kind, sub.Verbs))
@@ -63,13 +64,13 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 		assert.True(t, err == nil && strings.HasSuffix(root, "/"+list.GroupVersion),
 			"%s: got %s, %v", root, list.GroupVersion, err)
 		for _, r := range list.APIResources {
-			legacy = append(legacy, line(gv.Group, r.Name, r.Kind, r.Verbs))
+			legacy = append(legacy, line(gv.Group, r.Name, r.Kind, slices.Concat(r.Verbs, r.ShortNames)))
 		}
 	}
 	if diff := cmp.Diff(aggregated, legacy); diff != "" || len(legacy) < 30 {
 		t.Errorf("%d resources (-in one piece +piece by piece):\n%s", len(legacy), diff)
 	}
-	for _, want := range []string{" pods Pod create delete deletecollection get list patch update watch",
+	for _, want := range []string{" pods Pod create delete deletecollection get list patch update watch po",
 		" pods/binding Binding create", "coordination.k8s.io leases Lease create delete deletecollection get list " +
 			"patch update watch", "storage.k8s.io volumeattachments/status VolumeAttachment get patch update"} {
 		assert.True(t, slices.Contains(legacy, want), "no %q", want)

@@ -4,9 +4,9 @@
 //
 // Run with -update to write down what kubectl says now, and read the difference before committing it.
 //
-// Every session is played by two kubectls: one of the version this project is compared with, built from its module, and
-// one of 1.26, built from its own. What that one says differently is listed in [dialects]. To play them with yet
-// another:
+// Every session is played by a kubectl of the version this project is compared with, built from its module, and with
+// FULL=1 by one of 1.26, built from its own. What that one says differently is listed in [dialects]. To play them with
+// yet another:
 //
 //	go test ./kubectl -kubectl ~/bin/kubectl
 package kubectl

@@ -29,14 +29,14 @@ var (
 // patience is how long something may take that is sure to happen.
 const patience = 30 * time.Second
 
-// TestSessions plays every session with the kubectl of today and with one that was asked for; two of them, in the heavy
-// form all, once more with a kubectl of 1.26, and two through the lens of another program.
+// TestSessions plays every session with the kubectl of today and with one that was asked for, and two through the lens
+// of another program; in the heavy form all of them through the lens, and all once more with a kubectl of 1.26.
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	require.True(t, err == nil && len(files) != 0, "no sessions: %v", err)
 	// Before any session: a compiler beside them leaves them no processor.
 	require.NoError(t, program.Build())
-	old := program.OldKubectl(t)
+	full := os.Getenv("FULL") != ""
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		play := func(how, binary string, lens bool) {
@@ -49,10 +49,10 @@ func TestSessions(t *testing.T) {
 		if *update {
 			continue
 		}
-		if os.Getenv("FULL") != "" || slices.Contains([]string{"get", "watch"}, name) {
-			play(" with an old kubectl", old, false)
+		if full {
+			play(" with an old kubectl", program.OldKubectl(t), false)
 		}
-		if os.Getenv("FULL") != "" || slices.Contains([]string{"write", "watch"}, name) {
+		if full || slices.Contains([]string{"write", "watch"}, name) {
 			play(" through the lens", "", true)
 		}
 		if *other != "" {
