@@ -17,7 +17,6 @@ import (
 // A queue whose first call is not Replace is synced at once: there is no first list to wait for.
 type commonFIFO struct {
 	// Set by init, never changed.
-	name        string
 	kind        string
 	transformer reflector.TransformFunc // nil: objects are stored as they come
 	probe       *probe.Probe
@@ -34,23 +33,17 @@ type commonFIFO struct {
 }
 
 // init is called once, by the constructor of the queue.
-func (c *commonFIFO) init(kind, name string, transformer reflector.TransformFunc, p *probe.Probe) {
-	c.kind, c.name, c.transformer, c.probe = kind, name, transformer, p
+func (c *commonFIFO) init(kind string, transformer reflector.TransformFunc, p *probe.Probe) {
+	c.kind, c.transformer, c.probe = kind, transformer, p
 	c.synced = make(chan struct{})
 	c.cond.L = &c.mu
 }
 
-// Name implements [DoneChecker].
-func (c *commonFIFO) Name() string { return c.name }
-
-// Done implements [DoneChecker]: the channel is closed when the queue has synced.
-func (c *commonFIFO) Done() <-chan struct{} { return c.synced }
-
 // HasSynced implements [Queue].
-func (c *commonFIFO) HasSynced() bool { return IsDone(c) }
+func (c *commonFIFO) HasSynced() bool { return IsDone(c.synced) }
 
 // HasSyncedChecker implements [Queue].
-func (c *commonFIFO) HasSyncedChecker() DoneChecker { return c }
+func (c *commonFIFO) HasSyncedChecker() <-chan struct{} { return c.synced }
 
 // Transformer tells the reflector what happens to objects here, so that it can do the same to those it holds back.
 func (c *commonFIFO) Transformer() reflector.TransformFunc { return c.transformer }

@@ -107,11 +107,11 @@ type setup struct {
 }
 
 var setups = []setup{
-	{name: "delta", make: func(c *consumer) Queue { return NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: c}) }},
+	{name: "delta", make: func(c *consumer) Queue { return NewDeltaFIFO(c, nil, nil) }},
 	{name: "real", real: true, make: func(*consumer) Queue { return newReal() }},
 }
 
-func newReal() *RealFIFO { return NewRealFIFO(RealFIFOOptions{}) }
+func newReal() *RealFIFO { return NewRealFIFO(nil, nil) }
 
 // drain processes everything that waits, in batches if batch is true and the queue can.
 func drain(q Queue, c *consumer, batch bool) {

@@ -9,16 +9,6 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// DeltaFIFOOptions configures a [DeltaFIFO].
-//
-// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeltaFIFOOptions
-type DeltaFIFOOptions struct {
-	Name         string                  // what the queue is called when it is waited for
-	KnownObjects KeyListerGetter         // what the consumer's store holds; nil: only what is queued is known
-	Transformer  reflector.TransformFunc // applied to every object on entry, tombstones and Sync excepted
-	Probe        *probe.Probe
-}
-
 // DeltaFIFO is a queue of keys, each with the list of everything that happened to it since it was queued. It
 // guarantees the order of the changes to one key, and nothing between keys.
 //
@@ -34,7 +24,7 @@ type DeltaFIFOOptions struct {
 type DeltaFIFO struct {
 	commonFIFO // mu guards items and queue, too
 
-	knownObjects KeyListerGetter // set by NewDeltaFIFO, never changed; nil: only what is queued is known
+	knownObjects KeyListerGetter // the consumer's store; set by NewDeltaFIFO; nil: only what is queued is known
 
 	items map[string]Deltas // no list in it is empty
 	queue []string          // the keys of items, in order of first insertion
@@ -42,12 +32,13 @@ type DeltaFIFO struct {
 
 var _ Queue = (*DeltaFIFO)(nil)
 
-// NewDeltaFIFO returns an empty queue.
+// NewDeltaFIFO returns an empty queue. transformer, which may be nil, is applied to every object on entry, tombstones
+// and Sync excepted.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: NewDeltaFIFOWithOptions
-func NewDeltaFIFO(opts DeltaFIFOOptions) *DeltaFIFO {
-	f := &DeltaFIFO{knownObjects: opts.KnownObjects, items: map[string]Deltas{}}
-	f.init("delta", opts.Name, opts.Transformer, opts.Probe)
+func NewDeltaFIFO(known KeyListerGetter, transformer reflector.TransformFunc, p *probe.Probe) *DeltaFIFO {
+	f := &DeltaFIFO{knownObjects: known, items: map[string]Deltas{}}
+	f.init("delta", transformer, p)
 	return f
 }
 

@@ -99,7 +99,7 @@ func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
 			f := newReal()
 			q, store.queue = f, &f.commonFIFO
 		} else {
-			f := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: store})
+			f := NewDeltaFIFO(store, nil, nil)
 			q, store.queue = f, &f.commonFIFO
 		}
 		require.NoError(t, q.Replace([]any{pod("a", 2), pod("c", 2), pod("d", 2)}, "2"))

@@ -93,7 +93,7 @@ func TestOnePopOfADeltaFIFOTakesAllOfOneKey(t *testing.T) {
 
 func TestADeltaFIFOWithoutAStoreKnowsOnlyWhatIsQueued(t *testing.T) {
 	c := newConsumer()
-	q := NewDeltaFIFO(DeltaFIFOOptions{})
+	q := NewDeltaFIFO(nil, nil, nil)
 	q.Delete(pod("a", 1))
 	q.Add(pod("b", 2))
 	q.Delete(pod("b", 3))
@@ -289,13 +289,13 @@ func TestProbesTellWhatWaits(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
 		probetest.Story(t, log)
 		p := probe.New(log).Resource("pods").Subject("informer")
-		real := NewRealFIFO(RealFIFOOptions{Probe: p})
+		real := NewRealFIFO(nil, p)
 		c := newConsumer()
 		real.Replace([]any{pod("a", 1)}, "7")
 		real.Update(pod("a", 8))
 		real.Bookmark("9")
 		drain(real, c, true)
-		delta := NewDeltaFIFO(DeltaFIFOOptions{Probe: p})
+		delta := NewDeltaFIFO(nil, nil, p)
 		delta.Add(pod("b", 1))
 		delta.Delete(pod("b", 2))
 		delta.Delete(pod("b", 3)) // merged: still two wait

@@ -104,7 +104,7 @@ func Example_aBundleForEachKey() {
 // TestRealFIFOInTheTriesPlace gives the RealFIFO what the three tries were given.
 func TestRealFIFOInTheTriesPlace(t *testing.T) {
 	queue := func() *deltafifo.RealFIFO {
-		return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{})
+		return deltafifo.NewRealFIFO(nil, nil)
 	}
 	drain := func(q *deltafifo.RealFIFO, apply func(deltafifo.Delta)) {
 		q.Close()

@@ -23,6 +23,7 @@ type PopProcessFunc func(deltas Deltas, isInInitialList bool) error
 // Queue is a store to the reflector on one side and a queue to its consumer on the other.
 //
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: Queue
+// Differs: HasSyncedChecker is a channel; upstream's DoneChecker has a name, too, for logs.
 type Queue interface {
 	reflector.Store
 
@@ -32,8 +33,9 @@ type Queue interface {
 	Pop(process PopProcessFunc) error
 	// HasSynced says whether all of the first list has been processed.
 	HasSynced() bool
-	// HasSyncedChecker is HasSynced for callers that wait.
-	HasSyncedChecker() DoneChecker
+	// HasSyncedChecker returns a channel that is closed when the queue has synced. Nothing is
+	// ever sent on it.
+	HasSyncedChecker() <-chan struct{}
 	// Close makes Pop return [ErrFIFOClosed] once the queue is empty. Writers are not refused.
 	Close()
 	// Snapshot returns the state of the queue without waiting for the processing function.
@@ -62,22 +64,12 @@ type KeyListerGetter interface {
 	GetByKey(key string) (obj any, exists bool, err error)
 }
 
-// DoneChecker is something that ends once and can be waited for without polling.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: DoneChecker
-type DoneChecker interface {
-	// Name says what is being waited for.
-	Name() string
-	// Done returns a channel that is closed when it is done; nothing is ever sent on it.
-	Done() <-chan struct{}
-}
-
-// IsDone asks without waiting.
+// IsDone asks without waiting whether done is closed.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: IsDone
-func IsDone(checker DoneChecker) bool {
+func IsDone(done <-chan struct{}) bool {
 	select {
-	case <-checker.Done():
+	case <-done:
 		return true
 	default:
 		return false

@@ -13,17 +13,6 @@ import (
 // processing, so that the reflector, and through TCP the server, waits for the consumer to catch up.
 const defaultBatchSize = 1000
 
-// RealFIFOOptions configures a [RealFIFO].
-//
-// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: RealFIFOOptions
-// Differs: no switches AtomicEvents, UnlockWhileProcessing and EmitDeltaTypeBookmark: all three are on, as in every
-// informer since 1.36. Without the first, a list becomes a delta for each object and for each deletion.
-type RealFIFOOptions struct {
-	Name        string                  // what the queue is called when it is waited for
-	Transformer reflector.TransformFunc // applied to every object on entry, tombstones excepted
-	Probe       *probe.Probe
-}
-
 // RealFIFO is a queue of changes in the order of their arrival. Nothing is merged, nothing is
 // dropped, and so a consumer that applies them one by one passes through the states the server
 // passed through. It never looks at the consumer's store: a whole list is one delta, a whole
@@ -44,12 +33,15 @@ var _ reflector.BookmarkStore = (*RealFIFO)(nil)
 var _ reflector.TransformingStore = (*RealFIFO)(nil)
 var _ reflector.TransformingStore = (*DeltaFIFO)(nil)
 
-// NewRealFIFO returns an empty queue.
+// NewRealFIFO returns an empty queue. transformer, which may be nil, is applied to every object on entry, tombstones
+// excepted.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: NewRealFIFOWithOptions
-func NewRealFIFO(opts RealFIFOOptions) *RealFIFO {
+// Differs: no switches AtomicEvents, UnlockWhileProcessing and EmitDeltaTypeBookmark: all three are on, as in every
+// informer since 1.36. Without the first, a list becomes a delta for each object and for each deletion.
+func NewRealFIFO(transformer reflector.TransformFunc, p *probe.Probe) *RealFIFO {
 	f := &RealFIFO{}
-	f.init("real", opts.Name, opts.Transformer, opts.Probe)
+	f.init("real", transformer, p)
 	return f
 }
 

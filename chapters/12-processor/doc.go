@@ -4,7 +4,6 @@
 //   - handler.go, typed.go: [ResourceEventHandler] and ready-made ones.
 //   - shared_processor.go: [SharedProcessor], the list of listeners, and distribute.
 //   - processor_listener.go: processorListener, one handler with its goroutines, channels and pending ring.
-//   - pending.go: the ring.
 //   - resync.go: which listeners get resyncs, and when.
 //   - synctrack.go: [SingleFileTracker], which knows when a handler has seen the initial list.
 //

@@ -68,12 +68,6 @@ func Example_aChannelOfAHundredForEach() {
 	// Output: screen has heard of 101 of 150 pods
 }
 
-// informer has synced.
-type informer chan struct{}
-
-func (i informer) Name() string          { return "informer" }
-func (i informer) Done() <-chan struct{} { return i }
-
 // TestTheProcessorInTheTriesPlace gives the processor what the tries were given: a database that takes its time, and a
 // screen.
 func TestTheProcessorInTheTriesPlace(t *testing.T) {
@@ -84,10 +78,10 @@ func TestTheProcessorInTheTriesPlace(t *testing.T) {
 	}{{"a slow handler", time.Second, 3}, {"a handler that hangs", time.Hour, 150}} {
 		t.Run(scene.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				p := processor.New(processor.Config{Clock: clock.RealClock{}})
+				p := processor.New(clock.RealClock{}, nil)
 				var heard []time.Duration
 				began := time.Now()
-				synced := make(informer)
+				synced := make(chan struct{}) // an informer that has
 				close(synced)
 				for _, add := range []func(any){
 					func(any) { time.Sleep(scene.call) },

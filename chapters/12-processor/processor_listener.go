@@ -2,14 +2,13 @@ package processor
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/buffer"
 	"k8s.io/utils/clock"
 
-	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -38,6 +37,10 @@ type notification struct {
 	key string
 	rv  uint64
 }
+
+// initialBufferSize is how many notifications the pending ring of a listener holds before it grows for the first time,
+// and from how many on its handler is watched for slowness.
+const initialBufferSize = 1024
 
 // slowHandler is how long a handler may take for one notification before it is counted as slow. Only handlers with
 // more than initialBufferSize notifications waiting are watched.
@@ -68,7 +71,7 @@ type processorListener struct {
 	clock             clock.WithTicker
 	probe             *probe.Probe
 	syncTracker       *SingleFileTracker
-	upstreamHasSynced deltafifo.DoneChecker
+	upstreamHasSynced <-chan struct{}
 
 	// sent by distribute, closed by RemoveListener or Stop; unbuffered: pop is always there
 	addCh       chan *notification
@@ -80,7 +83,7 @@ type processorListener struct {
 	removed atomic.Bool // set before addCh is closed; from then on run makes no call
 
 	// Owned by pop.
-	pending pendingRing
+	pending *buffer.TypedRingGrowing[*notification]
 
 	// Written by pop and run, read by snapshot.
 	pendingLen, pendingCap, slowCalls atomic.Int64
@@ -101,12 +104,14 @@ func newProcessorListener(handler ResourceEventHandler, opts ListenerOptions, cl
 		handler:           handler,
 		clock:             clk,
 		probe:             p.Subject(opts.Name),
+		syncTracker:       newSingleFileTracker(),
 		upstreamHasSynced: opts.UpstreamHasSynced,
 		addCh:             make(chan *notification),
 		nextCh:            make(chan *notification),
 		done:              make(chan struct{}),
 		runFinished:       make(chan struct{}),
-		pending:           pendingRing{slots: make([]*notification, initialBufferSize)},
+		pending: buffer.NewTypedRingGrowing[*notification](buffer.RingGrowingOptions{
+			InitialSize: initialBufferSize}),
 		// A listener counts as syncing until a resync says otherwise. Without resyncs that is forever, and so a relist
 		// shows every listener every object, changed or not.
 		syncing:               true,
@@ -114,7 +119,6 @@ func newProcessorListener(handler ResourceEventHandler, opts ListenerOptions, cl
 		resyncPeriod:          determineResyncPeriod(opts.RequestedResyncPeriod, opts.ResyncCheckPeriod),
 	}
 	l.pendingCap.Store(initialBufferSize)
-	l.syncTracker = newSingleFileTracker(fmt.Sprintf("%s + handler %s", opts.UpstreamHasSynced.Name(), opts.Name))
 	l.nextResync = clk.Now().Add(l.resyncPeriod)
 	return l
 }
@@ -181,20 +185,20 @@ func (l *processorListener) pop(context.Context) {
 
 // writePending puts n at the end of the ring. Only pop calls it.
 func (l *processorListener) writePending(n *notification) {
-	l.pending.write(n)
-	l.pendingLen.Store(int64(l.pending.n))
-	l.pendingCap.Store(int64(len(l.pending.slots)))
-	l.probe.Event(probe.PendingPushed, n.typ, n.key, n.rv, l.pending.n, len(l.pending.slots))
+	l.pending.WriteOne(n)
+	l.pendingLen.Store(int64(l.pending.Len()))
+	l.pendingCap.Store(int64(l.pending.Cap()))
+	l.probe.Event(probe.PendingPushed, n.typ, n.key, n.rv, l.pending.Len(), l.pending.Cap())
 }
 
 // readPending takes the oldest out of the ring, nil if there is none. Only pop calls it.
 func (l *processorListener) readPending() *notification {
-	n := l.pending.read()
-	if n == nil {
+	n, ok := l.pending.ReadOne()
+	if !ok {
 		return nil
 	}
-	l.pendingLen.Store(int64(l.pending.n))
-	l.probe.Event(probe.PendingPopped, n.typ, n.key, n.rv, l.pending.n, len(l.pending.slots))
+	l.pendingLen.Store(int64(l.pending.Len()))
+	l.probe.Event(probe.PendingPopped, n.typ, n.key, n.rv, l.pending.Len(), l.pending.Cap())
 	return n
 }
 
@@ -248,7 +252,7 @@ func (l *processorListener) handle(n *notification) {
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).watchSynced
 func (l *processorListener) watchSynced(context.Context) {
 	select {
-	case <-l.upstreamHasSynced.Done():
+	case <-l.upstreamHasSynced:
 		l.syncTracker.UpstreamHasSynced()
 	case <-l.done:
 	}

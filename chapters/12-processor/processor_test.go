@@ -32,14 +32,9 @@ func pod(name string, rv int) *corev1.Pod {
 		rv)}}
 }
 
-// upstream is an informer that has synced or not.
-type upstream chan struct{}
-
-func (u upstream) Name() string          { return "informer" }
-func (u upstream) Done() <-chan struct{} { return u }
-
-func syncedUpstream() upstream {
-	u := make(upstream)
+// syncedUpstream is an informer that has synced.
+func syncedUpstream() <-chan struct{} {
+	u := make(chan struct{})
 	close(u)
 	return u
 }
@@ -55,7 +50,7 @@ func add(t *testing.T, p *SharedProcessor, h ResourceEventHandler, opts Listener
 func inBubble(t *testing.T, test func(t *testing.T, p *SharedProcessor)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
-		test(t, New(Config{Clock: clock.RealClock{}, Probe: probetest.Probe(t, "informer")}))
+		test(t, New(clock.RealClock{}, probetest.Probe(t, "informer")))
 	})
 }
 
@@ -121,7 +116,7 @@ func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
 func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
-		p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log).Resource("pods").Subject("informer")})
+		p := New(clock.RealClock{}, probe.New(log).Resource("pods").Subject("informer"))
 		r := &recorder{Delay: 101 * time.Millisecond}
 		add(t, p, r, ListenerOptions{})
 		p.Start()
@@ -146,19 +141,10 @@ func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
 	})
 }
 
-func TestTheRingLetsGoOfWhatWasTaken(t *testing.T) {
-	var ring pendingRing
-	ring.write(&notification{key: "a"})
-	ring.write(&notification{key: "b"})
-	taken := ring.read()
-	assert.True(t, taken.key == "a" && ring.slots[0] == nil && ring.slots[1].key == "b", "after %s: %v", taken.key,
-		ring.slots[:2])
-}
-
 func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		r := &recorder{Block: make(chan struct{})}
-		up := make(upstream)
+		up := make(chan struct{})
 		early := add(t, p, r, ListenerOptions{UpstreamHasSynced: up})
 		p.Start()
 		defer p.Stop()
@@ -178,8 +164,8 @@ func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 				none.HasSynced())
 		}
 		close(r.Block)
-		<-early.HasSyncedChecker().Done()
-		<-late.HasSyncedChecker().Done()
+		<-early.HasSyncedChecker()
+		<-late.HasSyncedChecker()
 		assert.True(t, early.HasSynced() && late.HasSynced(), "done but not synced")
 	})
 }
@@ -198,7 +184,7 @@ func TestALateHandlerHasNotSyncedBeforeTheEndOfItsReplay(t *testing.T) {
 			var returned atomic.Int64
 			handler := ResourceEventHandlerFuncs{AddFunc: func(any) { returned.Add(1) }}
 			late := add(t, p, handler, ListenerOptions{Initial: initial})
-			<-late.HasSyncedChecker().Done()
+			<-late.HasSyncedChecker()
 			if got := returned.Load(); got != int64(len(initial)) {
 				t.Fatalf("synced when the handler had returned from %d of %d", got, len(initial))
 			}
@@ -211,18 +197,18 @@ func TestTrackerPanicsWhenMoreIsFinishedThanStarted(t *testing.T) {
 	defer func() {
 		assert.True(t, recover() != nil, "no panic")
 	}()
-	newSingleFileTracker("x").Finished()
+	newSingleFileTracker().Finished()
 }
 
 func TestTrackerIsDoneOnceBothSidesAre(t *testing.T) {
 	for range 1000 {
-		tracker := newSingleFileTracker("x")
+		tracker := newSingleFileTracker()
 		tracker.Start()
 		var wg sync.WaitGroup
 		wg.Go(tracker.Finished)
 		wg.Go(tracker.UpstreamHasSynced)
 		wg.Wait()
-		require.True(t, deltafifo.IsDone(tracker), "both happened and neither noticed")
+		require.True(t, deltafifo.IsDone(tracker.synced), "both happened and neither noticed")
 	}
 }
 
@@ -243,7 +229,7 @@ func TestNoCallOfARemovedHandlerBegins(t *testing.T) {
 	for range 16 {
 		bubble.Test(t, func(t *testing.T) {
 			log := probe.NewLog(clock.RealClock{}, 0)
-			p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log)})
+			p := New(clock.RealClock{}, probe.New(log))
 			r := &recorder{Block: make(chan struct{})}
 			registration := add(t, p, r, ListenerOptions{})
 			p.Start()
@@ -357,7 +343,7 @@ func TestResyncCheckPeriodChangedFitsAllListeners(t *testing.T) {
 func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
-		p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log).Resource("pods").Subject("informer")})
+		p := New(clock.RealClock{}, probe.New(log).Resource("pods").Subject("informer"))
 		slow, fast := &recorder{Delay: time.Second}, &recorder{}
 		add(t, p, slow, ListenerOptions{})
 		add(t, p, fast, ListenerOptions{Name: "fast"})
@@ -441,5 +427,4 @@ func TestTypedHandlerIsSparedTombstones(t *testing.T) {
 	node := DeletedObject[*corev1.Node]{OptionalObj: &corev1.Node{}}
 	node.OptionalObj.Name = "n"
 	assert.Equal(t, node.GetKey(), "n", "without namespace")
-	assert.Equal(t, (DeletedObject[*corev1.Node]{}).GetKey(), "", "of nothing")
 }

@@ -14,8 +14,8 @@ type Registration interface {
 	ID() string
 	// HasSynced says whether the handler has been told of every object of the initial list, and has returned.
 	HasSynced() bool
-	// HasSyncedChecker is HasSynced to wait for.
-	HasSyncedChecker() deltafifo.DoneChecker
+	// HasSyncedChecker is HasSynced to wait for: it returns a channel that is closed then.
+	HasSyncedChecker() <-chan struct{}
 	// ShutdownChan returns a channel that is closed when the handler will not be called any more.
 	ShutdownChan() <-chan struct{}
 }
@@ -24,10 +24,10 @@ type Registration interface {
 func (l *processorListener) ID() string { return l.id }
 
 // HasSynced implements [Registration].
-func (l *processorListener) HasSynced() bool { return deltafifo.IsDone(l.syncTracker) }
+func (l *processorListener) HasSynced() bool { return deltafifo.IsDone(l.syncTracker.synced) }
 
 // HasSyncedChecker implements [Registration].
-func (l *processorListener) HasSyncedChecker() deltafifo.DoneChecker { return l.syncTracker }
+func (l *processorListener) HasSyncedChecker() <-chan struct{} { return l.syncTracker.synced }
 
 // ShutdownChan implements [Registration].
 func (l *processorListener) ShutdownChan() <-chan struct{} { return l.runFinished }

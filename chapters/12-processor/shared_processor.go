@@ -16,12 +16,6 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Config configures a [SharedProcessor].
-type Config struct {
-	Clock clock.WithTicker
-	Probe *probe.Probe
-}
-
 // SharedProcessor is a [ResourceEventHandler] that hands every notification to all listeners,
 // and notifications that changed nothing only to those that are due for a resync; while resyncs
 // are off, to all.
@@ -50,10 +44,10 @@ type SharedProcessor struct {
 var _ ResourceEventHandler = (*SharedProcessor)(nil)
 
 // New returns a processor without listeners.
-func New(cfg Config) *SharedProcessor {
-	p := &SharedProcessor{clock: cfg.Clock, probe: cfg.Probe}
-	p.setListenersLocked(nil) // no other goroutine knows p yet
-	return p
+func New(clk clock.WithTicker, p *probe.Probe) *SharedProcessor {
+	processor := &SharedProcessor{clock: clk, probe: p}
+	processor.setListenersLocked(nil) // no other goroutine knows it yet
+	return processor
 }
 
 // Start starts the goroutines of the listeners there are. Notifications may be distributed from here on.
@@ -108,8 +102,8 @@ type ListenerOptions struct {
 	RequestedResyncPeriod time.Duration
 	// ResyncCheckPeriod is how often it can be, 0 for never.
 	ResyncCheckPeriod time.Duration
-	// UpstreamHasSynced is done when the informer has distributed its initial list.
-	UpstreamHasSynced deltafifo.DoneChecker
+	// UpstreamHasSynced is closed when the informer has distributed its initial list.
+	UpstreamHasSynced <-chan struct{}
 	// Initial is what the store holds already. The listener is told of it before anything else.
 	Initial []any
 }

@@ -15,17 +15,16 @@ import (
 //
 // Upstream: k8s.io/client-go/tools/cache/synctrack/synctrack.go: SingleFileTracker
 type SingleFileTracker struct {
-	// Set by newSingleFileTracker, never changed.
-	name   string
-	synced chan struct{} // closed by the later of Finished and UpstreamHasSynced
+	// Made by newSingleFileTracker; closed by the later of Finished and UpstreamHasSynced.
+	synced chan struct{}
 
 	once              sync.Once    // for closing synced
 	count             atomic.Int64 // started and not finished
 	upstreamHasSynced atomic.Bool
 }
 
-func newSingleFileTracker(name string) *SingleFileTracker {
-	return &SingleFileTracker{name: name, synced: make(chan struct{})}
+func newSingleFileTracker() *SingleFileTracker {
+	return &SingleFileTracker{synced: make(chan struct{})}
 }
 
 // Start is called before an object of the initial list is handed on.
@@ -39,7 +38,7 @@ func (t *SingleFileTracker) Start() { t.count.Add(1) }
 func (t *SingleFileTracker) Finished() {
 	left := t.count.Add(-1)
 	if left < 0 {
-		panic(fmt.Sprintf("processor: %s: finished %d more than started", t.name, -left))
+		panic(fmt.Sprintf("processor: finished %d more than started", -left))
 	}
 	t.look()
 }
@@ -62,9 +61,3 @@ func (t *SingleFileTracker) look() {
 		t.once.Do(func() { close(t.synced) })
 	}
 }
-
-// Name implements [deltafifo.DoneChecker].
-func (t *SingleFileTracker) Name() string { return t.name }
-
-// Done implements [deltafifo.DoneChecker].
-func (t *SingleFileTracker) Done() <-chan struct{} { return t.synced }

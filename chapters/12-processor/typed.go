@@ -1,15 +1,19 @@
 package processor
 
-import deltafifo "listwatch/chapters/10-deltafifo"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
-// Object is what a typed handler needs of its type. Every API type has it. It is comparable so that the absence of an
-// object, a nil pointer, can be told.
+	reflector "listwatch/chapters/03-reflector"
+	deltafifo "listwatch/chapters/10-deltafifo"
+)
+
+// Object is what every API type is.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: Object
 type Object interface {
-	comparable
-	GetName() string
-	GetNamespace() string
+	metav1.Object
+	runtime.Object
 }
 
 // TypedResourceEventHandler is a [ResourceEventHandler] without type assertions and without tombstones.
@@ -36,17 +40,11 @@ type DeletedObject[T Object] struct {
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: DeletedObject.GetKey
 func (d DeletedObject[T]) GetKey() string {
-	var none T
-	switch {
-	case d.FinalStateUnknown != nil:
+	if d.FinalStateUnknown != nil {
 		return d.FinalStateUnknown.Key
-	case d.OptionalObj == none:
-		return ""
-	case d.OptionalObj.GetNamespace() == "":
-		return d.OptionalObj.GetName()
-	default:
-		return d.OptionalObj.GetNamespace() + "/" + d.OptionalObj.GetName()
 	}
+	key, _ := reflector.MetaNamespaceKeyFunc(d.OptionalObj) // every T has one
+	return key
 }
 
 // Untyped returns h as a [ResourceEventHandler]. It panics when it is given anything but a T.

@@ -11,38 +11,31 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// ControllerConfig configures a [Controller].
-//
-// Upstream: k8s.io/client-go/tools/cache/controller.go: Config
-type ControllerConfig struct {
-	// Queue is filled by the reflector and emptied by the controller.
-	Queue deltafifo.Queue
-	// Reflector describes the reflector. Its Store is set to Queue.
-	Reflector reflector.Config
-	// Process and ProcessBatch are given what the queue held, in the goroutine of Run. An error is counted, and what
-	// was being processed is gone. ProcessBatch is used if Queue knows batches.
-	Process, ProcessBatch deltafifo.PopProcessFunc
-}
-
 // Controller moves what the server says from a reflector through a queue into a processing
 // function.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: controller
 type Controller struct {
 	// Set by NewController, never changed.
-	config    ControllerConfig
-	reflector *reflector.Reflector
+	queue                 deltafifo.Queue // filled by the reflector, emptied by processLoop
+	reflector             *reflector.Reflector
+	process, processBatch deltafifo.PopProcessFunc
+	probe                 *probe.Probe
 
 	goroutines    routine.Group
 	processErrors atomic.Int64
 }
 
-// NewController returns a controller that does nothing until [Controller.Run].
+// NewController returns a controller that does nothing until [Controller.Run]. cfg describes the reflector; its Store
+// is set to queue. process, or processBatch if queue knows batches, is given what the queue held, in the goroutine of
+// Run. An error is counted, and what was being processed is gone.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: New
-func NewController(cfg ControllerConfig) *Controller {
-	cfg.Reflector.Store = cfg.Queue
-	return &Controller{config: cfg, reflector: reflector.New(cfg.Reflector)}
+func NewController(queue deltafifo.Queue, cfg reflector.Config,
+	process, processBatch deltafifo.PopProcessFunc) *Controller {
+	cfg.Store = queue
+	return &Controller{queue: queue, reflector: reflector.New(cfg), process: process, processBatch: processBatch,
+		probe: cfg.Probe}
 }
 
 // Run reflects and processes until ctx is done, and returns when both have ended. What is still
@@ -60,7 +53,7 @@ func (c *Controller) Run(ctx context.Context) {
 // closeQueue makes the wait in Pop end when ctx does: a condition variable knows nothing of contexts.
 func (c *Controller) closeQueue(ctx context.Context) {
 	<-ctx.Done()
-	c.config.Queue.Close()
+	c.queue.Close()
 }
 
 // processLoop processes one item, or one batch, after the other until ctx is done.
@@ -76,26 +69,13 @@ func (c *Controller) processLoop(ctx context.Context) {
 			// Not tried again: the object is what the server sent, it will not get better.
 			c.processErrors.Add(1)
 		}
-		c.config.Reflector.Probe.At(probe.FIFOProcessed, "", 0)
+		c.probe.At(probe.FIFOProcessed, "", 0)
 	}
 }
 
 func (c *Controller) processNext() error {
-	batchQueue, ok := c.config.Queue.(deltafifo.QueueWithBatch)
-	if ok && c.config.ProcessBatch != nil {
-		return batchQueue.PopBatch(c.config.ProcessBatch, c.config.Process)
+	if batchQueue, ok := c.queue.(deltafifo.QueueWithBatch); ok {
+		return batchQueue.PopBatch(c.processBatch, c.process)
 	}
-	return c.config.Queue.Pop(c.config.Process)
+	return c.queue.Pop(c.process)
 }
-
-// HasSyncedChecker is done when the first list has been processed.
-//
-// Upstream: k8s.io/client-go/tools/cache/controller.go: (*controller).HasSyncedChecker
-func (c *Controller) HasSyncedChecker() deltafifo.DoneChecker {
-	return c.config.Queue.HasSyncedChecker()
-}
-
-// LastSyncResourceVersion is how far the reflector is; the store may be behind it.
-//
-// Upstream: k8s.io/client-go/tools/cache/controller.go: (*controller).LastSyncResourceVersion
-func (c *Controller) LastSyncResourceVersion() string { return c.reflector.LastSyncResourceVersion() }

@@ -4,14 +4,14 @@
 //   - controller.go: [Controller], a reflector that fills a queue and a loop that empties it.
 //   - process_deltas.go: what each delta means to the store and then to the handlers.
 //   - shared_informer.go: [SharedIndexInformer], with its contract; handlers.go: its handlers come and go.
-//   - wait.go: waiting for the initial state, at three levels.
+//   - wait.go: waiting for the initial state, at two levels.
 //   - factory.go, typed.go: [SharedInformerFactory], one informer per type, and the typed view of the five resources.
 //
 // # Goroutines
 //
 // [SharedIndexInformer.Run] processes the queue in the caller's goroutine and starts: the reflector
-// (reflector.Run), the one that closes the queue when ctx is done (controller.closeQueue), the one that waits for the
-// initial state (informer.watchSynced), and three for each handler (chapter 12). It returns when all have ended.
+// (reflector.Run), the one that closes the queue when ctx is done (controller.closeQueue), and three for each handler
+// (chapter 12). It returns when all have ended.
 // Handlers end strictly after the controller: no goroutine may send to a listener that is gone.
 //
 // # Locks, in the order in which they are taken

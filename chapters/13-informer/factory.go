@@ -67,35 +67,29 @@ func NewSharedInformerFactory(cfg FactoryConfig) *SharedInformerFactory {
 	}
 }
 
-// InformerFor returns the informer of objects of example's type, and makes it with newFunc if
-// there is none. newFunc is called under the factory's lock.
+// InformerFor returns the informer of objects of example's type, and makes it, with a namespace
+// index, if there is none.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).InformerFor
-func (f *SharedInformerFactory) InformerFor(example runtime.Object,
-	newFunc func() *SharedIndexInformer) *SharedIndexInformer {
+// Upstream: k8s.io/client-go/informers/core/v1/pod.go: NewFilteredPodInformer
+// Differs: upstream is given a function that makes the informer, one generated for each type.
+func (f *SharedInformerFactory) InformerFor(
+	example runtime.Object, resource string, namespaced bool,
+) *SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	informerType := reflect.TypeOf(example)
-	informer, exists := f.informers[informerType]
-	if !exists {
-		informer = newFunc()
-		f.informers[informerType] = informer
+	if informer, exists := f.informers[informerType]; exists {
+		return informer
 	}
-	return informer
-}
-
-// newInformer makes an informer with a namespace index.
-//
-// Upstream: k8s.io/client-go/informers/core/v1/pod.go: NewFilteredPodInformer
-func (f *SharedInformerFactory) newInformer(example runtime.Object, resource string,
-	namespaced bool) *SharedIndexInformer {
 	namespace := f.config.Namespace
 	if !namespaced {
 		namespace = metav1.NamespaceAll
 	}
-	return NewSharedIndexInformer(Config{
+	lw := f.config.Client.ListWatch(resource, namespace, f.config.TweakListOptions)
+	informer := NewSharedIndexInformer(Config{
 		Name:          resource,
-		ListerWatcher: f.config.Client.ListWatch(resource, namespace, f.config.TweakListOptions),
+		ListerWatcher: lw,
 		ExampleObject: example,
 		Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
 		Clock:         f.config.Clock,
@@ -104,6 +98,8 @@ func (f *SharedInformerFactory) newInformer(example runtime.Object, resource str
 		UseWatchList:  f.config.UseWatchList,
 		Transform:     f.config.Transform,
 	})
+	f.informers[informerType] = informer
+	return informer
 }
 
 // Start starts the informers that have been asked for and are not started yet. It does not

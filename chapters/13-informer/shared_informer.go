@@ -11,7 +11,6 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
-	"listwatch/internal/observe/routine"
 )
 
 // SharedIndexInformer keeps a local copy of the objects of one type and tells any number of
@@ -61,10 +60,9 @@ type SharedIndexInformer struct {
 	config    Config
 	indexer   *indexer.Indexer
 	processor *processor.SharedProcessor
+	queue     deltafifo.Queue
 	deltas    *deltaProcessor // guarded by deltasMu
-	synced    chan struct{}   // closed by watchSynced, once; nothing is sent
 
-	goroutines routine.Group
 	controller atomic.Pointer[Controller] // set once, when the informer is started
 
 	startedMu         sync.Mutex // guards the fields below; taken before deltasMu
@@ -91,10 +89,10 @@ func NewSharedIndexInformer(cfg Config) *SharedIndexInformer {
 			Probe:     cfg.Probe,
 			Unordered: cfg.FIFO == FIFODelta,
 		}),
-		processor:         processor.New(processor.Config{Clock: cfg.Clock, Probe: cfg.Probe}),
-		synced:            make(chan struct{}),
+		processor:         processor.New(cfg.Clock, cfg.Probe),
 		resyncCheckPeriod: cfg.ResyncPeriod,
 	}
+	s.queue = s.newQueue()
 	s.deltas = &deltaProcessor{clientState: s.indexer, handler: s.processor}
 	return s
 }
@@ -108,14 +106,12 @@ func (s *SharedIndexInformer) Run(ctx context.Context) {
 	if controller == nil {
 		return
 	}
-	s.goroutines.Go(ctx, "informer.watchSynced", s.watchSynced)
 	controller.Run(ctx)
 	s.stop()
 	s.processor.Stop() // the listeners outlive the controller, which sends to them
-	s.goroutines.Wait()
 }
 
-// start builds queue and controller and starts the handlers' goroutines. It returns nil if that was done before.
+// start builds the controller and starts the handlers' goroutines. It returns nil if that was done before.
 func (s *SharedIndexInformer) start() *Controller {
 	s.startedMu.Lock()
 	defer s.startedMu.Unlock()
@@ -123,12 +119,7 @@ func (s *SharedIndexInformer) start() *Controller {
 		return nil
 	}
 	s.started = true
-	controller := NewController(ControllerConfig{
-		Queue:        s.newQueue(),
-		Reflector:    s.reflectorConfigLocked(),
-		Process:      s.handleDeltas,
-		ProcessBatch: s.handleBatchDeltas,
-	})
+	controller := NewController(s.queue, s.reflectorConfigLocked(), s.handleDeltas, s.handleBatchDeltas)
 	s.controller.Store(controller)
 	s.processor.Start()
 	return controller
@@ -137,18 +128,9 @@ func (s *SharedIndexInformer) start() *Controller {
 // Upstream: k8s.io/client-go/tools/cache/controller.go: newQueueFIFO
 func (s *SharedIndexInformer) newQueue() deltafifo.Queue {
 	if s.config.FIFO == FIFODelta {
-		return deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
-			Name:         "DeltaFIFO " + s.config.Name,
-			KnownObjects: s.indexer,
-			Transformer:  s.config.Transform,
-			Probe:        s.config.Probe,
-		})
+		return deltafifo.NewDeltaFIFO(s.indexer, s.config.Transform, s.config.Probe)
 	}
-	return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
-		Name:        "RealFIFO " + s.config.Name,
-		Transformer: s.config.Transform,
-		Probe:       s.config.Probe,
-	})
+	return deltafifo.NewRealFIFO(s.config.Transform, s.config.Probe)
 }
 
 func (s *SharedIndexInformer) reflectorConfigLocked() reflector.Config {
@@ -163,13 +145,6 @@ func (s *SharedIndexInformer) reflectorConfigLocked() reflector.Config {
 		UseWatchList:      s.config.UseWatchList,
 		WatchErrorHandler: s.config.WatchErrorHandler,
 		Jitter:            s.config.Jitter,
-	}
-}
-
-// watchSynced runs until the first list has been processed or ctx is done.
-func (s *SharedIndexInformer) watchSynced(ctx context.Context) {
-	if WaitFor(ctx, s.controller.Load().HasSyncedChecker()) {
-		close(s.synced)
 	}
 }
 

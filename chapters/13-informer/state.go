@@ -30,24 +30,18 @@ func (s *SharedIndexInformer) AddIndexers(indexers indexer.Indexers) error {
 	return s.indexer.AddIndexers(indexers)
 }
 
-// HasSynced says whether the store holds the initial state. Handlers may still be behind: each has a HasSynced of its
-// own, on its registration.
+// HasSynced says whether the store holds the initial state: the queue has synced. Handlers may still be behind: each
+// has a HasSynced of its own, on its registration.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).HasSynced
-func (s *SharedIndexInformer) HasSynced() bool { return deltafifo.IsDone(s.HasSyncedChecker()) }
+func (s *SharedIndexInformer) HasSynced() bool { return s.queue.HasSynced() }
 
-// HasSyncedChecker is HasSynced to wait for.
+// HasSyncedChecker is HasSynced to wait for: it returns a channel that is closed then.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).HasSyncedChecker
-func (s *SharedIndexInformer) HasSyncedChecker() deltafifo.DoneChecker { return informerSynced{s} }
-
-type informerSynced struct{ s *SharedIndexInformer }
-
-// Name implements [deltafifo.DoneChecker].
-func (i informerSynced) Name() string { return i.s.config.Name }
-
-// Done implements [deltafifo.DoneChecker].
-func (i informerSynced) Done() <-chan struct{} { return i.s.synced }
+// Differs: the channel is the queue's. Upstream makes the queue in Run, and a goroutine waits there for its channel to
+// close the informer's.
+func (s *SharedIndexInformer) HasSyncedChecker() <-chan struct{} { return s.queue.HasSyncedChecker() }
 
 // LastSyncResourceVersion is how far the reflector is: the queue holds everything up to it, the store perhaps not yet.
 //
@@ -57,7 +51,7 @@ func (s *SharedIndexInformer) LastSyncResourceVersion() string {
 	if controller == nil {
 		return ""
 	}
-	return controller.LastSyncResourceVersion()
+	return controller.reflector.LastSyncResourceVersion()
 }
 
 // Snapshot is the state of an informer at one moment.
@@ -76,13 +70,13 @@ func (s *SharedIndexInformer) Snapshot() Snapshot {
 	snapshot := Snapshot{
 		Name:      s.config.Name,
 		Synced:    s.HasSynced(),
+		FIFO:      s.queue.Snapshot(),
 		Indexer:   s.indexer.Snapshot(),
 		Listeners: s.processor.Snapshot(),
 	}
 	if controller := s.controller.Load(); controller != nil {
 		snapshot.ProcessErrors = int(controller.processErrors.Load())
 		snapshot.Reflector = controller.reflector.Snapshot()
-		snapshot.FIFO = controller.config.Queue.Snapshot()
 	}
 	return snapshot
 }

@@ -3,7 +3,6 @@ package informer
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	indexer "listwatch/chapters/11-indexer"
@@ -15,16 +14,9 @@ import (
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: TypedSharedIndexInformer
 // Upstream: k8s.io/client-go/informers/core/v1/pod.go: PodInformer
-type TypedInformer[T object] struct {
+type TypedInformer[T processor.Object] struct {
 	informer *SharedIndexInformer
 	resource schema.GroupResource
-}
-
-// object is what every API type is.
-type object interface {
-	processor.Object
-	metav1.Object
-	runtime.Object
 }
 
 // Informer returns the shared informer itself.
@@ -43,10 +35,9 @@ func (t TypedInformer[T]) AddTypedEventHandler(handler processor.TypedResourceEv
 	return t.informer.AddEventHandlerWithOptions(processor.Untyped(handler), opts)
 }
 
-func typed[T object](f *SharedInformerFactory, example T, resource string, namespaced bool) TypedInformer[T] {
-	newFunc := func() *SharedIndexInformer { return f.newInformer(example, resource, namespaced) }
+func typed[T processor.Object](f *SharedInformerFactory, example T, resource string, namespaced bool) TypedInformer[T] {
 	return TypedInformer[T]{
-		informer: f.InformerFor(example, newFunc),
+		informer: f.InformerFor(example, resource, namespaced),
 		resource: schema.GroupResource{Resource: resource},
 	}
 }

@@ -6,17 +6,17 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 )
 
-// WaitFor waits until every checker is done, and returns false if ctx is done before.
+// WaitFor waits until every channel is closed, and returns false if ctx is done before.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: WaitFor
 // Differs: waits for one after the other, since callers are not told which of them came first.
 // There is no WaitForCacheSync, which polls.
-func WaitFor(ctx context.Context, checkers ...deltafifo.DoneChecker) bool {
-	for _, checker := range checkers {
+func WaitFor(ctx context.Context, all ...<-chan struct{}) bool {
+	for _, done := range all {
 		select {
-		case <-checker.Done():
+		case <-done:
 		case <-ctx.Done():
-			if !deltafifo.IsDone(checker) { // select chooses at random if both are ready
+			if !deltafifo.IsDone(done) { // select chooses at random if both are ready
 				return false
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	deltafifo "listwatch/chapters/10-deltafifo"
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
 	"listwatch/internal/observe/probe"
@@ -174,7 +173,7 @@ func (c *Client) Run(ctx context.Context) {
 
 // WaitReady returns when every informer's store holds its first state. The error is ctx's.
 func (c *Client) WaitReady(ctx context.Context) error {
-	synced := []deltafifo.DoneChecker{c.Pods().Informer().HasSyncedChecker()}
+	synced := []<-chan struct{}{c.Pods().Informer().HasSyncedChecker()}
 	if c.unfinished != nil {
 		synced = append(synced, c.unfinished.Pods().Informer().HasSyncedChecker(),
 			c.nodes.Nodes().Informer().HasSyncedChecker())

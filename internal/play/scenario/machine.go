@@ -116,9 +116,9 @@ func candidate(s *stagehand, a *args) (answer, error) {
 func reflectPods(s *stagehand, a *args) (answer, error) {
 	name, agent := a.word(0), "listwatch-"+a.word(0)
 	p := s.Probe.Resource("pods").Subject(name)
-	var queue deltafifo.Queue = deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{Name: name, Probe: p})
+	var queue deltafifo.Queue = deltafifo.NewRealFIFO(nil, p)
 	if a.word(2) == "delta" {
-		queue = deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{Name: name, Probe: p})
+		queue = deltafifo.NewDeltaFIFO(nil, nil, p)
 	}
 	if a.word(1) == "client" {
 		agent = "story-" + s.story.ID
