@@ -188,7 +188,7 @@ func (e *editor) files(folder string) []*File {
 		}
 		for _, src := range pkg.Files {
 			file := &File{Name: path.Base(src.Path), Path: Root + src.Path, Test: src.Test}
-			file.HTML = e.code(src.Path, strings.TrimSuffix(string(src.Src), "\n"), 1, anchored)
+			file.HTML = strings.Join(e.code(src.Path, strings.TrimSuffix(string(src.Src), "\n"), 1, true), "")
 			all = append(all, file)
 		}
 	}

@@ -428,10 +428,10 @@ func TestEveryPointIsALineOfADeclaration(t *testing.T) {
 			continue
 		}
 		if text := site.Lines[line-site.From]; !strings.Contains(text, point.String()) {
-			t.Errorf("%s: line %d of %s is %q", point, line, site.File, text)
+			t.Errorf("%s: line %d of %s is %q", point, line, site.File.Path, text)
 		}
-		assert.True(t, site.Line >= site.From && site.Line <= line,
-			"%s: %s is declared at %d, reported at %d", point, site.Symbol, site.Line, line)
+		assert.True(t, site.Decl.Line() >= site.From && site.Decl.Line() <= line,
+			"%s: %s is declared at %d, reported at %d", point, site.Symbol, site.Decl.Line(), line)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -33,24 +34,13 @@ func (d *document) excerpt(paragraph *ast.Paragraph) bool {
 		return false
 	}
 	symbol, file := d.text(link), string(link.Destination)
-	decl, parts, err := d.resolve(symbol, file, how, strings.Fields(names))
-	out := ""
-	switch {
-	case err != nil:
+	out, err := d.quoted(symbol, file, how, strings.Fields(names))
+	if err != nil {
 		d.problem(paragraph, "%w", err)
 		out = fmt.Sprintf(`<p class="gap">%s is not to be found in %s.</p>`, html.EscapeString(symbol),
 			html.EscapeString(file))
-	case how == "output":
-		out = fmt.Sprintf(`<pre class="session" tabindex="0">%s</pre>`, html.EscapeString(parts[0].Src))
-		if _, around := paragraph.Parent().AttributeString(answer); !around {
-			out = `<details class="answer"><summary>What it prints</summary>` + "\n" + out + "\n</details>"
-		}
-	default:
-		out = d.figure(decl, parts)
-		if how == "whole" {
-			out = fmt.Sprintf(`<details class="answer"><summary>All of %s</summary>%s</details>`,
-				html.EscapeString(decl.Symbol), out)
-		}
+	} else if _, around := paragraph.Parent().AttributeString(answer); how == "output" && !around {
+		out = `<details class="answer"><summary>What it prints</summary>` + "\n" + out + "\n</details>"
 	}
 	paragraph.RemoveChild(paragraph, link) // it is no link any more
 	block := ast.NewTextBlock()
@@ -59,76 +49,66 @@ func (d *document) excerpt(paragraph *ast.Paragraph) bool {
 	return true
 }
 
-// resolve finds a declaration, in this chapter's folder or, by "../04-watchcache/x.go", in another's, and the lines of
-// it that are to be shown.
-func (d *document) resolve(symbol, file, how string, fields []string) (*source.Decl, []source.Lines, error) {
+// quoted returns as HTML what is asked for of a declaration in this chapter's folder or, by "../04-watchcache/x.go", in
+// another's.
+func (d *document) quoted(symbol, file, how string, fields []string) (string, error) {
 	target := path.Join(d.chapter.Folder, file)
-	pkg := d.editor.tree.Holding(target)
+	pkg := cmp.Or(d.editor.tree.Holding(target), d.editor.tree.In(path.Dir(target)))
 	if pkg == nil {
-		pkg = d.editor.tree.In(path.Dir(target))
-	}
-	if pkg == nil {
-		return nil, nil, fmt.Errorf("%s: there is no package in %s", symbol, path.Dir(target))
+		return "", fmt.Errorf("%s: there is no package in %s", symbol, path.Dir(target))
 	}
 	decl, err := pkg.Find(symbol, path.Base(target))
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
-	parts, err := partsOf(decl, how, fields)
-	return decl, parts, err
-}
-
-// partsOf returns the lines that an excerpt shows.
-func partsOf(decl *source.Decl, how string, fields []string) ([]source.Lines, error) {
 	code, prints := cutOutput(decl.Src)
 	switch {
 	case how == "output" && prints == "":
-		return nil, fmt.Errorf("%s has no output", decl.Symbol)
+		return "", fmt.Errorf("%s has no output", symbol)
 	case how == "output":
-		return []source.Lines{{From: decl.From, Src: prints}}, nil
-	case len(fields) > 0:
-		return decl.Fields(fields)
+		return fmt.Sprintf(`<pre class="session" tabindex="0">%s</pre>`, html.EscapeString(prints)), nil
+	case how == "whole":
+		return fmt.Sprintf(`<details class="answer"><summary>All of %s</summary>%s</details>`, html.EscapeString(symbol),
+			d.figure(decl, code, nil)), nil
 	}
-	return []source.Lines{{From: decl.From, Src: code}}, nil
+	left, err := decl.Without(fields)
+	return d.figure(decl, code, left), err
 }
+
+// printed is what stands in front of a line of an Example's output.
+var printed = regexp.MustCompile(`(?m)^[ \t]*(?:// ?)?`)
 
 // cutOutput parts the code of an Example from what it prints. What is no Example prints nothing.
 func cutOutput(src string) (code, prints string) {
-	before, after, ok := strings.Cut(src, "\t// Output:")
-	if !ok {
-		return src, ""
-	}
-	var out strings.Builder
-	for line := range strings.Lines(after) {
-		line, _ = strings.CutPrefix(strings.TrimSpace(line), "//")
-		if line == "}" {
-			break
-		}
-		out.WriteString(strings.TrimPrefix(line, " ") + "\n")
-	}
-	return strings.TrimRight(before, "\n"), strings.Trim(out.String(), "\n")
+	code, prints, _ = strings.Cut(src, "\t// Output:")
+	prints = printed.ReplaceAllString(strings.TrimSuffix(prints, "}"), "")
+	return strings.TrimRight(code, "\n"), strings.Trim(prints, "\n")
 }
 
-// figure returns a declaration as HTML: where it stands, its counterpart upstream, and its lines.
-func (d *document) figure(decl *source.Decl, parts []source.Lines) string {
+// figure returns a declaration as HTML: where it stands, its counterpart upstream, and the lines of its code, but for
+// those that are left out, by number.
+func (d *document) figure(decl *source.Decl, code string, left map[int]bool) string {
 	symbol := html.EscapeString(decl.Symbol)
 	where := fmt.Sprintf("%s:%d", path.Base(decl.File.Path), decl.Line())
 	href := fmt.Sprintf("%s%s#L%d", Root, decl.File.Path, decl.Line())
 	id := fmt.Sprintf(` id="%s"`, symbol)
-	if len(parts) > 1 {
+	if len(left) > 0 {
 		id = "" // the whole declaration has it
 	}
-	var code strings.Builder
-	for i, part := range parts {
-		if i > 0 { // lines are missing between two parts
-			code.WriteString(elided)
+	var shown strings.Builder
+	for i, line := range d.editor.code(decl.File.Path, code, decl.From, false) {
+		n := decl.From + i
+		switch {
+		case !left[n]:
+			shown.WriteString(line)
+		case n > decl.Line() && !left[n-1]:
+			shown.WriteString(elided)
 		}
-		code.WriteString(d.editor.code(decl.File.Path, part.Src, part.From, numbered))
 	}
 	return fmt.Sprintf(`<figure class="decl"%s><figcaption><b>%s</b> <a class="where" href="%s">%s</a>%s</figcaption>`+
 		`<pre class="code" tabindex="0" aria-label="%s"><code>%s</code></pre></figure>`,
 		id, symbol, html.EscapeString(href), html.EscapeString(where), upstreamHTML(decl.Notes.Upstream),
-		symbol, code.String())
+		symbol, shown.String())
 }
 
 // elided stands for the fields of a struct that an excerpt leaves out.

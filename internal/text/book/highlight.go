@@ -9,40 +9,29 @@ import (
 	"strings"
 )
 
-// numbering says how code is laid out.
-type numbering int
-
-const (
-	plain    numbering = iota // no line numbers: code inside prose
-	numbered                  // with line numbers: declarations
-	anchored                  // with line numbers that can be linked to: whole files, once a page
-)
-
-// code renders Go source as HTML, one span of class "l" a line. first is the number of the first line in file, by
-// which lines that report a moment are recognized; they get the class "told" and are shown quieter.
-func (e *editor) code(file, src string, first int, style numbering) string {
-	var out strings.Builder
-	lines := strings.Split(src, "\n")
-	for i, line := range highlight(src) {
+// code renders Go source as HTML, a span of class "l" for each line. first is the number of the first line in file, by
+// which lines that report a moment are recognized; they get the class "told" and are shown quieter. Code inside prose
+// is in no file, and has no numbers: first is 0. Lines of a whole file can be linked to.
+func (e *editor) code(file, src string, first int, whole bool) []string {
+	lines := highlight(src)
+	for i, line := range strings.Split(src, "\n") {
 		n := first + i
-		class := `class="l"`
+		attributes := `class="l"`
 		if point := e.told[fmt.Sprintf("%s:%d", file, n)]; point != "" {
-			class = fmt.Sprintf(`class="l told" data-point="%s"`, point)
+			attributes = fmt.Sprintf(`class="l told" data-point="%s"`, point)
 		}
-		switch style {
-		case plain:
-			fmt.Fprintf(&out, `<span %s>%s`, class, line)
-		case numbered:
-			if tabs := len(lines[i]) - len(strings.TrimLeft(lines[i], "\t")); tabs > 0 {
-				class += fmt.Sprintf(` data-tabs="%d"`, tabs) // what goes on below it begins there
-			}
-			fmt.Fprintf(&out, `<span %s data-n="%d">%s`, class, n, line)
-		case anchored:
-			fmt.Fprintf(&out, `<span %s id="L%d" data-n="%d">%s`, class, n, n, line)
+		if tabs := len(line) - len(strings.TrimLeft(line, "\t")); tabs > 0 && first > 0 && !whole {
+			attributes += fmt.Sprintf(` data-tabs="%d"`, tabs) // what goes on below it begins there
 		}
-		out.WriteString("\n</span>")
+		if whole {
+			attributes += fmt.Sprintf(` id="L%d"`, n)
+		}
+		if first > 0 {
+			attributes += fmt.Sprintf(` data-n="%d"`, n)
+		}
+		lines[i] = fmt.Sprintf("<span %s>%s\n</span>", attributes, lines[i])
 	}
-	return out.String()
+	return lines
 }
 
 // highlight splits Go source into lines of HTML. Everything is escaped; with the tags taken out again, the lines are

@@ -127,8 +127,7 @@ func ready(format string, args ...any) *ast.String {
 
 // text returns the words of a node without their markup.
 func (d *document) text(node ast.Node) string {
-	switch node := node.(type) {
-	case *ast.Text:
+	if node, ok := node.(*ast.Text); ok {
 		words := string(node.Value(d.src))
 		if node.SoftLineBreak() {
 			words += " "
@@ -144,23 +143,9 @@ func (d *document) text(node ast.Node) string {
 
 // problem reports what is wrong with a node, at its line.
 func (d *document) problem(node ast.Node, format string, args ...any) {
-	d.editor.problem(d.name, d.line(node), format, args...)
+	line := bytes.Count(d.src[:node.Pos()], []byte("\n")) + 1
+	d.editor.problem(d.name, line, format, args...)
 }
-
-// line returns the line on which a node, or the block it stands in, begins; 0 if it has no text.
-func (d *document) line(node ast.Node) int {
-	for ; node != nil; node = node.Parent() {
-		if inline, ok := node.FirstChild().(*ast.Text); ok {
-			return d.lineOf(inline.Segment.Start)
-		}
-		if node.Type() == ast.TypeBlock && node.Lines().Len() > 0 {
-			return d.lineOf(node.Lines().At(0).Start)
-		}
-	}
-	return 0
-}
-
-func (d *document) lineOf(offset int) int { return bytes.Count(d.src[:offset], []byte("\n")) + 1 }
 
 // RegisterFuncs tells goldmark which nodes are rendered here.
 func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
@@ -177,7 +162,7 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 	content := strings.TrimSuffix(string(fence.Lines().Value(d.src)), "\n")
 	switch language := string(fence.Language(d.src)); language {
 	case "go":
-		content = d.editor.code("", content, 0, plain)
+		content = strings.Join(d.editor.code("", content, 0, false), "")
 		_, _ = w.WriteString(`<pre class="code" tabindex="0"><code>` + content + "</code></pre>\n")
 	case "sh", "shell", "console", "bash":
 		_, _ = w.WriteString(`<pre class="session" tabindex="0"><code>` + session(content) + "</code></pre>\n")

@@ -2,8 +2,6 @@ package book
 
 import (
 	"regexp"
-	"strings"
-	"sync"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
@@ -12,59 +10,50 @@ import (
 // Part is a station or a queue of the stage, and how chapters speak of it. The page gives both one colour, and lights
 // the one in its mini-stage while the reader points at the other.
 type Part struct {
-	Name        string   // of the station, or of the queue, on the stage
-	Kind        string   // "queue" where events wait, "kept" where state is, "acts" what does something
-	Words       []string // in prose, in lower case and singular
-	Code        string   // set as code
-	First, Last int      // the chapters in which they mean it, both included
+	Name        string         // of the station, or of the queue, on the stage
+	Kind        string         // "queue" where events wait, "kept" where state is, "acts" what does something
+	words       *regexp.Regexp // in prose, also in the plural; nil: none
+	code        string         // set as code
+	First, Last int            // the chapters in which they mean it, both included
 }
 
 // Parts are all of them.
 var Parts = []*Part{
-	{"http", "acts", []string{"handler"}, "", 7, 9},
-	{"etcd", "kept", []string{"etcd"}, "", 1, 9},
+	{"http", "acts", words("handler"), "", 7, 9},
+	{"etcd", "kept", words("etcd"), "", 1, 9},
 	{"etcd3-incoming", "queue", nil, "incomingEventChan", 1, 9},
 	{"etcd3-result", "queue", nil, "resultChan", 1, 9},
-	{"ring", "kept", []string{"ring", "watch cache"}, "", 1, 9},
+	{"ring", "kept", words("ring|watch cache"), "", 1, 9},
 	{"incoming", "queue", nil, "incoming", 3, 9},
-	{"dispatch", "acts", []string{"dispatcher"}, "", 1, 9},
-	{"watcher", "acts", []string{"cache watcher", "watcher"}, "", 5, 9},
+	{"dispatch", "acts", words("dispatcher"), "", 1, 9},
+	{"watcher", "acts", words("cache watcher|watcher"), "", 5, 9},
 	{"input", "queue", nil, "input", 4, 9},
 	{"result", "queue", nil, "result", 4, 9},
-	{"reflector", "acts", []string{"reflector"}, "", 9, 15},
-	{"fifo", "queue", []string{"deltafifo", "realfifo", "fifo"}, "", 9, 15},
-	{"indexer", "kept", []string{"indexer"}, "", 9, 15},
-	{"processor", "acts", []string{"processor"}, "", 10, 15},
-	{"listener", "acts", []string{"listener"}, "", 11, 15},
+	{"reflector", "acts", words("reflector"), "", 9, 15},
+	{"fifo", "queue", words("deltafifo|realfifo|fifo"), "", 9, 15},
+	{"indexer", "kept", words("indexer"), "", 9, 15},
+	{"processor", "acts", words("processor"), "", 10, 15},
+	{"listener", "acts", words("listener"), "", 11, 15},
 	{"add", "queue", nil, "addCh", 10, 15},
-	{"pending", "queue", []string{"ring"}, "pendingNotifications", 12, 12},
+	{"pending", "queue", words("ring"), "pendingNotifications", 12, 12},
 	{"next", "queue", nil, "nextCh", 10, 15},
-	{"handler", "acts", []string{"handler"}, "", 10, 15},
-	{"workqueue", "queue", []string{"workqueue"}, "", 13, 15},
+	{"handler", "acts", words("handler"), "", 10, 15},
+	{"workqueue", "queue", words("workqueue"), "", 13, 15},
 }
 
-// said finds the words of each part, also in the plural.
-var said = sync.OnceValue(func() map[*Part]*regexp.Regexp {
-	all := map[*Part]*regexp.Regexp{}
-	for _, part := range Parts {
-		if len(part.Words) > 0 {
-			all[part] = regexp.MustCompile(`(?i)\b(?:` + strings.Join(part.Words, "|") + `)s?\b`)
-		}
-	}
-	return all
-})
+func words(singular string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:` + singular + `)s?\b`)
+}
 
-// in returns where the part is named first in what is written, all of it or nothing if that is code.
-func (p *Part) in(written string, isCode bool) (from, to int, found bool) {
-	if isCode {
-		return 0, len(written), written == p.Code
+// in returns where the part is named first in what is written, [from, to); of code that is all of it; nil: nowhere.
+func (p *Part) in(written string, isCode bool) []int {
+	switch {
+	case isCode && written == p.code:
+		return []int{0, len(written)}
+	case isCode || p.words == nil:
+		return nil
 	}
-	if words := said()[p]; words != nil {
-		if at := words.FindStringIndex(written); at != nil {
-			return at[0], at[1], true
-		}
-	}
-	return 0, 0, false
+	return p.words.FindStringIndex(written)
 }
 
 // mention wraps a link, code or words that mean a part, the first time in each section.
@@ -80,20 +69,20 @@ func (d *document) mention(node ast.Node) {
 	section := len(d.chapter.Contents)
 	_, isLink := node.(*ast.Link)
 	_, isCode := node.(*ast.CodeSpan)
-	words, isText := node.(*ast.Text)
+	prose, isText := node.(*ast.Text)
 	written := d.text(node)
 	for _, part := range Parts {
 		last, ever := d.mentioned[part]
 		if d.chapter.Number < part.First || d.chapter.Number > part.Last || ever && last == section {
 			continue
 		}
-		from, to, found := part.in(written, isCode)
-		if !found || !isText && to-from < len(written) {
+		at := part.in(written, isCode)
+		if at == nil || !isText && at[1]-at[0] < len(written) {
 			continue
 		}
 		d.mentioned[part] = section
 		if isText {
-			node = d.split(words, from, to)
+			node = d.split(prose, at[0], at[1])
 		}
 		reach := "" // by the keyboard: once in a chapter is enough
 		if !ever && !isLink {

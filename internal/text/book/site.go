@@ -10,15 +10,9 @@ import (
 
 // Site is a declaration in which moments are reported, as the page shows it next to the picture.
 type Site struct {
-	Symbol   string            // "Cacher.dispatchEvents"
-	File     string            // from the root of the repository: "chapters/06-cacher/dispatch.go"
-	Path     string            // in the book: "/book/06-cacher/dispatch.go"
-	Line     int               // on which the name stands
-	From     int               // number of the first of Lines
-	Lines    []string          // highlighted; safe to be shown as they are
-	Points   map[int]string    // by line number: the point that is reported there
-	Upstream []source.Upstream // its counterparts in the real source
-	Differs  []string          // what is left out or done in another way
+	*source.Decl
+	Lines  []string       // from From on, highlighted; safe to be shown as they are
+	Points map[int]string // by line number: the point that is reported there
 }
 
 // LineOf returns the line that reports a point, 0 if none does.
@@ -46,11 +40,7 @@ func Sites(fsys fs.FS) (map[string]*Site, error) {
 			continue // a mention, or a report outside of any function: the policy tests complain about it
 		}
 		if byDecl[decl] == nil {
-			byDecl[decl] = &Site{
-				Symbol: decl.Symbol, File: "chapters/" + decl.File.Path, Path: Root + decl.File.Path,
-				Line: decl.Line(), From: decl.From, Lines: highlight(strings.TrimSuffix(decl.Src, "\n")),
-				Points: make(map[int]string), Upstream: decl.Notes.Upstream, Differs: decl.Notes.Differs,
-			}
+			byDecl[decl] = &Site{decl, highlight(strings.TrimSuffix(decl.Src, "\n")), make(map[int]string)}
 		}
 		byDecl[decl].Points[moment.Line] = moment.Point
 		sites[moment.Point] = byDecl[decl]

@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/token"
 	"path"
-	"strings"
 )
 
 // Decl is a declaration as its file has it: doc comment and body, byte for byte.
@@ -169,18 +168,17 @@ func (d *Decl) Body() (from, to int, ok bool) {
 	return d.tree.offset(fn.Body.Lbrace) + 1, d.tree.offset(fn.Body.Rbrace), true
 }
 
-// Lines are whole lines of a file, beginning with line From, without the last line's end.
-type Lines struct {
-	From int
-	Src  string
-}
-
-// Fields returns the lines of a struct with nothing but the named fields and their comments: its first line, each run
-// of fields in the file's order, and its last line. A name that is not a field is an error.
-func (d *Decl) Fields(names []string) ([]Lines, error) {
-	all := strings.Split(d.Src, "\n")
-	keep := make([]bool, len(all))
-	keep[d.Line()-d.From], keep[len(all)-1] = true, true
+// Without returns, by number, the lines that a struct is shown without if it is shown with the named fields only: all
+// but its first line, these fields with their comments, and its last line. Without a name it is shown whole. A name
+// that is not a field is an error.
+func (d *Decl) Without(names []string) (map[int]bool, error) {
+	left := make(map[int]bool)
+	if len(names) == 0 {
+		return left, nil
+	}
+	for line := d.From; line < d.To; line++ {
+		left[line] = line != d.Line()
+	}
 	pkg := d.tree.Holding(d.File.Path)
 	for _, name := range names {
 		field, err := pkg.Find(d.Symbol+"."+name, "")
@@ -191,18 +189,8 @@ func (d *Decl) Fields(names []string) ([]Lines, error) {
 			return nil, fmt.Errorf("%s.%s is not in the struct", d.Symbol, name)
 		}
 		for line := field.From; line <= field.To; line++ {
-			keep[line-d.From] = true
+			left[line] = false
 		}
 	}
-	var parts []Lines
-	for i := range all {
-		switch {
-		case !keep[i]:
-		case i > 0 && keep[i-1]:
-			parts[len(parts)-1].Src += "\n" + all[i]
-		default:
-			parts = append(parts, Lines{d.From + i, all[i]})
-		}
-	}
-	return parts, nil
+	return left, nil
 }
