@@ -187,7 +187,7 @@ func (u *UI) routes() http.Handler {
 	}
 	if pages := u.config.Book; pages != nil {
 		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))
-		router.Handle("/book/*", pages)
+		router.Get("/book/*", pages.ServeHTTP)
 	}
 	router.NotFound(u.serveElse)
 	router.MethodNotAllowed(serveMethodNotAllowed)

