@@ -19,10 +19,6 @@ const (
 	bookmarkPeriod = time.Second
 	// writeTimeout is how long one write to a page may take. A page that reads more slowly resumes, or begins again.
 	writeTimeout = 10 * time.Second
-	// slowWrite is how long a write may take before the page counts as slow.
-	slowWrite = 100 * time.Millisecond
-	// coalesceAt is how many records a slow page may be behind before it is sent the state instead.
-	coalesceAt = 2 * feedBatch
 )
 
 // feed is one open /viz/events.
@@ -36,12 +32,15 @@ type feed struct {
 	tour    bool   // its page gives a tour
 
 	// Owned by the request's goroutine.
-	seq      uint64 // of the last record that was written
-	batch    []probe.Record
-	out      []byte
-	silent   time.Duration // since something was written
-	slow     bool          // a write has waited for the page to read
-	sinceSum time.Duration // since a sum was sent
+	seq    uint64 // of the last record that was written
+	batch  []probe.Record
+	out    []byte
+	silent time.Duration // since something was written
+
+	counted  uint64        // records when the rate was taken last
+	rate     float64       // records a second; what is older than flowMemory hardly counts
+	sums     bool          // the page is sent sums
+	sinceSum time.Duration // since one was sent
 
 	worldTold  uint64        // the world's changes when the page was last told of it
 	usual      bool          // the world was untouched then
@@ -65,7 +64,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	f := &feed{
 		UI: u, log: u.config.Log, w: w, rc: http.NewResponseController(w), follows: follows,
-		tour: query.Has("tour"), seq: seq, sinceSum: flowPeriod, sinceWorld: worldPeriod,
+		tour: query.Has("tour"), seq: seq, counted: u.config.Log.Last(), sinceSum: flowPeriod, sinceWorld: worldPeriod,
 	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -112,6 +111,7 @@ func (f *feed) stream(ctx context.Context) {
 			return
 		case <-ticker.C():
 			f.silent += framePeriod
+			f.sinceSum += framePeriod
 			f.sinceWorld += framePeriod
 		}
 	}
@@ -119,12 +119,10 @@ func (f *feed) stream(ctx context.Context) {
 
 // advance writes whatever there is, or a bookmark if there was nothing for long. It reports whether to go on.
 func (f *feed) advance(ctx context.Context) bool {
-	if f.folder.sums() {
-		return f.flow(ctx)
-	}
 	for more := true; more; {
-		if f.slow && f.log.Last() > f.seq+coalesceAt && f.log.Oldest() <= f.seq+1 && f.coalesced(ctx) != nil {
-			return false
+		whole := f.sums || f.log.Oldest() <= f.seq+1 // what has left the log is not missing in a sum
+		if f.measure(); f.sums && whole {
+			return f.flow(ctx)
 		}
 		records, ok := f.log.Since(f.batch[:0], f.seq, feedBatch)
 		f.batch = records
@@ -170,7 +168,7 @@ func (f *feed) coalesced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.seq, f.slow = seq, false
+	f.seq = seq
 	return f.message("coalesced", data)
 }
 
@@ -190,11 +188,8 @@ func (f *feed) message(event string, data []byte) error {
 	f.silent = 0
 	// Not every ResponseWriter knows deadlines; without one a dead peer is found by TCP alone.
 	_ = f.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	start := f.config.Clock.Now()
 	if _, err := fmt.Fprintf(f.w, "id: %d\nevent: %s\ndata: %s\n\n", f.seq, event, data); err != nil {
 		return err
 	}
-	err := f.rc.Flush()
-	f.slow = f.slow || f.config.Clock.Since(start) > slowWrite
-	return err
+	return f.rc.Flush()
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // Above so many records a second the page's feed carries sums, and of the records those that matter: the page draws how
-// many changes pass each way (stage/flow.js).
+// many changes pass each way (stage/flow.js). A page that reads slowly counts those that come while it is written to,
+// and so is sent sums earlier.
 const (
 	flowRecords = 20_000
 	flowCalm    = flowRecords / 2        // below it every record is sent again
@@ -18,27 +19,17 @@ const (
 	flowTail    = 96                     // of the newest records come with a sum, for the stage and the table
 )
 
-// meter knows how much happens. It belongs to a folder and is guarded by its lock.
-type meter struct {
-	at      time.Time // of the newest note; zero: there was none
-	records uint64    // by then
-	rate    float64   // records a second; what is older than flowMemory hardly counts
-	sums    bool      // pages are told in sums
-}
-
-// note is told how many records there have been by now.
-func (m *meter) note(now time.Time, records uint64) {
-	if span := now.Sub(m.at).Seconds(); span > 0 && !m.at.IsZero() {
-		newest := float64(records-m.records) / span
-		m.rate += (newest - m.rate) * min(1, span/flowMemory.Seconds())
-	}
-	m.at, m.records = now, records
-	m.sums = m.rate > flowRecords || m.sums && m.rate > flowCalm
+// measure takes the rate, and decides by it whether the page is sent sums.
+func (f *feed) measure() {
+	last := f.log.Last()
+	newest := float64(last-f.counted) / framePeriod.Seconds()
+	f.counted = last
+	f.rate += (newest - f.rate) * framePeriod.Seconds() / flowMemory.Seconds()
+	f.sums = f.rate > flowRecords || f.sums && f.rate > flowCalm
 }
 
 // flow sends the newest state from time to time, and nothing between. It reports whether to go on.
 func (f *feed) flow(ctx context.Context) bool {
-	f.sinceSum += framePeriod
 	if f.sinceSum >= flowPeriod && f.log.Last() > f.seq {
 		f.sinceSum = 0
 		return f.coalesced(ctx) == nil

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/utils/clock"
 
@@ -29,15 +28,12 @@ type folder struct {
 	mu     sync.Mutex // guards the fields below; taken before the log's own lock
 	state  *fold.State
 	frames *fold.Keyframes
-	meter  meter
-	batch  []probe.Record // reused by every catchUp
+	batch  []probe.Record // reused by every foldLocked
 
-	nFrames atomic.Uint64 // ticks of run
-
-	sharedMu    sync.Mutex // guards the fields below; taken before mu
-	sharedFrame uint64     // the tick in which it was written
+	stale       atomic.Bool // a frame has begun since what follows was written
+	sharedMu    sync.Mutex  // guards the fields below; taken before mu
 	sharedSeq   uint64
-	sharedState json.RawMessage // nil: not yet
+	sharedState json.RawMessage
 }
 
 // newFolder returns a folder that begins with the picture start; nil: with the empty one.
@@ -65,21 +61,24 @@ func (f *folder) run(ctx context.Context, clk clock.WithTicker, recount func(res
 			return
 		case <-ticker.C():
 		}
-		f.nFrames.Add(1)
-		f.catchUp(ctx, clk.Now())
+		f.stale.Store(true)
+		unnamed := f.unnamed(ctx)
 		if since < recountPeriod || recount == nil {
 			continue
 		}
 		since = 0
-		for _, each := range f.unnamed() {
+		for _, each := range unnamed {
 			recount(each[0], each[1], fold.MaxRows) // without mu: the station takes locks of its own
 		}
 	}
 }
 
-// unnamed returns the shelves, each by resource and subject, that have room for objects whose names are not known.
-func (f *folder) unnamed() (shelves [][2]string) {
-	f.mu.Lock()
+// unnamed folds what has been written since, and returns the shelves, each by resource and subject, that have room for
+// objects whose names are not known.
+func (f *folder) unnamed(ctx context.Context) (shelves [][2]string) {
+	if f.lockCurrent(ctx) != nil {
+		return nil
+	}
 	defer f.mu.Unlock()
 	for resource, res := range f.state.Resources {
 		for name, shelf := range res.Shelves {
@@ -90,22 +89,6 @@ func (f *folder) unnamed() (shelves [][2]string) {
 		}
 	}
 	return shelves
-}
-
-// catchUp folds what has been written since, and takes the rate.
-func (f *folder) catchUp(ctx context.Context, now time.Time) {
-	if f.lockCurrent(ctx) != nil {
-		return
-	}
-	defer f.mu.Unlock()
-	f.meter.note(now, f.state.Seq)
-}
-
-// sums reports whether pages are told in sums what happens.
-func (f *folder) sums() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.meter.sums
 }
 
 // lockCurrent locks f.mu when everything is folded that the log holds. It folds a batch at a time and releases f.mu
@@ -178,17 +161,13 @@ func (f *folder) snapshot(ctx context.Context) (uint64, json.RawMessage, error) 
 
 // shared is a snapshot for all pages that are sent sums: it is written once in a frame, however many pages there are.
 // It is newer than the record after.
-func (f *folder) shared(ctx context.Context, after uint64) (uint64, json.RawMessage, error) {
+func (f *folder) shared(ctx context.Context, after uint64) (seq uint64, written json.RawMessage, err error) {
 	f.sharedMu.Lock()
 	defer f.sharedMu.Unlock()
-	if frame := f.nFrames.Load(); f.sharedFrame != frame || f.sharedSeq <= after {
-		seq, state, err := f.snapshot(ctx)
-		if err != nil {
-			return 0, nil, err
-		}
-		f.sharedFrame, f.sharedSeq, f.sharedState = frame, seq, state
+	if f.sharedSeq <= after || f.stale.Swap(false) {
+		f.sharedSeq, f.sharedState, err = f.snapshot(ctx)
 	}
-	return f.sharedSeq, f.sharedState, nil
+	return f.sharedSeq, f.sharedState, err
 }
 
 // now returns the newest picture, the caller's own.

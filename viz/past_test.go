@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"testing"
-	"time"
 
 	"k8s.io/utils/clock"
 
@@ -47,7 +46,7 @@ func busy(size, n int) (*UI, *probe.Log) {
 		default:
 			w.Event(probe.InputSent, "ADDED", key, rv, 1, 10)
 		}
-		ui.folder.catchUp(context.Background(), time.Now())
+		ui.folder.unnamed(context.Background())
 	}
 	return ui, log
 }
