@@ -68,7 +68,7 @@ func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
 	if want := len(info.ArgNames()); call.Ellipsis.IsValid() || args != want {
 		complain("is reported with %d args, declared are %d: %q", args, want, info.Args)
 	}
-	if !ownLine(r.Tree, moment) {
+	if !ownLine(moment) {
 		complain("does not stand on its own line")
 	}
 	for says, method := range map[string]string{"{type}": "Event", "{text}": "Text"} {
@@ -76,7 +76,7 @@ func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
 			complain("says %s and is reported by %s, which has none", says, moment.Method)
 		}
 	}
-	locked := moment.In != nil && holdsLock(r.Tree, moment)
+	locked := moment.In != nil && holdsLock(moment)
 	if info.Locked && !locked {
 		complain("is declared Locked, but %s holds no lock there", moment.Function)
 	}
@@ -86,9 +86,9 @@ func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
 }
 
 // ownLine reports whether a report has its line or lines to itself, but for a comment behind it.
-func ownLine(tree *source.Tree, moment source.Moment) bool {
+func ownLine(moment source.Moment) bool {
 	file, call := moment.File, moment.Node
-	lines := tree.Lines(file, call.Pos(), call.End())
+	lines := file.Lines(call.Pos(), call.End())
 	code := string(file.Src[call.Pos()-file.AST.FileStart : call.End()-file.AST.FileStart])
 	before, after, _ := strings.Cut(lines, code)
 	after = strings.TrimSpace(after)
@@ -107,11 +107,11 @@ var (
 //
 // This is reading, not proof. It is exact for code that keeps to the house rules, where a lock is held for a whole
 // function or for a straight run of lines.
-func holdsLock(tree *source.Tree, moment source.Moment) bool {
+func holdsLock(moment source.Moment) bool {
 	if strings.HasSuffix(moment.In.Name.Name, "Locked") {
 		return true
 	}
-	before := strings.Split(tree.Lines(moment.File, moment.In.Pos(), moment.Node.Pos()), "\n")
+	before := strings.Split(moment.File.Lines(moment.In.Pos(), moment.Node.Pos()), "\n")
 	depth := math.MaxInt
 	for _, line := range slices.Backward(before) {
 		code := strings.TrimLeft(line, "\t")

@@ -83,7 +83,7 @@ func (t *Tree) momentsIn(pkg *Package, file *File, isPoint func(string) bool) []
 			}
 			moment.Line, moment.Node, moment.In = t.Line(node.Pos()), node, fn
 			if fn != nil {
-				moment.Function = funcSymbol(fn)
+				moment.Function = file.funcSymbol(fn)
 			}
 			all = append(all, moment)
 		}

@@ -14,6 +14,7 @@
 package source
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -68,9 +69,6 @@ func Parse(fsys fs.FS) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse sources: %w", err)
 	}
-	for _, pkg := range tree.Packages {
-		pkg.Decls = pkg.collect()
-	}
 	slices.SortFunc(tree.Packages, func(a, b *Package) int {
 		return strings.Compare(a.Dir+" "+a.Name, b.Dir+" "+b.Name)
 	})
@@ -98,6 +96,7 @@ func (t *Tree) add(fsys fs.FS, name string) error {
 		Generated: ast.IsGenerated(parsed)}
 	pkg := t.pkg(path.Dir(name), parsed.Name.Name)
 	pkg.Files = append(pkg.Files, file)
+	pkg.collect(file)
 	return nil
 }
 
@@ -136,10 +135,10 @@ func (t *Tree) Holding(file string) *Package {
 // Line returns the line number of a position in one of the tree's files.
 func (t *Tree) Line(pos token.Pos) int { return t.fset.Position(pos).Line }
 
-// Lines returns the whole lines of a file from the one on which from lies to the one on which to does.
-func (t *Tree) Lines(file *File, from, to token.Pos) string {
-	return string(file.Src[t.lineStart(file, from):t.lineEnd(file, to)])
+// Lines returns the whole lines of the file from the one on which from lies to the one on which to does: a comment
+// behind the last brace belongs to them.
+func (f *File) Lines(from, to token.Pos) string {
+	first := bytes.LastIndexByte(f.Src[:from-f.AST.FileStart], '\n') + 1
+	rest, _, _ := bytes.Cut(f.Src[to-f.AST.FileStart:], []byte("\n"))
+	return string(f.Src[first : int(to-f.AST.FileStart)+len(rest)])
 }
-
-// offset returns where in its file a position lies.
-func (t *Tree) offset(pos token.Pos) int { return t.fset.Position(pos).Offset }
