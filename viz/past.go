@@ -70,30 +70,15 @@ func (u *UI) Keyframe(ctx context.Context, seq uint64) (at uint64, state json.Ra
 
 // wanted are the records of one object, or of one resource version, or all.
 type wanted struct {
-	resource string   // "": of any
-	key      string   // as the client half knows it; "": any
-	rv       uint64   // 0: any
-	points   []string // by name; none: any
-	subject  string   // "": any
+	probe.Hop
+	points []string // by name; none: any
 }
 
 // some reports whether anything is asked for in particular.
-func (w *wanted) some() bool { return w.key != "" || w.rv != 0 }
+func (w *wanted) some() bool { return w.Key != "" || w.RV != 0 }
 
 func (w *wanted) matches(r *probe.Record) bool {
-	if w.resource != "" && r.Resource != w.resource {
-		return false
-	}
-	if w.key != "" && (r.Key == "" || probe.ObjectKey(r.Key) != w.key) {
-		return false
-	}
-	if len(w.points) > 0 && !slices.Contains(w.points, r.Point.String()) {
-		return false
-	}
-	if w.subject != "" && r.Subject != w.subject {
-		return false
-	}
-	return w.rv == 0 || r.RV == w.rv
+	return (len(w.points) == 0 || slices.Contains(w.points, r.Point.String())) && w.Matches(r)
 }
 
 // records answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to)
@@ -124,12 +109,13 @@ func (u *UI) records(r *http.Request) (any, error) {
 
 // readWanted reads what is asked for; several points have commas between them.
 func readWanted(values url.Values) (wanted, error) {
-	want := wanted{resource: values.Get("resource"), key: values.Get("key"), subject: values.Get("subject")}
+	var want wanted
+	want.Resource, want.Subject, want.Key = values.Get("resource"), values.Get("subject"), values.Get("key")
 	if points := values.Get("point"); points != "" {
 		want.points = strings.Split(points, ",")
 	}
 	var err error
-	want.rv, err = number(values, "rv", 0)
+	want.RV, err = number(values, "rv", 0)
 	return want, err
 }
 

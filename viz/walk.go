@@ -36,19 +36,9 @@ type walk struct {
 func (w *walk) run(ctx context.Context) (walked, error) {
 	world, began := w.config.Hold, w.config.Log.Last()
 	status := world.Status()
-	before := w.newest(&status)
-	for round := range walkRounds {
-		front := w.inFront(&status)
-		next := probe.Hop{Key: w.Key, RV: w.RV}
-		if round > 0 {
-			if front == nil {
-				break
-			}
-			next = probe.Hop{
-				Selector: probe.Selector{Station: front.Station, Resource: front.Resource, Subject: front.Subject},
-				Key:      front.Key, RV: front.RV,
-			}
-		}
+	before, next := w.newest(&status), probe.Hop{Key: w.Key, RV: w.RV}
+	var front *probe.Waiting // whom next lets go on; nil: what is walked
+	for range walkRounds {
 		world.Step(next)
 		moved := 0
 		for look := 0; moved < walkGrace && (look < walkLooks || look < walkWait && w.inFront(&status) == nil); look++ {
@@ -63,10 +53,15 @@ func (w *walk) run(ctx context.Context) (walked, error) {
 				return walked{Status: status}, nil
 			}
 			stands := func(each probe.Waiting) bool { return each.Seq == front.Seq }
-			if round > 0 && !slices.ContainsFunc(status.Waiting, stands) {
+			if front != nil && !slices.ContainsFunc(status.Waiting, stands) {
 				moved++
 			}
 		}
+		if front = w.inFront(&status); front == nil {
+			break
+		}
+		at := probe.Selector{Station: front.Station, Resource: front.Resource, Subject: front.Subject}
+		next = probe.Hop{Selector: at, Key: front.Key, RV: front.RV}
 	}
 	return walked{"it is held nowhere: it has come to its end, or waits for a timer", status}, nil
 }

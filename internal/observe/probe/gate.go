@@ -68,7 +68,8 @@ type Hop struct {
 	RV  uint64 `json:"rv"`  // 0: any
 }
 
-func (h Hop) matches(r *Record) bool {
+// Matches reports whether hop selects a moment.
+func (h Hop) Matches(r *Record) bool {
 	return h.Selector.matches(r) && (h.Key == "" || ObjectKey(h.Key) == ObjectKey(r.Key)) && (h.RV == 0 || h.RV == r.RV)
 }
 
@@ -128,7 +129,7 @@ func (g *Gate) Step(hop Hop) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := len(g.waiting)
-	g.letGoLocked(hop.matches)
+	g.letGoLocked(hop.Matches)
 	return before - len(g.waiting)
 }
 
