@@ -61,12 +61,9 @@ func (u *UI) serveRecording(w http.ResponseWriter, r *http.Request) {
 	_ = recording.WriteAll(w, header, records) // the reader has gone if this fails
 }
 
-// Keyframe returns a picture at or before the record seq, as JSON, and the picture's record. The error says that the
-// log no longer leads there, or is ctx's.
-func (u *UI) Keyframe(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error) {
-	frame, err := u.folder.keyframe(ctx, seq)
-	return frame.Seq, frame.State, err
-}
+// Keyframe returns a picture at or before the record seq. The error says that the log no longer leads there, or is
+// ctx's.
+func (u *UI) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) { return u.folder.keyframe(ctx, seq) }
 
 // wanted are the records of one object, or of one resource version, or all.
 type wanted struct {

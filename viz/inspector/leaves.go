@@ -27,11 +27,11 @@ func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error
 // codeView is the code leaf: one declaration, and the others of the part.
 type codeView struct {
 	*book.Site
-	Point string       // the lit one
-	Fact  string       // what is true there
-	At    int          // its line
-	Sites []*book.Site // of the part, in path order, each once
-	First map[*book.Site]string
+	Point string                // the lit one
+	Fact  string                // what is true there
+	At    int                   // its line
+	Sites []*book.Site          // that report points of the part, in path order
+	First map[*book.Site]string // of these points, by site
 }
 
 // partCode shows the declaration that reports a point: the one that is asked for, wherever it is reported, or else the
@@ -41,33 +41,23 @@ func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error
 	if err != nil {
 		return nil, err
 	}
-	view := codeView{Point: p.Point}
-	view.Sites, view.First = p.sitesIn(sites)
-	view.Site = sites[view.Point]
-	if view.Site == nil && len(view.Sites) > 0 { // none is asked for, or one that no chapter reports
-		view.Site = view.Sites[0]
-		view.Point = view.First[view.Site]
+	view := codeView{Point: p.Point, First: map[*book.Site]string{}}
+	for _, info := range p.points() {
+		if site := sites[info.Name]; site != nil && view.First[site] == "" {
+			view.First[site] = info.Name
+			view.Sites = append(view.Sites, site)
+		}
 	}
-	if view.Site == nil {
+	if sites[view.Point] == nil && len(view.Sites) > 0 { // none is asked for, or one that no chapter reports
+		view.Point = view.First[view.Sites[0]]
+	}
+	if view.Site = sites[view.Point]; view.Site == nil {
 		return partNoCode(p), nil
 	}
 	view.At = view.LineOf(view.Point)
-	if point, ok := probe.PointNamed(view.Point); ok {
-		view.Fact = point.Info().Fact
-	}
+	point, _ := probe.PointNamed(view.Point) // it is one
+	view.Fact = point.Info().Fact
 	return partCodeLeaf(p, view), nil
-}
-
-// sitesIn returns the declarations that report the part's points, in path order, each with the first of these points.
-func (p *part) sitesIn(sites map[string]*book.Site) (list []*book.Site, first map[*book.Site]string) {
-	first = map[*book.Site]string{}
-	for _, info := range p.points() {
-		if site := sites[info.Name]; site != nil && first[site] == "" {
-			first[site] = info.Name
-			list = append(list, site)
-		}
-	}
-	return list, first
 }
 
 // breakAt is how one debugger is told to stop at a line.

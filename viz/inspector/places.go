@@ -14,7 +14,12 @@ import (
 var placesFile []byte
 
 // places is what is said about the stations and queues. It is read when it is first asked for.
-var places = sync.OnceValue(readPlaces)
+var places = sync.OnceValue(func() (table placeTable) {
+	if err := yaml.UnmarshalStrict(placesFile, &table); err != nil {
+		panic(fmt.Sprintf("inspector: places.yaml: %v", err))
+	}
+	return table
+})
 
 // placeTable is the form of places.yaml.
 type placeTable struct {
@@ -35,11 +40,4 @@ type placeText struct {
 type thread struct {
 	Ref   string // "kubernetes/kubernetes#125123"
 	Words string
-}
-
-func readPlaces() (table placeTable) {
-	if err := yaml.UnmarshalStrict(placesFile, &table); err != nil {
-		panic(fmt.Sprintf("inspector: places.yaml: %v", err))
-	}
-	return table
 }

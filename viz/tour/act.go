@@ -2,7 +2,6 @@ package tour
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -43,8 +42,8 @@ type Machine struct {
 	Client *listwatch.RESTClient // of the server half
 	Log    *probe.Log
 	Clock  clock.Clock
-	// Keyframe returns a picture at or before a record, as JSON, and its record.
-	Keyframe func(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error)
+	// Keyframe returns a picture at or before a record.
+	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
 }
 
 // turn is the step at which the visitor acts.
@@ -89,21 +88,20 @@ type actor struct {
 
 // tell waits until the first n steps are in the log, and finds them.
 func (a *actor) tell(ctx context.Context, n int) error {
-	at, picture, err := a.Keyframe(ctx, a.From)
+	picture, err := a.Keyframe(ctx, a.From)
 	if err != nil {
 		return err
 	}
-	start, err := fold.Read(picture)
+	start, err := fold.Read(picture.State)
 	if err != nil {
 		return err
 	}
-	for r := range a.Log.Between(at, a.From) {
+	for r := range a.Log.Between(picture.Seq, a.From) {
 		start.Apply([]probe.Record{*r})
 	}
 	_, err = a.await(ctx, func() (last probe.Record) {
-		p := newPlot(a.Tour, start, a.records)
-		for _, rest := range rests[:n] {
-			if last = rest(p); last.Seq == 0 {
+		for _, last = range newPlot(a.Tour, start, a.records).rests()[:n] {
+			if last.Seq == 0 {
 				break
 			}
 		}

@@ -44,9 +44,9 @@ func TestATourIsGivenToItsEnd(t *testing.T) {
 			})
 			m := &Machine{
 				Sandbox: w.Sandbox, Client: client, Log: w.Log, Clock: w.Clock,
-				Keyframe: func(context.Context, uint64) (uint64, json.RawMessage, error) {
+				Keyframe: func(context.Context, uint64) (fold.Keyframe, error) {
 					text, err := json.Marshal(fold.New()) // of the beginning
-					return 0, text, err
+					return fold.Keyframe{State: text}, err
 				},
 			}
 			for _, name := range []string{"a", "b"} { // others, as on a stage

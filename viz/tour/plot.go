@@ -12,42 +12,6 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// rests find the record at which each step rests; one without a number is not in the log yet.
-var rests = []func(p *plot) probe.Record{
-	func(p *plot) probe.Record { return p.begun },
-	func(p *plot) probe.Record { return p.first(moment{point: probe.Etcd3ResultSent, rv: p.version}) },
-	func(p *plot) probe.Record { return p.first(moment{point: probe.StoreUpdate, rv: p.version}) },
-	func(p *plot) probe.Record { return p.first(moment{point: probe.DispatchStarted, rv: p.version}) },
-	func(p *plot) probe.Record {
-		return p.first(moment{point: probe.InputSent, rv: p.version, who: p.reader})
-	},
-	func(p *plot) probe.Record {
-		return p.first(moment{point: probe.ResultSent, rv: p.version, who: p.reader})
-	},
-	func(p *plot) probe.Record {
-		if len(p.during(p.change())) == 0 {
-			return probe.Record{}
-		}
-		return p.newest(moment{to: p.until})
-	},
-	(*plot).caughtUp,
-	func(p *plot) probe.Record {
-		if p.refused.Seq == 0 {
-			return p.caughtUp()
-		}
-		bookmark := moment{point: probe.ResultSent, who: p.again.Subject, typ: "BOOKMARK"}
-		return called(p.first(bookmark), p.again)
-	},
-	(*plot).stored,
-	func(p *plot) probe.Record {
-		queued := p.queued(moment{from: p.stored().Seq + 1})
-		if p.stored().Seq > 0 && len(queued) > 0 {
-			return queued[0]
-		}
-		return p.newest(moment{point: probe.HandlerCalled, rv: p.last})
-	},
-}
-
 // noVersion and noWatcher stand for what is not known yet: no record is about them.
 const (
 	noVersion = math.MaxUint64
@@ -133,6 +97,29 @@ func (p *plot) during(m moment) []probe.Record {
 // change is when the ring takes a change of the pod.
 func (p *plot) change() moment { return moment{point: probe.RingAppend, own: true} }
 
+// rests returns the record at which each step rests; one without a number is not in the log yet.
+func (p *plot) rests() []probe.Record {
+	first := func(point probe.Point, who string) probe.Record {
+		return p.first(moment{point: point, rv: p.version, who: who})
+	}
+	full, late, worked := probe.Record{}, p.caughtUp(), p.newest(moment{point: probe.HandlerCalled, rv: p.last})
+	if len(p.during(p.change())) > 0 {
+		full = p.newest(moment{to: p.until})
+	}
+	if p.refused.Seq > 0 {
+		late = called(p.first(moment{point: probe.ResultSent, who: p.again.Subject, typ: "BOOKMARK"}), p.again)
+	}
+	stored := p.first(moment{point: probe.IndexerUpdated, rv: p.last, who: p.Informer})
+	if queued := p.queued(moment{from: stored.Seq + 1}); stored.Seq > 0 && len(queued) > 0 {
+		worked = queued[0]
+	}
+	return []probe.Record{
+		p.begun, first(probe.Etcd3ResultSent, ""), first(probe.StoreUpdate, ""), first(probe.DispatchStarted, ""),
+		first(probe.InputSent, p.reader), first(probe.ResultSent, p.reader),
+		full, p.caughtUp(), late, stored, worked,
+	}
+}
+
 // caughtUp returns the record with which the client, which has come back, is sent the last that it had missed.
 func (p *plot) caughtUp() probe.Record {
 	if p.back.Seq == 0 {
@@ -153,11 +140,6 @@ func called(r, opened probe.Record) probe.Record {
 	}
 	r.Seq = max(r.Seq, opened.Seq)
 	return r
-}
-
-// stored returns the record with which the informer's store has the last version.
-func (p *plot) stored() probe.Record {
-	return p.first(moment{point: probe.IndexerUpdated, rv: p.last, who: p.Informer})
 }
 
 // queued returns the records with which the pod comes into workqueues whose handlers are on the stage; not while a

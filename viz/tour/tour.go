@@ -66,10 +66,10 @@ func (t *Tour) find(start *fold.State, records []probe.Record, n int) {
 	}
 	words := map[string]any{"name": t.Name, "who": t.Who, "first": p.version, "last": p.last}
 	state := start.Clone()
-	for i := range Steps {
+	for i, r := range p.rests() {
 		step := &Steps[i]
 		place := Place{Asks: filled(step.Asks, words), Purpose: filled(step.Purpose, words)}
-		if r := rests[i](p); i < n && r.Seq > 0 {
+		if i < n && r.Seq > 0 {
 			// The two sides of a channel write down their moments in either order; the cursor never goes back for that.
 			place.Rest = max(r.Seq, state.Seq)
 			state.Apply(records[:place.Rest-records[0].Seq+1])

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/observe/rules"
@@ -33,9 +34,9 @@ type Flight struct {
 	Clock    clock.WithTicker // wall time, not the pipeline's clock
 	Dir      string
 	Switches map[string]string
-	// Keyframe returns a picture at or before a record, from which the recording can begin, and the picture's record;
-	// or an error if there is none.
-	Keyframe func(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error)
+	// Keyframe returns a picture at or before a record, from which the recording can begin; or an error if there is
+	// none.
+	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
 	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if none are
 	// checked.
 	Breaches func(seq uint64) []rules.Breach
@@ -160,12 +161,12 @@ func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Recor
 		}
 	}
 	for _, seq := range []uint64{first - 1, last} {
-		at, state, err := f.Keyframe(ctx, seq)
+		frame, err := f.Keyframe(ctx, seq)
 		if err != nil {
 			continue
 		}
-		if records, ok := f.Log.Since(nil, at, int(last-at)); ok && len(records) > 0 {
-			return records, state
+		if records, ok := f.Log.Since(nil, frame.Seq, int(last-frame.Seq)); ok && len(records) > 0 {
+			return records, frame.State
 		}
 	}
 	records, _ := f.Log.Since(nil, first-1, int(last-first+1))

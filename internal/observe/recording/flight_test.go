@@ -52,16 +52,16 @@ func (f *flown) catchUp() {
 	f.kept.Forget(f.log.Oldest())
 }
 
-func (f *flown) keyframe(_ context.Context, seq uint64) (uint64, json.RawMessage, error) {
+func (f *flown) keyframe(_ context.Context, seq uint64) (fold.Keyframe, error) {
 	if f.broken != nil {
-		return seq, f.broken, nil
+		return fold.Keyframe{Seq: seq, State: f.broken}, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if frame, ok := f.kept.At(seq); ok {
-		return frame.Seq, frame.State, nil
+		return frame, nil
 	}
-	return 0, nil, errors.New("gone")
+	return fold.Keyframe{}, errors.New("gone")
 }
 
 func (f *flown) run(t *testing.T, story func()) {
