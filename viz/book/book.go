@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -108,21 +109,16 @@ var bookHalves = []bookHalf{
 
 // chapters returns those of the half.
 func (h bookHalf) chapters(b *text.Book) []*text.Chapter {
-	var list []*text.Chapter
-	for _, chapter := range b.Chapters {
-		if h.First <= chapter.Number && chapter.Number <= h.Last {
-			list = append(list, chapter)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(b.Chapters), func(chapter *text.Chapter) bool {
+		return chapter.Number < h.First || chapter.Number > h.Last
+	})
 }
 
 // bookPathOf returns the path of the chapter of a number, the contents page if there is none.
 func bookPathOf(b *text.Book, number int) string {
-	for _, chapter := range b.Chapters {
-		if chapter.Number == number {
-			return chapter.Path
-		}
+	i := slices.IndexFunc(b.Chapters, func(chapter *text.Chapter) bool { return chapter.Number == number })
+	if i < 0 {
+		return text.Root
 	}
-	return text.Root
+	return b.Chapters[i].Path
 }

@@ -1015,7 +1015,7 @@ func upstreamNames(list []source.Upstream) templ.Component {
 }
 
 func upstreamName(u source.Upstream) string {
-	if symbol := u.Symbol(); symbol != "" {
+	if symbol := u.Symbol; symbol != "" {
 		return symbol
 	}
 	return u.Path[strings.LastIndexByte(u.Path, '/')+1:]

@@ -123,12 +123,9 @@ func (s *sources) resolve(u source.Upstream) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", u, err)
 	}
-	dir, file, symbol := location, "", u.Name
+	dir, file, symbol := location, "", strings.NewReplacer("(", "", "*", "", ")", "").Replace(u.Symbol)
 	if path.Ext(u.Path) == ".go" {
 		dir, file = filepath.Split(location)
-	}
-	if u.Recv != "" {
-		symbol = u.Recv + "." + u.Name
 	}
 	tree, err := s.in(dir)
 	if err != nil {
@@ -136,7 +133,7 @@ func (s *sources) resolve(u source.Upstream) error {
 	}
 	for _, pkg := range tree.Packages {
 		decl, err := pkg.Find(symbol, file)
-		if u.Name == "" || err == nil && onPointer.MatchString(decl.Src) == u.Pointer {
+		if symbol == "" || err == nil && onPointer.MatchString(decl.Src) == strings.HasPrefix(u.Symbol, "(*") {
 			return nil
 		}
 	}

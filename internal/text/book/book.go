@@ -92,16 +92,19 @@ func New(fsys, docs fs.FS) (*Book, error) {
 			return nil, err
 		}
 		editor.docs = append(editor.docs, slices.Sorted(maps.Keys(collected))...)
-		if slices.Contains(editor.docs, "WORKSHOP.md") {
-			editor.docs = append(editor.docs, handoutName)
-		}
 	}
 	book := &Book{}
-	for _, entry := range list {
-		book.add(editor.chapter(entry))
+	for i, entry := range list {
+		book.Chapters = append(book.Chapters, editor.chapter(entry))
+		if i > 0 {
+			book.Chapters[i].Previous, book.Chapters[i-1].Next = book.Chapters[i-1], book.Chapters[i]
+		}
 	}
 	for _, name := range editor.docs {
-		text, err := editor.document(docs, name)
+		text, err := fs.ReadFile(docs, name)
+		if collect := collected[name]; collect != nil {
+			text, err = collect(tree, docs)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -111,26 +114,6 @@ func New(fsys, docs fs.FS) (*Book, error) {
 	}
 	book.Problems = errors.Join(editor.problems...)
 	return book, nil
-}
-
-// document returns the text of a document: a file of docs, or one that is collected from the sources or from others.
-func (e *editor) document(docs fs.FS, name string) ([]byte, error) {
-	if name == handoutName {
-		return handout(docs)
-	}
-	if collect := collected[name]; collect != nil {
-		return collect(e.tree), nil
-	}
-	return fs.ReadFile(docs, name)
-}
-
-// add appends a chapter and ties it to the one before.
-func (b *Book) add(chapter *Chapter) {
-	if n := len(b.Chapters); n > 0 {
-		chapter.Previous = b.Chapters[n-1]
-		b.Chapters[n-1].Next = chapter
-	}
-	b.Chapters = append(b.Chapters, chapter)
 }
 
 // editor renders chapters and collects what is wrong with them.

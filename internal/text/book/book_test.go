@@ -449,13 +449,13 @@ func TestLinesAboutUpstreamAreCollected(t *testing.T) {
 `, "DIFFERENCES.md": `
 - [~More~](../chapters/04-ring/more.go): no \*lock\* for ~Ring.mu~, nor for a\_b &lt;c>.
 `} {
-		got := strings.ReplaceAll(string(collected[name](tree)), "`", "~")
+		got := strings.ReplaceAll(string(require.Value(collected[name](tree, nil))(t)), "`", "~")
 		assert.True(t, strings.HasSuffix(got, want), "%s: got %s\nwant at its end %s", name, got, want)
 	}
 }
 
 func TestTheHandoutHasTheMapTheKeysAndTheQuestions(t *testing.T) {
-	text := string(require.Value(handout(docs.FS()))(t))
+	text := string(require.Value(handout(nil, docs.FS()))(t))
 	for part, want := range map[string]int{
 		"─► WatchServer ─┐": 1, "| **V** |": 1, "\n| 1a | ": 1, "? | |\n": 25, "\n---\n": 1,
 	} {

@@ -118,7 +118,7 @@ const elided = "<span class=\"l\" data-n=\"⋮\"><span class=\"c\">\t…</span>\
 func upstreamHTML(list []source.Upstream) string {
 	var all []string
 	for _, upstream := range list {
-		name := html.EscapeString(cmp.Or(upstream.Symbol(), path.Base(upstream.Path)))
+		name := html.EscapeString(cmp.Or(upstream.Symbol, path.Base(upstream.Path)))
 		where := html.EscapeString(upstream.Path)
 		if url := upstream.URL(); url != "" {
 			all = append(all, fmt.Sprintf(`<a href="%s" rel="noreferrer" title="%s">%s</a>`, html.EscapeString(url),

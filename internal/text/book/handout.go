@@ -5,16 +5,15 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
-)
 
-// handoutName is the document that is made of two others.
-const handoutName = "HANDOUT.md"
+	"listwatch/internal/text/source"
+)
 
 var workshopQuestion = regexp.MustCompile(`(?m)^- \*\*(\d[a-z])\*\* (.*)$`)
 
 // handout makes two pages for the attendees of the half day: the drawing of ARCHITECTURE.md, and the keys and the
 // numbered questions of WORKSHOP.md, with room for guesses.
-func handout(docs fs.FS) ([]byte, error) {
+func handout(_ *source.Tree, docs fs.FS) ([]byte, error) {
 	architecture, noMap := fs.ReadFile(docs, "ARCHITECTURE.md")
 	workshop, noPlan := fs.ReadFile(docs, "WORKSHOP.md")
 	drawing := between(string(architecture), "```\n", "```\n")

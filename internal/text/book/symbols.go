@@ -3,6 +3,7 @@ package book
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -10,11 +11,14 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// collected are the documents that are made from the lines about upstream in the sources of the chapters, by name.
-var collected = map[string]func(*source.Tree) []byte{"MAP.md": symbolsPage, "DIFFERENCES.md": differencesPage}
+// collected are the documents that are made, by name: two from the lines about upstream in the sources of the chapters,
+// one from two other documents.
+var collected = map[string]func(chapters *source.Tree, docs fs.FS) ([]byte, error){
+	"MAP.md": symbolsPage, "DIFFERENCES.md": differencesPage, "HANDOUT.md": handout,
+}
 
 // symbolsPage lists our symbols and their upstream counterparts.
-func symbolsPage(tree *source.Tree) []byte {
+func symbolsPage(tree *source.Tree, _ fs.FS) ([]byte, error) {
 	return page(tree, fmt.Sprintf(`# Our symbols and upstream's
 
 Keep the two windows side by side: on the left what we wrote, on the right what it stands for in Kubernetes %s and
@@ -25,13 +29,13 @@ internal/check/compat check the right columns against the real modules.
 			return ""
 		}
 		where := note.Upstream.Path
-		theirs := cmp.Or(note.Upstream.Symbol(), path.Base(where))
+		theirs := cmp.Or(note.Upstream.Symbol, path.Base(where))
 		return fmt.Sprintf("| %s | `%s` | [%s](%s) |\n", ours(note), theirs, where, note.Upstream.URL())
 	})
 }
 
 // differencesPage lists what we left out or do in another way.
-func differencesPage(tree *source.Tree) []byte {
+func differencesPage(tree *source.Tree, _ fs.FS) ([]byte, error) {
 	return page(tree, `# What differs from upstream
 
 We simplify in public: whatever is left out of a type or a method, or is done in another way, is said where it is
@@ -46,7 +50,7 @@ the last sections of its README; "git grep Differs: internal" finds what stands 
 }
 
 // page begins with a text and goes on with a section for each chapter that has notes: a head, and the line of each.
-func page(tree *source.Tree, text, head string, line func(source.Note) string) []byte {
+func page(tree *source.Tree, text, head string, line func(source.Note) string) ([]byte, error) {
 	var out strings.Builder
 	out.WriteString(text)
 	for _, pkg := range tree.Packages {
@@ -60,7 +64,7 @@ func page(tree *source.Tree, text, head string, line func(source.Note) string) [
 			fmt.Fprintf(&out, "\n## [%s](../chapters/%s/README.md)\n\n%s%s", pkg.Dir, pkg.Dir, head, lines)
 		}
 	}
-	return []byte(out.String())
+	return []byte(out.String()), nil
 }
 
 // ours names our side of a note and leads to its file.

@@ -20,16 +20,14 @@ const (
 //	Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface
 //	Upstream: k8s.io/client-go/tools/cache
 type Upstream struct {
-	Path    string // import path of a package, or of a file in one
-	Recv    string // receiver type of a method, or the type an interface method or a field belongs to; "" if none
-	Pointer bool   // written as (*Recv).Name
-	Name    string // "" if the line names the file or package as a whole
+	Path   string // import path of a package, or of a file in one
+	Symbol string // "" if the line names the file or package as a whole
 }
 
 var (
 	upstreamPath = regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]+)+(/[A-Za-z0-9_.-]+)+$`)
 	// upstreamSymbol: "Name", "(*Type).Method", "(Type).Method" or "Interface.Method".
-	upstreamSymbol = regexp.MustCompile(`^(?:\((\*?)([A-Za-z_]\w*)\)\.|([A-Za-z_]\w*)\.)?([A-Za-z_]\w*)$`)
+	upstreamSymbol = regexp.MustCompile(`^(?:\(\*?[A-Za-z_]\w*\)\.|[A-Za-z_]\w*\.)?[A-Za-z_]\w*$`)
 )
 
 // ParseUpstream takes apart what follows "Upstream: ". It checks the form only; whether the file and the symbol exist
@@ -39,45 +37,18 @@ func ParseUpstream(text string) (Upstream, error) {
 	if !upstreamPath.MatchString(where) {
 		return Upstream{}, fmt.Errorf("upstream %q: %q is not the import path of a package or file", text, where)
 	}
-	u := Upstream{Path: where}
-	if !named {
-		return u, nil
-	}
-	match := upstreamSymbol.FindStringSubmatch(symbol)
-	if match == nil {
+	if named && !upstreamSymbol.MatchString(symbol) {
 		return Upstream{}, fmt.Errorf("upstream %q: %q is not Symbol, Type.Method or (*Type).Method", text, symbol)
 	}
-	u.Pointer = match[1] == "*"
-	u.Recv = match[2] + match[3] // at most one of them is there
-	u.Name = match[4]
-	return u, nil
-}
-
-// Symbol returns the symbol as it is written in the line, "" if there is none.
-func (u Upstream) Symbol() string {
-	switch {
-	case u.Recv == "":
-		return u.Name
-	case u.Pointer:
-		return "(*" + u.Recv + ")." + u.Name
-	}
-	return u.Recv + "." + u.Name
+	return Upstream{where, symbol}, nil
 }
 
 // String returns the line without "Upstream: ".
 func (u Upstream) String() string {
-	if u.Name == "" {
+	if u.Symbol == "" {
 		return u.Path
 	}
-	return u.Path + ": " + u.Symbol()
-}
-
-// Package returns the import path of the package.
-func (u Upstream) Package() string {
-	if path.Ext(u.Path) == ".go" {
-		return path.Dir(u.Path)
-	}
-	return u.Path
+	return u.Path + ": " + u.Symbol
 }
 
 // URL returns where the pinned source can be read on the forge, "" if we do not know its repository. Nothing in the
