@@ -30,10 +30,10 @@ type holdCommand struct {
 	Unattended string `json:"unattended"` // hold and leave: a duration; "" is five minutes
 }
 
-// stepped is the answer to a step.
+// stepped is the answer to a step, or a walk.
 type stepped struct {
-	Passed int    `json:"passed"` // how many went on
-	Says   string `json:"says"`
+	Passed int    `json:"passed"`         // how many went on
+	Says   string `json:"says,omitempty"` // … in words; of a walk: how it ended; nothing: at a point
 	hold.Status
 }
 

@@ -63,7 +63,9 @@ func (u *UI) serveRecording(w http.ResponseWriter, r *http.Request) {
 
 // Keyframe returns a picture at or before the record seq. The error says that the log no longer leads there, or is
 // ctx's.
-func (u *UI) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) { return u.folder.keyframe(ctx, seq) }
+func (u *UI) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) {
+	return u.folder.keyframe(ctx, seq)
+}
 
 // wanted are the records of one object, or of one resource version, or all.
 type wanted struct {

@@ -24,36 +24,37 @@ func writeStatus(w http.ResponseWriter, r *http.Request, code int, message strin
 	handlers.WriteError(w, r, refuse(code, "%s", message))
 }
 
-// answering is the handler that answers what f returns: an error, under the status it carries, a component as HTML, or
-// a value as JSON, under 200 if it is not [answered] under another one. A handler answers by itself.
-func answering(f func(*http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		value, err := f(r)
-		if err != nil {
-			handlers.WriteError(w, r, err)
-			return
-		}
-		switch a := value.(type) {
-		case answered:
-			writeJSON(w, a.code, a.value)
-		case templ.Component:
-			writePage(w, r, a)
-		case http.Handler:
-			a.ServeHTTP(w, r)
-		default:
-			writeJSON(w, http.StatusOK, value)
-		}
+// answer is the handler that answers what it returns: an error, under the status it carries, a component as HTML, or a
+// value as JSON, under 200 if it is not [answered] under another one. A handler answers by itself.
+type answer func(*http.Request) (any, error)
+
+// ServeHTTP implements [http.Handler].
+func (a answer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	value, err := a(r)
+	if err != nil {
+		handlers.WriteError(w, r, err)
+		return
+	}
+	switch a := value.(type) {
+	case answered:
+		writeJSON(w, a.code, a.value)
+	case templ.Component:
+		writePage(w, r, a)
+	case http.Handler:
+		a.ServeHTTP(w, r)
+	default:
+		writeJSON(w, http.StatusOK, value)
 	}
 }
 
 // shown answers with what look returns.
-func shown[T any](look func() T) func(*http.Request) (any, error) {
+func shown[T any](look func() T) answer {
 	return func(*http.Request) (any, error) { return look(), nil }
 }
 
 // withBody answers with what f makes of the one JSON value of the body.
-func withBody[T any](f func(*http.Request, *T) (any, error)) func(*http.Request) (any, error) {
+func withBody[T any](f func(*http.Request, *T) (any, error)) answer {
 	return func(r *http.Request) (any, error) {
 		body := new(T)
 		if err := readJSON(r, body); err != nil {
@@ -73,7 +74,7 @@ func serveMethodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	writeStatus(w, r, http.StatusMethodNotAllowed, r.Method+" is not supported here")
 }
 
-// readJSON reads the one JSON value of a body, which [answering] bounds, into target. A body without a type is JSON,
+// readJSON reads the one JSON value of a body, which [answer] bounds, into target. A body without a type is JSON,
 // too: `kubectl create --raw` names none, and a foreign web page does not come as far as this.
 func readJSON(r *http.Request, target any) error {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))

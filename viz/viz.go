@@ -135,55 +135,49 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/takes/{name}", serveTake)
 	router.Get("/viz/recording", u.serveRecording)
 	c := &u.config
-	all := needs{there: true}
-	component := needs{c.Snapshot != nil, http.StatusNotFound, "no component to ask: this page shows a log only"}
-	rules := needs{c.Rules != nil, http.StatusNotFound, "this log is not checked"}
-	wire := needs{c.Wire != nil, http.StatusNotFound, "there is no wire: this page shows a log only"}
-	forwards := needs{c.Lens != nil, http.StatusNotFound, "there is no lens: this server is our own"}
-	guest := needs{c.Guest != nil, http.StatusNotFound, "this server is our own"}
-	both := needs{c.Lens != nil && c.Guest != nil, http.StatusNotFound, "this server is our own"}
-	world := needs{c.Hold != nil, http.StatusConflict, "nothing runs here that could be held"}
+	component := need(c.Snapshot != nil, http.StatusNotFound, "no component to ask: this page shows a log only")
+	rules := need(c.Rules != nil, http.StatusNotFound, "this log is not checked")
+	wire := need(c.Wire != nil, http.StatusNotFound, "there is no wire: this page shows a log only")
+	forwards := need(c.Lens != nil, http.StatusNotFound, "there is no lens: this server is our own")
+	guest := need(c.Guest != nil, http.StatusNotFound, "this server is our own")
+	world := need(c.Hold != nil, http.StatusConflict, "nothing runs here that could be held")
 	const nothing = "nothing is running that could be acted on"
-	player := needs{c.Play != nil, http.StatusServiceUnavailable, nothing}
-	acts := needs{c.Sandbox != nil, http.StatusServiceUnavailable, nothing}
-	turns := needs{c.Sandbox != nil, http.StatusNotFound, nothing}
-	for _, each := range []struct {
-		route  string
-		needs  needs
-		answer func(*http.Request) (any, error)
-	}{
-		{"GET /viz/part/{station}/{tab}", all, u.part},
-		{"GET /viz/panel/knobs", turns, u.knobsPanel},
-		{"GET /viz/panel/promises", rules, u.promisesPanel},
-		{"GET /viz/panel/lens", both, u.lensPanel},
-		{"GET /viz/snapshot", all, u.snapshot},
-		{"GET /viz/keyframe", all, u.keyframe},
-		{"GET /viz/records", all, u.records},
-		{"GET /viz/timeline", all, u.timeline},
-		{"GET /viz/points", all, shown(points)},
-		{"GET /viz/state", component, shown(c.Snapshot)},
-		{"GET /viz/rules", rules, u.rules},
-		{"GET /viz/wire", wire, u.wire},
-		{"GET /viz/lens", forwards, shown(c.Lens)},
-		{"GET /viz/guest", guest, u.guestState},
-		{"POST /viz/guest", guest, withBody(u.choose)},
-		{"GET /viz/hold", world, func(*http.Request) (any, error) { return c.Hold.Status(), nil }},
-		{"POST /viz/hold", world, withBody(u.hold)},
-		{"POST /viz/clock", world, withBody(u.moveClock)},
-		{"GET /viz/watchers", all, u.watchers},
-		{"POST /viz/watchers", acts, u.addWatcher},
-		{"DELETE /viz/watchers/{id}", acts, u.removeWatcher},
-		{"POST /viz/console", acts, withBody(u.console)},
-		{"GET /viz/scenarios", all, u.scenarios},
-		{"GET /viz/scenario/tour", all, u.tellTour},
-		{"GET /viz/scenario/{id}", all, u.tellScenario},
-		{"POST /viz/scenario/{id}", player, u.playScenario},
-		{"POST /viz/tour", acts, withBody(u.actTour)},
-		{"GET /viz/knobs", acts, func(*http.Request) (any, error) { return c.Sandbox.Knobs(), nil }},
-		{"POST /viz/knobs", acts, withBody(u.turnKnob)},
-		{"POST /viz/reset", acts, u.resetSandbox},
+	player := need(c.Play != nil, http.StatusServiceUnavailable, nothing)
+	acts := need(c.Sandbox != nil, http.StatusServiceUnavailable, nothing)
+	turns := need(c.Sandbox != nil, http.StatusNotFound, nothing)
+	for route, answer := range map[string]answer{
+		"GET /viz/part/{station}/{tab}": u.part,
+		"GET /viz/panel/knobs":          turns(u.knobsPanel),
+		"GET /viz/panel/promises":       rules(u.promisesPanel),
+		"GET /viz/panel/lens":           forwards(guest(u.lensPanel)),
+		"GET /viz/snapshot":             u.snapshot,
+		"GET /viz/keyframe":             u.keyframe,
+		"GET /viz/records":              u.records,
+		"GET /viz/timeline":             u.timeline,
+		"GET /viz/points":               shown(points),
+		"GET /viz/state":                component(shown(c.Snapshot)),
+		"GET /viz/rules":                rules(u.rules),
+		"GET /viz/wire":                 wire(u.wire),
+		"GET /viz/lens":                 forwards(shown(c.Lens)),
+		"GET /viz/guest":                guest(u.guestState),
+		"POST /viz/guest":               guest(withBody(u.choose)),
+		"GET /viz/hold":                 world(func(*http.Request) (any, error) { return c.Hold.Status(), nil }),
+		"POST /viz/hold":                world(withBody(u.hold)),
+		"POST /viz/clock":               world(withBody(u.moveClock)),
+		"GET /viz/watchers":             u.watchers,
+		"POST /viz/watchers":            acts(u.addWatcher),
+		"DELETE /viz/watchers/{id}":     acts(u.removeWatcher),
+		"POST /viz/console":             acts(withBody(u.console)),
+		"GET /viz/scenarios":            u.scenarios,
+		"GET /viz/scenario/tour":        u.tellTour,
+		"GET /viz/scenario/{id}":        u.tellScenario,
+		"POST /viz/scenario/{id}":       player(u.playScenario),
+		"POST /viz/tour":                acts(withBody(u.actTour)),
+		"GET /viz/knobs":                acts(func(*http.Request) (any, error) { return c.Sandbox.Knobs(), nil }),
+		"POST /viz/knobs":               acts(withBody(u.turnKnob)),
+		"POST /viz/reset":               acts(u.resetSandbox),
 	} {
-		router.HandleFunc(each.route, answering(each.needs.of(each.answer)))
+		router.Handle(route, answer)
 	}
 	if pages := u.config.Book; pages != nil {
 		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))
@@ -194,18 +188,15 @@ func (u *UI) routes() http.Handler {
 	return router
 }
 
-// needs is what an answer works on: where it is not there, every request is refused with a code and a sentence.
-type needs struct {
-	there     bool
-	code      int
-	otherwise string
-}
-
-func (n needs) of(answer func(*http.Request) (any, error)) func(*http.Request) (any, error) {
-	if n.there {
-		return answer
+// need returns what makes an answer work on something: where that is not there, every request is refused with a code
+// and a sentence.
+func need(there bool, code int, otherwise string) func(answer) answer {
+	return func(a answer) answer {
+		if there {
+			return a
+		}
+		return func(*http.Request) (any, error) { return nil, refuse(code, "%s", otherwise) }
 	}
-	return func(*http.Request) (any, error) { return nil, refuse(n.code, "%s", n.otherwise) }
 }
 
 // serveElse leaves every other path to the API. What is below our own paths stays here also if the API is another

@@ -19,12 +19,6 @@ const (
 	walkRecent = 4000                  // records in which what is walked is looked for
 )
 
-// walked is the answer to a walk.
-type walked struct {
-	Says string `json:"says,omitempty"` // how it ended; nothing: at a point
-	hold.Status
-}
-
 // walk is one walk.
 type walk struct {
 	*UI
@@ -33,7 +27,7 @@ type walk struct {
 
 // run moves what is walked to its next point at which a goroutine is held. If it waits in a queue, the goroutine that
 // comes to take it is let go on, and nothing else.
-func (w *walk) run(ctx context.Context) (walked, error) {
+func (w *walk) run(ctx context.Context) (stepped, error) {
 	world, began := w.config.Hold, w.config.Log.Last()
 	status := world.Status()
 	before, next := w.newest(&status), probe.Hop{Key: w.Key, RV: w.RV}
@@ -43,14 +37,14 @@ func (w *walk) run(ctx context.Context) (walked, error) {
 		moved := 0
 		for look := 0; moved < walkGrace && (look < walkLooks || look < walkWait && w.inFront(&status) == nil); look++ {
 			if err := routine.Sleep(ctx, w.config.Clock, walkTick); err != nil {
-				return walked{}, err
+				return stepped{}, err
 			}
 			status = world.Status()
 			if w.ran(began) {
-				return walked{"its handler has run", status}, nil
+				return stepped{Says: "its handler has run", Status: status}, nil
 			}
 			if w.newest(&status) > before || !status.Held && len(status.Gates) == 0 {
-				return walked{Status: status}, nil
+				return stepped{Status: status}, nil
 			}
 			stands := func(each probe.Waiting) bool { return each.Seq == front.Seq }
 			if front != nil && !slices.ContainsFunc(status.Waiting, stands) {
@@ -63,7 +57,8 @@ func (w *walk) run(ctx context.Context) (walked, error) {
 		at := probe.Selector{Station: front.Station, Resource: front.Resource, Subject: front.Subject}
 		next = probe.Hop{Selector: at, Key: front.Key, RV: front.RV}
 	}
-	return walked{"it is held nowhere: it has come to its end, or waits for a timer", status}, nil
+	const nowhere = "it is held nowhere: it has come to its end, or waits for a timer"
+	return stepped{Says: nowhere, Status: status}, nil
 }
 
 // has reports whether an object or a version is what is walked.

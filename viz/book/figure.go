@@ -73,11 +73,8 @@ type act struct {
 
 // step is one moment of a figure, and the line of code that reported it.
 type step struct {
-	Point   string
-	Station probe.Station
-	Seq     uint64
-	Says    string
-	Anomaly bool
+	probe.Record
+	Says string
 }
 
 // newFigure returns the mini-stage of a chapter, nil if it has none.
@@ -117,7 +114,7 @@ func newAct(t told) (*act, error) {
 			return nil, fmt.Errorf("the take %s has no %s after step %d", take.Name, moment, i)
 		}
 		r := &records[n]
-		a.Steps = append(a.Steps, step{r.Point.String(), r.Point.Info().Station, r.Seq, names.Sentence(r), r.Anomaly()})
+		a.Steps = append(a.Steps, step{*r, names.Sentence(r)})
 		records = records[n+1:]
 	}
 	return a, nil

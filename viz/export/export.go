@@ -87,12 +87,9 @@ func (s *site) search() error {
 	if err := book.SearchPage().Render(context.Background(), &page); err != nil {
 		return err
 	}
-	const name = "search.html"
-	text, err := s.rewrite(name, page.String())
-	if err != nil {
+	if err := s.write("search.html", page.String()); err != nil {
 		return err
 	}
-	s.files[name] = []byte(s.complete(name, text))
 	return s.addData("data/search", func() (any, error) { return s.index(), nil })
 }
 

@@ -57,9 +57,14 @@ func (s *site) addPage(at string) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.rewrite(name, string(body))
+	return s.write(name, string(body))
+}
+
+// write adds a page under the name of its file.
+func (s *site) write(name, page string) error {
+	page, err := s.rewrite(name, page)
 	if err != nil {
-		return fmt.Errorf("%s: %w", at, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	s.files[name] = []byte(s.complete(name, page))
 	return nil

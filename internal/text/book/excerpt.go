@@ -107,7 +107,7 @@ func (d *document) figure(decl *source.Decl, code string, left map[int]bool) str
 	}
 	return fmt.Sprintf(`<figure class="decl"%s><figcaption><b>%s</b> <a class="where" href="%s">%s</a>%s</figcaption>`+
 		`<pre class="code" tabindex="0" aria-label="%s"><code>%s</code></pre></figure>`,
-		id, symbol, html.EscapeString(href), html.EscapeString(where), upstreamHTML(decl.Notes.Upstream),
+		id, symbol, html.EscapeString(href), html.EscapeString(where), upstreamHTML(decl.Upstream),
 		symbol, shown.String())
 }
 

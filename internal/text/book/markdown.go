@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -165,23 +166,13 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 		content = strings.Join(d.editor.code("", content, 0, false), "")
 		_, _ = w.WriteString(`<pre class="code" tabindex="0"><code>` + content + "</code></pre>\n")
 	case "sh", "shell", "console", "bash":
-		_, _ = w.WriteString(`<pre class="session" tabindex="0"><code>` + session(content) + "</code></pre>\n")
+		content = prompt.ReplaceAllString(html.EscapeString(content), `<span class="prompt">$0</span>`)
+		_, _ = w.WriteString(`<pre class="session" tabindex="0"><code>` + content + "</code></pre>\n")
 	default:
 		_, _ = w.WriteString(`<pre class="drawing" tabindex="0">` + html.EscapeString(content) + "</pre>\n")
 	}
 	return ast.WalkSkipChildren, nil
 }
 
-// session sets the commands of a shell session off from what they print. Without a single prompt all of it is commands.
-func session(content string) string {
-	lines := strings.Split(content, "\n")
-	prompts := strings.HasPrefix(content, "$ ") || strings.Contains(content, "\n$ ")
-	for i, line := range lines {
-		escaped := html.EscapeString(line)
-		if prompts && strings.HasPrefix(line, "$ ") {
-			escaped = `<span class="prompt">` + escaped + `</span>`
-		}
-		lines[i] = escaped
-	}
-	return strings.Join(lines, "\n")
-}
+// prompt is a command of a shell session, which is set off from what it prints. Without one all of it is commands.
+var prompt = regexp.MustCompile(`(?m)^\$ .*$`)

@@ -14,10 +14,13 @@ type Decl struct {
 	From   int    // first line, that of the doc comment if there is one
 	To     int    // last line, included
 	Src    string // whole lines [From, To], without the last line's end
-	Notes  Notes  // what its doc comment says of upstream
 	node   ast.Node
 	name   *ast.Ident
 	pkg    *Package
+
+	// What its doc comment says of upstream, as far as it has the agreed form.
+	Upstream []Upstream
+	Differs  []string // one sentence or several, line breaks removed
 }
 
 // Line returns the line on which the declared name itself stands.
@@ -108,14 +111,22 @@ func (p *Package) members(file *File, of string, fields *ast.FieldList) {
 
 // declare adds a declaration, with the lines of node and its doc comment.
 func (p *Package) declare(file *File, symbol string, name *ast.Ident, node ast.Node, doc *ast.CommentGroup) {
+	d := &Decl{Symbol: symbol, File: file, To: p.tree.Line(node.End()), node: node, name: name, pkg: p}
+	p.Decls = append(p.Decls, d)
 	from := node.Pos()
 	if doc != nil {
 		from = doc.Pos()
+		for _, note := range p.tree.scan(doc) {
+			switch {
+			case note.Err != nil:
+			case note.Differs != "":
+				d.Differs = append(d.Differs, note.Differs)
+			default:
+				d.Upstream = append(d.Upstream, note.Upstream)
+			}
+		}
 	}
-	p.Decls = append(p.Decls, &Decl{
-		Symbol: symbol, File: file, From: p.tree.Line(from), To: p.tree.Line(node.End()),
-		Src: file.Lines(from, node.End()), Notes: p.tree.notes(doc), node: node, name: name, pkg: p,
-	})
+	d.From, d.Src = p.tree.Line(from), file.Lines(from, node.End())
 }
 
 // Body returns the offsets in File.Src of the text between the braces of a function; ok is false if d is not a

@@ -6,12 +6,6 @@ import (
 	"strings"
 )
 
-// Notes is what a comment says about upstream.
-type Notes struct {
-	Upstream []Upstream
-	Differs  []string // one sentence or several, line breaks removed
-}
-
 // Note is one "Upstream:" or "Differs:" line with the place where it stands.
 type Note struct {
 	Package  *Package
@@ -45,24 +39,6 @@ func (p *Package) Notes() []Note {
 		}
 	}
 	return all
-}
-
-// notes returns the well-formed notes of one doc comment.
-func (t *Tree) notes(doc *ast.CommentGroup) Notes {
-	var notes Notes
-	if doc == nil {
-		return notes
-	}
-	for _, note := range t.scan(doc) {
-		switch {
-		case note.Err != nil:
-		case note.Differs != "":
-			notes.Differs = append(notes.Differs, note.Differs)
-		default:
-			notes.Upstream = append(notes.Upstream, note.Upstream)
-		}
-	}
-	return notes
 }
 
 // scan finds the notes of a comment. An Upstream note is one line; a Differs note goes on until a blank line or the
