@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,9 +47,9 @@ type Config struct {
 // Differs: one API group; JSON only, and not compressed; no warnings, no per-URL backoff.
 type RESTClient struct {
 	// Set by NewRESTClient, never changed.
-	config  Config       // with its defaults
-	base    url.URL      // its path ends in config.APIPath
-	limiter *tokenBucket // nil: no limit
+	config  Config        // with its defaults
+	base    url.URL       // its path ends in config.APIPath
+	limiter *rate.Limiter // nil: no limit
 }
 
 // NewRESTClient returns a client.
@@ -63,7 +64,7 @@ func NewRESTClient(config Config) *RESTClient {
 	c := &RESTClient{config: config, base: *config.Base}
 	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + config.APIPath
 	if qps := cmp.Or(config.QPS, defaultQPS); qps > 0 {
-		c.limiter = newTokenBucket(float64(qps), cmp.Or(config.Burst, defaultBurst), config.Clock)
+		c.limiter = rate.NewLimiter(rate.Limit(qps), cmp.Or(config.Burst, defaultBurst))
 	}
 	return c
 }

@@ -3,12 +3,11 @@
 //
 //   - client.go: [RESTClient], what all requests have in common.
 //   - request.go: [Request], one request under construction, and its two ends, Do and Watch.
-//   - with_retry.go: which answers are worth another attempt, and after how long.
-//   - throttle.go: the client's own limit, a bucket of tokens.
+//   - with_retry.go: which answers are worth another attempt, and after how long; the client's own limit.
 //   - result.go: [Result], a complete answer, and how errors are read.
 //   - listwatch.go: [ListWatch], a resource and a namespace as a ListerWatcher.
 //   - streamwatcher.go: [StreamWatcher], a stream as a watch.Interface.
-//   - decoder.go, framer.go: [Decoder], from bytes to frames to events.
+//   - decoder.go: [Decoder], from bytes to frames to events.
 //
 // # Goroutines
 //
@@ -17,7 +16,7 @@
 //
 // # Locks
 //
-// Innermost: the token bucket's, and the one that makes Stop idempotent.
+// None but those of the limiter and of the sync.Once that lets Stop be called twice.
 //
 // # Channels
 //

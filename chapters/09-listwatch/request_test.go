@@ -356,7 +356,7 @@ func TestWatchesAreNotLimitedButTheirRetriesAre(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, times(5, sending(), times(1, answer(429, "text/plain", "0", ""), sending())))
 		c := s.rest(func(c *Config) { c.QPS, c.Burst = 0.125, 1 })
-		c.limiter.take()
+		c.limiter.AllowN(time.Now(), 1)
 		for range 6 {
 			require.NoError(t, do(t.Context(), c, "watch"))
 		}
@@ -367,14 +367,14 @@ func TestWatchesAreNotLimitedButTheirRetriesAre(t *testing.T) {
 
 func TestCancelledWaitGivesItsTokenBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newTokenBucket(1, 1, clock.RealClock{})
-		b.take()
+		c := serve(t, emptyList).rest(func(c *Config) { c.QPS, c.Burst = 1, 1 })
+		c.limiter.AllowN(time.Now(), 1)
 		ctx, cancel := contextWithCancel(t)
 		time.AfterFunc(500*time.Millisecond, cancel)
-		err := b.Wait(ctx)
+		err := c.Get().tryThrottle(ctx)
 		assert.True(t, errors.Is(err, context.Canceled), "got %v, want context.Canceled", err)
 		start := time.Now()
-		require.NoError(t, b.Wait(t.Context()))
+		require.NoError(t, c.Get().tryThrottle(t.Context()))
 		assert.Equal(t, time.Since(start), 500*time.Millisecond, "the next waited")
 	})
 }

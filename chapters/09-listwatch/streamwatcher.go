@@ -52,8 +52,7 @@ type StreamWatcher struct {
 	done   chan struct{} // closed by the first Stop; frees a receive that waits to send
 	group  routine.Group // receive
 
-	mu      sync.Mutex // guards stopped; innermost
-	stopped bool
+	stopOnce sync.Once // closes done and the source
 }
 
 var _ watch.Interface = (*StreamWatcher)(nil)
@@ -85,20 +84,11 @@ func (sw *StreamWatcher) ResultChan() <-chan watch.Event { return sw.result }
 //
 // Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: (*StreamWatcher).Stop
 func (sw *StreamWatcher) Stop() {
-	if sw.markStopped() {
+	sw.stopOnce.Do(func() {
 		close(sw.done)
 		sw.source.Close()
-	}
+	})
 	sw.group.Wait()
-}
-
-// markStopped reports whether it is the first call.
-func (sw *StreamWatcher) markStopped() bool {
-	sw.mu.Lock()
-	defer sw.mu.Unlock()
-	first := !sw.stopped
-	sw.stopped = true
-	return first
 }
 
 // receive runs until the stream ends, ctx is done or Stop is called. It owns result.

@@ -39,20 +39,34 @@ type withRetry struct {
 // before waits until the attempt may be made. The first one waits for the limiter only if throttled says so, the
 // others always do, after the delay that the server asked for.
 func (w *withRetry) before(ctx context.Context, throttled bool) error {
-	client, clk := w.request.client, w.request.client.config.Clock
 	w.attempts++
 	if w.attempts > 1 {
-		if err := routine.Sleep(ctx, clk, w.delay); err != nil {
+		if err := routine.Sleep(ctx, w.request.client.config.Clock, w.delay); err != nil {
 			return err
 		}
 		throttled = true
 	}
-	if !throttled || client.limiter == nil {
+	if !throttled || w.request.client.limiter == nil {
 		return ctx.Err()
 	}
-	start := clk.Now()
-	err := client.limiter.Wait(ctx)
-	client.config.Metrics.waited(w.request, clk.Since(start))
+	return w.request.tryThrottle(ctx)
+}
+
+// tryThrottle takes a token from the client's bucket. The token may be one that does not exist
+// yet: then the request waits until it does, or gives it back when ctx is done before.
+//
+// Upstream: k8s.io/client-go/rest/request.go: (*Request).tryThrottle
+func (r *Request) tryThrottle(ctx context.Context) error {
+	clk := r.client.config.Clock
+	start, err := clk.Now(), ctx.Err()
+	token := r.client.limiter.ReserveN(start, 1)
+	if delay := token.DelayFrom(start); err == nil && delay > 0 {
+		err = routine.Sleep(ctx, clk, delay)
+	}
+	if err != nil {
+		token.CancelAt(clk.Now())
+	}
+	r.client.config.Metrics.waited(r, clk.Since(start))
 	return err
 }
 
