@@ -1,32 +1,32 @@
 package controllers
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/google/btree"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/observe/probe"
 )
 
-const (
-	// maxWait is the heartbeat of the waiting loop. Nothing depends on it while timers fire as asked; it bounds the
-	// damage when they do not.
-	maxWait = 10 * time.Second
+// waitingForAddSize is how many AddAfter may be ahead of the waiting loop before the next one blocks.
+const waitingForAddSize = 1000
 
-	// waitingForAddSize is how many AddAfter may be ahead of the waiting loop before the next one blocks.
-	waitingForAddSize = 1000
-)
+// treeDegree is how many children a node of the tree of times has, half of it at least.
+const treeDegree = 32
 
 // DelayingQueue is a [Queue] to which keys can be added later. A waiting loop, one goroutine,
-// keeps the keys whose time has not come in a heap ordered by that time. A key waits at most
+// keeps the keys whose time has not come in a tree ordered by that time. A key waits at most
 // once, with the earliest time asked for.
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: delayingType
-// Differs: the waiting loop is started by Run, not by the constructor.
+// Differs: the waiting loop is started by Run, not by the constructor; it ends the queue when
+// its context ends. Upstream keeps the times in a heap, and its loop also wakes every ten
+// seconds, as a precaution.
 type DelayingQueue struct {
 	*Queue
 
@@ -39,9 +39,9 @@ type DelayingQueue struct {
 	nWaiting atomic.Int64 // length of waiting, for Snapshot
 
 	// Owned by the goroutine in Run.
-	waiting waitForPriorityQueue
-	known   map[string]*waitFor // the entries of waiting by key
-	timer   clock.Timer         // until the head of waiting is ready; nil if there is none
+	waiting *btree.BTreeG[waitFor]
+	known   map[string]time.Time // of the keys in waiting
+	timer   clock.Timer          // until the first of waiting is ready; nil if there is none
 }
 
 // NewDelayingQueue returns an empty queue. Delays only run out while Run runs.
@@ -51,7 +51,8 @@ func NewDelayingQueue(clk clock.WithTicker, p *probe.Probe) *DelayingQueue {
 		clock:         clk,
 		waitingForAdd: make(chan waitFor, waitingForAddSize),
 		stop:          make(chan struct{}),
-		known:         map[string]*waitFor{},
+		waiting:       btree.NewG(treeDegree, waitFor.before),
+		known:         map[string]time.Time{},
 	}
 }
 
@@ -82,14 +83,14 @@ func (q *DelayingQueue) ShutDown() {
 	q.stopOnce.Do(func() { close(q.stop) })
 }
 
-// Run is the waiting loop. It returns when ctx is done or the queue is shut down, and must be called once.
+// Run is the waiting loop. It must be called once, and returns when the queue is shut down. When ctx is done it shuts
+// the queue down itself: workers that wait in Get wait for no context.
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: (*delayingType).waitingLoop
 func (q *DelayingQueue) Run(ctx context.Context) {
-	heartbeat := q.clock.NewTicker(maxWait)
-	defer heartbeat.Stop()
+	defer q.ShutDown()
 	defer q.stopTimer()
-	for q.wait(ctx, heartbeat.C()) {
+	for q.wait(ctx) {
 		q.addReady()
 		q.resetTimer()
 	}
@@ -97,15 +98,13 @@ func (q *DelayingQueue) Run(ctx context.Context) {
 
 // wait blocks until something may have become ready, and takes in what AddAfter sent. It
 // returns false at the end.
-func (q *DelayingQueue) wait(ctx context.Context, heartbeat <-chan time.Time) bool {
+func (q *DelayingQueue) wait(ctx context.Context) bool {
 	// A receive from a nil channel blocks forever: with nothing waiting, that case is switched
 	// off.
 	var nextReadyAt <-chan time.Time
 	if q.timer != nil {
 		nextReadyAt = q.timer.C()
 	}
-	// Five cases, one more than we allow ourselves elsewhere: stop cannot be ctx, because
-	// ShutDown may come while the ctx of Run goes on.
 	select {
 	case <-ctx.Done():
 		return false
@@ -114,7 +113,6 @@ func (q *DelayingQueue) wait(ctx context.Context, heartbeat <-chan time.Time) bo
 	case entry := <-q.waitingForAdd:
 		q.takeIn(entry)
 	case <-nextReadyAt:
-	case <-heartbeat:
 	}
 	return true
 }
@@ -137,35 +135,34 @@ func (q *DelayingQueue) takeIn(entry waitFor) {
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: insert
 func (q *DelayingQueue) insert(entry waitFor) {
-	waiting, ok := q.known[entry.key]
-	if !ok {
-		q.known[entry.key] = &entry
-		heap.Push(&q.waiting, &entry)
-		q.nWaiting.Store(int64(len(q.waiting)))
-		return
+	if readyAt, ok := q.known[entry.key]; ok {
+		if !entry.readyAt.Before(readyAt) {
+			return
+		}
+		q.waiting.Delete(waitFor{entry.key, readyAt})
 	}
-	if entry.readyAt.Before(waiting.readyAt) {
-		waiting.readyAt = entry.readyAt
-		heap.Fix(&q.waiting, waiting.index)
-	}
+	q.known[entry.key] = entry.readyAt
+	q.waiting.ReplaceOrInsert(entry)
+	q.nWaiting.Store(int64(q.waiting.Len()))
 }
 
 // addReady moves every key whose time has come to the queue, earliest first.
 func (q *DelayingQueue) addReady() {
 	now := q.clock.Now()
-	for len(q.waiting) > 0 && !q.waiting[0].readyAt.After(now) {
-		entry := heap.Pop(&q.waiting).(*waitFor)
-		delete(q.known, entry.key)
-		q.nWaiting.Store(int64(len(q.waiting)))
-		q.Add(entry.key)
+	first, ok := q.waiting.Min()
+	for ; ok && !first.readyAt.After(now); first, ok = q.waiting.Min() {
+		q.waiting.DeleteMin()
+		delete(q.known, first.key)
+		q.nWaiting.Store(int64(q.waiting.Len()))
+		q.Add(first.key)
 	}
 }
 
-// resetTimer makes the timer run out when the head of waiting is ready.
+// resetTimer makes the timer run out when the first of waiting is ready.
 func (q *DelayingQueue) resetTimer() {
 	q.stopTimer()
-	if len(q.waiting) > 0 {
-		q.timer = q.clock.NewTimer(q.waiting[0].readyAt.Sub(q.clock.Now()))
+	if first, ok := q.waiting.Min(); ok {
+		q.timer = q.clock.NewTimer(first.readyAt.Sub(q.clock.Now()))
 	}
 }
 
@@ -189,35 +186,9 @@ func (q *DelayingQueue) Snapshot() QueueSnapshot {
 type waitFor struct {
 	key     string
 	readyAt time.Time
-	index   int // in the heap, kept by Swap, for heap.Fix
 }
 
-// waitForPriorityQueue is a heap, for container/heap: the entry that is ready first is at index 0.
-//
-// Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: waitForPriorityQueue
-type waitForPriorityQueue []*waitFor
-
-func (pq waitForPriorityQueue) Len() int           { return len(pq) }
-func (pq waitForPriorityQueue) Less(i, j int) bool { return pq[i].readyAt.Before(pq[j].readyAt) }
-
-func (pq waitForPriorityQueue) Swap(i, j int) {
-	pq[i], pq[j] = pq[j], pq[i]
-	pq[i].index = i
-	pq[j].index = j
-}
-
-// Push takes a *waitFor; it is called by heap.Push only.
-func (pq *waitForPriorityQueue) Push(x any) {
-	entry := x.(*waitFor)
-	entry.index = len(*pq)
-	*pq = append(*pq, entry)
-}
-
-// Pop is called by heap.Pop only.
-func (pq *waitForPriorityQueue) Pop() any {
-	last := len(*pq) - 1
-	entry := (*pq)[last]
-	(*pq)[last] = nil
-	*pq = (*pq)[:last]
-	return entry
+// before orders entries by time, those of one time by key.
+func (a waitFor) before(b waitFor) bool {
+	return cmp.Or(a.readyAt.Compare(b.readyAt), cmp.Compare(a.key, b.key)) < 0
 }

@@ -25,9 +25,8 @@ type KubeletConfig struct {
 	NodeName     string
 	Client       *listwatch.RESTClient
 	Clock        clock.WithTicker
-	Probe        *probe.Probe            // bound to the subject as which the kubelet appears: "kubelet-node1"
-	UseWatchList bool                    // as in [reflector.Config]
-	Transform    reflector.TransformFunc // applied to every pod before it is stored; nil: none
+	Probe        *probe.Probe // bound to the subject as which the kubelet appears: "kubelet-node1"
+	UseWatchList bool         // as in [reflector.Config]
 	Recorder     *EventRecorder
 }
 
@@ -69,8 +68,7 @@ func NewKubelet(config KubeletConfig) *Kubelet {
 		hostIP: fmt.Sprint("192.168.0.", n), podCIDR: netip.PrefixFrom(network, 16)}
 	k.queue = NewRateLimitingQueue(config.Clock, config.Probe)
 	// This store reports nothing: the indexer on the picture is the informer's.
-	k.store = &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{Indexers: byAddress}), queue: k.queue,
-		transform: config.Transform}
+	k.store = &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{Indexers: byAddress}), queue: k.queue}
 	k.worker = &worker{queue: k.queue, reconciler: k, probe: config.Probe}
 	k.reflector = reflector.New(reflector.Config{
 		Name: "kubelet " + config.NodeName,
@@ -109,8 +107,6 @@ func (k *Kubelet) Run(ctx context.Context) {
 	g.Go(ctx, "kubelet.reflector", k.reflector.Run)
 	g.Go(ctx, "kubelet.waitingLoop", k.queue.Run)
 	g.Go(ctx, "kubelet.worker", k.worker.run)
-	<-ctx.Done()
-	k.queue.ShutDown()
 	g.Wait()
 }
 

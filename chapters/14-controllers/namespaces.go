@@ -69,8 +69,6 @@ func (c *NamespaceController) Run(ctx context.Context) {
 	g.Go(ctx, "namespaces.reflector", c.reflector.Run)
 	g.Go(ctx, "namespaces.waitingLoop", c.queue.Run)
 	g.Go(ctx, "namespaces.worker", c.worker.run)
-	<-ctx.Done()
-	c.queue.ShutDown()
 	g.Wait()
 }
 

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/kube/resources"
 )
 
 // podIsTerminal reports whether a pod has run to its end: nothing will make it run again.
@@ -68,22 +70,10 @@ func setReady(status *corev1.PodStatus, value corev1.ConditionStatus, reason str
 	setCondition(status, corev1.ContainersReady, value, reason, now)
 }
 
-// setCondition sets one condition and keeps the others, for instance the scheduler's. The time of the last transition
-// changes only with the value.
+// setCondition sets one condition and keeps the others, for instance the scheduler's.
 func setCondition(status *corev1.PodStatus, typ corev1.PodConditionType, value corev1.ConditionStatus, reason string,
 	now time.Time) {
-	for i := range status.Conditions {
-		condition := &status.Conditions[i]
-		if condition.Type != typ {
-			continue
-		}
-		if condition.Status != value {
-			condition.LastTransitionTime = metav1.NewTime(now)
-		}
-		condition.Status, condition.Reason = value, reason
-		return
-	}
-	status.Conditions = append(status.Conditions, corev1.PodCondition{
+	resources.SetPodCondition(status, corev1.PodCondition{
 		Type: typ, Status: value, Reason: reason, LastTransitionTime: metav1.NewTime(now),
 	})
 }

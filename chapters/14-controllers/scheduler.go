@@ -98,10 +98,7 @@ func (s *Scheduler) Run(ctx context.Context) {
 	if informer.WaitFor(ctx, s.pods.HasSyncedChecker(), s.nodes.HasSyncedChecker()) {
 		g.Go(ctx, "scheduler.worker", s.worker.run)
 	}
-	<-ctx.Done()
-	// The handler stays where it is: keys that it adds from now on are ignored.
-	s.queue.ShutDown()
-	g.Wait()
+	g.Wait() // The handler stays where it is: keys that it adds from now on are ignored.
 }
 
 // OnAdd is called by the informer for a pod that has come into view.

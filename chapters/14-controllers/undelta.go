@@ -19,8 +19,7 @@ import (
 // function after every change, and the kubelet finds out by comparison what changed.
 type undeltaStore struct {
 	*indexer.Indexer
-	queue     *RateLimitingQueue
-	transform reflector.TransformFunc // as in [KubeletConfig]
+	queue *RateLimitingQueue
 }
 
 var _ reflector.Store = (*undeltaStore)(nil)
@@ -41,10 +40,6 @@ func (u *undeltaStore) Update(obj any) error { return u.change(obj, u.Indexer.Up
 func (u *undeltaStore) Delete(obj any) error { return u.change(obj, u.Indexer.Delete) }
 
 func (u *undeltaStore) change(obj any, write func(obj any) error) error {
-	obj, err := u.transformed(obj)
-	if err != nil {
-		return err
-	}
 	if err := write(obj); err != nil {
 		return err
 	}
@@ -56,27 +51,13 @@ func (u *undeltaStore) change(obj any, write func(obj any) error) error {
 	return nil
 }
 
-func (u *undeltaStore) transformed(obj any) (any, error) {
-	if u.transform == nil {
-		return obj, nil
-	}
-	return u.transform(obj)
-}
-
 // Replace makes list the whole content, then tells about every key that is or was there: those that are gone need a
 // look as much as those that came.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Replace
 func (u *undeltaStore) Replace(list []any, resourceVersion string) error {
 	keys := sets.New(u.ListKeys()...)
-	kept := make([]any, len(list)) // list is the reflector's
-	for i, obj := range list {
-		var err error
-		if kept[i], err = u.transformed(obj); err != nil {
-			return err
-		}
-	}
-	if err := u.Indexer.Replace(kept, resourceVersion); err != nil {
+	if err := u.Indexer.Replace(list, resourceVersion); err != nil {
 		return err
 	}
 	keys.Insert(u.ListKeys()...)

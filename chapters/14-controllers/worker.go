@@ -30,8 +30,8 @@ type worker struct {
 	probe      *probe.Probe
 }
 
-// run works until ctx is done, or the queue is shut down and empty. In Get it waits for keys only: the goroutine that
-// ends ctx has to shut the queue down too.
+// run works until ctx is done, or the queue is shut down and empty. In Get it waits for keys only: the waiting loop
+// shuts the queue down when ctx is done.
 func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil && w.processNextWorkItem(ctx) {
 	}

@@ -124,7 +124,6 @@ func (c *Client) addControllers() error {
 			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
 			Probe:        config.Probe.Resource("pods").Subject(name),
 			UseWatchList: config.UseWatchList,
-			Transform:    controllers.StripManagedFields,
 			Recorder:     c.recorder,
 		}))
 	}

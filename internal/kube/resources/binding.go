@@ -29,13 +29,18 @@ func NoteSchedulingGates(pod *corev1.Pod) {
 	})
 }
 
-// SetPodCondition replaces the condition of the same type or adds it.
+// SetPodCondition replaces the condition of the same type or adds it. The time of its last transition changes only with
+// the status.
 func SetPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
-	for i := range status.Conditions {
-		if status.Conditions[i].Type == condition.Type {
-			status.Conditions[i] = condition
-			return
+	for i, old := range status.Conditions {
+		if old.Type != condition.Type {
+			continue
 		}
+		if old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
+		}
+		status.Conditions[i] = condition
+		return
 	}
 	status.Conditions = append(status.Conditions, condition)
 }

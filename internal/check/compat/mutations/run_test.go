@@ -185,7 +185,7 @@ var mutations = []mutation{
 		"TestUpdatesThatChangeNothingAreForListenersThatAreSyncing",
 	},
 	{
-		"chapters/14-controllers", "DelayingQueue.insert", "entry.readyAt.Before(waiting.readyAt)", "true",
+		"chapters/14-controllers", "DelayingQueue.insert", "!entry.readyAt.Before(readyAt)", "false",
 		"TestTheEarlierOfTwoDelaysCountsAndFiresOnce",
 	},
 	// What a kubectl of 1.26 asks for, which only `make full` plays.
