@@ -16,11 +16,11 @@ import (
 // BindingREST is the binding subresource of pods, through which a scheduler says where a pod is to run. It is a write
 // to the pod that can happen once.
 type BindingREST struct {
-	store *Store
+	Store *Store // of pods
 }
 
 // Describe returns what is known about pods.
-func (r *BindingREST) Describe() *Resource { return r.store.Describe() }
+func (r *BindingREST) Describe() *Resource { return r.Store.Describe() }
 
 // New returns an empty binding.
 func (r *BindingREST) New() runtime.Object { return &corev1.Binding{} }
@@ -40,7 +40,7 @@ func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj ru
 	if problems := resources.ValidateBinding(binding); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Binding").GroupKind(), name, problems)
 	}
-	key, err := r.store.resource.Key(namespace, name)
+	key, err := r.Store.resource.Key(namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +52,10 @@ func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj ru
 		preconditions.ResourceVersion = &binding.ResourceVersion
 	}
 	assign := func(current runtime.Object) (runtime.Object, error) { return r.assign(current.(*corev1.Pod), binding) }
-	err = r.store.storage.GuaranteedUpdate(ctx, key, &corev1.Pod{}, false, preconditions, assign,
+	err = r.Store.storage.GuaranteedUpdate(ctx, key, &corev1.Pod{}, false, preconditions, assign,
 		isDryRun(options.DryRun))
 	if err != nil {
-		return nil, storage.InterpretError(err, "create", r.store.resource.GroupResource(), name)
+		return nil, storage.InterpretError(err, "create", r.Store.resource.GroupResource(), name)
 	}
 	return &metav1.Status{Status: metav1.StatusSuccess, Code: 201}, nil
 }
@@ -82,7 +82,7 @@ func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.
 	resources.SetPodCondition(&pod.Status, corev1.PodCondition{
 		Type:               corev1.PodScheduled,
 		Status:             corev1.ConditionTrue,
-		LastTransitionTime: metav1.NewTime(r.store.clock.Now()).Rfc3339Copy(),
+		LastTransitionTime: metav1.NewTime(r.Store.clock.Now()).Rfc3339Copy(),
 	})
 	return pod, nil
 }

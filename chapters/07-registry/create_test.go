@@ -145,8 +145,8 @@ func TestDryRunsChangeNothing(t *testing.T) {
 		},
 		"update": func(ctx context.Context) error {
 			out, _, err := w.pods.Pod.Update(ctx, "default", "a",
-				editing(func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), &metav1.UpdateOptions{
-					DryRun: all})
+				editing(func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), false,
+				&metav1.UpdateOptions{DryRun: all})
 			assert.False(t, err == nil && out.(*corev1.Pod).Labels["x"] != "y",
 				"update: got %+v, want what would have been stored", out)
 			return err

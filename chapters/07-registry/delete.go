@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,11 +37,11 @@ func (s *Store) Delete(ctx context.Context, namespace, name string, options *met
 	if err := s.admitDelete(name); err != nil {
 		return nil, false, err
 	}
-	d := &deletion{store: s, name: name, options: options.DeepCopy()}
+	d := &deletion{store: s, options: options.DeepCopy()}
 	if period := d.options.GracePeriodSeconds; period != nil && *period < 0 {
 		*period = 1 // upstream's answer to a negative one
 	}
-	preconditions := storagePreconditions(options.Preconditions)
+	preconditions := (*storage.Preconditions)(options.Preconditions)
 	dryRun := isDryRun(options.DryRun)
 
 	marked := s.resource.NewFunc()
@@ -86,7 +85,6 @@ func (s *Store) deleted(obj runtime.Object, name string) (runtime.Object, bool, 
 type deletion struct {
 	// Set by Delete, never changed, except that options learn the grace period that the strategy chose.
 	store   *Store
-	name    string
 	options *metav1.DeleteOptions
 
 	// Results of the last attempt.
@@ -102,9 +100,6 @@ type deletion struct {
 func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
 	d.existing, d.marked, d.heldBack = existing.DeepCopyObject(), false, false
 	accessor := metadata(existing)
-	if err := d.checkPreconditions(accessor); err != nil {
-		return nil, err
-	}
 	graceful, pending := d.beforeDelete(existing, accessor) // marks it, if graceful
 	if pending {
 		return nil, errAlreadyDeleting
@@ -122,24 +117,6 @@ func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
 	d.marked = true
 	d.heldBack = finalizers || *accessor.GetDeletionGracePeriodSeconds() > 0
 	return existing, nil
-}
-
-func (d *deletion) checkPreconditions(accessor metav1.Object) error {
-	p := d.options.Preconditions
-	if p == nil {
-		return nil
-	}
-	resource := d.store.resource.GroupResource()
-	if p.UID != nil && *p.UID != accessor.GetUID() {
-		return apierrors.NewConflict(resource, d.name, fmt.Errorf("the UID in the precondition (%s) does not match "+
-			"the UID in record (%s). The object might have been deleted and then recreated", *p.UID, accessor.GetUID()))
-	}
-	if p.ResourceVersion != nil && *p.ResourceVersion != accessor.GetResourceVersion() {
-		return apierrors.NewConflict(resource, d.name, fmt.Errorf("the ResourceVersion in the precondition (%s) does "+
-			"not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion,
-			accessor.GetResourceVersion()))
-	}
-	return nil
 }
 
 // beforeDelete decides whether the object is to be deleted gracefully, and if so marks it. pending: it is marked

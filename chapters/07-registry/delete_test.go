@@ -191,7 +191,7 @@ func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T)
 			w.create(pod("a"))
 			config := w.config(Pods())
 			config.Storage = dyingStorage{config.Storage}
-			_, _, err := NewPodStorage(config).Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
+			_, _, err := newPodStorage(config).Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
 			wantStatus(t, err, 504, metav1.StatusReasonTimeout)
 			left := w.get("a")
 			require.True(t, left != nil && left.DeletionTimestamp != nil && *left.DeletionGracePeriodSeconds == 0,
@@ -211,7 +211,7 @@ func lifecycle(t *testing.T) (w *world, namespaces *Store, finalize *FinalizeRES
 	namespaces = New(w.config(Namespaces()))
 	config := w.config(Pods())
 	config.Namespaces = namespaces
-	w.pods = NewPodStorage(config)
+	w.pods = newPodStorage(config)
 	for _, name := range []string{"default", "other"} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		_, err := namespaces.Create(t.Context(), "", namespace, &metav1.CreateOptions{})
@@ -242,14 +242,14 @@ func TestADeletedNamespaceRefusesContentAndWaitsForItsFinalizer(t *testing.T) {
 	}
 	// An ordinary update does not reach the finalizers.
 	namespace.Spec.Finalizers = nil
-	_, _, err = namespaces.Update(t.Context(), "", "other", replacing{namespace}, &metav1.UpdateOptions{})
+	_, _, err = namespaces.Update(t.Context(), "", "other", replacing(namespace), false, &metav1.UpdateOptions{})
 	require.NoError(t, err)
 	out, err = namespaces.Get(t.Context(), "", "other", &metav1.GetOptions{})
 	require.True(t, err == nil && len(out.(*corev1.Namespace).Spec.Finalizers) == 1,
 		"after an update: got %+v, %v", out, err)
 	namespace = out.(*corev1.Namespace)
 	namespace.Spec.Finalizers, namespace.Labels = nil, map[string]string{"not": "here"}
-	_, _, err = finalize.Update(t.Context(), "", "other", replacing{namespace}, &metav1.UpdateOptions{})
+	_, _, err = finalize.Update(t.Context(), "", "other", replacing(namespace), false, &metav1.UpdateOptions{})
 	require.NoError(t, err)
 	_, err = namespaces.Get(t.Context(), "", "other", &metav1.GetOptions{})
 	wantStatus(t, err, 404, metav1.StatusReasonNotFound)

@@ -15,11 +15,11 @@ import (
 // Differs: a deletion with its preconditions. k8s.io/kubernetes/pkg/registry/core/pod/storage also asks disruption
 // budgets, and notes in the pod why it goes.
 type EvictionREST struct {
-	store *Store
+	Store *Store // of pods
 }
 
 // Describe returns what is known about pods.
-func (r *EvictionREST) Describe() *Resource { return r.store.Describe() }
+func (r *EvictionREST) Describe() *Resource { return r.Store.Describe() }
 
 // New returns an empty eviction.
 func (r *EvictionREST) New() runtime.Object { return &policyv1.Eviction{} }
@@ -37,7 +37,7 @@ func (r *EvictionREST) Create(ctx context.Context, namespace, name string, obj r
 		deletion = eviction.DeleteOptions.DeepCopy()
 	}
 	deletion.DryRun = append(deletion.DryRun, options.DryRun...)
-	if _, _, err := r.store.Delete(ctx, namespace, name, deletion); err != nil {
+	if _, _, err := r.Store.Delete(ctx, namespace, name, deletion); err != nil {
 		return nil, err
 	}
 	return &metav1.Status{Status: metav1.StatusSuccess, Code: 201}, nil

@@ -65,7 +65,7 @@ func TestTheRegistryInTheTriesPlace(t *testing.T) {
 	w.mustUpdate(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
 	sent := pod("a", onNode)
 	sent.Labels = map[string]string{"app": "web"}
-	_, _, err := w.pods.Pod.Update(t.Context(), "default", "a", replacing{sent}, &metav1.UpdateOptions{})
+	_, _, err := w.pods.Pod.Update(t.Context(), "default", "a", replacing(sent), false, &metav1.UpdateOptions{})
 	require.NoError(t, err)
 	got := w.get("a")
 	if got.Labels["app"] != "web" || got.UID != before.UID || got.Status.Phase != corev1.PodRunning {

@@ -30,13 +30,26 @@ type world struct {
 	t     *testing.T
 	etcd  *mvcc.Store
 	clock *clocktesting.FakePassiveClock
-	pods  PodStorage
+	pods  podStorage
+}
+
+// podStorage are the storages of pods.
+type podStorage struct {
+	Pod      *Store
+	Status   *StatusREST
+	Binding  *BindingREST
+	Eviction *EvictionREST
+}
+
+func newPodStorage(config Config) podStorage {
+	store := New(config)
+	return podStorage{store, NewStatusREST(store), &BindingREST{store}, &EvictionREST{store}}
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, etcd: mvcc.New(clock.RealClock{}), clock: clocktesting.NewFakePassiveClock(epoch)}
-	w.pods = NewPodStorage(w.config(Pods()))
+	w.pods = newPodStorage(w.config(Pods()))
 	w.pods.Pod.generateName = func(base string) string { return base + "x" }
 	return w
 }
@@ -88,14 +101,14 @@ func (w *world) get(name string) *corev1.Pod {
 }
 
 type updater interface {
-	Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (
-		runtime.Object, bool, error)
+	Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, forceAllowCreate bool,
+		options *metav1.UpdateOptions) (runtime.Object, bool, error)
 }
 
 // update changes a pod by an edit of the stored one.
 func (w *world) update(store updater, name string, edit func(*corev1.Pod)) (*corev1.Pod, error) {
 	w.t.Helper()
-	out, _, err := store.Update(w.t.Context(), "default", name, editing(edit), &metav1.UpdateOptions{})
+	out, _, err := store.Update(w.t.Context(), "default", name, editing(edit), false, &metav1.UpdateOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -110,17 +123,13 @@ func (w *world) mustUpdate(store updater, name string, edit func(*corev1.Pod)) *
 	return out
 }
 
-// editing is an UpdatedObjectInfo that edits the stored pod.
-type editing func(*corev1.Pod)
-
-func (e editing) Preconditions() *metav1.Preconditions { return nil }
-
-func (e editing) AllowsCreate() bool { return false }
-
-func (e editing) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
-	p := old.(*corev1.Pod).DeepCopy()
-	e(p)
-	return p, nil
+// editing returns an UpdatedObjectInfo that edits the stored pod.
+func editing(edit func(*corev1.Pod)) UpdatedObjectInfo {
+	return func(_ context.Context, old runtime.Object) (runtime.Object, error) {
+		p := old.(*corev1.Pod).DeepCopy()
+		edit(p)
+		return p, nil
+	}
 }
 
 // wantStatus fails the test unless err has the code and the reason.

@@ -163,21 +163,3 @@ func (podStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 
 // ValidateUpdate leaves the status to those who write it.
 func (podStatusStrategy) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }
-
-// PodStorage is the storage of pods and of their subresources.
-type PodStorage struct {
-	Pod      *Store
-	Status   *StatusREST
-	Binding  *BindingREST
-	Eviction *EvictionREST
-}
-
-// NewPodStorage returns the storages of pods. cfg.Resource may be left out.
-func NewPodStorage(cfg Config) PodStorage {
-	if cfg.Resource == nil {
-		cfg.Resource = Pods()
-	}
-	store := New(cfg)
-	return PodStorage{Pod: store, Status: NewStatusREST(store), Binding: &BindingREST{store: store},
-		Eviction: &EvictionREST{store: store}}
-}

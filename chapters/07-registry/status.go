@@ -28,9 +28,9 @@ func (r subresource) Describe() *Resource { return r.store.Describe() }
 func (r subresource) New() runtime.Object { return r.store.New() }
 
 // Update is [Store.Update], for the part.
-func (r subresource) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo,
+func (r subresource) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, forceAllowCreate bool,
 	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, namespace, name, info, options)
+	return r.store.Update(ctx, namespace, name, info, forceAllowCreate, options)
 }
 
 // StatusREST is the status subresource of a kind.

@@ -17,22 +17,14 @@ import (
 const optimisticLockErrorMsg = "the object has been modified; " +
 	"please apply your changes to the latest version and try again"
 
-// UpdatedObjectInfo makes the new object out of the one that is stored. A PUT has it from the
-// body and ignores the stored one, a PATCH computes it.
+// UpdatedObjectInfo makes the new object, which then belongs to the caller, out of the one that
+// is stored. A PUT has it from the body and ignores the stored one, a PATCH computes it. It is
+// called again, with a newer old, as often as another writer is faster. It must not change old,
+// which is empty if the object does not exist.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: UpdatedObjectInfo
-// Differs: AllowsCreate is a parameter of Update there.
-type UpdatedObjectInfo interface {
-	// Preconditions returns what must be true of the stored object, or nil.
-	Preconditions() *metav1.Preconditions
-	// AllowsCreate reports whether the object may be created if it does not exist, whatever its
-	// kind says.
-	AllowsCreate() bool
-	// UpdatedObject returns the new object, which then belongs to the caller. It is called
-	// again, with a newer old, as often as another writer is faster. It must not change
-	// old, which is empty if the object does not exist.
-	UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error)
-}
+// Differs: an interface there, which may have preconditions, too.
+type UpdatedObjectInfo func(ctx context.Context, old runtime.Object) (runtime.Object, error)
 
 // errEmptiedFinalizers ends an update that has removed the last finalizer of an object that is being deleted: what is
 // left to do is the deletion.
@@ -40,20 +32,22 @@ var errEmptiedFinalizers = errors.New("emptied finalizers")
 
 // Update changes one object and returns it as stored, and whether it was created by that. A resource version in the
 // new object is a claim to have seen the newest state: if the claim is wrong the error is 409 Conflict. Without one,
-// the last writer wins. Other errors: 400, 404, 422.
+// the last writer wins. forceAllowCreate lets it create an object that does not exist, whatever its kind says. Other
+// errors: 400, 404, 422.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Update
-func (s *Store) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo,
+func (s *Store) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, forceAllowCreate bool,
 	options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
 	key, err := s.resource.Key(namespace, name)
 	if err != nil {
 		return nil, false, err
 	}
-	u := &update{store: s, namespace: namespace, name: name, info: info}
+	u := &update{store: s, namespace: namespace, name: name, info: info,
+		allowsCreate: forceAllowCreate || s.allowsCreateOnUpdate()}
 	apply := func(existing runtime.Object) (runtime.Object, error) { return u.apply(ctx, existing) }
 	out := s.resource.NewFunc()
 	dryRun := isDryRun(options.DryRun)
-	err = s.storage.GuaranteedUpdate(ctx, key, out, true, storagePreconditions(info.Preconditions()), apply, dryRun)
+	err = s.storage.GuaranteedUpdate(ctx, key, out, true, nil, apply, dryRun)
 	switch {
 	case err == nil:
 		return out, u.created, nil
@@ -72,6 +66,7 @@ type update struct {
 	store           *Store
 	namespace, name string
 	info            UpdatedObjectInfo
+	allowsCreate    bool
 
 	// Results of the last attempt.
 	created  bool
@@ -82,10 +77,10 @@ type update struct {
 func (u *update) apply(ctx context.Context, existing runtime.Object) (runtime.Object, error) {
 	old := metadata(existing)
 	u.created = old.GetResourceVersion() == ""
-	if u.created && !u.info.AllowsCreate() && !u.store.allowsCreateOnUpdate() {
+	if u.created && !u.allowsCreate {
 		return nil, apierrors.NewNotFound(u.store.resource.GroupResource(), u.name)
 	}
-	obj, err := u.info.UpdatedObject(ctx, existing)
+	obj, err := u.info(ctx, existing)
 	if err != nil {
 		return nil, err
 	}
@@ -182,11 +177,4 @@ func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, o
 		return nil, false, storage.InterpretError(err, "delete", s.resource.GroupResource(), name)
 	}
 	return obj, false, nil
-}
-
-func storagePreconditions(p *metav1.Preconditions) *storage.Preconditions {
-	if p == nil {
-		return nil
-	}
-	return &storage.Preconditions{UID: p.UID, ResourceVersion: p.ResourceVersion}
 }

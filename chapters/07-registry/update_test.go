@@ -40,7 +40,7 @@ func TestUpdateWithoutAVersionIsRefusedWhereItIsRequired(t *testing.T) {
 	resource.VersionRequired = true
 	config := w.config(resource)
 	w.create(pod("a"))
-	_, _, err := New(config).Update(t.Context(), "default", "a", replacing{pod("a")}, &metav1.UpdateOptions{})
+	_, _, err := New(config).Update(t.Context(), "default", "a", replacing(pod("a")), false, &metav1.UpdateOptions{})
 	status := wantStatus(t, err, 422, metav1.StatusReasonInvalid)
 	assert.Equal(t, status.Message, `Pod "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified `+
 		`for an update`)
@@ -51,10 +51,10 @@ func TestUpdateOfAMissingEventCreatesIt(t *testing.T) {
 	events := New(w.config(Events()))
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "default"},
 		InvolvedObject: corev1.ObjectReference{Namespace: "default"}}
-	_, created, err := events.Update(t.Context(), "default", "e", replacing{event}, &metav1.UpdateOptions{})
+	_, created, err := events.Update(t.Context(), "default", "e", replacing(event), false, &metav1.UpdateOptions{})
 	require.True(t, err == nil && created, "first: got created %v, %v", created, err)
 	event.Message = "again"
-	_, created, err = events.Update(t.Context(), "default", "e", replacing{event}, &metav1.UpdateOptions{})
+	_, created, err = events.Update(t.Context(), "default", "e", replacing(event), false, &metav1.UpdateOptions{})
 	assert.True(t, err == nil && !created, "second: got created %v, %v", created, err)
 }
 

@@ -20,15 +20,9 @@ import (
 	"listwatch/internal/kube/resources"
 )
 
-// replacing is an UpdatedObjectInfo that ignores what is stored.
-type replacing struct{ obj runtime.Object }
-
-func (r replacing) Preconditions() *metav1.Preconditions { return nil }
-
-func (replacing) AllowsCreate() bool { return false }
-
-func (r replacing) UpdatedObject(context.Context, runtime.Object) (runtime.Object, error) {
-	return r.obj.DeepCopyObject(), nil
+// replacing returns an UpdatedObjectInfo that ignores what is stored.
+func replacing(obj runtime.Object) UpdatedObjectInfo {
+	return func(context.Context, runtime.Object) (runtime.Object, error) { return obj.DeepCopyObject(), nil }
 }
 
 func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
@@ -204,7 +198,7 @@ func TestOtherKindsKeepTheirRules(t *testing.T) {
 	_, err := configMaps.Create(t.Context(), "default", fixed.DeepCopy(), &metav1.CreateOptions{})
 	require.NoError(t, err)
 	fixed.Data["k"] = "2"
-	_, _, err = configMaps.Update(t.Context(), "default", "a", replacing{fixed}, &metav1.UpdateOptions{})
+	_, _, err = configMaps.Update(t.Context(), "default", "a", replacing(fixed), false, &metav1.UpdateOptions{})
 	wantStatus(t, err, 422, metav1.StatusReasonInvalid)
 
 	namespaces := New(w.config(Namespaces()))

@@ -10,12 +10,10 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// CreateResource answers POST to a collection, or to a subresource in which something is created.
+// CreateResource serves POST to a collection, or to a subresource in which something is created.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go: CreateResource
-func (s *Scope) CreateResource(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, s.create) }
-
-func (s *Scope) create(w http.ResponseWriter,
+func (s *Scope) CreateResource(w http.ResponseWriter,
 	r *http.Request) (obj runtime.Object, code int, err error) {
 	body, err := negotiation.ReadObject(w, r)
 	if err != nil {

@@ -12,13 +12,11 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// DeleteResource answers DELETE of one object. The answer is 200 even if the object only begins to go away: the object
+// DeleteResource serves DELETE of one object. The answer is 200 even if the object only begins to go away: the object
 // in it carries a deletionTimestamp then.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteResource
-func (s *Scope) DeleteResource(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, s.delete) }
-
-func (s *Scope) delete(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
+func (s *Scope) DeleteResource(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
 	options, err := s.deleteOptions(w, r)
 	if err != nil {
 		return nil, 0, err
@@ -62,11 +60,7 @@ func decodeDeleteOptions(r *http.Request, body []byte, options *metav1.DeleteOpt
 	// Clients may send the DeleteOptions of any API group; they are all the same.
 	gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
 	codecs := metainternalversionscheme.Codecs
-	for _, known := range codecs.SupportedMediaTypes() {
-		if known.MediaType == info.MediaType {
-			info = known
-		}
-	}
+	info, _ = runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), info.MediaType) // it knows the same
 	obj, _, err := codecs.DecoderToVersion(info.Serializer, gvk.GroupVersion()).Decode(body, &gvk, options)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -77,14 +71,10 @@ func decodeDeleteOptions(r *http.Request, body []byte, options *metav1.DeleteOpt
 	return nil
 }
 
-// DeleteCollection answers DELETE of a collection, or of what selectors pick from it.
+// DeleteCollection serves DELETE of a collection, or of what selectors pick from it.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteCollection
-func (s *Scope) DeleteCollection(w http.ResponseWriter, r *http.Request) {
-	s.Answer(w, r, s.deleteCollection)
-}
-
-func (s *Scope) deleteCollection(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
+func (s *Scope) DeleteCollection(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
 	listOptions, err := s.listOpts(r)
 	if err != nil {
 		return nil, 0, err

@@ -17,12 +17,10 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// GetResource answers GET of one object.
+// GetResource serves GET of one object.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: GetResource
-func (s *Scope) GetResource(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, s.get) }
-
-func (s *Scope) get(_ http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
+func (s *Scope) GetResource(_ http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
 	options := metav1.GetOptions{}
 	if err := DecodeOptions(r, &options); err != nil {
 		return nil, 0, err

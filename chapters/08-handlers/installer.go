@@ -141,10 +141,10 @@ func (a *apiInstaller) registerCollection(s *Scope) {
 		s.Verbs = append(s.Verbs, "watch") // the route is that of the list
 	}
 	if _, ok := s.Storage.(Creater); ok {
-		a.handle(s, http.MethodPost, path, "create", s.CreateResource)
+		a.handle(s, http.MethodPost, path, "create", s.Answer(s.CreateResource))
 	}
 	if _, ok := s.Storage.(CollectionDeleter); ok {
-		a.handle(s, http.MethodDelete, path, "deletecollection", s.DeleteCollection)
+		a.handle(s, http.MethodDelete, path, "deletecollection", s.Answer(s.DeleteCollection))
 	}
 }
 
@@ -152,16 +152,16 @@ func (a *apiInstaller) registerCollection(s *Scope) {
 func (a *apiInstaller) registerItem(s *Scope) {
 	path := s.ItemPath()
 	if _, ok := s.Storage.(Getter); ok {
-		a.handle(s, http.MethodGet, path, "get", s.GetResource)
+		a.handle(s, http.MethodGet, path, "get", s.Answer(s.GetResource))
 	}
 	if _, ok := s.Storage.(Updater); ok {
-		a.handle(s, http.MethodPut, path, "update", s.UpdateResource)
+		a.handle(s, http.MethodPut, path, "update", s.Answer(s.UpdateResource))
 	}
 	if _, ok := s.Storage.(NamedCreater); ok {
-		a.handle(s, http.MethodPost, path, "create", s.CreateResource)
+		a.handle(s, http.MethodPost, path, "create", s.Answer(s.CreateResource))
 	}
 	if _, ok := s.Storage.(GracefulDeleter); ok && s.Subresource == "" {
-		a.handle(s, http.MethodDelete, path, "delete", s.DeleteResource)
+		a.handle(s, http.MethodDelete, path, "delete", s.Answer(s.DeleteResource))
 	}
 }
 

@@ -15,9 +15,15 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// Answer answers a request with the object that serve returns, in the form and with the code that fit, or with its
-// error. The form is settled first: a client that could not read the answer changes nothing.
-func (s *Scope) Answer(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter,
+// Answer returns the handler that answers with the object that serve returns, in the form and with the code that fit,
+// or with its error.
+func (s *Scope) Answer(serve func(http.ResponseWriter, *http.Request) (obj runtime.Object, code int,
+	err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, serve) }
+}
+
+// answer settles the form of the answer first: a client that could not read it changes nothing.
+func (s *Scope) answer(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter,
 	*http.Request) (obj runtime.Object, code int, err error)) {
 	output, err := negotiation.Output(r)
 	if err != nil {

@@ -64,7 +64,7 @@ type NamedCreater interface {
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Updater
 type Updater interface {
-	Update(ctx context.Context, namespace, name string, info registry.UpdatedObjectInfo,
+	Update(ctx context.Context, namespace, name string, info registry.UpdatedObjectInfo, forceAllowCreate bool,
 		options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error)
 }
 

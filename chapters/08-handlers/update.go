@@ -12,12 +12,10 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// UpdateResource answers PUT of one object.
+// UpdateResource serves PUT of one object.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/update.go: UpdateResource
-func (s *Scope) UpdateResource(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, s.update) }
-
-func (s *Scope) update(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
+func (s *Scope) UpdateResource(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
 	body, err := negotiation.ReadObject(w, r)
 	if err != nil {
 		return nil, 0, err
@@ -39,21 +37,21 @@ func (s *Scope) update(w http.ResponseWriter, r *http.Request) (obj runtime.Obje
 		return nil, 0, err
 	}
 	change := newObject{scope: s, obj: obj, option: options.FieldManager, userAgent: r.UserAgent()}
-	return s.Update(r, change, options)
+	return s.Update(r, change.UpdatedObject, false, options)
 }
 
 // Update makes a change, and returns the code of the answer: whether the object came into being by it.
-func (s *Scope) Update(r *http.Request, change registry.UpdatedObjectInfo,
+func (s *Scope) Update(r *http.Request, change registry.UpdatedObjectInfo, forceAllowCreate bool,
 	options *metav1.UpdateOptions) (obj runtime.Object, code int, err error) {
 	namespace, name := s.NamespaceAndName(r)
-	obj, created, err := s.Storage.(Updater).Update(r.Context(), namespace, name, change, options)
+	obj, created, err := s.Storage.(Updater).Update(r.Context(), namespace, name, change, forceAllowCreate, options)
 	if created {
 		return obj, http.StatusCreated, err
 	}
 	return obj, http.StatusOK, err
 }
 
-// newObject is the UpdatedObjectInfo of a PUT: what is stored matters only for the question who has changed what.
+// newObject is what a PUT brings: what is stored matters only for the question who has changed what.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: DefaultUpdatedObjectInfo
 type newObject struct {
@@ -62,12 +60,8 @@ type newObject struct {
 	option, userAgent string // name the client for the field manager
 }
 
-func (n newObject) Preconditions() *metav1.Preconditions { return nil }
-
-// AllowsCreate leaves that to the kind.
-func (n newObject) AllowsCreate() bool { return false }
-
-// UpdatedObject returns a copy each time: the registry fills it in, and may ask again.
+// UpdatedObject is the [registry.UpdatedObjectInfo] of a PUT. It returns a copy each time: the
+// registry fills it in, and may ask again.
 func (n newObject) UpdatedObject(_ context.Context,
 	old runtime.Object) (runtime.Object, error) {
 	obj := n.obj.DeepCopyObject()

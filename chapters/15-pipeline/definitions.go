@@ -228,12 +228,13 @@ func (d *definitions) newKind(from *definition) (*customKind, error) {
 // Upstream: k8s.io/apiextensions-apiserver/pkg/controller/status/naming_controller.go: NamingConditionController
 func (d *definitions) tell(ctx context.Context, about *definition, refused error) error {
 	now := metav1.NewTime(d.config.Clock.Now()).Rfc3339Copy()
-	how := change(func(obj *definition) { setConditions(obj, refused, now) })
+	how := func(obj *definition) { setConditions(obj, refused, now) }
 	told := about.DeepCopy()
 	if how(told); equality.Semantic.DeepEqual(told.Status, about.Status) {
 		return nil
 	}
-	_, _, err := registry.NewStatusREST(d.written).Update(ctx, "", about.Name, how, &metav1.UpdateOptions{})
+	_, _, err := registry.NewStatusREST(d.written).Update(ctx, "", about.Name, change(how), false,
+		&metav1.UpdateOptions{})
 	return ignoreNotFound(err)
 }
 
@@ -287,7 +288,7 @@ func (d *definitions) finalize(ctx context.Context, of *definition) error {
 	}
 	_, _, err = d.written.Update(ctx, "", of.Name, change(func(obj *definition) {
 		apihelpers.CRDRemoveFinalizer(obj, apiextensionsv1.CustomResourceCleanupFinalizer)
-	}), &metav1.UpdateOptions{})
+	}), false, &metav1.UpdateOptions{})
 	return ignoreNotFound(err)
 }
 
@@ -298,20 +299,11 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// change is an update of a definition.
-type change func(*definition)
-
-var _ registry.UpdatedObjectInfo = change(nil)
-
-// Preconditions returns none.
-func (change) Preconditions() *metav1.Preconditions { return nil }
-
-// AllowsCreate returns false.
-func (change) AllowsCreate() bool { return false }
-
-// UpdatedObject changes a copy of old.
-func (c change) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
-	obj := old.(*definition).DeepCopy()
-	c(obj)
-	return obj, nil
+// change returns an update of a definition.
+func change(how func(*definition)) registry.UpdatedObjectInfo {
+	return func(_ context.Context, old runtime.Object) (runtime.Object, error) {
+		obj := old.(*definition).DeepCopy()
+		how(obj)
+		return obj, nil
+	}
 }

@@ -99,8 +99,7 @@ func (a *apiServer) installPatch(s *handlers.Scope) {
 		return
 	}
 	answer := func(w http.ResponseWriter, r *http.Request) (runtime.Object, int, error) { return patch(s, w, r) }
-	a.server.Handle(s, http.MethodPatch, s.ItemPath(), "patch",
-		func(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, answer) })
+	a.server.Handle(s, http.MethodPatch, s.ItemPath(), "patch", s.Answer(answer))
 	s.Verbs = append(s.Verbs, "patch")
 	slices.Sort(s.Verbs)
 }

@@ -88,7 +88,8 @@ func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runti
 	p.namespace, p.name = s.NamespaceAndName(r)
 	update := &metav1.UpdateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager,
 		FieldValidation: options.FieldValidation}
-	obj, code, err = s.Update(r, p, update)
+	applied := patchType == types.ApplyYAMLPatchType // to apply creates an object that is missing
+	obj, code, err = s.Update(r, p.UpdatedObject, applied, update)
 	negotiation.AddWarnings(w, p.warnings)
 	return obj, code, err
 }
@@ -109,7 +110,7 @@ func patchTypeOf(s *handlers.Scope, r *http.Request) (types.PatchType, error) {
 	return types.PatchType(name), nil
 }
 
-// patcher is the UpdatedObjectInfo of a PATCH: it makes the new object out of the stored one, again each time another
+// patcher is a PATCH: it makes the new object out of the stored one, again each time another
 // writer was faster. That is why a patch without a resource version never conflicts.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: patcher
@@ -127,10 +128,9 @@ type patcher struct {
 	warnings []error
 }
 
-func (p *patcher) Preconditions() *metav1.Preconditions { return nil }
-
-// UpdatedObject applies the patch to old as JSON, and reads the result back as an object. Errors: 400 for a patch that
-// does not parse, 404 if there is nothing to patch, 413, and 422 for one that cannot be applied.
+// UpdatedObject is the UpdatedObjectInfo of a PATCH. It applies the patch to old as JSON, and reads the result back as
+// an object. Errors: 400 for a patch that does not parse, 404 if there is nothing to patch, 413, and 422 for one that
+// cannot be applied.
 func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	p.warnings = nil
 	if p.patchType == types.ApplyYAMLPatchType {
@@ -167,9 +167,6 @@ func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtim
 	obj = p.scope.Managed.Update(old, obj, p.option, p.userAgent)
 	return obj, handlers.CheckName(obj, p.name, p.namespace)
 }
-
-// AllowsCreate reports whether the object need not exist: to apply creates it if it is missing.
-func (p *patcher) AllowsCreate() bool { return p.patchType == types.ApplyYAMLPatchType }
 
 // applyWishes is server-side apply: the patch is a part of an object, in YAML, of which JSON is a case. old is empty if
 // there is none yet. Errors: 400, 409.
