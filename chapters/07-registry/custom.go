@@ -32,25 +32,8 @@ func Definitions() *Resource {
 // CustomResource is what a version of a custom resource has besides.
 type CustomResource struct {
 	*resources.CustomStrategy
-	Called  string      // by the log and the page: other groups may have resources of the same name
-	Sibling bool        // another version is stored; their caches would have the same metrics
-	Going   atomic.Bool // the definition is being deleted: no object is created any more
-}
-
-// Pruner returns what takes unknown fields out of an object, as [negotiation.DecodeObject] wants it; nil if r is.
-func (r *CustomResource) Pruner() func(obj runtime.Object) []error {
-	if r == nil {
-		return nil
-	}
-	return r.Prune
-}
-
-// Called is what the log and the page call the resource.
-func (r *Resource) Called() string {
-	if r.Custom != nil {
-		return r.Custom.Called
-	}
-	return r.Name
+	Sibling bool         // another version is stored; their caches would have the same metrics
+	Going   *atomic.Bool // of all versions: the definition is being deleted, and no object is created any more
 }
 
 // admit is admitCreate, which a kind that goes never passes: 405.
@@ -70,22 +53,24 @@ func (s *Store) admit(ctx context.Context, namespace, name string) error {
 //
 // Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go: crdInfo
 func CustomResources(definition *apiextensionsv1.CustomResourceDefinition) (versions []*Resource, err error) {
-	spec := &definition.Spec
+	spec, going := &definition.Spec, &atomic.Bool{}
+	going.Store(definition.DeletionTimestamp != nil)
 	for i := range spec.Versions {
 		version := &spec.Versions[i]
 		strategy, err := resources.NewCustomStrategy(definition, version)
 		if err != nil {
 			return nil, err
 		}
-		custom := &CustomResource{CustomStrategy: strategy, Called: definition.Name, Sibling: !version.Storage}
+		custom := &CustomResource{CustomStrategy: strategy, Sibling: !version.Storage, Going: going}
+		called := definition.Name
 		if custom.Sibling {
-			custom.Called = spec.Names.Plural + "." + version.Name + "." + spec.Group
+			called = spec.Names.Plural + "." + version.Name + "." + spec.Group
 		}
 		r := Resource{
 			Name: spec.Names.Plural, ShortNames: spec.Names.ShortNames, Categories: spec.Names.Categories,
-			Namespaced: spec.Scope == apiextensionsv1.NamespaceScoped,
-			Prefix:     "/registry/" + spec.Group + "/" + spec.Names.Plural,
-			Default:    strategy.Default, Strategy: strategy, Custom: custom,
+			Called: called, Namespaced: spec.Scope == apiextensionsv1.NamespaceScoped,
+			Prefix:  "/registry/" + spec.Group + "/" + spec.Names.Plural,
+			Default: strategy.Default, Prune: strategy.Prune, Strategy: strategy, Custom: custom,
 			Columns:  resources.CustomColumns(version),
 			OnDemand: true, VersionRequired: true,
 		}

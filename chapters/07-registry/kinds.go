@@ -34,7 +34,7 @@ func complete(r Resource, obj, list runtime.Object) *Resource {
 	}
 	r.GroupVersion, r.Kind = kinds[0].GroupVersion(), kinds[0].Kind
 	r.Singular = strings.ToLower(r.Kind)
-	r.Prefix = cmp.Or(r.Prefix, "/registry/"+r.Name)
+	r.Called, r.Prefix = cmp.Or(r.Called, r.Name), cmp.Or(r.Prefix, "/registry/"+r.Name)
 	r.NewFunc, r.NewListFunc = obj.DeepCopyObject, list.DeepCopyObject
 	if r.GetAttrs == nil {
 		r.GetAttrs, r.Fields = storage.DefaultNamespaceScopedAttr, defaultFields
@@ -120,6 +120,6 @@ func Nodes() *Resource {
 		Fields:         []string{"metadata.name", "spec.unschedulable"},
 		Columns:        resources.NodeColumns,
 		Strategy:       resources.NodeStrategy{},
-		StatusStrategy: resources.NodeStatusStrategy{},
+		StatusStrategy: resources.KeptStatusStrategy{},
 	}, &corev1.Node{}, &corev1.NodeList{})
 }

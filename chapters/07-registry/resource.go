@@ -29,6 +29,7 @@ type Resource struct {
 	Name       string // "pods"
 	Singular   string // "pod"
 	Kind       string // "Pod"
+	Called     string // by the log and the page: groups may have resources of the same name
 	ShortNames []string
 	Categories []string
 	Namespaced bool
@@ -52,6 +53,9 @@ type Resource struct {
 
 	// Default fills in what the client left out. It must not depend on anything but the object.
 	Default func(obj runtime.Object)
+	// Prune takes out what the schema does not know, and returns an error for each; nil: there
+	// is a Go type and no schema.
+	Prune func(obj runtime.Object) []error
 
 	// ValidateName says what is wrong with an object's name.
 	ValidateName validation.ValidateNameFunc

@@ -14,27 +14,20 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// route is what is known about a request before it is served.
-type route struct {
-	scope *Scope // nil outside of resources
-	verb  string
-}
-
 // instrument wraps a handler in everything that is the same for all: it is announced and
 // counted, its time is limited, and its panics are turned into answers.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
-func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc {
+func (s *Server) instrument(scope *Scope, verb string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		line := requestLine(r)
 		s.probe.Text(probe.RequestReceived, line+sender(r), "", 0)
-		watching := isWatch(to, r)
-		verb := to.verb
+		watching, counted := isWatch(verb, r), verb
 		if watching {
-			verb = "watch"
+			counted = "watch"
 		}
-		end := s.meter.Begin(r, to.scope, verb)
+		end := s.meter.Begin(r, scope, counted)
 		// Deferred, because cutting a connection is done by a panic.
 		defer s.answered(recorder, r, line, end)
 		switch {
@@ -42,9 +35,9 @@ func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 			w.Header().Set("Connection", "close") // the next request finds another server
 			WriteError(recorder, r, errShuttingDown)
 		case watching:
-			s.recovering(recorder, r, handler)
+			s.recovering(recorder, r, next)
 		default:
-			s.limited(recorder, r, timeLimit(to.verb), handler)
+			s.limited(recorder, r, timeLimit(verb), next)
 		}
 	}
 }
@@ -99,12 +92,12 @@ func (s *Server) answered(recorder middleware.WrapResponseWriter, r *http.Reques
 // nonsense it is answered quickly anyway.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: (*RequestInfoFactory).NewRequestInfo
-func isWatch(to route, r *http.Request) bool {
-	if to.verb == "watch" {
+func isWatch(verb string, r *http.Request) bool {
+	if verb == "watch" {
 		return true
 	}
 	values, ok := r.URL.Query()["watch"]
-	if to.verb != "list" || !ok || len(values) == 0 {
+	if verb != "list" || !ok || len(values) == 0 {
 		return false
 	}
 	return values[0] != "0" && !strings.EqualFold(values[0], "false")

@@ -10,7 +10,7 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// CreateResource serves POST to a collection, or to a subresource in which something is created.
+// CreateResource serves POST to a collection, or to a subresource that creates something.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go: CreateResource
 func (s *Scope) CreateResource(w http.ResponseWriter,
@@ -26,8 +26,8 @@ func (s *Scope) CreateResource(w http.ResponseWriter,
 	if problems := metav1validation.ValidateCreateOptions(options); len(problems) > 0 {
 		return nil, 0, NewInvalidOptions("CreateOptions", problems)
 	}
-	prune := s.Resource.Custom.Pruner()
-	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation, prune)
+	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation,
+		s.Resource.Prune)
 	if err != nil {
 		return nil, 0, err
 	}

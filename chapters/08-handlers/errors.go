@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -76,14 +75,13 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	const message = "the server could not find the requested resource; kubectl api-resources and docs/KINDS.md list " +
 		"those it has"
-	err := negotiation.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, message)
+	err := negotiation.Refusal(http.StatusNotFound, message)
 	// clients look into it to learn that it is no object that is missing
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	WriteError(w, r, err)
 }
 
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	message := fmt.Sprintf("the server does not allow this method on the requested resource: %s", r.Method)
-	WriteError(w, r, negotiation.NewStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-		message))
+	WriteError(w, r, negotiation.Refusal(http.StatusMethodNotAllowed,
+		"the server does not allow this method on the requested resource: %s", r.Method))
 }

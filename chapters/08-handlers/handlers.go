@@ -113,8 +113,8 @@ func New(cfg Config) *Server {
 	if s.meter == nil {
 		s.meter = uncounted{}
 	}
-	s.router.NotFound(s.instrument(route{verb: "get"}, s.notFound))
-	s.router.MethodNotAllowed(s.instrument(route{verb: "get"}, methodNotAllowed))
+	s.router.NotFound(s.instrument(nil, "get", s.notFound))
+	s.router.MethodNotAllowed(s.instrument(nil, "get", methodNotAllowed))
 	installer := &apiInstaller{server: s, storage: cfg.Storage, fields: cfg.Fields}
 	s.scopes = installer.install()
 	return s
@@ -127,7 +127,7 @@ func (s *Server) Scopes() []*Scope { return s.scopes }
 // Handle adds a route, before the first request is served. Its requests are announced, counted, and limited in time.
 // scope is nil outside of resources.
 func (s *Server) Handle(scope *Scope, method, path, verb string, handler http.HandlerFunc) {
-	s.router.Method(method, path, s.instrument(route{scope: scope, verb: verb}, handler))
+	s.router.Method(method, path, s.instrument(scope, verb, handler))
 }
 
 // HandlePlain adds a route whose requests are neither announced nor counted: the questions of those that watch over the

@@ -27,8 +27,7 @@ func (s *Scope) UpdateResource(w http.ResponseWriter, r *http.Request) (obj runt
 	if problems := metav1validation.ValidateUpdateOptions(options); len(problems) > 0 {
 		return nil, 0, NewInvalidOptions("UpdateOptions", problems)
 	}
-	prune := s.Resource.Custom.Pruner()
-	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation, prune)
+	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation, s.Resource.Prune)
 	if err != nil {
 		return nil, 0, err
 	}

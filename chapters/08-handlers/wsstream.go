@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/kube/negotiation"
@@ -43,11 +42,7 @@ func upgrade(w http.ResponseWriter, r *http.Request, patience clock.Clock) (cont
 }
 
 func refuseWebsocket(w http.ResponseWriter, r *http.Request, code int, reason error) {
-	why := metav1.StatusReasonBadRequest
-	if code == http.StatusForbidden {
-		why = metav1.StatusReasonForbidden
-	}
-	WriteError(w, r, negotiation.NewStatusError(int32(code), why, reason.Error()))
+	WriteError(w, r, negotiation.Refusal(code, "%v", reason))
 }
 
 // Write sends one message: the encoder writes each frame at once.

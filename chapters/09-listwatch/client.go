@@ -94,7 +94,9 @@ func (c *RESTClient) Untyped() *RESTClient {
 }
 
 // Verb begins a request.
-func (c *RESTClient) Verb(verb string) *Request { return newRequest(c, verb) }
+func (c *RESTClient) Verb(verb string) *Request {
+	return &Request{client: c, verb: verb, params: url.Values{}, contentType: runtime.ContentTypeJSON}
+}
 
 // Get begins a GET: of one object, a list or a watch.
 func (c *RESTClient) Get() *Request { return c.Verb(http.MethodGet) }

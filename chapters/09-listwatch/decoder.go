@@ -118,5 +118,5 @@ func (d *Decoder) readFrame(into any) error {
 	return err
 }
 
-// Close closes the stream, which makes a Decode that is waiting for it return.
+// Close closes the stream, which makes a Decode that is waiting for it return. It may be called more than once.
 func (d *Decoder) Close() { _ = d.stream.Close() }

@@ -39,10 +39,6 @@ type Request struct {
 	err         error
 }
 
-func newRequest(c *RESTClient, verb string) *Request {
-	return &Request{client: c, verb: verb, params: url.Values{}, contentType: runtime.ContentTypeJSON}
-}
-
 // Namespace limits the request to a namespace; "" means all of them, or that the resource has none.
 func (r *Request) Namespace(namespace string) *Request {
 	return r.set(&r.namespace, "namespace", namespace)
@@ -82,21 +78,12 @@ func (r *Request) VersionedParams(options runtime.Object) *Request {
 	return r
 }
 
-// Timeout tells the server how long the request may take. 0 tells nothing.
-//
-// Upstream: k8s.io/client-go/rest/request.go: (*Request).Timeout
-// Differs: the client does not cancel the request itself.
-func (r *Request) Timeout(d time.Duration) *Request {
-	if d > 0 {
-		r.params.Set("timeout", d.String())
-	}
-	return r
-}
-
 // listOptions adds list options, and the parameter by which typed clients repeat their timeout.
+//
+// Differs: the client does not cancel the request itself.
 func (r *Request) listOptions(options *metav1.ListOptions) *Request {
-	if options.TimeoutSeconds != nil {
-		r.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
+	if seconds := options.TimeoutSeconds; seconds != nil && *seconds > 0 {
+		r.params.Set("timeout", (time.Duration(*seconds) * time.Second).String())
 	}
 	return r.VersionedParams(options)
 }

@@ -100,7 +100,7 @@ func TestStopFreesASenderThatIsBlocked(t *testing.T) {
 	}
 }
 
-func reporter() Reporter {
+func reporter() *apierrors.ErrorReporter {
 	return apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, clientWatchDecoding)
 }
 

@@ -7,7 +7,7 @@ import (
 	"io"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
 	reflector "listwatch/chapters/03-reflector"
@@ -18,32 +18,15 @@ import (
 // clientWatchDecoding is the cause in the Status of an ERROR event that was made up by the client.
 const clientWatchDecoding = "ClientWatchDecoding"
 
-// EventDecoder is the source of a [StreamWatcher].
-//
-// Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: Decoder
-type EventDecoder interface {
-	// Decode blocks until there is an event, or returns an error, after which it is not called again.
-	Decode() (watch.EventType, runtime.Object, error)
-	// Close makes a Decode that is blocked return. It may be called more than once.
-	Close()
-}
-
-// Reporter makes an object of an error, for an ERROR event.
-//
-// Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: Reporter
-type Reporter interface {
-	AsObject(err error) runtime.Object
-}
-
 // StreamWatcher turns a stream into a watch.Interface.
 //
 // Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: StreamWatcher
 // Differs: a constructor that starts nothing; ends with its context, too; Stop waits for the
-// goroutine.
+// goroutine; source and reporter are interfaces there.
 type StreamWatcher struct {
 	// Set by NewStreamWatcher, never changed.
-	source   EventDecoder
-	reporter Reporter
+	source   *Decoder
+	reporter *apierrors.ErrorReporter // makes an object of an error, for an ERROR event
 	probe    *probe.Probe
 
 	// Sent and closed by receive. Unbuffered: a consumer can easily add a buffer, but could
@@ -60,7 +43,7 @@ var _ watch.Interface = (*StreamWatcher)(nil)
 // NewStreamWatcher returns a watcher that does nothing until Start.
 //
 // Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: NewStreamWatcher
-func NewStreamWatcher(source EventDecoder, reporter Reporter, p *probe.Probe) *StreamWatcher {
+func NewStreamWatcher(source *Decoder, reporter *apierrors.ErrorReporter, p *probe.Probe) *StreamWatcher {
 	return &StreamWatcher{
 		source:   source,
 		reporter: reporter,

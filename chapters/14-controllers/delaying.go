@@ -65,13 +65,10 @@ func (q *DelayingQueue) AddAfter(key string, delay time.Duration) {
 		q.Add(key)
 		return
 	}
-	if q.ShuttingDown() {
-		return
-	}
 	entry := waitFor{key: key, readyAt: q.clock.Now().Add(delay)}
 	select {
 	case <-q.stop:
-	case q.waitingForAdd <- entry:
+	case q.waitingForAdd <- entry: // perhaps after ShutDown, too: then it is lost there
 	}
 }
 

@@ -141,7 +141,7 @@ func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
 	}
 	looks := func(want ...string) {
 		t.Helper()
-		got := q.Len()
+		got := q.Snapshot().Len
 		require.Equal(t, got, len(want), "%d keys queued, want %v", got, want)
 		for _, key := range want {
 			mustGet(t, q, key)

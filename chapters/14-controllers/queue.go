@@ -127,20 +127,6 @@ func (q *Queue) ShutDown() {
 	q.cond.Broadcast()
 }
 
-// ShuttingDown reports whether ShutDown has been called.
-func (q *Queue) ShuttingDown() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.shuttingDown
-}
-
-// Len returns how many keys wait for a worker, not counting those in the hands of one.
-func (q *Queue) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.queue)
-}
-
 // QueueSnapshot is the state of a work queue at one moment.
 type QueueSnapshot struct {
 	Len        int      `json:"len"`        // keys that wait for a worker

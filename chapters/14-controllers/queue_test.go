@@ -35,7 +35,7 @@ func inBubble(t *testing.T, body func(t *testing.T, q *RateLimitingQueue)) {
 
 func mustGet(t *testing.T, q *RateLimitingQueue, want string) {
 	t.Helper()
-	require.True(t, q.Len() != 0, "queue is empty, want %q in it", want)
+	require.True(t, q.Snapshot().Len != 0, "queue is empty, want %q in it", want)
 	got, shutdown := q.Get()
 	require.True(t, got == want && !shutdown, "Get() = %q, %v; want %q, false", got, shutdown, want)
 }
@@ -46,13 +46,13 @@ func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
 		mustGet(t, q, "a")
 		q.Add("a")
 		q.Add("a")
-		if got := q.Len(); got != 0 {
+		if got := q.Snapshot().Len; got != 0 {
 			t.Fatalf("%d keys queued while a is being worked on, want 0: a second worker could take it", got)
 		}
 		q.Done("a")
 		mustGet(t, q, "a")
 		q.Done("a")
-		assert.Equal(t, q.Len(), 0, "keys left")
+		assert.Equal(t, q.Snapshot().Len, 0, "keys left")
 	})
 }
 
@@ -100,14 +100,14 @@ func TestTheEarlierOfTwoDelaysCountsAndFiresOnce(t *testing.T) {
 			q.Done(want)
 			time.Sleep(time.Second - 1)
 			synctest.Wait()
-			assert.Equal(t, q.Len(), 0, "keys came before their time, after %s", want)
+			assert.Equal(t, q.Snapshot().Len, 0, "keys came before their time, after %s", want)
 			time.Sleep(1)
 			synctest.Wait()
 		}
 		assert.Equal(t, q.Snapshot().Waiting, 0, "keys wait")
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, q.Len(), 0, "fired more times")
+		assert.Equal(t, q.Snapshot().Len, 0, "fired more times")
 	})
 }
 

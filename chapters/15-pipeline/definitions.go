@@ -167,7 +167,7 @@ func (d *definitions) stop(ctx context.Context, all []definition) bool {
 	for name, kind := range gone {
 		for i, each := range kind.storages {
 			if each.stop(ctx) {
-				d.config.Probe.Resource(kind.rows[i].Called()).At(probe.ResourceStopped, "", 0)
+				d.config.Probe.Resource(kind.rows[i].Called).At(probe.ResourceStopped, "", 0)
 			}
 		}
 		delete(d.served, name)
@@ -210,13 +210,12 @@ func (d *definitions) newKind(from *definition) (*customKind, error) {
 		}
 		cached := stored.(*onDemand)
 		c := registry.Config{Resource: row, Storage: cached, Clock: d.config.Clock, Namespaces: d.namespaces,
-			Probe: d.config.Probe.Resource(row.Called())}
+			Probe: d.config.Probe.Resource(row.Called)}
 		for path, each := range handlers.Storages(c) {
 			if from.Spec.Versions[i].Served {
 				kind.rest[row.GroupVersion.Version+":"+path] = each
 			}
 		}
-		row.Custom.Going.Store(from.DeletionTimestamp != nil)
 		c.Storage = cached.Interface
 		kind.storages, kind.uncached = append(kind.storages, cached), registry.New(c)
 	}
@@ -239,19 +238,16 @@ func (d *definitions) tell(ctx context.Context, about *definition, refused error
 }
 
 func setConditions(obj *definition, refused error, now metav1.Time) {
-	obj.Status.AcceptedNames = obj.Spec.Names
-	was := obj.Status.Conditions
-	obj.Status.Conditions = nil
+	was := obj.DeepCopy()
+	obj.Status.AcceptedNames, obj.Status.Conditions = obj.Spec.Names, nil
 	set := func(kind apiextensionsv1.CustomResourceDefinitionConditionType, reason, message string) {
 		condition := apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Reason: reason, Message: message,
 			Status: apiextensionsv1.ConditionTrue, LastTransitionTime: now}
 		if refused != nil {
 			condition.Status, condition.Reason, condition.Message = "False", "NotAccepted", refused.Error()
 		}
-		for _, old := range was {
-			if old.Type == condition.Type && old.Status == condition.Status {
-				condition.LastTransitionTime = old.LastTransitionTime
-			}
+		if old := apihelpers.FindCRDCondition(was, kind); old != nil && old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
 		}
 		obj.Status.Conditions = append(obj.Status.Conditions, condition)
 	}
@@ -274,9 +270,7 @@ func (d *definitions) finalize(ctx context.Context, of *definition) error {
 			return nil // a schema that cannot be read has let no object in
 		}
 	}
-	for _, row := range kind.rows {
-		row.Custom.Going.Store(true)
-	}
+	kind.rows[0].Custom.Going.Store(true)
 	everything := &metainternalversion.ListOptions{}
 	left, err := kind.uncached.List(ctx, "", everything)
 	if err != nil {

@@ -93,7 +93,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		}
 		s.storages[resource.GroupResource().String()] = stored
 		c := registry.Config{Resource: resource, Storage: stored, Clock: config.Clock,
-			Probe: config.Probe.Resource(resource.Called())}
+			Probe: config.Probe.Resource(resource.Called)}
 		configs = append(configs, c)
 		switch resource.Name {
 		case "namespaces":
@@ -142,12 +142,12 @@ func (s *Server) storageOf(resource *registry.Resource,
 	raw, err := etcd3.New(etcd3.Config{
 		Client: config.Client, Codec: codec, NewFunc: resource.NewFunc,
 		ResourcePrefix: resource.Prefix, TTL: resource.TTL, Watcher: config.EtcdWatcher,
-		Clock: config.Clock, Probe: config.Probe.Resource(resource.Called()),
+		Clock: config.Clock, Probe: config.Probe.Resource(resource.Called),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if uncached[resource.Called()] {
+	if uncached[resource.Called] {
 		if resource.GroupVersion.Group == "" { // the other events are the same
 			s.stores = append(s.stores, raw)
 		}
@@ -174,7 +174,7 @@ func (s *Server) cache(
 ) (*cacher.Cacher, storage.Interface, error) {
 	cacherConfig := resource.CacherConfig()
 	cacherConfig.Clock, cacherConfig.Patience = config.Clock, config.Patience
-	cacherConfig.Probe = config.Probe.Resource(resource.Called())
+	cacherConfig.Probe = config.Probe.Resource(resource.Called)
 	cacherConfig.Registry, cacherConfig.Compaction = s.registry, s.compactor
 	if custom := resource.Custom; custom != nil {
 		cacherConfig.WatcherIDs = &s.watchers
@@ -206,7 +206,7 @@ func (s *Server) forget(o *onDemand) {
 // is served now.
 func (s *Server) Resource(called string) *registry.Resource {
 	for _, scope := range s.api.Scopes() {
-		if _, watched := scope.Storage.(handlers.Watcher); watched && scope.Resource.Called() == called {
+		if _, watched := scope.Storage.(handlers.Watcher); watched && scope.Resource.Called == called {
 			return scope.Resource
 		}
 	}

@@ -13,23 +13,16 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewNotAcceptableError
 func NewNotAcceptable(have []string) error {
-	return NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"only the following media types are accepted: "+strings.Join(have, ", "))
+	return Refusal(http.StatusNotAcceptable, "only the following media types are accepted: %s",
+		strings.Join(have, ", "))
 }
 
 // NewUnsupportedMediaType: the body is in a form we do not read. 415.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewUnsupportedMediaTypeError
 func NewUnsupportedMediaType(have []string) error {
-	return NewStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(have, ", "))
-}
-
-// NewStatusError returns a failure with a code, a reason and a message.
-func NewStatusError(code int32, reason metav1.StatusReason, message string) *apierrors.StatusError {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
-	}}
+	return Refusal(http.StatusUnsupportedMediaType, "the body of the request was in an unknown format - accepted "+
+		"media types include: %s", strings.Join(have, ", "))
 }
 
 // reasons are those of the statuses that [Refusal] is asked for.
@@ -38,6 +31,7 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusForbidden:             metav1.StatusReasonForbidden,
 	http.StatusNotFound:              metav1.StatusReasonNotFound,
 	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
+	http.StatusNotAcceptable:         metav1.StatusReasonNotAcceptable,
 	http.StatusGone:                  metav1.StatusReasonExpired,
 	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
 	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
@@ -47,6 +41,7 @@ var reasons = map[int]metav1.StatusReason{
 }
 
 // Refusal returns a failure with a code, the reason that a kube-apiserver gives with it, and a message.
-func Refusal(code int, format string, args ...any) error {
-	return NewStatusError(int32(code), reasons[code], fmt.Sprintf(format, args...))
+func Refusal(code int, format string, args ...any) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: int32(code),
+		Reason: reasons[code], Message: fmt.Sprintf(format, args...)}}
 }

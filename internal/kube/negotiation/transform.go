@@ -100,8 +100,8 @@ func EndsInitialEvents(accessor metav1.Object) bool {
 
 func asPartialObjectMetadata(obj runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
 	if meta.IsListType(obj) {
-		return nil, NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-			fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (%T)", obj))
+		return nil, Refusal(http.StatusNotAcceptable,
+			"you requested PartialObjectMetadata, but the requested object is a list (%T)", obj)
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -113,8 +113,8 @@ func asPartialObjectMetadata(obj runtime.Object, gv schema.GroupVersion) (runtim
 func asPartialObjectMetadataList(obj runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
 	listAccessor, err := meta.ListAccessor(obj)
 	if err != nil || !meta.IsListType(obj) {
-		return nil, NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-			fmt.Sprintf("you requested PartialObjectMetadataList, but the requested object is not a list (%T)", obj))
+		return nil, Refusal(http.StatusNotAcceptable,
+			"you requested PartialObjectMetadataList, but the requested object is not a list (%T)", obj)
 	}
 	list := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{}}
 	list.GetObjectKind().SetGroupVersionKind(gv.WithKind("PartialObjectMetadataList"))

@@ -62,7 +62,7 @@ func DefaultSecret(obj runtime.Object) {
 	secret.StringData = nil
 }
 
-// KeptStatusStrategy is for the status of such kinds.
+// KeptStatusStrategy is for the status of such kinds, and of nodes.
 type KeptStatusStrategy struct{ KeptStrategy }
 
 // PrepareForUpdate keeps the spec.

@@ -64,11 +64,3 @@ func (s NodeStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	}
 	return problems
 }
-
-// NodeStatusStrategy is for the status of nodes.
-type NodeStatusStrategy struct{ NodeStrategy }
-
-// PrepareForUpdate keeps everything but the status and the metadata.
-func (NodeStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
-	obj.(*corev1.Node).Spec = *old.(*corev1.Node).Spec.DeepCopy()
-}

@@ -334,7 +334,7 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), negotiation.JSON)
 	gvk := p.scope.Kind
 	obj, _, warnings, err := negotiation.DecodeObject(info, patched, gvk, p.scope.Storage.New(), p.directive,
-		p.scope.Resource.Custom.Pruner())
+		p.scope.Resource.Prune)
 	if err != nil {
 		return nil, newInvalidPatch(p.patch, err)
 	}
