@@ -125,11 +125,13 @@ func (u *UI) moveClock(_ *http.Request, command *clockCommand) (_ any, err error
 		world.SetPaused(*command.Paused)
 	}
 	if next {
-		if _, ok := world.AdvanceToNext(); !ok {
+		timers := world.Status().Clock.Next
+		if len(timers) == 0 {
 			return nil, refuse(http.StatusConflict, "no timer is set")
 		}
+		d = max(0, timers[0].In) // less if it is late
 	}
-	if d > 0 {
+	if command.Advance != "" {
 		world.Advance(d)
 	}
 	return world.Status(), nil

@@ -33,8 +33,8 @@ type etcd struct {
 // keptBy returns an etcd that keeper looks after.
 func keptBy(keeper *etcdnode.Keeper, client *clientv3.Client, end func() error) etcd {
 	return etcd{keeper: keeper, close: end, Etcd: machine.Etcd{
-		Client: etcd3.NewClient(client), Looked: keeper.Looked(),
-		Ready: func() error { return keeper.State().Ready() }, State: func() any { return keeper.State() },
+		Client: etcd3.NewClient(client), Ready: func() error { return keeper.State().Ready() },
+		State: func() any { return keeper.State() },
 	}}
 }
 
@@ -45,7 +45,7 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 		if err != nil {
 			return etcd{}, err
 		}
-		return keptBy(etcdnode.NewKeeper(external, false, clock.RealClock{}), external, external.Close), nil
+		return keptBy(etcdnode.NewKeeper(ctx, external, false), external, external.Close), nil
 	}
 	dir, removeDir := o.dataDir, func() error { return nil }
 	if dir == "" {
@@ -65,7 +65,7 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 	if o.etcdNodes > 1 {
 		names = ours.Names()
 	}
-	used = keptBy(etcdnode.NewKeeper(ours.Client(), true, clock.RealClock{}, names...), ours.Client(),
+	used = keptBy(etcdnode.NewKeeper(ctx, ours.Client(), true, names...), ours.Client(),
 		func() error { return errors.Join(ours.Close(), removeDir()) })
 	used.ours = ours
 	if o.etcdNodes == 1 {
@@ -97,6 +97,7 @@ func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *ma
 		}
 		p.Text(probe.EtcdLookedAt, text, "", 0, percent, kB, refuses)
 	}
+	hear(used.keeper.State()) // before the program says that it listens
 	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, run.Server.Compact, hear) })
 	if used.ours != nil {
 		group.Go(ctx, "viz.etcdBroken", func(ctx context.Context) { awaitBroken(ctx, used.ours, p, run.Fail) })

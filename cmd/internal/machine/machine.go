@@ -55,7 +55,6 @@ type Etcd struct {
 	Client  etcd3.Client
 	Ready   func() error                    // why it would refuse a write; nil: it never does
 	State   func() any                      // how it is, as something that marshals to JSON; nil: unknown
-	Looked  <-chan struct{}                 // closed when Ready and State know; nil: they always do
 	Restart func(ctx context.Context) error // nil: it cannot be restarted
 	Cluster sandbox.Cluster                 // nil: it has no nodes to stop
 }
@@ -156,7 +155,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	front := func(ctx context.Context) { h.Serve(ctx, r.UI, r.Fail) }
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front, owner.Run) })
 
-	err = r.awaitReady(ctx, p)
+	err = p.WaitReady(ctx)
 	held.SetPaused(r.Options.Clock == ClockManual) // not before: without time nothing would ever become ready
 	if err == nil {
 		ready()
@@ -191,19 +190,6 @@ func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline
 		return nil, err
 	}
 	return &pipeline.Pipeline{Server: server, Client: client}, nil
-}
-
-// awaitReady returns when both halves hold their first state and the host knows how etcd is.
-func (r *Run) awaitReady(ctx context.Context, p *pipeline.Pipeline) error {
-	if err := p.WaitReady(ctx); err != nil || r.host.Etcd.Looked == nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-r.host.Etcd.Looked:
-		return nil
-	}
 }
 
 // Ended returns why ctx is done: nil if the program was told to end, otherwise what broke.

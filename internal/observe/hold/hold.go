@@ -159,17 +159,6 @@ func (w *World) Advance(d time.Duration) {
 	w.changes.Add(1)
 }
 
-// AdvanceToNext moves the clock to the next timer and returns which that was; ok is false if no goroutine waits for
-// one.
-func (w *World) AdvanceToNext() (next worldclock.Due, ok bool) {
-	next, ok = w.config.Clock.AdvanceToNext()
-	if ok {
-		w.config.Patience.Advance(max(0, next.In))
-	}
-	w.changes.Add(1)
-	return next, ok
-}
-
 // setClockLocked makes the clock stand or run as it should.
 func (w *World) setClockLocked() {
 	w.changes.Add(1)

@@ -137,19 +137,18 @@ func TestARunningClockCanBeMovedAndRunsOn(t *testing.T) {
 	})
 }
 
-func TestAdvanceToNextFiresExactlyThat(t *testing.T) {
+func TestAdvancingToTheNextTimerFiresExactlyThat(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		c.SetPaused(true)
-		if due, ok := c.AdvanceToNext(); ok {
-			t.Errorf("no goroutine waits, got %+v", due)
-		}
+		assert.Equal(t, len(c.Upcoming(1)), 0, "no goroutine waits: timers")
 		began := c.Now()
 		late, early := c.NewTimer(9*time.Second), c.NewTimer(7*time.Second)
-		due, ok := c.AdvanceToNext()
-		assert.True(t, ok && c.Since(began) == 7*time.Second && drained(early.C()) == 1 && drained(late.C()) == 0,
+		due := c.Upcoming(1)[0]
+		c.Advance(due.In)
+		assert.True(t, c.Since(began) == 7*time.Second && drained(early.C()) == 1 && drained(late.C()) == 0,
 			"got %+v at %v", due, c.Since(began))
-		if !strings.HasPrefix(due.Who, "worldclock.TestAdvanceToNextFiresExactlyThat") || !strings.HasPrefix(due.Line,
+		if !strings.HasPrefix(due.Who, "worldclock.TestAdvancingToTheNextTimerFiresExactlyThat") || !strings.HasPrefix(due.Line,
 			"clock_test.go:") {
 			t.Errorf("it was set by %q at %q", due.Who, due.Line)
 		}
@@ -165,8 +164,9 @@ func TestATimerIsItsUsers(t *testing.T) {
 		c.SetPaused(true)
 		go waitASecond(t.Context(), c)
 		synctest.Wait()
-		due, ok := c.AdvanceToNext()
-		assert.True(t, ok && due.Who == "worldclock.waitASecond", "it was set by %q", due.Who)
+		due := c.Upcoming(1)[0]
+		c.Advance(due.In)
+		assert.Equal(t, due.Who, "worldclock.waitASecond", "it was set by")
 	})
 }
 

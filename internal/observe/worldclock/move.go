@@ -19,27 +19,9 @@ const (
 func (c *Clock) Advance(d time.Duration) {
 	c.moves.Lock()
 	defer c.moves.Unlock()
-	c.moveTo(c.Now().Add(d))
-}
-
-// AdvanceToNext moves the clock to the next timer and fires it. It returns what fired; ok is false if there was
-// nothing.
-func (c *Clock) AdvanceToNext() (next Due, ok bool) {
-	c.moves.Lock()
-	defer c.moves.Unlock()
-	due := c.Upcoming(1)
-	if len(due) == 0 {
-		return Due{}, false
-	}
-	c.moveTo(due[0].At)
-	return due[0], true
-}
-
-// moveTo moves the clock to target. The caller holds moves.
-func (c *Clock) moveTo(target time.Time) {
 	c.set(&c.moving, true)
 	defer c.set(&c.moving, false)
-	began := time.Now()
+	target, began := c.Now().Add(d), time.Now()
 	for c.stopBefore(target) {
 		if time.Since(began) < settleBudget {
 			time.Sleep(settleTime)
@@ -67,7 +49,6 @@ func (c *Clock) stopBefore(target time.Time) bool {
 
 // Due is a timer that is going to fire.
 type Due struct {
-	At      time.Time     `json:"-"` // in the world
 	In      time.Duration `json:"-"` // of the world's time
 	Seconds float64       `json:"in"`
 	Who     string        `json:"who"`  // the function that set it: "pipeline.(*Demo).Run"
@@ -84,7 +65,7 @@ func (c *Clock) Upcoming(n int) []Due {
 		frame, _ := runtime.CallersFrames([]uintptr{t.maker}).Next()
 		who, line := routine.Place(frame)
 		in := t.when.Sub(now)
-		due = append(due, Due{At: t.when, In: in, Seconds: in.Seconds(), Who: who, Line: line})
+		due = append(due, Due{In: in, Seconds: in.Seconds(), Who: who, Line: line})
 	}
 	return due
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
@@ -31,9 +30,8 @@ func startCluster(t *testing.T, dir string) *Etcd {
 // leader returns the node that leads.
 func leader(t *testing.T, c *Etcd) string {
 	t.Helper()
-	k := NewKeeper(c.Client(), false, clock.RealClock{}, c.Names()...)
 	for range 100 {
-		members := k.Look(t.Context()).Members
+		members := NewKeeper(t.Context(), c.Client(), false, c.Names()...).State().Members
 		if i := slices.IndexFunc(members, func(m Member) bool { return m.Leader }); i >= 0 {
 			return members[i].Name
 		}
@@ -111,13 +109,13 @@ func TestWithoutAMajorityNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, t.TempDir())
 	put(t, c.Client(), "a", "1")
-	k := NewKeeper(c.Client(), true, clock.RealClock{}, c.Names()...)
-	assert.NoError(t, k.Look(t.Context()).Ready())
+	ready := func() error { return NewKeeper(t.Context(), c.Client(), true, c.Names()...).State().Ready() }
+	assert.NoError(t, ready())
 	c.run(t, "etcd-1", false)
 	c.run(t, "etcd-3", false)
 	var err error
 	told := func() bool {
-		err = k.Look(t.Context()).Ready()
+		err = ready()
 		return err != nil && err.Error() == "etcd has no leader: a majority of its members cannot be reached"
 	}
 	require.True(t, eventually.Did(20*time.Second, told), "without a majority: got %v", err)

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"k8s.io/utils/clock"
 )
 
 // keepAlive is how long a connection may be silent before it is asked, and then until it counts as lost. Less than etcd
@@ -62,7 +61,7 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(endpoints, ", "), err)
 	}
-	for _, member := range NewKeeper(client, false, clock.RealClock{}).Look(ctx).Members {
+	for _, member := range NewKeeper(ctx, client, false).State().Members {
 		if err = member.err; err == nil {
 			return client, nil
 		}

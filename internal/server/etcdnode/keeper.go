@@ -84,11 +84,9 @@ type Keeper struct {
 	// Set by NewKeeper, never changed.
 	client *clientv3.Client
 	ours   bool
-	clock  clock.WithTicker
-	names  []string      // of the client's endpoints
-	looked chan struct{} // closed by Run after its first look
+	names  []string // of the client's endpoints
 
-	state atomic.Pointer[State] // replaced by Run; nil before its first look
+	state atomic.Pointer[State] // of the newest look; replaced by Run
 
 	// Owned by Run.
 	compactedAt int64 // the revision
@@ -96,53 +94,43 @@ type Keeper struct {
 	owed        int   // how often to give back what is free, whatever etcd says of it
 }
 
-// NewKeeper returns a keeper that does nothing until it is run. names are those of the client's endpoints; without,
-// they are called by their addresses.
-func NewKeeper(client *clientv3.Client, ours bool, clk clock.WithTicker, names ...string) *Keeper {
-	k := &Keeper{client: client, ours: ours, clock: clk, names: names, looked: make(chan struct{})}
+// NewKeeper returns a keeper that has looked once, and does nothing more until it is run. names are those of the
+// client's endpoints; without, they are called by their addresses.
+func NewKeeper(ctx context.Context, client *clientv3.Client, ours bool, names ...string) *Keeper {
+	k := &Keeper{client: client, ours: ours, names: names}
 	for _, endpoint := range client.Endpoints()[len(names):] {
 		k.names = append(k.names, endpoint[strings.LastIndex(endpoint, "/")+1:])
 	}
+	k.look(ctx)
 	return k
 }
 
-// State returns what was last seen, nothing before the first look. It does not block.
-func (k *Keeper) State() State {
-	if state := k.state.Load(); state != nil {
-		return *state
-	}
-	return State{}
-}
-
-// Looked is closed when State has something to return.
-func (k *Keeper) Looked() <-chan struct{} { return k.looked }
+// State returns what was last seen. It does not block.
+func (k *Keeper) State() State { return *k.state.Load() }
 
 // Run looks at once, and then each second until ctx is done. compact makes etcd forget its history. seen is called with
 // what each look has shown. Run may be called again when it has returned.
 func (k *Keeper) Run(ctx context.Context, compact func(context.Context) (rev int64, err error), seen func(State)) {
 	for ctx.Err() == nil {
-		state := k.Look(ctx)
-		seen(state)
-		if k.state.Swap(&state) == nil {
-			close(k.looked)
-		}
+		k.look(ctx)
+		seen(k.State())
 		pause := lookPeriod
-		if k.ours && k.keep(ctx, state, compact) {
+		if k.ours && k.keep(ctx, k.State(), compact) {
 			pause = soon
 		}
-		_ = routine.Sleep(ctx, k.clock, pause) // returns early if ctx is done; the loop checks ctx
+		_ = routine.Sleep(ctx, clock.RealClock{}, pause) // returns early if ctx is done; the loop checks ctx
 	}
 }
 
-// Look asks all members together how they are. One that neither answers nor refuses takes three seconds.
-func (k *Keeper) Look(ctx context.Context) State {
+// look asks all members together how they are. One that neither answers nor refuses takes three seconds.
+func (k *Keeper) look(ctx context.Context) {
 	state := State{Members: make([]Member, len(k.names))}
 	var asked sync.WaitGroup
 	for i, endpoint := range k.client.Endpoints() {
 		asked.Go(func() { state.Members[i] = k.lookAt(ctx, k.names[i], endpoint) })
 	}
 	asked.Wait()
-	return state
+	k.state.Store(&state)
 }
 
 func (k *Keeper) lookAt(ctx context.Context, name, endpoint string) Member {

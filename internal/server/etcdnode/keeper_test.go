@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
@@ -16,7 +15,7 @@ import (
 
 // keep runs a keeper for as long as the test runs, and returns it.
 func keep(t *testing.T, node *Etcd) *Keeper {
-	k := NewKeeper(node.Client(), true, clock.RealClock{})
+	k := NewKeeper(t.Context(), node.Client(), true)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}) // closed when Run has returned
 	go func() {

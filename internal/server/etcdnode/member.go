@@ -149,7 +149,7 @@ func (m *member) serve(ctx context.Context) {
 	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(m.listeners[1], "", "") })
 }
 
-// stop returns when nothing of the member runs any more, or, if etcd is stuck, when nothing reaches it any more.
+// stop returns when nothing of the member runs any more, or, if etcd is broken, when nothing reaches it any more.
 func (m *member) stop() {
 	m.grpc.Stop()
 	stopped := make(chan struct{}) // closed by the goroutine below
@@ -159,7 +159,7 @@ func (m *member) stop() {
 	}()
 	select {
 	case <-stopped:
-	case <-m.trouble.stuck.Done(): // the server waits for the goroutine that reported the trouble, which never goes on
+	case <-m.trouble.broken.Done(): // the server may wait for the goroutine that reported it, which never goes on
 	}
 	if m.peers != nil {
 		_ = m.peers.Close() // the error is that of a listener that is closed already

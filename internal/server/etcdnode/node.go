@@ -35,9 +35,11 @@ type Etcd struct {
 	options Options
 	trouble *trouble
 	nodes   []*node
+	names   []string // of the nodes
 	client  *clientv3.Client
 
 	// Set by Start for several nodes, never changed.
+	endpoints []string
 	files     TLSFiles
 	serverTLS *tls.Config
 
@@ -84,7 +86,7 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 // makeNodes gives several nodes names, addresses if they have none, and a certificate; one needs none of these.
 func (e *Etcd) makeNodes(addresses []string) (err error) {
 	if e.options.Nodes == 1 {
-		e.nodes = []*node{{name: "listwatch", dir: e.options.Dir}}
+		e.names, e.nodes = []string{"listwatch"}, []*node{{name: "listwatch", dir: e.options.Dir}}
 		return nil
 	}
 	if addresses == nil {
@@ -96,6 +98,7 @@ func (e *Etcd) makeNodes(addresses []string) (err error) {
 		name := fmt.Sprintf("etcd-%d", i+1)
 		dir := filepath.Join(e.options.Dir, name)
 		e.nodes = append(e.nodes, &node{name: name, dir: dir, peers: addresses[2*i], clients: addresses[2*i+1]})
+		e.names, e.endpoints = append(e.names, name), append(e.endpoints, "https://"+addresses[2*i+1])
 	}
 	if e.files, err = newCertificate(e.options.Dir); err == nil {
 		e.serverTLS, err = e.files.info().ServerConfig()
@@ -126,20 +129,10 @@ func (e *Etcd) Err() error { return e.trouble.err() }
 func (e *Etcd) Files() TLSFiles { return e.files }
 
 // Endpoints are where several nodes listen for clients, in the order of Names.
-func (e *Etcd) Endpoints() (all []string) {
-	for _, n := range e.nodes {
-		all = append(all, "https://"+n.clients)
-	}
-	return all
-}
+func (e *Etcd) Endpoints() []string { return e.endpoints }
 
 // Names are the nodes.
-func (e *Etcd) Names() (all []string) {
-	for _, n := range e.nodes {
-		all = append(all, n.name)
-	}
-	return all
-}
+func (e *Etcd) Names() []string { return e.names }
 
 // Running reports whether a node of that name runs. It does not block.
 func (e *Etcd) Running(name string) bool {

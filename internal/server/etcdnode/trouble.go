@@ -20,14 +20,11 @@ type trouble struct {
 	dir    string
 	broken context.Context // ended by report; its cause is the first, which causes those that follow
 	fail   context.CancelCauseFunc
-	stuck  context.Context // ended by OnWrite: etcd cannot even be stopped
-	stick  context.CancelFunc
 }
 
 func newTrouble(dir string) *trouble {
 	t := &trouble{dir: dir}
 	t.broken, t.fail = context.WithCancelCause(context.Background())
-	t.stuck, t.stick = context.WithCancel(context.Background())
 	return t
 }
 
@@ -62,7 +59,6 @@ func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 		}
 	}
 	t.report(entry.Message, err)
-	t.stick()
 	select {}
 }
 
