@@ -75,7 +75,9 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 		return fmt.Errorf("-replay %s: %w", o.replay, err)
 	}
 	log := probe.NewLog(clock.RealClock{}, max(len(rec.Records), 1))
-	recording.Load(log, rec.Records)
+	for i := range rec.Records {
+		log.Replay(rec.Records[i])
+	}
 	if points := rec.Header.Points; points != "" && points != recording.PointsHash() ||
 		rec.Header.Version != recording.Version {
 		fmt.Fprintf(stderr, "viz: another version of this program wrote %s; parts that have changed since may be "+

@@ -66,7 +66,7 @@ func Write(dir string, program http.Handler) (files, size int, err error) {
 
 // gather fills in every file.
 func (s *site) gather() error {
-	for _, take := range slices.Concat(takes.All, takes.Stories, takes.Broken) {
+	for _, take := range takes.Every() {
 		s.addPacked("takes/"+take.Name, take.File())
 	}
 	if err := errors.Join(s.addData(leavesFile, s.leaves), s.addData("data/stories", s.stories)); err != nil {

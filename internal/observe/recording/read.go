@@ -159,11 +159,3 @@ func (r *Recording) takes(next *probe.Record) error {
 	}
 	return nil
 }
-
-// Load appends the records to log, all at once, with the times at which they were made. The log should have room for
-// all of them. A page that shows the log moves through it at a pace of its own.
-func Load(log *probe.Log, records []probe.Record) {
-	for i := range records {
-		log.Replay(records[i])
-	}
-}

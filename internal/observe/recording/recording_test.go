@@ -48,7 +48,9 @@ func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
 		assert.EqualSlices(t, records, want, "records")
 
 		replayed := probe.NewLog(clock.RealClock{}, 64)
-		Load(replayed, records)
+		for i := range records {
+			replayed.Replay(records[i])
+		}
 		got, _ := replayed.Since(nil, 0, 64)
 		assert.EqualSlices(t, got, want, "replayed")
 	})

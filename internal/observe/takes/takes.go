@@ -10,6 +10,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ const Suffix = ".lw.gz"
 type Take struct {
 	Name  string // of its file, without [Suffix]
 	Title string // what happens in it
-	Key   string // the object the story is about
+	Key   string // the object that it is about
 }
 
 // All are the takes that are not of stories: chapters, the tour and screenshots show them.
@@ -49,30 +50,6 @@ var All = []Take{
 	{"tour", "What the tour tells: a pod is created, and changed while a client has stopped reading", "default/my-pod"},
 }
 
-// Stories are the takes of the stories in internal/play/scenario, each up to where its last beat rests.
-var Stories = []Take{
-	{StoryPrefix + "loses-nothing", "List, then watch: nothing is lost", "default/loses-nothing-a"},
-	{StoryPrefix + "watch-list", "Watch-list against list: memory, and the first event", "default/watch-list-a"},
-	{StoryPrefix + "three-versions", "No version, 0, and exactly N", "default/three-versions-a"},
-	{StoryPrefix + "slow-watcher", "A watcher that does not read is closed", "default/t-001"},
-	{StoryPrefix + "trigger-index", "A thousand nodes, two deliveries", "default/trigger-index-a"},
-	{StoryPrefix + "selector", "One pod's life, as three clients are told it", "default/selector-a"},
-	{StoryPrefix + "bookmarks", "Bookmarks keep a quiet watch alive", "default/bookmarks-a"},
-	{StoryPrefix + "missed-deletion", "The ring wraps: 410, and a deletion that no watch saw",
-		"default/missed-deletion-a"},
-	{StoryPrefix + "resync", "A resync asks no server", "default/resync-a"},
-	{StoryPrefix + "slow-handler", "A slow handler, and what it costs", "default/slow-handler-a"},
-	{StoryPrefix + "two-queues", "RealFIFO against DeltaFIFO", "default/two-queues-a"},
-	{StoryPrefix + "stale-write", "A stale read, then a 409", "default/stale-write-a"},
-	{StoryPrefix + "one-leader", "Two controllers, one leader", "default/one-leader"},
-	{StoryPrefix + "new-kind", "A kind that arrives at run time", "default/new-kind-a"},
-	{StoryPrefix + "server-restart", "The server restarts, and a thousand clients come back",
-		"default/server-restart-a"},
-	{StoryPrefix + "leader-gone", "etcd’s leader is gone", "default/leader-gone-b"},
-	{StoryPrefix + "fail-over", "A client that fails over", "default/fail-over-a"},
-	{StoryPrefix + "restored-etcd", "“Too large resource version” after a restored etcd", "default/restored-etcd-a"},
-}
-
 // Broken are the takes of first tries: chapters show them before the repair. Their titles ask what the text asks.
 var Broken = []Take{
 	{LabPrefix + "hole-in-history", "A watch resumes from what the ring no longer holds. Is it told?", "default/a"},
@@ -84,14 +61,26 @@ var Broken = []Take{
 	{LabPrefix + "lost-wish", "A pod changes while a worker has its key. Does the worker come back?", "default/a"},
 }
 
+// Every returns every take, those of the stories in internal/play/scenario included: each is up to where the last beat of
+// its story rests, and has only a name.
+func Every() (every []Take) {
+	names, _ := fs.Glob(files, "*"+Suffix) // the pattern is well-formed
+	for _, name := range names {
+		take, _ := Find(strings.TrimSuffix(name, Suffix))
+		every = append(every, take)
+	}
+	return every
+}
+
 // Find returns the take of that name; ok is false if there is none.
 func Find(name string) (take Take, ok bool) {
-	for _, take := range slices.Concat(All, Stories, Broken) {
+	for _, take := range slices.Concat(All, Broken) {
 		if take.Name == name {
 			return take, true
 		}
 	}
-	return Take{}, false
+	_, err := fs.Stat(files, name+Suffix)
+	return Take{Name: name}, err == nil
 }
 
 // Lab returns the id of the lab whose broken version was recorded, "" if the take is of the code as it is.
