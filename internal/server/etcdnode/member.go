@@ -72,81 +72,78 @@ func init() {
 // there is something to set, and embed has no such moment.
 type member struct {
 	// Set before start, never changed.
-	trouble   *trouble
-	listeners []net.Listener // for clients, in memory if the member is alone; for peers, if there are any
-	tls       *tls.Config    // of all members, only read; nil: the member is alone
+	node    *node
+	trouble *trouble
+	tls     *tls.Config // of all members, only read; nil: the member is alone
 
 	// Set by start, never changed.
 	server *etcdserver.EtcdServer
 	grpc   *grpc.Server
-	peers  *http.Server // of the second listener
+	pipe   *bufconn.Listener // by which the client reaches a lone member; nil if it is not alone
+	peers  *http.Server      // nil if it is alone
 
 	group routine.Group
 }
 
-// listen opens what a member is reached by. What serves it closes it.
-func (n *node) listen() (all []net.Listener, err error) {
-	if n.clients == "" {
-		return []net.Listener{bufconn.Listen(pipeSize)}, nil
-	}
-	for _, address := range []string{n.clients, n.peers} {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			closeAll(all)
-			return nil, fmt.Errorf("start %s: %w", n.name, err)
-		}
-		all = append(all, l)
-	}
-	return all, nil
-}
-
-func closeAll(listeners []net.Listener) {
-	for _, l := range listeners {
-		_ = l.Close() // the error is that of a listener that is closed already
-	}
-}
-
 // start returns when the member can be written to. After an error, also that of ctx, nothing of it runs.
-func (m *member) start(ctx context.Context, cfg config.ServerConfig) error {
-	server, err := m.trouble.newServer(cfg)
+func (m *member) start(ctx context.Context, cfg config.ServerConfig) (err error) {
+	if m.server, err = m.trouble.newServer(cfg); err == nil {
+		if m.tls == nil {
+			m.server.Cfg.TickMs = uint(lonePatience.Milliseconds()) // raft was given its own when the server was made
+		}
+		m.server.Start()
+		if err = m.serve(context.WithoutCancel(ctx)); err == nil {
+			err = m.awaitReady(ctx)
+		}
+		if err != nil {
+			m.stop()
+		}
+	}
 	if err != nil {
-		closeAll(m.listeners)
 		return fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
 	}
-	if m.tls == nil {
-		server.Cfg.TickMs = uint(lonePatience.Milliseconds()) // raft was given its own when the server was made
-	}
-	server.Start()
-	m.server = server
-	m.serve(context.WithoutCancel(ctx))
-	select {
-	case <-server.ReadyNotify():
-		return nil
-	case <-m.trouble.broken.Done():
-		err = m.trouble.err()
-	case <-server.StopNotify():
-		err = errors.New("it stopped by itself")
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	m.stop()
-	return fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
+	return nil
 }
 
-// serve starts what serves the member's listeners; stop ends it. Serve returns the error of a stopped server.
-func (m *member) serve(ctx context.Context) {
+// serve starts what serves the member's listeners; stop ends it and closes them. Serve returns the error of a stopped
+// server.
+func (m *member) serve(ctx context.Context) (err error) {
 	pings := grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed})
 	m.grpc = v3rpc.Server(m.server, m.tls.Clone(), nil, pings) // a clone of nil is nil
-	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.listeners[0]) })
 	if m.tls == nil {
-		return
+		m.pipe = bufconn.Listen(pipeSize)
+		m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.pipe) })
+		return nil
+	}
+	clients, err := net.Listen("tcp", m.node.clients)
+	if err != nil {
+		return err
+	}
+	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(clients) })
+	peers, err := net.Listen("tcp", m.node.peers)
+	if err != nil {
+		return err
 	}
 	m.peers = &http.Server{
 		Handler:   etcdhttp.NewPeerHandler(m.server.Logger(), m.server),
 		TLSConfig: m.tls.Clone(),               // a server of http writes to it
 		ErrorLog:  zap.NewStdLog(zap.NewNop()), // a peer that was stopped breaks its connections
 	}
-	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(m.listeners[1], "", "") })
+	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(peers, "", "") })
+	return nil
+}
+
+func (m *member) awaitReady(ctx context.Context) error {
+	select {
+	case <-m.server.ReadyNotify():
+		return nil
+	case <-m.trouble.broken.Done():
+		return m.trouble.err()
+	case <-m.server.StopNotify():
+		return errors.New("it stopped by itself")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // stop returns when nothing of the member runs any more, or, if etcd is broken, when nothing reaches it any more.

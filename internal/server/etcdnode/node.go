@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 )
 
 var errClosed = errors.New("etcd has been closed")
@@ -215,11 +214,7 @@ func (e *Etcd) start(ctx context.Context, n *node) error {
 	if err := checkUnused(n.dir); err != nil {
 		return err
 	}
-	listeners, err := n.listen()
-	if err != nil {
-		return err
-	}
-	m := &member{trouble: e.trouble, listeners: listeners, tls: e.serverTLS}
+	m := &member{node: n, trouble: e.trouble, tls: e.serverTLS}
 	if err := m.start(ctx, e.config(n)); err != nil {
 		return err
 	}
@@ -246,5 +241,5 @@ func (n *node) dial(ctx context.Context, _ string) (net.Conn, error) {
 	if m == nil {
 		return nil, errors.New("etcd is down")
 	}
-	return m.listeners[0].(*bufconn.Listener).DialContext(ctx)
+	return m.pipe.DialContext(ctx)
 }
