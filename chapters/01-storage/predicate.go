@@ -25,10 +25,6 @@ type SelectionPredicate struct {
 	Field    fields.Selector
 	GetAttrs AttrFunc
 
-	// IndexFields are the fields by which the cache may find objects and watchers without
-	// scanning: for pods "spec.nodeName".
-	IndexFields []string
-
 	// Lists only.
 	Limit    int64
 	Continue string
@@ -82,29 +78,24 @@ func (s *SelectionPredicate) MatchesSingleNamespace() (namespace string, ok bool
 	return s.Field.RequiresExactMatch("metadata.namespace")
 }
 
-// MatchValue is one entry of an index: objects whose IndexName has Value.
-type MatchValue struct {
-	IndexName string
-	Value     string
+// Trigger is the one field by which the cache finds objects and watchers without scanning: for pods "spec.nodeName". A
+// nil Trigger is none.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: indexedTriggerFunc
+// Differs: serves lists, too. Upstream's predicate names the fields that may be used, and a list looks for them among
+// any number of indices.
+type Trigger struct {
+	Field   string
+	ValueOf func(obj runtime.Object) string
 }
 
-// MatcherIndex returns the index entries that contain every selected object, any one of which may be scanned instead
-// of everything. Index names are those of [FieldIndex].
-func (s *SelectionPredicate) MatcherIndex() []MatchValue {
-	if s.Field == nil {
-		return nil
+// PinnedBy returns the value to which pred pins the field, if it does.
+func (t *Trigger) PinnedBy(pred *SelectionPredicate) (value string, ok bool) {
+	if t == nil || pred.Field == nil {
+		return "", false
 	}
-	var entries []MatchValue
-	for _, name := range s.IndexFields {
-		if value, ok := s.Field.RequiresExactMatch(name); ok {
-			entries = append(entries, MatchValue{FieldIndex(name), value})
-		}
-	}
-	return entries
+	return pred.Field.RequiresExactMatch(t.Field)
 }
-
-// FieldIndex returns the name of the index over a field.
-func FieldIndex(field string) string { return "f:" + field }
 
 // DefaultNamespaceScopedAttr returns the labels of obj and the two fields every namespaced object has.
 func DefaultNamespaceScopedAttr(obj runtime.Object) (labels.Set, fields.Fields, error) {

@@ -175,20 +175,23 @@ func TestEmptyPredicateLooksAtNothing(t *testing.T) {
 
 func TestWhatAPredicatePins(t *testing.T) {
 	p := predicate(t, "", "metadata.name=a,metadata.namespace=default,spec.nodeName=n1")
-	p.IndexFields = []string{"spec.nodeName", "status.phase"}
+	node, phase := &Trigger{Field: "spec.nodeName"}, &Trigger{Field: "status.phase"}
 	name, ok := p.MatchesSingle()
 	assert.True(t, ok && name == "a", "name: got %q, %v", name, ok)
 	namespace, ok := p.MatchesSingleNamespace()
 	assert.True(t, ok && namespace == "default", "namespace: got %q, %v", namespace, ok)
-	assert.NoDiff(t, p.MatcherIndex(), []MatchValue{{"f:spec.nodeName", "n1"}}, "index")
+	value, ok := node.PinnedBy(&p)
+	_, other := phase.PinnedBy(&p)
+	assert.True(t, ok && value == "n1" && !other, "trigger: got %q, %v, and %v", value, ok, other)
 	p.Continue = "token"
 	_, ok = p.MatchesSingle()
 	assert.False(t, ok, "a continued list was taken for one object")
 	var zero SelectionPredicate
 	_, ok = zero.MatchesSingle()
-	assert.True(t, !ok && zero.MatcherIndex() == nil, "the zero predicate pins something")
-	other := predicate(t, "", "metadata.name!=a")
-	_, ok = other.MatchesSingle()
+	_, other = node.PinnedBy(&zero)
+	assert.False(t, ok || other, "the zero predicate pins something")
+	unequal := predicate(t, "", "metadata.name!=a")
+	_, ok = unequal.MatchesSingle()
 	assert.False(t, ok, "!= was taken for =")
 }
 

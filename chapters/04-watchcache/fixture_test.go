@@ -51,7 +51,7 @@ func newFixture(t *testing.T, capacity int) *fixture {
 	f.WatchCache = New(Config{
 		KeyFunc:                   keyFunc,
 		GetAttrs:                  storage.DefaultNamespaceScopedAttr,
-		Indexers:                  map[string]IndexFunc{"f:spec.nodeName": nodeName},
+		Trigger:                   &storage.Trigger{Field: "spec.nodeName", ValueOf: nodeName},
 		EventHandler:              func(event *Event) { f.handled = append(f.handled, event) },
 		RequestWatchProgress:      func(context.Context) error { f.progress++; return nil },
 		GetCurrentResourceVersion: func(context.Context) (uint64, error) { return f.current, nil },
@@ -71,7 +71,7 @@ func keyFunc(obj runtime.Object) (string, error) {
 	return "/registry/pods/" + p.Namespace + "/" + p.Name, nil
 }
 
-func nodeName(e *Element) string { return e.Object.(*corev1.Pod).Spec.NodeName }
+func nodeName(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
 
 // pod returns a pod such as ("default/a", 5, "n1").
 func pod(id string, rv uint64, node string) *corev1.Pod {

@@ -14,7 +14,7 @@ import (
 type List struct {
 	Elements        []*Element // shared; the slice belongs to the caller
 	ResourceVersion uint64     // the one state in which all of them were seen
-	Index           string     // the index that was used, or ""
+	Indexed         bool       // found by the trigger's index
 }
 
 // GetList returns the elements below key, or, if the list is not recursive, the element at key.
@@ -37,21 +37,21 @@ func (w *WatchCache) GetList(
 	if !opts.Recursive {
 		return w.getSingle(ctx, key, rv, opts)
 	}
-	pred := opts.Predicate
+	pred := &opts.Predicate
 	switch {
 	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
 		return w.listExact(ctx, key, "", rv)
 	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchNotOlderThan:
-		return w.listLatest(ctx, key, "", rv, pred.MatcherIndex())
+		return w.listLatest(ctx, key, "", rv, pred)
 	case pred.Continue != "":
 		return w.listContinued(ctx, key, pred.Continue)
 	// As clients asked for an exact version before there was a way to say so.
 	case pred.Limit > 0 && rv > 0:
 		return w.listExact(ctx, key, "", rv)
 	case opts.ResourceVersion == "":
-		return w.listConsistent(ctx, key, "", pred.MatcherIndex())
+		return w.listConsistent(ctx, key, "", pred)
 	}
-	return w.listLatest(ctx, key, "", rv, pred.MatcherIndex())
+	return w.listLatest(ctx, key, "", rv, pred)
 }
 
 // listContinued reads the page after a token: at the token's version, or, if the token gave up on that, at the newest.
@@ -63,77 +63,76 @@ func (w *WatchCache) listContinued(ctx context.Context, key, token string) (List
 	if rv > 0 {
 		return w.listExact(ctx, key, from, uint64(rv))
 	}
-	return w.listConsistent(ctx, key, from, nil) // an index knows no order to continue in
+	all := &storage.SelectionPredicate{} // the index knows no order to continue in
+	return w.listConsistent(ctx, key, from, all)
 }
 
 // listExact reads the state at rv. A state that lasted from 5 to 9 is the state at 7, and is labelled 7.
 func (w *WatchCache) listExact(ctx context.Context, key, from string, rv uint64) (List, error) {
-	snapshot, err := w.snapshotAt(ctx, key, rv)
+	state, err := w.snapshotAt(ctx, key, rv)
 	if err != nil {
 		return List{}, err
 	}
-	return List{Elements: snapshot.List(key, from), ResourceVersion: rv}, nil
+	return List{Elements: state.list(key, from), ResourceVersion: rv}, nil
 }
 
-func (w *WatchCache) snapshotAt(ctx context.Context, key string, rv uint64) (StoreSnapshot, error) {
+func (w *WatchCache) snapshotAt(ctx context.Context, key string, rv uint64) (tree, error) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {
-		return StoreSnapshot{}, err
+		return tree{}, err
 	}
-	snapshot, ok := w.snapshots.lessOrEqualLocked(rv)
+	state, ok := w.snapshots.lessOrEqualLocked(rv)
 	if !ok {
-		return StoreSnapshot{}, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d", rv))
+		return tree{}, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d", rv))
 	}
-	return snapshot, nil
+	return state, nil
 }
 
 // listConsistent reads a state that is as new as the storage was when the request came: one small read there says how
 // far that is, and then the cache is waited for.
-func (w *WatchCache) listConsistent(ctx context.Context, key, from string, values []storage.MatchValue) (List, error) {
+func (w *WatchCache) listConsistent(ctx context.Context, key, from string,
+	pred *storage.SelectionPredicate) (List, error) {
 	rv, err := w.config.GetCurrentResourceVersion(ctx)
 	if err != nil {
 		return List{}, err
 	}
-	return w.listLatest(ctx, key, from, rv, values)
+	return w.listLatest(ctx, key, from, rv, pred)
 }
 
-// listLatest reads the newest state, which must have reached rv. An index may narrow it down: it must contain
-// everything that matches, and may contain more.
+// listLatest reads the newest state, which must have reached rv. The index narrows it down if pred pins the trigger's
+// field: it has everything that matches, and may have more.
 func (w *WatchCache) listLatest(ctx context.Context, key, from string, rv uint64,
-	values []storage.MatchValue) (List, error) {
-	list, snapshot, err := w.latest(ctx, key, rv, values)
+	pred *storage.SelectionPredicate) (List, error) {
+	list, state, err := w.latest(ctx, key, rv, pred)
 	if err != nil {
 		return List{}, err
 	}
-	if list.Index != "" {
+	if list.Indexed {
 		list.Elements = sortedBelow(list.Elements, key)
 	} else {
-		list.Elements = snapshot.List(key, from)
+		list.Elements = state.list(key, from)
 	}
 	return list, nil
 }
 
-// latest picks, under the lock, either the elements of an index or the newest snapshot.
+// latest picks, under the lock, the newest state, and the elements of the index if that serves.
 func (w *WatchCache) latest(ctx context.Context, key string, rv uint64,
-	values []storage.MatchValue) (List, StoreSnapshot, error) {
+	pred *storage.SelectionPredicate) (List, tree, error) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {
-		return List{}, StoreSnapshot{}, err
+		return List{}, tree{}, err
+	}
+	if w.listVersion == 0 {
+		return List{}, tree{}, fmt.Errorf("list %s: the cache has not been filled yet", key)
 	}
 	list := List{ResourceVersion: w.resourceVersion}
-	for _, value := range values {
-		if elements, ok := w.store.byIndexLocked(value.IndexName, value.Value); ok {
-			list.Elements, list.Index = elements, value.IndexName
-			return list, StoreSnapshot{}, nil
-		}
+	value, pinned := w.config.Trigger.PinnedBy(pred)
+	if pinned {
+		list.Elements, list.Indexed = w.store.byTriggerLocked(value), true
 	}
-	snapshot, ok := w.snapshots.latestLocked()
-	if !ok {
-		return List{}, StoreSnapshot{}, fmt.Errorf("list %s: the cache has not been filled yet", key)
-	}
-	return list, snapshot, nil
+	return list, w.store.tree, nil
 }
 
 // getSingle is a list of one key.
@@ -162,7 +161,7 @@ func (w *WatchCache) Get(ctx context.Context, key string, rv uint64) (*Element, 
 	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {
 		return nil, 0, err
 	}
-	return w.store.get(key), w.resourceVersion, nil
+	return w.store.tree.get(key), w.resourceVersion, nil
 }
 
 // HasSnapshot reports whether the state at rv can be read here: false if it is gone, true also if it is yet to come.

@@ -30,10 +30,9 @@ func TestAnIndexNarrowsAListAndKeepsItsOrder(t *testing.T) {
 	f := three(t)
 	opts := storage.ListOptions{ResourceVersion: "0", Recursive: true}
 	opts.Predicate.Field = fields.OneTermEqualSelector("spec.nodeName", "n1")
-	opts.Predicate.IndexFields = []string{"spec.nodeName"}
 	list, err := f.GetList(context.Background(), root, opts)
 	f.must(err)
-	f.is("index", list.Index, "f:spec.nodeName")
+	f.is("indexed", list.Indexed, "true")
 	f.is("elements", names(list), "default/b 2, default2/c 4, kube-system/d 1")
 	list, err = f.GetList(context.Background(), root+"default/", opts)
 	f.must(err)
@@ -61,9 +60,9 @@ func TestAnIndexForgetsValuesThatNobodyHasAnyMore(t *testing.T) {
 	for rv := uint64(2); rv < 50; rv++ {
 		f.must(f.Update(pod("default/a", rv, fmt.Sprint("n", rv))))
 	}
-	f.is("values of a pod that moves", len(f.store.indices["f:spec.nodeName"]), "1")
+	f.is("values of a pod that moves", len(f.store.index), "1")
 	f.delete("default/a", 50)
-	f.is("values of none", len(f.store.indices["f:spec.nodeName"]), "0")
+	f.is("values of none", len(f.store.index), "0")
 }
 
 func TestAnExactListIsTheListThatWasTakenThen(t *testing.T) {

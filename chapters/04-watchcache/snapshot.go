@@ -30,7 +30,7 @@ func (w *WatchCache) Recount(limit int) {
 	if n > limit {
 		return
 	}
-	for e := range w.store.snapshotLocked().From("", "") {
+	for e := range w.store.tree.from("", "") {
 		rv, err := w.versioner.ObjectResourceVersion(e.Object)
 		if err != nil {
 			continue // it was stored with a version

@@ -19,37 +19,29 @@ type snapshotter struct {
 
 type versionedSnapshot struct {
 	resourceVersion uint64
-	snapshot        StoreSnapshot
+	state           tree
 }
 
 // addLocked remembers the state at rv. Several events may share a resource version: the last state counts.
-func (s *snapshotter) addLocked(rv uint64, snapshot StoreSnapshot) {
+func (s *snapshotter) addLocked(rv uint64, state tree) {
 	if n := len(s.snapshots); n > 0 && s.snapshots[n-1].resourceVersion == rv {
-		s.snapshots[n-1].snapshot = snapshot
+		s.snapshots[n-1].state = state
 		return
 	}
-	s.snapshots = append(s.snapshots, versionedSnapshot{rv, snapshot})
+	s.snapshots = append(s.snapshots, versionedSnapshot{rv, state})
 }
 
 // lessOrEqualLocked returns the newest state that is not newer than rv, unless the storage has forgotten what was at
 // rv: whether an old version can still be read must not depend on who is asked.
-func (s *snapshotter) lessOrEqualLocked(rv uint64) (StoreSnapshot, bool) {
+func (s *snapshotter) lessOrEqualLocked(rv uint64) (tree, bool) {
 	if rv < s.compactRevision {
-		return StoreSnapshot{}, false
+		return tree{}, false
 	}
 	after := sort.Search(len(s.snapshots), func(i int) bool { return s.snapshots[i].resourceVersion > rv })
 	if after == 0 {
-		return StoreSnapshot{}, false
+		return tree{}, false
 	}
-	return s.snapshots[after-1].snapshot, true
-}
-
-// latestLocked returns the newest state.
-func (s *snapshotter) latestLocked() (StoreSnapshot, bool) {
-	if len(s.snapshots) == 0 {
-		return StoreSnapshot{}, false
-	}
-	return s.snapshots[len(s.snapshots)-1].snapshot, true
+	return s.snapshots[after-1].state, true
 }
 
 // removeLessLocked forgets the states older than rv.

@@ -40,18 +40,17 @@ func (w *WatchCache) intervalSinceLocked(
 	return w.history.intervalLocked(rv, w.listVersion, w.mu.RLocker())
 }
 
-// stateIntervalLocked costs the same for ten objects and for a million: it keeps a snapshot, and the reader of the
-// interval expands it later, without the lock.
+// stateIntervalLocked costs the same for ten objects and for a million: it keeps a tree, and the reader of the interval
+// expands it later, without the lock.
 func (w *WatchCache) stateIntervalLocked(key string, recursive bool) *Interval {
-	interval := &Interval{source: &singleSource{}, ResourceVersion: w.resourceVersion}
-	if recursive {
-		if snapshot, ok := w.snapshots.latestLocked(); ok {
-			interval.source = &storeSource{snapshot: snapshot, prefix: key, resourceVersion: w.resourceVersion}
+	source := &storeSource{state: w.store.tree, prefix: key, resourceVersion: w.resourceVersion}
+	if !recursive {
+		source.state = tree{} // of the one object, if there is one
+		if element := w.store.tree.get(key); element != nil {
+			source.state = newTree([]*Element{element})
 		}
-	} else if element := w.store.get(key); element != nil {
-		interval.source = &singleSource{element.added(w.resourceVersion)}
 	}
-	return interval
+	return &Interval{source: source, ResourceVersion: w.resourceVersion}
 }
 
 // SuggestedWatchChannelSize returns how large a watcher's channels should be: about one second of events at the

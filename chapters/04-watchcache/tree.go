@@ -121,6 +121,41 @@ func (n *node) ascend(from string, yield func([]*Element) bool) bool {
 	return true
 }
 
+// from yields the elements whose keys begin with prefix, in key order, beginning at the key first (inclusive) or, if
+// that is "", at the first there is.
+func (t tree) from(prefix, first string) iter.Seq[*Element] {
+	return func(yield func(*Element) bool) {
+		for leaf := range t.below(prefix, first) {
+			for _, e := range leaf {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// list returns what from yields.
+func (t tree) list(prefix, first string) []*Element {
+	return slices.Concat(slices.Collect(t.below(prefix, first))...)
+}
+
+// below yields what from does, a leaf at a time: for all but the last leaf, one key says that all have the prefix.
+func (t tree) below(prefix, first string) iter.Seq[[]*Element] {
+	return func(yield func([]*Element) bool) {
+		for leaf := range t.leaves(max(prefix, first)) {
+			if strings.HasPrefix(leaf[len(leaf)-1].Key, prefix) {
+				if !yield(leaf) {
+					return
+				}
+				continue
+			}
+			yield(leaf[:slices.IndexFunc(leaf, func(e *Element) bool { return !strings.HasPrefix(e.Key, prefix) })])
+			return
+		}
+	}
+}
+
 // search returns the position of key in a leaf, or the one where it would be.
 func (n *node) search(key string) (at int, found bool) {
 	return slices.BinarySearchFunc(n.elements, key, func(e *Element, key string) int {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
@@ -21,8 +22,8 @@ type Config struct {
 	KeyFunc func(obj runtime.Object) (string, error)
 	// GetAttrs returns what selectors may see of an object.
 	GetAttrs storage.AttrFunc
-	// Indexers are the indices over the store, by name; names are those of [storage.FieldIndex].
-	Indexers map[string]IndexFunc
+	// Trigger is the field by which the store files its elements, too; nil: by none.
+	Trigger *storage.Trigger
 
 	// EventHandler is called with every event and with every bookmark, in order, by the goroutine that writes into the
 	// cache, after the change and with no lock held. It may block: that is the backpressure on the storage.
@@ -36,8 +37,8 @@ type Config struct {
 	// GetCurrentResourceVersion returns the storage's newest version, by a read that cannot be stale.
 	GetCurrentResourceVersion func(ctx context.Context) (uint64, error)
 
-	// ReadWait is told, in seconds, how long each reader waited that named a version. May be nil.
-	ReadWait Observer
+	// ReadWait is told, in seconds, how long each reader waited that named a version, under the lock. May be nil.
+	ReadWait prometheus.Observer
 
 	Clock clock.WithTicker
 	// Patience is the clock by which readers wait; nil: Clock. It is another one where Clock can be stopped, and a
@@ -46,11 +47,6 @@ type Config struct {
 	Probe    *probe.Probe
 	// RingCapacity fixes the capacity of the ring; 0 lets it move between its bounds.
 	RingCapacity int
-}
-
-// Observer is told a measurement. It must not block: the lock is held.
-type Observer interface {
-	Observe(value float64)
 }
 
 // WatchCache is one resource in memory: its current objects, its recent history, and how far both are.
@@ -87,7 +83,7 @@ func New(config Config) *WatchCache {
 	w := &WatchCache{
 		config:  config,
 		history: newHistory(config.RingCapacity, config.Probe),
-		store:   newStore(config.Indexers),
+		store:   newStore(config.Trigger),
 	}
 	// Waiters only read, and many of them wait at once: cond.Wait gives back a read lock, not the write lock.
 	w.cond = sync.NewCond(w.mu.RLocker())
@@ -189,7 +185,7 @@ func (w *WatchCache) replace(elements []*Element, rv uint64) {
 	w.history.resetLocked()
 	w.store.replaceLocked(elements)
 	w.snapshots.resetLocked()
-	w.snapshots.addLocked(rv, w.store.snapshotLocked())
+	w.snapshots.addLocked(rv, w.store.tree)
 	w.listVersion = rv
 	w.resourceVersion = rv
 	w.config.Probe.At(probe.CacheReplaced, "", rv, w.history.startIndex, w.history.endIndex, len(w.history.cache),

@@ -101,7 +101,7 @@ func (s *historySource) fill(batch []*Event) ([]*Event, error) {
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_interval.go: lazySnapshotCacheIntervalSource
 type storeSource struct {
 	// Set by WatchCache.stateIntervalLocked, never changed.
-	snapshot        StoreSnapshot
+	state           tree
 	prefix          string
 	resourceVersion uint64
 
@@ -110,25 +110,12 @@ type storeSource struct {
 }
 
 func (s *storeSource) fill(batch []*Event) ([]*Event, error) {
-	for element := range s.snapshot.From(s.prefix, s.from) {
+	for element := range s.state.from(s.prefix, s.from) {
 		if len(batch) == cap(batch) {
 			break
 		}
 		batch = append(batch, element.added(s.resourceVersion))
 		s.from = element.Key + "\x00" // the smallest key after this one
-	}
-	return batch, nil
-}
-
-// singleSource is the state of one object.
-type singleSource struct {
-	event *Event // owned by the goroutine that reads the interval; nil once read
-}
-
-func (s *singleSource) fill(batch []*Event) ([]*Event, error) {
-	if s.event != nil {
-		batch = append(batch, s.event)
-		s.event = nil
 	}
 	return batch, nil
 }

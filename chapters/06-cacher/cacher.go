@@ -38,7 +38,6 @@ type Cacher struct {
 	probe      *probe.Probe
 	watchCache *watchcache.WatchCache
 	reflector  *reflector.Reflector
-	trigger    *trigger // nil if the resource has none
 	ready      *ready
 	budget     *timeBudget
 	metrics    *metrics
@@ -89,7 +88,6 @@ func New(config Config) (*Cacher, error) {
 		config:           config,
 		clock:            config.Clock,
 		probe:            config.Probe.Subject("cacher"),
-		trigger:          config.trigger(),
 		ready:            newReady(config.Clock),
 		budget:           newTimeBudget(config.Clock),
 		incoming:         make(chan *watchcache.Event, incomingSize),
@@ -100,7 +98,7 @@ func New(config Config) (*Cacher, error) {
 	c.watchCache = watchcache.New(watchcache.Config{
 		KeyFunc:                   config.KeyFunc,
 		GetAttrs:                  config.GetAttrs,
-		Indexers:                  c.trigger.listIndexers(),
+		Trigger:                   config.Trigger,
 		EventHandler:              c.processEvent,
 		OnReplace:                 c.onReplaceLocked,
 		RequestWatchProgress:      config.Storage.RequestWatchProgress,

@@ -2,7 +2,6 @@ package cacher
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -12,7 +11,6 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	watchcache "listwatch/chapters/04-watchcache"
 	"listwatch/internal/observe/probe"
 )
 
@@ -48,9 +46,8 @@ type Config struct {
 	NewFunc     func() runtime.Object
 	NewListFunc func() runtime.Object
 	GetAttrs    storage.AttrFunc
-	// Indexers has at most one entry: a field, and how to read it. Watchers that pin the field are found by its value,
-	// and so are objects when a list pins it.
-	Indexers map[string]func(obj runtime.Object) string
+	// Watchers that pin its field are found by its value, and so are objects when a list pins it. nil: none.
+	Trigger *storage.Trigger
 
 	Clock        clock.WithTicker
 	Patience     clock.WithTicker     // by which readers wait until the cache is fresh; nil: Clock
@@ -65,45 +62,9 @@ type Config struct {
 }
 
 func (c *Config) validate() error {
-	switch {
-	case len(c.Indexers) > 1:
-		return fmt.Errorf("cacher for %s: more than one trigger", c.Resource)
-	case !strings.HasPrefix(c.ResourcePrefix, "/"), strings.HasSuffix(c.ResourcePrefix, "/"):
+	if !strings.HasPrefix(c.ResourcePrefix, "/") || strings.HasSuffix(c.ResourcePrefix, "/") {
 		return fmt.Errorf("cacher for %s: resource prefix %q must begin, and not end, with a slash", c.Resource,
 			c.ResourcePrefix)
 	}
 	return nil
-}
-
-// trigger finds watchers, and listed objects, by the value of one field.
-//
-// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: indexedTriggerFunc
-type trigger struct {
-	field   string // "spec.nodeName"
-	valueOf func(obj runtime.Object) string
-}
-
-// trigger returns the one entry of Indexers, nil if there is none.
-func (c *Config) trigger() *trigger {
-	for field, valueOf := range c.Indexers {
-		return &trigger{field, valueOf}
-	}
-	return nil
-}
-
-// listIndexers returns the trigger as an index over the store.
-func (t *trigger) listIndexers() map[string]watchcache.IndexFunc {
-	if t == nil {
-		return nil
-	}
-	valueOf := func(e *watchcache.Element) string { return t.valueOf(e.Object) }
-	return map[string]watchcache.IndexFunc{storage.FieldIndex(t.field): valueOf}
-}
-
-// pinnedBy returns the value to which pred pins the trigger's field, if it does.
-func (t *trigger) pinnedBy(pred storage.SelectionPredicate) (value string, ok bool) {
-	if t == nil || pred.Field == nil || !slices.Contains(pred.IndexFields, t.field) {
-		return "", false
-	}
-	return pred.Field.RequiresExactMatch(t.field)
 }

@@ -137,19 +137,19 @@ func (c *Cacher) pickWatchersLocked(event *watchcache.Event) {
 		}
 		c.watchersBuffer = append(c.watchersBuffer, c.watchers.allWatchers[scope]...)
 	}
-	if c.trigger != nil {
+	if c.config.Trigger != nil {
 		c.pickTriggerLocked(event)
 	}
 }
 
 // pickTriggerLocked looks up two values: a pod that leaves a node concerns the watcher of the old node, too.
 func (c *Cacher) pickTriggerLocked(event *watchcache.Event) {
-	value := c.trigger.valueOf(event.Object)
+	value := c.config.Trigger.ValueOf(event.Object)
 	c.watchersBuffer = append(c.watchersBuffer, c.watchers.valueWatchers[value]...)
 	if event.PrevObject == nil {
 		return
 	}
-	if previous := c.trigger.valueOf(event.PrevObject); previous != value {
+	if previous := c.config.Trigger.ValueOf(event.PrevObject); previous != value {
 		c.watchersBuffer = append(c.watchersBuffer, c.watchers.valueWatchers[previous]...)
 	}
 }

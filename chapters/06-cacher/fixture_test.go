@@ -166,9 +166,8 @@ func podAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 
 // withTrigger indexes pods by their node.
 func withTrigger(c *Config) {
-	c.Indexers = map[string]func(runtime.Object) string{
-		"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },
-	}
+	c.Trigger = &storage.Trigger{Field: "spec.nodeName",
+		ValueOf: func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }}
 }
 
 // pod returns a pod from "default/a", with labels and node from "app=x node=n1".
@@ -233,7 +232,6 @@ func selecting(rv, label, field string) storage.ListOptions {
 	opts.Predicate.GetAttrs = podAttrs
 	opts.Predicate.Label = must(labels.Parse(label))
 	opts.Predicate.Field = must(fields.ParseSelector(field))
-	opts.Predicate.IndexFields = []string{"spec.nodeName"}
 	return opts
 }
 

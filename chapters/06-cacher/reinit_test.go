@@ -143,10 +143,9 @@ func TestAnEventComesThroughIncomingOnceAndABookmarkOnlyWithNews(t *testing.T) {
 
 func TestACacherThatCannotBeConfiguredIsNotMade(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"no prefix":    func(c *Config) { c.ResourcePrefix = "" },
-		"slash":        func(c *Config) { c.ResourcePrefix = "/" },
-		"no slash":     func(c *Config) { c.ResourcePrefix = "registry/pods" },
-		"two triggers": func(c *Config) { withTrigger(c); c.Indexers["metadata.name"] = c.Indexers["spec.nodeName"] },
+		"no prefix": func(c *Config) { c.ResourcePrefix = "" },
+		"slash":     func(c *Config) { c.ResourcePrefix = "/" },
+		"no slash":  func(c *Config) { c.ResourcePrefix = "registry/pods" },
 	} {
 		config := Config{ResourcePrefix: prefix, Storage: &gatedStorage{}, Clock: nil}
 		change(&config)

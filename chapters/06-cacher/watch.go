@@ -72,7 +72,7 @@ func (c *Cacher) newWatchRequest(key string, opts storage.ListOptions) (*watchRe
 	}
 	req := &watchRequest{cacher: c, key: key, opts: opts, requestedRV: rv, generation: generation}
 	req.scope = scopeOf(&c.config, key).narrowed(opts.Predicate)
-	req.triggerValue, req.triggerUsed = c.trigger.pinnedBy(opts.Predicate)
+	req.triggerValue, req.triggerUsed = c.config.Trigger.PinnedBy(&opts.Predicate)
 	return req, nil
 }
 
@@ -112,7 +112,7 @@ func (c *Cacher) newWatcher(ctx context.Context, req *watchRequest) *cachewatche
 	deadline, _ := ctx.Deadline()
 	pred := req.opts.Predicate
 	return cachewatcher.New(cachewatcher.Config{
-		ChanSize: c.watchCache.SuggestedWatchChannelSize(c.trigger != nil, req.triggerUsed),
+		ChanSize: c.watchCache.SuggestedWatchChannelSize(c.config.Trigger != nil, req.triggerUsed),
 		Filter:   cachewatcher.Filter{Key: req.key, Predicate: pred},
 		Deadline: deadline,
 		Text:     describe(req),

@@ -40,8 +40,7 @@ func TestInitialEventsAreAsNewAsTheStorage(t *testing.T) {
 
 func TestASelectorWithNilFieldsSelectsEverything(t *testing.T) {
 	run(t, withTrigger, func(f *fixture) {
-		w := f.watch("", storage.ListOptions{Recursive: true, ResourceVersion: "1",
-			Predicate: storage.SelectionPredicate{IndexFields: []string{"spec.nodeName"}}})
+		w := f.watch("", storage.ListOptions{Recursive: true, ResourceVersion: "1"})
 		f.create("default/a")
 		f.is("watch", seen(w), "ADDED default/a 2")
 	})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/kube/resources"
 )
 
@@ -23,8 +24,7 @@ func Pods() *Resource {
 		Name: "pods", ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
 		GetAttrs:            podAttrs,
 		Fields:              slices.Collect(maps.Keys(podField)),
-		IndexFields:         []string{"spec.nodeName"},
-		Indexers:            map[string]func(runtime.Object) string{"spec.nodeName": NodeNameTriggerFunc},
+		Trigger:             &storage.Trigger{Field: "spec.nodeName", ValueOf: NodeNameTriggerFunc},
 		Default:             func(obj runtime.Object) { resources.DefaultPod(obj.(*corev1.Pod)) },
 		Columns:             resources.PodColumns,
 		Strategy:            podStrategy{},

@@ -29,7 +29,6 @@ func (s *Store) predicate(options *metainternalversion.ListOptions) storage.Sele
 		Label:               label,
 		Field:               field,
 		GetAttrs:            s.resource.GetAttrs,
-		IndexFields:         s.resource.IndexFields,
 		Limit:               options.Limit,
 		Continue:            options.Continue,
 		AllowWatchBookmarks: options.AllowWatchBookmarks,

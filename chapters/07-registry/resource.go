@@ -46,10 +46,8 @@ type Resource struct {
 	GetAttrs storage.AttrFunc
 	Fields   []string
 
-	// IndexFields names the field, at most one, by which the cache finds objects and watchers.
-	// Indexers reads its value off an object.
-	IndexFields []string
-	Indexers    map[string]func(obj runtime.Object) string
+	// Trigger is the field by which the cache finds objects and watchers; nil: none.
+	Trigger *storage.Trigger
 
 	// Default fills in what the client left out. It must not depend on anything but the object.
 	Default func(obj runtime.Object)

@@ -36,6 +36,6 @@ func (r *Resource) CacherConfig() cacher.Config {
 		NewFunc:        r.NewFunc,
 		NewListFunc:    r.NewListFunc,
 		GetAttrs:       r.GetAttrs,
-		Indexers:       r.Indexers,
+		Trigger:        r.Trigger,
 	}
 }

@@ -101,7 +101,7 @@ func (s ours) options(q query) storage.ListOptions {
 		ResourceVersion: q.rv, ResourceVersionMatch: q.match, Recursive: q.name == "", SendInitialEvents: q.initial,
 		Predicate: storage.SelectionPredicate{
 			Label: must(labels.Parse(q.label)), Field: must(fields.ParseSelector(q.field)), GetAttrs: ourAttrs,
-			IndexFields: []string{"spec.nodeName"}, Limit: q.limit, Continue: q.token, AllowWatchBookmarks: q.bookmarks,
+			Limit: q.limit, Continue: q.token, AllowWatchBookmarks: q.bookmarks,
 		},
 	}
 }
@@ -215,8 +215,8 @@ func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe,
 	c, err := cacher.New(cacher.Config{
 		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
 		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: ourAttrs,
-		Indexers: map[string]func(runtime.Object) string{"spec.nodeName": nodeName},
-		Clock:    clk, UseWatchList: true, Probe: p,
+		Trigger: &storage.Trigger{Field: "spec.nodeName", ValueOf: nodeName},
+		Clock:   clk, UseWatchList: true, Probe: p,
 	})
 	require.NoError(tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
