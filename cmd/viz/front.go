@@ -38,7 +38,7 @@ type front struct {
 	conns sync.WaitGroup // of every connection, from Accept until its last handler has ended
 
 	mu   sync.Mutex        // guards what is in open; innermost
-	open map[net.Conn]bool // what conns counts; true: it is hijacked, and net/http never says that its handler has ended
+	open map[net.Conn]bool // what conns counts; true: hijacked, and net/http never says that its handler has ended
 }
 
 // run serves until ctx is done and every handler has ended. Streams end because their requests' contexts do; after
@@ -115,8 +115,8 @@ func (f *front) endHijacked(conn net.Conn) {
 }
 
 // stop returns when every connection is closed and no handler runs. The listener is closed before. Without keep-alives,
-// net/http closes a connection at once if it is idle, and otherwise after its next answer. Shutdown would close one that
-// was accepted, and is about to send its first request, without an answer.
+// net/http closes a connection at once if it is idle, or after its next answer. Shutdown would close a connection that
+// is about to send its first request, without an answer.
 func (f *front) stop(server *http.Server) {
 	grace, ended := context.WithTimeout(context.Background(), closeGrace)
 	var group routine.Group
@@ -163,7 +163,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newHTTPClient returns a connection pool of the client half, whose connections dial opens; nil: ordinary ones. Each
+// newHTTPClient returns a connection pool of the client half, whose connections dial opens. Each
 // watch holds a connection for as long as it is open.
 func newHTTPClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{Transport: &http.Transport{

@@ -54,9 +54,11 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 	defer func() { err = errors.Join(err, etcd.close()) }()
 	say := func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) }
 	return machine.Serve(ctx, &machine.Host{
-		Etcd:  etcd.Etcd,
-		Base:  baseURL(o.listen, listener.Addr().(*net.TCPAddr)),
-		Lines: func() (client, watchers *http.Client) { return newHTTPClient(nil), newHTTPClient(dialNarrow) },
+		Etcd: etcd.Etcd,
+		Base: baseURL(o.listen, listener.Addr().(*net.TCPAddr)),
+		Lines: func() (client, watchers *http.Client) {
+			return newHTTPClient((&net.Dialer{}).DialContext), newHTTPClient(dialNarrow)
+		},
 		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 			(&front{listener: lend(listener), handler: handler, fail: fail}).run(ctx)
 		},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ const (
 func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, sleeperPatience)
 	defer cancel()
-	connections := newHTTPClient(nil)
+	connections := newHTTPClient((&net.Dialer{}).DialContext)
 	defer connections.CloseIdleConnections()
 	client := func(agent string) *listwatch.RESTClient {
 		return listwatch.NewRESTClient(listwatch.Config{

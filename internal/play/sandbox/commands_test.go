@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -26,6 +25,7 @@ import (
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/pipenet"
 )
 
 const informerAgent = userAgent + "-informer"
@@ -90,25 +90,18 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// lateAnswers is a transport whose answer to a watch takes as long as the test wants.
-type lateAnswers struct {
-	under http.RoundTripper
-	asked chan struct{} // sent by RoundTrip, for each watch
-	goOn  chan struct{} // closed by the test
-}
-
-func (o *lateAnswers) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.URL.Query().Get("watch") == "true" {
-		o.asked <- struct{}{}
-		<-o.goOn
-	}
-	return o.under.RoundTrip(request)
-}
-
+// The server accepts the request and does not answer.
 func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		transport := &lateAnswers{asked: make(chan struct{}), goOn: make(chan struct{}), under: answering{}}
-		connections := NewConnections(&http.Client{Transport: transport}, nil)
+		asked := make(chan struct{})
+		listener := pipenet.Listen()
+		server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			close(asked)
+			<-r.Context().Done()
+		})}
+		go server.Serve(listener)
+		defer server.Close()
+		connections := NewConnections(listener.Client(), nil)
 		var got error
 		done := make(chan struct{})
 		go func() {
@@ -121,12 +114,11 @@ func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 			}
 			got = err
 		}()
-		<-transport.asked
+		<-asked
 		if connections.of("a").UserAgent == "" || len(connections.list()) != 0 {
 			t.Errorf("while it opens: %+v", connections.list())
 		}
 		connections.turn(Knob{"line.cut", "a", "true"})
-		close(transport.goOn)
 		<-done
 		assert.True(t, errors.Is(got, errCut), "got %v, want %v", got, errCut)
 		list := connections.list()
@@ -152,15 +144,6 @@ func TestAStalledClientReadsNoAnswer(t *testing.T) {
 		time.AfterFunc(time.Second, func() { w.turn(t, "line.stall", "a", "false") })
 		assert.NoError(t, get(time.Minute))
 	})
-}
-
-// answering answers every request with a stream that has no end.
-type answering struct{}
-
-func (answering) RoundTrip(request *http.Request) (*http.Response, error) {
-	reader, writer := io.Pipe()
-	context.AfterFunc(request.Context(), func() { writer.CloseWithError(request.Context().Err()) })
-	return &http.Response{StatusCode: http.StatusOK, Body: reader, Request: request}, nil
 }
 
 func TestWhatAWatcherLeavesIsForgotten(t *testing.T) {

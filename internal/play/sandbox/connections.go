@@ -1,12 +1,13 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -15,14 +16,14 @@ import (
 	"listwatch/internal/play/wiretap"
 )
 
-// errCut is what a client gets whose connection is cut: what it would get from a server that is away for a moment. A
+// errCut is what a client gets whose line is cut: what it would get from a server that is away for a moment. A
 // reflector then tries to watch on; after most other errors it would begin with the whole state.
 var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
-// Connections is the client half's end of the wire. It knows clients by what they call themselves. It can drop the open
-// streams of a client, as when a connection breaks; cut the connection until it is mended, as when the network is away;
-// and stall it: then the client reads nothing that arrives, neither answers nor events. The server finds out by
-// backpressure.
+// Connections is the client half's end of the wire. It knows clients by what they call themselves, and each has
+// connections of its own. It can drop the open streams of a client, as when a connection breaks; cut the client's line
+// until it is mended, as when the network is away; and stall it: then the client reads nothing that arrives, neither
+// answers nor events. The server finds out by backpressure.
 //
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {
@@ -30,28 +31,69 @@ type Connections struct {
 	Client   *http.Client // of the client half, whose requests go over these connections
 	watchers *http.Client // of watchers that are opened to look
 
-	mu    sync.Mutex       // guards the fields below, and those of each line; innermost but for those of wires
+	mu    sync.Mutex       // guards the fields below, and those of lines and connections; innermost but for wires' own
 	last  int              // id of the newest stream
 	lines map[string]*line // of each client that has sent a request and was not forgotten
 }
 
-// line is the connection of one client.
+// line is how one client reaches the server.
 type line struct {
-	cut, stalled bool
-	flows        chan struct{}    // closed while the client reads; a new one with each stall; nothing is sent
-	streams      map[*stream]bool // that are open, or are being opened
+	*http.Transport // has the client's connections; set before the line is known, never changed
+
+	cut   bool
+	stall chan struct{}  // closed when the client reads again; nothing is sent; nil: it reads
+	conns map[*conn]bool // that are open
 }
 
-// NewConnections returns connections that are made by client, each with a look at its bytes. watchers makes those of
-// watchers that are opened to look; nil: client does.
+// NewConnections returns connections that are made by client, and those of watchers that are opened to look by watchers;
+// nil: by client, too. Each has an [http.Transport] with a DialContext.
 func NewConnections(client, watchers *http.Client) *Connections {
 	c := &Connections{lines: map[string]*line{}}
-	if watchers == nil {
-		watchers = client
+	over := func(client *http.Client) *http.Client {
+		return &http.Client{Transport: &lineTransport{c, client.Transport.(*http.Transport)}}
 	}
-	c.Client = c.over(wiretap.Tap(client))
-	c.watchers = c.over(wiretap.Tap(watchers))
+	c.Client, c.watchers = over(client), over(cmp.Or(watchers, client))
 	return c
+}
+
+// lineTransport is the RoundTripper of [Connections]: each request goes over the line of its client.
+type lineTransport struct {
+	connections *Connections
+	like        *http.Transport // which dials
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *lineTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	return t.connections.line(request.UserAgent(), t.like).RoundTrip(request)
+}
+
+// CloseIdleConnections is what http.Client looks for.
+func (t *lineTransport) CloseIdleConnections() {
+	t.connections.mu.Lock()
+	lines := slices.Collect(maps.Values(t.connections.lines))
+	t.connections.mu.Unlock() // a connection that is closed takes it
+	for _, l := range lines {
+		l.CloseIdleConnections()
+	}
+}
+
+// line returns the line of a client; a new one dials as like does.
+func (c *Connections) line(userAgent string, like *http.Transport) *line {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.lines[userAgent]
+	if l == nil {
+		l = &line{Transport: like.Clone(), conns: map[*conn]bool{}}
+		l.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			under, err := like.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return c.opened(l, under), nil
+		}
+		c.lines[userAgent] = l
+	}
+	return l
 }
 
 // Wire returns the open watches as they are on the wire, piece by piece, the oldest first.
@@ -60,23 +102,16 @@ func (c *Connections) Wire() []wiretap.Stream {
 	defer c.mu.Unlock()
 	streams := []wiretap.Stream{}
 	for _, l := range c.lines {
-		for s := range l.streams {
-			if s.under != nil && s.wire != nil {
-				stream := s.wire.Snapshot()
-				stream.ID = s.id
+		for each := range l.conns {
+			if each.wire.Watching() {
+				stream := each.wire.Snapshot()
+				stream.ID = each.id
 				streams = append(streams, stream)
 			}
 		}
 	}
 	slices.SortFunc(streams, func(a, b wiretap.Stream) int { return a.ID - b.ID })
 	return streams
-}
-
-// over returns a client like the given one, which has a transport, whose requests go over these connections.
-func (c *Connections) over(client *http.Client) *http.Client {
-	copied := *client
-	copied.Transport = &lineTransport{connections: c, under: client.Transport}
-	return &copied
 }
 
 // turn turns a knob of the client Target, if the client has sent a request and was not forgotten. Dropped or cut, the
@@ -100,19 +135,21 @@ func (c *Connections) turn(k Knob) {
 }
 
 func (l *line) breakLocked() {
-	for s := range l.streams {
-		s.cancel(errCut)
+	for each := range l.conns {
+		if each.wire.IsWatch() {
+			_ = each.end(errCut)
+		}
 	}
 }
 
 func (l *line) stallLocked(on bool) {
 	switch {
-	case on && !l.stalled:
-		l.flows = make(chan struct{})
-	case !on && l.stalled:
-		close(l.flows)
+	case on && l.stall == nil:
+		l.stall = make(chan struct{})
+	case !on && l.stall != nil:
+		close(l.stall)
+		l.stall = nil
 	}
-	l.stalled = on
 }
 
 // breakAll breaks the open streams of all clients whose names begin with a prefix.
@@ -129,8 +166,12 @@ func (c *Connections) breakAll(prefix string) {
 // forget is called when a client sends no more requests.
 func (c *Connections) forget(userAgent string) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	l := c.lines[userAgent]
 	delete(c.lines, userAgent)
+	c.mu.Unlock() // a connection that is closed takes it
+	if l != nil {
+		l.CloseIdleConnections()
+	}
 }
 
 // Connection is one client that has a stream open, or whose connection is cut or stalled.
@@ -152,9 +193,9 @@ func (c *Connections) of(userAgent string) (connection Connection) {
 }
 
 func (l *line) infoLocked(userAgent string) Connection {
-	info := Connection{UserAgent: userAgent, Cut: l.cut, Stalled: l.stalled}
-	for s := range l.streams {
-		if s.under != nil {
+	info := Connection{UserAgent: userAgent, Cut: l.cut, Stalled: l.stall != nil}
+	for each := range l.conns {
+		if each.wire.Watching() {
 			info.Streams++
 		}
 	}
@@ -174,129 +215,85 @@ func (c *Connections) list() []Connection {
 	return list
 }
 
-// admit records that a client sends the request that s answers. A watch is kept with its line, so that it can be
-// dropped. admit returns an error if the line is cut.
-func (c *Connections) admit(userAgent string, s *stream, watch bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.lines[userAgent]
-	if l == nil {
-		l = &line{flows: make(chan struct{}), streams: map[*stream]bool{}}
-		close(l.flows)
-		c.lines[userAgent] = l
-	}
-	if l.cut {
-		return errCut
-	}
-	if s.line = l; watch {
-		c.last++
-		s.id, l.streams[s] = c.last, true
-	}
-	return nil
-}
-
-// opened gives a stream its bytes, those that the client reads and those on the wire.
-func (c *Connections) opened(s *stream, under io.ReadCloser, conn *wiretap.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.under = under; conn != nil {
-		s.wire = conn.Wire()
-	}
-}
-
-// end forgets a stream.
-func (c *Connections) end(s *stream) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(s.line.streams, s)
-}
-
-// flows returns what is closed while the client of a stream reads.
-func (c *Connections) flows(s *stream) <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return s.line.flows
-}
-
-// lineTransport is the RoundTripper of [Connections].
-type lineTransport struct {
+// conn is one connection of a line. One answer follows another there, so that what comes belongs to the request that
+// was written last.
+type conn struct {
+	net.Conn
 	connections *Connections
-	under       http.RoundTripper
+	line        *line
+	ended       context.Context // done when the connection is closed; its cause is errCut if that was a drop or a cut
+	cancel      context.CancelCauseFunc
+
+	// Guarded by Connections.mu.
+	wire *wiretap.Wire // of the newest request
+	id   int           // of that
 }
 
-// RoundTrip sends the request, unless the connection is cut. Its answer is a stream of the connection. That of a watch
-// is registered before the request is sent: a cut finds it while it is being opened, too.
-func (t *lineTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	s := &stream{connections: t.connections}
-	s.ctx, s.cancel = context.WithCancelCause(request.Context())
-	watch := request.URL.Query().Get("watch") == "true"
-	if err := t.connections.admit(request.UserAgent(), s, watch); err != nil {
-		s.cancel(err)
-		return nil, err
+// opened puts a new connection into a line.
+func (c *Connections) opened(l *line, under net.Conn) *conn {
+	added := &conn{Conn: under, connections: c, line: l, wire: &wiretap.Wire{}}
+	added.ended, added.cancel = context.WithCancelCause(context.Background())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.conns[added] = true
+	return added
+}
+
+// Write notes the beginning of requests. A line that is cut sends none.
+func (c *conn) Write(p []byte) (int, error) {
+	if !c.begin(wiretap.Begin(p)) {
+		return 0, errCut
 	}
-	var conn *wiretap.Conn
-	ctx := httptrace.WithClientTrace(s.ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
-		conn, _ = got.Conn.(*wiretap.Conn)
-	}})
-	response, err := t.under.RoundTrip(request.WithContext(ctx))
-	if err == nil {
-		t.connections.opened(s, response.Body, conn)
-		response.Body = s
-		if !s.broken() {
-			return response, nil
+	return c.Conn.Write(p)
+}
+
+func (c *conn) begin(wire *wiretap.Wire) bool {
+	c.connections.mu.Lock()
+	defer c.connections.mu.Unlock()
+	if wire != nil && !c.line.cut {
+		c.connections.last++
+		c.id, c.wire = c.connections.last, wire
+	}
+	return !c.line.cut
+}
+
+// Read returns what has come once the line is not stalled. A watch that was broken while it was being opened ends as a
+// request that was refused, an open one as in the middle of a chunk.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	wire, stall := c.state()
+	wire.Read(p[:n])
+	if stall != nil {
+		select {
+		case <-stall:
+		case <-c.ended.Done():
 		}
 	}
-	_ = s.Close()
-	if s.broken() {
-		err = errCut
+	if context.Cause(c.ended) != errCut {
+		return n, err
 	}
-	return nil, err
+	if wire.Watching() {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return 0, errCut
 }
 
-// CloseIdleConnections is what http.Client looks for.
-func (t *lineTransport) CloseIdleConnections() {
-	if under, ok := t.under.(interface{ CloseIdleConnections() }); ok {
-		under.CloseIdleConnections()
-	}
+func (c *conn) state() (wire *wiretap.Wire, stall <-chan struct{}) {
+	c.connections.mu.Lock()
+	defer c.connections.mu.Unlock()
+	return c.wire, c.line.stall
 }
 
-// stream is the answer to one request.
-type stream struct {
-	// Set by RoundTrip, never changed.
-	connections *Connections
-	ctx         context.Context // of the request, for reading: Read is not given one
-	cancel      context.CancelCauseFunc
-	line        *line // set by admit
-	id          int   // likewise; 0: it is no watch
-
-	// nil: it is being opened; set once, under Connections.mu, before it is read
-	under io.ReadCloser
-	wire  *wiretap.Wire // likewise; nil also if the connection is not tapped
+// end closes the connection below its user.
+func (c *conn) end(cause error) error {
+	c.cancel(cause)
+	return c.Conn.Close()
 }
 
-// broken reports whether the stream was dropped or cut.
-func (s *stream) broken() bool { return context.Cause(s.ctx) == errCut }
-
-// Read reads from the wire, once the connection is not stalled.
-func (s *stream) Read(p []byte) (n int, err error) {
-	select {
-	case <-s.connections.flows(s):
-		n, err = s.under.Read(p)
-	case <-s.ctx.Done():
-		err = s.ctx.Err()
-	}
-	if err != nil && s.broken() {
-		err = io.ErrUnexpectedEOF // as from a connection that broke in the middle of a chunk
-	}
-	return n, err
-}
-
-// Close ends the stream: its connection is closed below the reader, or the request that opens it is given up.
-func (s *stream) Close() error {
-	s.connections.end(s)
-	s.cancel(context.Canceled)
-	if s.under == nil {
-		return nil
-	}
-	return s.under.Close()
+// Close implements [net.Conn].
+func (c *conn) Close() error {
+	c.connections.mu.Lock()
+	defer c.connections.mu.Unlock()
+	delete(c.line.conns, c)
+	return c.end(net.ErrClosed)
 }

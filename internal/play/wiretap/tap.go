@@ -1,4 +1,4 @@
-// Package wiretap reads the watches of an HTTP client: a [Conn] below net/http, as chunks, byte by byte; [Events]
+// Package wiretap reads the watches of an HTTP client: a [Wire] below net/http, as chunks, byte by byte; [Events]
 // above it, as events. Both are there to be shown: no other code depends on what they find.
 //
 // The lock of a [Wire] is innermost. The package starts no goroutine.
@@ -7,14 +7,11 @@ package wiretap
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // Bounds of what is kept of each stream.
@@ -23,60 +20,6 @@ const (
 	maxData   = 1 << 10  // bytes of each chunk, from its start
 	maxHeader = 16 << 10 // bytes of a header; an answer with a longer one is not understood
 )
-
-// Tap returns a copy of a client whose connections are each a [Conn]. A client whose transport is no [http.Transport]
-// is returned as it is.
-func Tap(client *http.Client) *http.Client {
-	transport, ok := client.Transport.(*http.Transport)
-	if !ok {
-		return client
-	}
-	transport = transport.Clone()
-	dial := transport.DialContext
-	if dial == nil {
-		dial = (&net.Dialer{}).DialContext
-	}
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &Conn{Conn: conn}, nil
-	}
-	tapped := *client
-	tapped.Transport = transport
-	return &tapped
-}
-
-// Conn is a connection of HTTP/1.1 whose bytes are read on their way. One answer follows another there, so that what
-// comes belongs to the request that was written last.
-//
-// Differs: upstream has nothing of the kind; people use tcpdump.
-type Conn struct {
-	net.Conn
-	wire atomic.Pointer[Wire] // of the newest request
-}
-
-// Wire returns what is read of the answer to the newest request, which is also given what comes later of it. It
-// returns nil before the first request.
-func (c *Conn) Wire() *Wire { return c.wire.Load() }
-
-// Write notes the beginning of requests.
-func (c *Conn) Write(p []byte) (int, error) {
-	if header, _, ok := bytes.Cut(p, []byte("\r\n\r\n")); ok && bytes.Contains(header, []byte(" HTTP/1.1\r\n")) {
-		c.wire.Store(&Wire{stream: Stream{Request: string(header[:min(len(header), maxHeader)]) + "\r\n\r\n"}})
-	}
-	return c.Conn.Write(p)
-}
-
-// Read implements [net.Conn].
-func (c *Conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if wire := c.wire.Load(); wire != nil && n > 0 {
-		wire.read(p[:n])
-	}
-	return n, err
-}
 
 // Chunk is one chunk as it was on the wire, with at most 1 KiB of its data.
 type Chunk struct {
@@ -126,10 +69,34 @@ const (
 // A chunk of size 0 ends the stream. A Wire keeps the newest chunks, and may be used from any goroutine.
 type Wire struct {
 	mu     sync.Mutex // guards the fields below; innermost
-	stream Stream
+	stream Stream     // its Request is set by Begin, never changed
 	state  state
 	line   []byte // what has come of a header, a size line or a line end
 	left   int    // bytes of data that have yet to come
+}
+
+// Begin returns what follows a request of HTTP/1.1 if p, as it is written to a connection, begins one; otherwise nil.
+//
+// Differs: upstream has nothing of the kind; people use tcpdump.
+func Begin(p []byte) *Wire {
+	header, _, ok := bytes.Cut(p, []byte("\r\n\r\n"))
+	if !ok || !bytes.Contains(header, []byte(" HTTP/1.1\r\n")) {
+		return nil
+	}
+	return &Wire{stream: Stream{Request: string(header[:min(len(header), maxHeader)]) + "\r\n\r\n"}}
+}
+
+// IsWatch reports whether the request asks for a watch.
+func (w *Wire) IsWatch() bool {
+	line, _, _ := strings.Cut(w.stream.Request, "\r\n")
+	return strings.Contains(line, "watch=true")
+}
+
+// Watching reports whether the answer to a watch has begun, and has not ended.
+func (w *Wire) Watching() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.IsWatch() && w.state != inHeader && w.state != done
 }
 
 // Snapshot returns what has come so far. The caller owns it.
@@ -141,7 +108,8 @@ func (w *Wire) Snapshot() Stream {
 	return stream
 }
 
-func (w *Wire) read(p []byte) {
+// Read reads what has come.
+func (w *Wire) Read(p []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stream.Bytes += int64(len(p))
@@ -174,7 +142,11 @@ func (w *Wire) readLineLocked(line string) {
 			w.state = inSizeLine
 		}
 	case inEnd:
-		w.stream.Chunks[len(w.stream.Chunks)-1].End, w.state = line, inSizeLine
+		last := &w.stream.Chunks[len(w.stream.Chunks)-1]
+		last.End, w.state = line, inSizeLine
+		if last.Size == 0 {
+			w.state = done
+		}
 	case inSizeLine:
 		digits, _, _ := strings.Cut(strings.TrimSpace(line), ";")
 		size, err := strconv.ParseUint(digits, 16, 31)

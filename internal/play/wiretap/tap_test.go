@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"strings"
 	"testing"
@@ -46,12 +46,14 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 		server := &http.Server{Handler: mux}
 		var group routine.Group
 		group.Go(t.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
-		var conn *Conn
-		trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { conn = got.Conn.(*Conn) }}
-		client := Tap(listener.Client())
+		var wire *Wire
+		client := &http.Client{Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := listener.Dial(ctx, network, address)
+				return &tapped{conn, &wire}, err
+			}}}
 		get := func(path string) *http.Response {
-			ctx := httptrace.WithClientTrace(t.Context(), trace)
-			request := require.Value(http.NewRequestWithContext(ctx, http.MethodGet, "http://api"+path, nil))(t)
+			request := require.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api"+path, nil))(t)
 			response, err := client.Do(request)
 			require.NoError(t, err)
 			return response
@@ -61,7 +63,7 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 		group.Go(t.Context(), "test.reader", func(context.Context) { _, _ = io.Copy(io.Discard, response.Body) })
 		synctest.Wait()
 
-		s := conn.Wire().Snapshot()
+		s := wire.Snapshot()
 		if s.OpenedBy() != "Go-http-client/1.1 /pods?watch=true" || !strings.HasPrefix(s.Request,
 			"GET /pods?watch=true HTTP/1.1\r\nHost: api\r\n") || !strings.HasSuffix(s.Request, "\r\n\r\n") ||
 			!strings.HasPrefix(s.Header, "HTTP/1.1 200 OK\r\n") || s.Count != events || len(s.Chunks) != maxChunks {
@@ -74,11 +76,31 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 		if last := s.Chunks[len(s.Chunks)-1]; len(last.Data) != maxData || last.Size <= maxData || last.End != "\r\n" {
 			t.Errorf("last chunk: got %d of %d bytes, end %q", len(last.Data), last.Size, last.End)
 		}
+		assert.True(t, wire.Watching(), "an open watch")
 		response.Body.Close()
 		client.CloseIdleConnections()
 		_ = server.Close()
 		group.Wait()
 	})
+}
+
+// tapped is a connection whose newest request has its wire in wire.
+type tapped struct {
+	net.Conn
+	wire **Wire
+}
+
+func (c *tapped) Write(p []byte) (int, error) {
+	if wire := Begin(p); wire != nil {
+		*c.wire = wire
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *tapped) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	(*c.wire).Read(p[:n])
+	return n, err
 }
 
 func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
@@ -88,13 +110,13 @@ func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
 	reader := iotest.OneByteReader(strings.NewReader(wire))
 	for buf := make([]byte, 10); ; {
 		n, err := reader.Read(buf)
-		stream.read(buf[:n])
+		stream.Read(buf[:n])
 		if err != nil {
 			break
 		}
 	}
 	whole := &Wire{}
-	whole.read([]byte(wire))
+	whole.Read([]byte(wire))
 	got, want := fmt.Sprintf("%+v", stream.stream), fmt.Sprintf("%+v", whole.stream)
 	assert.Equal(t, got, want)
 	if whole.stream.Count != 3 || whole.stream.Chunks[0].Data != "ab\r\nc" || whole.stream.Chunks[1].Size != 16 ||
@@ -110,7 +132,7 @@ func TestWhatIsNoChunkedAnswerIsNotUnderstood(t *testing.T) {
 		strings.Repeat("x", 2*maxHeader), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
 	} {
 		stream := &Wire{}
-		stream.read([]byte(wire))
+		stream.Read([]byte(wire))
 		assert.True(t, stream.state == done && len(stream.stream.Chunks) == 0 && stream.line == nil,
 			"%.40q: got %+v", wire, stream)
 	}
