@@ -174,15 +174,14 @@ func (m *moment) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &(*m)[0])
 }
 
-// UnmarshalJSON implements [json.Unmarshaler].
-func (p *pattern) UnmarshalJSON(data []byte) error {
-	var words string
-	err := json.Unmarshal(data, &words)
-	if err == nil {
-		*p, err = parsePattern(strings.Fields(words))
-	}
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *pattern) UnmarshalText(words []byte) (err error) {
+	*p, err = parsePattern(strings.Fields(string(words)))
 	return err
 }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (p pattern) MarshalText() ([]byte, error) { return []byte(p.words), nil }
 
 // String returns the moment in words.
 func (m moment) String() string {
@@ -244,7 +243,7 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	}
 	from, about := records[0].Seq-1, ""
 	for i := range s.Beats {
-		r := s.Beats[i].rest.in(f, records, from)
+		r := s.Beats[i].Rest.in(f, records, from)
 		if r == nil {
 			err = errors.Join(err, fmt.Errorf("%s: beat %d has no place in its records after record %d", s.ID, i+1,
 				from))
@@ -254,7 +253,7 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 		behind := r
 		for n := range records {
 			b := &records[n]
-			if because := s.Beats[i].because; because != nil && b.Seq <= r.Seq && because.matches(f, b) {
+			if because := s.Beats[i].Because; because != nil && b.Seq <= r.Seq && because.matches(f, b) {
 				behind = b
 			}
 		}

@@ -1,8 +1,8 @@
 package scenario
 
 import (
+	"cmp"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -19,63 +19,20 @@ var All []Story
 // init reads them when there are verbs and terms: decoders find these by reflection.
 func init() { All = loadAll() }
 
-// storyFile is what a file says: what the page is told, too, and how the story is played. The name of the file is a
-// number, which orders the stories, and the story's id.
-type storyFile struct {
-	Story
-	Prepare steps
-	Saw     string
-	Beats   []struct {
-		Beat
-		Ask, Why string
-		Answers  []string
-		Right    int // counted from 1
-		As       string
-		Because  *pattern
-		Do, Then steps
-		Rest     moment
-	} `json:"beats"`
-}
-
-func loadAll() []Story {
-	names, _ := fs.Glob(files, "stories/*.yaml") // the pattern is well formed
-	all := make([]Story, 0, len(names))
+// loadAll reads the stories. The name of a file is a number, which orders the stories, and the story's id. An error is a
+// panic: the files are part of the program, and a test has read them.
+func loadAll() (all []Story) {
+	names, err := fs.Glob(files, "stories/*.yaml")
 	for _, name := range names {
-		text, err := files.ReadFile(name)
-		if err != nil {
-			panic(fmt.Sprintf("scenario: %v", err))
-		}
-		story, err := parse(text)
-		if err != nil {
-			panic(fmt.Sprintf("scenario: %s: %v", name, err)) // it is part of the program: a test has read it
+		text, readErr := files.ReadFile(name)
+		var story Story
+		if err = cmp.Or(err, readErr, yaml.UnmarshalStrict(text, &story)); err != nil {
+			panic(fmt.Sprintf("scenario: %s: %v", name, err))
 		}
 		_, story.ID, _ = strings.Cut(strings.TrimSuffix(name, ".yaml"), "-")
 		all = append(all, story)
 	}
 	return all
-}
-
-// parse reads a story.
-func parse(text []byte) (Story, error) {
-	var f storyFile
-	if err := yaml.UnmarshalStrict(text, &f); err != nil {
-		return Story{}, err
-	}
-	story := f.Story
-	story.prepare, story.saw = f.Prepare, f.Saw
-	for i, each := range f.Beats {
-		beat := each.Beat
-		if len(each.Rest) == 0 {
-			return Story{}, fmt.Errorf("beat %d does not say where it rests", i+1)
-		}
-		beat.as, beat.because, beat.rest = each.As, each.Because, each.Rest
-		beat.do, beat.then = each.Do, each.Then
-		if each.Ask != "" {
-			beat.Question = &Question{each.Ask, each.Answers, each.Right - 1, each.Why}
-		}
-		story.Beats = append(story.Beats, beat)
-	}
-	return story, nil
 }
 
 // step is one line: what is done, and the variable that keeps what comes of it.
@@ -91,28 +48,22 @@ type step struct {
 	args       []string
 }
 
-type steps []step
-
-// UnmarshalJSON implements [json.Unmarshaler]: a list of lines.
-func (all *steps) UnmarshalJSON(data []byte) error {
-	var lines []string
-	if err := json.Unmarshal(data, &lines); err != nil {
-		return err
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *step) UnmarshalText(line []byte) error {
+	s.line = string(line)
+	words := strings.Fields(s.line)
+	if len(words) > 2 && words[1] == "=" {
+		s.name, words = words[0], words[2:]
 	}
-	for _, line := range lines {
-		words := strings.Fields(line)
-		each := step{line: line}
-		if len(words) > 2 && words[1] == "=" {
-			each.name, words = words[0], words[2:]
-		}
-		if each.later = words[0] == "later"; each.later {
-			words = words[1:]
-		}
-		if each.do = verbs[words[0]]; each.do == nil {
-			return fmt.Errorf("%q: there is no verb %s", line, words[0])
-		}
-		each.args = words[1:]
-		*all = append(*all, each)
+	if s.later = words[0] == "later"; s.later {
+		words = words[1:]
 	}
+	if s.do = verbs[words[0]]; s.do == nil {
+		return fmt.Errorf("%q: there is no verb %s", line, words[0])
+	}
+	s.args = words[1:]
 	return nil
 }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s step) MarshalText() ([]byte, error) { return []byte(s.line), nil }

@@ -24,29 +24,6 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// roles are the clients that a story can run.
-var roles = map[string]verb{
-	// NAME HANDLER (resync=D) (path=PATH resource=R): one more informer of the story's pods, or objects of another kind
-	"informer": inform,
-	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
-	"candidate": candidate,
-	// NAME list|stream (delta): a reflector into a queue from which nothing is taken; NAME client: a streaming one
-	// as the story's client
-	"reflector": reflectPods,
-	// N: watches at the registry, each for the pods of one node; returns how many watchers of pods there are
-	"watchers": watchers,
-	"kubelets": kubelets, // N M: N clients that do so, of which M ask for no bookmarks
-}
-
-func run(s *stagehand, a *args) (answer, error) {
-	role := roles[a.word(0)]
-	if role == nil {
-		return answer{}, fmt.Errorf("there is no role %q", a.word(0))
-	}
-	a.words = a.words[1:]
-	return role(s, a)
-}
-
 // own returns options that select the story's pods, or those with a label.
 func (s *stagehand) own(labels string) func(*metav1.ListOptions) {
 	return func(options *metav1.ListOptions) {

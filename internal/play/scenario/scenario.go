@@ -37,8 +37,8 @@ type Story struct {
 	// their recordings, which are made in such a world.
 	Alone string `json:"alone,omitempty"`
 
-	prepare steps  // before the story begins: none of that is told
-	saw     string // what was seen, with variables for the numbers of a run
+	Prepare []step `json:"prepare,omitempty"` // before the story begins: none of that is told
+	Saw     string `json:"saw"`               // what was seen, with variables for the numbers of a run
 }
 
 // Minutes returns how long it takes to read and watch a story, in half minutes: "1½ min".
@@ -86,13 +86,13 @@ type Beat struct {
 	Seen string `json:"seen"`
 	At   string `json:"at"`
 	Text string `json:"text"`
+	// the record behind Text, the last one up to where the beat rests; nil: that where it rests
+	Because *pattern `json:"because,omitempty"`
 
-	because *pattern // the record behind Text, the last one up to where the beat rests; nil: that where it rests
-
-	do   steps  // plays it
-	rest moment // is waited for then
-	as   string // names the record at which it rests for what comes later; "": nothing refers to it
-	then steps  // counts and holds what follows from that record
+	Do   []step `json:"do,omitempty"`   // plays it
+	Rest moment `json:"rest"`           // is waited for then
+	As   string `json:"as,omitempty"`   // names the record at which it rests; "": nothing refers to it
+	Then []step `json:"then,omitempty"` // counts and holds what follows from that record
 }
 
 // Question is asked before a beat; what the beat shows answers it.
@@ -236,7 +236,7 @@ func (s *stagehand) play() (Seen, error) {
 	if err != nil {
 		return Seen{}, err
 	}
-	if seen.Saw, err = s.expand(s.story.saw); err != nil && seen.Symptom == "" {
+	if seen.Saw, err = s.expand(s.story.Saw); err != nil && seen.Symptom == "" {
 		return Seen{}, err
 	}
 	if seen.Beats, err = s.story.Locate(s.seen); err != nil {
@@ -247,7 +247,7 @@ func (s *stagehand) play() (Seen, error) {
 
 // playBeats plays one beat after the other. Each has come to rest before the next one begins.
 func (s *stagehand) playBeats() error {
-	if err := s.doAll(s.story.prepare); err != nil {
+	if err := s.doAll(s.story.Prepare); err != nil {
 		return err
 	}
 	s.from = s.Log.Last()
@@ -255,16 +255,16 @@ func (s *stagehand) playBeats() error {
 	rest := s.from
 	for i := range s.story.Beats {
 		beat := &s.story.Beats[i]
-		if err := s.doAll(beat.do); err != nil {
+		if err := s.doAll(beat.Do); err != nil {
 			return fmt.Errorf("beat %d: %w", i+1, err)
 		}
-		r, err := s.await(beat.rest, rest)
+		r, err := s.await(beat.Rest, rest)
 		if err != nil {
 			return fmt.Errorf("beat %d: %w", i+1, err)
 		}
 		rest = r.Seq
-		s.note(beat.as, r)
-		if err := s.doAll(beat.then); err != nil {
+		s.note(beat.As, r)
+		if err := s.doAll(beat.Then); err != nil {
 			return fmt.Errorf("beat %d, afterwards: %w", i+1, err)
 		}
 	}

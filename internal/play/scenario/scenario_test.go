@@ -136,7 +136,7 @@ func TestEveryStoryIsTold(t *testing.T) {
 			"%s: %d beats, want four to seven", each.ID, len(each.Beats))
 		asked := 0
 		for i, beat := range each.Beats {
-			assert.True(t, beat.Say != "" && len(beat.Look) != 0 && len(beat.rest) != 0,
+			assert.True(t, beat.Say != "" && len(beat.Look) != 0 && len(beat.Rest) != 0,
 				"%s: beat %d says %q, looks at %v", each.ID, i+1, beat.Say, beat.Look)
 			if q := beat.Question; q != nil {
 				if asked++; q.Ask == "" || len(q.Answers) < 2 || len(q.Answers) > 4 || q.Right < 0 ||
@@ -153,7 +153,7 @@ func TestEveryStoryIsTold(t *testing.T) {
 func TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore(t *testing.T) {
 	story := Story{ID: "x", Beats: make([]Beat, 3)}
 	for i, words := range []string{"ReflectorBackoff", "RequestAnswered", "CacherReady resource=pods"} {
-		require.NoError(t, json.Unmarshal([]byte(strconv.Quote(words)), &story.Beats[i].rest))
+		require.NoError(t, json.Unmarshal([]byte(strconv.Quote(words)), &story.Beats[i].Rest))
 	}
 	ranges, err := story.Locate([]probe.Record{{Seq: 1, Point: probe.ReflectorBackoff, Resource: "backups"},
 		{Seq: 2, Point: probe.RequestAnswered}, {Seq: 3, Point: probe.CacherReady, Resource: "pods"}})

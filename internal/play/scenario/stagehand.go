@@ -63,7 +63,7 @@ func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
 }
 
 // doAll does one step after the other.
-func (s *stagehand) doAll(steps steps) error {
+func (s *stagehand) doAll(steps []step) error {
 	for i := range steps {
 		each := &steps[i]
 		words, err := s.expandAll(each.args)

@@ -38,8 +38,19 @@ var verbs = map[string]verb{
 	// (from=V) (labels=L) (fields=F) (resource=R): as the story's client; or page (from=V) (labels=L) (timeout=S)
 	// (bookmarks): a watcher of the page, whose name is returned
 	"watch": openStream,
-	"run":   run,   // ROLE NAME …: a client for the length of the story, see roles
-	"drain": drain, // NAME: empties the queue of a reflector; returns the changes in their order
+
+	// Clients for the length of the story.
+	// NAME HANDLER (resync=D) (path=PATH resource=R): one more informer of the story's pods, or objects of another kind
+	"informer": inform,
+	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
+	"candidate": candidate,
+	// NAME list|stream (delta): a reflector into a queue from which nothing is taken; NAME client: a streaming one
+	// as the story's client
+	"reflector": reflectPods,
+	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in their order
+	// N: watches at the registry, each for the pods of one node; returns how many watchers of pods there are
+	"watchers": watchers,
+	"kubelets": kubelets, // N M: N clients that do so, of which M ask for no bookmarks
 
 	"turn":    turn,    // KNOB (TARGET|-) (VALUE)
 	"machine": machine, // see Machine

@@ -3,104 +3,49 @@ package wiretap
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
+	"net/http/httputil"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/routine"
-	"listwatch/internal/server/pipenet"
 )
 
-func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		const events = 20
-		mux := http.NewServeMux()
-		mux.HandleFunc("/pods", func(w http.ResponseWriter, r *http.Request) {
-			for i := range events {
-				if i == events-1 {
-					_, _ = fmt.Fprintf(w, `{"long":%q}`+"\n", strings.Repeat("x", 2*maxData))
-				} else {
-					_, _ = fmt.Fprintf(w, `{"i":%d}`+"\n", i)
-				}
-				w.(http.Flusher).Flush()
-			}
-			<-r.Context().Done()
-		})
-		mux.HandleFunc("/quick", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("no watch")) })
-		listener := pipenet.Listen()
-		server := &http.Server{Handler: mux}
-		var group routine.Group
-		group.Go(t.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
-		var wire *Wire
-		client := &http.Client{Transport: &http.Transport{
-			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				conn, err := listener.Dial(ctx, network, address)
-				return &tapped{conn, &wire}, err
-			}}}
-		get := func(path string) *http.Response {
-			request := require.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api"+path, nil))(t)
-			response, err := client.Do(request)
-			require.NoError(t, err)
-			return response
-		}
-		get("/quick").Body.Close()
-		response := get("/pods?watch=true")
-		group.Go(t.Context(), "test.reader", func(context.Context) { _, _ = io.Copy(io.Discard, response.Body) })
-		synctest.Wait()
-
-		s := wire.Snapshot()
-		if s.OpenedBy() != "Go-http-client/1.1 /pods?watch=true" || !strings.HasPrefix(s.Request,
-			"GET /pods?watch=true HTTP/1.1\r\nHost: api\r\n") || !strings.HasSuffix(s.Request, "\r\n\r\n") ||
-			!strings.HasPrefix(s.Header, "HTTP/1.1 200 OK\r\n") || s.Count != events || len(s.Chunks) != maxChunks {
-			t.Errorf("got %q %q, %d chunks, %d kept", s.Request, s.Header, s.Count, len(s.Chunks))
-		}
-		if got, want := s.Chunks[0], (Chunk{SizeLine: "8\r\n", Data: "{\"i\":4}\n", Size: 8,
-			End: "\r\n"}); got != want {
-			t.Errorf("first chunk: got %+v, want %+v", got, want)
-		}
-		if last := s.Chunks[len(s.Chunks)-1]; len(last.Data) != maxData || last.Size <= maxData || last.End != "\r\n" {
-			t.Errorf("last chunk: got %d of %d bytes, end %q", len(last.Data), last.Size, last.End)
-		}
-		assert.True(t, wire.Watching(), "an open watch")
-		response.Body.Close()
-		client.CloseIdleConnections()
-		_ = server.Close()
-		group.Wait()
-	})
-}
-
-// tapped is a connection whose newest request has its wire in wire.
-type tapped struct {
-	net.Conn
-	wire **Wire
-}
-
-func (c *tapped) Write(p []byte) (int, error) {
-	if wire := Begin(p); wire != nil {
-		*c.wire = wire
+func TestTheWireHasTheChunksOfAWatch(t *testing.T) {
+	const events, request, header = 20, "GET /pods?watch=true HTTP/1.1\r\nHost: api\r\nUser-Agent: me\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	assert.True(t, Begin([]byte("{\"body\":\r\n\r\n}")) == nil, "a body begins no request")
+	wire := Begin([]byte(request))
+	assert.False(t, wire.Watching(), "an open watch before its answer")
+	wire.Read([]byte(header))
+	var written bytes.Buffer
+	chunks := httputil.NewChunkedWriter(&written)
+	for i := range events - 1 {
+		fmt.Fprintf(chunks, `{"i":%d}`+"\n", i)
 	}
-	return c.Conn.Write(p)
-}
-
-func (c *tapped) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	(*c.wire).Read(p[:n])
-	return n, err
+	fmt.Fprintf(chunks, `{"long":%q}`+"\n", strings.Repeat("x", 2*maxData))
+	wire.Read(written.Bytes())
+	s := wire.Snapshot()
+	if s.OpenedBy() != "me /pods?watch=true" || s.Request != request || s.Header != header || s.Count != events ||
+		len(s.Chunks) != maxChunks || !wire.Watching() {
+		t.Errorf("got %q %q, %d chunks, %d kept", s.Request, s.Header, s.Count, len(s.Chunks))
+	}
+	if got, want := s.Chunks[0], (Chunk{SizeLine: "8\r\n", Data: "{\"i\":4}\n", Size: 8, End: "\r\n"}); got != want {
+		t.Errorf("first chunk: got %+v, want %+v", got, want)
+	}
+	if last := s.Chunks[len(s.Chunks)-1]; len(last.Data) != maxData || last.Size <= maxData || last.End != "\r\n" {
+		t.Errorf("last chunk: got %d of %d bytes, end %q", len(last.Data), last.Size, last.End)
+	}
+	wire.Read([]byte("0\r\n\r\n"))
+	assert.False(t, wire.Watching(), "an open watch after its end")
 }
 
 func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
