@@ -33,20 +33,13 @@ func Check(ctx context.Context, dir string, l Lab, progress io.Writer) (Verdict,
 	if l.Kind == Predict {
 		return l.checkAnswer(dir), nil
 	}
-	return checking{limit: checkLimit, progress: progress}.check(ctx, dir, l)
+	return l.check(ctx, dir, checkLimit, progress)
 }
 
-// checking is how a check is made.
-type checking struct {
-	limit    time.Duration // of the tests
-	progress io.Writer
-	overlay  string // file for the go command's -overlay, or ""
-}
-
-func (c checking) check(ctx context.Context, dir string, l Lab) (Verdict, error) {
-	fmt.Fprintf(c.progress, "building the tests of %s …\n", l.dir())
+func (l Lab) check(ctx context.Context, dir string, limit time.Duration, progress io.Writer) (Verdict, error) {
+	fmt.Fprintf(progress, "building the tests of %s …\n", l.dir())
 	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-ldflags=-s", "-failfast",
-		"-overlay="+c.overlay, "-timeout="+c.limit.String(), "-run="+strings.Join(l.Tests, "|"), "./"+l.dir())
+		"-timeout="+limit.String(), "-run="+strings.Join(l.Tests, "|"), "./"+l.dir())
 	command.Dir = dir
 	command.WaitDelay = time.Second // a test may outlive the go command, and hold its output open
 	out, err := command.CombinedOutput()

@@ -141,7 +141,7 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, lab := tinyCopy(t, each.body)
 			var progress strings.Builder
-			verdict, err := checking{limit: time.Second, progress: &progress}.check(t.Context(), dir, lab)
+			verdict, err := lab.check(t.Context(), dir, time.Second, &progress)
 			says := strings.Join(verdict.Says, "\n")
 			assert.True(t, err == nil && verdict.Solved == each.solved,
 				"solved %v, %v; want %v", verdict.Solved, err, each.solved)

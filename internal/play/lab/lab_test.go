@@ -38,8 +38,8 @@ func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 			continue
 		}
 		t.Run(each.ID, func(t *testing.T) {
-			verdict, err := checking{limit: checkLimit, progress: io.Discard, overlay: overlayOf(t, each)}.check(
-				t.Context(), root, each)
+			t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -overlay="+overlayOf(t, each))
+			verdict, err := Check(t.Context(), root, each, io.Discard)
 			require.NoError(t, err)
 			says := strings.Join(verdict.Says, "\n")
 			t.Log(says)

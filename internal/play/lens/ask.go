@@ -3,11 +3,11 @@ package lens
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"listwatch/internal/kube/redact"
 	"listwatch/internal/observe/probe"
@@ -46,21 +46,15 @@ func bound(text string) string {
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: (*RequestInfoFactory).NewRequestInfo
 func newAsk(r *http.Request) Ask {
-	query := r.URL.Query()
+	query, options := r.URL.Query(), metav1.ListOptions{}
+	_ = metav1.Convert_url_Values_To_v1_ListOptions(&query, &options, nil) // what it refuses, the server refuses, too
 	ask := askPath(r.URL.Path)
 	ask.Client, ask.Method = bound(r.UserAgent()), bound(r.Method)
-	ask.Labels, ask.Fields = bound(query.Get("labelSelector")), bound(query.Get("fieldSelector"))
-	ask.Version, ask.Continue = bound(query.Get("resourceVersion")), query.Get("continue") != ""
-	ask.Watch = ask.Watch || ask.Name == "" && isTrue(query, "watch")
-	ask.Bookmarks, ask.InitialEvents = isTrue(query, "allowWatchBookmarks"), isTrue(query, "sendInitialEvents")
+	ask.Labels, ask.Fields = bound(options.LabelSelector), bound(options.FieldSelector)
+	ask.Version, ask.Continue = bound(options.ResourceVersion), options.Continue != ""
+	ask.Watch = ask.Watch || ask.Name == "" && options.Watch
+	ask.Bookmarks, ask.InitialEvents = options.AllowWatchBookmarks, ptr.Deref(options.SendInitialEvents, false)
 	return ask
-}
-
-// isTrue reads a parameter as API servers do: every value is true but "false" and "0".
-func isTrue(query url.Values, name string) (yes bool) {
-	values := query[name]
-	_ = runtime.Convert_Slice_string_To_bool(&values, &yes, nil) // never fails
-	return yes
 }
 
 // askPath reads /api/v1/… and /apis/GROUP/VERSION/….
