@@ -133,12 +133,7 @@ func (g *guests) Choose(wanted guest.Choice) error {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, g.options.record,
 			machine.ErrOneRecording)
 	}
-	select {
-	case g.next <- &wanted:
-		return nil
-	default:
-		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, "", machine.ErrEndsAlready)
-	}
+	return machine.Begin(g.next, &wanted, "resources")
 }
 
 // State implements [viz.Guest].

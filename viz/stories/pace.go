@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"fmt"
 	"strings"
 
 	"listwatch/internal/play/scenario"
@@ -44,6 +45,19 @@ func PaceOf(s *scenario.Story, recorded []scenario.Range) []Pace {
 		pace[i] = Pace{pace[i].Lead * scale, pace[i].Play * scale, pace[i].Rest * scale}
 	}
 	return pace
+}
+
+// minutes returns how long it takes to read and watch a story, in half minutes: "1½ min".
+func minutes(s scenario.Story) string {
+	n, pause := 0, 6 // seconds between the words of two beats
+	for _, beat := range s.Beats {
+		n += words(beat.Say)
+		if q := beat.Question; q != nil {
+			n += words(append([]string{q.Ask, q.Why}, q.Answers...)...)
+		}
+	}
+	halves := max(1, (n/4+pause*len(s.Beats)+15)/30) // at four words a second
+	return strings.TrimPrefix(fmt.Sprint(halves/2, []string{"", "½"}[halves%2]), "0") + " min"
 }
 
 // words counts the words of texts.

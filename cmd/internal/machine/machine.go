@@ -71,7 +71,7 @@ type Run struct {
 
 	host  *Host
 	first Options      // of the host's first run
-	next  chan Options // sent by begin, received by run, never closed; buffered so that begin never blocks
+	next  chan Options // sent by Begin, received by run, never closed; buffered so that Begin never blocks
 }
 
 // Serve runs the machine until ctx is done or something essential breaks, and returns when nothing of it runs any more.
@@ -205,7 +205,7 @@ var _ sandbox.Modes = (*Run)(nil)
 // Why nothing is switched.
 var (
 	ErrOneRecording = errors.New("a recording is being written, and is of one run with one set of switches")
-	ErrEndsAlready  = errors.New("both halves are starting again already; ask again when they have")
+	errEndsAlready  = errors.New("both halves are starting again already; ask again when they have")
 )
 
 // Switch implements [sandbox.Modes].
@@ -240,15 +240,16 @@ func (r *Run) switchTo(other Options) (again func() error, err error) {
 	if name := r.host.Recorded; name != "" {
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "switches"}, name, ErrOneRecording)
 	}
-	return func() error { return r.begin(other) }, nil
+	return func() error { return Begin(r.next, other, "switches") }, nil
 }
 
-// begin ends the run, for another with these options. The error is 409 if it ends already.
-func (r *Run) begin(other Options) error {
+// Begin ends a run, which receives from next, for another with other options: resources of that name. The error is 409
+// if it ends already.
+func Begin[O any](next chan<- O, other O, resources string) error {
 	select {
-	case r.next <- other:
+	case next <- other:
 		return nil
 	default:
-		return apierrors.NewConflict(schema.GroupResource{Resource: "switches"}, "", ErrEndsAlready)
+		return apierrors.NewConflict(schema.GroupResource{Resource: resources}, "", errEndsAlready)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,23 +38,6 @@ type Story struct {
 
 	Prepare []step `json:"prepare,omitempty"` // before the story begins: none of that is told
 	Saw     string `json:"saw"`               // what was seen, with variables for the numbers of a run
-}
-
-// Minutes returns how long it takes to read and watch a story, in half minutes: "1½ min".
-func (s *Story) Minutes() string {
-	words, pause := 0, 6 // seconds between the words of two beats
-	for _, beat := range s.Beats {
-		words += len(strings.Fields(beat.Say))
-		if q := beat.Question; q != nil {
-			words += len(strings.Fields(q.Ask + " " + strings.Join(q.Answers, " ") + " " + q.Why))
-		}
-	}
-	halves := max(1, (words/4+pause*len(s.Beats)+15)/30) // at four words a second
-	half := []string{"", "½"}[halves%2]
-	if halves == 1 {
-		return half + " min"
-	}
-	return fmt.Sprint(halves/2, half, " min")
 }
 
 // Groups are the kinds of trouble that stories begin with, in the order of the gallery.
