@@ -45,8 +45,8 @@ type line struct {
 	conns map[*conn]bool // that are open
 }
 
-// NewConnections returns connections that are made by client, and those of watchers that are opened to look by watchers;
-// nil: by client, too. Each has an [http.Transport] with a DialContext.
+// NewConnections returns connections that are made by client; those of watchers that are opened to look are made by
+// watchers, or by client if that is nil. Each has an [http.Transport] with a DialContext.
 func NewConnections(client, watchers *http.Client) *Connections {
 	c := &Connections{lines: map[string]*line{}}
 	over := func(client *http.Client) *http.Client {
@@ -122,14 +122,16 @@ func (c *Connections) turn(k Knob) {
 	l, on := c.lines[k.Target], k.isTrue()
 	switch {
 	case l == nil:
-		return
-	case k.Name == "line.stall":
-		l.stallLocked(on)
-		return
+	case k.Name == "line.stall" && on && l.stall == nil:
+		l.stall = make(chan struct{})
+	case k.Name == "line.stall" && !on && l.stall != nil:
+		close(l.stall)
+		l.stall = nil
 	case k.Name == "line.cut":
-		l.cut = on
-	}
-	if on || k.Name == "line.drop" {
+		if l.cut = on; on {
+			l.breakLocked()
+		}
+	case k.Name == "line.drop":
 		l.breakLocked()
 	}
 }
@@ -139,16 +141,6 @@ func (l *line) breakLocked() {
 		if each.wire.IsWatch() {
 			_ = each.end(errCut)
 		}
-	}
-}
-
-func (l *line) stallLocked(on bool) {
-	switch {
-	case on && l.stall == nil:
-		l.stall = make(chan struct{})
-	case !on && l.stall != nil:
-		close(l.stall)
-		l.stall = nil
 	}
 }
 

@@ -84,11 +84,9 @@ type watcher struct {
 	// Set by make, never changed but for the Error, which watchers.mu guards.
 	WatcherInfo
 	lister *listwatch.ListWatch
-	opened chan error // sent once, by follow, after its first attempt to open; room for it
+	cancel context.CancelFunc // ends it; set before the watcher is in the list, never changed
 
-	cancel context.CancelFunc // ends follow; set before the watcher is in the list, never changed
-
-	// Owned by follow.
+	// Owned by the command that opens it, and then by follow.
 	resourceVersion string
 	// ordered is true once resource versions are worth remembering. A watch that begins with the current state sends it
 	// in key order: the version of one object says nothing about the others. Any event but ADDED shows that this is
@@ -129,13 +127,15 @@ func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begu
 	s.watchers.mu.Lock()
 	s.watchers.list = append(s.watchers.list, added)
 	s.watchers.mu.Unlock()
-	s.jobs.Go(ctx, "watchers.follow", func(ctx context.Context) { s.watchers.follow(ctx, added) })
 	begun()
-	err := <-added.opened
+	stream, err := added.open(ctx)
 	if err != nil {
 		_ = s.watchers.remove(added.ID) // another command may have removed it
+		s.watchers.Connections.forget(added.UserAgent)
+		return err
 	}
-	return err
+	s.jobs.Go(ctx, "watchers.follow", func(ctx context.Context) { s.watchers.follow(ctx, added, stream) })
+	return nil
 }
 
 // check returns why something cannot be watched, nil if it can.
@@ -169,7 +169,6 @@ func (w *watchers) make(options WatcherOptions) *watcher {
 	}
 	return &watcher{
 		WatcherInfo:     WatcherInfo{ID: strings.TrimPrefix(agent, userAgent+"-"), UserAgent: agent, Options: options},
-		opened:          make(chan error, 1),
 		lister:          listwatch.NewListWatch(client, name, options.Namespace, nil),
 		resourceVersion: options.ResourceVersion,
 	}
@@ -216,26 +215,19 @@ func (w *watchers) info() []WatcherInfo {
 	return infos
 }
 
-// follow keeps one watch open until ctx is done.
-func (w *watchers) follow(ctx context.Context, each *watcher) {
+// follow keeps one watch open until ctx is done, at first by the stream that was opened.
+func (w *watchers) follow(ctx context.Context, each *watcher, stream watch.Interface) {
 	defer w.Connections.forget(each.UserAgent)
-	for {
-		stream, err := each.open(ctx)
+	for err := error(nil); err != nil || !each.drain(ctx, stream); {
+		if routine.Sleep(ctx, w.Clock, rewatchDelay) != nil {
+			return
+		}
+		stream, err = each.open(ctx)
 		w.mu.Lock()
 		if each.Error = ""; err != nil {
 			each.Error = err.Error()
 		}
 		w.mu.Unlock()
-		select {
-		case each.opened <- err:
-		default: // only the first attempt is waited for
-		}
-		if err == nil && each.drain(ctx, stream) {
-			return
-		}
-		if routine.Sleep(ctx, w.Clock, rewatchDelay) != nil {
-			return
-		}
 	}
 }
 

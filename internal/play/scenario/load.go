@@ -19,8 +19,8 @@ var All []Story
 // init reads them when there are verbs and terms: decoders find these by reflection.
 func init() { All = loadAll() }
 
-// loadAll reads the stories. The name of a file is a number, which orders the stories, and the story's id. An error is a
-// panic: the files are part of the program, and a test has read them.
+// loadAll reads the stories. The name of a file is a number, which orders the stories, and the story's id. It panics at
+// an error: the files are part of the program, and a test has read them.
 func loadAll() (all []Story) {
 	names, err := fs.Glob(files, "stories/*.yaml")
 	for _, name := range names {

@@ -54,9 +54,8 @@ type state int
 const (
 	inHeader   state = iota
 	inSizeLine       // of a chunk
-	inData
-	inEnd // the line end behind the data
-	done  // the stream has ended, or is not understood
+	inData           // and in the line end behind it
+	done             // the stream has ended, or is not understood
 )
 
 // Wire is one answer as it comes, in pieces of any size. A reader of a response sees a stream of bytes; on the wire it
@@ -71,8 +70,8 @@ type Wire struct {
 	mu     sync.Mutex // guards the fields below; innermost
 	stream Stream     // its Request is set by Begin, never changed
 	state  state
-	line   []byte // what has come of a header, a size line or a line end
-	left   int    // bytes of data that have yet to come
+	line   []byte // what has come of a header or a size line
+	left   int    // bytes of a chunk and its line end that have yet to come
 }
 
 // Begin returns what follows a request of HTTP/1.1 if p, as it is written to a connection, begins one; otherwise nil.
@@ -115,7 +114,7 @@ func (w *Wire) Read(p []byte) {
 	w.stream.Bytes += int64(len(p))
 	for len(p) > 0 && w.state != done {
 		if w.state == inData {
-			p = w.readDataLocked(p, &w.stream.Chunks[len(w.stream.Chunks)-1].Data)
+			p = w.readDataLocked(p, &w.stream.Chunks[len(w.stream.Chunks)-1])
 			continue
 		}
 		w.line = append(w.line, p[0])
@@ -141,37 +140,32 @@ func (w *Wire) readLineLocked(line string) {
 		if strings.Contains(strings.ToLower(line), "transfer-encoding: chunked") {
 			w.state = inSizeLine
 		}
-	case inEnd:
-		last := &w.stream.Chunks[len(w.stream.Chunks)-1]
-		last.End, w.state = line, inSizeLine
-		if last.Size == 0 {
-			w.state = done
-		}
 	case inSizeLine:
 		digits, _, _ := strings.Cut(strings.TrimSpace(line), ";")
 		size, err := strconv.ParseUint(digits, 16, 31)
-		switch {
-		case err != nil:
+		if err != nil {
 			w.state = done
 			return
-		case size == 0:
-			w.state = inEnd
-		default:
-			w.state = inData
 		}
 		w.stream.Count++
-		w.left = int(size)
+		w.left, w.state = int(size)+len("\r\n"), inData
 		kept := w.stream.Chunks[max(0, len(w.stream.Chunks)+1-maxChunks):]
-		w.stream.Chunks = append(kept, Chunk{SizeLine: line, Size: w.left})
+		w.stream.Chunks = append(kept, Chunk{SizeLine: line, Size: int(size)})
 	}
 }
 
-// readDataLocked reads what is left of a chunk, keeps its beginning in data, and returns the bytes behind it.
-func (w *Wire) readDataLocked(p []byte, data *string) []byte {
+// readDataLocked reads what is left of a chunk and of the line end behind it, and returns the bytes behind that. Of the
+// data it keeps the beginning.
+func (w *Wire) readDataLocked(p []byte, chunk *Chunk) []byte {
 	n := min(w.left, len(p))
-	*data += string(p[:min(n, max(0, maxData-len(*data)))])
+	data := max(0, min(w.left-len("\r\n"), n))
+	chunk.Data += string(p[:min(data, max(0, maxData-len(chunk.Data)))])
+	chunk.End += string(p[data:n])
 	if w.left -= n; w.left == 0 {
-		w.state = inEnd
+		w.state = inSizeLine
+		if chunk.Size == 0 {
+			w.state = done
+		}
 	}
 	return p[n:]
 }
