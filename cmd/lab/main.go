@@ -25,16 +25,8 @@ import (
 	"listwatch/internal/play/lab"
 )
 
-const usage = `usage:
-  go run ./cmd/lab                     list the labs
-  go run ./cmd/lab start ID [DIR]      write a working copy into DIR, by default ./.lab/ID
-  go run ./cmd/lab hint ID             one hint more at each call
-  go run ./cmd/lab check ID [DIR]      is it solved? If not: what is wrong
-  go run ./cmd/lab solution ID         the difference to the present sources
-`
-
 var (
-	errUsage     = errors.New(strings.TrimSuffix(usage, "\n"))
+	errUsage     = errors.New("usage: go run ./cmd/lab [start ID [DIR] | hint ID | check ID [DIR] | solution ID]")
 	errNotSolved = errors.New("") // the verdict has been printed
 )
 

@@ -29,7 +29,7 @@ func Start(root, dir string, l Lab) error {
 	if err := claim(dir); err != nil {
 		return err
 	}
-	if err := Copy(root, dir); err != nil {
+	if err := copyTree(root, dir); err != nil {
 		return err
 	}
 	if err := l.prepare(dir); err != nil {
@@ -61,17 +61,15 @@ func claim(dir string) error {
 	return err
 }
 
-// Copy writes what is committed at root into dir, or what lies there if git does not know it. It writes over nothing.
-func Copy(root, dir string) error {
+// copyTree writes what is committed at root into the folder dir, or what lies there if git does not know it. It writes
+// over nothing.
+func copyTree(root, dir string) error {
 	if archive, err := exec.Command("git", "-C", root, "archive", "--format=zip", "HEAD").Output(); err == nil {
 		tree, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 		if err != nil {
 			return err
 		}
 		return os.CopyFS(dir, tree)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
 	}
 	to, err := os.Stat(dir)
 	if err != nil {

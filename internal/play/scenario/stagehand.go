@@ -65,8 +65,11 @@ func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
 // doAll does one step after the other.
 func (s *stagehand) doAll(steps []step) error {
 	for i := range steps {
-		each := &steps[i]
-		words, err := s.expandAll(each.args)
+		each, words, err := &steps[i], make([]string, len(steps[i].args)), error(nil)
+		for n, word := range each.args {
+			expanded, wrong := s.expand(word)
+			words[n], err = expanded, cmp.Or(err, wrong)
+		}
 		switch {
 		case err != nil:
 		case each.later:
@@ -115,18 +118,6 @@ func (s *stagehand) note(name string, r probe.Record) {
 		"subject": r.Subject, "text": fmt.Sprintf("%q", short(r.Text, 90))} {
 		s.vars[name+"."+field] = fmt.Sprint(value)
 	}
-}
-
-// expandAll replaces the variables in each word.
-func (s *stagehand) expandAll(words []string) ([]string, error) {
-	expanded := make([]string, len(words))
-	for i, word := range words {
-		var err error
-		if expanded[i], err = s.expand(word); err != nil {
-			return nil, err
-		}
-	}
-	return expanded, nil
 }
 
 // expand replaces the variables in a text: those that steps kept; the fields of records that were waited for; and the
