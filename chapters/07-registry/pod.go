@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/kube/resources"
@@ -130,13 +131,9 @@ func (podStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 // finished, needs none: there is no kubelet that would come and say that it is over.
 func (podStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
-	period := int64(corev1.DefaultTerminationGracePeriodSeconds)
-	if pod.Spec.TerminationGracePeriodSeconds != nil {
-		period = *pod.Spec.TerminationGracePeriodSeconds
-	}
-	if options.GracePeriodSeconds != nil {
-		period = *options.GracePeriodSeconds
-	}
+	period := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds,
+		corev1.DefaultTerminationGracePeriodSeconds)
+	period = ptr.Deref(options.GracePeriodSeconds, period)
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed ||
 		pod.Status.Phase == corev1.PodSucceeded {
 		period = 0

@@ -64,9 +64,6 @@ func (s *Store) Describe() *Resource { return s.resource }
 // New returns an empty object of the resource's kind.
 func (s *Store) New() runtime.Object { return s.resource.NewFunc() }
 
-// ReadinessCheck returns nil once the storage can answer reads.
-func (s *Store) ReadinessCheck() error { return s.storage.ReadinessCheck() }
-
 // Names are generated, and the last letters of a long base cut off, so that the whole fits a DNS label.
 const (
 	maxNameLength          = 63

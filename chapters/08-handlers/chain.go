@@ -22,12 +22,12 @@ func (s *Server) instrument(scope *Scope, verb string, next http.HandlerFunc) ht
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		line := requestLine(r)
-		s.probe.Text(probe.RequestReceived, line+sender(r), "", 0)
+		s.Probe.Text(probe.RequestReceived, line+sender(r), "", 0)
 		watching, counted := isWatch(verb, r), verb
 		if watching {
 			counted = "watch"
 		}
-		end := s.meter.Begin(r, scope, counted)
+		end := s.Meter.Begin(r, scope, counted)
 		// Deferred, because cutting a connection is done by a panic.
 		defer s.answered(recorder, r, line, end)
 		switch {
@@ -52,7 +52,7 @@ var errShuttingDown = apierrors.NewTooManyRequests("The apiserver is shutting do
 // shutsDown reports whether the server shuts down.
 func (s *Server) shutsDown() bool {
 	select {
-	case <-s.shutdown:
+	case <-s.Shutdown:
 		return true
 	default:
 		return false
@@ -85,7 +85,7 @@ func (s *Server) answered(recorder middleware.WrapResponseWriter, r *http.Reques
 		status = http.StatusSwitchingProtocols // the connection was handed over, and answered for itself
 	}
 	end(status, int64(recorder.BytesWritten()))
-	s.probe.Text(probe.RequestAnswered, line, "", 0, status)
+	s.Probe.Text(probe.RequestAnswered, line, "", 0, status)
 }
 
 // isWatch reports whether a request will go on for long, judged by its URL alone: if its options turn out to be

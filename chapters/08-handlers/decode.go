@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,11 +23,7 @@ func DecodeOptions(r *http.Request, into runtime.Object) error {
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: checkName
 func CheckName(obj runtime.Object, name, namespace string) error {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v",
-			name, err))
-	}
+	accessor := obj.(metav1.Object) // as all that is written
 	if accessor.GetName() == "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: "+
 			"name must be provided", name))

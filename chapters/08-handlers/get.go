@@ -127,7 +127,7 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 	ctx, done := s.server.withDeadline(w, r, timeout, true)
 	defer done()
 	// The context says when the watch will end, so that the cacher can send a last bookmark shortly before.
-	ctx = announced{Context: ctx, end: s.server.clock.Now().Add(timeout)}
+	ctx = announced{Context: ctx, end: s.server.Clock.Now().Add(timeout)}
 	r = r.WithContext(ctx)
 	namespace, _ := s.NamespaceAndName(r)
 	watching, err := watcher.Watch(ctx, namespace, opts)
@@ -162,7 +162,7 @@ func (s *Scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duratio
 	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {
 		return time.Duration(min(*opts.TimeoutSeconds, longest)) * time.Second
 	}
-	return time.Duration(float64(s.server.minRequestTimeout) * (1 + rand.Float64()))
+	return time.Duration(float64(s.server.MinRequestTimeout) * (1 + rand.Float64()))
 }
 
 // handleList answers with a list.

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -81,13 +82,9 @@ func (uncounted) Listed(time.Duration)                                 {}
 // Server serves the resources of a [Config]. What all handlers share is in it, and does not change after the first
 // request.
 type Server struct {
-	clock, patience   clock.WithTicker
-	probe             *probe.Probe
-	minRequestTimeout time.Duration
-	shutdown          <-chan struct{}
-	meter             Meter
-	router            *chi.Mux
-	scopes            []*Scope
+	Config // with its defaults
+	router *chi.Mux
+	scopes []*Scope
 }
 
 // New returns a server with the routes of cfg.Storage. It starts no goroutine; those of a request end with the request.
@@ -95,28 +92,13 @@ type Server struct {
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 // Differs: there is no authentication, authorisation, priority and fairness, audit or tracing.
 func New(cfg Config) *Server {
-	s := &Server{
-		clock:             cfg.Clock,
-		patience:          cfg.Patience,
-		probe:             cfg.Probe,
-		minRequestTimeout: cfg.MinRequestTimeout,
-		shutdown:          cfg.Shutdown,
-		meter:             cfg.Meter,
-		router:            chi.NewRouter(),
-	}
-	if s.minRequestTimeout == 0 {
-		s.minRequestTimeout = DefaultMinRequestTimeout
-	}
-	if s.patience == nil {
-		s.patience = cfg.Clock
-	}
-	if s.meter == nil {
-		s.meter = uncounted{}
-	}
+	cfg.MinRequestTimeout = cmp.Or(cfg.MinRequestTimeout, DefaultMinRequestTimeout)
+	cfg.Patience = cmp.Or(cfg.Patience, cfg.Clock)
+	cfg.Meter = cmp.Or[Meter](cfg.Meter, uncounted{})
+	s := &Server{Config: cfg, router: chi.NewRouter()}
 	s.router.NotFound(s.instrument(nil, "get", s.notFound))
 	s.router.MethodNotAllowed(s.instrument(nil, "get", methodNotAllowed))
-	installer := &apiInstaller{server: s, storage: cfg.Storage, fields: cfg.Fields}
-	s.scopes = installer.install()
+	s.scopes = apiInstaller{s}.install()
 	return s
 }
 

@@ -70,19 +70,15 @@ func (s *Scope) keyOf(obj any) (string, error) {
 // apiInstaller turns storages into routes. What a storage can do is found by asking it, interface by interface.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: APIInstaller
-type apiInstaller struct {
-	server  *Server
-	storage map[string]Storage
-	fields  func(*Scope) FieldManager // nil: none
-}
+type apiInstaller struct{ server *Server }
 
 // install registers the routes of every storage and returns their scopes.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).Install
-func (a *apiInstaller) install() []*Scope {
+func (a apiInstaller) install() []*Scope {
 	var scopes []*Scope
-	for _, path := range slices.Sorted(maps.Keys(a.storage)) {
-		scopes = append(scopes, a.registerResourceHandlers(path, a.storage[path]))
+	for _, path := range slices.Sorted(maps.Keys(a.server.Storage)) {
+		scopes = append(scopes, a.registerResourceHandlers(path, a.server.Storage[path]))
 	}
 	return scopes
 }
@@ -90,7 +86,7 @@ func (a *apiInstaller) install() []*Scope {
 // registerResourceHandlers registers the routes of one storage.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
-func (a *apiInstaller) registerResourceHandlers(path string, storage Storage) *Scope {
+func (a apiInstaller) registerResourceHandlers(path string, storage Storage) *Scope {
 	_, subresource, _ := strings.Cut(path, "/")
 	kinds, _, err := scheme.Scheme.ObjectKinds(storage.New())
 	if err != nil {
@@ -98,8 +94,8 @@ func (a *apiInstaller) registerResourceHandlers(path string, storage Storage) *S
 	}
 	s := &Scope{server: a.server, Storage: storage, Resource: storage.Describe(), Subresource: subresource,
 		Kind: kinds[0]}
-	if _, ok := storage.(Updater); ok && a.fields != nil {
-		s.Managed = a.fields(s)
+	if _, ok := storage.(Updater); ok && a.server.Fields != nil {
+		s.Managed = a.server.Fields(s)
 	}
 	if subresource == "" {
 		a.registerCollection(s)
@@ -127,7 +123,7 @@ func (s *Scope) ItemPath() string {
 	return path
 }
 
-func (a *apiInstaller) registerCollection(s *Scope) {
+func (a apiInstaller) registerCollection(s *Scope) {
 	path := s.collectionPath(s.Resource.Root())
 	if _, ok := s.Storage.(Lister); ok {
 		a.handle(s, http.MethodGet, path, "list", s.ListResource)
@@ -149,7 +145,7 @@ func (a *apiInstaller) registerCollection(s *Scope) {
 }
 
 // registerItem registers the routes of one object, or of one of its subresources.
-func (a *apiInstaller) registerItem(s *Scope) {
+func (a apiInstaller) registerItem(s *Scope) {
 	path := s.ItemPath()
 	if _, ok := s.Storage.(Getter); ok {
 		a.handle(s, http.MethodGet, path, "get", s.Answer(s.GetResource))
@@ -166,14 +162,14 @@ func (a *apiInstaller) registerItem(s *Scope) {
 }
 
 // handle adds a route and its verb.
-func (a *apiInstaller) handle(s *Scope, method, path, verb string, handler http.HandlerFunc) {
+func (a apiInstaller) handle(s *Scope, method, path, verb string, handler http.HandlerFunc) {
 	a.server.Handle(s, method, path, verb, handler)
 	s.Verbs = append(s.Verbs, verb)
 }
 
 // registerDeprecatedWatch registers the paths that clients of before 1.11 watch at. They are lists that never end, so
 // their options are checked as a list's.
-func (a *apiInstaller) registerDeprecatedWatch(s *Scope) {
+func (a apiInstaller) registerDeprecatedWatch(s *Scope) {
 	if _, ok := s.Storage.(Watcher); !ok {
 		return
 	}

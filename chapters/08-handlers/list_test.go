@@ -88,7 +88,7 @@ func TestAWatchFromNowhereSaysThatItWantsTheState(t *testing.T) {
 
 func TestDefaultWatchTimeoutsDiffer(t *testing.T) {
 	s := podScope(t)
-	s.server.minRequestTimeout = DefaultMinRequestTimeout
+	s.server.MinRequestTimeout = DefaultMinRequestTimeout
 	seen := map[time.Duration]bool{}
 	for range 10 {
 		timeout := s.watchTimeout(&metainternalversion.ListOptions{})
@@ -226,7 +226,7 @@ func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {
 func podScope(t *testing.T) *Scope {
 	t.Helper()
 	r := registry.Pods()
-	return &Scope{server: &Server{clock: clock.RealClock{}}, Resource: r, Storage: stuck{resource: r}}
+	return &Scope{server: &Server{Config: Config{Clock: clock.RealClock{}}}, Resource: r, Storage: stuck{resource: r}}
 }
 
 func request(t *testing.T, target string) *http.Request {

@@ -48,7 +48,7 @@ func (s *Server) withDeadline(w http.ResponseWriter, r *http.Request, limit time
 	watch bool) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	d := &requestDeadline{
-		clock: s.clock, patience: s.patience, limit: limit, watch: watch, conn: http.NewResponseController(w),
+		clock: s.Clock, patience: s.Patience, limit: limit, watch: watch, conn: http.NewResponseController(w),
 		cancel: cancel,
 	}
 	finished, finish := context.WithCancel(context.WithoutCancel(ctx))

@@ -59,10 +59,10 @@ func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 		awaited:   watchList,
 		media:     media,
 		probe:     probe.Of(watching),
-		meter:     s.server.meter.Watch(r, s),
+		meter:     s.server.Meter.Watch(r, s),
 		keyOf:     s.keyOf,
 		encoder:   newWatchEncoder(s, media, options),
-		started:   s.server.clock.Now(),
+		started:   s.server.Clock.Now(),
 	}, nil
 }
 
@@ -107,7 +107,7 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 // Differs: ends with the server, as HandleHTTP does here, counts its events, and says why it
 // ends; upstream's close message is always 1000, without a reason.
 func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
-	ctx, socket := upgrade(w, r, s.scope.server.patience)
+	ctx, socket := upgrade(w, r, s.scope.server.Patience)
 	if socket != nil {
 		s.run(ctx, r, socket)
 	}
@@ -115,7 +115,7 @@ func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
 
 // run serves an open stream to its end. ctx ends when the client is gone.
 func (s *WatchServer) run(ctx context.Context, r *http.Request, to stream) {
-	timer := s.scope.server.clock.NewTimer(s.timeout)
+	timer := s.scope.server.Clock.NewTimer(s.timeout)
 	defer timer.Stop()
 	s.probe.Text(probe.WireOpened, r.UserAgent()+" "+strings.TrimPrefix(requestLine(r), r.Method+" "), "", 0)
 	why := s.serve(ctx, to, timer.C())
@@ -130,7 +130,7 @@ func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.
 		select {
 		case <-ctx.Done():
 			return s.unlessShutDown(clientGone)
-		case <-s.scope.server.shutdown:
+		case <-s.scope.server.Shutdown:
 			return serverShutsDown
 		case <-timeout:
 			return timeIsOver
@@ -186,5 +186,5 @@ func (s *WatchServer) observeWatchList(obj runtime.Object) {
 		return
 	}
 	s.awaited = false
-	s.meter.Listed(s.scope.server.clock.Since(s.started))
+	s.meter.Listed(s.scope.server.Clock.Since(s.started))
 }

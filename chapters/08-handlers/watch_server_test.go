@@ -49,7 +49,7 @@ func serveWatch(t *testing.T, s *Scope, accept string, watching *watch.FakeWatch
 
 func watchScope(t *testing.T) *Scope {
 	s := podScope(t)
-	s.server = &Server{clock: clock.RealClock{}, meter: uncounted{}}
+	s.server = &Server{Config: Config{Clock: clock.RealClock{}, Meter: uncounted{}}}
 	return s
 }
 

@@ -58,9 +58,7 @@ type RESTClient struct {
 func NewRESTClient(config Config) *RESTClient {
 	config.HTTP = cmp.Or(config.HTTP, http.DefaultClient)
 	config.APIPath = cmp.Or(config.APIPath, apiPath)
-	if config.Decoder == nil {
-		config.Decoder = decoder
-	}
+	config.Decoder = cmp.Or[runtime.Decoder](config.Decoder, decoder)
 	c := &RESTClient{config: config, base: *config.Base}
 	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + config.APIPath
 	if qps := cmp.Or(config.QPS, defaultQPS); qps > 0 {

@@ -2,13 +2,13 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	indexer "listwatch/chapters/11-indexer"
 )
@@ -77,10 +77,7 @@ func (step podStep) takes(pod *corev1.Pod) time.Duration {
 
 // gracePeriod returns how long the pod may take to stop.
 func gracePeriod(pod *corev1.Pod) time.Duration {
-	if pod.DeletionGracePeriodSeconds == nil {
-		return 0
-	}
-	return time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
+	return time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
 }
 
 // do writes down that a step was done. A pod that is gone by then needs no step.
@@ -145,13 +142,12 @@ var byAddress = indexer.Indexers{addressIndex: func(obj any) ([]string, error) {
 	return nil, nil
 }}
 
-// allocateIP returns the next address of the node's range that no pod in the store has.
+// allocateIP returns the next address of the node's range that no pod in the store has; if all are taken, the next.
 func (k *Kubelet) allocateIP() string {
 	k.nextIP = k.addressAfter(k.nextIP)
 	for first := k.nextIP; k.isTaken(k.nextIP); {
-		k.nextIP = k.addressAfter(k.nextIP)
-		if k.nextIP == first {
-			break // all are taken
+		if k.nextIP = k.addressAfter(k.nextIP); k.nextIP == first {
+			break
 		}
 	}
 	return k.nextIP.String()
@@ -162,13 +158,10 @@ func (k *Kubelet) addressAfter(ip netip.Addr) netip.Addr {
 	if next := ip.Next(); k.podCIDR.Contains(next) {
 		return next
 	}
-	return k.podCIDR.Masked().Addr().Next()
+	return k.podCIDR.Addr().Next()
 }
 
 func (k *Kubelet) isTaken(ip netip.Addr) bool {
-	pods, err := k.store.IndexKeys(addressIndex, ip.String())
-	if err != nil {
-		panic(fmt.Sprintf("kubelet %s: %v", k.config.NodeName, err)) // NewKubelet has made the index
-	}
+	pods, _ := k.store.IndexKeys(addressIndex, ip.String()) // the error is that there is no such index
 	return len(pods) > 0
 }

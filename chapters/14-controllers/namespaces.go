@@ -149,12 +149,9 @@ func removeAll(ctx context.Context, client *listwatch.RESTClient, namespace, res
 // finalize takes our finalizer off the list, which erases the namespace unless another finalizer is on it.
 func (c *NamespaceController) finalize(ctx context.Context, namespace *corev1.Namespace) error {
 	updated := namespace.DeepCopy() // the original came out of a cache
-	updated.Spec.Finalizers = nil
-	for _, finalizer := range namespace.Spec.Finalizers {
-		if finalizer != corev1.FinalizerKubernetes {
-			updated.Spec.Finalizers = append(updated.Spec.Finalizers, finalizer)
-		}
-	}
+	updated.Spec.Finalizers = slices.DeleteFunc(updated.Spec.Finalizers, func(finalizer corev1.FinalizerName) bool {
+		return finalizer == corev1.FinalizerKubernetes
+	})
 	err := c.config.Client.Put().Resource("namespaces").Name(namespace.Name).SubResource("finalize").Body(updated).
 		Do(ctx).Error()
 	if apierrors.IsNotFound(err) {

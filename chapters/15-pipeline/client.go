@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -53,9 +54,7 @@ type Client struct {
 
 // NewClient wires the client half. Nothing runs until [Client.Run].
 func NewClient(config ClientConfig) (*Client, error) {
-	if config.HTTP == nil {
-		config.HTTP = http.DefaultClient
-	}
+	config.HTTP = cmp.Or(config.HTTP, http.DefaultClient)
 	c := &Client{config: config}
 	if config.Registry != nil {
 		c.metrics = listwatch.NewMetrics(config.Registry)
@@ -133,12 +132,10 @@ func (c *Client) addControllers() error {
 // NewClient returns one more client of the server half, which calls itself name and reports to p. over is how it
 // reaches the server; nil: as the client half does.
 func (c *Client) NewClient(name string, p *probe.Probe, over *http.Client) *listwatch.RESTClient {
-	if over == nil {
-		over = c.config.HTTP
-	}
 	return listwatch.NewRESTClient(listwatch.Config{
-		Base: c.config.Base, HTTP: over, UserAgent: name, Clock: c.config.Clock, Probe: p, Metrics: c.metrics,
-		QPS: -1, // one process, loopback: the server needs no protection from us
+		Base: c.config.Base, HTTP: cmp.Or(over, c.config.HTTP), UserAgent: name, Clock: c.config.Clock, Probe: p,
+		Metrics: c.metrics,
+		QPS:     -1, // one process, loopback: the server needs no protection from us
 	})
 }
 

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,10 +129,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 // Upstream: k8s.io/apiserver/pkg/server/options/etcd.go: (*StorageFactoryRestOptionsFactory).GetRESTOptions
 func (s *Server) storageOf(resource *registry.Resource,
 	config ServerConfig) (storage.Interface, error) {
-	mediaType := config.MediaType
-	if mediaType == "" {
-		mediaType = etcd3.MediaTypeProtobuf
-	}
+	mediaType := cmp.Or(config.MediaType, etcd3.MediaTypeProtobuf)
 	codec, err := etcd3.NewCodec(scheme.Codecs, resource.GroupVersion, mediaType)
 	if err != nil {
 		return nil, err
@@ -157,11 +155,7 @@ func (s *Server) storageOf(resource *registry.Resource,
 		return s.cache(resource, raw, config)
 	}
 	if resource.OnDemand {
-		patience := config.Patience
-		if patience == nil {
-			patience = config.Clock
-		}
-		return newOnDemand(raw, patience, begin, s), nil
+		return newOnDemand(raw, cmp.Or(config.Patience, config.Clock), begin, s), nil
 	}
 	cached, delegator, err := begin()
 	s.started = append(s.started, cached)

@@ -6,6 +6,7 @@
 package negotiation
 
 import (
+	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -157,11 +158,7 @@ func EncoderFor(name string, pretty bool) runtime.Encoder {
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateInputSerializer
 func Input(r *http.Request) (runtime.SerializerInfo, error) {
 	known := scheme.Codecs.SupportedMediaTypes()
-	header := r.Header.Get("Content-Type")
-	if header == "" {
-		header = JSON
-	}
-	name, _, err := mime.ParseMediaType(header)
+	name, _, err := mime.ParseMediaType(cmp.Or(r.Header.Get("Content-Type"), JSON))
 	if err == nil {
 		if info, ok := runtime.SerializerInfoForMediaType(known, name); ok {
 			return info, nil

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"listwatch/internal/kube/scheme"
 )
 
 // Column is one column of a kind's table: how it is headed, and what a row shows in it.
@@ -23,7 +25,7 @@ type Column struct {
 
 // Row is one object, as the cells of its row read it. It belongs to one goroutine.
 type Row struct {
-	Object runtime.Object
+	Object runtime.Object // as it is stored: an event is one of core/v1
 	Now    time.Time
 	fields map[string]any // Object as JSON has it; nil until a cell asks
 }
@@ -39,7 +41,11 @@ func Table(obj runtime.Object, columns []Column, headers bool, now time.Time) (*
 		table.ColumnDefinitions = definitions(columns)
 	}
 	add := func(item runtime.Object) error {
-		row := &Row{Object: item, Now: now}
+		stored, err := scheme.Stored(item)
+		if err != nil {
+			return err
+		}
+		row := &Row{Object: stored, Now: now}
 		cells := make([]any, len(columns))
 		for i := range columns {
 			cells[i] = columns[i].Cell(row)
@@ -48,11 +54,7 @@ func Table(obj runtime.Object, columns []Column, headers bool, now time.Time) (*
 		return nil
 	}
 	if !meta.IsListType(obj) {
-		accessor, err := meta.Accessor(obj)
-		if err != nil {
-			return nil, err
-		}
-		table.ResourceVersion = accessor.GetResourceVersion()
+		table.ResourceVersion = obj.(metav1.Object).GetResourceVersion()
 		return table, add(obj)
 	}
 	list, err := meta.ListAccessor(obj)
@@ -158,42 +160,32 @@ var (
 	)
 
 	// EventColumns are those of events of either group.
-	EventColumns = withCells(eventCells,
-		Column{Name: "Last Seen", Description: "Time since it happened last."},
-		Column{Name: "Type", Description: "Normal or Warning."},
-		Column{Name: "Reason", Description: "Why it happened, in one word."},
-		Column{Name: "Object", Description: "What it happened to."},
-		Column{Name: "Subobject", Description: "Which part of that.", Wide: true},
-		Column{Name: "Source", Description: "Who reports it.", Wide: true},
-		Column{Name: "Message", Description: "What happened."},
-		Column{Name: "First Seen", Description: "Time since it happened first.", Wide: true},
-		Column{Name: "Count", Description: "How often it happened.", Wide: true},
-		Column{Name: "Name", Description: nameColumn.Description, Wide: true},
-	)
+	EventColumns = []Column{
+		{"Last Seen", "Time since it happened last.", false, func(r *Row) any {
+			_, last, _ := eventTimes(r.Object.(*corev1.Event))
+			return age(last, r.Now)
+		}},
+		{"Type", "Normal or Warning.", false, show("type", "")},
+		{"Reason", "Why it happened, in one word.", false, show("reason", "")},
+		{"Object", "What it happened to.", false, by(func(event *corev1.Event) any {
+			return strings.ToLower(event.InvolvedObject.Kind) + "/" + event.InvolvedObject.Name
+		})},
+		{"Subobject", "Which part of that.", true, show("involvedObject.fieldPath", "")},
+		{"Source", "Who reports it.", true, by(eventSource)},
+		{"Message", "What happened.", false, by(func(event *corev1.Event) any {
+			return strings.TrimSpace(event.Message)
+		})},
+		{"First Seen", "Time since it happened first.", true, func(r *Row) any {
+			first, _, _ := eventTimes(r.Object.(*corev1.Event))
+			return age(first, r.Now)
+		}},
+		{"Count", "How often it happened.", true, by(func(event *corev1.Event) any {
+			_, _, n := eventTimes(event)
+			return n
+		})},
+		{nameColumn.Name, nameColumn.Description, true, nameColumn.Cell},
+	}
 )
-
-// withCells returns columns that show what cells returns under their names.
-func withCells(cells func(*Row) map[string]any, columns ...Column) []Column {
-	for i := range columns {
-		columns[i].Cell = func(r *Row) any { return cells(r)[columns[i].Name] }
-	}
-	return columns
-}
-
-func eventCells(r *Row) map[string]any {
-	event, err := coreEvent(r.Object)
-	if err != nil {
-		return map[string]any{"Message": err.Error()}
-	}
-	first, last, n := eventTimes(event)
-	about := event.InvolvedObject
-	return map[string]any{
-		"Last Seen": age(last, r.Now), "Type": event.Type, "Reason": event.Reason,
-		"Object": strings.ToLower(about.Kind) + "/" + about.Name, "Subobject": about.FieldPath,
-		"Source": eventSource(event), "Message": strings.TrimSpace(event.Message), "First Seen": age(first, r.Now),
-		"Count": n, "Name": event.Name,
-	}
-}
 
 func nodeStatus(node *corev1.Node) any {
 	status := "Unknown"
