@@ -20,21 +20,13 @@ const (
 	outgoingBufSize = 100
 )
 
-// watchRequest is what a watch is about.
-type watchRequest struct {
-	key            string
-	initialRev     int64 // the watch delivers what is newer
-	recursive      bool
-	progressNotify bool
-	pred           storage.SelectionPredicate
-	initialEvents  bool // begin with the current state
-	endBookmark    bool // and say where it ends
-}
-
 // stream is what both implementations of a watch have in common: the request, two channels, and the end.
 type stream struct {
 	// Set by newStream, never changed.
-	watchRequest
+	key           string
+	opts          storage.ListOptions
+	initialEvents bool // begin with the current state
+
 	store  *Store
 	probe  *probe.Probe
 	id     string             // "etcd3-1"
@@ -47,6 +39,8 @@ type stream struct {
 	resultChan chan watch.Event
 
 	group routine.Group // every goroutine of the watch but the one that reaps
+
+	initialRev int64 // the watch delivers what is newer; owned by the goroutine that talks to etcd
 }
 
 // ResultChan implements watch.Interface.
@@ -64,12 +58,7 @@ func (s *Store) startWatch(
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w := newStream(s, watchRequest{
-		key: key, initialRev: rev, recursive: opts.Recursive,
-		progressNotify: opts.ProgressNotify, pred: opts.Predicate,
-		initialEvents: opts.AreInitialEventsRequired(uint64(rev)),
-		endBookmark:   opts.IsInitialEventsEndBookmarkRequired(),
-	}, cancel)
+	w := s.newStream(key, rev, opts, cancel)
 	s.register(w)
 	w.probe.Text(probe.WatchChanOpened, w.text, key, uint64(rev))
 	if s.watcher == WatcherEtcd2 {
@@ -78,20 +67,18 @@ func (s *Store) startWatch(
 	return startWatchChan(ctx, w), nil
 }
 
-func newStream(s *Store, request watchRequest, cancel context.CancelFunc) *stream {
+func (s *Store) newStream(key string, rev int64, opts storage.ListOptions, cancel context.CancelFunc) *stream {
 	id := fmt.Sprintf("etcd3-%d", s.nWatches.Add(1))
-	return &stream{
-		watchRequest: request, store: s, probe: s.probe.Subject(id), id: id, text: request.describe(), cancel: cancel,
+	w := &stream{
+		key: key, opts: opts, initialEvents: opts.AreInitialEventsRequired(uint64(rev)), initialRev: rev,
+		store: s, probe: s.probe.Subject(id), id: id, text: fmt.Sprintf("%s after %d", key, rev), cancel: cancel,
 		incomingEventChan: make(chan *event, incomingBufSize),
 		resultChan:        make(chan watch.Event, outgoingBufSize),
 	}
-}
-
-func (w *watchRequest) describe() string {
 	if w.initialEvents {
-		return w.key + " from its current state"
+		w.text = key + " from its current state"
 	}
-	return fmt.Sprintf("%s after %d", w.key, w.initialRev)
+	return w
 }
 
 // getStartWatchResourceVersion returns the revision after which the watch begins: the one asked for; the newest, if

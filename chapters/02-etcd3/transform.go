@@ -35,7 +35,7 @@ func (s *stream) transform(e *event) (*watch.Event, error) {
 	// A nil object matches nothing. With a predicate that accepts all, the previous object was
 	// not even decoded for a put: it has matched.
 	isMatch := current != nil && s.filter(current)
-	wasMatch := old != nil && s.filter(old) || s.pred.Empty() && !e.isCreated
+	wasMatch := old != nil && s.filter(old) || s.opts.Predicate.Empty() && !e.isCreated
 	switch {
 	case isMatch && wasMatch:
 		return &watch.Event{Type: watch.Modified, Object: current}, nil
@@ -67,7 +67,7 @@ func (s *stream) bookmark(e *event) (*watch.Event, error) {
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).filter
 func (s *stream) filter(obj runtime.Object) bool {
-	matched, err := s.pred.Matches(obj)
+	matched, err := s.opts.Predicate.Matches(obj)
 	return err == nil && matched
 }
 
@@ -82,7 +82,7 @@ func (s *stream) prepareObjs(e *event) (current, old runtime.Object, err error) 
 			return nil, nil, err
 		}
 	}
-	if e.isDeleted || len(e.prevValue) > 0 && !s.pred.Empty() {
+	if e.isDeleted || len(e.prevValue) > 0 && !s.opts.Predicate.Empty() {
 		old, err = s.decodeObj(e.key, e.prevValue, e.rev)
 		if err != nil && e.isDeleted {
 			err = &corruptObjectDeletedError{err}

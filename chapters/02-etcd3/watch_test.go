@@ -75,7 +75,7 @@ func TestWhoeverCancelledIsNotToldOfIt(t *testing.T) {
 	for name, err := range map[string]error{"ours": context.Canceled, "etcd's": status.Error(codes.Canceled,
 		"the client is closing")} {
 		ended := false
-		w := newStream(s, watchRequest{key: prefix}, func() { ended = true })
+		w := s.newStream(prefix, 0, storage.ListOptions{}, func() { ended = true })
 		w.sendError(t.Context(), err)
 		assert.True(t, len(w.resultChan) == 0 && ended, "%s: %d events, ended: %t", name, len(w.resultChan), ended)
 	}

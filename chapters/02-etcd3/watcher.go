@@ -84,7 +84,7 @@ func (s *stream) watchFromStart(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.endBookmark {
+	if s.opts.IsInitialEventsEndBookmarkRequired() {
 		// In the same line as the state, so it cannot arrive before the state is complete.
 		end := progressNotifyEvent(s.initialRev)
 		end.isInitialEventsEndBookmark = true
@@ -102,7 +102,7 @@ func (s *stream) watchFromStart(ctx context.Context) error {
 func (s *stream) sync(ctx context.Context) error {
 	page := kubernetes.ListOptions{Limit: maxLimit}
 	for {
-		response, err := s.store.readRange(ctx, s.key, s.recursive, page)
+		response, err := s.store.readRange(ctx, s.key, s.opts.Recursive, page)
 		if err != nil {
 			// This includes compaction between two pages: unlike a list, a watch has no
 			// continue token.
@@ -132,10 +132,10 @@ func (s *stream) sync(ctx context.Context) error {
 // ctx is done, or the client was closed.
 func (s *stream) watchChanges(ctx context.Context) error {
 	opts := []clientv3.OpOption{clientv3.WithRev(s.initialRev + 1), clientv3.WithPrevKV()}
-	if s.recursive {
+	if s.opts.Recursive {
 		opts = append(opts, clientv3.WithPrefix())
 	}
-	if s.progressNotify {
+	if s.opts.ProgressNotify {
 		opts = append(opts, clientv3.WithProgressNotify())
 	}
 	for response := range s.store.client.Watch(ctx, s.key, opts...) {

@@ -114,17 +114,13 @@ func (r *Reflector) Run(ctx context.Context) {
 		reason := r.lastWatchEnd
 		if err != nil {
 			reason = err.Error()
-			r.handleError(ctx, err)
+			if r.config.WatchErrorHandler != nil {
+				r.config.WatchErrorHandler(ctx, r, err)
+			}
 		}
 		if !r.backOff(ctx, reason) {
 			return
 		}
-	}
-}
-
-func (r *Reflector) handleError(ctx context.Context, err error) {
-	if r.config.WatchErrorHandler != nil {
-		r.config.WatchErrorHandler(ctx, r, err)
 	}
 }
 

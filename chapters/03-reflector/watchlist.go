@@ -96,7 +96,7 @@ type temporaryStore struct {
 	items     []any // nil where an object was deleted
 }
 
-var _ Store = (*temporaryStore)(nil)
+var _ eventStore = (*temporaryStore)(nil)
 
 func newTemporaryStore(target Store) *temporaryStore {
 	s := &temporaryStore{position: map[string]int{}}
@@ -139,12 +139,6 @@ func (s *temporaryStore) Delete(obj any) error {
 	}
 	return nil
 }
-
-// Replace and Resync are not called on a temporary store.
-func (s *temporaryStore) Replace([]any, string) error {
-	panic("reflector: Replace of a temporary store")
-}
-func (s *temporaryStore) Resync() error { panic("reflector: Resync of a temporary store") }
 
 func (s *temporaryStore) list() []any {
 	items := make([]any, 0, len(s.position))

@@ -1,6 +1,7 @@
 package cacher
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -81,6 +82,7 @@ func New(config Config) (*Cacher, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
+	config.Dispatch = cmp.Or(config.Dispatch, TwoPhase)
 	if config.WatcherIDs == nil {
 		config.WatcherIDs = &atomic.Int64{}
 	}

@@ -14,24 +14,14 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// Mode says how an event is handed to watchers whose input is full.
-type Mode int
-
+// How an event is handed to watchers whose input is full.
 const (
 	// TwoPhase offers the event to every watcher first, and then waits for the full ones together, within one time
 	// budget: what 0.37 does.
-	TwoPhase Mode = iota
+	TwoPhase = "two-phase"
 	// Sequential waits for each full watcher in turn before it goes on to the next: what 1.10 did.
-	Sequential
+	Sequential = "sequential"
 )
-
-// String returns the mode as the command line spells it.
-func (m Mode) String() string {
-	if m == Sequential {
-		return "sequential"
-	}
-	return "two-phase"
-}
 
 // Config describes the cache of one resource.
 //
@@ -55,8 +45,8 @@ type Config struct {
 	Registry     *prometheus.Registry // where metrics are shown; nil: nowhere
 	Compaction   Compaction           // nil: the storage forgets nothing
 	RingCapacity int                  // 0: as the rate of events demands
-	Dispatch     Mode
-	UseWatchList bool // get the first state as a stream instead of a list
+	Dispatch     string               // [TwoPhase] or [Sequential]; "" means the former
+	UseWatchList bool                 // get the first state as a stream instead of a list
 	// WatcherIDs numbers the watchers, on from those of a cache that this one replaces; nil: from 1 on.
 	WatcherIDs *atomic.Int64
 }

@@ -11,8 +11,8 @@ import (
 
 // errWatcher is a watch that is over before it has begun.
 type errWatcher struct {
-	result chan watch.Event // filled and closed by newErrWatcher; 1: the error
-	probe  *probe.Probe     // without a subject: it was never registered
+	watch.Interface
+	probe *probe.Probe // without a subject: it was never registered
 }
 
 var _ probe.Probed = (*errWatcher)(nil)
@@ -26,10 +26,10 @@ func newErrWatcher(err error, p *probe.Probe) watch.Interface {
 		withStatus = apierrors.NewInternalError(err)
 	}
 	status := withStatus.Status()
-	w := &errWatcher{result: make(chan watch.Event, 1), probe: p.Subject("")}
-	w.result <- watch.Event{Type: watch.Error, Object: &status}
-	close(w.result)
-	return w
+	result := make(chan watch.Event, 1) // filled and closed here; 1: the error
+	result <- watch.Event{Type: watch.Error, Object: &status}
+	close(result)
+	return &errWatcher{watch.NewProxyWatcher(result), p.Subject("")}
 }
 
 // newImmediateCloseWatcher returns a watch that ends at once, without a word: the client tries again.
@@ -37,11 +37,5 @@ func newErrWatcher(err error, p *probe.Probe) watch.Interface {
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: newImmediateCloseWatcher
 func newImmediateCloseWatcher() watch.Interface { return watch.NewEmptyWatch() }
 
-// ResultChan returns a channel that is closed already.
-func (w *errWatcher) ResultChan() <-chan watch.Event { return w.result }
-
 // Probe lets the WatchServer say that the error was written.
 func (w *errWatcher) Probe() *probe.Probe { return w.probe }
-
-// Stop does nothing.
-func (w *errWatcher) Stop() {}

@@ -180,7 +180,7 @@ func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 				30).Draw(r, "b")}
 		}), 40, 150).Draw(r, "script")
 		capacity := rapid.SampledFrom([]int{0, 3, 10, 50}).Draw(r, "ring")
-		mode := rapid.SampledFrom([]Mode{TwoPhase, Sequential}).Draw(r, "mode")
+		mode := rapid.SampledFrom([]string{TwoPhase, Sequential}).Draw(r, "mode")
 		stream := rapid.Bool().Draw(r, "stream")
 		fault := ""
 		change := func(c *Config) {

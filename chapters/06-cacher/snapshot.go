@@ -43,7 +43,7 @@ func (c *Cacher) Snapshot() Snapshot {
 		Generation:    generation,
 		IncomingLen:   len(c.incoming),
 		IncomingCap:   cap(c.incoming),
-		Dispatch:      c.config.Dispatch.String(),
+		Dispatch:      c.config.Dispatch,
 		LastProcessed: c.lastProcessedResourceVersion.Load(),
 		Budget:        c.budget.available(),
 		NDispatched:   c.nDispatched.Load(),

@@ -37,9 +37,9 @@ type ServerConfig struct {
 	Probe        *probe.Probe // nil: off
 	MediaType    string       // in which objects are stored; "": protobuf
 	EtcdWatcher  string       // [etcd3.WatcherEtcd3] or [etcd3.WatcherEtcd2]; "": the former
-	Dispatch     cacher.Mode
-	RingCapacity int  // of every cache; 0: dynamic
-	UseWatchList bool // caches get their first state as a stream
+	Dispatch     string       // [cacher.TwoPhase] or [cacher.Sequential]; "": the former
+	RingCapacity int          // of every cache; 0: dynamic
+	UseWatchList bool         // caches get their first state as a stream
 }
 
 // Server is the server half: for each resource an etcd3 store, a Cacher in front of it and a registry store on top, and

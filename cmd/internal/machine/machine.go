@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	etcd3 "listwatch/chapters/02-etcd3"
-	cacher "listwatch/chapters/06-cacher"
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -170,13 +169,9 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 
 func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline, error) {
 	o, etcd, p := r.Options, r.host.Etcd, probe.New(r.Log)
-	dispatch := cacher.TwoPhase
-	if o.Modes["dispatch"] == cacher.Sequential.String() {
-		dispatch = cacher.Sequential
-	}
 	server, err := pipeline.NewServer(pipeline.ServerConfig{
 		Client: etcd.Client, EtcdReady: etcd.Ready, Clock: clocks.World, Patience: clocks.patience, Probe: p,
-		MediaType: o.MediaType, EtcdWatcher: o.Modes["etcd-watcher"], Dispatch: dispatch,
+		MediaType: o.MediaType, EtcdWatcher: o.Modes["etcd-watcher"], Dispatch: o.Modes["dispatch"],
 		RingCapacity: o.RingCapacity, UseWatchList: o.UseWatchList(),
 	})
 	if err != nil {

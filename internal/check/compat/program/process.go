@@ -61,12 +61,6 @@ func (p *Process) Kill() {
 // killGroup kills every process of the group that the process leads or led.
 func (p *Process) killGroup() { _ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGKILL) }
 
-// Pause stops the process in the middle of whatever it does, as a laptop that is closed. Resume lets it go on.
-func (p *Process) Pause() { _ = p.Cmd.Process.Signal(syscall.SIGSTOP) }
-
-// Resume lets the process go on.
-func (p *Process) Resume() { _ = p.Cmd.Process.Signal(syscall.SIGCONT) }
-
 // ExitCode waits for the end of the process, at most within, and returns its exit status.
 func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 	tb.Helper()

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"listwatch/internal/check/compat/program"
@@ -171,9 +172,9 @@ func (s *storm) cutConnections() {
 }
 
 func (s *storm) stopProcess() {
-	s.viz.Pause()
+	_ = s.viz.Cmd.Process.Signal(syscall.SIGSTOP)
 	time.Sleep(2 * s.moment())
-	s.viz.Resume()
+	_ = s.viz.Cmd.Process.Signal(syscall.SIGCONT)
 }
 
 // interrupt is Ctrl-C.
