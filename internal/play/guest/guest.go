@@ -138,7 +138,11 @@ func (g *Guest) add(r resource) error {
 		FIFO:             g.config.FIFO, UseWatchList: g.config.UseWatchList,
 	})
 	w.informer = w.factory.ForResource(r.plural, g.config.Choice.Namespace != "").Informer()
-	count := processor.ResourceEventHandlerFuncs{AddFunc: w.added, DeleteFunc: func(any) { w.objects.Add(-1) }}
+	count := processor.ResourceEventHandlerFuncs{DeleteFunc: func(any) { w.objects.Add(-1) }, AddFunc: func(any) {
+		if w.objects.Add(1) > w.answers.maxObjects {
+			_ = w.answers.exceeded()
+		}
+	}}
 	if _, err := w.informer.AddEventHandlerWithOptions(count, informer.HandlerOptions{Name: "observer"}); err != nil {
 		return fmt.Errorf("watch %s: %w", r.name, err)
 	}
@@ -148,12 +152,6 @@ func (g *Guest) add(r resource) error {
 
 func (g *Guest) narrow(options *metav1.ListOptions) {
 	options.LabelSelector, options.FieldSelector = g.config.Choice.Labels, g.config.Choice.Fields
-}
-
-func (w *watchedResource) added(any) {
-	if w.objects.Add(1) > w.answers.maxObjects {
-		_ = w.answers.exceeded()
-	}
 }
 
 // Run watches until ctx is done.

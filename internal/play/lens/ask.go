@@ -108,11 +108,6 @@ func (a *Ask) trail() string {
 	return strings.Join([]string{a.Client, a.Resource, a.Namespace, a.Labels, a.Fields}, "\x00")
 }
 
-// object is the key of the object that it names.
-func (a *Ask) object() string {
-	return a.Resource + "\x00" + strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
-}
-
 // plural is the resource without its group, as our client half calls it.
 func (a *Ask) plural() string {
 	name, _, _ := strings.Cut(a.Resource, ".")

@@ -77,7 +77,7 @@ type findings struct {
 	log      *probe.Log // is told what the lens sees; nil: none is
 	running  map[*request]bool
 	trails   map[string]*trail
-	objects  map[string]*object // that were written
+	objects  map[string]*object // that were written, by Ask.one
 	said     map[string]*Finding
 	named    map[string]bool // resources that the log names
 	requests uint64
@@ -141,7 +141,7 @@ func (f *findings) begin(ask Ask, line string, now time.Time) *request {
 	f.tellLocked(r, probe.RequestReceived, probe.Record{Text: line + " by " + short(ask.Client)})
 	switch {
 	case ask.writes() && ask.Resource != election:
-		o := kept(f.objects, ask.object(), maxObjects, func() *object { return &object{} })
+		o := kept(f.objects, ask.one(), maxObjects, func() *object { return &object{} })
 		r.written = &write{client: ask.Client, sub: ask.Subresource, at: now, before: o.rv}
 		o.writes = appendLast(o.writes, r.written, maxWrites)
 	case ask.reads() && !ask.Continue: // the pages of a list are one list
@@ -184,23 +184,19 @@ func (w *write) answers(last *write) bool {
 	return last != nil && last.rv != "" && last.given.rv == last.rv && w.at.Sub(last.given.at) <= echoWithin
 }
 
-// lastOf returns the newest write of a client that began no later than at; nil if it has none.
-func (o *object) lastOf(client string, at time.Time) *write {
-	for _, w := range slices.Backward(o.writes) {
-		if w.client == client && !w.at.After(at) {
-			return w
-		}
-	}
-	return nil
-}
-
-// giveLocked notes that a client was given an object at a time: in a frame, in a list, or by itself.
+// giveLocked notes that a client was given an object at a time: in a frame, in a list, or by itself. The newest write of
+// the client that had begun by then keeps it.
 func (o *object) giveLocked(client, rv string, at time.Time) {
 	if older(o.rv, rv) {
 		o.rv = rv
 	}
-	if w := o.lastOf(client, at); w != nil && !at.Before(w.given.at) {
-		w.given = given{at, rv}
+	for _, w := range slices.Backward(o.writes) {
+		if w.client == client && !w.at.After(at) {
+			if !at.Before(w.given.at) {
+				w.given = given{at, rv}
+			}
+			return
+		}
 	}
 }
 
@@ -244,7 +240,7 @@ func (f *findings) frame(r *request, event wiretap.Event, now time.Time) {
 		r.read, r.given = r.given.rv, given{now, event.RV}
 	}
 	if len(f.objects) > 0 {
-		if o := f.objects[t.resource+"\x00"+event.Key]; o != nil {
+		if o := f.objects[t.resource+" "+event.Key]; o != nil {
 			o.giveLocked(t.client, event.RV, now)
 		}
 	}
@@ -275,7 +271,7 @@ func (f *findings) end(r *request, e end, now time.Time) {
 	if r.reads() && !r.Watch && e.RV != "" {
 		t.listRV, t.settled = e.RV, ""
 		for key, o := range f.objects { // each object of the resource was given
-			if strings.HasPrefix(key, t.resource+"\x00") {
+			if strings.HasPrefix(key, t.resource+" ") {
 				o.giveLocked(t.client, "", now)
 			}
 		}
@@ -289,7 +285,7 @@ func (f *findings) end(r *request, e end, now time.Time) {
 	case r.reads() && !r.Continue && r.status == http.StatusOK:
 		f.judgeLocked(listed, r, now)
 	case r.Name != "" && r.status == http.StatusOK:
-		if o := f.objects[r.object()]; o != nil {
+		if o := f.objects[r.one()]; o != nil {
 			o.giveLocked(t.client, e.RV, now)
 		}
 	}
@@ -297,7 +293,7 @@ func (f *findings) end(r *request, e end, now time.Time) {
 
 // wroteLocked notes the answer to a write.
 func (f *findings) wroteLocked(r *request, e end, now time.Time) {
-	o, w := f.objects[r.object()], r.written
+	o, w := f.objects[r.one()], r.written
 	if o == nil {
 		return // it was forgotten while the server was at work
 	}

@@ -212,7 +212,7 @@ var verdicts = []verdict{{
 	advice: "Let one of them own the field: with server-side apply the second is told of the conflict.",
 	find: func(c *judged) string {
 		turns, other, last := 0, "", c.written
-		for _, w := range slices.Backward(c.all.objects[c.object()].writes) {
+		for _, w := range slices.Backward(c.all.objects[c.one()].writes) {
 			if w.sub != last.sub || !w.changes() || c.now.Sub(w.at) > repeatsWithin {
 				continue
 			}
@@ -223,7 +223,7 @@ var verdicts = []verdict{{
 				turns, last = turns+1, w
 			}
 		}
-		c.key = c.object()
+		c.key = c.one()
 		return c.say(turns >= minTurns, "and %s fight over %s: they have written it by turns, %d times in %v.",
 			short(other), c.one(), turns, rounded(c.now.Sub(last.at)))
 	},
@@ -338,7 +338,7 @@ func (c *judged) polls(version, format string) string {
 // run returns how many of the client's newest writes of the object and subresource are all alike, and how long ago the
 // first of them was. It gives like each write with the one before it.
 func (c *judged) run(within time.Duration, like func(w, last *write) bool) (n int, first time.Duration) {
-	writes := slices.DeleteFunc(slices.Clone(c.all.objects[c.object()].writes), func(w *write) bool {
+	writes := slices.DeleteFunc(slices.Clone(c.all.objects[c.one()].writes), func(w *write) bool {
 		return w.client != c.client || w.status == 0 // another's, or one that is under way beside this one
 	})
 	for i, w := range slices.Backward(writes) {
@@ -375,7 +375,7 @@ func (c *judged) lives(since time.Time) bool {
 // ofOne reports whether it selects one object by its name.
 func (a *Ask) ofOne() bool { return strings.Contains(a.Fields, "metadata.name=") }
 
-// one names the object that a request is about.
+// one names the object that a request is about, and is its key.
 func (a *Ask) one() string {
 	return a.Resource + " " + strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
 }

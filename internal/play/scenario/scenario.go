@@ -175,7 +175,9 @@ func (w *World) Play(ctx context.Context, id string) (Seen, error) {
 			untold := "The story is not played here: " + story.Alone
 			return Seen{ID: id, From: now, To: now, Beats: make([]Range, len(story.Beats)), Untold: untold}, nil
 		}
-		tell = tellAlone
+		tell = func(ctx context.Context, _ string, tell func(*sandbox.Telling) error) error {
+			return tell(&sandbox.Telling{Ctx: ctx, Writing: ctx}) // nothing that must be undone
+		}
 	}
 	played := make(chan Seen, 1) // sent once, by the story; room for it
 	err := tell(ctx, id, func(t *sandbox.Telling) error {
@@ -189,11 +191,6 @@ func (w *World) Play(ctx context.Context, id string) (Seen, error) {
 	seen := <-played
 	seen.To = w.Log.Last()
 	return seen, nil
-}
-
-// tellAlone tells a story that changes nothing that must be undone.
-func tellAlone(ctx context.Context, _ string, tell func(*sandbox.Telling) error) error {
-	return tell(&sandbox.Telling{Ctx: ctx, Writing: ctx})
 }
 
 // play plays the story, and returns what was seen when nothing of it runs any more.

@@ -115,7 +115,7 @@ func (s *stagehand) keep(name string) func(answer, error) error {
 func (s *stagehand) note(name string, r probe.Record) {
 	s.times[name] = r.Time
 	for field, value := range map[string]any{"rv": r.RV, "seq": r.Seq, "n": r.Args[0], "type": r.Type,
-		"subject": r.Subject, "text": fmt.Sprintf("%q", short(r.Text, 90))} {
+		"subject": r.Subject, "text": fmt.Sprintf("%.90q", r.Text)} {
 		s.vars[name+"."+field] = fmt.Sprint(value)
 	}
 }
@@ -147,13 +147,6 @@ func rounded(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(10 * time.Microsecond).String()
-}
-
-func short(text string, n int) string {
-	if len(text) > n {
-		return text[:n] + "…"
-	}
-	return text
 }
 
 // pod returns the name of the story's pod of a letter: "ring-wrap-a".
