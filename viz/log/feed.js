@@ -14,7 +14,6 @@ const pause = 500; // ms until what failed is tried again
 // whether the page gives its tour; rejoin watches on with what it says now.
 export function newFeed(on) {
   let source = null; // what aborts the list or the stream that is read
-  let former = []; // streams that end when source is open
   let heard = 0; // when it last said something; 0: it has not yet
   let retry = 0;
   let closed = false;
@@ -30,8 +29,9 @@ export function newFeed(on) {
   // read lists what has not been listed, and reads the stream of what comes after, until it is called again. A stream
   // that breaks is resumed; one that is refused begins again.
   async function read() {
-    // The program closes the clients of tours with the last page that gives one: this page never seems to be away.
-    if (source) former.push(source);
+    // The program closes the clients of tours with the last page that gives one. So the stream before stays until this
+    // one is open, or gives up: this page never seems to be away.
+    const before = source;
     const mine = (source = new AbortController());
     heard = 0;
     try {
@@ -45,11 +45,13 @@ export function newFeed(on) {
       const query = queryOf({ since: at.seq, log: at.log }) + follows;
       for await (const message of stream(`/viz/events?${query}`, mine.signal)) {
         if (mine !== source) return;
-        leave();
+        before?.abort();
         queueMicrotask(() => hear(message)); // an error of the page's own ends no stream
       }
     } catch (problem) {
       if (mine === source && problem.status) at = null;
+    } finally {
+      before?.abort();
     }
     if (mine !== source) return;
     source = null;
@@ -78,14 +80,8 @@ export function newFeed(on) {
 
   function end() {
     clearTimeout(retry);
-    if (source) former.push(source);
+    source?.abort();
     source = null;
-    leave();
-  }
-
-  function leave() {
-    for (const each of former) each.abort();
-    former = [];
   }
 
   setInterval(() => {
