@@ -19,7 +19,6 @@ const again = {
   AddReceived: fed, PendingPushed: fed,
   HandlerCalled: { from: ["AddReceived", "PendingPopped"], says: "by hand, through nextCh" },
 };
-const froms = new Set(Object.values(again).flatMap(({ from }) => from));
 
 const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
@@ -29,9 +28,8 @@ const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 // have nothing to do is no wait. modes are the switches with which the program runs.
 export function trace(fold, modes, state, records, here) {
   const [columns, lines] = [[], new Map()];
-  const [given, taken] = [new Map(), []]; // by what is handed over, the columns that gave it; and who took it
+  const [given, taken] = [[], []]; // what was handed over, and the columns that gave it, and that took it
   const spans = new Map(); // by the record that began it
-  const give = (id, column) => given.set(id, [...(given.get(id) ?? []), column]);
   const lineAt = (moment) => {
     const line = lineOf(fold.infos, modes, moment);
     return lines.get(line.id) ?? lines.set(line.id, line).get(line.id);
@@ -57,11 +55,13 @@ export function trace(fold, modes, state, records, here) {
       const says = `through ${subject} ${queue}`;
       // A DeltaFIFO gives by object.
       const nth = (k) => `${id} ${queue === "fifo" && modes.fifo === "delta" ? `${r.type} ${change(r)}` : k}`;
-      if (sent === had.sent + 1) give(nth(sent), column);
+      if (sent === had.sent + 1) given.push({ id: nth(sent), column });
       if (received === had.received + 1) taken.push({ id: nth(received), column, says, queue, races: true });
     }
     const seen = (point, whose) => `${point} ${whose ?? ""} ${change(r)}`;
-    if (froms.has(r.point)) seers(r, res).forEach((whose) => give(seen(r.point, whose), column));
+    const seers = r.point === "FrameWritten" ? namesOf(res.subjects[r.subject])
+      : [r.point === "TxnCommitted" ? "" : r.subject]; // who may see again what the record tells
+    for (const who of seers) given.push({ id: seen(r.point, who), column });
     const { from = [], whose = () => r.subject, ...way } = again[r.point] ?? {};
     for (const point of from) taken.push({ id: seen(point, whose(r, res)), column, ...way });
   }
@@ -76,9 +76,10 @@ export function trace(fold, modes, state, records, here) {
     wait(column);
     hand(column, before, state.resources[r.resource ?? ""]);
   }
+  const givers = Map.groupBy(given, ({ id }) => id);
   const arrows = taken.flatMap(({ id, column, says, queue, races }) => {
-    const givers = given.get(id) ?? [];
-    const sent = givers.findLast((giver) => giver.index < column.index) ?? (races && givers[0]);
+    const all = givers.get(id)?.map((each) => each.column) ?? [];
+    const sent = all.findLast((giver) => giver.index < column.index) ?? (races && all[0]);
     return sent && sent !== column ? [{ sent, taken: column, says, queue }] : [];
   });
   return { columns, arrows, spans: [...spans.values()], lines: [...lines.values()].sort(compareLines) };
@@ -90,9 +91,3 @@ const countersOf = (res, r) => new Map(Object.entries(res?.subjects ?? {})
   .filter(([subject, { kind }]) => subject === (r.subject ?? "") || kind === "watchchan")
   .flatMap(([subject, { opened, queues }]) => Object.entries(queues).map(([queue, { sent, received }]) =>
     [`${subject}@${opened} ${queue}`, { subject, queue, sent, received }])));
-
-// seers are those who may see again what a record tells.
-function seers(r, res) {
-  if (r.point === "TxnCommitted") return [""];
-  return r.point === "FrameWritten" ? namesOf(res.subjects[r.subject]) : [r.subject];
-}

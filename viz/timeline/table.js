@@ -32,14 +32,12 @@ export function newTable(stage) {
     [written, forced] = [player.cursor, false];
   }
 
-  let pointed; // a row
+  // point goes through the rows: the browser would keep each selector with a number in it.
   function point(cursor) {
-    const seq = String(cursor); // in no selector: the browser would keep each that it has read
-    const row = [...body.rows].find((tr) => tr.dataset.seq === seq);
-    if (row === pointed) return;
-    pointed?.removeAttribute("aria-current");
-    pointed = row;
-    row?.setAttribute("aria-current", "true");
+    for (const tr of body.rows) {
+      const current = tr.dataset.seq === String(cursor) ? "true" : null;
+      if (tr.ariaCurrent !== current) tr.ariaCurrent = current;
+    }
   }
 
   function fill(tr, r) {
