@@ -7,6 +7,7 @@ import { $, counted, cut, mark, put, say, svg, when } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "../stage/tokens.js";
+import { states } from "../stage/waits.js";
 import { trace } from "./handovers.js";
 
 const ahead = 20; // columns after the cursor, where time stands
@@ -19,12 +20,6 @@ const area = { left: 204, right: 1266, top: 46, bottom: 474 }; // of the stage's
 const pitches = [16, 30]; // units from line to line, at least and at most
 const grace = 250e6; // ns of the log that a write to a client may last
 const tick = 10; // columns from one time to the next
-
-// deeds say what the line does on which a span is, by the kind of the wait.
-const deeds = {
-  room: "waits for room", taker: "waits for a receiver", lock: "waits for a lock", version: "waits for a version",
-  client: "writes to its client", return: "runs what it calls",
-};
 
 const columnX = (index) => area.left + ((index + 0.5) * (area.right - area.left)) / room;
 
@@ -165,7 +160,7 @@ export function newSpacetime(stage) {
     const end = to ? columnX(to.index) : columnX(last.index) + 6;
     // A goroutine also works while it waits for code that it has called, and for a write that goes through.
     const runs = kind === "return" || (kind === "client" && (to ?? last).r.t - since < grace);
-    const words = `${line.title} ${deeds[kind]}${to ? `, ${milliseconds(to.r.t - since)}` : ""}`;
+    const words = `${line.title} ${states[kind][1]}${to ? `, ${milliseconds(to.r.t - since)}` : ""}`;
     const box = { x, y: line.y - 4, width: Math.max(1, end - x), height: 8, rx: 2 };
     return element("rect", { class: runs ? "runs" : "waits", ...box }, words);
   }

@@ -18,11 +18,11 @@ const roles = {
   reflect: { lane: "reflector.Run", subject: (scene) => scene.informer },
   process: { lane: "informer", subject: (scene) => scene.informer },
 };
-// states of a role by the kind of its wait: an icon, and the words.
-const states = {
+// states of a goroutine by the kind of its wait: an icon, and the words.
+export const states = {
   room: ["⇥", "waits for room"], taker: ["⇥", "waits for a receiver"], lock: ["⌛", "waits for a lock"],
-  client: ["⇥", "waits for a client"], version: ["⌛", "waits for a version"], return: ["▶", "runs"],
-  work: ["⇤", "has nothing to do"],
+  client: ["⇥", "writes to its client"], version: ["⌛", "waits for a version"],
+  return: ["▶", "runs what it calls"], work: ["⇤", "has nothing to do"],
 };
 // signs of a lane's goroutines by state: a path around the origin, and the words.
 const signs = {
