@@ -19,55 +19,39 @@ function stageBeside(mini) {
   const answer = text.querySelectorAll("details.answer")[mini.dataset.fold]; // which the first try gives away
   const place = mini.querySelector(".frame");
   const wide = matchMedia("screen and (min-width: 64rem)");
-  let [frame, step] = [null, -1];
+  let [frame, step] = [null, -1]; // frame: once the mini-stage is open
   let held = 0; // until then scrolling does not choose: a button has
-  let [shown, ready] = ["", false]; // the frame's address; whether it can hear
   let named = null; // the words that are pointed at, and mean a part of the stage
 
-  function open(address) {
-    if (address === shown) return;
-    [shown, ready] = [address, false];
-    frame?.remove();
+  function open() {
     frame = document.createElement("iframe");
     frame.title = `Mini-stage: ${mini.querySelector("h2").textContent}`;
-    frame.src = address;
     place.classList.add("staged");
     place.append(frame);
+    tell();
   }
 
-  // tell gives the frame the step, as soon as it can hear.
+  // tell shows the step, and the part that is pointed at: both stand in the frame's address (figure.js), which may be
+  // written also where a file may not look into another one.
   function tell() {
-    const li = steps[step];
-    if (ready && li) {
-      frame.contentWindow.postMessage(
-        { seq: Number(li.dataset.seq), station: li.querySelector(".station").textContent }, "*"
-      );
-    }
+    if (!frame) return;
+    const { seq, frame: address } = steps[step].dataset;
+    const { part = "", kind = "" } = named?.dataset ?? {};
+    const station = steps[step].querySelector(".station").textContent;
+    frame.contentWindow.location.replace(`${address}#${new URLSearchParams({ at: seq, station, part, kind })}`);
   }
 
   addEventListener("message", ({ source, data }) => {
-    if (!frame || source !== frame.contentWindow) return;
-    if (data.figure === "shows") mini.dataset.shown = data.seq;
-    if (data.figure !== "ready") return;
-    ready = true;
-    tell();
-    tellPart();
+    if (frame && source === frame.contentWindow) mini.dataset.shown = data.shows;
   });
 
   // point lights the part of the stage that is meant by the words under the pointer, or else by those that have the
   // focus.
-  function point({ type, target }) {
-    const under = type === "pointerover" ? target.closest("article [data-part]") : null;
-    const words = under ?? document.activeElement.closest("article [data-part]");
+  function point() {
+    const words = text.querySelector("[data-part]:hover") ?? text.querySelector("[data-part]:focus-within");
     if (words === named) return;
     named = words;
-    tellPart();
-  }
-
-  function tellPart() {
-    if (ready) {
-      frame.contentWindow.postMessage({ part: named?.dataset.part ?? "", kind: named?.dataset.kind ?? "" }, "*");
-    }
+    tell();
   }
 
   function choose(n, from = null) {
@@ -81,7 +65,6 @@ function stageBeside(mini) {
     mini.dataset.step = step + 1;
     const { act } = steps[step].closest("[data-act]").dataset;
     mini.querySelectorAll("[data-act]").forEach((part) => part.toggleAttribute("hidden", part.dataset.act !== act));
-    if (frame) open(steps[step].dataset.frame);
     tell();
   }
 
@@ -113,7 +96,7 @@ function stageBeside(mini) {
     mini.classList.remove("asks");
     choose(step + by);
     // it is above the text: the text would take it out of sight
-    if (!wide.matches) return frame ?? open(steps[step].dataset.frame);
+    if (!wide.matches) return frame ?? open();
     lineOf(step)?.closest("details")?.toggleAttribute("open", true);
     lineOf(step)?.scrollIntoView({
       block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
@@ -133,7 +116,7 @@ function stageBeside(mini) {
   mini.querySelector(".hands").hidden = false;
   choose(wide.matches ? 0 : steps.findIndex((li) => li.classList.contains("key"))); // which is what is drawn
   scrolled();
-  const start = () => wide.matches && !frame && open(steps[step].dataset.frame);
+  const start = () => wide.matches && !frame && open();
   wide.addEventListener("change", start);
   start();
 }

@@ -1,7 +1,7 @@
-// Figure: the stage as a chapter's mini-stage. The chapter says which moment is shown; the figure shows the station at
-// which it happened, whole.
+// Figure: the stage as a chapter's mini-stage. The chapter writes into the page's address which moment is shown; the
+// figure shows the station at which it happened, whole.
 
-import { $ } from "../lib/dom.js";
+import { $, when } from "../lib/dom.js";
 
 const nearby = 200; // records that are played
 const lasts = 2400; // ms
@@ -10,24 +10,20 @@ export function newFigure(stage) {
   if (!document.body.classList.contains("figure")) return {};
   const ground = $(".ground");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  let station = "";
+  let [shown, station, named] = ["", "", ""]; // as the address says them
   $("#legend").style.visibility = "hidden"; // half of it would be cut
 
-  // ready tells the chapter that the figure can hear. They talk by messages: a file may not look into another one.
-  function ready() {
-    document.body.dataset.figure = "ready";
-    parent.postMessage({ figure: "ready" }, "*");
-  }
-
-  addEventListener("message", async ({ source, data }) => {
-    if (source !== parent) return;
-    if (typeof data?.part === "string") return name(data.part, data.kind);
-    if (!Number.isSafeInteger(data?.seq)) return;
-    station = data.station;
-    if (!(await go(data.seq))) return; // the reader is elsewhere by now
+  // show comes to the moment in the address, and lights the part that the chapter's reader points at. It says to the
+  // chapter what is shown by a message: a file may not look into another one.
+  async function show() {
+    const { at = "", part = "", kind, ...place } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+    if (part !== named) name((named = part), kind);
+    if (at === shown) return;
+    [shown, station] = [at, place.station];
+    if (!(await go(Number(at)))) return; // the reader is elsewhere by now
     look();
-    parent.postMessage({ figure: "shows", seq: data.seq }, "*");
-  });
+    parent.postMessage({ shows: at }, "*");
+  }
 
   // go comes to a record: what is a few steps on is shown as it happens.
   function go(seq) {
@@ -60,5 +56,11 @@ export function newFigure(stage) {
   }
 
   new ResizeObserver(look).observe(ground);
-  return { ready };
+  return {
+    // ready is called when the recording is on the stage.
+    ready() {
+      when(window, "hashchange", show);
+      show();
+    },
+  };
 }

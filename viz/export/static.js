@@ -40,7 +40,7 @@
     if (/^[\w-]+$/.test(name)) return new Response(await bytes(`takes/${name}`));
     const address = new URL(name, location.href);
     if (/^https?:$/.test(address.protocol)) return http(address, { cache: "no-store" });
-    throw new Error("A recording can be named by its address on a web server only. Drop its file onto the page instead.");
+    throw new Error("A recording has an address on a web server only. Drop its file onto the page instead.");
   }
 
   async function leaf(station, tab, query) {
@@ -56,11 +56,8 @@
     return new Response(html);
   }
 
-  // page turns an address of the program into that of the file: /book/06-cacher into book/06-cacher.html.
-  function page(path) {
-    const [, place, rest] = path.match(/^([^?#]*)(.*)$/);
-    return `${root}${place.slice(1) || "index"}${place.endsWith("/") && place !== "/" ? "index" : ""}.html${rest}`;
-  }
+  // page turns an address of the book into that of the file: /book/06-cacher into book/06-cacher.html.
+  const page = (path) => root + path.slice(1).replace(/\/?(?=$|[?#])/, (slash) => `${slash && "/index"}.html`);
 
   // request answers for the program, by the first part of an address below /viz/.
   async function request(url, { method }, http) {
@@ -104,10 +101,8 @@
       document.body.replaceWith(made.body);
       const machine = globalThis.listwatchWire;
       const ours = (url, { method }) => method === "GET" && /^\/viz\/(scenario|takes)\//.test(url);
-      globalThis.listwatchWire = {
-        program: true,
-        request: (url, options = {}, ...more) => (ours(url, options) ? request : machine.request)(url, options, ...more),
-      };
+      const either = (url, options = {}, http) => (ours(url, options) ? request : machine.request)(url, options, http);
+      globalThis.listwatchWire = { program: true, request: either };
     } catch (problem) {
       document.querySelector("#run").hidden = true;
       tell(`The machine does not run here: ${problem.message} What you see are recordings.`);

@@ -24,13 +24,8 @@ export function newControls(stage) {
   // attempt acts once at a time.
   async function attempt(button, act) {
     button.disabled = true;
-    try {
-      await act();
-    } catch (problem) {
-      tell(problem.message, true);
-    } finally {
-      button.disabled = false;
-    }
+    await act().catch((problem) => tell(problem.message, true));
+    button.disabled = false;
   }
 
   async function create() {
@@ -87,22 +82,19 @@ export function newControls(stage) {
     for (const el of event.target.elements) {
       if (el.name) options[el.name] = el.type === "checkbox" ? el.checked : el.value.trim();
     }
-    $("#watcher-refused").textContent = "";
-    try {
-      await openWatcher(options);
-      dialog.close();
-      tell("added a watcher");
-    } catch (problem) {
-      $("#watcher-refused").textContent = cut(problem.message, 300);
-    }
+    const refused = await openWatcher(options).then(() => "", (problem) => cut(problem.message, 300));
+    say($("#watcher-refused"), refused);
+    if (refused) return;
+    dialog.close();
+    tell("added a watcher");
   }
 
-  const addWatcher = () => dialog.showModal();
+  const addWatcher = async () => dialog.showModal();
 
   // by is what a button does, and its key: nothing where the button is not offered.
   const by = (id, act) => () => {
     const button = $(id);
-    if (!button.closest("[hidden]") && !button.disabled) attempt(button, act);
+    if (!button.closest("[hidden], [data-laid] [data-acts]") && !button.disabled) attempt(button, act);
   };
   when("#watcher-form", "submit", submitWatcher);
   when("#watcher-cancel", "click", () => dialog.close());

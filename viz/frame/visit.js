@@ -3,13 +3,12 @@
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
 import { fileAt, program, take } from "../lib/api.js";
-import { $, copied, make, when } from "../lib/dom.js";
+import { $, copied, make, put, when } from "../lib/dom.js";
 
 const theOnly = "recording"; // the name of the take in a page of one recording (viz/export/one.go)
 
 export function newVisit(stage) {
   const { player, follow, timeline, fold } = stage;
-  let putAway = []; // what acts on the program, while a recording is on stage
   let returned = null; // told when the program is on stage again
 
   // arrive goes to where the address says, or to the beginning of a recording.
@@ -39,18 +38,24 @@ export function newVisit(stage) {
     stage.tell((await copied(location.href)) ? "link copied" : "the link is in the address bar");
   }
 
-  // openRecording shows a recording that was dropped here, or one of ours.
-  async function openRecording(file, ours = false) {
+  // show puts a recording on the stage, which comes as a File, from its beginning, or at the moment of a link to it. In
+  // a chapter it stands still: the chapter moves it.
+  async function show(name, coming, explained = false) {
     try {
-      const { hash, header } = await lay(file);
-      if (!ours) explain(header);
+      const { hash, header } = await lay(await coming);
+      if (explained) explain(header);
+      else if (stage.figure.ready) return stage.figure.ready();
       const link = readLink(location.hash);
       if (link?.recording && link.recording === hash) return visit(link);
       if (await player.seek(player.oldest)) player.play();
     } catch (problem) {
-      stage.banner.notice(`${file.name}: ${problem.message}`);
+      stage.banner.notice(`${name}: ${problem.message}`);
     }
   }
+
+  // openRecording shows a recording that was dropped here, openTake one of ours, or that was opened as a page.
+  const openRecording = (file) => show(file.name, file, true);
+  const openTake = (name) => show(name, take(name), name === theOnly);
 
   // layTake puts a recording that the program brings along on the stage, if it is still wanted when it has come, and
   // returns whether it was. It stands still.
@@ -60,34 +65,18 @@ export function newVisit(stage) {
   // about.
   async function home() {
     if (document.body.dataset.take) return openTake(document.body.dataset.take);
-    putAway.forEach((group) => (group.hidden = false));
-    putAway = [];
+    put(document.body, "data-laid", null);
     const back = new Promise((done) => (returned = done));
     stage.reopen();
     await back;
   }
 
-  // openTake shows such a recording from its beginning. In a chapter it stands still: the chapter moves it.
-  async function openTake(name) {
-    try {
-      if (!stage.figure.ready) return await openRecording(await take(name), name !== theOnly);
-      await layTake(name);
-      stage.figure.ready();
-    } catch (problem) {
-      stage.banner.notice(`${name}: ${problem.message}`);
-    }
-  }
-
   // keep gives the viewer what the program remembers, as a file.
   async function keep() {
-    try {
-      const file = await fileAt("/viz/recording", "listwatch.lw.gz");
-      const href = URL.createObjectURL(file);
-      make("a", { href, download: file.name }).click();
-      URL.revokeObjectURL(href);
-    } catch (problem) {
-      stage.banner.trouble(problem);
-    }
+    const file = await fileAt("/viz/recording", "listwatch.lw.gz");
+    const href = URL.createObjectURL(file);
+    make("a", { href, download: file.name }).click();
+    URL.revokeObjectURL(href);
   }
 
   // lay puts a recording, which it returns, where the records of the program were, and lets go of that,
@@ -98,13 +87,11 @@ export function newVisit(stage) {
     if (!wanted()) return null;
     stage.leave(hash);
     follow.clear();
-    const acts = program ? [...document.querySelectorAll("[data-acts]:not([hidden])")] : [];
-    acts.forEach((group) => (group.hidden = true));
-    putAway.push(...acts);
+    put(document.body, "data-laid", "true"); // what acts on the program is out of reach meanwhile
     player.oldest = first;
     timeline.clear();
     timeline.add(records);
-    stage.reset(tape, state, true);
+    player.reset(tape, state, true);
     stage.switched(header.switches);
     return { hash, header };
   }
@@ -139,9 +126,9 @@ export function newVisit(stage) {
   });
   when(window, "hashchange", () => {
     const link = readLink(location.hash);
-    if (link) visit(link);
+    if (link && !stage.figure.ready) visit(link);
   });
-  when("#keep", "click", keep);
+  when("#keep", "click", () => keep().catch(stage.banner.trouble));
   return {
     arrive, home, layTake, openRecording, openTake, begin: () => returned?.(),
     keys: [[["s"], "copy a link to this moment", copyLink]],

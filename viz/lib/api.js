@@ -3,8 +3,8 @@
 // A page whose program is not behind a port brings its own wire in window.listwatchWire, which it sets before page.js
 // runs. So does a page without a program (viz/export): its wire leads to files, and says that there is no program.
 
-// wire.request returns a Response, whose body may still be on its way, and obeys options.signal. By default it goes to a
-// program behind a port. A wire may use http for what lies elsewhere.
+// wire.request returns a Response, whose body may still be on its way, and obeys options.signal. By default it goes to
+// a program behind a port. A wire may use http for what lies elsewhere.
 const http = (url, options) => fetch(url, options);
 const wire = globalThis.listwatchWire ?? { program: true, request: http };
 export const program = wire.program; // is there one, which runs or replays? Then the page has a log to read

@@ -9,7 +9,9 @@ export const $ = (selector) => document.querySelector(selector);
 export const when = (target, type, act, options) =>
   (typeof target === "string" ? $(target) : target).addEventListener(type, act, options);
 
+// put sets an attribute, or takes it away (null).
 export function put(el, name, value) {
+  if (value === null) return el.removeAttribute(name);
   const text = String(value);
   if (el.getAttribute(name) !== text) el.setAttribute(name, text);
 }
