@@ -8,7 +8,7 @@ package frame
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// keysDialog lists what keys.js binds.
+// keysDialog lists what keys.js binds, and what a guide does with keys.
 func keysDialog() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -30,7 +30,7 @@ func keysDialog() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<dialog id=\"keys-dialog\" aria-labelledby=\"keys-title\"><h2 id=\"keys-title\">Keyboard</h2><label class=\"check\"><input type=\"checkbox\">Single keys work as listed here, while no field has the focus</label><div class=\"list\"></div><form method=\"dialog\" class=\"buttons\"><button class=\"close main\">Close</button></form></dialog>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<dialog id=\"keys-dialog\" aria-labelledby=\"keys-title\"><h2 id=\"keys-title\">Keyboard</h2><label class=\"check\"><input type=\"checkbox\">Single keys work as listed here, while no field has the focus</label><div class=\"list\"><section><h3>In a story, and in the tour</h3><dl><dt><kbd>→</kbd> <kbd>PageDown</kbd></dt><dd>next beat, next step</dd><dt><kbd>←</kbd> <kbd>PageUp</kbd></dt><dd>back</dd><dt><kbd>Space</kbd></dt><dd>auto-play of a story, or pause</dd><dt><kbd>1</kbd></dt><dd>to 4: a guess</dd><dt><kbd>Esc</kbd></dt><dd>leave</dd></dl></section></div><form method=\"dialog\" class=\"buttons\"><button class=\"close main\">Close</button></form></dialog>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

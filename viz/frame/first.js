@@ -80,12 +80,9 @@ export function newFirst(stage) {
     back.hidden = false;
   }
 
-  when("#first-leave", "click", leave);
   when("#first-kubectl", "click", wait);
   when("#first", "click", ({ target }) => {
-    const { firstStory } = target.dataset;
     if ("copy" in target.dataset) copy(target);
-    if (firstStory && leave()) stage.scenarios.openStory(firstStory);
   });
   when(back, "click", () => {
     back.hidden = true;
@@ -98,7 +95,7 @@ export function newFirst(stage) {
 
   let told = "";
   return {
-    show, again, leave, escape: leave,
+    again, leave, escape: leave,
     draw(now) {
       if (root.dataset.first === "kubectl") greet(now);
       const place = where();

@@ -67,7 +67,7 @@ func First() templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p id=\"first-state\" role=\"status\" data-watch=\"waits\"><span class=\"waits\">The page waits for your watch …</span> <span class=\"late\">No watch has come. Does <code>kubectl version --client</code> say 1.26 or newer? Does <code data-here=\"curl HERE/readyz\"></code> print ok in that terminal? Elsewhere than on this machine, start the program with <code>-listen</code>.</span> <span class=\"here\">Your watch is here: the lane that is called kubectl. Now run the second command, and see your pod travel.</span></p></div><button type=\"button\" id=\"first-leave\" class=\"quiet\">Or look around first (Esc)</button></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p id=\"first-state\" role=\"status\" data-watch=\"waits\"><span class=\"waits\">The page waits for your watch …</span> <span class=\"late\">No watch has come. Does <code>kubectl version --client</code> say 1.26 or newer? Does <code data-here=\"curl HERE/readyz\"></code> print ok in that terminal? Elsewhere than on this machine, start the program with <code>-listen</code>.</span> <span class=\"here\">Your watch is here: the lane that is called kubectl. Now run the second command, and see your pod travel.</span></p></div><button type=\"button\" id=\"first-leave\" data-stroke=\"Escape\" class=\"quiet\">Or look around first (Esc)</button></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -44,8 +44,11 @@ export function newHands(stage) {
     say($("#speed-text"), times(shown));
   }
 
-  // A panel below the stage has a button that opens and closes it, and one of its own that closes it.
+  // A panel below the stage has a button that opens and closes it, and one of its own that closes it. A button that
+  // names a record leads there.
   when(document, "click", ({ target }) => {
+    const { seq } = target.closest("button[data-seq]")?.dataset ?? {};
+    if (seq) player.seek(Number(seq));
     const panel = document.getElementById(target.closest("[data-below]")?.getAttribute("aria-controls"));
     if (panel) below(panel.hidden ? panel : null);
     else if (target.closest('.below [id$="-close"]')) below(null);

@@ -1,10 +1,11 @@
-// Keys: one letter does what a button does, and a button with data-stroke does what that key does. They are off while a
-// field has the focus or a dialog is open, and can be switched off altogether, for those whose screen reader or switch
-// needs the letters. `?` lists what there is.
+// Keys: one letter does what a button does, and a button with data-stroke does what that key does, one with data-guides
+// what it does for a guide. Keys are off while a field has the focus or a dialog is open, and can be switched off
+// altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
 //
 // A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for
-// Shift and Space; words say what act does. Every part of the page hands in its rows. What a guide does with keys while
-// it speaks is handed in as guided, [names, words], and only listed.
+// Shift and Space; words say what act does. Every part of the page hands in its rows. While a guide speaks, guide()
+// returns what the arrows, a clicker and other keys do there, {key: act}; its own keys work also if the others are
+// switched off. Of those, quiet, a RegExp, names which do nothing meanwhile.
 
 import { $, make, when } from "../lib/dom.js";
 
@@ -21,28 +22,21 @@ const sections = [
 const slides = new Set(["Home", "End", "PageUp", "PageDown", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]);
 const names = { " ": "Space", "Shift+ ": "Shift Space", Escape: "Esc" };
 
-export function newKeys(rows, guided) {
+export function newKeys(rows, guide) {
   const dialog = $("#keys-dialog");
   const enabled = dialog.querySelector("input");
-  const bound = new Map(); // by key: its row
-  for (const row of rows) {
-    for (const key of row[0]) {
-      if (bound.has(key)) console.error(`the key ${key} is bound twice: ${bound.get(key)[1]}; ${row[1]}`);
-      else bound.set(key, row);
-    }
-  }
+  const pairs = rows.flatMap((row) => row[0].map((key) => [key, row]));
+  const bound = new Map(pairs); // by key: its row
+  if (bound.size < pairs.length) console.error("a key is bound twice", pairs.map(([key]) => key).sort().join(" "));
   enabled.checked = localStorage.getItem(storage) !== "off";
   when(enabled, "change", () => localStorage.setItem(storage, enabled.checked ? "on" : "off"));
 
-  function fill() {
-    const left = new Set(bound.values());
-    const parts = [...sections, ["More", [...bound.keys()]]].map(([title, keys]) => {
-      const mine = [...new Set(keys.map((key) => bound.get(key)))].filter((row) => left.delete(row));
-      return mine.length > 0 ? part(title, mine) : "";
-    });
-    const told = guided.map(([keys, words]) => [keys.split(" "), words]);
-    dialog.querySelector(".list").replaceChildren(...parts, part("In a story, and in the tour", told));
-  }
+  const left = new Set(bound.values());
+  const parts = [...sections, ["More", [...bound.keys()]]].map(([title, keys]) => {
+    const mine = [...new Set(keys.map((key) => bound.get(key)))].filter((row) => left.delete(row));
+    return mine.length > 0 ? part(title, mine) : "";
+  });
+  dialog.querySelector(".list").prepend(...parts);
 
   function part(title, rows) {
     const nameOf = (key) => names[key] ?? (key.length === 1 ? key.toUpperCase() : key);
@@ -66,13 +60,17 @@ export function newKeys(rows, guided) {
   when(document, "keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
     const letter = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (busy(event.target, letter) || (!enabled.checked && letter !== "?")) return;
-    const row = bound.get(letter === " " && event.shiftKey ? "Shift+ " : letter);
-    if (!row) return;
+    const key = letter === " " && event.shiftKey ? "Shift+ " : letter;
+    const { quiet, [key]: told } = guide() ?? {};
+    if (busy(event.target, letter) || quiet?.test(key) || (!enabled.checked && key !== "?" && !told)) return;
+    const act = told ?? bound.get(key)?.[2];
+    if (!act) return;
     event.preventDefault();
-    row[2](event);
+    if (!told || !event.repeat) act(event);
   });
-  when(document, "click", ({ target }) => bound.get(target.closest("[data-stroke]")?.dataset.stroke)?.[2]());
-  fill();
+  when(document, "click", ({ target }) => {
+    const { stroke, guides } = target.closest("[data-stroke], [data-guides]")?.dataset ?? {};
+    (bound.get(stroke)?.[2] ?? guide()?.[guides])?.();
+  });
   return { show: () => dialog.showModal() };
 }

@@ -24,8 +24,7 @@ export function newLooks(stage) {
   function turn() {
     const all = Object.keys(themes);
     const theme = all[(all.indexOf(dataset.theme ?? "") + 1) % all.length];
-    if (theme) dataset.theme = theme;
-    else delete dataset.theme;
+    put(document.documentElement, "data-theme", theme || null);
     localStorage.setItem("theme", theme);
     name(theme);
     stage.restyle();
@@ -47,7 +46,6 @@ export function newLooks(stage) {
   const asked = new URLSearchParams(location.search).get("detail");
   const first = document.body.classList.contains("figure") ? "machinery" : "path";
   setDetail(["path", "machinery"].includes(asked) ? asked : first);
-  when("#detail", "click", turnDetail);
   when(select, "change", () => stage.setResource(select.value));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
   return {

@@ -2,8 +2,27 @@
 // makes its picture, the scene draws that, motion draws the records that led there, the table and the sentence say
 // them. One clock, requestAnimationFrame, moves all.
 //
-// This module makes every part of the page and calls their hooks (../lib/hooks.js). A part finds its own elements in
-// the page.
+// A part of the page is what one of the functions newHold, newZoom, … returns. This module makes all parts and gives
+// each the stage. A part finds its own elements in the page, and defines those of these hooks that it needs. Times
+// called now are in ms, as requestAnimationFrame has them.
+//
+//	begin(answer)       the page has taken its list: the state, and the name of its log
+//	switches(now)       what is on stage was made with these switches, as { fifo: "real" }
+//	arrived(list)       records came from the feed, whatever moment is on stage
+//	applied(list, now)  records were folded; of a sum, list are those that matter
+//	jumped(now)         another moment is on stage
+//	landed(r, now)      the viewer froze the stage, stepped, or scrubbed: r is at the cursor
+//	skipped(ns)         a replay left out a time without records
+//	shown(res, state)   the scene was drawn; without res nothing is known of the resource
+//	draw(now, ms)       once a frame; so much time is to pass
+//	resource(name)      another resource is on stage
+//	world(status)       how the running world is: at first, and when it is held or resumed, or its clock moves
+//	connected()         the connection to the program changed
+//	followed()          another object or revision is followed, or none
+//	restyle()           the colours changed
+//	escape()            Escape was pressed: close what is open, and return true if something was
+//	keys                rows of [keys, words, act] (keys.js)
+//	guide()             what keys do while this part guides the viewer, as {key: act} (keys.js); nothing: it does not
 
 import { newFigure } from "../book/figure.js";
 import { newConsole } from "../console/console.js";
@@ -11,7 +30,6 @@ import { newInspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, program } from "../lib/api.js";
 import { $, put } from "../lib/dom.js";
-import { partOf } from "../lib/hooks.js";
 import { clockText } from "../lib/times.js";
 import { newFeed } from "../log/feed.js";
 import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";
@@ -68,7 +86,7 @@ let resource = document.body.dataset.resource;
 let connection = ["connecting", ""];
 let touring = false; // this page gives its tour
 const parts = [];
-const all = (hook, ...args) => parts.forEach((part) => part[hook](...args));
+const all = (hook, ...args) => parts.forEach((part) => part[hook]?.(...args));
 const here = (r) => (r.resource ?? "") === resource || (r.resource ?? "") === ""; // is r about the resource on stage?
 // called is what the subject of a record is called on stage, and says the record's sentence.
 const called = (r) => scene.told?.members.find(({ subject }) => r.subject && subject === r.subject)?.name
@@ -77,7 +95,11 @@ const says = (r) => sentence(infos.get(r.point), r, called(r));
 const isFlag = (r) => isAnomaly(infos.get(r.point), r); // must r not be overlooked?
 
 const follow = newFollow(infos, {
-  changed: followChanged, trouble, seek: (seq) => player.seek(seq),
+  trouble, seek: (seq) => player.seek(seq),
+  changed() {
+    scene.stale = true;
+    all("followed");
+  },
   records: async (query, matches) => {
     if (source) return (await source.of(query)).records;
     return player.tape.between(1, player.head + 1).filter((r) => matches(r) && (r.resource ?? "") === resource);
@@ -112,9 +134,8 @@ const stage = {
   get drawn() { return !dirty; }, // is what is on screen the picture of the cursor?
   touch: () => (scene.stale = true), // the scene has to be drawn again
   tell: (words) => stage.controls.tell(words), // in passing
-  reset: (tape, state, recorded) => player.reset(tape, state, recorded),
   switched: (now) => all("switches", now),
-  escape: () => parts.findLast((part) => part.escape()),
+  escape: () => parts.findLast((part) => part.escape?.()),
   reopen: () => feed.reopen(), // after leave
 };
 
@@ -127,11 +148,12 @@ const made = {
   history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
   waits: newWaits, picture: newPicture, tour: newTour, first: newFirst,
 };
-for (const [name, make] of Object.entries(made)) parts.push((stage[name] = partOf(make(stage))));
+for (const [name, make] of Object.entries(made)) parts.push((stage[name] = make(stage)));
 
 const listed = [[["?"], "this list", () => keys.show()]];
-const keys = newKeys([...parts.flatMap((part) => part.keys), ...listed], parts.flatMap((part) => part.guided));
-stage.reset(newTape(fold, null), newState(), false);
+const guide = () => parts.map((part) => part.guide?.()).findLast(Boolean);
+const keys = newKeys([...parts.flatMap((part) => part.keys ?? []), ...listed], guide);
+player.reset(newTape(fold, null), newState(), false);
 
 const feed = newFeed({
   snapshot: begin,
@@ -164,21 +186,18 @@ async function begin(answer) {
     const early = logShown.log === "" && follow.has() ? [follow.key, follow.rv, follow.by] : null;
     logShown = { log: answer.log, recording: answer.recording ?? "" };
     follow.clear();
-    stage.reset(newTape(fold, source), answer.state, recorded);
+    player.reset(newTape(fold, source), answer.state, recorded);
     if (early) follow.set(...early);
   }
   all("begin", answer);
   all("switches", answer.switches);
   const first = player.oldest === 0 && player.cursor === player.head;
-  try {
-    const line = await get("/viz/timeline");
-    player.oldest = line.oldest;
-    timeline.index(line);
-    await recent();
-    if (first) stage.visit.arrive(recorded);
-  } catch (problem) {
-    trouble(problem);
-  }
+  const line = await get("/viz/timeline").catch(trouble);
+  if (!line) return;
+  player.oldest = line.oldest;
+  timeline.index(line);
+  await recent();
+  if (first) stage.visit.arrive(recorded);
 }
 
 // recent fetches what led to the picture the page begins with: it may be long until something happens again.
@@ -224,7 +243,7 @@ function turn(now, ms) {
   motion.draw(player.clock, player.pile(), coming);
   follow.draw(now, player.cursor);
   timeline.draw(now);
-  all("draw", now);
+  all("draw", now, ms);
 }
 
 // coming is what the records at hand say of the moments after the cursor, and the picture there.
@@ -276,11 +295,6 @@ function trouble(problem) {
   stage.banner.notice(problem.message, true);
   if (!problem.gone || !source) return;
   get("/viz/timeline").then((line) => (player.oldest = line.oldest)).catch(() => {});
-}
-
-function followChanged() {
-  scene.stale = true;
-  all("followed");
 }
 
 // attend tells the program whether this page gives its tour.

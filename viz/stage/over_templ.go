@@ -30,7 +30,7 @@ func DetailButton() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<button type=\"button\" id=\"detail\" popovertarget=\"menu\" popovertargetaction=\"hide\" aria-pressed=\"false\" title=\"Locks, budget, goroutines, gates, the ring's hands (K)\">Machinery</button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<button type=\"button\" id=\"detail\" data-stroke=\"k\" popovertarget=\"menu\" popovertargetaction=\"hide\" aria-pressed=\"false\" title=\"Locks, budget, goroutines, gates, the ring's hands (K)\">Machinery</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -13,8 +13,7 @@ export function newPresenter(stage) {
   let lit = null;
 
   function toggle() {
-    if (on()) delete root.dataset.presenter;
-    else root.dataset.presenter = "on";
+    put(root, "data-presenter", on() ? null : "on");
     put(button, "aria-pressed", String(on()));
     light(on() ? document.activeElement?.closest?.(".station") ?? null : null);
     stage.touch();

@@ -32,17 +32,13 @@ export function newScenarios(stage) {
   let remark = ""; // why it is not told from the machine's run: the rest of a sentence, or another one
   let resource = ""; // what was on stage before
   let seen = []; // by beat: what is seen where it rests
-  let ticked = 0;
   const known = () => (localStorage.getItem(storage) ?? "").split(" ").filter(Boolean); // stories seen to their ends
 
   // openStory turns to a beat of a story and waits there. Played means: go on at once.
   async function openStory(id, { beat = 0, played = false } = {}) {
-    let found;
-    try {
-      found = await get(addressOf(id));
-    } catch (problem) {
-      return stage.banner.notice(`There is no story ${id}: ${problem.message}`);
-    }
+    const none = ({ message }) => stage.banner.notice(`There is no story ${id}: ${message}`);
+    const found = await get(addressOf(id)).catch(none);
+    if (!found) return;
     if (teller) end();
     else resource = stage.resource;
     story = found;
@@ -137,8 +133,7 @@ export function newScenarios(stage) {
   function show() {
     const { beat, phase, over } = teller;
     put(document.body, "data-beat", beat + 1);
-    if (teller.resting) put(document.body, "data-rest", "true");
-    else document.body.removeAttribute("data-rest");
+    put(document.body, "data-rest", teller.resting || null);
     put(panel, "data-phase", phase);
     mark(panel, "over", over);
     if (over && !known().includes(story.id)) localStorage.setItem(storage, [...known(), story.id].join(" "));
@@ -233,7 +228,7 @@ export function newScenarios(stage) {
   async function leave() {
     if (!teller) return;
     end();
-    for (const name of ["data-story", "data-beat", "data-beats", "data-rest"]) document.body.removeAttribute(name);
+    for (const name of ["data-story", "data-beat", "data-beats", "data-rest"]) put(document.body, name, null);
     nameBeat();
     stage.zoom.frameOn([]);
     stage.scene.front = null;
@@ -244,22 +239,15 @@ export function newScenarios(stage) {
     else await player.live();
   }
 
-  const steps = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "toggle" };
-
-  // While a story is told, the arrows, a clicker and Space are the story's, wherever the focus is that does not need
-  // them itself.
-  function press(event) {
-    if (!teller || document.body.dataset.tour || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey
-      || $("dialog[open]")) return;
-    const needs = event.target.closest?.("input, select, textarea, #timeline, [role=tab]")
-      || (event.key === " " && event.target.closest?.("button, a[href], summary"));
-    if (needs) return;
-    const answer = /^[1-4]$/.test(event.key) && story.beats[teller.beat].question && teller.phase === "ready";
-    if (!answer && !steps[event.key]) return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (answer) return teller.guess(Number(event.key) - 1);
-    if (!event.repeat) teller[steps[event.key]]();
+  // guide gives the arrows, a clicker, Space and the numbers of answers to the story.
+  function guide() {
+    if (!teller) return null;
+    const { next, back, toggle } = teller;
+    const answer = (i) => () => teller.guess(i);
+    return {
+      ArrowRight: next, PageDown: next, ArrowLeft: back, PageUp: back, " ": toggle,
+      1: answer(0), 2: answer(1), 3: answer(2), 4: answer(3),
+    };
   }
 
   // openAsked opens the story that the address names, and returns whether it names one.
@@ -269,26 +257,17 @@ export function newScenarios(stage) {
     return asked.has("story");
   }
 
-  when(document, "keydown", press, true);
   when("#story-another", "click", () => openStory(next().dataset.story, { played: true }));
-  when(dialog, "click", (event) => {
-    const id = event.target.closest("[data-play]")?.dataset.play;
-    if (id) openStory(id, { played: true });
+  when(document, "click", ({ target }) => {
+    const { play, firstStory, tourStory } = target.dataset;
+    const id = play ?? firstStory ?? tourStory;
+    if (id) openStory(id, { played: Boolean(play) });
   });
-  when("#story-next", "click", () => teller?.next());
-  when("#story-back", "click", () => teller?.back());
-  when("#story-auto", "click", () => teller?.toggle());
   when("#story-leave", "click", leave);
-  when("#story-beat", "click", (event) => {
-    const answer = event.target.closest("[data-answer]")?.dataset.answer;
-    if (answer !== undefined) teller?.guess(Number(answer));
-  });
 
   return {
-    openAsked, openStory, begin: openAsked,
-    draw(now) {
-      const ms = Math.min(100, now - ticked);
-      ticked = now;
+    openAsked, openStory, begin: openAsked, guide,
+    draw(now, ms) {
       if (!teller) return;
       // one guide at a time
       if (document.body.dataset.tour && document.body.dataset.tour !== "end") return void leave();
@@ -297,13 +276,6 @@ export function newScenarios(stage) {
       if (playing) showState();
     },
     escape: () => Boolean(teller) && (leave(), true),
-    guided: [
-      ["→ PageDown", "next beat, next step"],
-      ["← PageUp", "back"],
-      ["Space", "auto-play of a story, or pause"],
-      ["1", "to 4: a guess"],
-      ["Esc", "leave"],
-    ],
     keys: [[["y"], "stories: what has happened to you?", openGallery]],
   };
 }

@@ -16,8 +16,8 @@
 const byHand = 1500; // ms at most that words stand before the beat plays, when a hand pressed Next
 const none = { lead: 0, play: 0, rest: 0 };
 
-// newTeller tells beats; each may have a pace, for how many ms auto-play reads it, plays it and rests: {lead, play, rest}
-// (viz/stories/pace.go). on.range(i) returns, perhaps later, where the i-th beat stands, {from, to}; on.play(range, ms)
+// newTeller tells beats; each may have a pace {lead, play, rest} (viz/stories/pace.go), for how many ms auto-play reads
+// it, plays it and rests. on.range(i) returns, perhaps later, where the i-th beat stands, {from, to}; on.play(range, ms)
 // moves the cursor there within ms and returns whether it came there; on.seek(seq) moves it at once; on.changed() is
 // told of every change.
 export function newTeller(beats, on) {

@@ -1,7 +1,7 @@
 // The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed
-// and has no name. It is a story of steps (../stories/teller.js), which goes on as the visitor does: when it is asked to,
-// the program does what the next steps tell of, and finds in its log where they rest and what they say. The tour moves
-// this page's cursor and no other page's; the program is told that it is open, and lets the demo's traffic rest.
+// and has no name. It is a story of steps (../stories/teller.js), which goes on as the visitor does: when asked to, the
+// program does what the next steps tell of, and finds in its log where they rest and what they say. The tour moves this
+// page's cursor and no other page's; the program is told that it is open, and lets the demo's traffic rest.
 //
 // It begins from the page's first view; ?tour=1 asks for that, ?tour=0 for none. It is resumed where it was left, as
 // long as the program has not forgotten.
@@ -16,9 +16,7 @@ const slowly = 0.6; // times the reading pace: a step is a few hops
 // ms from the press to the last change of the act, which takes one more second; at least so many are for the picture
 const act = 6300;
 const overview = [2000, 4500];
-const onward = new Set(["ArrowRight", "PageDown"]);
-const backward = new Set(["ArrowLeft", "PageUp"]);
-const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
+const quiet = /^[^tak? ]$/; // of the page's single keys: theme, presenter, machinery and the list of keys go on
 
 export function newTour(stage) {
   const { player, follow, scene } = stage;
@@ -55,8 +53,7 @@ export function newTour(stage) {
     const step = steps[teller?.beat];
     panel.hidden = part === "";
     for (const each of panel.children) each.hidden = each.dataset.part !== part;
-    if (part) put(document.body, "data-tour", step ? teller.beat + 1 : part);
-    else document.body.removeAttribute("data-tour");
+    put(document.body, "data-tour", step ? teller.beat + 1 : part || null);
     // The page's own voice is silent meanwhile (telling.js).
     panel.querySelector(".words").ariaLive = step ? "polite" : null;
     const reached = new Set(steps.slice(0, step ? teller.beat + 1 : 0).flatMap((each) => each.look));
@@ -255,6 +252,7 @@ export function newTour(stage) {
   async function resume() {
     ({ run } = saved);
     [coming, acted] = [null, run.steps[half].rest > 0];
+    stage.first.leave();
     stage.attend(true);
     const mine = ++ticket;
     try {
@@ -278,30 +276,16 @@ export function newTour(stage) {
   const list = new Promise((done) => (begun = done)); // the page has taken its list
   function begin() {
     begun();
-    if (asked) {
-      if (!teller || run?.log === stage.shown.log) return;
+    if (teller && run?.log !== stage.shown.log) {
       stage.attend(false); // another program, or the same one in another mode
       show("");
-      return;
     }
+    const wanted = !asked && saved?.open && new URLSearchParams(location.search).get("tour") !== "0";
     asked = true;
-    if (new URLSearchParams(location.search).get("tour") === "0" || !saved?.open || !resumable()) return;
-    stage.first.leave();
-    resume();
+    if (wanted && resumable()) resume();
   }
 
-  when(document, "keydown", (event) => {
-    if (!teller || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
-    const act = onward.has(event.key) ? go : backward.has(event.key) ? back : event.key === "Escape" ? leave : null;
-    if (act) {
-      event.preventDefault();
-      act();
-    } else if (allowed.has(event.key.toLowerCase()) || event.key.length > 1 || event.key === " ") return;
-    event.stopPropagation(); // one path: the page's other keys come after the tour
-  }, true);
   when("#tour-start", "click", start);
-  when(next, "click", go);
-  when("#tour-back", "click", back);
   when("#open-tour", "click", () => {
     if (teller) leave();
     else if (resumable() && !saved.open) resume();
@@ -309,14 +293,13 @@ export function newTour(stage) {
   });
   when(panel, "click", ({ target }) => {
     const { tourLeave, tourStory, tourTry } = target.dataset;
-    if ((tourLeave ?? tourStory ?? tourTry) === undefined) return;
-    leave();
-    if (tourStory) stage.scenarios.openStory(tourStory);
+    if ((tourLeave ?? tourStory ?? tourTry) !== undefined) leave();
     if (tourTry) $(tourTry).click();
   });
 
+  const keys = { ArrowRight: go, PageDown: go, ArrowLeft: back, PageUp: back, Escape: leave, quiet };
   return {
-    begin,
+    begin, guide: () => teller && keys,
     jumped: () => player.recording && begin(),
     draw: count, restyle: () => teller && frame(),
     escape: () => document.body.dataset.tour === "end" && (leave(), true),
