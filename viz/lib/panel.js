@@ -1,6 +1,20 @@
 // Panels that the program renders, and that are renewed while they are in sight.
 
-import { html } from "./api.js";
+import { asking, html } from "./api.js";
+import { $ } from "./dom.js";
+
+// newPanel returns a part of the page: a panel that a button and a key open, and that is renewed once a second while it
+// is open, and every so many ms while it is closed (0: not then). heed() is told when it was. Without a button there is
+// no panel.
+export function newPanel(name, [key, words], closed = 0, heed = () => {}) {
+  const [panel, button] = [`#${name}`, `#open-${name}`].map($);
+  if (button.hidden) return {};
+  const look = asking(() => renew(`/viz/panel/${name}`).then(heed));
+  return {
+    draw: (now) => (panel.hidden && !closed) || look(now, panel.hidden ? closed : 1000),
+    keys: [[[key], words, () => button.click()]],
+  };
+}
 
 // renew fetches a panel. Its pieces with data-live and an id take the places of those in the page that have changed.
 // One in which something has the focus waits until it has not, unless all are to be as the program says now: then the
@@ -19,5 +33,4 @@ export async function renew(url, always = false) {
       `[data-knob="${dataset.knob}"][data-target="${CSS.escape(dataset.target ?? "")}"]`
     )?.focus();
   }
-  return fresh;
 }

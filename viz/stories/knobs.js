@@ -1,29 +1,22 @@
 // Knobs: what can be done to the running pipeline. Each is one POST, and what it did stands in the log like everything
 // else. The program renders the panel; any control of the page with data-knob turns one.
 
-import { ask, asking } from "../lib/api.js";
+import { ask } from "../lib/api.js";
 import { closeWatcher, openWatcher, turnKnob } from "../lib/cluster.js";
 import { $, say, when } from "../lib/dom.js";
-import { renew } from "../lib/panel.js";
-
-const address = "/viz/panel/knobs";
-const period = 1000; // ms between two questions while the panel is open
+import { newPanel, renew } from "../lib/panel.js";
 
 export function newKnobs(stage) {
   const panel = $("#knobs");
-  const button = $("#open-knobs");
-  if (button.hidden) return {};
-  const look = asking(() => renew(address));
+  const part = newPanel("knobs", ["x", "knobs: slow it, stall it, cut it, load it"]);
+  if (!part.keys) return part;
 
   // command runs one, and says what came of it. In a held world it waits, and a record will say how it ends.
   async function command(words, act, done = "") {
-    try {
-      const { id } = await act();
-      stage.tell(id ? `${words}: command ${id} waits with the held world` : words + done);
-    } catch (problem) {
-      stage.banner.trouble(problem);
-    }
-    if (!panel.hidden) await renew(address, true).catch(() => {}); // the banner says that the program does not answer
+    const told = ({ id }) => stage.tell(id ? `${words}: command ${id} waits with the held world` : words + done);
+    await act().then(told, stage.banner.trouble);
+    // if the program does not answer, the banner says it
+    if (!panel.hidden) await renew("/viz/panel/knobs", true).catch(() => {});
   }
 
   const turn = (name, target = "", value = "") =>
@@ -44,7 +37,6 @@ export function newKnobs(stage) {
     const { knob, target: name, value, closes } = target.closest("button")?.dataset ?? {};
     if (knob) turn(knob, name, value);
     if (closes) command("closed", () => closeWatcher(closes));
-    if (target.closest("#reset")) reset();
     if (target.closest("#fill")) fill();
   });
   when(panel, "change", ({ target }) => {
@@ -54,11 +46,5 @@ export function newKnobs(stage) {
   });
   when(panel, "input", ({ target }) => target.dataset.values && say($("#traffic-text"), `${valueOf(target)}/s`));
 
-  return {
-    draw: (now) => panel.hidden || look(now, period),
-    keys: [
-      [["x"], "knobs: slow it, stall it, cut it, load it", () => button.click()],
-      [["r"], "reset the sandbox", reset],
-    ],
-  };
+  return { ...part, keys: [...part.keys, [["r"], "reset the sandbox", reset]] };
 }

@@ -213,7 +213,7 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</ul></fieldset><div class=\"buttons end\"><button type=\"button\" id=\"reset\" title=\"Removes pods, extra watchers and handlers, and sets every knob back (R)\">Reset everything</button> <button type=\"button\" id=\"knobs-close\" class=\"quiet\" aria-label=\"Close the knobs\">✕</button></div><fieldset class=\"row\" id=\"knob-handlers\" data-live><legend>Handlers</legend><div class=\"list\"><ul>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</ul></fieldset><div class=\"buttons end\"><button type=\"button\" id=\"reset\" data-stroke=\"r\" title=\"Removes pods, extra watchers and handlers, and sets every knob back (R)\">Reset everything</button> <button type=\"button\" id=\"knobs-close\" class=\"quiet\" aria-label=\"Close the knobs\">✕</button></div><fieldset class=\"row\" id=\"knob-handlers\" data-live><legend>Handlers</legend><div class=\"list\"><ul>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
