@@ -72,13 +72,9 @@ export function newConsole(stage) {
   }
 
   async function turn() {
-    const on = stall.getAttribute("aria-pressed") !== "true";
-    try {
-      await turnKnob("line.stall", agent, String(on));
-      if (open) stalled(on);
-    } catch (problem) {
-      stage.banner.trouble(problem);
-    }
+    const on = stall.ariaPressed !== "true";
+    await turnKnob("line.stall", agent, String(on));
+    if (open) stalled(on);
   }
 
   // A watch begins at the newest version on stage.
@@ -95,7 +91,7 @@ export function newConsole(stage) {
   when(text, "keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
-  when(stall, "click", turn);
+  when(stall, "click", () => turn().catch(stage.banner.trouble));
   when(end, "click", () => open?.abort());
   return {};
 }

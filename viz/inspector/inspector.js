@@ -1,6 +1,6 @@
 // The inspector: what a station, a queue or one watcher is, how it stands, and the lines of code behind it. Each leaf
-// is a piece of HTML with an address of its own (/viz/part/…), made by the program; what follows from the picture at the
-// cursor is filled in here.
+// is a piece of HTML with an address of its own (/viz/part/), made by the program; what follows from the picture at
+// the cursor is filled in here.
 //
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it goes with what is followed, or shows what was reported here last.
@@ -22,6 +22,7 @@ export function newInspector(stage) {
   const panel = $("#inspector");
   const leaf = panel.querySelector("#leaf");
   const title = panel.querySelector("h2");
+  const search = panel.querySelector("[type=search]");
   const tabs = [...panel.querySelectorAll("[role=tab]")];
   let place = null; // {station, queue, subject}
   let tab = "what";
@@ -87,7 +88,7 @@ export function newInspector(stage) {
 
   async function load(extra = {}) {
     shownSeq = player.target();
-    const mine = (awaited = query({ q: tab === "history" ? leaf.querySelector("[name=q]")?.value : "", ...extra }));
+    const mine = (awaited = query({ q: tab === "history" ? search.value : "", ...extra }));
     const wanted = () => mine === awaited && place;
     try {
       if (!stage.source && program && living.has(tab)) {
@@ -107,22 +108,19 @@ export function newInspector(stage) {
   }
 
   // swap puts a leaf in the place of the one before. If that was the same leaf, what a person did to it stays:
-  // scrolling, the field that is written in, what was unfolded, and what has the focus.
+  // scrolling, what was unfolded, and what has the focus.
   function swap(article) {
     const before = leaf.firstElementChild;
     const same = before?.className === article.className && before?.dataset.title === article.dataset.title;
     const top = same ? leaf.scrollTop : 0;
     const code = same ? leaf.querySelector("pre")?.scrollTop : 0;
     const focused = leaf.contains(document.activeElement) ? document.activeElement : null;
-    const field = same ? before.querySelector("form") : null;
-    if (field) article.querySelector("form").replaceWith(field);
     const folds = article.querySelectorAll("details");
     if (same) before.querySelectorAll("details").forEach((d, i) => (folds[i].open = d.open));
     leaf.replaceChildren(article);
     leaf.scrollTop = top;
     if (code) leaf.querySelector("pre").scrollTop = code;
-    if (field?.contains(focused)) focused.focus();
-    else leaf.querySelector(`button[data-point="${focused?.dataset.point}"]`)?.focus();
+    leaf.querySelector(`button[data-point="${focused?.dataset.point}"]`)?.focus();
     say(title, article.dataset.title);
     fill();
     countHits(true);
@@ -220,18 +218,17 @@ export function newInspector(stage) {
   }
 
   when(leaf, "click", (event) => {
-    const target = event.target.closest("[data-point], [data-seq], [data-copy], [data-place]");
+    const target = event.target.closest("[data-point], [data-copy], [data-place]");
     if (!target) return;
-    const { point, seq, copy, place: station } = target.dataset;
+    const { point, copy, place: station } = target.dataset;
     if (target.matches("button.point")) {
       reading = true;
       choose("code", { point });
-    } else if (target.matches("button[data-seq]")) player.seek(Number(seq));
-    else if (copy) copied(copy).then((done) => stage.tell(done ? "copied" : copy));
+    } else if (copy) copied(copy).then((done) => stage.tell(done ? "copied" : copy));
     else if (station) open({ station, queue: target.dataset.queueName, subject: target.dataset.subject });
   });
-  when(leaf, "submit", (event) => event.preventDefault());
-  when(leaf, "input", (event) => event.target.matches("input[type=search]") && load());
+  when(search.form, "submit", (event) => event.preventDefault());
+  when(search, "input", () => load());
 
   for (const each of tabs) when(each, "click", () => choose(each.dataset.tab));
   when(panel.querySelector(".tabs"), "keydown", (event) => {
@@ -239,7 +236,7 @@ export function newInspector(stage) {
     if (!step) return;
     event.preventDefault();
     const shown = tabs.filter((t) => !t.hidden);
-    const next = shown[(shown.findIndex((t) => t.dataset.tab === tab) + step + shown.length) % shown.length];
+    const next = shown.at((shown.findIndex((t) => t.dataset.tab === tab) + step) % shown.length);
     choose(next.dataset.tab);
     next.focus();
   });
