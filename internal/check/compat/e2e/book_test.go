@@ -126,8 +126,8 @@ func lights(t *testing.T, p *page, pointed, focused string) {
 			}](t, p, `(() => {
 				const inner = $("#mini iframe").contentDocument;
 				const lit = [...inner.querySelectorAll(".named")];
-				const [spot, place] = [lit[0] ?? inner.body, inner.querySelector(".ground")]
-					.map((el) => el.getBoundingClientRect());
+				const [spot, place] = [lit[0], inner.querySelector(".ground")] // while it loads there is none
+					.map((el) => el?.getBoundingClientRect());
 				return { Lit: [...new Set(lit.map((el) => el.dataset.queue))].join(), Seen: lit.length === 0 ||
 					spot.left >= place.left && spot.right <= place.right };
 			})()`)
