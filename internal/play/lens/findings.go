@@ -184,8 +184,8 @@ func (w *write) answers(last *write) bool {
 	return last != nil && last.rv != "" && last.given.rv == last.rv && w.at.Sub(last.given.at) <= echoWithin
 }
 
-// giveLocked notes that a client was given an object at a time: in a frame, in a list, or by itself. The newest write of
-// the client that had begun by then keeps it.
+// giveLocked notes that a client was given an object at a time: in a frame, in a list, or by itself. The newest write
+// of the client that had begun by then keeps it.
 func (o *object) giveLocked(client, rv string, at time.Time) {
 	if older(o.rv, rv) {
 		o.rv = rv
