@@ -99,8 +99,8 @@ func newAct(t told) (*act, error) {
 		return nil, err
 	}
 	a := &act{Take: take, Recording: recording.Hash(take.File())}
-	var names probe.Names
-	start.Names(&names)
+	names := probe.NewNames()
+	start.Names(names)
 	for i := range records {
 		names.Note(&records[i])
 	}

@@ -51,8 +51,8 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 		}
 		start, records, err := f.Take.Load()
 		require.NoError(t, err)
-		var names probe.Names
-		start.Names(&names)
+		names := probe.NewNames()
+		start.Names(names)
 		for i := range records {
 			names.Note(&records[i])
 		}

@@ -43,7 +43,7 @@ type Log struct {
 	start time.Time
 	size  uint64 // how many records are kept
 
-	names Names
+	names *Names
 	gate  Gate // behind every record; open, unless the world is held
 	lanes lanes
 
@@ -65,15 +65,15 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 	if size <= 0 {
 		size = DefaultLogSize
 	}
-	l := &Log{clock: clk, start: clk.Now(), size: uint64(size), first: 1,
+	l := &Log{clock: clk, start: clk.Now(), size: uint64(size), first: 1, names: NewNames(),
 		blocks: make([][]Record, (size+blockSize-1)/blockSize)}
-	l.gate.names = &l.names
+	l.gate.names = l.names
 	return l
 }
 
 // Names returns what the clients of watchers are called of which a record tells, those that have left the log
 // included. Of streams that were opened before the first record, the log's owner says so.
-func (l *Log) Names() *Names { return &l.names }
+func (l *Log) Names() *Names { return l.names }
 
 func (l *Log) now() time.Duration { return l.clock.Since(l.start) }
 

@@ -3,18 +3,20 @@ package probe
 import (
 	"cmp"
 	"strings"
-	"sync"
+
+	"k8s.io/utils/lru"
 )
 
-// maxNames is how many watchers have a name, those that have gone included.
+// maxNames is how many watchers have a name, those that have gone included: the ones that were named last.
 const maxNames = 8192
 
-// Names are what the clients of watchers are called. The zero value has none; all methods are safe for concurrent use.
+// Names are what the clients of watchers are called. All methods are safe for concurrent use.
 type Names struct {
-	mu    sync.Mutex           // guards the fields below; no other lock is taken while it is held
-	of    map[[2]string]string // by resource and watcher
-	order [][2]string          // in which they got their first names
+	of *lru.Cache // by resource and watcher
 }
+
+// NewNames returns names of no watcher.
+func NewNames() *Names { return &Names{lru.New(maxNames)} }
 
 // Note takes the name that a record tells: where a stream is opened, its client says what it calls itself.
 func (n *Names) Note(r *Record) {
@@ -25,28 +27,15 @@ func (n *Names) Note(r *Record) {
 
 // Set says what the client of a watcher calls itself on the wire.
 func (n *Names) Set(resource, watcher, text string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.of == nil {
-		n.of = map[[2]string]string{}
-	}
-	id := [2]string{resource, watcher}
-	if _, known := n.of[id]; !known {
-		n.order = append(n.order, id)
-	}
-	n.of[id] = strings.Clone(AgentOf(text))
-	if len(n.order) > maxNames {
-		delete(n.of, n.order[0])
-		n.order = n.order[1:]
-	}
+	n.of.Add([2]string{resource, watcher}, strings.Clone(AgentOf(text)))
 }
 
 // Sentence is [Record.Sentence] with a watcher called as its client.
 func (n *Names) Sentence(r *Record) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	named := *r
-	named.Subject = cmp.Or(n.of[[2]string{r.Resource, r.Subject}], r.Subject)
+	if name, known := n.of.Get([2]string{r.Resource, r.Subject}); known {
+		named.Subject = cmp.Or(name.(string), r.Subject)
+	}
 	return named.Sentence()
 }
 
