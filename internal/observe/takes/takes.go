@@ -61,8 +61,8 @@ var Broken = []Take{
 	{LabPrefix + "lost-wish", "A pod changes while a worker has its key. Does the worker come back?", "default/a"},
 }
 
-// Every returns every take, those of the stories in internal/play/scenario included: each is up to where the last beat of
-// its story rests, and has only a name.
+// Every returns every take, those of the stories in internal/play/scenario included: each is up to where the last beat
+// of its story rests, and has only a name.
 func Every() (every []Take) {
 	names, _ := fs.Glob(files, "*"+Suffix) // the pattern is well-formed
 	for _, name := range names {

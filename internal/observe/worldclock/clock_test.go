@@ -148,8 +148,8 @@ func TestAdvancingToTheNextTimerFiresExactlyThat(t *testing.T) {
 		c.Advance(due.In)
 		assert.True(t, c.Since(began) == 7*time.Second && drained(early.C()) == 1 && drained(late.C()) == 0,
 			"got %+v at %v", due, c.Since(began))
-		if !strings.HasPrefix(due.Who, "worldclock.TestAdvancingToTheNextTimerFiresExactlyThat") || !strings.HasPrefix(due.Line,
-			"clock_test.go:") {
+		if !strings.HasPrefix(due.Who, "worldclock.TestAdvancingToTheNextTimerFiresExactlyThat") ||
+			!strings.HasPrefix(due.Line, "clock_test.go:") {
 			t.Errorf("it was set by %q at %q", due.Who, due.Line)
 		}
 		next := c.Upcoming(5)
