@@ -47,8 +47,7 @@ export function newScenarios(stage) {
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = document.body.dataset.plays === "true" && !story.alone && beat === 0;
     const paced = story.beats.map((each, i) => ({ ...each, pace: story.pace[i] }));
-    const { trouble } = stage.banner;
-    teller = newTeller(paced, { range, play, seek: player.seek, changed: show, trouble });
+    teller = newTeller(paced, { range, play, seek: player.seek, changed: show, trouble: stage.banner.trouble });
     teller.still = calm.matches;
     if (live) await toProgram();
     player.freeze();
