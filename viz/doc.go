@@ -24,7 +24,7 @@
 //
 //   - viz.go: [Config], [UI], the routes. page.go: the pages. assets.go: the rooms' files, at /viz/assets/ROOM/NAME.
 //   - folder.go: the folded state, kept current, with keyframes of its past.
-//   - feed.go: the events; flow.go: their sums.
+//   - feed.go: the events, and their sums.
 //   - past.go, index.go: any picture, any records, and what there is to be seen on the timeline.
 //   - hold.go: the world held, its clock moved.
 //   - sandbox.go: what can be done to the pipeline, and watchers made from the page.

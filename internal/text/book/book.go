@@ -2,16 +2,15 @@
 // by symbol from the embedded sources, so that what is read is what is running.
 //
 //   - book.go: [New], which renders everything once; a [Book] does not change afterwards.
-//   - markdown.go: how goldmark is set up, and the walk over one chapter's document.
+//   - markdown.go: how goldmark is set up, the walk over one chapter's document, and what is rendered in a way of ours:
+//     a fence, and a quotation that is an answer, or begins with [!NOTE].
 //   - excerpt.go: a paragraph that is nothing but a link titled "code" becomes a declaration.
-//   - quote.go: a quotation that is an answer, or begins with [!NOTE].
 //   - drawing.go: an image becomes part of the page.
 //   - part.go: words that mean a part of the stage.
 //   - links.go: links between chapters, documents and files, as the book's own addresses.
 //   - highlight.go: Go source as HTML, line by line.
 //   - site.go: the declarations that report moments, for the page.
-//   - symbols.go: the pages of our symbols beside upstream's, and of what differs.
-//   - handout.go: the pages for the attendees of the half day.
+//   - made.go: the pages that are made: of our symbols beside upstream's, of what differs, and the handout.
 //
 // Prose is ours, but it is rendered as if it were not: raw HTML is dropped and everything is escaped, so that the
 // page's Content-Security-Policy needs no exception. Nothing is fetched, at build time or when read.
