@@ -97,13 +97,28 @@ func (u *UI) records(r *http.Request) (any, error) {
 	if err := u.knows(r); err != nil {
 		return nil, err
 	}
-	body, next, err := recordsOf(log, from, to, min(limit, maxRecords), want)
+	body, next, found := []byte{'['}, from, uint64(0)
+	_, whole := log.Since(nil, from-1, 0)
+	whole = whole || from > log.Last()
+	for r := range log.Between(from-1, to-1) {
+		if whole = r.Seq == next; !whole || found == min(limit, maxRecords) {
+			break
+		}
+		next++
+		if want.matches(r) {
+			found++
+			body = appendNext(body, r)
+		}
+	}
+	if !whole {
+		return nil, refuse(http.StatusGone, "record %d has left the log: the oldest is %d", next, log.Oldest())
+	}
 	return struct {
 		Log     string          `json:"log"`
 		Oldest  uint64          `json:"oldest"`
 		Next    uint64          `json:"next"` // the first record that was not looked at
 		Records json.RawMessage `json:"records"`
-	}{u.id, log.Oldest(), next, body}, err
+	}{u.id, log.Oldest(), next, append(body, ']')}, nil
 }
 
 // readWanted reads what is asked for; several points have commas between them.
@@ -116,33 +131,6 @@ func readWanted(values url.Values) (wanted, error) {
 	var err error
 	want.RV, err = number(values, "rv", 0)
 	return want, err
-}
-
-// recordsOf returns the wanted records in [from, to), at most limit, as a JSON array, and the first sequence number
-// that was not looked at.
-func recordsOf(log *probe.Log, from, to, limit uint64, want wanted) (body []byte, next uint64, err error) {
-	gone := func() error {
-		return refuse(http.StatusGone, "record %d has left the log: the oldest is %d", next, log.Oldest())
-	}
-	body, next = []byte{'['}, from
-	if _, ok := log.Since(nil, from-1, 0); !ok && from <= log.Last() {
-		return nil, 0, gone()
-	}
-	n := uint64(0)
-	for r := range log.Between(from-1, to-1) {
-		if r.Seq != next {
-			return nil, 0, gone()
-		}
-		if n == limit {
-			break
-		}
-		next++
-		if want.matches(r) {
-			n++
-			body = appendNext(body, r)
-		}
-	}
-	return append(body, ']'), next, nil
 }
 
 // serveTold answers GET /viz/told?resource=&key=&rv=&point=&subject= with what the records say that match, a sentence a

@@ -91,18 +91,14 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 func readPart(station string, values url.Values) (*part, error) {
 	p := &part{
 		Station: probe.Station(station), Queue: values.Get("queue"), Subject: values.Get("subject"),
-		Resource: values.Get("resource"), Point: values.Get("point"), Query: values.Get("q"),
-	}
-	if p.Resource == "" {
-		p.Resource = stage.FirstResource
+		Resource: cmp.Or(values.Get("resource"), stage.FirstResource), Point: values.Get("point"),
+		Query: values.Get("q"),
 	}
 	if !slices.Contains(probe.Stations, p.Station) {
 		return nil, negotiation.Refusal(http.StatusNotFound, "there is no station %.40q", station)
 	}
-	if p.Queue != "" && !slices.ContainsFunc(p.points(), func(info *probe.Info) bool {
-		return info.Queue == p.Queue &&
-			info.Station == p.Station
-	}) {
+	moves := func(info *probe.Info) bool { return info.Queue == p.Queue && info.Station == p.Station }
+	if p.Queue != "" && !slices.ContainsFunc(p.points(), moves) {
 		return nil, negotiation.Refusal(http.StatusNotFound, "there is no queue %.40q at %s", p.Queue, station)
 	}
 	return p, nil

@@ -118,14 +118,12 @@ const elided = "<span class=\"l\" data-n=\"⋮\"><span class=\"c\">\t…</span>\
 func upstreamHTML(list []source.Upstream) string {
 	var all []string
 	for _, upstream := range list {
-		name := html.EscapeString(cmp.Or(upstream.Symbol, path.Base(upstream.Path)))
-		where := html.EscapeString(upstream.Path)
+		begin, end := "<span", "</span>"
 		if url := upstream.URL(); url != "" {
-			all = append(all, fmt.Sprintf(`<a href="%s" rel="noreferrer" title="%s">%s</a>`, html.EscapeString(url),
-				where, name))
-		} else {
-			all = append(all, fmt.Sprintf(`<span title="%s">%s</span>`, where, name))
+			begin, end = fmt.Sprintf(`<a href="%s" rel="noreferrer"`, html.EscapeString(url)), "</a>"
 		}
+		name := html.EscapeString(cmp.Or(upstream.Symbol, path.Base(upstream.Path)))
+		all = append(all, fmt.Sprintf(`%s title="%s">%s%s`, begin, html.EscapeString(upstream.Path), name, end))
 	}
 	if len(all) == 0 {
 		return ""
