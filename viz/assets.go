@@ -28,7 +28,6 @@ var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
-	".png": "image/png",
 }
 
 // readAsset returns an embedded file by "ROOM/NAME".

@@ -121,7 +121,7 @@ func (f *feed) stream(ctx context.Context) {
 // advance writes whatever there is, or a bookmark if there was nothing for long. It reports whether to go on.
 func (f *feed) advance(ctx context.Context) bool {
 	for more := true; more; {
-		whole := f.sums || f.log.Oldest() <= f.seq+1 // what has left the log is not missing in a sum
+		whole := f.sums || f.log.Oldest() <= f.seq+1 // else records have left the log that were to come one by one
 		if f.measure(); f.sums && whole {
 			return f.flow(ctx)
 		}

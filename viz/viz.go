@@ -154,7 +154,7 @@ func (u *UI) routes() http.Handler {
 		"GET /viz/keyframe":             u.keyframe,
 		"GET /viz/records":              u.records,
 		"GET /viz/timeline":             u.timeline,
-		"GET /viz/points":               shown(points),
+		"GET /viz/points":               shown(fold.Points),
 		"GET /viz/state":                component(shown(c.Snapshot)),
 		"GET /viz/rules":                rules(u.rules),
 		"GET /viz/wire":                 wire(u.wire),
@@ -227,6 +227,3 @@ func (u *UI) rules(r *http.Request) (any, error) {
 	u.config.Rules.Look(r.Context())
 	return u.config.Rules.Report(), nil
 }
-
-// points is the table of points, as the page's fold reads it.
-func points() any { return fold.Points() }

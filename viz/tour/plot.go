@@ -194,12 +194,9 @@ func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words ma
 			watchers++
 		}
 	}
-	changes, stored := map[uint64]bool{}, 0
-	for _, change := range p.during(p.change()) {
-		changes[change.RV] = true
-	}
-	for _, update := range p.during(moment{point: probe.IndexerUpdated, who: p.Informer}) {
-		if changes[update.RV] {
+	changes, stored := p.during(p.change()), 0
+	for _, change := range changes {
+		if len(p.during(moment{point: probe.IndexerUpdated, who: p.Informer, rv: change.RV})) > 0 {
 			stored++
 		}
 	}

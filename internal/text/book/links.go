@@ -51,10 +51,7 @@ func (d *document) link(node *ast.Link) {
 // address returns where a file of the repository is to be seen in the book, "" if it is not part of it.
 func (d *document) address(target *url.URL) (string, error) {
 	whole := path.Join(path.Dir(d.name), target.Path)
-	fragment := ""
-	if target.Fragment != "" {
-		fragment = "#" + target.Fragment
-	}
+	fragment := (&url.URL{Fragment: target.Fragment}).String()
 	if doc, ok := strings.CutPrefix(whole, "docs/"); ok && slices.Contains(d.editor.docs, doc) {
 		return Documents + strings.TrimSuffix(doc, ".md") + fragment, nil
 	}

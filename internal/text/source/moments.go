@@ -50,12 +50,11 @@ func (t *Tree) momentsIn(pkg *Package, file *File, isPoint func(string) bool) []
 	reported := make(map[ast.Node]bool) // points that were taken care of as part of a call
 	probe := ""                         // by which the file knows the package
 	for _, spec := range file.AST.Imports {
-		switch {
-		case spec.Path.Value != strconv.Quote(ProbePath):
-		case spec.Name == nil:
+		if spec.Path.Value == strconv.Quote(ProbePath) {
 			probe = path.Base(ProbePath)
-		default:
-			probe = spec.Name.Name
+			if spec.Name != nil {
+				probe = spec.Name.Name
+			}
 		}
 	}
 	point := func(node ast.Node) string { // X if node is probe.X and X is a point

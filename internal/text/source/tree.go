@@ -94,22 +94,16 @@ func (t *Tree) add(fsys fs.FS, name string) error {
 	}
 	file := &File{Path: name, Src: src, AST: parsed, Test: strings.HasSuffix(name, "_test.go"),
 		Generated: ast.IsGenerated(parsed)}
-	pkg := t.pkg(path.Dir(name), parsed.Name.Name)
+	pkg := &Package{Dir: path.Dir(name), Name: parsed.Name.Name, tree: t}
+	same := func(other *Package) bool { return other.Dir == pkg.Dir && other.Name == pkg.Name }
+	if i := slices.IndexFunc(t.Packages, same); i >= 0 {
+		pkg = t.Packages[i]
+	} else {
+		t.Packages = append(t.Packages, pkg)
+	}
 	pkg.Files = append(pkg.Files, file)
 	pkg.collect(file)
 	return nil
-}
-
-// pkg returns the package of a folder, which it adds if need be.
-func (t *Tree) pkg(dir, name string) *Package {
-	for _, pkg := range t.Packages {
-		if pkg.Dir == dir && pkg.Name == name {
-			return pkg
-		}
-	}
-	pkg := &Package{Dir: dir, Name: name, tree: t}
-	t.Packages = append(t.Packages, pkg)
-	return pkg
 }
 
 // In returns the package in folder dir that is not an external test package, or nil.
