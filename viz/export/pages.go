@@ -125,8 +125,3 @@ func (s *site) complete(name, page string) string {
 const preview = `<meta property="og:title" content="listwatch: Kubernetes' list-watch machinery, alive">` +
 	`<meta property="og:description" content="Follow one change from kubectl to a controller, read the book beside the stage, and see what has happened to you told as a story.">` +
 	`<meta property="og:type" content="website"><meta property="og:image" content="assets/preview.png"><meta name="twitter:card" content="summary_large_image">`
-
-// beatAddress leads to a beat of a story, which counts from 0 here and from 1 for its readers.
-func beatAddress(id string, beat int) string {
-	return fmt.Sprintf("index.html?story=%s&beat=%d", id, beat+1)
-}

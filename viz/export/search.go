@@ -52,7 +52,8 @@ func (s *site) index() []found {
 			if q := beat.Question; q != nil {
 				text += " " + q.Ask + " " + strings.Join(q.Answers, " ")
 			}
-			all = append(all, found{beatAddress(story.ID, i), "Story: " + story.Title, fmt.Sprint("Beat ", i+1), text})
+			at := fmt.Sprintf("index.html?story=%s&beat=%d", story.ID, i+1)
+			all = append(all, found{at, "Story: " + story.Title, fmt.Sprint("Beat ", i+1), text})
 		}
 	}
 	return all
