@@ -1,13 +1,10 @@
-// What is drawn on canvases: their colours, their size, and letters, which are short texts that are drawn once and
-// stamped from then on. A canvas of the document that writes or measures a text has the browser style and lay out the
-// whole page before it does; a sheet outside of it has not. There is one sheet, since each keeps the texts it has shaped.
+// What is drawn on canvases, and in which colours. A canvas of the document that writes or measures a text has the
+// browser style and lay out the whole page before it does; a sheet outside of it has not. So a drawing is made on a
+// sheet, and put on its canvas when it is whole.
 
 import { squeeze } from "./dom.js";
 
-const most = 60; // things made that are kept twice over: more than are drawn at once
-const margin = 3;
-const sheet = new OffscreenCanvas(1, 1);
-const pen = sheet.getContext("2d");
+const pen = new OffscreenCanvas(1, 1).getContext("2d"); // it only measures
 
 // inks returns the theme's colours of these names.
 export function inks(...names) {
@@ -15,11 +12,26 @@ export function inks(...names) {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// fit gives a canvas as many pixels as it has on the screen.
-export function fit(canvas) {
-  const { width, height } = canvas.getBoundingClientRect();
-  const scale = window.devicePixelRatio || 1;
-  [canvas.width, canvas.height] = [width, height].map((side) => Math.round(side * scale));
+// newSheet returns the sheet of a canvas: the context ctx; fit, which gives both as many pixels as the canvas has on the
+// screen; and show, after which the sheet is empty.
+export function newSheet(canvas) {
+  const [shown, ctx] = [canvas, new OffscreenCanvas(1, 1)].map((each) => each.getContext("2d"));
+
+  function fit() {
+    const { width, height } = canvas.getBoundingClientRect();
+    const scale = window.devicePixelRatio || 1;
+    for (const { canvas: each } of [shown, ctx]) {
+      [each.width, each.height] = [width, height].map((side) => Math.max(1, Math.round(side * scale)));
+    }
+  }
+
+  function show() {
+    shown.globalCompositeOperation = "copy"; // nothing of the drawing before stays
+    shown.drawImage(ctx.canvas, 0, 0);
+    ctx.reset();
+  }
+
+  return { ctx, fit, show };
 }
 
 // widthOf measures a text.
@@ -29,56 +41,8 @@ export function widthOf(text, font) {
 }
 
 // fitted returns a name, squeezed if it is wider than so many units.
-export const fitted = (name, font, room) => fits.of(`${name} ${font} ${room}`, name, font, room);
-const fits = newCache((name, font, room) => {
+export function fitted(name, font, room) {
   let [n, words] = [name.length, name];
   while (n > 2 && widthOf(words, font) > room) words = squeeze(name, --n);
   return words;
-});
-
-// paper returns a picture of w by h units, each of so many pixels, which paint has drawn.
-export function paper(w, h, scale, paint) {
-  [sheet.width, sheet.height] = [w, h].map((units) => Math.ceil(units * scale));
-  pen.scale(scale, scale);
-  paint(pen);
-  return sheet.transferToImageBitmap();
-}
-
-// newCache keeps what make returns for each id. Names come and go: when there are too many new ones, those that were
-// not asked for since the last time go.
-export function newCache(make) {
-  let [known, before] = [new Map(), new Map()];
-
-  function of(id, ...what) {
-    if (!known.has(id)) {
-      const made = before.get(id) ?? make(...what);
-      if (known.size >= most) [known, before] = [new Map(), known];
-      known.set(id, made);
-    }
-    return known.get(id);
-  }
-
-  return { of, forget: () => [known, before].forEach((each) => each.clear()) };
-}
-
-// newLetters returns a kind of lettering: look() says its {font, height, ink, halo, scale}, asked again after forget().
-// Without a halo there is no outline.
-export function newLetters(look) {
-  const images = newCache(imageOf);
-  let made = null; // the look
-
-  function imageOf(text) {
-    const { font, height: h, ink, halo, scale } = (made ??= look());
-    const w = widthOf(text, font);
-    const image = paper(w + 2 * margin, h, scale, (ctx) => {
-      Object.assign(ctx, { font, textBaseline: "middle", lineWidth: 4, lineJoin: "round", fillStyle: ink });
-      if (halo) ctx.strokeStyle = halo;
-      if (halo) ctx.strokeText(text, margin, h / 2);
-      ctx.fillText(text, margin, h / 2);
-    });
-    const draw = (on, x, middle) => on.drawImage(image, x - margin, middle - h / 2, image.width / scale, h);
-    return { w, draw };
-  }
-
-  return { of: (text) => images.of(text, text), forget: () => (images.forget(), (made = null)) };
 }

@@ -87,26 +87,23 @@ export function newFlow(scene) {
     travelled += Math.min(100, now - drawnAt);
     drawnAt = now;
     for (const { n, ends } of sums(now).values()) drawWay(ctx, n, ends, brush, still);
-    ctx.setLineDash([]);
-    ctx.globalAlpha = 1;
   }
 
-  function drawWay(ctx, n, ends, { colours, letters }, still) {
+  function drawWay(ctx, n, ends, { colours, write }, still) {
     const [[ax, ay], [bx, by]] = [ends.slice(0, 2), ends.slice(2)].map(scene.place);
     const speed = fastest * Math.min(1, 0.2 + 0.2 * Math.log10(1 + n));
     const way = new Path2D(`M${ax} ${ay}L${bx} ${by}`);
+    ctx.save();
     Object.assign(ctx, { strokeStyle: colours.moving, lineWidth: Math.min(12, 1.5 + 2.2 * Math.log10(1 + n)) });
-    Object.assign(ctx, { lineCap: "butt", globalAlpha: 0.28, lineDashOffset: 0 });
-    ctx.setLineDash([]);
+    Object.assign(ctx, { lineCap: "butt", globalAlpha: 0.28, textAlign: "center" });
     ctx.stroke(way);
     Object.assign(ctx, { globalAlpha: 0.95, lineDashOffset: still ? 0 : -((travelled * speed) % stripe) });
     ctx.setLineDash([stripe / 2, stripe / 2]);
     ctx.stroke(way);
     ctx.globalAlpha = 1;
-    if (Math.abs(bx - ax) < 60 || Math.abs(by - ay) > 30) return;
-    const signs = Array.from(short(n), letters.of); // one by one: there are few of them, and many numbers
-    let x = (ax + bx - signs.reduce((sum, { w }) => sum + w, 0)) / 2;
-    for (const sign of signs) [, x] = [sign.draw(ctx, x, ay), x + sign.w];
+    ctx.setLineDash([]);
+    if (Math.abs(bx - ax) >= 60 && Math.abs(by - ay) <= 30) write(short(n), (ax + bx) / 2, ay);
+    ctx.restore();
   }
 
   return { look, draw, sums, clear: () => (looks.length = 0) };

@@ -7,7 +7,7 @@
 // not be overlooked. The counters are the fold's and exact whatever is drawn here.
 
 import { newBrush } from "./brush.js";
-import { fit } from "../lib/canvas.js";
+import { newSheet } from "../lib/canvas.js";
 import { mark } from "../lib/dom.js";
 import { isAnomaly, objectKey } from "../log/fold.js";
 import { flowPeriod, newFlow } from "./flow.js";
@@ -32,8 +32,9 @@ const remembered = 400; // copies that have gone: what is reported late does not
 
 // newMotion draws records of what is on stage (here).
 export function newMotion(canvas, scene, { infos, follow, here }) {
-  const ctx = canvas.getContext("2d");
-  const brush = newBrush(canvas, ctx, scene);
+  const sheet = newSheet(canvas);
+  const { ctx } = sheet;
+  const brush = newBrush(ctx, scene);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const orders = new Map([...infos.keys()].map((name, i) => [name, i])); // the table is in path order
   const tokens = new Map(); // by copy: where each copy of a change is
@@ -51,8 +52,7 @@ export function newMotion(canvas, scene, { infos, follow, here }) {
   let nexts = []; // what is drawn of the ways on which what stands goes on
 
   function resize() {
-    fit(canvas);
-    brush.forget();
+    sheet.fit();
     stale = true;
   }
 
@@ -306,7 +306,6 @@ export function newMotion(canvas, scene, { infos, follow, here }) {
     const { view } = scene;
     const scale = canvas.width / view.w;
     ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
-    ctx.clearRect(view.x, view.y, view.w, view.h);
     if (stream) flow.draw(ctx, now, brush, still.matches);
     for (const each of moving) each.paint();
     // What moves is behind what is written: there it has a hole.
@@ -315,6 +314,7 @@ export function newMotion(canvas, scene, { infos, follow, here }) {
       if (near([l, t, r, b])) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);
     }
     for (const each of placed) each.paint();
+    sheet.show();
   }
 
   const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];

@@ -3,7 +3,7 @@
 
 import { asking, get } from "../lib/api.js";
 import { $, put, when } from "../lib/dom.js";
-import { fit, inks, newLetters } from "../lib/canvas.js";
+import { inks, newSheet, widthOf } from "../lib/canvas.js";
 import { limits } from "../lib/limits.js";
 import { clockText, marks } from "../lib/times.js";
 
@@ -13,13 +13,14 @@ const livePeriod = 125; // ms between two drawings of what goes on by itself
 const askPeriod = 2000; // ms between two questions for the index
 const legend = `Records in each ${width / 1e9} s, and above them, darker, the changes; heights by the logarithm. ▲ ` +
   "is an anomaly. Click or drag to go there. It goes back ";
+const font = "12px system-ui, sans-serif";
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
 // newTimeline calls on.seek(seq) while the viewer drags, on.live() at the end.
 export function newTimeline(player, on) {
   const slider = $("#timeline");
-  const canvas = slider.querySelector("canvas");
-  const ctx = canvas.getContext("2d");
+  const sheet = newSheet(slider.querySelector("canvas"));
+  const { ctx } = sheet;
   const select = $("#span");
   let buckets = []; // [number, first seq, records, changes], oldest first
   let flags = []; // {seq, t, point, resource, says}
@@ -31,9 +32,6 @@ export function newTimeline(player, on) {
   let end = 0; // right edge, ns
   let colours = {};
   let drawnAt = 0;
-  const letters = newLetters(
-    () => ({ font: "12px system-ui, sans-serif", height: 14, ink: colours.soft, scale: window.devicePixelRatio || 1 })
-  );
 
   const ask = asking(async () => {
     passed = false;
@@ -113,32 +111,23 @@ export function newTimeline(player, on) {
 
   // ---- drawing
 
-  function restyle() {
-    colours = inks("moving", "stored", "anomaly", "ink", "soft", "line", "panel");
-    letters.forget();
-  }
-
-  function resize() {
-    fit(canvas);
-    letters.forget();
-  }
+  const restyle = () => (colours = inks("moving", "stored", "anomaly", "ink", "soft", "line", "panel"));
 
   function draw(now) {
     if (passed && player.mode === "live") ask(now, askPeriod);
     if (now - drawnAt < (player.mode === "live" ? livePeriod : period) && !dragging) return;
     drawnAt = now;
     const scale = window.devicePixelRatio || 1;
-    const [w, h] = [canvas.width / scale, canvas.height / scale];
-    if (w === 0) return;
+    const [w, h] = [ctx.canvas.width / scale, ctx.canvas.height / scale];
     const [from, to] = edges(now);
     const x = (t) => ((t - from) / (to - from)) * w;
     ctx.setTransform(scale, 0, 0, scale, 0, 0);
-    ctx.clearRect(0, 0, w, h);
     drawBars(x, w, h, from, to);
     drawTicks(x, h, from, to);
     for (const f of flags) if (f.t >= from && f.t <= to) drawFlag(x(f.t));
     const newest = player.mode === "live" && player.behind() === 0;
     drawCursor(Math.min(w - 1.5, Math.max(1.5, x(newest ? to : (player.state?.t ?? 0)))), h);
+    sheet.show();
     tell();
   }
 
@@ -159,12 +148,13 @@ export function newTimeline(player, on) {
   }
 
   function drawTicks(x, h, from, to) {
-    ctx.fillStyle = colours.line;
+    Object.assign(ctx, { font, textBaseline: "middle" });
     for (const t of marks(from, to)) {
+      ctx.fillStyle = colours.line;
       ctx.fillRect(x(t), 0, 1, h);
-      const text = letters.of(clockText(t));
-      const left = Math.round(x(t)) + 3;
-      if (left + text.w <= x(to)) text.draw(ctx, left, 8); // and not half of it
+      ctx.fillStyle = colours.soft;
+      const [text, left] = [clockText(t), Math.round(x(t)) + 3];
+      if (left + widthOf(text, font) <= x(to)) ctx.fillText(text, left, 8); // and not half of it
     }
   }
 
@@ -229,8 +219,8 @@ export function newTimeline(player, on) {
   });
   when(select, "change", () => (span = spans[select.value]));
 
-  new ResizeObserver(resize).observe(slider);
-  resize();
+  new ResizeObserver(sheet.fit).observe(slider);
+  sheet.fit();
   restyle();
   return {
     clear, index, add, skip, draw, restyle,
