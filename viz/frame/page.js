@@ -109,15 +109,9 @@ scene.followed = follow.matches;
 const motion = newMotion($("#tokens"), scene, { infos, follow, here });
 const pictured = () => player.state.resources[resource]; // of the resource on stage
 const player = newPlayer(fold, {
-  motion: {
-    ...motion, matches: follow.matches, plan: (list) => motion.plan(list, pictured()),
-    launch(...hop) {
-      motion.launch(...hop);
-      if (motion.change) stage.telling.travels(motion.change);
-    },
-  },
+  motion: { ...motion, matches: follow.matches, plan: (list) => motion.plan(list, pictured()) },
   resource: () => resource,
-  applied, jumped, froze, trouble, skipped: (ns) => all("skipped", ns),
+  applied, jumped, grounded: stand, froze, trouble, skipped: (ns) => all("skipped", ns),
 });
 const timeline = newTimeline(player, {
   seek: (seq) => player.seek(seq),
@@ -271,7 +265,13 @@ function applied(list, sum = false) {
   if (player.mode === "frozen") all("landed", list.at(-1), now);
 }
 
-// jumped is told that another picture is on stage. What the records that led there had in their hands stands there.
+// stand puts on the stage what the records that led to the cursor had in their hands, and nothing else.
+function stand() {
+  motion.clear();
+  motion.stand(player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1));
+}
+
+// jumped is told that another picture is on stage.
 function jumped() {
   const now = performance.now();
   motion.clear();
@@ -279,7 +279,7 @@ function jumped() {
   show(now);
   stage.table.draw(); // the picture is drawn already: no frame may show the two apart
   const last = player.tape.get(player.cursor);
-  motion.stand(player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1));
+  stand();
   if (player.mode !== "frozen") return;
   if (!last) return stage.telling.begins(player.cursor);
   all("landed", last, now);

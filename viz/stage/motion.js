@@ -116,13 +116,12 @@ export function newMotion(canvas, scene, { infos, follow, here }) {
   // launch lets a plan run from t0 to t1: at its end, and not before, its tokens are where its records say. Up to the
   // record folded, they are folded already.
   function launch(made, t0, t1, folded) {
-    air = Object.assign(made, { t0, t1, folded, was: [] });
+    air = Object.assign(made, { t0, t1 });
     scene.stale = true; // etcd has its number
     for (const move of made.moves) {
       move.departs &&= move.seq <= folded;
-      for (const id of [move.copy, move.takes]) if (tokens.has(id)) air.was.push(tokens.get(id));
+      for (const id of [move.copy, move.takes]) tokens.delete(id);
     }
-    for (const { copy } of air.was) tokens.delete(copy);
   }
 
   function drop(copy, upTo = 0) {
@@ -156,22 +155,12 @@ export function newMotion(canvas, scene, { infos, follow, here }) {
     }
   }
 
-  // stand puts the copies where a list of records, oldest first, leaves them.
   const stand = (list) => list.forEach((r) => land(plan([r]), 0));
 
   // pass lets what is on the stage go on at once: its change is not told any more.
   function pass(list) {
     const there = new Set([...tokens.values()].map((t) => t.change));
     if (there.size > 0) stand(list.filter((r) => there.has(changeOf(r))));
-  }
-
-  // abort takes back what is on its way: it never left. What left with its record is where it leads.
-  function abort(now) {
-    if (!air) return;
-    if (air.folded >= air.seq) return land(air, now);
-    for (const each of air.was) tokens.set(each.copy, each);
-    air = null;
-    stale = true;
   }
 
   // under reports whether a copy of a change has yet to go on by itself: it is not in a queue, and has not come to its
@@ -390,7 +379,7 @@ export function newMotion(canvas, scene, { infos, follow, here }) {
   resize();
   brush.restyle();
   return {
-    plan, launch, land, stand, pass, closed, abort, under, travelling, standing, flying, keyAt,
+    plan, launch, land, stand, pass, closed, under, travelling, standing, flying, keyAt,
     records, rated, draw, clear, at, ahead: () => nexts,
     travels: (r) => here(r) && Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)),
     touch: () => (stale = true),

@@ -23,8 +23,8 @@ export function newTelling(stage) {
   let movedAt = 0;
   let spoken = ["", -Infinity]; // what, and when
 
-  // travels is told which change sets out, or goes on. Of another one there is nothing more to be said.
-  function travels(name) {
+  // turnTo notes which change is on its way. Of another one there is nothing more to be said.
+  function turnTo(name) {
     if (name === change) return;
     const led = player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1);
     [change, next] = [name, led.findLast((r) => changeOf(r) === name && stage.here(r)) ?? null];
@@ -46,9 +46,11 @@ export function newTelling(stage) {
     speak(now);
     if (player.mode === "frozen") return light();
     if (!stage.drawn) return;
-    const moving = Boolean(stage.motion.change);
-    if (moving) movedAt = now;
-    else if (now - movedAt > read) change = ""; // it has arrived
+    const moving = stage.motion.change;
+    if (moving) {
+      turnTo(moving);
+      movedAt = now;
+    } else if (now - movedAt > read) change = ""; // it has arrived
     const stays = now - toldAt < (moving || alarm ? read : period);
     if (stays && !(moving && next && passed())) return;
     if (alarm ?? next) tell(alarm ?? next, now);
@@ -110,7 +112,7 @@ export function newTelling(stage) {
   const clear = () => ([change, next, alarm] = ["", null, null]);
 
   return {
-    told: () => told?.seq ?? 0, travels, begins, draw,
+    told: () => told?.seq ?? 0, begins, draw,
     applied: consider, jumped: clear, landed: tell, shown: () => put(bar, "data-seq", player.cursor),
   };
 }
