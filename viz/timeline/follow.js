@@ -18,8 +18,6 @@ export function newFollow(infos, on) {
   const list = panel.querySelector("ol");
   const select = panel.querySelector("select");
   let records = [];
-  let ways = new Map();
-  let stale = false; // the ways, by the records
   let drawnAt = 0;
   let ticket = 0;
   let shown = "";
@@ -63,7 +61,6 @@ export function newFollow(infos, on) {
     Object.assign(f, { key, rv, by });
     records = [];
     picked = false;
-    stale = true;
     select.replaceChildren();
     panel.hidden &&= by !== "hand";
     drawnAt = 0;
@@ -79,7 +76,6 @@ export function newFollow(infos, on) {
     } catch (problem) {
       on.trouble(problem);
     }
-    stale = true;
   }
 
   function clear() {
@@ -92,16 +88,14 @@ export function newFollow(infos, on) {
 
   function add(some) {
     if (!f.has()) return;
-    const mine = some.filter((r) => matches(r) && (r.resource ?? "") === document.body.dataset.resource);
-    records.push(...mine);
-    stale ||= mine.length > 0;
+    records.push(...some.filter((r) => matches(r) && (r.resource ?? "") === document.body.dataset.resource));
     if (records.length > most) records.splice(0, records.length - most);
   }
 
   function draw(now, cursor) {
     if (panel.hidden || now - drawnAt < redraw) return;
     drawnAt = now;
-    if (stale) [ways, shown, stale] = [waysOf(records), "", false];
+    const ways = waysOf(records);
     const typeOf = (steps) => cut(steps.find((h) => h.r.type)?.r.type ?? "", 12);
     options(select, [...ways].slice(-listed).reverse().map(([rv, steps]) => [rv, `${typeOf(steps)} ${rv}`]));
     // The revision that is under way at the cursor is shown as long as the viewer has picked none.
