@@ -31,7 +31,6 @@ export function newReader(fold, tape) {
   const records = [];
   let header = null;
   let state = null;
-  let first = 0;
   let folded = 0;
   let n = 0; // lines
 
@@ -66,7 +65,6 @@ export function newReader(fold, tape) {
     const begins = `but its records begin with ${seq + 1}`;
     need(!state || state.seq === seq, `the recording's picture is of record ${state?.seq}, ${begins}`);
     state ??= { ...newState(), seq };
-    first = seq;
     room(state);
     tape.keep(state, true);
   }
@@ -103,7 +101,7 @@ export function newReader(fold, tape) {
   function end() {
     need(records.length > 0, header ? "the recording is empty" : "the file is not a recording of this program");
     guarded(foldOn);
-    return { header, records, state, first };
+    return { header, records, state, first: records[0].seq - 1 };
   }
 
   return { line, end };

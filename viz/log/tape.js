@@ -57,10 +57,7 @@ export function newTape(fold, source) {
     if (parts > partsRoom) frames = frames.filter((_, i) => i % 2 === 0 || i === frames.length - 1);
   }
 
-  function holds(from, to) {
-    for (let seq = from; seq < to; seq++) if (!get(seq)) return false;
-    return true;
-  }
+  const holds = (from, to) => between(from, to).length === to - from;
 
   // load makes sure that the records in [from, to) are at hand, as far as they exist.
   async function load(from, to) {

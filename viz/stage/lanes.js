@@ -77,12 +77,6 @@ const nameFont = "600 14px system-ui, sans-serif";
 const [room, narrow, tallRoom] = [132, 108, 132]; // units
 const most = 26; // letters of a name
 
-// write writes a name whole, and closer where it is wider than its room.
-function write(el, name, wide) {
-  say(el, name);
-  widen(el, widthOf(name, nameFont) > wide ? wide : 0);
-}
-
 // own is a client that the viewer has opened: kubectl, or a watcher of this page.
 const own = (subject) => /^(kubectl|page-)/.test(nameOf(subject));
 
@@ -138,8 +132,10 @@ export function showWatchers(scene, res) {
     const [, watched = id] = /[^!]=([\w-]+)$/.exec(subject.texts.WatcherAdded) ?? []; // it has no connection
     const name = squeeze(nameOf(subject) || watched, most) + (own(subject) ? " · you" : "");
     const closed = subject.counts.WatcherForced ? " · closed" : ""; // it is there until its client has read the rest
+    const [title, called] = [el.querySelector(".name"), (member?.name ?? name) + closed];
     const wide = scene.tall ? tallRoom : capacity < 100 ? room : narrow;
-    write(el.querySelector(".name"), (member?.name ?? name) + closed, wide);
+    say(title, called);
+    widen(title, widthOf(called, nameFont) > wide ? wide : 0); // closer where it is wider than its room
     const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
   }

@@ -77,8 +77,6 @@ export function newPlayer(fold, on) {
 
   // reset begins with another log.
   p.reset = (tape, state, recording) => {
-    ticket++;
-    wanted = 0;
     ground();
     p.turned();
     Object.assign(p, { tape, state, cursor: state.seq, head: state.seq, recording, moved: false });
@@ -146,8 +144,6 @@ export function newPlayer(fold, on) {
     p.tape.keep(state, true, true);
     reached(state.seq);
     if (p.mode !== "live") return;
-    ticket++;
-    wanted = 0;
     ground();
     let next = p.cursor + 1;
     while (kept && next <= state.seq && p.tape.get(next)) next++;
@@ -188,10 +184,10 @@ export function newPlayer(fold, on) {
   // runs reports whether the stage's clock runs.
   p.runs = () => p.mode !== "frozen" || Boolean(flight?.step);
 
-  p.freeze = () => {
+  p.freeze = (reached = false) => {
     if (p.mode === "frozen") return;
     p.moved = p.mode === "playing";
-    leaveGoal(false);
+    leaveGoal(reached);
     p.mode = "frozen";
     p.sweeping = false;
     on.froze();
@@ -199,8 +195,8 @@ export function newPlayer(fold, on) {
 
   // going takes its time on the way to another moment, and reports whether the cursor was not sent elsewhere meanwhile.
   async function going(act) {
-    const mine = ++ticket;
     ground();
+    const mine = ticket;
     try {
       await act();
     } catch (problem) {
@@ -250,7 +246,6 @@ export function newPlayer(fold, on) {
     if (to <= p.cursor) return p.seek(to);
     if (!(await going(() => p.tape.load(p.cursor + 1, to + 1)))) return false;
     if (!p.tape.holds(p.cursor + 1, to + 1)) return p.seek(to);
-    wanted = 0;
     p.mode = "playing";
     p.moved = true;
     forget();
@@ -315,8 +310,10 @@ export function newPlayer(fold, on) {
 
   // ---- at reading pace
 
-  // ground ends what is on its way: another moment comes on stage.
+  // ground ends what is on its way, and a seek: another moment comes on stage.
   function ground() {
+    ticket++;
+    wanted = 0;
     const was = flight;
     flight = null;
     if (was?.plan) on.grounded();
@@ -333,7 +330,7 @@ export function newPlayer(fold, on) {
       if (flight && p.clock < flight.end) return;
       if (flight) land();
       const end = due();
-      if (p.cursor >= end) return goal && arrive();
+      if (p.cursor >= end) return goal && p.freeze(true);
       if (!p.tape.get(p.cursor + 1)) return fetchMore(p.cursor + 1);
       const stream = motion.rated(goal ? 0 : rate(), p.clock);
       const lost = p.mode === "live" && (end - p.cursor > tooMany || waited() > tooFar);
@@ -341,12 +338,6 @@ export function newPlayer(fold, on) {
       if (p.sweeping) return apply(p.tape.between(p.cursor + 1, Math.min(end, p.cursor + folded) + 1));
       hop(end);
     }
-  }
-
-  function arrive() {
-    p.mode = "frozen";
-    leaveGoal(true);
-    on.froze();
   }
 
   // hop folds what does not travel, and begins the next hop.
