@@ -14,7 +14,6 @@ const askPeriod = 2000; // ms between two questions for the index
 const legend = `Records in each ${width / 1e9} s, and above them, darker, the changes; heights by the logarithm. ▲ ` +
   "is an anomaly. Click or drag to go there. It goes back ";
 const font = "12px system-ui, sans-serif";
-const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
 // newTimeline calls on.seek(seq) while the viewer drags, on.live() at the end.
 export function newTimeline(player, on) {
@@ -28,7 +27,6 @@ export function newTimeline(player, on) {
   let passed = false; // there are records that did not come one by one
   let headT = 0;
   let headAt = 0;
-  let span = spans[select.value];
   let end = 0; // right edge, ns
   let colours = {};
   let drawnAt = 0;
@@ -88,7 +86,7 @@ export function newTimeline(player, on) {
       + Math.min(2000, Math.max(0, now - headAt)) * 1e6 * (player.worldPace ?? 1);
     const first = Math.max(0, (buckets[0]?.[0] ?? 0) * width);
     const whole = Math.max(1e9, newest - first);
-    const shown = Math.min(span, whole);
+    const shown = Math.min(Number(select.value) * 1e9 || whole, whole); // or "all"
     if (player.mode === "live" || end === 0 || shown === whole) end = newest;
     else if (!dragging) {
       const t = player.state?.t ?? newest;
@@ -217,7 +215,6 @@ export function newTimeline(player, on) {
     const seq = seqAt(Math.max(0, t));
     on.seek(seq === player.target() ? seq + Math.sign(part) : seq); // never stuck between two records
   });
-  when(select, "change", () => (span = spans[select.value]));
 
   new ResizeObserver(sheet.fit).observe(slider);
   sheet.fit();
