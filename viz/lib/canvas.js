@@ -12,8 +12,8 @@ export function inks(...names) {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// newSheet returns the sheet of a canvas: the context ctx; fit, which gives both as many pixels as the canvas has on the
-// screen; and show, after which the sheet is empty.
+// newSheet returns the sheet of a canvas: the context ctx; fit, which gives both as many pixels as the canvas has on
+// the screen; and show, after which the sheet is empty.
 export function newSheet(canvas) {
   const [shown, ctx] = [canvas, new OffscreenCanvas(1, 1)].map((each) => each.getContext("2d"));
 

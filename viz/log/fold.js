@@ -95,9 +95,9 @@ export const shelfName = (station, subject) => `${station}/${subject ?? ""}`;
 
 // ---- queue.go
 
-// transfer counts one token into or out of a queue. Of one that a lock or one goroutine keeps (Push, Pop), length is the
-// truth. The two sides of a channel (Send, Recv) report without a common lock, so the k-th receive may be folded before
-// the k-th send; whichever comes second settles the pair, and no token is seen twice.
+// transfer counts one token into or out of a queue. Of one that a lock or one goroutine keeps (Push, Pop), length is
+// the truth. The two sides of a channel (Send, Recv) report without a common lock, so the k-th receive may be folded
+// before the k-th send; whichever comes second settles the pair, and no token is seen twice.
 function transfer(q, op, token, length, capacity) {
   const channel = { send: 1, recv: -1 }[op];
   const grown = channel ?? length - q.len;

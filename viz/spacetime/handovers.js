@@ -1,9 +1,9 @@
 // Handovers: which line handed what to which, as a run of records tells it. Nothing here knows the document.
 //
-// Through a queue of ours, what was put in as the k-th is taken out as the k-th, as the fold counts them. Where no queue
-// of ours is between two lines, the same change is seen again at the other end: etcd's watch reports what was committed,
-// the client what was written to the wire, its reflector what it decoded, its listeners what the informer stored. What
-// went in before the run, or comes out after it, is neither.
+// Through a queue of ours, what was put in as the k-th is taken out as the k-th, as the fold counts them. Where no
+// queue of ours is between two lines, the same change is seen again at the other end: etcd's watch reports what was
+// committed, the client what was written to the wire, its reflector what it decoded, its listeners what the informer
+// stored. What went in before the run, or comes out after it, is neither.
 
 import { namesOf, objectKey } from "../log/fold.js";
 import { compareLines, lineOf } from "./lines.js";
@@ -23,9 +23,9 @@ const again = {
 const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
 // trace folds records onto the picture before them, which it takes, and returns what happened between those that here
-// accepts: columns {r, line, index} in the order of the log; lines from top to bottom; arrows {sent, taken, says, queue}
-// and spans {kind, line, since, from, to} between columns. from and to are null where a wait reaches beyond the run. To
-// have nothing to do is no wait. modes are the switches with which the program runs.
+// accepts: columns {r, line, index} in the order of the log; lines from top to bottom; arrows {sent, taken, says,
+// queue} and spans {kind, line, since, from, to} between columns. from and to are null where a wait reaches beyond the
+// run. To have nothing to do is no wait. modes are the switches with which the program runs.
 export function trace(fold, modes, state, records, here) {
   const [columns, lines] = [[], new Map()];
   const [given, taken] = [[], []]; // what was handed over, and the columns that gave it, and that took it

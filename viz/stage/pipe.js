@@ -81,8 +81,8 @@ export function showShelf(scene, name, shelf) {
     row.object = object ?? null;
     const rv = earlier || object?.rv || "";
     const room = width - 20 - digit * rv.length; // the version never covers the name
-    const words = names?.get(rv) ?? (object ? fitted(shortKey(object.key), rowFont, room) : stands ? `+${rest} more` : "");
-    say(row.querySelector(".key"), words);
+    const name = object ? fitted(shortKey(object.key), rowFont, room) : stands ? `+${rest} more` : "";
+    say(row.querySelector(".key"), names?.get(rv) ?? name);
     say(row.querySelector(".rv"), rv !== "0" ? rv : "");
   });
 }

@@ -37,8 +37,8 @@ const changeOf = (r) => (r.rv ? nameOf(r) : "");
 
 // newPlayer calls on.applied(list) when records have been folded one after the other, on.applied(kept, true) when the
 // newest picture came instead of the records between, of which kept matter one by one, on.jumped() when the picture is
-// another one, on.grounded() when what was on its way never left, on.froze() when what moved stands, on.skipped(ns) when silence was cut short, and on.trouble(error).
-// on.motion plans and launches the tokens (stage/motion.js).
+// another one, on.grounded() when what was on its way never left, on.froze() when what moved stands, on.skipped(ns)
+// when silence was cut short, and on.trouble(error). on.motion plans and launches the tokens (stage/motion.js).
 export function newPlayer(fold, on) {
   const p = {
     mode: "live", // live, frozen, playing
