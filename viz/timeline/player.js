@@ -387,7 +387,7 @@ export function newPlayer(fold, on) {
   function chooses(r) {
     if (goal && r.key) goal.left--;
     if (!samples() || motion.matches(r)) return true;
-    if (goal) return goal.left === 0 || p.clock + way / 3 + gap * goal.left < goal.due;
+    if (goal) return goal.left <= 0 || p.clock + way / 3 + gap * goal.left < goal.due;
     const over = !motion.under(current) || p.clock - went > waits;
     return over && (p.single || after(r.seq) === 0);
   }
