@@ -194,8 +194,8 @@ export function newHold(stage) {
   when(list, "click", (event) => {
     const w = event.target.closest("tr")?.held;
     if (!w) return;
-    const { station, resource = "", subject = "", key = "", rv = 0 } = w;
-    if (event.target.closest("button")) hop({ station, resource, subject, key, rv });
+    const { station, resource = "", subject = "", key = "", rv = "0" } = w;
+    if (event.target.closest("button")) hop({ station, resource, subject, key, rv: Number(rv) });
     else if (key) follow.set(key);
   });
   when("#clock-speed", "input", (event) => {

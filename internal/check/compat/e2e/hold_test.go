@@ -268,6 +268,12 @@ func TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler(t *testing.T) {
 		t.Errorf("after %d presses the pod is held at %q; want its handler to run after 8 at least", presses, before)
 	}
 	assert.True(t, named, "no gate has the pod's name")
+	// A row's own button lets its goroutine pass.
+	const row = `$$("#held tr").find((tr) => tr.held?.rv && listwatch.follow.matches(tr.held))`
+	p.until(t, row+` !== undefined`)
+	passed := evaluate[int](t, p, row+`.held.seq`)
+	p.run(t, row+`.querySelector("button").click()`)
+	p.until(t, `!$$("#held tr").some((tr) => tr.held?.seq === %d)`, passed)
 	if w := v.world(t); w.Attending != 1 || w.Unattended != "15s" {
 		t.Errorf("the watchdog knows of %d pages and would wait %s", w.Attending, w.Unattended)
 	}
