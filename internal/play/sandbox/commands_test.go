@@ -90,13 +90,23 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// The server accepts the request and does not answer.
+// The server accepts the request and does not answer, or its answer has come and the client has not read it.
 func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
+	t.Run("not answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, false) })
+	t.Run("answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, true) })
+}
+
+func cutsAWatchThatIsBeingOpened(t *testing.T, answered bool) {
 	bubble.Test(t, func(t *testing.T) {
-		asked := make(chan struct{})
+		asked, answer := make(chan struct{}), make(chan struct{})
 		listener := pipenet.Listen()
-		server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			close(asked)
+			select {
+			case <-answer:
+				_ = http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+			}
 			<-r.Context().Done()
 		})}
 		go server.Serve(listener)
@@ -117,6 +127,11 @@ func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 		<-asked
 		if connections.of("a").UserAgent == "" || len(connections.list()) != 0 {
 			t.Errorf("while it opens: %+v", connections.list())
+		}
+		if answered {
+			connections.turn(Knob{"line.stall", "a", "true"})
+			close(answer)
+			synctest.Wait()
 		}
 		connections.turn(Knob{"line.cut", "a", "true"})
 		<-done

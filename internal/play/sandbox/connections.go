@@ -254,6 +254,7 @@ func (c *conn) begin(wire *wiretap.Wire) bool {
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	wire, stall := c.state()
+	open := wire.Watching() // for the client: what has come just now it has not read yet
 	wire.Read(p[:n])
 	if stall != nil {
 		select {
@@ -264,7 +265,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	if context.Cause(c.ended) != errCut {
 		return n, err
 	}
-	if wire.Watching() {
+	if open {
 		return 0, io.ErrUnexpectedEOF
 	}
 	return 0, errCut
