@@ -58,7 +58,7 @@ export function newPlayer(fold, on) {
   };
   const { motion } = on;
   let flight = null; // the hop that is on its way: {list, plan, end, step, done}
-  let goal = null; // to where a story plays: {seq, pace, due, done, left}; left: so many changes have not begun
+  let goal = null; // to where a story plays: {seq, pace, due, done, left, every}; left: so many changes have not begun
   let came = []; // [newest seq, when, by the stage's clock] of what arrived and is not on stage
   let arrivals = []; // [when, how many] changes became due, by the clock
   // by name the changes that are due, or have begun: {seq, told}, the record with which it begins (0: not known), and
@@ -251,8 +251,10 @@ export function newPlayer(fold, on) {
     forget();
     const coming = p.tape.between(p.cursor + 1, to + 1);
     const told = new Set(coming.filter((r) => r.key && motion.travels(r)).map(changeOf).filter(Boolean));
+    // As many are told as there is time for, the last one among them. When the time is over, it is the only one.
+    const every = Math.max(1, Math.ceil(((told.size - 1) * way) / 3 / Math.max(1, within - gap * told.size)));
     return new Promise((done) => {
-      goal = { seq: to, pace, due: p.clock + within, done, left: told.size };
+      goal = { seq: to, pace, due: p.clock + within, done, left: told.size, every };
     });
   };
 
@@ -379,15 +381,14 @@ export function newPlayer(fold, on) {
   }
 
   // samples reports whether there are too many changes to tell each.
-  const samples = () => (goal ? p.clock + (goal.left * way) / 3 > goal.due
-    : p.single || since(lately) > told || waited() > late);
+  const samples = () => (goal ? goal.every > 1 : p.single || since(lately) > told || waited() > late);
 
   // chooses reports whether a change that begins is told: where not each can be, the newest one, when the one before is
-  // over, or does not go on; on the way to a goal as many as there is time for, the last one among them.
+  // over, or does not go on.
   function chooses(r) {
     if (goal && r.key) goal.left--;
     if (!samples() || motion.matches(r)) return true;
-    if (goal) return goal.left <= 0 || p.clock + way / 3 + gap * goal.left < goal.due;
+    if (goal) return goal.left % goal.every === 0 && (goal.left <= 0 || p.clock + way / 3 < goal.due);
     const over = !motion.under(current) || p.clock - went > waits;
     return over && (p.single || after(r.seq) === 0);
   }
@@ -396,7 +397,7 @@ export function newPlayer(fold, on) {
   function hurry(from) {
     const pile = samples() ? 0 : after(from);
     if (!goal) return (p.pace = Math.min(4, Math.max(0.25, p.speed)) * Math.min(3, 1 + 0.35 * pile));
-    const left = way * (1 + goal.left) * 0.7;
+    const left = way * (1 + Math.floor(goal.left / goal.every)) * 0.7;
     return (p.pace = Math.max(goal.pace, Math.min(3, left / Math.max(50, goal.due - p.clock - gap * goal.left))));
   }
 
