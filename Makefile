@@ -27,7 +27,7 @@ RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./in
 BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help
-.PHONY: help run ready test race plain browser lint size generate recordings screenshots tab site cross bag bag-check bench debug debug-viz scale storm clients full tests
+.PHONY: help run ready test race plain browser lint size generate recordings screenshots tab site cross bag bag-check bench debug debug-viz scale storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -40,12 +40,9 @@ ready: ## say whether this machine has all that the workshop needs; builds the d
 	@$(GO) run ./cmd/viz -ready
 
 test: ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; ten minutes on two idle cores
-	$(MAKE) -j2 lint tests
+	@# The linters, if they are built first, take what the tests leave of both cores while they wait.
+	$(MAKE) lint & lint=$$!; $(MAKE) race plain; tests=$$?; wait $$lint && exit $$tests
 	$(MAKE) browser
-
-tests: # one after the other, beside the linters, which take what these leave of both cores while they wait
-	$(MAKE) race
-	$(MAKE) plain
 
 race: ## tests under the race detector: chapters, and what runs goroutines around them
 	$(GO) test -race -short -vet=off -timeout 20m $(RACED)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -75,10 +76,7 @@ func (h *handlers) reserve(name string) *handler {
 // register adds a handler that is in the list to the shared informer, whether that runs or not. The error is that the
 // informer has stopped; then the handler is in the list no more.
 func (h *handler) register() error {
-	called := func(any) { h.called() }
-	added, err := h.in.Pipeline.Client.Pods().Informer().AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{
-		AddFunc: called, UpdateFunc: func(_, _ any) { h.called() }, DeleteFunc: called,
-	}, informer.HandlerOptions{Name: h.name})
+	added, err := h.in.Pipeline.Client.Pods().AddTypedEventHandler(h, informer.HandlerOptions{Name: h.name})
 	if err != nil {
 		added = nil
 		h.in.take(h)
@@ -133,6 +131,17 @@ func (h *handlers) find(name string) *handler {
 	}
 	return nil
 }
+
+var _ processor.TypedResourceEventHandler[*corev1.Pod] = (*handler)(nil)
+
+// OnAdd implements [processor.TypedResourceEventHandler].
+func (h *handler) OnAdd(pod *corev1.Pod, _ bool) { h.called() }
+
+// OnUpdate implements [processor.TypedResourceEventHandler].
+func (h *handler) OnUpdate(_, pod *corev1.Pod) { h.called() }
+
+// OnDelete implements [processor.TypedResourceEventHandler].
+func (h *handler) OnDelete(processor.DeletedObject[*corev1.Pod]) { h.called() }
 
 // called returns after the delay, or after a new one that is set meanwhile.
 func (h *handler) called() {
