@@ -68,7 +68,7 @@
     return part === "takes" ? take(name, http) : leaf(name, tab, searchParams);
   }
 
-  const files = (globalThis.listwatchWire = { program: false, request });
+  const recorded = (globalThis.listwatchWire = { program: false, request });
   globalThis.listwatchData = data;
 
   // tell says a sentence in the banner, once the page has one.
@@ -104,7 +104,7 @@
       const either = (url, options = {}, http) => (ours(url, options) ? request : machine.request)(url, options, http);
       globalThis.listwatchWire = { program: true, request: either };
     } catch (problem) {
-      globalThis.listwatchWire = files;
+      globalThis.listwatchWire = recorded;
       document.querySelector("#run").hidden = true;
       tell(`The machine does not run here: ${problem.message} What you see are recordings.`);
     }
