@@ -73,7 +73,7 @@ const telling = `async (id, beat, without, to) => {
 		tape.keep(state, true);
 		tape.put(records);
 		stage.fold.apply(state, records);
-		stage.reset(tape, state, true);
+		stage.player.reset(tape, state, true);
 	};
 	const nothing = ({ seq, t }) => ({ seq, t, point: "KnobTurned", text: "nothing" });
 	await lay(all.map((r) => (r.seq === without ? nothing(r) : r)));
