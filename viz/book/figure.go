@@ -12,14 +12,15 @@ import (
 
 // told is what an act of a figure tells: a recording, and moments of it in its order. Each is named by its point, by
 // "Point:TYPE" for one about an event of that type, or by "Point^" for the one whose first counter is highest, which
-// says how much waits; it is the first of its kind after the one before. The one behind a star stands for all.
+// says how much waits; behind "@" stands whose it is, where the stage draws one of several. It is the first of its kind
+// after the one before. The one behind a star stands for all.
 type told struct{ take, moments string }
 
 // figures are those of the chapters, and tries what a chapter shows before its repair: a first try, made from a lab's
 // broken source.
 var (
 	figures = map[int]told{
-		1: {"life", "TxnCommitted RingAppend StoreUpdate *InputSent FrameWritten IndexerUpdated"},
+		1: {"life", "TxnCommitted RingAppend StoreUpdate *InputSent FrameWritten IndexerUpdated@informer"},
 		2: {"life", "TxnCommitted Etcd3IncomingSent *Etcd3IncomingReceived Etcd3ResultSent TxnConflict"},
 		3: {"start", "ReflectorWatching ReflectorReceived *ReflectorSynced"},
 		4: {"ring", "RingAppend StoreUpdate *RingAppend^ FrameWritten:ERROR"},
@@ -28,10 +29,11 @@ var (
 			"IncomingReceived"},
 		7: {"life", "RequestReceived TxnCommitted *RequestAnswered RingAppend InputSent"},
 		8: {"life", "RequestAnswered ResultReceived *FrameWritten WireFlushed RequestReceived"},
-		9: {"life", "FrameDecoded FrameDecoded:MODIFIED *FrameDecoded:DELETED StreamBlocked:DELETED"},
+		9: {"life", "FrameDecoded@informer FrameDecoded:MODIFIED@informer *FrameDecoded:DELETED@informer " +
+			"StreamBlocked:DELETED@informer"},
 		10: {"story-two-queues", "FIFOAdded FIFOPopped FIFOWaited FIFOAdded:Replaced FIFOAdded:Updated " +
 			"FIFOPopped:Updated *FIFOAdded^ FIFOPopped:Replaced"},
-		11: {"life", "IndexerUpdated *IndexerUpdated:MODIFIED IndexerUpdated:DELETED"},
+		11: {"life", "IndexerUpdated@informer *IndexerUpdated:MODIFIED@informer IndexerUpdated:DELETED@informer"},
 		12: {"story-slow-handler", "ListenerAdded AddReceived HandlerCalled HandlerReturned Distributed " +
 			"PendingPushed *PendingPushed^"},
 		13: {"life", "FIFOProcessed ReflectorReceived FIFOAdded FIFOPopped *IndexerUpdated Distributed AddReceived " +
@@ -124,11 +126,12 @@ func newAct(t told) (*act, error) {
 // about that, -1 if there is none. The one with the highest counter may be about any.
 func indexOf(records []probe.Record, moment, key string) int {
 	moment, highest := strings.CutSuffix(moment, "^")
+	moment, subject, _ := strings.Cut(moment, "@")
 	point, typ, _ := strings.Cut(moment, ":")
 	first, most := -1, 0
 	for i := range records {
 		r := &records[i]
-		if r.Point.String() != point || typ != "" && r.Type != typ ||
+		if r.Point.String() != point || typ != "" && r.Type != typ || subject != "" && r.Subject != subject ||
 			r.Resource != stage.FirstResource && r.Resource != "" {
 			continue
 		}
