@@ -16,19 +16,14 @@ import (
 // Ask is what a request asks for. Of the request's headers it holds only the user agent, so there are no credentials
 // in it. Its texts have at most 200 bytes.
 type Ask struct {
-	Client        string `json:"client"` // the user agent
-	Method        string `json:"method"`
-	Resource      string `json:"resource"` // "pods", "deployments.apps"; "" if the path is none of the API's
-	Namespace     string `json:"namespace,omitempty"`
-	Name          string `json:"name,omitempty"`
-	Subresource   string `json:"subresource,omitempty"`
-	Labels        string `json:"labels,omitempty"`
-	Fields        string `json:"fields,omitempty"`
-	Version       string `json:"version"`
-	Continue      bool   `json:"continue,omitempty"`
-	Watch         bool   `json:"watch,omitempty"`
-	Bookmarks     bool   `json:"bookmarks,omitempty"`
-	InitialEvents bool   `json:"initialEvents,omitempty"`
+	Client                       string // the user agent
+	Method                       string
+	Resource                     string // "pods", "deployments.apps"; "" if the path is none of the API's
+	Namespace, Name, Subresource string
+	Labels, Fields               string
+	Version                      string
+	Continue, Watch              bool
+	Bookmarks, InitialEvents     bool
 }
 
 const (

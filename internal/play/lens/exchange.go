@@ -33,38 +33,51 @@ var ErrEnds = errors.New(weEnded)
 // piece of a watch after that, so that no event comes later because of the lens.
 type exchange struct {
 	lens          *Lens
-	*request      // findings own it; its Ask never changes
+	*request      // guarded by the lens; its Ask never changes, and its status is set by this goroutine
 	io.ReadCloser // from the server; nil before its answer
 
 	protobuf bool   // the answer is, and passes unread
 	encoding string // of the answer
-	end      end
+	bytes    int64  // that have been read of it
+	why      string // it ends
 	events   wiretap.Events
 	piece    []byte // a copy of what the last Read returned of a watch
 	at       time.Time
 	head     []byte // of a body that is no watch's
 }
 
-// answered sees the header of the answer.
+// answered notes the header of the answer.
 func (x *exchange) answered(status int, header http.Header) {
 	x.protobuf, x.encoding = strings.Contains(header.Get("Content-Type"), "protobuf"), header.Get("Content-Encoding")
-	seconds, _ := strconv.ParseInt(header.Get("Retry-After"), 10, 32)
-	x.lens.findings.answered(x.request, status, time.Duration(seconds)*time.Second, x.lens.config.Clock.Now())
+	l, r := x.lens, x.request
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.status, r.lastFrame = status, l.config.Clock.Now()
+	r.gone = status == http.StatusGone && r.Watch
+	if status == http.StatusTooManyRequests {
+		seconds, _ := strconv.ParseInt(header.Get("Retry-After"), 10, 32)
+		r.retryAfter = time.Duration(seconds) * time.Second
+	}
+	if r.Watch && r.reads() && (status == http.StatusOK || status == http.StatusSwitchingProtocols) {
+		r.streams = true
+		l.showLocked(r)
+	}
 }
 
-// ended sees the end of an exchange.
-func (x *exchange) ended(ctx context.Context) {
+// finish notes the end of an exchange.
+func (x *exchange) finish(ctx context.Context) {
 	switch {
 	case errors.Is(context.Cause(ctx), ErrEnds):
-		x.end.Cause = weEnded
+		x.why = weEnded
 	case ctx.Err() != nil:
-		x.end.Cause = clientLeft
+		x.why = clientLeft
 	}
 	x.look()
+	version := ""
 	if x.status == http.StatusOK {
-		x.end.RV = wiretap.ReadVersion(x.head, x.encoding)
+		version = wiretap.ReadVersion(x.head, x.encoding)
 	}
-	x.lens.findings.end(x.request, x.end, x.lens.config.Clock.Now())
+	x.lens.end(x.request, x.why, version, x.bytes)
 }
 
 // Read implements [io.Reader].
@@ -74,15 +87,15 @@ func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.ReadCloser.Read(p)
 	x.at = x.lens.config.Clock.Now()
 	if n > 0 {
-		x.end.Bytes += int64(n)
+		x.bytes += int64(n)
 		x.writing.Store(x.at.UnixNano())
 		x.keep(p[:n])
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		x.end.Cause = serverEnded
+		x.why = serverEnded
 	case err != nil:
-		x.end.Cause = broken
+		x.why = broken
 	}
 	return n, err
 }
@@ -104,7 +117,7 @@ func (x *exchange) look() {
 		return
 	}
 	for _, event := range x.events.Read(x.piece) {
-		x.lens.findings.frame(x.request, event, x.at)
+		x.lens.frame(x.request, event, x.at)
 	}
 	x.piece = x.piece[:0]
 }

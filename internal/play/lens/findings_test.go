@@ -1,6 +1,7 @@
 package lens
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	listwatch "listwatch/chapters/09-listwatch"
 	informer "listwatch/chapters/13-informer"
@@ -300,26 +302,37 @@ func byTurns(one, other *program, n int) {
 	})
 }
 
+// idle returns a lens through which nothing passes, and its clock.
+func idle() (*Lens, *clocktesting.FakeClock) {
+	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	return New(Config{Servers: []*url.URL{{Host: "server"}}, Clock: clk}), clk
+}
+
+// asked begins a request for pods.
+func (l *Lens) asked(ask Ask) *exchange {
+	ask.Client, ask.Method, ask.Resource = "c", cmp.Or(ask.Method, http.MethodGet), "pods"
+	return &exchange{lens: l, request: l.begin(ask, "")}
+}
+
 // TestAClientMayWriteBeforeTheLensHasNoted has a client that answers itself so quickly that the lens notes each
 // event, and each answer to a write, after the next write has begun.
 func TestAClientMayWriteBeforeTheLensHasNoted(t *testing.T) {
-	f, now := newFindings(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	watch := f.begin(Ask{Client: "c", Method: http.MethodGet, Resource: "pods", Watch: true, Version: "5"}, "", now)
-	var last *request
+	l, clk := idle()
+	watch := l.asked(Ask{Watch: true, Version: "5"})
+	var last *exchange
 	for i := range minRepeats + 2 {
-		put := Ask{Client: "c", Method: http.MethodPut, Resource: "pods", Namespace: "default", Name: "a"}
-		next := f.begin(put, "", now)
+		next := l.asked(Ask{Method: http.MethodPut, Namespace: "default", Name: "a"})
 		if last != nil {
-			f.answered(last, http.StatusOK, 0, now)
-			f.end(last, end{RV: last.Version}, now)
-			f.frame(watch, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: last.Version},
-				now.Add(-time.Millisecond))
+			last.answered(http.StatusOK, nil)
+			version := fmt.Sprint(100 + i)
+			l.end(last.request, serverEnded, version, 0)
+			l.frame(watch.request, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: version},
+				clk.Now().Add(-time.Millisecond))
 		}
 		last = next
-		last.Version = fmt.Sprint(100 + i) // of the answer
-		now = now.Add(2 * time.Millisecond)
+		clk.Step(2 * time.Millisecond)
 	}
-	got := f.report().Findings
+	got := l.Report().Findings
 	assert.True(t, len(got) == 1 && got[0].ID == "answers-itself", "got %+v", got)
 }
 
@@ -348,7 +361,7 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 			pod, found, err := pods.GetIndexer().GetByKey("default/a")
 			require.True(t, err == nil && found, "the pod is missing: %v", err)
 			assert.Equal(t, pod.(*corev1.Pod).ResourceVersion, w.new)
-			for _, trail := range w.lens.findings.trails {
+			for _, trail := range w.lens.trails {
 				for _, r := range trail.rows {
 					if r.gone {
 						gone++
@@ -363,44 +376,43 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 
 // TestWhatFillsAConnectionHasNotBeenRead has a client resume from what it has read: the rest was on its way.
 func TestWhatFillsAConnectionHasNotBeenRead(t *testing.T) {
-	f, now := newFindings(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l, clk := idle()
 	times(3, func() {
-		r := f.begin(Ask{Client: "c", Method: http.MethodGet, Resource: "pods", Watch: true, Version: "5"}, "", now)
-		f.answered(r, http.StatusOK, 0, now)
-		f.frame(r, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: "9"}, now)
-		r.writing.Store(now.UnixNano())
-		now = now.Add(2 * time.Second)
-		f.tick(now)
-		f.end(r, end{Cause: serverEnded}, now)
+		x := l.asked(Ask{Watch: true, Version: "5"})
+		x.answered(http.StatusOK, nil)
+		l.frame(x.request, wiretap.Event{Type: "MODIFIED", Key: "default/a", RV: "9"}, clk.Now())
+		x.writing.Store(clk.Now().UnixNano())
+		clk.Step(2 * time.Second)
+		l.tick(t.Context())
+		l.end(x.request, serverEnded, "", 0)
 	})
-	got := f.report().Findings
+	got := l.Report().Findings
 	assert.True(t, len(got) == 1 && got[0].ID == "slow-reader", "got %+v", got)
 }
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
-	f, now := newFindings(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l, _ := idle()
 	ask := func(a Ask) {
-		a.Client, a.Resource = "c", "pods"
-		r := f.begin(a, "", now)
-		f.answered(r, http.StatusOK, 0, now)
-		f.end(r, end{}, now)
+		x := l.asked(a)
+		x.answered(http.StatusOK, nil)
+		x.finish(t.Context())
 	}
 	for i := range maxTrails + 50 {
 		for range 2 {
-			ask(Ask{Method: http.MethodGet, Labels: fmt.Sprint("app=", i), Watch: true})
+			ask(Ask{Labels: fmt.Sprint("app=", i), Watch: true})
 		}
 		ask(Ask{Method: http.MethodPut, Name: fmt.Sprint("p", i)})
 	}
 	times(2*maxWrites, func() { ask(Ask{Method: http.MethodPut, Name: "p"}) })
-	if len(f.trails) > maxTrails || len(f.running) > 0 || len(f.said) > maxFindings || len(f.objects) > maxObjects {
-		t.Errorf("got %d trails, %d requests, %d findings, %d objects", len(f.trails), len(f.running), len(f.said),
-			len(f.objects))
+	if len(l.trails) > maxTrails || len(l.running) > 0 || len(l.said) > maxFindings || len(l.objects) > maxObjects {
+		t.Errorf("got %d trails, %d requests, %d findings, %d objects", len(l.trails), len(l.running), len(l.said),
+			len(l.objects))
 	}
-	for _, t1 := range f.trails {
+	for _, t1 := range l.trails {
 		assert.True(t, len(t1.rows) <= maxSteps && len(t1.open) == 0,
 			"%d lists and watches, %d open ones are kept of %s", len(t1.rows), len(t1.open), t1.client)
 	}
-	for key, o := range f.objects {
+	for key, o := range l.objects {
 		assert.True(t, len(o.writes) <= maxWrites, "%d writes are kept of %s", len(o.writes), key)
 	}
 }

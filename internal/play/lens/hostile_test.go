@@ -90,12 +90,12 @@ func TestWhatTheLensKeepsIsShort(t *testing.T) {
 			i, query[:6000]), header)
 	}
 	b.send(t, http.MethodGet, "/api/v1/pods?watch=1", nil)
-	f := b.lens.findings
-	eventually.Holds(t, f, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.running) == 0 })
+	l := b.lens
+	eventually.Holds(t, l, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.running) == 0 })
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	kept := int64(after.HeapAlloc) - int64(before.HeapAlloc)
-	assert.True(t, kept <= 4<<20 && len(f.trails) == 21, "%d bytes are kept of %d trails", kept, len(f.trails))
+	assert.True(t, kept <= 4<<20 && len(l.trails) == 21, "%d bytes are kept of %d trails", kept, len(l.trails))
 }
 
 // told returns what a log says, once it says so of all points.

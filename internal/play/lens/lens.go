@@ -1,13 +1,14 @@
 // Package lens forwards to a server that is not ours, and says in words what its clients do wrong: the verdicts,
 // a table of functions over a trail of requests.
 //
-// The goroutine of a request looks at a piece of a watch once that has been written to the client. No two of its locks
-// are held together. Goroutines: [Lens.Run] looks at the clock; everything else runs in the goroutines of requests.
+// The goroutine of a request looks at a piece of a watch once that has been written to the client. Goroutines:
+// [Lens.Run] looks at the clock; everything else runs in the goroutines of requests.
 //
 // Differs: upstream has nothing of the kind; people read kubectl -v=8 or run mitmproxy.
 package lens
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,11 +19,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/utils/clock"
 
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/guest"
 )
@@ -34,14 +37,22 @@ type Config struct {
 	Clock   clock.WithTicker
 }
 
-// Lens forwards requests to a server that is not ours, and looks at the lists and watches among them. It may be used
-// from any goroutine.
+// Lens forwards requests to a server that is not ours, keeps what clients did, and judges it by [verdicts]. What it
+// keeps is bounded in every respect. It may be used from any goroutine.
 type Lens struct {
 	// Set by New, never changed.
 	config    Config
 	transport *guest.Transport
 	proxy     *httputil.ReverseProxy
-	findings  *findings
+
+	mu       sync.Mutex // guards the fields below, and what they lead to; innermost but for the log's
+	log      *probe.Log // is told what the lens sees; nil: none is
+	running  map[*request]bool
+	trails   map[string]*trail
+	objects  map[string]*object // that were written, by Ask.one
+	said     map[string]*Finding
+	named    map[string]bool // resources that the log names
+	requests uint64
 }
 
 var _ http.Handler = (*Lens)(nil)
@@ -49,7 +60,9 @@ var _ http.Handler = (*Lens)(nil)
 // New returns a lens. It starts nothing. Without [Lens.Run] it does not notice what only time tells.
 func New(config Config) *Lens {
 	l := &Lens{
-		config: config, transport: guest.NewTransport(config.Servers), findings: newFindings(),
+		config: config, transport: guest.NewTransport(config.Servers),
+		running: map[*request]bool{}, trails: map[string]*trail{}, objects: map[string]*object{},
+		said: map[string]*Finding{}, named: map[string]bool{},
 	}
 	l.proxy = &httputil.ReverseProxy{
 		Rewrite:        l.rewrite,
@@ -75,15 +88,15 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	x := &exchange{lens: l, request: l.findings.begin(newAsk(r), requestLine(r), l.config.Clock.Now())}
-	defer x.ended(r.Context())
+	x := &exchange{lens: l, request: l.begin(newAsk(r), requestLine(r))}
+	defer x.finish(r.Context())
 	l.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 
 // Run looks once a second at the requests that are being forwarded, until ctx is done. It is called once.
 func (l *Lens) Run(ctx context.Context) {
 	defer l.transport.CloseIdleConnections()
-	routine.Every(ctx, l.config.Clock, period, func(context.Context) { l.findings.tick(l.config.Clock.Now()) })
+	routine.Every(ctx, l.config.Clock, period, l.tick)
 }
 
 // rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. So that the lens can read
@@ -132,17 +145,39 @@ func (l *Lens) answered(response *http.Response) error {
 // unreachable answers when the server does not.
 func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
-	x.end.Cause = "the server cannot be reached"
+	x.why = "the server cannot be reached"
 	x.answered(http.StatusBadGateway, nil)
 	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host,
 		guest.Reason(err))
 	writeStatus(w, r, http.StatusBadGateway, message)
 }
 
+// Report is what the lens has seen.
+type Report struct {
+	Server   string    `json:"server"`
+	Writes   bool      `json:"writes"`
+	Requests uint64    `json:"requests"`
+	Clients  int       `json:"clients"`
+	Findings []Finding `json:"findings"` // the newest first
+}
+
 // Report returns what the lens has seen. The caller owns it.
 func (l *Lens) Report() Report {
-	report := l.findings.report()
-	report.Server, report.Writes = l.transport.Server().String(), l.config.Writes
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	report := Report{Server: l.transport.Server().String(), Writes: l.config.Writes, Requests: l.requests,
+		Findings: []Finding{}}
+	clients := map[string]bool{}
+	for _, t := range l.trails {
+		clients[t.client] = true
+	}
+	report.Clients = len(clients)
+	for _, finding := range l.said {
+		report.Findings = append(report.Findings, *finding)
+	}
+	slices.SortFunc(report.Findings, func(a, b Finding) int {
+		return cmp.Or(b.First.Compare(a.First), cmp.Compare(a.Sentence, b.Sentence))
+	})
 	return report
 }
 

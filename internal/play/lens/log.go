@@ -11,12 +11,16 @@ import (
 )
 
 // Show lets the lens tell in a log what it sees, as a server of ours would: requests, and each watch as a watcher with
-// its wire. Watches that are open appear there within a second. The lens passes the log's gate: what another program
-// does cannot be held.
+// its wire, those that are open at once. The lens passes the log's gate: what another program does cannot be held.
 func (l *Lens) Show(log *probe.Log) {
-	l.findings.mu.Lock()
-	defer l.findings.mu.Unlock()
-	l.findings.log = log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.log = log
+	for r := range l.running {
+		if r.streams {
+			l.showLocked(r)
+		}
+	}
 }
 
 // requestLine is what is told of a request: method, path and query, without secrets, and at most 200 bytes.
@@ -29,40 +33,35 @@ func requestLine(r *http.Request) string {
 }
 
 // tellLocked tells a moment of a request.
-func (f *findings) tellLocked(r *request, point probe.Point, told probe.Record) {
-	if f.log == nil {
+func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
+	if l.log == nil {
 		return
 	}
 	told.Point = point
 	if point.Info().Station != probe.HTTP {
 		told.Resource, told.Subject = r.named, "c"+strconv.FormatUint(r.id, 10)
 	}
-	f.log.Tell(told)
+	l.log.Tell(told)
 }
 
-// showLocked tells of a watch that it is open, if the log does not know yet.
-func (f *findings) showLocked(r *request) {
-	if !r.streams || r.shownIn == f.log {
-		return
-	}
-	r.shownIn = f.log
-	f.tellLocked(r, probe.WatcherAdded, probe.Record{Text: r.what(), RV: number(r.Version)})
-	f.tellLocked(r, probe.WireOpened, probe.Record{Text: r.Client + " " + strings.TrimPrefix(r.line,
+// showLocked tells of a watch that it is open.
+func (l *Lens) showLocked(r *request) {
+	l.tellLocked(r, probe.WatcherAdded, probe.Record{Text: r.what(), RV: number(r.Version)})
+	l.tellLocked(r, probe.WireOpened, probe.Record{Text: r.Client + " " + strings.TrimPrefix(r.line,
 		r.Method+" ")})
 }
 
 // closeLocked tells of the end.
-func (f *findings) closeLocked(r *request, e end) {
-	if r.shownIn != nil && r.shownIn == f.log {
-		f.tellLocked(r, probe.WireClosed, probe.Record{Text: e.Cause})
-		f.tellLocked(r, probe.WatcherRemoved, probe.Record{})
+func (l *Lens) closeLocked(r *request, bytes int64) {
+	if r.streams {
+		l.tellLocked(r, probe.WireClosed, probe.Record{Text: r.cause})
+		l.tellLocked(r, probe.WatcherRemoved, probe.Record{})
 	}
-	r.streams = false
 	text := r.line
-	if r.reads() && e.RV != "" {
-		text = fmt.Sprintf("%s (%d bytes at version %s)", text, e.Bytes, e.RV)
+	if r.reads() && r.rv != "" {
+		text = fmt.Sprintf("%s (%d bytes at version %s)", text, bytes, r.rv)
 	}
-	f.tellLocked(r, probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{r.status}})
+	l.tellLocked(r, probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{r.status}})
 }
 
 // number is a version as the log keeps it; 0 if it is not a number.

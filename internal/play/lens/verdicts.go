@@ -21,8 +21,8 @@ const (
 // judged is what a verdict is about.
 type judged struct {
 	*trail
-	*request           // at ticked the newest of the trail
-	all      *findings // whose lock is held
+	*request       // at ticked the newest of the trail
+	lens     *Lens // whose lock is held
 	now      time.Time
 	seen     int    // how often the verdict has found what it looks for, this time included
 	key      string // findings with one key are one; a verdict may set it, otherwise it is that of the trail
@@ -125,7 +125,7 @@ var verdicts = []verdict{{
 			return ""
 		}
 		n := 1
-		for _, t := range c.all.trails {
+		for _, t := range c.lens.trails {
 			if t != c.trail && t.client == c.client && t.resource == c.resource && len(t.open) > 0 &&
 				t.rows[len(t.rows)-1].ofOne() {
 				n++
@@ -174,7 +174,7 @@ var verdicts = []verdict{{
 	id: "hot-loop", at: wrote, chapter: "14-controllers",
 	advice: "Compare before you write, and let the queue's rate limit hold back retries.",
 	find: func(c *judged) string {
-		n, first := c.run(writesWithin, func(w, last *write) bool { return w.changes() && !w.answers(last) })
+		n, first := c.run(writesWithin, func(w, last *request) bool { return w.changes() && !w.answers(last) })
 		return c.say(n >= minWrites, "writes %s in a hot loop: %d times in %v.", c.one(), n, rounded(first))
 	},
 }, {
@@ -182,7 +182,7 @@ var verdicts = []verdict{{
 	advice: "Write the status only if it differs, without the time of day in it; or pass over events that leave the " +
 		"generation as it was.",
 	find: func(c *judged) string {
-		n, first := c.run(repeatsWithin, func(w, last *write) bool { return w.changes() && w.answers(last) })
+		n, first := c.run(repeatsWithin, func(w, last *request) bool { return w.changes() && w.answers(last) })
 		return c.say(n >= minRepeats, "answers its own writes: %d times in %v the event of its last write of %s was "+
 			"all it was told before it wrote again.", n, rounded(first), c.one())
 	},
@@ -190,18 +190,18 @@ var verdicts = []verdict{{
 	id: "changes-nothing", at: wrote, chapter: "14-controllers", incident: "kubernetes-sigs/lws#51",
 	advice: "Compare with the object in your cache, and write only if they differ.",
 	find: func(c *judged) string {
-		n, first := c.run(repeatsWithin, func(w, _ *write) bool {
+		n, first := c.run(repeatsWithin, func(w, _ *request) bool {
 			return w.status == 200 && w.rv != "" && !w.changes()
 		})
 		return c.say(n >= minRepeats, "writes %s as it is already: %d times in %v its version has stayed %s.",
-			c.one(), n, rounded(first), c.written.rv)
+			c.one(), n, rounded(first), c.rv)
 	},
 }, {
 	id: "same-conflict", at: wrote, chapter: "14-controllers", incident: "ksonnet/ksonnet#650",
 	advice: "After a 409 read the object again, make the change on what you have read, and write that.",
 	find: func(c *judged) string {
-		n, first := c.run(repeatsWithin, func(w, _ *write) bool {
-			return w.status == 409 && (w == c.written || w.given.at.IsZero())
+		n, first := c.run(repeatsWithin, func(w, _ *request) bool {
+			return w.status == 409 && (w == c.request || w.given.at.IsZero())
 		})
 		return c.say(n >= minConflicts && first >= conflictsFor, "tries to write the same %s again after a 409: %d "+
 			"times in %v, and has not read it in between, so that its version can only be the stale one.",
@@ -211,15 +211,15 @@ var verdicts = []verdict{{
 	id: "fight", at: wrote, chapter: "14-controllers", incident: "buildpacks-community/kpack#6",
 	advice: "Let one of them own the field: with server-side apply the second is told of the conflict.",
 	find: func(c *judged) string {
-		turns, other, last := 0, "", c.written
-		for _, w := range slices.Backward(c.all.objects[c.one()].writes) {
-			if w.sub != last.sub || !w.changes() || c.now.Sub(w.at) > repeatsWithin {
+		turns, other, last := 0, "", c.request
+		for _, w := range slices.Backward(c.object.writes) {
+			if w.Subresource != last.Subresource || !w.changes() || c.now.Sub(w.at) > repeatsWithin {
 				continue
 			}
-			if other == "" && w.client != c.client {
-				other = w.client
+			if other == "" && w.Client != c.client {
+				other = w.Client
 			}
-			if w.client != last.client && (w.client == c.client || w.client == other) {
+			if w.Client != last.Client && (w.Client == c.client || w.Client == other) {
 				turns, last = turns+1, w
 			}
 		}
@@ -337,16 +337,16 @@ func (c *judged) polls(version, format string) string {
 
 // run returns how many of the client's newest writes of the object and subresource are all alike, and how long ago the
 // first of them was. It gives like each write with the one before it.
-func (c *judged) run(within time.Duration, like func(w, last *write) bool) (n int, first time.Duration) {
-	writes := slices.DeleteFunc(slices.Clone(c.all.objects[c.one()].writes), func(w *write) bool {
-		return w.client != c.client || w.status == 0 // another's, or one that is under way beside this one
+func (c *judged) run(within time.Duration, like func(w, last *request) bool) (n int, first time.Duration) {
+	writes := slices.DeleteFunc(slices.Clone(c.object.writes), func(w *request) bool {
+		return w.Client != c.client || w.ended.IsZero() // another's, or one that is under way beside this one
 	})
 	for i, w := range slices.Backward(writes) {
-		var last *write
+		var last *request
 		if i > 0 {
 			last = writes[i-1]
 		}
-		if w.sub != c.Subresource {
+		if w.Subresource != c.Subresource {
 			continue
 		}
 		if !like(w, last) || c.now.Sub(w.at) > within {
@@ -359,7 +359,7 @@ func (c *judged) run(within time.Duration, like func(w, last *write) bool) (n in
 
 // lives reports whether the client has a watch open that it opened before a time: its process is the same since.
 func (c *judged) lives(since time.Time) bool {
-	for _, t := range c.all.trails {
+	for _, t := range c.lens.trails {
 		if t.client != c.client {
 			continue
 		}
