@@ -8,13 +8,9 @@ package chapters
 import (
 	"embed"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io/fs"
-	"path"
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 //go:embed */*.go */*.svg */README.md */labs/*.txtar
@@ -28,12 +24,11 @@ func FS() fs.FS { return files }
 type Chapter struct {
 	Number  int    // 6
 	Folder  string // "06-cacher"
-	Title   string // "Cacher": the first heading of README.md without its number; the package name if there is none
-	Package string // "cacher"; "" if the folder holds no Go file
+	Package string // "cacher"
 }
 
 // folderName tells a chapter's folder from any other.
-var folderName = regexp.MustCompile(`^([0-9]{2})-[a-z0-9]+$`)
+var folderName = regexp.MustCompile(`^([0-9]{2})-([a-z0-9]+)$`)
 
 // List returns the chapters found at the top of fsys, in reading order.
 func List(fsys fs.FS) ([]Chapter, error) {
@@ -43,63 +38,10 @@ func List(fsys fs.FS) ([]Chapter, error) {
 	}
 	var list []Chapter
 	for _, entry := range entries {
-		match := folderName.FindStringSubmatch(entry.Name())
-		if match == nil || !entry.IsDir() {
-			continue
+		if match := folderName.FindStringSubmatch(entry.Name()); match != nil && entry.IsDir() {
+			number, _ := strconv.Atoi(match[1]) // two digits
+			list = append(list, Chapter{Number: number, Folder: match[0], Package: match[2]})
 		}
-		chapter := Chapter{Folder: entry.Name()}
-		chapter.Number, _ = strconv.Atoi(match[1]) // two digits
-		chapter.Package, err = packageName(fsys, chapter.Folder)
-		if err != nil {
-			return nil, err
-		}
-		chapter.Title = title(fsys, chapter.Folder)
-		if chapter.Title == "" {
-			chapter.Title = chapter.Package
-		}
-		list = append(list, chapter)
 	}
 	return list, nil
-}
-
-// packageName reads the package clause of the first Go file in folder that is not a test.
-func packageName(fsys fs.FS, folder string) (string, error) {
-	names, err := fs.Glob(fsys, path.Join(folder, "*.go"))
-	if err != nil {
-		return "", fmt.Errorf("list %s: %w", folder, err)
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		src, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return "", fmt.Errorf("read %s: %w", name, err)
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.PackageClauseOnly)
-		if err != nil {
-			return "", fmt.Errorf("parse %s: %w", name, err)
-		}
-		return file.Name.Name, nil
-	}
-	return "", nil
-}
-
-// title returns the first heading of the folder's README.md, "# 06 · Cacher", without "06 · "; "" if there is none.
-func title(fsys fs.FS, folder string) string {
-	readme, err := fs.ReadFile(fsys, path.Join(folder, "README.md"))
-	if err != nil {
-		return "" // a chapter without prose is still listed; the policy tests complain about it
-	}
-	for line := range strings.Lines(string(readme)) {
-		heading, ok := strings.CutPrefix(line, "# ")
-		if !ok {
-			continue
-		}
-		if _, words, numbered := strings.Cut(heading, "·"); numbered {
-			heading = words
-		}
-		return strings.TrimSpace(heading)
-	}
-	return ""
 }

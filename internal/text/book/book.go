@@ -48,6 +48,7 @@ const Documents = Root + "docs/"
 // Chapter is one chapter, rendered.
 type Chapter struct {
 	chapters.Chapter
+	Title    string    // "Cacher": the first heading, without its number
 	Path     string    // "/book/06-cacher"
 	Question string    // the first paragraph of the section "The question", as plain text; "" if there is none
 	Contents []Heading // the sections, in order

@@ -96,7 +96,11 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 // heading takes the title out, which the page shows itself, and notes the others.
 func (d *document) heading(node *ast.Heading) {
 	if node.Level == 1 {
-		d.chapter.Title = cmp.Or(d.chapter.Title, d.text(node))
+		title := d.text(node) // "06 · Cacher"
+		if _, words, numbered := strings.Cut(title, " · "); numbered {
+			title = words
+		}
+		d.chapter.Title = cmp.Or(d.chapter.Title, title)
 		node.Parent().RemoveChild(node.Parent(), node)
 		return
 	}
