@@ -24,8 +24,7 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 		v.Knobs, v.Watchers = u.config.Sandbox.Knobs(), u.config.Sandbox.Watchers()
 	}
 	if u.config.Guest != nil {
-		state, _ := u.config.Guest.State()
-		v.Choice = state.Choice
+		v.Choice = u.config.Guest.State().Choice
 	}
 	if u.config.Rules != nil {
 		v.Promises = new(u.config.Rules.Report())
@@ -86,21 +85,14 @@ type Guest interface {
 	// begins again already.
 	Choose(choice guest.Choice) error
 	// State returns how it is doing, and what the server says of itself.
-	State() (guest.State, guest.MetricsState)
+	State() guest.State
 }
 
-func (u *UI) guestState(*http.Request) (any, error) {
-	state, metrics := u.config.Guest.State()
-	return struct {
-		guest.State
-		guest.MetricsState
-	}{state, metrics}, nil
-}
+func (u *UI) guestState(*http.Request) (any, error) { return u.config.Guest.State(), nil }
 
 // lensPanel is how that server, its clients, and our informers there are doing.
 func (u *UI) lensPanel(*http.Request) (any, error) {
-	state, metrics := u.config.Guest.State()
-	return lens.Now(&lens.Seen{Report: u.config.Lens(), Guest: state, Metrics: metrics}), nil
+	return lens.Now(&lens.Seen{Report: u.config.Lens(), Guest: u.config.Guest.State()}), nil
 }
 
 func (u *UI) choose(_ *http.Request, choice *guest.Choice) (any, error) {

@@ -107,7 +107,7 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		assert.True(t, WaitFor(ctx, late.HasSyncedChecker()), "not started")
 		cancel()
 		f.Shutdown()
-		f.ForResource("configmaps", true)
+		f.InformerFor(&corev1.ConfigMap{}, "configmaps", true)
 		f.Start(ctx)
 		assert.Equal(t, len(f.startedInformers), 2, "started, after Shutdown too")
 	})

@@ -2,7 +2,6 @@ package informer
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	indexer "listwatch/chapters/11-indexer"
@@ -40,17 +39,6 @@ func typed[T processor.Object](f *SharedInformerFactory, example T, resource str
 		informer: f.InformerFor(example, resource, namespaced),
 		resource: schema.GroupResource{Resource: resource},
 	}
-}
-
-// ForResource returns the informer of a resource of any group, of which it keeps the metadata only. The factory's
-// client must ask for nothing else. There is one in a factory: objects without a type of their own cannot be told apart
-// by it.
-//
-// Upstream: k8s.io/client-go/metadata/metadatainformer/informer.go: (*metadataSharedInformerFactory).ForResource
-// Differs: one resource; upstream's factory of metadata informers tells them apart by resource.
-func (f *SharedInformerFactory) ForResource(resource string,
-	namespaced bool) TypedInformer[*metav1.PartialObjectMetadata] {
-	return typed(f, &metav1.PartialObjectMetadata{}, resource, namespaced)
 }
 
 // Pods returns the informer of pods. Asking for it is what makes the factory start it.

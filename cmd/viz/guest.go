@@ -27,7 +27,6 @@ type guests struct {
 	options  *options
 	listener net.Listener
 	lens     *lens.Lens
-	metrics  *guest.Metrics
 	stderr   io.Writer
 	passing  routine.Group      // the front; serveGuest and run wait for it
 	next     chan *guest.Choice // sent by Choose, received by run, never closed; buffered so that Choose never blocks
@@ -43,15 +42,13 @@ const serverSwitch = "server"
 func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
 	g := &guests{
 		options: o, listener: listener, stderr: stderr, next: make(chan *guest.Choice, 1),
-		lens:    lens.New(lens.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
-		metrics: guest.NewMetrics(o.server, clock.RealClock{}),
+		lens: lens.New(lens.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()
 	defer g.passing.Wait()
 	defer fail(nil)
-	group.Go(ctx, "viz.metrics", g.metrics.Run)
 	group.Go(ctx, "viz.lens", g.lens.Run)
 	// The front outlives ctx for as long as it takes its requests to end, which they do because the lens does.
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -137,6 +134,4 @@ func (g *guests) Choose(wanted guest.Choice) error {
 }
 
 // State implements [viz.Guest].
-func (g *guests) State() (guest.State, guest.MetricsState) {
-	return g.visitor.Load().State(), g.metrics.State()
-}
+func (g *guests) State() guest.State { return g.visitor.Load().State() }

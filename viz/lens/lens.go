@@ -12,9 +12,8 @@ import (
 
 // Seen is how a server that is not ours, its clients, and our own informers there are doing.
 type Seen struct {
-	Report  lens.Report
-	Guest   guest.State
-	Metrics guest.MetricsState
+	Report lens.Report
+	Guest  guest.State
 }
 
 // watched says of each resource how many objects our informer has, and where from.
@@ -43,10 +42,10 @@ func (s *Seen) stuck() []string {
 
 // troubles are those, and last what is wrong with what the server says of itself.
 func (s *Seen) troubles() []string {
-	if s.Metrics.Trouble == "" {
+	if s.Guest.Trouble == "" {
 		return s.stuck()
 	}
-	return append(s.stuck(), sentence(s.Metrics.Trouble))
+	return append(s.stuck(), sentence(s.Guest.Trouble))
 }
 
 // news is the newest finding, "" if there is none.

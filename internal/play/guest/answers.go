@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -16,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	reflector "listwatch/chapters/03-reflector"
+	informer "listwatch/chapters/13-informer"
 )
 
 // Media types of metadata alone, of a list and of one object: a cluster is large, and the stage shows names and
@@ -30,61 +32,63 @@ const maxList = 64 << 20
 
 var errTooMany = errors.New("too many objects")
 
-// answers stands between one resource's informer and the server: as its transport and as its decoder. It asks for
-// metadata alone, bounds the answers while they arrive, and says in words what is wrong with them.
-type answers struct {
+// watched is a resource that is watched: an informer, and what stands between it and the server, as its transport and
+// as its decoder. That asks for metadata alone, bounds the answers while they arrive, and says in words what is wrong
+// with them.
+type watched struct {
 	// Set by Guest.add, never changed.
-	next                http.RoundTripper
-	resource, namespace string
-	maxObjects          int64
+	guest    *Guest
+	resource resource
+	informer *informer.SharedIndexInformer
 
-	stop    func()       // called when there are too many objects, perhaps more than once; set before the first request
-	first   atomic.Int64 // objects of a watch-list's first state so far; negative: it is over
-	limit   atomic.Bool  // there are too many objects; stays
-	trouble atomic.Value // string: what is wrong with the newest answer
+	stop     func()       // called once or more when there are too many objects; set before the first request
+	objects  atomic.Int64 // that the handler has counted
+	first    atomic.Int64 // objects of a watch-list's first state so far; negative: it is over
+	exceeded atomic.Bool  // there are too many objects; stays
+	trouble  atomic.Value // string: what is wrong with the newest answer
 }
 
 // said returns what is wrong, and what to do; "" if nothing is.
-func (a *answers) said() string {
-	if a.limit.Load() {
+func (w *watched) said() string {
+	if w.exceeded.Load() {
 		return fmt.Sprintf(
 			"there are more than %d objects, or a list of more than %d MB: choose a namespace or a selector",
-			a.maxObjects, maxList>>20)
+			w.guest.config.MaxObjects, maxList>>20)
 	}
-	trouble, _ := a.trouble.Load().(string)
+	trouble, _ := w.trouble.Load().(string)
 	return trouble
 }
 
-// exceeded ends the informer.
-func (a *answers) exceeded() error {
-	a.limit.Store(true)
-	a.stop()
+// exceed ends the informer.
+func (w *watched) exceed() error {
+	w.exceeded.Store(true)
+	w.stop()
 	return errTooMany
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	asking := r.Clone(r.Context()) // the caller's own must stay as it is
 	asking.Header.Set("Accept", listOfMetadata)
 	if query.Has("watch") {
 		asking.Header.Set("Accept", metadataOnly)
 	}
-	a.first.Store(-1)
+	w.first.Store(-1)
 	if query.Has("sendInitialEvents") {
-		a.first.Store(0)
+		w.first.Store(0)
 	}
-	response, err := a.next.RoundTrip(asking)
+	response, err := w.guest.client.Transport.RoundTrip(asking)
 	switch {
 	case r.Context().Err() != nil: // the informer has ended the request
 	case err != nil:
-		a.trouble.Store(fmt.Sprintf("%s cannot be reached (%v): is kubectl proxy still running? The reflector tries "+
+		w.trouble.Store(fmt.Sprintf("%s cannot be reached (%v): is kubectl proxy still running? The reflector tries "+
 			"again by itself", r.URL.Host, Reason(err)))
 	case response.StatusCode != http.StatusOK || query.Has("watch"): // trouble with a list stays until one is read
-		a.trouble.Store(a.judge(response.StatusCode))
+		w.trouble.Store(w.judge(response.StatusCode))
 	}
 	if err == nil && !query.Has("watch") {
-		response.Body = &bounded{response.Body, a, maxList}
+		response.Body = http.MaxBytesReader(nil, response.Body, maxList)
 	}
 	return response, err
 }
@@ -101,30 +105,21 @@ var meanings = map[int]string{
 }
 
 // judge says what is wrong with a status; "" if nothing is. 410 and 429 heal by themselves.
-func (a *answers) judge(status int) string {
+func (w *watched) judge(status int) string {
 	text := cmp.Or(meanings[status], meanings[status/100])
 	if text == "" {
 		return ""
 	}
-	words := strings.NewReplacer("{resource}", a.resource, "{namespace}", cmp.Or(a.namespace, "all namespaces"))
+	words := strings.NewReplacer("{resource}", w.resource.name,
+		"{namespace}", cmp.Or(w.guest.config.Choice.Namespace, "all namespaces"))
 	return fmt.Sprintf("%d: %s", status, words.Replace(text))
 }
 
-// bounded is the body of an answer that is no watch's, on its way to the informer. It ends with an error if there is
-// too much.
-type bounded struct {
-	io.ReadCloser
-	answers *answers
-	left    int // bytes
-}
-
-// Read implements [io.Reader].
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= n; b.left < 0 {
-		return 0, b.answers.exceeded()
+// failed is told that a list has failed. If it was too long, that ends the informer.
+func (w *watched) failed(_ context.Context, _ *reflector.Reflector, err error) {
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+		_ = w.exceed()
 	}
-	return n, err
 }
 
 // metadata reads metadata and Statuses.
@@ -138,41 +133,41 @@ func newMetadata() runtime.Decoder {
 }
 
 // Decode implements [runtime.Decoder]. It leaves of each object what a guest keeps, before the reflector collects it.
-func (a *answers) Decode(data []byte, defaults *schema.GroupVersionKind,
+func (w *watched) Decode(data []byte, defaults *schema.GroupVersionKind,
 	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, kind, err := metadata.Decode(data, defaults, into)
 	if err != nil {
-		return nil, nil, a.misread(err)
+		return nil, nil, w.misread(err)
 	}
 	switch partial := object.(type) {
 	case *metav1.PartialObjectMetadata:
 		if partial.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
-			a.first.Store(-1)
+			w.first.Store(-1)
 		}
-		if a.first.Load() >= 0 && a.first.Add(1) > a.maxObjects {
-			return nil, nil, a.exceeded()
+		if w.first.Load() >= 0 && w.first.Add(1) > w.guest.config.MaxObjects {
+			return nil, nil, w.exceed()
 		}
 		slim(partial)
 	case *metav1.PartialObjectMetadataList:
-		if int64(len(partial.Items)) > a.maxObjects {
-			return nil, nil, a.exceeded()
+		if int64(len(partial.Items)) > w.guest.config.MaxObjects {
+			return nil, nil, w.exceed()
 		}
 		for i := range partial.Items {
 			slim(&partial.Items[i])
 		}
 	}
-	a.trouble.Store("")
+	w.trouble.Store("")
 	return object, kind, nil
 }
 
 // misread says that an answer is not what it should be, unless it is the connection that broke, and returns the error
 // in short.
-func (a *answers) misread(err error) error {
+func (w *watched) misread(err error) error {
 	if broken := net.Error(nil); errors.As(err, &broken) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	short := fmt.Errorf("%.200s", err.Error()) // it may quote all of the answer
-	a.trouble.Store(fmt.Sprintf(
+	w.trouble.Store(fmt.Sprintf(
 		"the server's answer is not understood (%v): does -server name the address of an API server?", short))
 	return short
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/observe/probe"
@@ -86,93 +87,78 @@ type Config struct {
 }
 
 // Guest is a client half of ours on a server that is not ours: an informer of metadata for each resource that was
-// chosen.
+// chosen. It also asks for the server's metrics.
 type Guest struct {
 	// Set by New, never changed.
 	config  Config
 	client  *http.Client
-	watched []*watchedResource
-}
+	watched []*watched
 
-// watchedResource is one informer, and the handler that counts its objects.
-type watchedResource struct {
-	// Set by Guest.add, never changed.
-	resource resource
-	informer *informer.SharedIndexInformer
-	factory  *informer.SharedInformerFactory
-	answers  *answers
-
-	objects atomic.Int64
+	metrics atomic.Pointer[Metrics] // replaced by askMetrics; what it leads to never changes
 }
 
 // New returns a guest. It starts nothing. The error is that of [Choice.Check].
 func New(config Config) (*Guest, error) {
 	config.MaxObjects = cmp.Or(config.MaxObjects, maxObjects)
 	g := &Guest{config: config, client: newClient(config.Servers)}
+	g.metrics.Store(&Metrics{Metrics: figures{}})
 	resources, err := config.Choice.read()
 	if err != nil {
 		return nil, err
 	}
 	for _, each := range resources {
-		if err := g.add(each); err != nil {
-			return nil, err
-		}
+		g.add(each)
 	}
 	return g, nil
 }
 
 // add makes an informer.
-func (g *Guest) add(r resource) error {
-	w := &watchedResource{resource: r, answers: &answers{next: g.client.Transport, resource: r.name,
-		namespace: g.config.Choice.Namespace, maxObjects: g.config.MaxObjects}}
-	p := g.config.Probe.Subject("informer")
+func (g *Guest) add(r resource) {
+	w := &watched{guest: g, resource: r}
+	p := g.config.Probe.Subject("informer").Resource(r.plural)
 	client := listwatch.NewRESTClient(listwatch.Config{
-		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay},
-		UserAgent: "listwatch-guest",
-		Clock:     g.config.Clock, Probe: p.Resource(r.plural), APIPath: r.path,
-		Decoder: w.answers,
+		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w, CheckRedirect: stay},
+		UserAgent: "listwatch-guest", Clock: g.config.Clock, Probe: p, APIPath: r.path, Decoder: w,
 	})
-	w.factory = informer.NewSharedInformerFactory(informer.FactoryConfig{
-		Client: client, Clock: g.config.Clock, Probe: p, Namespace: g.config.Choice.Namespace,
-		TweakListOptions: g.narrow,
-		FIFO:             g.config.FIFO, UseWatchList: g.config.UseWatchList,
+	w.informer = informer.NewSharedIndexInformer(informer.Config{
+		Name: r.plural, ListerWatcher: client.ListWatch(r.plural, g.config.Choice.Namespace, g.narrow),
+		ExampleObject: &metav1.PartialObjectMetadata{},
+		Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
+		Clock:         g.config.Clock, Probe: p, FIFO: g.config.FIFO, UseWatchList: g.config.UseWatchList,
+		WatchErrorHandler: w.failed,
 	})
-	w.informer = w.factory.ForResource(r.plural, g.config.Choice.Namespace != "").Informer()
 	count := processor.ResourceEventHandlerFuncs{DeleteFunc: func(any) { w.objects.Add(-1) }, AddFunc: func(any) {
-		if w.objects.Add(1) > w.answers.maxObjects {
-			_ = w.answers.exceeded()
+		if w.objects.Add(1) > g.config.MaxObjects {
+			_ = w.exceed()
 		}
 	}}
-	if _, err := w.informer.AddEventHandlerWithOptions(count, informer.HandlerOptions{Name: "observer"}); err != nil {
-		return fmt.Errorf("watch %s: %w", r.name, err)
-	}
+	// Only an informer that has ended refuses a handler.
+	_, _ = w.informer.AddEventHandlerWithOptions(count, informer.HandlerOptions{Name: "observer"})
 	g.watched = append(g.watched, w)
-	return nil
 }
 
 func (g *Guest) narrow(options *metav1.ListOptions) {
 	options.LabelSelector, options.FieldSelector = g.config.Choice.Labels, g.config.Choice.Fields
 }
 
-// Run watches until ctx is done.
+// Run watches, and asks for the metrics every five seconds of the wall, until ctx is done.
 func (g *Guest) Run(ctx context.Context) {
 	var group routine.Group
 	for _, w := range g.watched {
 		group.Go(ctx, "guest.watch", w.run)
 	}
-	<-ctx.Done()
+	g.askMetrics(ctx)
+	routine.Every(ctx, clock.RealClock{}, metricsPeriod, g.askMetrics)
 	group.Wait()
 	g.client.CloseIdleConnections()
 }
 
 // run runs one informer until ctx is done, or until there are more objects than we have room for.
-func (w *watchedResource) run(ctx context.Context) {
+func (w *watched) run(ctx context.Context) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	w.answers.stop = stop
-	w.factory.Start(watching)
-	<-watching.Done()
-	w.factory.Shutdown()
+	w.stop = stop
+	w.informer.Run(watching)
 }
 
 // Recount lets the stores of a resource report what they hold, if that is at most limit objects.
@@ -199,6 +185,7 @@ type State struct {
 	Choice  Choice         `json:"choice"`
 	Watched []WatchedState `json:"watched"`
 	Memory  uint64         `json:"memory"` // bytes of the program's heap
+	Metrics                // the newest; empty before the first, never changed
 }
 
 // WatchedState is one resource that is watched.
@@ -214,11 +201,11 @@ func (g *Guest) State() State {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	state := State{Server: g.client.Transport.(*Transport).Server().String(), Choice: g.config.Choice,
-		Watched: []WatchedState{}, Memory: sample[0].Value.Uint64()}
+		Watched: []WatchedState{}, Memory: sample[0].Value.Uint64(), Metrics: *g.metrics.Load()}
 	for _, w := range g.watched {
 		state.Watched = append(state.Watched, WatchedState{
 			Resource: w.resource.name, Synced: w.informer.HasSynced(), Objects: w.objects.Load(),
-			Trouble: w.answers.said(),
+			Trouble: w.said(),
 		})
 	}
 	return state

@@ -31,32 +31,31 @@ type cluster struct {
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/metrics" {
+		http.NotFound(w, r)
+		return
+	}
 	c.mu.Lock()
 	c.requests = append(c.requests, r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("labelSelector")+" "+
 		r.URL.Query().Get("resourceVersion")+" "+r.Header.Get("Accept"))
 	status := c.status
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	switch r.URL.Path {
-	case "/apis/example.com/v2/namespaces/x/gadgets":
-		if status != 0 {
-			w.Header().Set("Location", "http://elsewhere.example/")
-			w.WriteHeader(status)
-			return
-		}
-		const kind = `"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"`
-		if !r.URL.Query().Has("watch") {
-			fmt.Fprintf(w,
-				`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[{%s,"metadata":{"name":"a","namespace":"x","resourceVersion":"5","annotations":{"long":"x"}}}]}`, kind)
-			return
-		}
-		fmt.Fprintf(w, `{"type":"ADDED","object":{%s,"metadata":{"name":"b","namespace":"x","resourceVersion":"8"}}}`+
-			"\n", kind)
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	default:
-		http.NotFound(w, r)
+	if status != 0 {
+		w.Header().Set("Location", "http://elsewhere.example/")
+		w.WriteHeader(status)
+		return
 	}
+	const kind = `"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"`
+	if !r.URL.Query().Has("watch") {
+		fmt.Fprintf(w,
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[{%s,"metadata":{"name":"a","namespace":"x","resourceVersion":"5","annotations":{"long":"x"}}}]}`, kind)
+		return
+	}
+	fmt.Fprintf(w, `{"type":"ADDED","object":{%s,"metadata":{"name":"b","namespace":"x","resourceVersion":"8"}}}`+
+		"\n", kind)
+	w.(http.Flusher).Flush()
+	<-r.Context().Done()
 }
 
 // visit runs a guest on a cluster's addresses until the test ends.
@@ -147,7 +146,7 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 	base, err := url.Parse(server.URL)
 	server.Close()
 	require.NoError(t, err)
-	w := &answers{next: &http.Transport{}, resource: "pods"}
+	w := &watched{guest: &Guest{client: &http.Client{Transport: &http.Transport{}}}}
 	request := httptest.NewRequest(http.MethodGet, base.String()+"/api/v1/pods?token=s3cret", nil)
 	if _, err := w.RoundTrip(request); err == nil || !strings.Contains(w.said(), "is kubectl proxy still running?") ||
 		strings.Contains(w.said(), "s3cret") {

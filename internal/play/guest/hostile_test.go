@@ -19,7 +19,9 @@ import (
 // podsOf runs a guest on pods of a server.
 func podsOf(t *testing.T, watchList bool, handler http.HandlerFunc) *Guest {
 	t.Helper()
-	server := httptest.NewServer(handler)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/", handler)
+	server := httptest.NewServer(mux)
 	t.Cleanup(func() { eventually.Closes(server) })
 	base := require.Value(url.Parse(server.URL))(t)
 	return attend(t, Config{Servers: []*url.URL{base}, Choice: Choice{Resources: []string{"pods"}},

@@ -8,15 +8,9 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
-	"sync/atomic"
 	"time"
-
-	"k8s.io/utils/clock"
-
-	"listwatch/internal/observe/routine"
 )
 
 const (
@@ -26,18 +20,8 @@ const (
 	maxMetricResources = 1000     // values of the label resource
 )
 
-// Metrics asks a server what it says of itself at /metrics. Its methods may be called from any goroutine.
+// Metrics is what a server says of itself at /metrics.
 type Metrics struct {
-	// Set by NewMetrics, never changed.
-	url    *url.URL
-	client *http.Client
-	clock  clock.WithTicker
-
-	newest atomic.Pointer[MetricsState] // replaced by ask; what it leads to never changes
-}
-
-// MetricsState is what a server says of itself.
-type MetricsState struct {
 	Trouble string  `json:"trouble"` // why there is nothing, or not all; "" if all is well
 	Metrics figures `json:"metrics"`
 }
@@ -45,40 +29,25 @@ type MetricsState struct {
 // figures are by resource, "" for the whole server, and in these by what [shown] calls them.
 type figures map[string]map[string]float64
 
-// NewMetrics returns the metrics of the server with these addresses. It sends nothing yet.
-func NewMetrics(servers []*url.URL, clk clock.WithTicker) *Metrics {
-	m := &Metrics{url: servers[0].JoinPath("/metrics"), client: newClient(servers), clock: clk}
-	m.newest.Store(&MetricsState{Metrics: figures{}})
-	return m
-}
-
-// State returns the newest answer, with no metrics before the first. It must not be changed.
-func (m *Metrics) State() MetricsState { return *m.newest.Load() }
-
-// Run asks for the metrics every five seconds until ctx is done.
-func (m *Metrics) Run(ctx context.Context) {
-	defer m.client.CloseIdleConnections()
-	m.ask(ctx)
-	routine.Every(ctx, m.clock, metricsPeriod, m.ask)
-}
-
-func (m *Metrics) ask(ctx context.Context) {
-	state := MetricsState{Metrics: figures{}}
-	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, m.url.String(), nil) // the URL has been read
-	response, err := m.client.Do(request)
+// askMetrics keeps what the server says now.
+func (g *Guest) askMetrics(ctx context.Context) {
+	said := Metrics{Metrics: figures{}}
+	address := g.config.Servers[0].JoinPath("/metrics").String()
+	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil) // the URL has been read
+	response, err := g.client.Do(request)
 	switch {
 	case err != nil:
-		state.Trouble = "/metrics cannot be reached: " + Reason(err)
+		said.Trouble = "/metrics cannot be reached: " + Reason(err)
 	case response.StatusCode != http.StatusOK:
-		state.Trouble = "/metrics: " + response.Status + ". To read it takes the right to get the nonResourceURL " +
+		said.Trouble = "/metrics: " + response.Status + ". To read it takes the right to get the nonResourceURL " +
 			"/metrics"
 	default:
-		state = readMetrics(io.LimitReader(response.Body, maxMetrics))
+		said = readMetrics(io.LimitReader(response.Body, maxMetrics))
 	}
 	if err == nil {
 		response.Body.Close()
 	}
-	m.newest.Store(&state)
+	g.metrics.Store(&said)
 }
 
 // shown names the metrics that the page shows: the station, and what the number there is.
@@ -102,32 +71,32 @@ var (
 )
 
 // readMetrics adds up the metrics that are shown, by resource.
-func readMetrics(text io.Reader) MetricsState {
-	state := MetricsState{Metrics: figures{}}
+func readMetrics(text io.Reader) Metrics {
+	said := Metrics{Metrics: figures{}}
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
 		what, resource, value, ok := readMetric(lines.Bytes())
-		values := state.Metrics[resource]
+		values := said.Metrics[resource]
 		switch {
 		case !ok:
 		case values != nil:
 			values[what] += value
-		case len(state.Metrics) == maxMetricResources:
-			state.Trouble = "/metrics names more than 1,000 resources: the others are left out"
-			return state
+		case len(said.Metrics) == maxMetricResources:
+			said.Trouble = "/metrics names more than 1,000 resources: the others are left out"
+			return said
 		default:
-			state.Metrics[resource] = map[string]float64{what: value}
+			said.Metrics[resource] = map[string]float64{what: value}
 		}
 	}
-	for _, values := range state.Metrics {
+	for _, values := range said.Metrics {
 		if n := values["etcd requests"]; n > 0 {
 			values["etcd"] = math.Round(10_000*values["etcd seconds"]/n) / 10 // milliseconds a request
 		}
 	}
 	if err := lines.Err(); err != nil {
-		state.Trouble = fmt.Sprintf("/metrics breaks off, or has a line that is too long: %v", err)
+		said.Trouble = fmt.Sprintf("/metrics breaks off, or has a line that is too long: %v", err)
 	}
-	return state
+	return said
 }
 
 // readMetric reads one line. resource is "" if the metric is one of the whole server; ok is false if the metric is not
