@@ -3,9 +3,9 @@ package watchcache
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	storage "listwatch/chapters/01-storage"
 )
@@ -18,9 +18,8 @@ type List struct {
 }
 
 // GetList returns the elements below key, or, if the list is not recursive, the element at key.
-// Which state is read is decided by resource version, match, limit and continue token, in the
-// same order as the Cacher decides whether the cache is asked at all. The lock is held only to
-// pick a state; the state is read without it.
+// Which state is read follows from [storage.ValidateListOptions], as in the storage. The lock is
+// held only to pick a state; the state is read without it.
 //
 // Errors: 504 Timeout if the cache does not reach the version within three seconds, 410 Expired
 // if it no longer has the state, 400 BadRequest for a token that does not parse,
@@ -37,34 +36,21 @@ func (w *WatchCache) GetList(
 	if !opts.Recursive {
 		return w.getSingle(ctx, key, rv, opts)
 	}
+	withRev, from, err := storage.ValidateListOptions(key, opts)
+	if err != nil {
+		return List{}, err
+	}
 	pred := &opts.Predicate
 	switch {
-	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
-		return w.listExact(ctx, key, "", rv)
-	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchNotOlderThan:
-		return w.listLatest(ctx, key, "", rv, pred)
-	case pred.Continue != "":
-		return w.listContinued(ctx, key, pred.Continue)
-	// As clients asked for an exact version before there was a way to say so.
-	case pred.Limit > 0 && rv > 0:
-		return w.listExact(ctx, key, "", rv)
-	case opts.ResourceVersion == "":
+	case withRev > 0:
+		return w.listExact(ctx, key, from, uint64(withRev))
+	case from != "":
+		all := &storage.SelectionPredicate{} // the index knows no order to continue in
+		return w.listConsistent(ctx, key, from, all)
+	case opts.ResourceVersion == "" && opts.ResourceVersionMatch == "":
 		return w.listConsistent(ctx, key, "", pred)
 	}
 	return w.listLatest(ctx, key, "", rv, pred)
-}
-
-// listContinued reads the page after a token: at the token's version, or, if the token gave up on that, at the newest.
-func (w *WatchCache) listContinued(ctx context.Context, key, token string) (List, error) {
-	from, rv, err := storage.DecodeContinue(token, key)
-	if err != nil {
-		return List{}, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
-	}
-	if rv > 0 {
-		return w.listExact(ctx, key, from, uint64(rv))
-	}
-	all := &storage.SelectionPredicate{} // the index knows no order to continue in
-	return w.listConsistent(ctx, key, from, all)
 }
 
 // listExact reads the state at rv. A state that lasted from 5 to 9 is the state at 7, and is labelled 7.
@@ -73,7 +59,7 @@ func (w *WatchCache) listExact(ctx context.Context, key, from string, rv uint64)
 	if err != nil {
 		return List{}, err
 	}
-	return List{Elements: state.list(key, from), ResourceVersion: rv}, nil
+	return List{Elements: slices.Collect(state.from(key, from)), ResourceVersion: rv}, nil
 }
 
 func (w *WatchCache) snapshotAt(ctx context.Context, key string, rv uint64) (tree, error) {
@@ -111,7 +97,7 @@ func (w *WatchCache) listLatest(ctx context.Context, key, from string, rv uint64
 	if list.Indexed {
 		list.Elements = sortedBelow(list.Elements, key)
 	} else {
-		list.Elements = state.list(key, from)
+		list.Elements = slices.Collect(state.from(key, from))
 	}
 	return list, nil
 }

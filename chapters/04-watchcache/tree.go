@@ -98,20 +98,22 @@ func (t tree) get(key string) *Element {
 	return nil
 }
 
-// leaves yields the elements from key on, in order, leaf by leaf. The slices must not be changed.
-func (t tree) leaves(key string) iter.Seq[[]*Element] {
-	return func(yield func([]*Element) bool) {
-		if t.root != nil {
-			t.root.ascend(key, yield)
+// from yields the elements whose keys begin with prefix, in key order, beginning at the key first (inclusive) or, if
+// that is "", at the first there is.
+func (t tree) from(prefix, first string) iter.Seq[*Element] {
+	return func(yield func(*Element) bool) {
+		if t.root == nil {
+			return
 		}
+		t.root.ascend(max(prefix, first), func(e *Element) bool { return strings.HasPrefix(e.Key, prefix) && yield(e) })
 	}
 }
 
 // ascend returns false when yield has had enough.
-func (n *node) ascend(from string, yield func([]*Element) bool) bool {
+func (n *node) ascend(from string, yield func(*Element) bool) bool {
 	if n.children == nil {
 		i, _ := n.search(from)
-		return i == len(n.elements) || yield(n.elements[i:])
+		return !slices.ContainsFunc(n.elements[i:], func(e *Element) bool { return !yield(e) })
 	}
 	for _, child := range n.children[n.childFor(from):] {
 		if !child.ascend(from, yield) {
@@ -119,41 +121,6 @@ func (n *node) ascend(from string, yield func([]*Element) bool) bool {
 		}
 	}
 	return true
-}
-
-// from yields the elements whose keys begin with prefix, in key order, beginning at the key first (inclusive) or, if
-// that is "", at the first there is.
-func (t tree) from(prefix, first string) iter.Seq[*Element] {
-	return func(yield func(*Element) bool) {
-		for leaf := range t.below(prefix, first) {
-			for _, e := range leaf {
-				if !yield(e) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// list returns what from yields.
-func (t tree) list(prefix, first string) []*Element {
-	return slices.Concat(slices.Collect(t.below(prefix, first))...)
-}
-
-// below yields what from does, a leaf at a time: for all but the last leaf, one key says that all have the prefix.
-func (t tree) below(prefix, first string) iter.Seq[[]*Element] {
-	return func(yield func([]*Element) bool) {
-		for leaf := range t.leaves(max(prefix, first)) {
-			if strings.HasPrefix(leaf[len(leaf)-1].Key, prefix) {
-				if !yield(leaf) {
-					return
-				}
-				continue
-			}
-			yield(leaf[:slices.IndexFunc(leaf, func(e *Element) bool { return !strings.HasPrefix(e.Key, prefix) })])
-			return
-		}
-	}
 }
 
 // search returns the position of key in a leaf, or the one where it would be.
@@ -202,39 +169,26 @@ func (n *node) set(e *Element) (left, right *node) {
 		elements[i] = e
 		return leaf(elements), nil
 	}
-	elements := with(n.elements, i, e)
-	if len(elements) <= maxSlots {
-		return leaf(elements), nil
-	}
-	return leaf(slices.Clone(elements[:maxSlots/2])), leaf(slices.Clone(elements[maxSlots/2:]))
+	return halves(slices.Concat(n.elements[:i], []*Element{e}, n.elements[i:]), leaf)
 }
 
 func (n *node) setBelow(e *Element) (left, right *node) {
 	i := n.childFor(e.Key)
 	child, second := n.children[i].set(e)
-	if second == nil {
-		children := slices.Clone(n.children)
-		children[i] = child
-		return branch(children), nil
-	}
-	children := with(n.children, i+1, second)
+	children := slices.Clone(n.children)
 	children[i] = child
-	if len(children) <= maxSlots {
-		return branch(children), nil
+	if second != nil {
+		children = slices.Concat(children[:i+1], []*node{second}, children[i+1:])
 	}
-	return branch(slices.Clone(children[:maxSlots/2])), branch(slices.Clone(children[maxSlots/2:]))
+	return halves(children, branch)
 }
 
-// with and without return copies of s, of exact size, that differ in one element.
-func with[E any](s []E, i int, e E) []E {
-	copied := append(make([]E, 0, len(s)+1), s[:i]...)
-	copied = append(copied, e)
-	return append(copied, s[i:]...)
-}
-
-func without[E any](s []E, i int) []E {
-	copied := append(make([]E, 0, len(s)-1), s[:i]...)
-	return append(copied, s[i+1:]...)
+// halves returns the node of all slots, or two nodes if one does not hold them.
+func halves[E any](slots []E, of func([]E) *node) (left, right *node) {
+	if len(slots) <= maxSlots {
+		return of(slots), nil
+	}
+	return of(slices.Clone(slots[:maxSlots/2])), of(slices.Clone(slots[maxSlots/2:]))
 }
 
 // delete returns the tree without the element at key, and that element, nil if there is none.
@@ -259,7 +213,7 @@ func (n *node) delete(key string) *node {
 		return nil
 	}
 	i, _ := n.search(key)
-	return leaf(without(n.elements, i))
+	return leaf(slices.Concat(n.elements[:i], n.elements[i+1:]))
 }
 
 func (n *node) deleteBelow(key string) *node {
@@ -269,7 +223,7 @@ func (n *node) deleteBelow(key string) *node {
 	case child == nil && len(n.children) == 1:
 		return nil
 	case child == nil:
-		return branch(without(n.children, i))
+		return branch(slices.Concat(n.children[:i], n.children[i+1:]))
 	}
 	children := slices.Clone(n.children)
 	children[i] = child
@@ -278,8 +232,7 @@ func (n *node) deleteBelow(key string) *node {
 			continue
 		}
 		if joined := join(children[at], children[at+1]); joined != nil {
-			children[at] = joined
-			return branch(without(children, at+1))
+			return branch(slices.Concat(children[:at], []*node{joined}, children[at+2:]))
 		}
 	}
 	return branch(children)

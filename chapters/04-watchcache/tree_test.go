@@ -25,10 +25,8 @@ func fault(t tree, want map[string]*Element) string {
 	keys := slices.Sorted(maps.Keys(want))
 	for _, from := range []string{"", "5", "50", "999"} {
 		var got []string
-		for leaf := range t.leaves(from) {
-			for _, e := range leaf {
-				got = append(got, e.Key)
-			}
+		for e := range t.from("", from) {
+			got = append(got, e.Key)
 		}
 		at, _ := slices.BinarySearch(keys, from)
 		if !slices.Equal(got, keys[at:]) {

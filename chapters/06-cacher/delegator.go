@@ -71,9 +71,9 @@ func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOp
 //	N, with a limit      -               the same
 //	in a continue token                  the same; the newest state if that version is -1
 //
-// Exact and continued reads of a single object go to the storage. A cache that is not ready
-// refuses with 429, except for pages of the whole resource, which the storage can bear: that is
-// how a client fills itself while the server starts.
+// Exact reads of a single object go to the storage. A cache that is not ready refuses with 429,
+// except for pages of the whole resource, which the storage can bear: that is how a client
+// fills itself while the server starts.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).GetList
 func (d *CacheDelegator) GetList(
@@ -83,10 +83,11 @@ func (d *CacheDelegator) GetList(
 	if err != nil {
 		return err
 	}
-	if _, _, err := storage.ValidateListOptions(prepared, opts); err != nil {
+	withRev, _, err := storage.ValidateListOptions(prepared, opts)
+	if err != nil {
 		return err
 	}
-	decision := d.shouldDelegateList(prepared, opts)
+	decision := d.shouldDelegateList(withRev, opts)
 	unready := !d.cacher.Ready() && shouldDelegateListOnNotReadyCache(opts)
 	if decision == askStorage || unready {
 		return d.Interface.GetList(ctx, key, opts, listOut)
@@ -126,44 +127,23 @@ const (
 	askStorage
 )
 
-// shouldDelegateList decides who answers, in the same order in which [watchcache.WatchCache.GetList] decides what is
-// read: change both together.
+// shouldDelegateList decides who answers. withRev is the one revision to read at, 0 if it is not fixed.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator/interface.go: ShouldDelegateList
-func (d *CacheDelegator) shouldDelegateList(key string, opts storage.ListOptions) decision {
-	rv, _ := d.cacher.versioner.ParseResourceVersion(opts.ResourceVersion) // validated before
-	pred := opts.Predicate
+// Differs: upstream finds the revision out itself, in the order in which its cache does so again.
+func (d *CacheDelegator) shouldDelegateList(withRev int64, opts storage.ListOptions) decision {
+	unsaid := opts.ResourceVersionMatch == ""
+	// As clients asked for an exact version before there was a way to say so; a single object is read at any later one.
+	single := !opts.Recursive && unsaid && opts.ResourceVersion != "" && listLimit(opts) > 0
 	switch {
-	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
-		return d.shouldDelegateExact(rv, opts.Recursive)
-	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchNotOlderThan:
+	case withRev > 0 && opts.Recursive && d.cacher.watchCache.HasSnapshot(uint64(withRev)):
 		return askCache
-	case pred.Continue != "":
-		return d.shouldDelegateContinue(key, opts)
-	case pred.Limit > 0 && rv > 0:
-		return d.shouldDelegateExact(rv, opts.Recursive)
-	case opts.ResourceVersion == "":
+	case withRev > 0, single, opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+		return askStorage
+	case opts.ResourceVersion == "" && unsaid:
 		return askCacheConsistently
 	}
 	return askCache
-}
-
-func (d *CacheDelegator) shouldDelegateContinue(key string, opts storage.ListOptions) decision {
-	_, rv, err := storage.DecodeContinue(opts.Predicate.Continue, key)
-	switch {
-	case err != nil, !opts.Recursive:
-		return askStorage
-	case rv < 0:
-		return askCacheConsistently
-	}
-	return d.shouldDelegateExact(uint64(rv), true)
-}
-
-func (d *CacheDelegator) shouldDelegateExact(rv uint64, recursive bool) decision {
-	if recursive && d.cacher.watchCache.HasSnapshot(rv) {
-		return askCache
-	}
-	return askStorage
 }
 
 // ReadinessCheck returns nil once the cache is ready.

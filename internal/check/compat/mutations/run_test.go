@@ -145,7 +145,8 @@ var mutations = []mutation{
 		"TestAMoveReachesTheWatchersOfBothValuesAndNoOthers",
 	},
 	{
-		"chapters/06-cacher", "CacheDelegator.shouldDelegateList", "pred.Limit > 0 && rv > 0", "pred.Limit > 0",
+		"chapters/06-cacher", "CacheDelegator.shouldDelegateList", "withRev > 0, single",
+		"withRev > 0, single, opts.Predicate.Limit > 0",
 		"TestWhoAnswersAList",
 	},
 	{
