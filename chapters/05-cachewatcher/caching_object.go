@@ -2,7 +2,6 @@ package cachewatcher
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"sync"
 
@@ -36,8 +35,9 @@ type cachingObject struct {
 	metaRuntimeInterface // shared with the cache, never written to
 
 	// Guards the field below; a leaf, and not held while anything is encoded.
-	mu        sync.Mutex
-	encodings []*encoding // one for each form in which the object is wanted, which are few
+	mu sync.Mutex
+	// one for each form in which the object is wanted, which are few
+	encodings map[runtime.Identifier]encoding
 }
 
 // metaRuntimeInterface is an object with metadata.
@@ -50,18 +50,9 @@ type metaRuntimeInterface interface {
 
 var _ runtime.CacheableObject = (*cachingObject)(nil)
 
-// encoding is one form of the object.
-type encoding struct {
-	// Set by getEncoding, never changed.
-	id runtime.Identifier
-
-	once sync.Once // guards the fields below: a goroutine that comes while another encodes waits for it
-	raw  []byte
-	err  error
-}
-
-// errEncodingPanicked is what is left of an encoding that did not return.
-var errEncodingPanicked = errors.New("encode object: an earlier attempt panicked")
+// encoding returns one form of the object. Its first caller makes it, and a goroutine that comes
+// meanwhile waits for it. If that panicked, so does every later call.
+type encoding func() (raw []byte, err error)
 
 // CacheEncode writes the object as encode does, and calls encode only if no caller has done so
 // for id before. What was written is kept, and so is an error: the same object would meet it
@@ -71,38 +62,33 @@ var errEncodingPanicked = errors.New("encode object: an earlier attempt panicked
 func (o *cachingObject) CacheEncode(
 	id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer,
 ) error {
-	e := o.getEncoding(id)
-	e.once.Do(func() { e.fill(o.metaRuntimeInterface, encode) })
-	if e.err != nil {
-		return e.err
+	raw, err := o.getEncoding(id, encode)()
+	if err != nil {
+		return err
 	}
 	if splice, ok := w.(runtime.Splice); ok {
-		splice.Splice(e.raw) // takes the bytes without copying them
+		splice.Splice(raw) // takes the bytes without copying them
 		return nil
 	}
-	_, err := w.Write(e.raw)
+	_, err = w.Write(raw)
 	return err
 }
 
-func (e *encoding) fill(obj runtime.Object, encode func(runtime.Object, io.Writer) error) {
-	e.err = errEncodingPanicked // until it is known better: a once is done after a panic, too
-	var buffer bytes.Buffer
-	e.err = encode(obj, &buffer)
-	e.raw = buffer.Bytes()
-}
-
-// getEncoding returns the encoding for id, which may be empty yet, and adds it if it is not there.
-func (o *cachingObject) getEncoding(id runtime.Identifier) *encoding {
+// getEncoding returns the encoding for id, and adds it, yet to be made by encode, if it is not there.
+func (o *cachingObject) getEncoding(id runtime.Identifier, encode func(runtime.Object, io.Writer) error) encoding {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, e := range o.encodings {
-		if e.id == id {
-			return e
-		}
+	if o.encodings == nil {
+		o.encodings = map[runtime.Identifier]encoding{}
 	}
-	e := &encoding{id: id}
-	o.encodings = append(o.encodings, e)
-	return e
+	if o.encodings[id] == nil {
+		o.encodings[id] = sync.OnceValues(func() ([]byte, error) {
+			var buffer bytes.Buffer
+			err := encode(o.metaRuntimeInterface, &buffer)
+			return buffer.Bytes(), err
+		})
+	}
+	return o.encodings[id]
 }
 
 // GetObject returns a copy of the object, which belongs to the caller.

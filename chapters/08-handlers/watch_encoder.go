@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -35,13 +34,14 @@ type watchEncoder struct {
 	options    *metav1.TableOptions
 	frame      bytes.Buffer
 	eventType  watch.EventType // of the event that is being encoded
-	to         countingWriter
+	out        runtime.Splice  // the whole frame of that event: encoded here, or shared with other watchers
 	encode     func(runtime.Object, io.Writer) error  // doEncode, bound once and not for each event
 	identifier map[watch.EventType]runtime.Identifier // emptied when options change
 }
 
 func newWatchEncoder(s *Scope, media negotiation.MediaType, options *metav1.TableOptions) *watchEncoder {
-	e := &watchEncoder{scope: s, media: media, options: options, identifier: map[watch.EventType]runtime.Identifier{}}
+	e := &watchEncoder{scope: s, media: media, options: options, out: runtime.NewSpliceBuffer(),
+		identifier: map[watch.EventType]runtime.Identifier{}}
 	e.encode = e.doEncode
 	return e
 }
@@ -50,15 +50,19 @@ func newWatchEncoder(s *Scope, media negotiation.MediaType, options *metav1.Tabl
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: (*watchEncoder).Encode
 func (e *watchEncoder) Encode(event watch.Event, w io.Writer) (int, error) {
-	e.eventType, e.to = event.Type, countingWriter{w: w}
+	e.eventType = event.Type
+	defer e.out.Reset()
 	var err error
 	if cacheable, ok := event.Object.(runtime.CacheableObject); ok {
-		err = cacheable.CacheEncode(e.identifierOf(event.Type), e.encode, &e.to)
+		err = cacheable.CacheEncode(e.identifierOf(event.Type), e.encode, e.out)
 	} else {
-		err = e.encode(event.Object, &e.to)
+		err = e.encode(event.Object, e.out)
+	}
+	if err != nil {
+		return 0, err
 	}
 	e.dropHeaders(event.Object)
-	return e.to.n, err
+	return w.Write(e.out.Bytes())
 }
 
 // doEncode writes the frame of one object. An object that cannot be turned into what was
@@ -104,43 +108,18 @@ func (e *watchEncoder) dropHeaders(obj runtime.Object) {
 	clear(e.identifier)
 }
 
-// frameIdentifier says everything that the bytes of a frame depend on besides the object.
-type frameIdentifier struct {
-	Name      string              `json:"name"`
-	Encoder   string              `json:"encoder"`
-	EventType string              `json:"eventType"`
-	Target    string              `json:"target,omitempty"`
-	Options   metav1.TableOptions `json:"options,omitzero"`
-	NoHeaders bool                `json:"noHeaders,omitempty"` // Options leave it out of their JSON
-}
-
+// identifierOf says everything that the bytes of a frame depend on besides the object.
 func (e *watchEncoder) identifierOf(eventType watch.EventType) runtime.Identifier {
 	if id, ok := e.identifier[eventType]; ok {
 		return id
 	}
-	id := frameIdentifier{Name: "watch", Encoder: string(e.media.Encoder.Identifier()), EventType: string(eventType)}
+	id := fmt.Sprintf("watch %s %s", eventType, e.media.Encoder.Identifier())
 	if e.media.Convert != nil {
-		id.Target = e.media.Convert.String()
+		id += " as " + e.media.Convert.String()
 	}
 	if e.options != nil {
-		id.Options, id.NoHeaders = *e.options, e.options.NoHeaders
+		id += fmt.Sprintf(" %+v", *e.options)
 	}
-	text, err := json.Marshal(id)
-	if err != nil {
-		panic(fmt.Sprintf("handlers: frame identifier %+v: %v", id, err))
-	}
-	e.identifier[eventType] = runtime.Identifier(text)
-	return runtime.Identifier(text)
-}
-
-// countingWriter counts what passes through it.
-type countingWriter struct {
-	w io.Writer
-	n int
-}
-
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += n
-	return n, err
+	e.identifier[eventType] = runtime.Identifier(id)
+	return runtime.Identifier(id)
 }
