@@ -143,8 +143,8 @@ func (c *Cacher) Run(ctx context.Context) {
 	c.terminateAllWatchers()
 	routines.Wait()
 	c.watcherRoutines.Wait()
-	for _, each := range c.metrics.shown {
-		c.config.Registry.Unregister(each) // another cache of the resource may follow
+	if c.config.Registry != nil {
+		c.config.Registry.Unregister(c.metrics.all) // another cache of the resource may follow
 	}
 	c.probe.At(probe.CacherStopped, "", 0)
 }

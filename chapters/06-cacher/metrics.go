@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -16,40 +17,41 @@ import (
 // event, which is half of what such a delivery costs. So are the metrics of what we do not have: the consistency
 // checker, sharded watches, and those of lists that 1.37 deprecates.
 type metrics struct {
-	// Set by New, never changed.
-	labels prometheus.Labels // group and resource
-	shown  []prometheus.Collector
+	// Set by newMetrics, never changed.
+	all     *prometheus.Registry // of this Cacher alone: it is shown, and taken away, as one
+	factory promauto.Factory     // adds to all, with group and resource as labels
 
-	initializationErrors   prometheus.Counter
-	readWait               prometheus.Histogram
 	initializations        prometheus.Counter
+	initializationErrors   prometheus.Counter
 	initializationDuration prometheus.Histogram
+	readWait               prometheus.Histogram
 	consistentReads        *prometheus.CounterVec // by success and fallback
 }
 
 // newMetrics returns the metrics of one resource's Cacher. They are not shown yet.
 func newMetrics(resource schema.GroupResource) *metrics {
+	all := prometheus.NewRegistry()
 	labels := prometheus.Labels{"group": resource.Group, "resource": resource.Resource}
-	counter := func(name, help string) prometheus.CounterOpts {
-		return prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}
-	}
-	histogram := func(name, help string, buckets ...float64) prometheus.Histogram {
-		opts := prometheus.HistogramOpts{Name: name, Help: help, ConstLabels: labels, Buckets: buckets}
-		return prometheus.NewHistogram(opts)
-	}
+	factory := promauto.With(prometheus.WrapRegistererWith(labels, all))
 	return &metrics{
-		labels: labels,
-		initializations: prometheus.NewCounter(counter("apiserver_watch_cache_initializations_total",
-			"How often the watch cache was filled.")),
-		initializationErrors: prometheus.NewCounter(counter("apiserver_watch_cache_initialization_errors_total",
-			"How often filling or following the storage ended with an error.")),
-		initializationDuration: histogram("apiserver_watch_cache_initialization_duration_seconds",
-			"Time until the watch cache held its first state.", 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 600),
-		readWait: histogram("apiserver_watch_cache_read_wait_seconds",
-			"Time a reader waited until the watch cache had reached its version.",
-			0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3),
-		consistentReads: prometheus.NewCounterVec(counter("apiserver_watch_cache_consistent_read_total",
-			"Lists of the newest state that the watch cache was asked for."), []string{"success", "fallback"}),
+		all: all, factory: factory,
+		initializations: factory.NewCounter(prometheus.CounterOpts{
+			Name: "apiserver_watch_cache_initializations_total",
+			Help: "How often the watch cache was filled."}),
+		initializationErrors: factory.NewCounter(prometheus.CounterOpts{
+			Name: "apiserver_watch_cache_initialization_errors_total",
+			Help: "How often filling or following the storage ended with an error."}),
+		initializationDuration: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:    "apiserver_watch_cache_initialization_duration_seconds",
+			Help:    "Time until the watch cache held its first state.",
+			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 600}}),
+		readWait: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:    "apiserver_watch_cache_read_wait_seconds",
+			Help:    "Time a reader waited until the watch cache had reached its version.",
+			Buckets: []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3}}),
+		consistentReads: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "apiserver_watch_cache_consistent_read_total",
+			Help: "Lists of the newest state that the watch cache was asked for."}, []string{"success", "fallback"}),
 	}
 }
 
@@ -73,17 +75,14 @@ func (c *Cacher) registerMetrics(registry *prometheus.Registry) error {
 	if registry == nil {
 		return nil
 	}
-	m, cache := c.metrics, c.watchCache.Snapshot
-	all := []prometheus.Collector{
-		m.initializations, m.initializationErrors, m.initializationDuration, m.readWait, m.consistentReads,
-	}
+	cache := c.watchCache.Snapshot
 	counter := func(name, help string, value func() int64) {
-		opts := prometheus.CounterOpts{Name: name, Help: help, ConstLabels: m.labels}
-		all = append(all, prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) }))
+		c.metrics.factory.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return float64(value()) })
 	}
 	gauge := func(name, help string, value func() uint64) {
-		opts := prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: m.labels}
-		all = append(all, prometheus.NewGaugeFunc(opts, func() float64 { return float64(value()) }))
+		c.metrics.factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return float64(value()) })
 	}
 	counter("apiserver_watch_cache_events_received_total", "Events that came from the storage.",
 		func() int64 { return cache().EventsReceived })
@@ -100,11 +99,5 @@ func (c *Cacher) registerMetrics(registry *prometheus.Registry) error {
 		func() uint64 { return uint64(cache().Capacity) })
 	gauge("apiserver_watch_cache_resource_version", "How far the watch cache is; the last 15 digits.",
 		func() uint64 { return cache().ResourceVersion % resourceVersionDigits })
-	for _, each := range all {
-		if err := registry.Register(each); err != nil {
-			return err
-		}
-		m.shown = append(m.shown, each)
-	}
-	return nil
+	return registry.Register(c.metrics.all)
 }
