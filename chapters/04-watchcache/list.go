@@ -18,8 +18,8 @@ type List struct {
 }
 
 // GetList returns the elements below key, or, if the list is not recursive, the element at key.
-// Which state is read follows from [storage.ValidateListOptions], as in the storage. The lock is
-// held only to pick a state; the state is read without it.
+// Which state is read follows from [storage.ValidateListOptions], as in the storage. The lock
+// is held only to pick a state; the state is read without it.
 //
 // Errors: 504 Timeout if the cache does not reach the version within three seconds, 410 Expired
 // if it no longer has the state, 400 BadRequest for a token that does not parse,

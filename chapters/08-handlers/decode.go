@@ -7,7 +7,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"listwatch/internal/kube/negotiation"
 )
 
 // DecodeOptions reads options from the query. The error is 400.
@@ -17,6 +20,25 @@ func DecodeOptions(r *http.Request, into runtime.Object) error {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
+}
+
+// readObject reads the object that a POST or PUT brings, and the options in its query, which are the same for both.
+// kind is what an error calls them. Errors: 400, 413, 415, 422.
+func (s *Scope) readObject(w http.ResponseWriter, r *http.Request,
+	kind string) (runtime.Object, *metav1.CreateOptions, error) {
+	body, err := negotiation.ReadObject(w, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := &metav1.CreateOptions{}
+	if err := DecodeOptions(r, options); err != nil {
+		return nil, nil, err
+	}
+	if problems := metav1validation.ValidateCreateOptions(options); len(problems) > 0 {
+		return nil, nil, NewInvalidOptions(kind, problems)
+	}
+	obj, err := body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation, s.Resource.Prune)
+	return obj, options, err
 }
 
 // CheckName refuses an object that is not the one the URL speaks of: 400.

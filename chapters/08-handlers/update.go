@@ -5,29 +5,16 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	registry "listwatch/chapters/07-registry"
-	"listwatch/internal/kube/negotiation"
 )
 
 // UpdateResource serves PUT of one object.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/update.go: UpdateResource
 func (s *Scope) UpdateResource(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
-	body, err := negotiation.ReadObject(w, r)
-	if err != nil {
-		return nil, 0, err
-	}
-	options := &metav1.UpdateOptions{}
-	if err := DecodeOptions(r, options); err != nil {
-		return nil, 0, err
-	}
-	if problems := metav1validation.ValidateUpdateOptions(options); len(problems) > 0 {
-		return nil, 0, NewInvalidOptions("UpdateOptions", problems)
-	}
-	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation, s.Resource.Prune)
+	obj, options, err := s.readObject(w, r, "UpdateOptions")
 	if err != nil {
 		return nil, 0, err
 	}
@@ -36,7 +23,7 @@ func (s *Scope) UpdateResource(w http.ResponseWriter, r *http.Request) (obj runt
 		return nil, 0, err
 	}
 	change := newObject{scope: s, obj: obj, option: options.FieldManager, userAgent: r.UserAgent()}
-	return s.Update(r, change.UpdatedObject, false, options)
+	return s.Update(r, change.UpdatedObject, false, (*metav1.UpdateOptions)(options))
 }
 
 // Update makes a change, and returns the code of the answer: whether the object came into being by it.

@@ -23,19 +23,18 @@ import (
 // Differs: it always runs in the goroutine of the request.
 type WatchServer struct {
 	// Set by newWatchServer, never changed.
-	scope     *Scope
-	watching  watch.Interface
-	timeout   time.Duration
-	watchList bool // the client waits for the bookmark that ends the initial events
-	media     negotiation.MediaType
-	probe     *probe.Probe // of the watcher
-	meter     WatchMeter
-	keyOf     reflector.KeyFunc // the scope's, bound once
+	scope    *Scope
+	watching watch.Interface
+	timeout  time.Duration
+	media    negotiation.MediaType
+	probe    *probe.Probe // of the watcher
+	meter    WatchMeter
+	keyOf    reflector.KeyFunc // the scope's, bound once
 
 	// Owned by the goroutine of the request.
 	encoder *watchEncoder
 	started time.Time
-	awaited bool // the end of the initial events has yet to come
+	awaited bool // the client waits for the bookmark that ends the initial events
 }
 
 // newWatchServer settles how events are written. Errors: 400, 406.
@@ -52,17 +51,16 @@ func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 		return nil, err
 	}
 	return &WatchServer{
-		scope:     s,
-		watching:  watching,
-		timeout:   timeout,
-		watchList: watchList,
-		awaited:   watchList,
-		media:     media,
-		probe:     probe.Of(watching),
-		meter:     s.server.Meter.Watch(r, s),
-		keyOf:     s.keyOf,
-		encoder:   newWatchEncoder(s, media, options),
-		started:   s.server.Clock.Now(),
+		scope:    s,
+		watching: watching,
+		timeout:  timeout,
+		media:    media,
+		probe:    probe.Of(watching),
+		meter:    s.server.Meter.Watch(r, s),
+		keyOf:    s.keyOf,
+		encoder:  newWatchEncoder(s, media, options),
+		started:  s.server.Clock.Now(),
+		awaited:  watchList,
 	}, nil
 }
 
@@ -95,8 +93,8 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return errors.New("unable to start watch - can't get http.Flusher: " + r.Proto)
 	}
-	writer := newWatchWriter(w, flusher, s.media.Name,
-		s.watchList && negotiation.AcceptsGzip(r))
+	compressed := s.awaited && negotiation.AcceptsGzip(r)
+	writer := newWatchWriter(w, flusher, s.media.Name, compressed)
 	s.run(r.Context(), r, writer)
 	return nil
 }

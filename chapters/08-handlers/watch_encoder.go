@@ -33,8 +33,8 @@ type watchEncoder struct {
 	// Owned by Encode.
 	options    *metav1.TableOptions
 	frame      bytes.Buffer
-	eventType  watch.EventType // of the event that is being encoded
-	out        runtime.Splice  // the whole frame of that event: encoded here, or shared with other watchers
+	eventType  watch.EventType                        // of the event that is being encoded
+	out        runtime.Splice                         // the frame: encoded here, or shared with other watchers
 	encode     func(runtime.Object, io.Writer) error  // doEncode, bound once and not for each event
 	identifier map[watch.EventType]runtime.Identifier // emptied when options change
 }
@@ -72,16 +72,16 @@ func (e *watchEncoder) Encode(event watch.Event, w io.Writer) (int, error) {
 // Differs: when the transformation to a Table fails, upstream logs the error and sends the
 // plain object.
 func (e *watchEncoder) doEncode(obj runtime.Object, w io.Writer) error {
+	e.frame.Reset()
+	fmt.Fprintf(&e.frame, `{"type":%q,"object":`, e.eventType)
 	out, err := negotiation.Transform(obj, e.options, e.media.Convert, e.scope.rows)
 	if err == nil {
 		out, err = scheme.WithKind(out)
 	}
-	if err != nil {
-		return fmt.Errorf("unable to encode watch object %T: %w", obj, err)
+	if err == nil {
+		err = e.media.Encoder.Encode(out, &e.frame)
 	}
-	e.frame.Reset()
-	fmt.Fprintf(&e.frame, `{"type":%q,"object":`, e.eventType)
-	if err := e.media.Encoder.Encode(out, &e.frame); err != nil {
+	if err != nil {
 		return fmt.Errorf("unable to encode watch object %T: %w", obj, err)
 	}
 	e.frame.Truncate(len(bytes.TrimRight(e.frame.Bytes(), "\n")))
