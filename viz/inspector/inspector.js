@@ -12,8 +12,6 @@ import { newWhy } from "./why.js";
 
 const renewal = 700; // ms between two readings of the same leaf while records come
 const pace = 420; // ms that a line stays lit, live
-const doubled = 260; // ms within which a second click comes
-const docked = matchMedia("(min-width: 1700px)"); // as in inspector.css
 const living = new Set(["history", "bytes"]); // leaves that the program makes for a record
 
 export function newInspector(stage) {
@@ -33,7 +31,6 @@ export function newInspector(stage) {
   let litAt = 0;
   let newest = null; // the newest record, of what is followed or of the place, that was not shown yet
   let reading = false; // a line was chosen by hand: it stays until another place or record is
-  let soon = 0;
 
   function open(wanted, leafName = tab, from = null) {
     place = wanted;
@@ -199,14 +196,8 @@ export function newInspector(stage) {
   when(scene.root, "click", (event) => {
     if (event.target.closest("[data-key]:not([data-key=''])")) return; // that is followed instead
     const wanted = placeOf(event.target);
-    const from = event.target.closest("[tabindex]");
-    if (!wanted) return;
-    // Where the panel makes the stage smaller, the second click of a double click must still find its station.
-    clearTimeout(soon);
-    if (panel.hidden && docked.matches && event.detail > 0) soon = setTimeout(() => open(wanted, tab, from), doubled);
-    else open(wanted, tab, from);
+    if (wanted) open(wanted, tab, event.target.closest("[tabindex]"));
   });
-  when(scene.root, "dblclick", () => clearTimeout(soon), true);
 
   function enter(leafName = tab) {
     const focused = document.activeElement?.closest?.("[data-station], [data-queue]");
