@@ -1,6 +1,6 @@
 // Looks: which resource is on stage, in which colours, and in which detail: the path (stations, queues, objects), or
 // the machinery, too: locks, the budget, goroutines, gates, the ring's hands, versions in brackets. What an attribute
-// says it says in either.
+// says it says in either. And the stations as they are called in the mode that runs.
 
 import { $, address, options, put, say, when } from "../lib/dom.js";
 import { stopped } from "../log/fold.js";
@@ -11,6 +11,10 @@ export function newLooks(stage) {
   const select = $("#resource");
   const button = $("#theme");
   const { dataset } = document.documentElement;
+  const { root } = stage.scene;
+  const title = root.querySelector('[data-station="etcd3"] .title');
+  title.dataset.etcd2 = "etcdWatcher";
+  const named = [title, ...root.querySelectorAll("[data-named]")].map((el) => [el, el.textContent]);
 
   function pickResources() {
     const { resources } = stage.player.state;
@@ -42,6 +46,18 @@ export function newLooks(stage) {
     address({ detail: other === "path" ? "" : other });
   }
 
+  // switches names the stations as in the mode that runs: a text of the scenery has its words for another mode in an
+  // attribute of that name. A recording brings the switches that it was made with.
+  function switches(now) {
+    const modes = Object.values(now ?? {});
+    for (const [el, words] of named) say(el, modes.map((mode) => el.dataset[mode]).find(Boolean) ?? words);
+    put(document.body, "data-server", now?.server ?? "");
+    put(root, "data-etcd-watcher", now?.["etcd-watcher"] ?? "etcd3");
+    stage.scene.grouped = now?.fifo === "delta";
+    stage.scene.inTurn = now?.dispatch === "sequential";
+    stage.touch();
+  }
+
   name(dataset.theme ?? "");
   const asked = new URLSearchParams(location.search).get("detail");
   const first = document.body.classList.contains("figure") ? "machinery" : "path";
@@ -49,7 +65,7 @@ export function newLooks(stage) {
   when(select, "change", () => stage.setResource(select.value));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
   return {
-    applied: pickResources, jumped: pickResources, resource: (name) => (select.value = name),
+    applied: pickResources, jumped: pickResources, resource: (name) => (select.value = name), switches,
     keys: [
       [["t"], "theme", turn], [["k"], "the machinery: locks, budget, goroutines, hands; or the path alone", turnDetail],
     ],

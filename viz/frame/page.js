@@ -30,13 +30,13 @@ import { newInspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, program } from "../lib/api.js";
 import { $, put } from "../lib/dom.js";
+import { newPanel } from "../lib/panel.js";
 import { clockText } from "../lib/times.js";
 import { newFeed } from "../log/feed.js";
 import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { newTape, serverSource } from "../log/tape.js";
 import { newSpacetime } from "../spacetime/spacetime.js";
 import { newHistory } from "../stage/history.js";
-import { newModes } from "../stage/modes.js";
 import { newMotion } from "../stage/motion.js";
 import { newPicture } from "../stage/picture.js";
 import { newScene } from "../stage/scene.js";
@@ -45,7 +45,6 @@ import { newWaits } from "../stage/waits.js";
 import { newZoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
 import { newPresenter } from "../stories/presenter.js";
-import { newPromises } from "../stories/promises.js";
 import { newScenarios } from "../stories/scenarios.js";
 import { newFollow } from "../timeline/follow.js";
 import { newHold } from "../timeline/hold.js";
@@ -113,14 +112,10 @@ const player = newPlayer(fold, {
   resource: () => resource,
   applied, jumped, grounded: stand, froze, trouble, skipped: (ns) => all("skipped", ns),
 });
-const timeline = newTimeline(player, {
-  seek: (seq) => player.seek(seq),
-  flag: (r) => isFlag(r) && { seq: r.seq, t: r.t, point: r.point, resource: r.resource, says: says(r) },
-});
 
 // stage is what the parts share: what the page itself offers, and every part by its name.
 const stage = {
-  fold, infos, scene, player, follow, motion, timeline, isFlag, here, called, says, setResource, restyle, leave, attend,
+  fold, infos, scene, player, follow, motion, isFlag, here, called, says, setResource, restyle, leave, attend,
   get source() { return source; },
   get shown() { return logShown; },
   get resource() { return resource; },
@@ -133,16 +128,19 @@ const stage = {
   reopen: () => feed.reopen(), // after leave
 };
 
+const newPromises = () => newPanel(stage, "promises", ["g", "what is guaranteed: the ten promises"], 2000);
+
 // Every part by its name, in the order in which they are made and called. A part may use in its constructor only what
 // is above it; later, all.
 const made = {
-  telling: newTelling, table: newTable, modes: newModes, banner: newBanner, controls: newControls, status: newStatus,
-  visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold, knobs: newKnobs,
-  scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole, presenter: newPresenter,
-  history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
+  timeline: newTimeline, telling: newTelling, table: newTable, banner: newBanner, controls: newControls,
+  status: newStatus, visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold,
+  knobs: newKnobs, scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole,
+  presenter: newPresenter, history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
   waits: newWaits, picture: newPicture, tour: newTour, first: newFirst,
 };
 for (const [name, make] of Object.entries(made)) parts.push((stage[name] = make(stage)));
+const { timeline } = stage;
 
 const listed = [[["?"], "this list", () => keys.show()]];
 const guide = () => parts.map((part) => part.guide?.()).findLast(Boolean);
@@ -207,7 +205,6 @@ function flush() {
   if (waiting.length === 0) return;
   const list = waiting;
   waiting = [];
-  timeline.add(list);
   follow.arrived(list, resource);
   follow.add(list);
   all("arrived", list);
@@ -236,7 +233,6 @@ function turn(now, ms) {
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
   motion.draw(player.clock, player.pile(), coming);
   follow.draw(now, player.cursor);
-  timeline.draw(now);
   all("draw", now, ms);
 }
 
@@ -326,7 +322,6 @@ function setResource(name) {
 
 function restyle() {
   motion.restyle();
-  timeline.restyle();
   all("restyle");
 }
 

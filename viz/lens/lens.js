@@ -2,25 +2,16 @@
 // what it finds; the page asks how it stands once a second, and less often while the panel is closed.
 
 import { ask } from "../lib/api.js";
-import { $, mark, say, when } from "../lib/dom.js";
+import { $, say, when } from "../lib/dom.js";
 import { newPanel } from "../lib/panel.js";
 
 const period = 3000; // ms between two questions while the panel is closed
 
 export function newLens(stage) {
-  const button = $("#open-lens");
-  const panel = $("#lens");
   const form = $("#guest");
-  let [told, trouble] = [0, ""];
 
   function heed() {
-    const { news, stuck, metrics } = $("#lens-seen").dataset;
-    const found = $("#lens-findings").childElementCount;
-    mark(button, "broken", found > 0 || stuck !== "");
-    if (stuck !== trouble) stage.banner.notice(stuck); // "" takes away what is healed
-    if (found > told && panel.hidden) stage.banner.notice(news);
-    [told, trouble] = [found, stuck];
-    const { "": whole, [stage.resource]: own } = JSON.parse(metrics);
+    const { "": whole, [stage.resource]: own } = JSON.parse($("#lens-seen").dataset.metrics);
     const shown = { ...whole, ...own };
     for (const el of document.querySelectorAll("[data-theirs]")) say(el, shown[el.dataset.theirs] ?? "–");
   }
@@ -32,5 +23,5 @@ export function newLens(stage) {
     ask("POST", "/viz/guest", { ...choice, resources: names }).catch(stage.banner.trouble);
   });
 
-  return newPanel("lens", ["j", "through the lens: clients of the server, and findings"], period, heed);
+  return newPanel(stage, "lens", ["j", "through the lens: clients of the server, and findings"], period, heed);
 }

@@ -1,15 +1,24 @@
 // Panels that the program renders, and that are renewed while they are in sight.
 
 import { asking, html } from "./api.js";
-import { $ } from "./dom.js";
+import { $, mark } from "./dom.js";
 
 // newPanel returns a part of the page: a panel that a button and a key open, and that is renewed once a second while it
-// is open, and every so many ms while it is closed (0: not then). heed() is told when it was. Without a button there is
-// no panel.
-export function newPanel(name, [key, words], closed = 0, heed = () => {}) {
+// is open, and every so many ms while it is closed (0: not then). Its piece #NAME-state has data-broken, which is ""
+// as long as nothing is wrong: of what else is wrong the button is marked, and the banner says data-news. heed() is told
+// when the panel was renewed. Without a button there is no panel.
+export function newPanel(stage, name, [key, words], closed = 0, heed = () => {}) {
   const [panel, button] = [`#${name}`, `#open-${name}`].map($);
   if (button.hidden) return {};
-  const look = asking(() => renew(`/viz/panel/${name}`).then(heed));
+  let known = "";
+  const look = asking(async () => {
+    await renew(`/viz/panel/${name}`);
+    const { broken = "", news } = $(`#${name}-state`)?.dataset ?? {};
+    mark(button, "broken", broken !== "");
+    if (broken !== known && stage.source) stage.banner.notice(news); // "" takes away what is healed
+    known = broken;
+    heed();
+  });
   return {
     draw: (now) => (panel.hidden && !closed) || look(now, panel.hidden ? closed : 1000),
     keys: [[[key], words, () => button.click()]],

@@ -8,7 +8,7 @@ import { newPanel, renew } from "../lib/panel.js";
 
 export function newKnobs(stage) {
   const panel = $("#knobs");
-  const part = newPanel("knobs", ["x", "knobs: slow it, stall it, cut it, load it"]);
+  const part = newPanel(stage, "knobs", ["x", "knobs: slow it, stall it, cut it, load it"]);
   if (!part.keys) return part;
 
   // command runs one, and says what came of it. In a held world it waits, and a record will say how it ends.

@@ -160,7 +160,7 @@ func labShelf(labs []lab.Lab) templ.Component {
 	})
 }
 
-// LabLine says which lab's working copy the program runs in, its goal, and whether the promise is kept (promises.js).
+// LabLine says which lab's working copy the program runs in, its goal, and whether the promise is kept (panel.js).
 func LabLine(l lab.Lab, r *rules.Report) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -15,8 +15,7 @@ const legend = `Records in each ${width / 1e9} s, and above them, darker, the ch
   "is an anomaly. Click or drag to go there. It goes back ";
 const font = "12px system-ui, sans-serif";
 
-// newTimeline calls on.seek(seq) while the viewer drags, on.live() at the end.
-export function newTimeline(player, on) {
+export function newTimeline({ player, isFlag, says }) {
   const slider = $("#timeline");
   const sheet = newSheet(slider.querySelector("canvas"));
   const { ctx } = sheet;
@@ -65,8 +64,7 @@ export function newTimeline(player, on) {
       const bucket = buckets.at(-1);
       bucket[2]++;
       if (r.point === "RingAppend") bucket[3]++;
-      const flag = on.flag(r);
-      if (flag) flags.push(flag);
+      if (isFlag(r)) flags.push({ seq: r.seq, t: r.t, point: r.point, resource: r.resource, says: says(r) });
     }
     let left = Math.max(0, buckets.length - limits.buckets); // or what has left the log, as the program forgets it
     while (buckets[left + 1]?.[1] <= player.oldest) left++;
@@ -196,13 +194,13 @@ export function newTimeline(player, on) {
     slider.focus({ preventScroll: true });
     dragging = true;
     const { t, flag } = under(event);
-    on.seek(flag?.seq ?? seqAt(t)); // a viewer who points at a flag means it
+    player.seek(flag?.seq ?? seqAt(t)); // a viewer who points at a flag means it
   });
   when(slider, "pointermove", (event) => {
     const { t, flag } = under(event);
     const all = player.recording ? "to the recording's beginning" : `${player.tape.room} records, as many as are kept`;
     put(slider, "title", flag ? flag.says : `${legend}${all}.`);
-    if (dragging) on.seek(seqAt(t));
+    if (dragging) player.seek(seqAt(t));
   });
   when(slider, "lostpointercapture", () => (dragging = false));
   when(slider, "keydown", (event) => {
@@ -213,14 +211,14 @@ export function newTimeline(player, on) {
     event.preventDefault();
     const t = (player.state?.t ?? to) + part * (to - from);
     const seq = seqAt(Math.max(0, t));
-    on.seek(seq === player.target() ? seq + Math.sign(part) : seq); // never stuck between two records
+    player.seek(seq === player.target() ? seq + Math.sign(part) : seq); // never stuck between two records
   });
 
   new ResizeObserver(sheet.fit).observe(slider);
   sheet.fit();
   restyle();
   return {
-    clear, index, add, skip, draw, restyle,
+    clear, index, add, arrived: add, skip, draw, restyle,
     get flags() { return flags; }, get buckets() { return buckets; },
   };
 }

@@ -273,8 +273,8 @@ func timelineCountsSums(t *testing.T, p *page) {
 		const record = (seq) => ({ seq, t: seq * 1e7, point: "RingAppend" });
 		const list = [38, 39, 40, 41, 42].map(record);
 		const tape = { between: (from, to) => list.filter((r) => r.seq >= from && r.seq < to) };
-		const flag = ({ seq }) => seq % 2 > 0 && { seq };
-		const line = newTimeline({ mode: "frozen", tape, oldest: 1, head: 42 }, { flag });
+		const player = { mode: "frozen", tape, oldest: 1, head: 42 };
+		const line = newTimeline({ player, isFlag: ({ seq }) => seq % 2 > 0, says: String });
 		line.add(list);
 		line.index({ last: 40, t: 4e8, buckets: [[0, 1, 40, 7]], flags: [{ seq: 15 }, { seq: 39 }] });
 		line.add([42, 43].map(record));
