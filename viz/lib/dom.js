@@ -105,21 +105,3 @@ export function below(wanted) {
     put(each, "aria-expanded", String(each.getAttribute("aria-controls") === wanted?.id));
   }
 }
-
-// toMiddle scrolls ground until els are in its middle, as far as that is possible. Where ground is as high as the
-// drawing it scrolls the page, and keeps els above what lies on its lower edge.
-export function toMiddle(ground, ...els) {
-  const spots = els.map((el) => el.getBoundingClientRect());
-  const [left, top] = ["left", "top"].map((side) => Math.min(...spots.map((spot) => spot[side])));
-  const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...spots.map((spot) => spot[side])));
-  const root = document.scrollingElement;
-  const page = ground.scrollHeight <= ground.clientHeight + 1 && root.scrollHeight > innerHeight + 1;
-  const over = $("#tour:not([hidden]), #story:not([hidden])");
-  const lowest = over?.getBoundingClientRect().top ?? innerHeight;
-  const place = page ? { left: 0, right: innerWidth, top: 0, bottom: lowest } : ground.getBoundingClientRect();
-  (page ? root : ground).scrollBy({
-    left: (left + right - place.left - place.right) / 2,
-    top: Math.min((top + bottom - place.top - place.bottom) / 2, top - place.top - 8),
-    behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
-  });
-}

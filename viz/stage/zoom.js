@@ -1,7 +1,7 @@
-// The zoom: the whole path, or the stations that a beat of a story is about. The others are dimmed then, and the camera
-// goes there. The glyphs are the same.
+// The zoom: the whole path, or the stations that a beat of a story is about, or a presenter. The others are dimmed then,
+// and the camera goes there. The glyphs are the same.
 
-import { $, mark, put, toMiddle } from "../lib/dom.js";
+import { $, mark, put } from "../lib/dom.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station
@@ -12,12 +12,14 @@ const nearest = 0.55; // of the stage's width that is framed, at least: what sur
 export function newZoom(stage) {
   const { scene } = stage;
   const frame = $("#stage");
+  const ground = frame.parentElement;
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let whole, from, to; // views
   let ratio = 1; // of the place in which the stage is shown: every view has it, so that a view fills that place
   let aim = () => whole; // what is looked at
   let began = 0;
-  let framed = ""; // the stations of a story's beat
+  let framed = ""; // the stations that are lit
+  let sought = []; // those that come into sight where the stage is larger than its place
 
   // all is the view of everything. A place that has not the stage's proportions shows some ground beside it.
   function all() {
@@ -54,20 +56,40 @@ export function newZoom(stage) {
   }
 
   // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place,
-  // its place scrolls.
-  function frameOn(names) {
+  // its place scrolls to those that are to be seen.
+  function frameOn(names, seen = names) {
+    sought = seen.map((name) => scene.stations.get(name));
+    requestAnimationFrame(center);
     const asked = [...names, scene.told?.members.length > 0].join();
     if (asked === framed) return;
     framed = asked;
     for (const [name, el] of scene.stations) el.classList.toggle("bright", names.includes(name));
     frame.classList.toggle("dimmed", names.length > 0);
-    const ground = frame.parentElement;
-    const scrolls = scene.tall || ground.scrollWidth > ground.clientWidth + 1;
-    const bright = names.map((name) => scene.stations.get(name));
-    if (scrolls && names.length > 0) requestAnimationFrame(() => toMiddle(ground, ...bright));
+    const near = names.length > 0 && !scrolls();
     fly(() => {
-      const view = names.length > 0 && !scrolls ? viewOf(boxAround(names), nearest) : whole;
+      const view = near ? viewOf(boxAround(names), nearest) : whole;
       return view.w < 0.95 * whole.w ? view : whole;
+    });
+  }
+
+  const scrolls = () => scene.tall || ground.scrollWidth > ground.clientWidth + 1;
+
+  // center scrolls until what is sought is in the middle of its place, as far as that is possible. Where the place is as
+  // high as the drawing it scrolls the page, and keeps that above what lies on its lower edge.
+  function center() {
+    if (sought.length === 0 || !scrolls()) return;
+    const spots = sought.map((el) => el.getBoundingClientRect());
+    const [left, top] = ["left", "top"].map((side) => Math.min(...spots.map((spot) => spot[side])));
+    const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...spots.map((spot) => spot[side])));
+    const root = document.scrollingElement;
+    const page = ground.scrollHeight <= ground.clientHeight + 1 && root.scrollHeight > innerHeight + 1;
+    const over = $("#tour:not([hidden]), #story:not([hidden])");
+    const lowest = over?.getBoundingClientRect().top ?? innerHeight;
+    const place = page ? { left: 0, right: innerWidth, top: 0, bottom: lowest } : ground.getBoundingClientRect();
+    (page ? root : ground).scrollBy({
+      left: (left + right - place.left - place.right) / 2,
+      top: Math.min((top + bottom - place.top - place.bottom) / 2, top - place.top - 8),
+      behavior: still.matches ? "instant" : "smooth",
     });
   }
 
@@ -124,6 +146,7 @@ export function newZoom(stage) {
     const { width, height } = frame.getBoundingClientRect();
     if (height > 0 && Math.abs(width / height - ratio) > 1e-3) lay();
   }).observe(frame);
+  new ResizeObserver(center).observe(ground);
   lay();
   return { frameOn, around, draw };
 }

@@ -1,13 +1,11 @@
 // Presenter: the stage for the last row of a room. Type grows, what is only for the hand goes away, and one station at
 // a time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations.
 
-import { $, mark, put, toMiddle, when } from "../lib/dom.js";
+import { $, put, when } from "../lib/dom.js";
 
 export function newPresenter(stage) {
   const root = document.documentElement;
   const button = $("#presenter");
-  const ground = $(".ground");
-  const picture = $("#stage");
   const stations = () => [...stage.scene.root.querySelectorAll(".station")];
   const on = () => root.dataset.presenter === "on";
   let lit = null;
@@ -20,17 +18,12 @@ export function newPresenter(stage) {
     stage.restyle();
   }
 
-  // light puts a station into the light, or none, and comes nearer to it, unless a story says where to look.
+  // light puts a station into the light, or none, unless a story or the tour says where to look.
   function light(station) {
+    const { story, tour } = document.body.dataset;
     lit = station;
-    for (const each of stations()) mark(each, "lit", each === lit);
-    mark(picture, "spot", Boolean(lit));
-    if (!document.body.dataset.story && !Number(document.body.dataset.tour)) stage.zoom.frameOn(lit ? [lit.dataset.station] : []);
-    if (lit) requestAnimationFrame(center);
+    if (!story && !Number(tour)) stage.zoom.frameOn(lit ? [lit.dataset.station] : []);
   }
-
-  // center brings the station in the light to the middle, as far as the drawing is larger than its place.
-  const center = () => lit && toMiddle(ground, lit);
 
   function walk(step) {
     if (!on()) toggle();
@@ -44,7 +37,6 @@ export function newPresenter(stage) {
     const station = event.target.closest(".station");
     if (on() && station && station !== lit) light(station);
   });
-  new ResizeObserver(center).observe(ground);
 
   return {
     escape: () => lit !== null && (light(null), true),

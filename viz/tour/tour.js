@@ -7,7 +7,7 @@
 // long as the program has not forgotten.
 
 import { ask, get } from "../lib/api.js";
-import { $, address, mark, put, say, toMiddle, when } from "../lib/dom.js";
+import { $, address, mark, put, say, when } from "../lib/dom.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "../stories/teller.js";
 
@@ -64,22 +64,15 @@ export function newTour(stage) {
     mark($("#stage"), "tour-client", reached.has("reflector"));
     put($("#stage"), "data-tour-queue", step?.queue ?? "");
     frame();
-    requestAnimationFrame(center);
   }
 
-  // frame lets what has to be read in the lanes fill the stage, and for a presenter what each step is about.
+  // frame lets what has to be read in the lanes fill the stage, and for a presenter what each step is about. It brings
+  // the step's stations into sight.
   function frame() {
-    const { act: acts, look } = steps[teller?.beat] ?? {};
+    const { act: acts, look = [] } = steps[teller?.beat] ?? {};
     const near = (name) => name !== "http" || look.length < 3; // it is far from the others
     const large = acts || teller?.beat === half + 2 || document.documentElement.dataset.presenter;
-    stage.zoom.frameOn(look && large ? look.filter(near) : []);
-  }
-
-  // center brings the step's stations into sight where the stage is larger than its place.
-  function center() {
-    if (!teller) return;
-    const { look } = steps[teller.beat];
-    toMiddle($(".ground"), ...(scene.tall ? look : look.slice(-1)).map((name) => scene.stations.get(name)));
+    stage.zoom.frameOn(large ? look.filter(near) : [], scene.tall ? look : look.slice(-1));
   }
 
   const rest = (on) => put(document.body, "data-tour-rest", String(on));

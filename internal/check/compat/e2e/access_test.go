@@ -279,7 +279,7 @@ func (p *page) presents(t *testing.T) {
 			.filter((el) => size(el) < 17.95).map((el) => el.textContent.slice(0, 30) + " in " + size(el)).join();
 	})()`
 	p.becomes(t, "", small)
-	const lit = `$$(".spot .station.lit").length`
+	const lit = `$$(".dimmed .station.bright").length`
 	p.press(t, kb.PageDown) // which is what a clicker sends
 	p.is(t, "1", "stations in the light", lit)
 	p.becomes(t, "", small) // the station in the light is on its way
