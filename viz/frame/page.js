@@ -36,7 +36,6 @@ import { newFeed } from "../log/feed.js";
 import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { newTape, serverSource } from "../log/tape.js";
 import { newSpacetime } from "../spacetime/spacetime.js";
-import { newHistory } from "../stage/history.js";
 import { newMotion } from "../stage/motion.js";
 import { newPicture } from "../stage/picture.js";
 import { newScene } from "../stage/scene.js";
@@ -136,7 +135,7 @@ const made = {
   timeline: newTimeline, telling: newTelling, table: newTable, banner: newBanner, controls: newControls,
   status: newStatus, visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold,
   knobs: newKnobs, scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole,
-  presenter: newPresenter, history: newHistory, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
+  presenter: newPresenter, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
   waits: newWaits, picture: newPicture, tour: newTour, first: newFirst,
 };
 for (const [name, make] of Object.entries(made)) parts.push((stage[name] = make(stage)));

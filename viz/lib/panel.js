@@ -3,10 +3,10 @@
 import { asking, html } from "./api.js";
 import { $, mark } from "./dom.js";
 
-// newPanel returns a part of the page: a panel that a button and a key open, and that is renewed once a second while it
-// is open, and every so many ms while it is closed (0: not then). Its piece #NAME-state has data-broken, which is ""
-// as long as nothing is wrong: of what else is wrong the button is marked, and the banner says data-news. heed() is told
-// when the panel was renewed. Without a button there is no panel.
+// newPanel returns a part of the page: a panel that a button and a key open. It is renewed once a second while it is
+// open, and every so many ms while it is closed (0: not then). Its piece #NAME-state has data-broken, "" as long as
+// nothing is wrong: else the button is marked, and when it changes the banner says data-news. heed() is told when the
+// panel was renewed. Without a button there is no panel.
 export function newPanel(stage, name, [key, words], closed = 0, heed = () => {}) {
   const [panel, button] = [`#${name}`, `#open-${name}`].map($);
   if (button.hidden) return {};

@@ -5,18 +5,21 @@
 // and of every record whether a lock was held there: so it is closed when a goroutine waits for it, and, where time
 // stands, when the record at the cursor was reported under it. How long it is held in between is not written down.
 
-import { $, cut, label, mark, put, say } from "../lib/dom.js";
+import { $, label, mark, put, say } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
 
 const grace = 250; // ms that a goroutine waits before it is shown: a hand-over that takes a moment is no stop
 
-// roles by the name of the glyph: the goroutine, and of which subject. What it waits for is in the waits of the
-// picture, by the points that stand under its name in the table.
+// roles and posts by the name of the glyph: the goroutine, of which subject, and what it is called there. What it waits
+// for is in the waits of the picture, by the points that stand under its name in the table.
 const roles = {
-  caching: { lane: "cacher.startCaching", subject: () => "cacher" },
-  dispatch: { lane: "cacher.dispatchEvents" },
-  reflect: { lane: "reflector.Run", subject: (scene) => scene.informer },
-  process: { lane: "informer", subject: (scene) => scene.informer },
+  caching: { lane: "cacher.startCaching", subject: () => "cacher", called: "startCaching" },
+  dispatch: { lane: "cacher.dispatchEvents", called: "dispatchEvents" },
+  reflect: { lane: "reflector.Run", subject: (scene) => scene.informer, called: "reflector.Run" },
+  process: { lane: "informer", subject: (scene) => scene.informer, called: "informer" },
+  "etcd3-incoming": { lane: "watchChan.startWatching", called: "startWatching" },
+  "etcd3-result": { lane: "watchChan.collectEventProcessing", called: "collectEvent…" },
+  stream: { lane: "StreamWatcher.receive", subject: (scene) => scene.informer, called: "receive", hands: true },
 };
 // states of a goroutine by the kind of its wait: an icon, and the words.
 export const states = {
@@ -30,8 +33,6 @@ const signs = {
   receive: ["M3.6 0H-1.6M0.8 -2.4L-1.8 0L0.8 2.4M-3.8 -3.4V3.4", "waits to receive"],
   run: ["M-2.2 -3.6L3.6 0L-2.2 3.6Z", "runs"],
 };
-// posts by the point that begins the wait.
-const posts = { Etcd3IncomingBlocked: "etcd3-incoming", Etcd3ResultBlocked: "etcd3-result", StreamBlocked: "stream" };
 // padlocks: the station on which each stands, its name, where what is done under it is reported, the points of those
 // who had to wait, and who holds it for writing.
 const padlocks = [
@@ -42,7 +43,6 @@ const padlocks = [
 
 export function newWaits(stage) {
   const { scene, infos, player } = stage;
-  const glyph = (attribute, name) => scene.root.querySelector(`[data-${attribute}="${name}"]`);
   const cast = Object.entries(roles).map(([name, role]) => ({ ...role, el: $(`[data-role="${name}"]`) }));
   let firstSeen = new Map(); // by the seq of a wait: when this page saw it first
   let due = Infinity; // when the next wait will have lasted
@@ -75,13 +75,14 @@ export function newWaits(stage) {
   function showRole(one, waits, state) {
     const mine = waits.filter((w) => {
       const other = one.subject && w.on !== "add" && w.subject && w.subject !== one.subject(scene);
-      return w.lane.split(" ").includes(one.lane) && !other;
+      const young = one.hands && scene.told && state.t - w.t <= grace * 1e6; // a story stands also in a hand-over
+      return w.lane.split(" ").includes(one.lane) && !other && !young;
     });
     const wait = mine.find((w) => w.kind !== "work") ?? mine[0]; // undefined if it hardly waits
     const [icon, words] = states[wait?.kind] ?? ["", "waits for no other one"];
     const other = Boolean(wait) && wait.kind !== "work";
     mark(one.el, "held", other);
-    say(one.el.querySelector("text"), `${icon} ${one.lane.replace("cacher.", "")}`.trim());
+    say(one.el.querySelector("text"), `${icon} ${one.called}`.trim());
     const since = other ? `, for ${milliseconds(Math.max(0, state.t - wait.t))}` : "";
     const where = wait?.on ? ` at ${wait.on}${wait.subject ? ` of ${wait.subject}` : ""}` : "";
     label(one.el, `${one.lane} ${words}${since}${where}.`);
@@ -112,18 +113,8 @@ export function newWaits(stage) {
     stand(el, "run", calls ? "run" : "receive", `${id} run`, calls ? " the handler" : " from next");
   }
 
-  function showPost(point, post, waits, now) {
-    const lasts = (w) => !scene.told || now - w.t > grace * 1e6; // a story stands also where a hand-over takes a moment
-    const taken = (w) => post !== "stream" || (w.subject === scene.informer && lasts(w));
-    const [el, there] = [glyph("post", post), waits.some((w) => w.point === point && taken(w))];
-    mark(el, "here", there);
-    const who = infos.get(point).lane.split(" ")[0].split(".").at(-1);
-    if (there) say(el.querySelector("text"), `⇥ ${cut(who, 13)}`);
-    if (there) put(el, "aria-label", `${who} waits to send`);
-  }
-
   function showLock([station, name, stations, waited, writer], all, n) {
-    const el = glyph("lock", station);
+    const el = $(`[data-lock="${station}"]`);
     const r = player.mode === "frozen" ? player.tape.get(player.cursor) : null;
     const info = r && stage.here(r) ? infos.get(r.point) : null;
     const under = Boolean(info?.locked) && stations.includes(info.station);
@@ -151,7 +142,6 @@ export function newWaits(stage) {
     ));
     lanes("watchers", showWatcher);
     lanes("listeners", showListener);
-    for (const [point, post] of Object.entries(posts)) showPost(point, post, held, state.t);
     for (const lock of padlocks) showLock(lock, held, res.points[lock[3]] ?? 0);
   }
 

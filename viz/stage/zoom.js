@@ -1,4 +1,4 @@
-// The zoom: the whole path, or the stations that a beat of a story is about, or a presenter. The others are dimmed then,
+// The zoom: the whole path, or the stations that a story, the tour or a presenter is about. The others are dimmed then,
 // and the camera goes there. The glyphs are the same.
 
 import { $, mark, put } from "../lib/dom.js";
@@ -74,8 +74,8 @@ export function newZoom(stage) {
 
   const scrolls = () => scene.tall || ground.scrollWidth > ground.clientWidth + 1;
 
-  // center scrolls until what is sought is in the middle of its place, as far as that is possible. Where the place is as
-  // high as the drawing it scrolls the page, and keeps that above what lies on its lower edge.
+  // center scrolls until what is sought is in the middle of its place, as far as that is possible. Where the place is
+  // as high as the drawing it scrolls the page, and keeps that above what lies on its lower edge.
   function center() {
     if (sought.length === 0 || !scrolls()) return;
     const spots = sought.map((el) => el.getBoundingClientRect());

@@ -2,7 +2,7 @@
 // else. The program renders the panel; any control of the page with data-knob turns one.
 
 import { ask } from "../lib/api.js";
-import { closeWatcher, openWatcher, turnKnob } from "../lib/cluster.js";
+import { closeWatcher, turnKnob } from "../lib/cluster.js";
 import { $, say, when } from "../lib/dom.js";
 import { newPanel, renew } from "../lib/panel.js";
 
@@ -24,20 +24,12 @@ export function newKnobs(stage) {
 
   const reset = () => command("reset", () => ask("POST", "/viz/reset"), ": done");
 
-  // fill opens a client, stops it from reading, and lets five changes a second come: slow enough to see it fill.
-  const fill = () => command("a client stops reading", async () => {
-    const { userAgent } = await openWatcher({ resource: document.body.dataset.resource });
-    await turnKnob("line.stall", userAgent, "true");
-    return turnKnob("traffic.rate", "", "5");
-  });
-
   const valueOf = ({ value, dataset }) => (dataset.values ? String(JSON.parse(dataset.values)[value]) : value);
 
   when(document, "click", ({ target }) => {
     const { knob, target: name, value, closes } = target.closest("button")?.dataset ?? {};
     if (knob) turn(knob, name, value);
     if (closes) command("closed", () => closeWatcher(closes));
-    if (target.closest("#fill")) fill();
   });
   when(panel, "change", ({ target }) => {
     const { knob, target: name } = target.dataset;

@@ -1,5 +1,6 @@
 // The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move
-// it by keys.
+// it by keys. What the ring's picture alone does not say stands on the stage, too: that a client was told 410 a moment
+// ago, or that the ring has another size.
 
 import { asking, get } from "../lib/api.js";
 import { $, put, when } from "../lib/dom.js";
@@ -11,11 +12,13 @@ const width = limits.bucketWidth; // ns
 const period = 40; // ms between two drawings, while the viewer moves through the log
 const livePeriod = 125; // ms between two drawings of what goes on by itself
 const askPeriod = 2000; // ms between two questions for the index
+const told = 8e9; // ns of the log's time that what happened is said on the stage
+const gone = ["RequestAnswered", "FrameWritten"]; // they are flags when they say 410
 const legend = `Records in each ${width / 1e9} s, and above them, darker, the changes; heights by the logarithm. ▲ ` +
   "is an anomaly. Click or drag to go there. It goes back ";
 const font = "12px system-ui, sans-serif";
 
-export function newTimeline({ player, isFlag, says }) {
+export function newTimeline({ player, scene, here, isFlag, says }) {
   const slider = $("#timeline");
   const sheet = newSheet(slider.querySelector("canvas"));
   const { ctx } = sheet;
@@ -106,6 +109,18 @@ export function newTimeline({ player, isFlag, says }) {
   }
 
   // ---- drawing
+
+  function shown(res, state) {
+    const lately = (points) => {
+      const last = flags.findLast((f) => f.seq <= player.cursor && points.includes(f.point) && here(f));
+      return last && state.t - last.t < told ? last : null;
+    };
+    const last = lately(gone);
+    const { told: story } = scene; // which is about its own clients, and in this beat
+    const tells = !story?.story || (last?.seq > story.from && story.members.some(({ word }) => word === "410"));
+    put($("#ring-tray"), "visibility", last && tells ? "visible" : "hidden");
+    scene.text("ring.resized", lately(["RingResize"]) ? "new size:" : "");
+  }
 
   const restyle = () => (colours = inks("moving", "stored", "anomaly", "ink", "soft", "line", "panel"));
 
@@ -218,7 +233,7 @@ export function newTimeline({ player, isFlag, says }) {
   sheet.fit();
   restyle();
   return {
-    clear, index, add, arrived: add, skip, draw, restyle,
+    clear, index, add, arrived: add, skip, shown, draw, restyle,
     get flags() { return flags; }, get buckets() { return buckets; },
   };
 }

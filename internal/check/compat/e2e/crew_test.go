@@ -44,7 +44,7 @@ const readDrawing = `(() => {
 		Does: of(all("[data-goroutine]").map((el) => [lane(el) + " " + el.dataset.goroutine, el.dataset.does ?? ""])),
 		Slots: of(all("[data-queue]").map((el) => [(lane(el) + " " + el.dataset.queue).trim(),
 			el.querySelectorAll(".slot").length])),
-		Posts: all(".post.here").map((el) => el.querySelector("text").textContent),
+		Posts: all(".post.held").map((el) => el.querySelector("text").textContent),
 		Locks: of(all("[data-lock]").map((el) => [el.dataset.lock, el.dataset.state])),
 	};
 })()`
