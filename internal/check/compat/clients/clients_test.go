@@ -19,8 +19,7 @@ var programs = []struct {
 	differs []string
 }{
 	{"controller-runtime 0.25.2 one by one", checks, differentUID},
-	{"controller-runtime 0.25.2 two managers", elect, nil},
-	{"kubebuilder project", guestbook, nil},
+	{"controller-runtime 0.25.2 two managers of a kubebuilder project", guestbook, nil},
 	{"kubectl with custom resources", customResources, []string{
 		`- create -f (1): * <nil>: Invalid value: "": "spec.port" must validate at least one schema (anyOf)`,
 		`- create -f (1): * spec.port: Invalid value: "object": spec.port in body must be of type integer: "object"`,

@@ -33,7 +33,7 @@ func output(t *testing.T, cmd *exec.Cmd) []string {
 
 // checks are what a controller may ask of a server.
 func checks(t *testing.T, at *target) []string {
-	return output(t, exec.Command(program.BuildOf(t, "manager", "."), "-server", at.url, "-checks"))
+	return output(t, exec.Command(program.BuildOf(t, "checks", "."), "-server", at.url))
 }
 
 // oldClient is a program of 2022 with the election, the informers and the queue of that time.

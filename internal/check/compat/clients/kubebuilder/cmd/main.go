@@ -54,7 +54,8 @@ func main() {
 		setupLog.Error(err, "unable to start manager")
 		os.Exit(1)
 	}
-	reconciler := &controller.GuestbookReconciler{Client: mgr.GetClient(), Scheme: mgr.GetScheme()}
+	reconciler := &controller.GuestbookReconciler{Client: mgr.GetClient(), Scheme: mgr.GetScheme(),
+		Events: mgr.GetEventRecorder("guestbook")}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		setupLog.Error(err, "unable to create controller", "controller", "Guestbook")
 		os.Exit(1)

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	webappv1 "example.com/guestbook/api/v1"
 )
@@ -20,17 +20,18 @@ import (
 type GuestbookReconciler struct {
 	client.Client
 	Scheme *runtime.Scheme
+	Events events.EventRecorder
 }
 
 // +kubebuilder:rbac:groups=webapp.example.com,resources=guestbooks,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups=webapp.example.com,resources=guestbooks/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile is part of the main kubernetes reconciliation loop which aims to
 // move the current state of the cluster closer to the desired state.
 func (r *GuestbookReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	log := logf.FromContext(ctx)
 	book := &webappv1.Guestbook{}
 	if err := r.Get(ctx, req.NamespacedName, book); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -45,7 +46,7 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 			return ctrl.Result{}, err
 		}
 		if result != controllerutil.OperationResultNone {
-			log.Info("wrote a page", "name", page.Name, "result", result)
+			r.Events.Eventf(book, page, corev1.EventTypeNormal, "Written", "Write", "wrote page %s", page.Name)
 		}
 	}
 	book.Status.Pages = book.Spec.Pages

@@ -1,6 +1,5 @@
-// Command manager is a controller as most people write one today: a manager of controller-runtime, of which one copy
-// leads. For each pod it applies a configmap that the pod owns, labels the pod, and records an event. With -checks it
-// tries one by one what else a controller may ask of a server, and prints the answers.
+// Command checks is a client of controller-runtime that tries one by one what a controller may ask of a server, and
+// prints the answers. The manager is in the kubebuilder project beside it.
 package main
 
 import (
@@ -8,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,92 +14,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
-	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
 func main() {
 	address := flag.String("server", "", "of the API")
-	name := flag.String("name", "manager", "under which the lens and the stage see it")
-	checks := flag.Bool("checks", false, "try what a controller may ask of a server, and end")
 	flag.Parse()
-	ctrl.SetLogger(zap.New())
-	ctx := ctrl.SetupSignalHandler()
-	config := &rest.Config{Host: *address, UserAgent: *name, QPS: -1}
-	run := manage
-	if *checks {
-		run = check
-	}
-	if err := run(ctx, config); err != nil {
+	config := &rest.Config{Host: *address, UserAgent: "checks", QPS: -1}
+	if err := check(context.Background(), config); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// manage runs the manager until ctx is done.
-func manage(ctx context.Context, config *rest.Config) error {
-	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Metrics:        server.Options{BindAddress: "0"},
-		LeaderElection: true, LeaderElectionID: "letters", LeaderElectionNamespace: metav1.NamespaceDefault,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 ptr.To(4 * time.Second), RenewDeadline: ptr.To(3 * time.Second),
-		RetryPeriod: ptr.To(time.Second),
-	})
-	if err != nil {
-		return err
-	}
-	r := &reconciler{Client: manager.GetClient(), events: manager.GetEventRecorder("letters")}
-	if err := ctrl.NewControllerManagedBy(manager).For(&corev1.Pod{}).Owns(&corev1.ConfigMap{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete(r); err != nil {
-		return err
-	}
-	go func() {
-		select {
-		case <-manager.Elected():
-			fmt.Println("leads")
-		case <-ctx.Done():
-		}
-	}()
-	return manager.Start(ctx)
-}
-
-type reconciler struct {
-	client.Client
-	events events.EventRecorder
-}
-
-// Reconcile does nothing for a pod that is labelled and whose configmap is there.
-func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	pod, letter := &corev1.Pod{}, &corev1.ConfigMap{}
-	if err := r.Get(ctx, request.NamespacedName, pod); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if err := r.Get(ctx, request.NamespacedName, letter); apierrors.IsNotFound(err) {
-		owner := metav1apply.OwnerReference().WithAPIVersion("v1").WithKind("Pod").WithName(pod.Name).WithUID(pod.UID).
-			WithController(true)
-		wanted := corev1apply.ConfigMap(pod.Name, pod.Namespace).WithOwnerReferences(owner).
-			WithData(map[string]string{"image": pod.Spec.Containers[0].Image})
-		if err := r.Apply(ctx, wanted, client.FieldOwner("letters"), client.ForceOwnership); err != nil {
-			return ctrl.Result{}, err
-		}
-		r.events.Eventf(pod, nil, corev1.EventTypeNormal, "Written", "Write", "wrote a letter to %s", pod.Name)
-	} else if err != nil {
-		return ctrl.Result{}, err
-	}
-	if pod.Labels["letter"] == pod.Name {
-		return ctrl.Result{}, nil
-	}
-	before := pod.DeepCopy()
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, "letter", pod.Name)
-	return ctrl.Result{}, r.Patch(ctx, pod, client.MergeFrom(before))
 }
 
 // check asks for one thing after the other.

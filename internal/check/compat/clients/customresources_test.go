@@ -4,60 +4,12 @@ package clients
 
 import (
 	"fmt"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"listwatch/internal/check/compat/program"
 )
-
-// guestbook does what the README of a kubebuilder project says: make install, make run, and apply the sample. There are
-// two managers: one leads and is killed, the other takes over. One line of the project is not as generated: where the
-// lease is, which only a manager in a cluster finds by itself.
-func guestbook(t *testing.T, at *target) []string {
-	start := func() *program.Process { return startGuestbook(t, at) }
-	leads := func(p *program.Process) {
-		t.Helper()
-		program.Eventually(t, patience, func() (bool, string) {
-			said := p.Stderr.String()
-			return strings.Contains(said, "Starting workers"), said
-		})
-	}
-	shows := func(n int) {
-		t.Helper()
-		at.eventually(t, fmt.Sprintf("guestbook-sample   %d     True", n), "get", "guestbooks", "--no-headers")
-	}
-	first := start()
-	leads(first)
-	second := start()
-	at.Run(t, "apply", "-f", "kubebuilder/config/samples")
-	shows(3)
-	first.Kill()
-	leads(second)
-	at.Run(t, "patch", "guestbook", "guestbook-sample", "--type=merge", "-p", `{"spec":{"pages":4}}`)
-	shows(4)
-	if at.restart != nil {
-		at.restart()
-	}
-	at.Run(t, "patch", "guestbook", "guestbook-sample", "--type=merge", "-p", `{"spec":{"pages":5}}`)
-	shows(5)
-	pages := at.Run(t, "get", "configmaps", "-o",
-		`jsonpath={range .items[?(@.metadata.ownerReferences)]}{.metadata.name} {end}`)
-	generation := at.Run(t, "get", "guestbook", "guestbook-sample", "-o",
-		"jsonpath={.metadata.generation} {.status.conditions[0].observedGeneration}")
-	second.Interrupt(t)
-	at.Run(t, "delete", "-f", "kubebuilder/config/crd/bases")
-	return []string{"pages: " + pages, "generation: " + generation}
-}
-
-// startGuestbook defines the project's kind, and starts its manager.
-func startGuestbook(t *testing.T, at *target) *program.Process {
-	at.Run(t, "apply", "-f", "kubebuilder/config/crd/bases")
-	at.Run(t, "wait", "--for=condition=Established", "crd/guestbooks.webapp.example.com")
-	return program.Start(t, exec.Command(program.BuildOf(t, "kubebuilder", "./cmd"), "--kubeconfig", at.kubeconfig,
-		"--leader-elect", "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"))
-}
 
 const widgets = `
 apiVersion: apiextensions.k8s.io/v1
