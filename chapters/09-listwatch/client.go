@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
-	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,7 +33,7 @@ type Config struct {
 	Burst     int     // requests at once; 0: ten
 	Clock     clock.WithTicker
 	Probe     *probe.Probe
-	Metrics   *Metrics // nil: nothing is counted
+	Metrics   *Metrics // nil: what is counted is shown nowhere
 
 	// APIPath is where the resources are: "/apis/apps/v1"; "": core/v1's.
 	APIPath string
@@ -48,7 +48,6 @@ type Config struct {
 type RESTClient struct {
 	// Set by NewRESTClient, never changed.
 	config  Config        // with its defaults
-	base    url.URL       // its path ends in config.APIPath
 	limiter *rate.Limiter // nil: no limit
 }
 
@@ -59,8 +58,10 @@ func NewRESTClient(config Config) *RESTClient {
 	config.HTTP = cmp.Or(config.HTTP, http.DefaultClient)
 	config.APIPath = cmp.Or(config.APIPath, apiPath)
 	config.Decoder = cmp.Or[runtime.Decoder](config.Decoder, decoder)
-	c := &RESTClient{config: config, base: *config.Base}
-	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + config.APIPath
+	if config.Metrics == nil {
+		config.Metrics = NewMetrics(prometheus.NewRegistry())
+	}
+	c := &RESTClient{config: config}
 	if qps := cmp.Or(config.QPS, defaultQPS); qps > 0 {
 		c.limiter = rate.NewLimiter(rate.Limit(qps), cmp.Or(config.Burst, defaultBurst))
 	}
@@ -79,7 +80,6 @@ func (c *RESTClient) WithProbe(p *probe.Probe) *RESTClient {
 func (c *RESTClient) WithAPIPath(path string) *RESTClient {
 	copied := *c
 	copied.config.APIPath = path
-	copied.base.Path = strings.TrimSuffix(c.base.Path, c.config.APIPath) + path
 	return &copied
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -49,10 +50,10 @@ func (f *frameReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Decoder reads events from a stream of frames. Each frame is a JSON object with a type and an
-// object, in which the object says of what kind it is. Where the frames lie in the stream says
-// nothing about where the network cut it: a read may end in the middle of a number, or bring
-// three frames and a half. JSON itself says where an object ends.
+// Decoder reads events from a stream of frames. Each frame is a [metav1.WatchEvent], a type and
+// an object, in which the object says of what kind it is. Where the frames lie in the stream
+// says nothing about where the network cut it: a read may end in the middle of a number, or
+// bring three frames and a half. JSON itself says where an object ends.
 //
 // Decode and Close may be called at once; otherwise a Decoder belongs to one goroutine.
 //
@@ -71,35 +72,27 @@ func NewDecoder(stream io.ReadCloser, embedded runtime.Decoder) *Decoder {
 	return &Decoder{stream: bounded, frames: json.NewDecoder(bounded), embedded: embedded}
 }
 
-// watchEvent is the frame.
-//
-// Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/watch.go: WatchEvent
-type watchEvent struct {
-	Type   watch.EventType `json:"type"`
-	Object json.RawMessage `json:"object"`
-}
-
 // Decode blocks until it can return the next event. A [DecodeError] or [ErrObjectTooLarge]
 // means that the server sent something unusable; other errors are those of the stream, io.EOF
 // for its orderly end.
 //
 // Upstream: k8s.io/client-go/rest/watch/decoder.go: (*Decoder).Decode
 func (d *Decoder) Decode() (watch.EventType, runtime.Object, error) {
-	var event watchEvent
+	var event metav1.WatchEvent
 	if err := d.readFrame(&event); err != nil {
 		return "", nil, err
 	}
-	switch event.Type {
+	typ := watch.EventType(event.Type)
+	switch typ {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
 	default:
-		return "", nil, &DecodeError{fmt.Errorf("got invalid watch event type: %q", event.Type)}
+		return "", nil, &DecodeError{fmt.Errorf("got invalid watch event type: %q", typ)}
 	}
-	obj, err := runtime.Decode(d.embedded, event.Object)
+	obj, err := runtime.Decode(d.embedded, event.Object.Raw)
 	if err != nil {
-		return "", nil, &DecodeError{
-			fmt.Errorf("decode object of %s event: %w", event.Type, err)}
+		return "", nil, &DecodeError{fmt.Errorf("decode object of %s event: %w", typ, err)}
 	}
-	return event.Type, obj, nil
+	return typ, obj, nil
 }
 
 // readFrame decodes the next frame. The error is io.EOF between frames, io.ErrUnexpectedEOF

@@ -16,7 +16,7 @@
 //
 // # Locks
 //
-// None but those of the limiter and of the sync.Once that lets Stop be called twice.
+// None but that of the limiter.
 //
 // # Channels
 //

@@ -17,7 +17,7 @@ import (
 // Differs: holds what it needs; upstream holds two functions, each in two generations, that
 // hold it.
 type ListWatch struct {
-	// Set by NewListWatch, never changed.
+	// Set by RESTClient.ListWatch, never changed.
 	client          *RESTClient
 	resource        string
 	namespace       string // "": all
@@ -26,19 +26,14 @@ type ListWatch struct {
 
 var _ reflector.ListerWatcher = (*ListWatch)(nil)
 
-// NewListWatch returns a ListWatch. optionsModifier, which may be nil, changes the options of every list and watch
-// before they are sent: this is where selectors are put in.
+// ListWatch returns a ListWatch of one resource, in one namespace or, with "", in all. optionsModifier, which may be
+// nil, changes the options of every list and watch before they are sent: this is where selectors are put in.
 //
 // Upstream: k8s.io/client-go/tools/cache/listwatch.go: NewFilteredListWatchFromClient
-func NewListWatch(client *RESTClient, resource, namespace string,
-	optionsModifier func(*metav1.ListOptions)) *ListWatch {
-	return &ListWatch{client: client, resource: resource, namespace: namespace, optionsModifier: optionsModifier}
-}
-
-// ListWatch is NewListWatch as a method, which is what makers of informers ask of a client.
+// Differs: a method, which is what makers of informers ask of a client.
 func (c *RESTClient) ListWatch(resource, namespace string,
 	optionsModifier func(*metav1.ListOptions)) reflector.ListerWatcher {
-	return NewListWatch(c, resource, namespace, optionsModifier)
+	return &ListWatch{client: c, resource: resource, namespace: namespace, optionsModifier: optionsModifier}
 }
 
 // List implements [reflector.ListerWatcher].

@@ -8,8 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts what clients ask of servers, under upstream's names. Any number of clients may share one; nil counts
-// nothing.
+// Metrics counts what clients ask of servers, under upstream's names. Any number of clients may share one.
 //
 // Upstream: k8s.io/component-base/metrics/prometheus/restclient/metrics.go
 // Differs: handed to the clients, where upstream's are the process's. Nothing of names, certificates and their plugins,
@@ -63,36 +62,26 @@ func codeOf(response *http.Response, err error) string {
 
 // attempted is told of each attempt, with the size of its body.
 func (m *Metrics) attempted(r *Request, response *http.Response, err error) {
-	if m == nil {
-		return
-	}
-	m.requests.WithLabelValues(codeOf(response, err), r.verb, r.client.base.Host).Inc()
+	m.requests.WithLabelValues(codeOf(response, err), r.verb, r.client.config.Base.Host).Inc()
 	if r.body != nil {
-		m.requestSize.WithLabelValues(r.verb, r.client.base.Host).Observe(float64(len(r.body)))
+		m.requestSize.WithLabelValues(r.verb, r.client.config.Base.Host).Observe(float64(len(r.body)))
 	}
 }
 
 // repeated is told of an attempt that is followed by another.
 func (m *Metrics) repeated(r *Request, response *http.Response, err error) {
-	if m != nil {
-		m.retries.WithLabelValues(codeOf(response, err), r.verb, r.client.base.Host).Inc()
-	}
+	m.retries.WithLabelValues(codeOf(response, err), r.verb, r.client.config.Base.Host).Inc()
 }
 
 // waited is told how long the limiter held an attempt back.
 func (m *Metrics) waited(r *Request, d time.Duration) {
-	if m != nil {
-		m.limiter.WithLabelValues(r.verb, r.client.base.Host).Observe(d.Seconds())
-	}
+	m.limiter.WithLabelValues(r.verb, r.client.config.Base.Host).Observe(d.Seconds())
 }
 
 // finished is told of a request that was answered, or was given up.
 func (m *Metrics) finished(r *Request, took time.Duration, result Result) {
-	if m == nil {
-		return
-	}
-	m.duration.WithLabelValues(r.verb, r.client.base.Host).Observe(took.Seconds())
+	m.duration.WithLabelValues(r.verb, r.client.config.Base.Host).Observe(took.Seconds())
 	if result.statusCode != 0 {
-		m.responseSize.WithLabelValues(r.verb, r.client.base.Host).Observe(float64(len(result.body)))
+		m.responseSize.WithLabelValues(r.verb, r.client.config.Base.Host).Observe(float64(len(result.body)))
 	}
 }

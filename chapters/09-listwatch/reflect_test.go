@@ -73,7 +73,7 @@ const (
 // reflect runs a reflector of the server's pods until stop is called.
 func reflect(s *server, store reflector.Store) (stop func()) {
 	r := reflector.New(reflector.Config{
-		Name: "pods", ListerWatcher: NewListWatch(s.rest(nil), "pods", "", nil), Store: store,
+		Name: "pods", ListerWatcher: s.rest(nil).ListWatch("pods", "", nil), Store: store,
 		ExpectedType: &corev1.Pod{}, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
 	})
 	return bubble.Go("reflector.Run", r.Run)

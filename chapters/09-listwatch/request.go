@@ -2,6 +2,7 @@ package listwatch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -108,7 +109,7 @@ func (r *Request) Body(body any) *Request {
 
 // URL returns where the request goes.
 func (r *Request) URL() *url.URL {
-	segments := []string{}
+	segments := []string{r.client.config.APIPath}
 	if r.namespace != "" {
 		segments = append(segments, "namespaces", r.namespace)
 	}
@@ -117,7 +118,7 @@ func (r *Request) URL() *url.URL {
 			segments = append(segments, segment)
 		}
 	}
-	u := r.client.base.JoinPath(segments...)
+	u := r.client.config.Base.JoinPath(segments...)
 	u.RawQuery = r.params.Encode()
 	return u
 }
@@ -143,35 +144,18 @@ func (r *Request) fail(err error) *Request {
 //
 // Upstream: k8s.io/client-go/rest/request.go: (*Request).Do
 func (r *Request) Do(ctx context.Context) Result {
-	if r.err != nil {
-		return Result{err: r.err}
-	}
 	start := r.client.config.Clock.Now()
-	result := r.do(ctx)
+	isRetryable := never
+	if r.verb == http.MethodGet {
+		isRetryable = isBroken
+	}
+	response, err := r.request(ctx, true, isRetryable)
+	result := Result{err: err}
+	if err == nil {
+		result = r.result(response)
+	}
 	r.client.config.Metrics.finished(r, r.client.config.Clock.Since(start), result)
 	return result
-}
-
-// do is Do without being measured.
-func (r *Request) do(ctx context.Context) Result {
-	retry := &withRetry{request: r, isRetryable: never}
-	if r.verb == http.MethodGet {
-		retry.isRetryable = isBroken
-	}
-	for {
-		if err := retry.before(ctx, true); err != nil {
-			return Result{err: err}
-		}
-		response, err := r.send(ctx)
-		if retry.again(response, err) {
-			discard(response)
-			continue
-		}
-		if err != nil {
-			return Result{err: err}
-		}
-		return r.result(response)
-	}
 }
 
 // Watch sends the request and returns the answer as a stream of events. The first attempt does
@@ -181,38 +165,42 @@ func (r *Request) do(ctx context.Context) Result {
 //
 // Upstream: k8s.io/client-go/rest/request.go: (*Request).Watch
 func (r *Request) Watch(ctx context.Context) (watch.Interface, error) {
+	response, err := r.request(ctx, false, isStreamEnd)
+	switch {
+	case err != nil && isStreamEnd(err):
+		return watch.NewEmptyWatch(), nil
+	case err != nil:
+		return nil, err
+	case response.StatusCode != http.StatusOK:
+		noStream := fmt.Errorf("watch %s: got status %s", r.resource, response.Status)
+		return nil, cmp.Or(r.result(response).Error(), noStream)
+	}
+	return r.newStreamWatcher(ctx, response)
+}
+
+// request makes attempts until the answer or the error of one is not worth another. The first
+// waits for the limiter only if throttled says so. isRetryable judges errors without an answer.
+// The caller closes the response.
+//
+// Upstream: k8s.io/client-go/rest/request.go: (*Request).request
+// Differs: Watch comes here, too; upstream's has a loop of its own.
+func (r *Request) request(ctx context.Context, throttled bool,
+	isRetryable func(error) bool) (*http.Response, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	retry := &withRetry{request: r, isRetryable: isStreamEnd}
+	retry := &withRetry{request: r, isRetryable: isRetryable}
 	for {
-		if err := retry.before(ctx, false); err != nil {
+		if err := retry.before(ctx, throttled); err != nil {
 			return nil, err
 		}
 		response, err := r.send(ctx)
-		if err == nil && response.StatusCode == http.StatusOK {
-			return r.newStreamWatcher(ctx, response)
+		if !retry.decide(response, err) {
+			return response, err
 		}
-		if retry.again(response, err) {
-			discard(response)
-			continue
-		}
-		if err == nil {
-			return nil, r.unexpected(response)
-		}
-		if isStreamEnd(err) {
-			return watch.NewEmptyWatch(), nil
-		}
-		return nil, err
+		r.client.config.Metrics.repeated(r, response, err)
+		discard(response)
 	}
-}
-
-// unexpected returns the error for an answer that is no stream.
-func (r *Request) unexpected(response *http.Response) error {
-	if err := r.result(response).Error(); err != nil {
-		return err
-	}
-	return fmt.Errorf("watch %s: got status %s", r.resource, response.Status)
 }
 
 func (r *Request) newStreamWatcher(ctx context.Context, response *http.Response) (watch.Interface, error) {

@@ -100,7 +100,7 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 		raw, err := c.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("a").Body([]byte(`{}`)).
 			Do(t.Context()).Raw()
 		assert.True(t, err == nil && string(raw) == "{}", "patch: got %s, %v, want {}", raw, err)
-		obj := require.Value(NewListWatch(c, "pods", "", nil).List(t.Context(), metav1.ListOptions{}))(t)
+		obj := require.Value(c.ListWatch("pods", "", nil).List(t.Context(), metav1.ListOptions{}))(t)
 		if list, ok := obj.(*corev1.PodList); !ok || list.ResourceVersion != "5" || len(list.Items) != 1 {
 			t.Errorf("list: got %#v, want a PodList at 5 of one", obj)
 		}
@@ -115,7 +115,7 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 func TestListWatchPutsSelectorsIntoEveryRequest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, sending())
-		lw := NewListWatch(s.rest(nil), "pods", "default", func(o *metav1.ListOptions) {
+		lw := s.rest(nil).ListWatch("pods", "default", func(o *metav1.ListOptions) {
 			o.FieldSelector = "spec.nodeName=n"
 		})
 		lw.List(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 500})
@@ -171,7 +171,7 @@ func TestErrorsOfTheServerComeBackAsStatusErrors(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				s := serve(t, row.handler)
-				lw := NewListWatch(s.rest(nil), "pods", "", nil)
+				lw := s.rest(nil).ListWatch("pods", "", nil)
 				_, listErr := lw.List(t.Context(), metav1.ListOptions{})
 				_, watchErr := lw.Watch(t.Context(), metav1.ListOptions{})
 				for verb, err := range map[string]error{"list": listErr, "watch": watchErr} {
@@ -198,7 +198,7 @@ func TestStreamOfAnotherContentTypeIsRefused(t *testing.T) {
 			http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		})
-		_, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{})
+		_, err := s.rest(nil).ListWatch("pods", "", nil).Watch(t.Context(), metav1.ListOptions{})
 		assert.True(t, err != nil && strings.Contains(err.Error(), "protobuf"),
 			"got %v, want an error that names the content type", err)
 		s.wantServing(t, 0)

@@ -19,18 +19,11 @@ import (
 const maxErrorText = 2048
 
 var (
-	decoder = jsonSerializer()
-	encoder = scheme.Codecs.EncoderForVersion(jsonSerializer(),
+	jsonInfo, _ = runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	decoder     = jsonInfo.Serializer
+	encoder     = scheme.Codecs.EncoderForVersion(jsonInfo.Serializer,
 		schema.GroupVersions(scheme.Scheme.PrioritizedVersionsAllGroups()))
 )
-
-func jsonSerializer() runtime.Serializer {
-	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	if !ok {
-		panic("listwatch: the scheme does not know JSON")
-	}
-	return info.Serializer
-}
 
 // Result is a complete answer.
 //

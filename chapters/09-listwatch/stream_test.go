@@ -27,7 +27,7 @@ import (
 
 func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {
 	t.Helper()
-	return require.Value(NewListWatch(s.rest(change), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{}))(t)
+	return require.Value(s.rest(change).ListWatch("pods", "", nil).Watch(t.Context(), metav1.ListOptions{}))(t)
 }
 
 func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
@@ -59,7 +59,7 @@ func TestEventsEndSilentlyForWhoeverCancels(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			s := serve(t, streaming())
 			ctx, cancel := contextWithCancel(t)
-			w := require.Value(NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
+			w := require.Value(s.rest(nil).ListWatch("pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
 			time.AfterFunc(time.Second, cancel)
 			assert.Equal(t, collect(w), "")
 		})
@@ -76,7 +76,7 @@ func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
 				}
 				s := serve(t, streaming(frames...))
 				ctx, cancel := contextWithCancel(t)
-				w := require.Value(NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
+				w := require.Value(s.rest(nil).ListWatch("pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
 				synctest.Wait()
 				cancel()
 				synctest.Wait()

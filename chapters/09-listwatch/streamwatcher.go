@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
@@ -32,10 +31,8 @@ type StreamWatcher struct {
 	// Sent and closed by receive. Unbuffered: a consumer can easily add a buffer, but could
 	// never remove one.
 	result chan watch.Event
-	done   chan struct{} // closed by the first Stop; frees a receive that waits to send
-	group  routine.Group // receive
-
-	stopOnce sync.Once // closes done and the source
+	group  routine.Group           // receive
+	stop   context.CancelCauseFunc // of receive's context, made by Start; frees a waiting send
 }
 
 var _ watch.Interface = (*StreamWatcher)(nil)
@@ -49,12 +46,12 @@ func NewStreamWatcher(source *Decoder, reporter *apierrors.ErrorReporter, p *pro
 		reporter: reporter,
 		probe:    p,
 		result:   make(chan watch.Event),
-		done:     make(chan struct{}),
 	}
 }
 
 // Start begins to read. It is called once. The stream ends with ctx, if not before.
 func (sw *StreamWatcher) Start(ctx context.Context) {
+	ctx, sw.stop = context.WithCancelCause(ctx)
 	sw.group.Go(ctx, "StreamWatcher.receive", sw.receive)
 }
 
@@ -62,15 +59,13 @@ func (sw *StreamWatcher) Start(ctx context.Context) {
 func (sw *StreamWatcher) ResultChan() <-chan watch.Event { return sw.result }
 
 // Stop closes the stream and waits until nothing is read from it any more. It may be called at
-// any time, as often as you like, from any goroutine. Events that were decoded but not received
-// are lost.
+// any time after Start, as often as you like, from any goroutine. Events that were decoded but
+// not received are lost.
 //
 // Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: (*StreamWatcher).Stop
 func (sw *StreamWatcher) Stop() {
-	sw.stopOnce.Do(func() {
-		close(sw.done)
-		sw.source.Close()
-	})
+	sw.stop(errStopped)
+	sw.source.Close()
 	sw.group.Wait()
 }
 
@@ -80,6 +75,7 @@ func (sw *StreamWatcher) Stop() {
 func (sw *StreamWatcher) receive(ctx context.Context) {
 	defer close(sw.result)
 	defer sw.source.Close()
+	defer sw.stop(nil)
 	for {
 		typ, obj, err := sw.source.Decode()
 		if err != nil {
@@ -103,13 +99,13 @@ func (sw *StreamWatcher) end(ctx context.Context, err error) {
 		err = fmt.Errorf("unable to decode an event from the watch stream: %w", err)
 		sw.send(ctx, watch.Event{Type: watch.Error, Object: sw.reporter.AsObject(err)})
 	}
-	sw.probe.Text(probe.StreamEnded, sw.reason(err), "", 0)
+	sw.probe.Text(probe.StreamEnded, sw.reason(ctx, err), "", 0)
 }
 
 // isUnexpected tells the ends that every stream has from those that the consumer should hear
 // of.
 func (sw *StreamWatcher) isUnexpected(ctx context.Context, err error) bool {
-	if ctx.Err() != nil || sw.isStopped() {
+	if ctx.Err() != nil {
 		return false // the error follows from that
 	}
 	var garbage *DecodeError
@@ -119,18 +115,9 @@ func (sw *StreamWatcher) isUnexpected(ctx context.Context, err error) bool {
 	return !isStreamEnd(err)
 }
 
-func (sw *StreamWatcher) isStopped() bool {
-	select {
-	case <-sw.done:
-		return true
-	default:
-		return false
-	}
-}
-
-func (sw *StreamWatcher) reason(err error) string {
+func (sw *StreamWatcher) reason(ctx context.Context, err error) string {
 	switch {
-	case sw.isStopped():
+	case context.Cause(ctx) == errStopped:
 		return "stopped by the client"
 	case err == io.EOF:
 		return "the server closed it"
@@ -155,8 +142,6 @@ func (sw *StreamWatcher) handOver(ctx context.Context, event watch.Event, key st
 func (sw *StreamWatcher) send(ctx context.Context, event watch.Event) bool {
 	select {
 	case <-ctx.Done():
-		return false
-	case <-sw.done:
 		return false
 	case sw.result <- event:
 		return true

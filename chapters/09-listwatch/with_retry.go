@@ -70,15 +70,9 @@ func (r *Request) tryThrottle(ctx context.Context) error {
 	return err
 }
 
-// again reports whether to make another attempt, given the answer or the error of the last.
-func (w *withRetry) again(response *http.Response, err error) bool {
-	repeat := w.decide(response, err)
-	if repeat {
-		w.request.client.config.Metrics.repeated(w.request, response, err)
-	}
-	return repeat
-}
-
+// decide reports whether to make another attempt, given the answer or the error of the last.
+//
+// Upstream: k8s.io/client-go/rest/with_retry.go: (*withRetry).IsNextRetry
 func (w *withRetry) decide(response *http.Response, err error) bool {
 	if w.attempts > maxRetries {
 		return false

@@ -185,7 +185,7 @@ type observer struct {
 // observe watches pods from now on.
 func (c *cluster) observe(options func(*metav1.ListOptions)) *observer {
 	c.t.Helper()
-	lw := listwatch.NewListWatch(c.newClient("observer"), "pods", metav1.NamespaceAll, options)
+	lw := c.newClient("observer").ListWatch("pods", metav1.NamespaceAll, options)
 	w, err := lw.Watch(c.ctx, metav1.ListOptions{ResourceVersion: "0"})
 	c.must(err)
 	o := &observer{}

@@ -71,14 +71,13 @@ func NewKubelet(config KubeletConfig) *Kubelet {
 	k.store = &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{Indexers: byAddress}), queue: k.queue}
 	k.worker = &worker{queue: k.queue, reconciler: k, probe: config.Probe}
 	k.reflector = reflector.New(reflector.Config{
-		Name: "kubelet " + config.NodeName,
-		ListerWatcher: listwatch.NewListWatch(config.Client.WithProbe(config.Probe), "pods", metav1.NamespaceAll,
-			k.onThisNode),
-		Store:        k.store,
-		ExpectedType: &corev1.Pod{},
-		Clock:        config.Clock,
-		Probe:        config.Probe,
-		UseWatchList: config.UseWatchList,
+		Name:          "kubelet " + config.NodeName,
+		ListerWatcher: config.Client.WithProbe(config.Probe).ListWatch("pods", metav1.NamespaceAll, k.onThisNode),
+		Store:         k.store,
+		ExpectedType:  &corev1.Pod{},
+		Clock:         config.Clock,
+		Probe:         config.Probe,
+		UseWatchList:  config.UseWatchList,
 	})
 	return k
 }

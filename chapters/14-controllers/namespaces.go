@@ -51,14 +51,13 @@ func NewNamespaceController(config NamespaceControllerConfig) *NamespaceControll
 	c.store = &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{}), queue: c.queue}
 	c.worker = &worker{queue: c.queue, reconciler: c, probe: config.Probe}
 	c.reflector = reflector.New(reflector.Config{
-		Name: "namespace controller",
-		ListerWatcher: listwatch.NewListWatch(config.Client.WithProbe(config.Probe), "namespaces", metav1.NamespaceAll,
-			nil),
-		Store:        c.store,
-		ExpectedType: &corev1.Namespace{},
-		Clock:        config.Clock,
-		Probe:        config.Probe,
-		UseWatchList: config.UseWatchList,
+		Name:          "namespace controller",
+		ListerWatcher: config.Client.WithProbe(config.Probe).ListWatch("namespaces", metav1.NamespaceAll, nil),
+		Store:         c.store,
+		ExpectedType:  &corev1.Namespace{},
+		Clock:         config.Clock,
+		Probe:         config.Probe,
+		UseWatchList:  config.UseWatchList,
 	})
 	return c
 }

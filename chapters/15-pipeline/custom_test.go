@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	registry "listwatch/chapters/07-registry"
-	listwatch "listwatch/chapters/09-listwatch"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/probetest"
@@ -219,7 +218,7 @@ func TestCustomResourcesAreDiscovered(t *testing.T) {
 func (k *kindTest) events() func() string {
 	k.t.Helper()
 	client := k.w.client.WithAPIPath("/apis/example.com/v1").Untyped()
-	stream, err := listwatch.NewListWatch(client, "widgets", "default", nil).Watch(k.t.Context(), metav1.ListOptions{})
+	stream, err := client.ListWatch("widgets", "default", nil).Watch(k.t.Context(), metav1.ListOptions{})
 	require.NoError(k.t, err)
 	var mu sync.Mutex
 	var seen []string

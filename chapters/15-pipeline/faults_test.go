@@ -57,7 +57,7 @@ func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t
 		s.startServer(t)
 		s.informer = informer.NewSharedIndexInformer(informer.Config{
 			Name: "pods", Clock: clock.RealClock{}, ExampleObject: &corev1.Pod{}, FIFO: fifo, UseWatchList: watchList,
-			ListerWatcher: listwatch.NewListWatch(s.rest(s.wire), "pods", metav1.NamespaceAll,
+			ListerWatcher: s.rest(s.wire).ListWatch("pods", metav1.NamespaceAll,
 				func(opts *metav1.ListOptions) { opts.LabelSelector = "app=x" }),
 		})
 		_, err := s.informer.AddEventHandler(s.handler)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/watch"
 
-	listwatch "listwatch/chapters/09-listwatch"
+	reflector "listwatch/chapters/03-reflector"
 	"listwatch/internal/observe/routine"
 )
 
@@ -83,7 +83,7 @@ type watchers struct {
 type watcher struct {
 	// Set by make, never changed but for the Error, which watchers.mu guards.
 	WatcherInfo
-	lister *listwatch.ListWatch
+	lister reflector.ListerWatcher
 	cancel context.CancelFunc // ends it; set before the watcher is in the list, never changed
 
 	// Owned by the command that opens it, and then by follow.
@@ -169,7 +169,7 @@ func (w *watchers) make(options WatcherOptions) *watcher {
 	}
 	return &watcher{
 		WatcherInfo:     WatcherInfo{ID: strings.TrimPrefix(agent, userAgent+"-"), UserAgent: agent, Options: options},
-		lister:          listwatch.NewListWatch(client, name, options.Namespace, nil),
+		lister:          client.ListWatch(name, options.Namespace, nil),
 		resourceVersion: options.ResourceVersion,
 	}
 }

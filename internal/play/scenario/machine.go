@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	reflector "listwatch/chapters/03-reflector"
-	listwatch "listwatch/chapters/09-listwatch"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
@@ -58,7 +57,7 @@ func (s *stagehand) informer(a *args, agent string) (*informer.SharedIndexInform
 	}
 	i := informer.NewSharedIndexInformer(informer.Config{
 		Name: name, ExampleObject: example, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resync,
-		ListerWatcher: listwatch.NewListWatch(client, resource, namespace, s.own(a.values["labels"])),
+		ListerWatcher: client.ListWatch(resource, namespace, s.own(a.values["labels"])),
 	})
 	_, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{
 		Name: a.word(1)})
@@ -103,7 +102,7 @@ func reflectPods(s *stagehand, a *args) (answer, error) {
 	r := reflector.New(reflector.Config{
 		Name: name, ExpectedType: &corev1.Pod{}, Store: queue, Clock: s.Clock, Probe: p,
 		UseWatchList:  a.word(1) != "list",
-		ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient(agent, p, nil), "pods", namespace, s.own("")),
+		ListerWatcher: s.Pipeline.Client.NewClient(agent, p, nil).ListWatch("pods", namespace, s.own("")),
 	})
 	s.queues[name] = queue
 	s.group.Go(s.ctx, "reflector.Run", r.Run)
@@ -175,7 +174,7 @@ func (s *stagehand) kubelet(i, n int, plain bool) {
 	r := reflector.New(reflector.Config{
 		Name: node(i), ExpectedType: &corev1.Pod{}, Store: indexer.NewIndexer(indexer.Config{}), Clock: s.Clock,
 		Jitter:        func() float64 { return float64(i) / float64(n) },
-		ListerWatcher: listwatch.NewListWatch(client, "pods", "", which),
+		ListerWatcher: client.ListWatch("pods", "", which),
 	})
 	s.group.Go(s.ctx, "reflector.Run", r.Run)
 }

@@ -284,7 +284,7 @@ func openStream(s *stagehand, a *args) (answer, error) {
 		options.LabelSelector = a.values["labels"] + "," + options.LabelSelector
 	}
 	resource := cmp.Or(a.values["resource"], "pods")
-	stream, err := listwatch.NewListWatch(s.client, resource, namespace, nil).Watch(s.ctx, options)
+	stream, err := s.client.ListWatch(resource, namespace, nil).Watch(s.ctx, options)
 	if err != nil {
 		return answer{}, err
 	}
