@@ -3,12 +3,16 @@ package lens
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httputil"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"listwatch/internal/play/guest"
 	"listwatch/internal/play/wiretap"
 )
 
@@ -44,6 +48,39 @@ type exchange struct {
 	piece    []byte // a copy of what the last Read returned of a watch
 	at       time.Time
 	head     []byte // of a body that is no watch's
+}
+
+// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. So that the lens can read
+// the answers, it asks for watches without compression, and for JSON where a client would take protobuf or JSON.
+func (x *exchange) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(x.lens.config.Servers[0])
+	if x.Watch {
+		r.Out.Header.Set("Accept-Encoding", "identity")
+	}
+	accepts := strings.Split(r.Out.Header.Get("Accept"), ",")
+	accepts = slices.DeleteFunc(accepts, func(each string) bool { return strings.Contains(each, "protobuf") })
+	if len(accepts) > 0 {
+		r.Out.Header.Set("Accept", strings.Join(accepts, ","))
+	}
+}
+
+// pass lets the header of an answer pass, and puts the exchange before its body.
+func (x *exchange) pass(response *http.Response) error {
+	x.answered(response.StatusCode, response.Header)
+	guardBrowsers(response.Header)
+	if response.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection, and is left alone
+		x.ReadCloser, response.Body = response.Body, x
+	}
+	return nil
+}
+
+// unreachable answers when the server does not.
+func (x *exchange) unreachable(w http.ResponseWriter, r *http.Request, err error) {
+	x.why = "the server cannot be reached"
+	x.answered(http.StatusBadGateway, nil)
+	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?",
+		x.lens.transport.Server().Host, guest.Reason(err))
+	writeStatus(w, r, http.StatusBadGateway, message)
 }
 
 // answered notes the header of the answer.
@@ -113,9 +150,6 @@ func (x *exchange) keep(p []byte) {
 
 // look reads the events of the piece that has been written.
 func (x *exchange) look() {
-	if len(x.piece) == 0 {
-		return
-	}
 	for _, event := range x.events.Read(x.piece) {
 		x.lens.frame(x.request, event, x.at)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
 )
@@ -62,14 +63,10 @@ type request struct {
 
 // Finding is one habit of a client that does harm, in words.
 type Finding struct {
-	ID       string `json:"id"`
-	Client   string `json:"client"`
-	Resource string `json:"resource"`
-	Sentence string `json:"sentence"`
-	Advice   string `json:"advice"`
-	Chapter  string `json:"chapter"` // folder of the chapter that explains it
-	// where it happened to others: "argoproj/argo-workflows#11948"; "" if it is everyday
-	Incident string    `json:"incident"`
+	*verdict
+	Client   string    `json:"client"`
+	Resource string    `json:"resource"`
+	Sentence string    `json:"sentence"`
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
 }
@@ -183,12 +180,9 @@ func (l *Lens) frame(r *request, event wiretap.Event, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := r.trail
-	if t == nil {
-		return
-	}
 	if event.Type != "" { // it could be read
-		l.tellLocked(r, probe.FrameWritten, probe.Record{Type: event.Type, Key: event.Key, RV: number(event.RV),
-			Args: [4]int{event.Size}})
+		l.tellLocked(r, probe.FrameWritten, probe.Record{Type: event.Type, Key: event.Key,
+			RV: storage.ProbeVersion(event.RV), Args: [4]int{event.Size}})
 	}
 	r.lastFrame, r.newest = at, cmp.Or(event.RV, r.newest)
 	switch {
@@ -203,10 +197,8 @@ func (l *Lens) frame(r *request, event wiretap.Event, at time.Time) {
 	if r.resumable() && at.Sub(r.given.at) >= readTime {
 		r.read, r.given = r.given.rv, given{at, event.RV}
 	}
-	if len(l.objects) > 0 {
-		if o := l.objects[t.resource+" "+event.Key]; o != nil {
-			o.giveLocked(t.client, event.RV, at)
-		}
+	if o := l.objects[t.resource+" "+event.Key]; o != nil {
+		o.giveLocked(t.client, event.RV, at)
 	}
 }
 
@@ -303,21 +295,20 @@ func (l *Lens) judgeLocked(m moment, r *request) {
 		if v.at != m {
 			continue
 		}
-		c.key, c.seen = r.Ask.trail(), r.trail.times[v.id]+1
+		c.key, c.seen = r.Ask.trail(), r.trail.times[v.ID]+1
 		sentence := v.find(c)
 		if sentence == "" {
 			continue
 		}
-		if r.trail.times[v.id] = c.seen; c.seen < v.least {
+		if r.trail.times[v.ID] = c.seen; c.seen < v.least {
 			continue
 		}
-		key := v.id + "\x00" + c.key
+		key := v.ID + "\x00" + c.key
 		if l.said[key] == nil {
 			if len(l.said) == maxFindings {
 				continue
 			}
-			l.said[key] = &Finding{ID: v.id, Client: c.Client, Resource: c.Resource, Chapter: v.chapter,
-				Incident: v.incident, Advice: v.advice, First: c.now}
+			l.said[key] = &Finding{verdict: v, Client: c.Client, Resource: c.Resource, First: c.now}
 		}
 		l.said[key].Last, l.said[key].Sentence = c.now, short(c.Client)+" "+sentence
 	}

@@ -242,7 +242,7 @@ func TestFindings(t *testing.T) {
 		})
 	}
 	for _, v := range verdicts {
-		assert.True(t, ran[v.id], "no program has %s", v.id)
+		assert.True(t, ran[v.ID], "no program has %s", v.ID)
 	}
 }
 

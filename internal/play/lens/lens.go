@@ -10,7 +10,6 @@ package lens
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -43,7 +42,6 @@ type Lens struct {
 	// Set by New, never changed.
 	config    Config
 	transport *guest.Transport
-	proxy     *httputil.ReverseProxy
 
 	mu       sync.Mutex // guards the fields below, and what they lead to; innermost but for the log's
 	log      *probe.Log // is told what the lens sees; nil: none is
@@ -59,26 +57,12 @@ var _ http.Handler = (*Lens)(nil)
 
 // New returns a lens. It starts nothing. Without [Lens.Run] it does not notice what only time tells.
 func New(config Config) *Lens {
-	l := &Lens{
+	return &Lens{
 		config: config, transport: guest.NewTransport(config.Servers),
 		running: map[*request]bool{}, trails: map[string]*trail{}, objects: map[string]*object{},
 		said: map[string]*Finding{}, named: map[string]bool{},
 	}
-	l.proxy = &httputil.ReverseProxy{
-		Rewrite:        l.rewrite,
-		Transport:      l.transport,
-		FlushInterval:  -1, // a frame is sent on as it comes
-		ErrorLog:       log.New(io.Discard, "", 0),
-		ModifyResponse: l.answered,
-		ErrorHandler:   l.unreachable,
-	}
-	return l
 }
-
-// exchangeKey is where a request's context holds its exchange.
-type exchangeKey struct{}
-
-func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
 
 // ServeHTTP forwards one request, unless it may not pass. It returns when the answer has ended.
 func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -90,27 +74,21 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x := &exchange{lens: l, request: l.begin(newAsk(r), requestLine(r))}
 	defer x.finish(r.Context())
-	l.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+	proxy := httputil.ReverseProxy{
+		Rewrite:        x.rewrite,
+		Transport:      l.transport,
+		FlushInterval:  -1, // a frame is sent on as it comes
+		ErrorLog:       log.New(io.Discard, "", 0),
+		ModifyResponse: x.pass,
+		ErrorHandler:   x.unreachable,
+	}
+	proxy.ServeHTTP(w, r)
 }
 
 // Run looks once a second at the requests that are being forwarded, until ctx is done. It is called once.
 func (l *Lens) Run(ctx context.Context) {
 	defer l.transport.CloseIdleConnections()
 	routine.Every(ctx, l.config.Clock, period, l.tick)
-}
-
-// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. So that the lens can read
-// the answers, it asks for watches without compression, and for JSON where a client would take protobuf or JSON.
-func (l *Lens) rewrite(r *httputil.ProxyRequest) {
-	r.SetURL(l.config.Servers[0])
-	if exchangeOf(r.In).Watch {
-		r.Out.Header.Set("Accept-Encoding", "identity")
-	}
-	accepts := strings.Split(r.Out.Header.Get("Accept"), ",")
-	accepts = slices.DeleteFunc(accepts, func(each string) bool { return strings.Contains(each, "protobuf") })
-	if len(accepts) > 0 {
-		r.Out.Header.Set("Accept", strings.Join(accepts, ","))
-	}
 }
 
 // passed are the headers of answers that clients of an API read. What else a server sets, it sets for its own origin;
@@ -129,27 +107,6 @@ func guardBrowsers(header http.Header) {
 	}
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	header.Set("X-Content-Type-Options", "nosniff")
-}
-
-// answered reads the header of an answer, and puts the lens before its body.
-func (l *Lens) answered(response *http.Response) error {
-	x := exchangeOf(response.Request)
-	x.answered(response.StatusCode, response.Header)
-	guardBrowsers(response.Header)
-	if response.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection, and is left alone
-		x.ReadCloser, response.Body = response.Body, x
-	}
-	return nil
-}
-
-// unreachable answers when the server does not.
-func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
-	x := exchangeOf(r)
-	x.why = "the server cannot be reached"
-	x.answered(http.StatusBadGateway, nil)
-	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host,
-		guest.Reason(err))
-	writeStatus(w, r, http.StatusBadGateway, message)
 }
 
 // Report is what the lens has seen.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/kube/redact"
 	"listwatch/internal/observe/probe"
 )
@@ -46,7 +47,7 @@ func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
 
 // showLocked tells of a watch that it is open.
 func (l *Lens) showLocked(r *request) {
-	l.tellLocked(r, probe.WatcherAdded, probe.Record{Text: r.what(), RV: number(r.Version)})
+	l.tellLocked(r, probe.WatcherAdded, probe.Record{Text: r.what(), RV: storage.ProbeVersion(r.Version)})
 	l.tellLocked(r, probe.WireOpened, probe.Record{Text: r.Client + " " + strings.TrimPrefix(r.line,
 		r.Method+" ")})
 }
@@ -62,10 +63,4 @@ func (l *Lens) closeLocked(r *request, bytes int64) {
 		text = fmt.Sprintf("%s (%d bytes at version %s)", text, bytes, r.rv)
 	}
 	l.tellLocked(r, probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{r.status}})
-}
-
-// number is a version as the log keeps it; 0 if it is not a number.
-func number(version string) uint64 {
-	rv, _ := strconv.ParseUint(version, 10, 64)
-	return rv
 }

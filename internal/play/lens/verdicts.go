@@ -53,12 +53,13 @@ const (
 // verdict is one habit that does harm. To add one, add a row to verdicts, two programs to TestFindings, one that has
 // the habit and one that nearly has it, and a row to docs/BEYOND.md.
 type verdict struct {
-	id       string
-	at       moment
-	chapter  string // folder of the chapter that explains it
-	incident string // where it happened to others; "" if it is everyday
-	advice   string
-	least    int // how often it must be found, if once may be an accident
+	ID       string `json:"id"`
+	Advice   string `json:"advice"`
+	Chapter  string `json:"chapter"`  // folder of the chapter that explains it
+	Incident string `json:"incident"` // where it happened to others; "" if it is everyday
+
+	at    moment
+	least int // how often it must be found, if once may be an accident
 	// find returns the rest of a sentence that begins with the client's name; "" if there is nothing to say. It changes
 	// nothing but the key.
 	find func(c *judged) string
@@ -66,8 +67,8 @@ type verdict struct {
 
 // verdicts are all of them.
 var verdicts = []verdict{{
-	id: "no-bookmarks", at: asked, chapter: "06-cacher", least: 2,
-	advice: "Set allowWatchBookmarks: bookmarks keep the version young while nothing of yours changes.",
+	ID: "no-bookmarks", at: asked, Chapter: "06-cacher", least: 2,
+	Advice: "Set allowWatchBookmarks: bookmarks keep the version young while nothing of yours changes.",
 	find: func(c *judged) string {
 		gone, _ := c.gone()
 		return c.say(c.state() && gone != nil && !gone.Bookmarks,
@@ -75,22 +76,22 @@ var verdicts = []verdict{{
 				"while nothing of its own changes, the version it knows grows too old.", c.what(), c.seen)
 	},
 }, {
-	id: "polls", at: listed, chapter: "03-reflector", incident: "argoproj/argo-workflows#13461",
-	advice: "Use an informer, or at least resourceVersion=0, which the cache answers.",
+	ID: "polls", at: listed, Chapter: "03-reflector", Incident: "argoproj/argo-workflows#13461",
+	Advice: "Use an informer, or at least resourceVersion=0, which the cache answers.",
 	find: func(c *judged) string {
 		return c.polls("", `lists all %s every %v at resourceVersion "", which is a consistent read each time, `+
 			"and never watches.")
 	},
 }, {
-	id: "polls-cache", at: listed, chapter: "03-reflector",
-	advice: "Use an informer: it is told of each change, and lists once.",
+	ID: "polls-cache", at: listed, Chapter: "03-reflector",
+	Advice: "Use an informer: it is told of each change, and lists once.",
 	find: func(c *judged) string {
 		return c.polls("0", "lists all %s every %v at resourceVersion 0, and never watches: "+
 			"each list sends every object, changed or not, and may be older than the one before.")
 	},
 }, {
-	id: "no-initial-end", at: ticked, chapter: "03-reflector",
-	advice: "A watch-list needs allowWatchBookmarks=true: the end of the first state is a bookmark.",
+	ID: "no-initial-end", at: ticked, Chapter: "03-reflector",
+	Advice: "A watch-list needs allowWatchBookmarks=true: the end of the first state is a bookmark.",
 	find: func(c *judged) string {
 		for r := range c.open {
 			limit, why := endLateFor, "the server never sent it"
@@ -105,8 +106,8 @@ var verdicts = []verdict{{
 		return ""
 	},
 }, {
-	id: "two-informers", at: ticked, chapter: "13-informer",
-	advice: "Share one factory: two informers hold every object twice and cost the server two watches.",
+	ID: "two-informers", at: ticked, Chapter: "13-informer",
+	Advice: "Share one factory: two informers hold every object twice and cost the server two watches.",
 	find: func(c *judged) string {
 		n := 0
 		for r := range c.open {
@@ -118,8 +119,8 @@ var verdicts = []verdict{{
 			"of one name.", n, c.what())
 	},
 }, {
-	id: "watch-per-object", at: asked, chapter: "13-informer", incident: "kubernetes/kubernetes#74412",
-	advice: "Watch the collection once, with a selector if need be, and look objects up in the informer's store.",
+	ID: "watch-per-object", at: asked, Chapter: "13-informer", Incident: "kubernetes/kubernetes#74412",
+	Advice: "Watch the collection once, with a selector if need be, and look objects up in the informer's store.",
 	find: func(c *judged) string {
 		if !c.Watch || !c.ofOne() {
 			return ""
@@ -136,15 +137,15 @@ var verdicts = []verdict{{
 			"is compared with each of them.", n, c.resource)
 	},
 }, {
-	id: "slow-reader", at: full, chapter: "05-cachewatcher", incident: "kubernetes/kubernetes#123448",
-	advice: "Do slow work in a queue, not where the watch is read.",
+	ID: "slow-reader", at: full, Chapter: "05-cachewatcher", Incident: "kubernetes/kubernetes#123448",
+	Advice: "Do slow work in a queue, not where the watch is read.",
 	find: func(c *judged) string {
 		return c.say(true, "reads its watch on %s too slowly: its connection has been full for %v, and the server "+
 			"may evict it.", c.what(), rounded(c.stuckFor))
 	},
 }, {
-	id: "gone-silent", at: ticked, chapter: "03-reflector", incident: "operator-framework/java-operator-sdk#630",
-	advice: "When a watch ends, open the next one, whatever ended it: every watch ends some day.",
+	ID: "gone-silent", at: ticked, Chapter: "03-reflector", Incident: "operator-framework/java-operator-sdk#630",
+	Advice: "When a watch ends, open the next one, whatever ended it: every watch ends some day.",
 	find: func(c *judged) string {
 		r := c.request
 		silent := r.Watch && r.status == 200 && (r.cause == serverEnded || r.cause == broken) && len(c.open) == 0 &&
@@ -153,8 +154,8 @@ var verdicts = []verdict{{
 			"go on: what it knows of them grows old.", c.what(), rounded(c.now.Sub(r.ended)), r.cause)
 	},
 }, {
-	id: "starts-over", at: asked, chapter: "03-reflector",
-	advice: "See why it ends: a crash, a probe, or a loop around the informer. An informer lives as long as its " +
+	ID: "starts-over", at: asked, Chapter: "03-reflector",
+	Advice: "See why it ends: a crash, a probe, or a loop around the informer. An informer lives as long as its " +
 		"process.",
 	find: func(c *judged) string {
 		n := 0
@@ -171,15 +172,15 @@ var verdicts = []verdict{{
 			"within %v it has left its watch on %s and read the whole state again.", n, restartsWithin, c.what())
 	},
 }, {
-	id: "hot-loop", at: wrote, chapter: "14-controllers",
-	advice: "Compare before you write, and let the queue's rate limit hold back retries.",
+	ID: "hot-loop", at: wrote, Chapter: "14-controllers",
+	Advice: "Compare before you write, and let the queue's rate limit hold back retries.",
 	find: func(c *judged) string {
 		n, first := c.run(writesWithin, func(w, last *request) bool { return w.changes() && !w.answers(last) })
 		return c.say(n >= minWrites, "writes %s in a hot loop: %d times in %v.", c.one(), n, rounded(first))
 	},
 }, {
-	id: "answers-itself", at: wrote, chapter: "14-controllers", incident: "operator-framework/operator-sdk#3332",
-	advice: "Write the status only if it differs, without the time of day in it; or pass over events that leave the " +
+	ID: "answers-itself", at: wrote, Chapter: "14-controllers", Incident: "operator-framework/operator-sdk#3332",
+	Advice: "Write the status only if it differs, without the time of day in it; or pass over events that leave the " +
 		"generation as it was.",
 	find: func(c *judged) string {
 		n, first := c.run(repeatsWithin, func(w, last *request) bool { return w.changes() && w.answers(last) })
@@ -187,8 +188,8 @@ var verdicts = []verdict{{
 			"all it was told before it wrote again.", n, rounded(first), c.one())
 	},
 }, {
-	id: "changes-nothing", at: wrote, chapter: "14-controllers", incident: "kubernetes-sigs/lws#51",
-	advice: "Compare with the object in your cache, and write only if they differ.",
+	ID: "changes-nothing", at: wrote, Chapter: "14-controllers", Incident: "kubernetes-sigs/lws#51",
+	Advice: "Compare with the object in your cache, and write only if they differ.",
 	find: func(c *judged) string {
 		n, first := c.run(repeatsWithin, func(w, _ *request) bool {
 			return w.status == 200 && w.rv != "" && !w.changes()
@@ -197,8 +198,8 @@ var verdicts = []verdict{{
 			c.one(), n, rounded(first), c.rv)
 	},
 }, {
-	id: "same-conflict", at: wrote, chapter: "14-controllers", incident: "ksonnet/ksonnet#650",
-	advice: "After a 409 read the object again, make the change on what you have read, and write that.",
+	ID: "same-conflict", at: wrote, Chapter: "14-controllers", Incident: "ksonnet/ksonnet#650",
+	Advice: "After a 409 read the object again, make the change on what you have read, and write that.",
 	find: func(c *judged) string {
 		n, first := c.run(repeatsWithin, func(w, _ *request) bool {
 			return w.status == 409 && (w == c.request || w.given.at.IsZero())
@@ -208,8 +209,8 @@ var verdicts = []verdict{{
 			c.one(), n, rounded(first))
 	},
 }, {
-	id: "fight", at: wrote, chapter: "14-controllers", incident: "buildpacks-community/kpack#6",
-	advice: "Let one of them own the field: with server-side apply the second is told of the conflict.",
+	ID: "fight", at: wrote, Chapter: "14-controllers", Incident: "buildpacks-community/kpack#6",
+	Advice: "Let one of them own the field: with server-side apply the second is told of the conflict.",
 	find: func(c *judged) string {
 		turns, other, last := 0, "", c.request
 		for _, w := range slices.Backward(c.object.writes) {
@@ -228,8 +229,8 @@ var verdicts = []verdict{{
 			short(other), c.one(), turns, rounded(c.now.Sub(last.at)))
 	},
 }, {
-	id: "jumps-forward", at: asked, chapter: "09-listwatch", incident: "kubernetes/minikube#2585",
-	advice: "After 410 list again, and watch from the list's version.",
+	ID: "jumps-forward", at: asked, Chapter: "09-listwatch", Incident: "kubernetes/minikube#2585",
+	Advice: "After 410 list again, and watch from the list's version.",
 	find: func(c *judged) string {
 		gone, _ := c.gone()
 		if !c.resumes() || gone == nil || !older(gone.Version, c.Version) {
@@ -239,8 +240,8 @@ var verdicts = []verdict{{
 			"in between, deletions too.", c.Version, c.what(), gone.Version)
 	},
 }, {
-	id: "stale-again", at: asked, chapter: "03-reflector", incident: "projectcalico/typha#227",
-	advice: "410 does not heal by waiting: list again.",
+	ID: "stale-again", at: asked, Chapter: "03-reflector", Incident: "projectcalico/typha#227",
+	Advice: "410 does not heal by waiting: list again.",
 	find: func(c *judged) string {
 		gone, n := c.gone()
 		if !c.resumes() || gone == nil || c.Version != gone.Version {
@@ -250,8 +251,8 @@ var verdicts = []verdict{{
 			c.Version, c.what(), n, rounded(c.now.Sub(gone.at)))
 	},
 }, {
-	id: "no-version", at: asked, chapter: "06-cacher", incident: "kubernetes/kubernetes#121688", least: 2,
-	advice: "Name the version of a list: without one the server asks etcd how far it is, and sends every object again.",
+	ID: "no-version", at: asked, Chapter: "06-cacher", Incident: "kubernetes/kubernetes#121688", least: 2,
+	Advice: "Name the version of a list: without one the server asks etcd how far it is, and sends every object again.",
 	find: func(c *judged) string {
 		return c.say(c.resumes() && c.Version == "" && c.listRV == "",
 			"watches %s without a resourceVersion (%d times): each time the server asks etcd how far it is, and "+
@@ -259,8 +260,8 @@ var verdicts = []verdict{{
 			c.what(), c.seen)
 	},
 }, {
-	id: "deaf-to-deletions", at: asked, chapter: "03-reflector", incident: "dotnet/dotnet-operator-sdk#675", least: 2,
-	advice: "Resume from the newest version that you were given; after 410 list again, and compare.",
+	ID: "deaf-to-deletions", at: asked, Chapter: "03-reflector", Incident: "dotnet/dotnet-operator-sdk#675", least: 2,
+	Advice: "Resume from the newest version that you were given; after 410 list again, and compare.",
 	find: func(c *judged) string {
 		again := len(c.rows) > 0 && c.rows[len(c.rows)-1].resumes()
 		return c.say(again && c.resumes() && c.Version == "0" && c.listRV == "",
@@ -268,8 +269,8 @@ var verdicts = []verdict{{
 				"what was deleted meanwhile.", c.what(), c.seen)
 	},
 }, {
-	id: "tweak", at: asked, chapter: "13-informer", incident: "argoproj/argo-workflows#11948", least: 2,
-	advice: "Let TweakListOptions set selectors only; the reflector owns resourceVersion.",
+	ID: "tweak", at: asked, Chapter: "13-informer", Incident: "argoproj/argo-workflows#11948", least: 2,
+	Advice: "Let TweakListOptions set selectors only; the reflector owns resourceVersion.",
 	find: func(c *judged) string {
 		gone, _ := c.gone()
 		stale := gone != nil && gone.Version == c.Version
@@ -279,8 +280,8 @@ var verdicts = []verdict{{
 				"options, overrides the version of the watch.", c.what(), c.listRV, c.Version, c.seen)
 	},
 }, {
-	id: "ignores-retry-after", at: asked, chapter: "09-listwatch", incident: "kubernetes/client-go#222", least: 2,
-	advice: "Wait as long as Retry-After says, and some more at random.",
+	ID: "ignores-retry-after", at: asked, Chapter: "09-listwatch", Incident: "kubernetes/client-go#222", least: 2,
+	Advice: "Wait as long as Retry-After says, and some more at random.",
 	find: func(c *judged) string {
 		if len(c.rows) == 0 {
 			return ""
@@ -291,8 +292,8 @@ var verdicts = []verdict{{
 			told.retryAfter, c.seen)
 	},
 }, {
-	id: "goes-back", at: asked, chapter: "09-listwatch", incident: "kubernetes-client/python#819", least: 2,
-	advice: "Resume from the newest version of the stream, bookmarks included, and not from that of some object.",
+	ID: "goes-back", at: asked, Chapter: "09-listwatch", Incident: "kubernetes-client/python#819", least: 2,
+	Advice: "Resume from the newest version of the stream, bookmarks included, and not from that of some object.",
 	find: func(c *judged) string {
 		version := c.Version
 		gone, _ := c.gone()
