@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"listwatch/internal/check/require"
 )
 
 var update = flag.Bool("update", false, "write the drawings")
@@ -90,14 +92,9 @@ func (d *Drawing) Check(t testing.TB) {
 	t.Helper()
 	svg := d.svg()
 	if *update {
-		if err := os.WriteFile(d.file, svg, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(d.file, svg, 0o644))
 	}
-	onDisk, err := os.ReadFile(d.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	onDisk := require.Value(os.ReadFile(d.file))(t)
 	if diff := cmp.Diff(string(onDisk), string(svg)); diff != "" {
 		t.Fatalf("%s shows what no longer happens (-drawn +seen):\n%s\nlook at it, then run with -update", d.file, diff)
 	}

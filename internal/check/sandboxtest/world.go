@@ -26,6 +26,7 @@ import (
 
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
@@ -44,7 +45,6 @@ type World struct {
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
 	HTTP     *http.Client // of the client half
-	ctx      context.Context
 
 	etcd       etcd
 	stopServer func()
@@ -135,24 +135,16 @@ func (e etcd) OptimisticDelete(ctx context.Context, key string, expected int64,
 func Develop(t *testing.T, log *probe.Log, from, to uint64) []byte {
 	t.Helper()
 	all, ok := log.Since(nil, 0, int(to))
-	if !ok || from >= to {
-		t.Fatalf("nothing to be seen after record %d", from)
-	}
+	require.True(t, ok && from < to, "nothing to be seen after record %d", from)
 	header := recording.NewHeader(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), nil)
 	header.Revision = ""
 	if from > 0 {
 		before := fold.New()
 		before.Apply(all[:from])
-		keyframe, err := json.Marshal(before)
-		if err != nil {
-			t.Fatal(err)
-		}
-		header.Keyframe = keyframe
+		header.Keyframe = require.Value(json.Marshal(before))(t)
 	}
 	var out bytes.Buffer
-	if err := recording.WriteAll(&out, header, all[from:]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, recording.WriteAll(&out, header, all[from:]))
 	return out.Bytes()
 }
 
@@ -161,14 +153,12 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
 		ctx, cancel := context.WithCancel(t.Context())
-		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, ctx: ctx, etcd: etcd{mvcc.New(clk), new(atomic.Int64),
+		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64),
 			new(atomic.Pointer[election])}}
 		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program
 		w.Probe = probe.New(w.Log)
 		w.Pipeline = &pipeline.Pipeline{}
-		if err := w.startServer(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.startServer())
 		defer func() { w.stopServer() }()
 		w.end = func() {}
 		defer func() { w.end() }()
@@ -178,18 +168,11 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true}
 		connections := sandbox.NewConnections(&http.Client{Transport: transport}, nil)
 		w.HTTP = connections.Client
-		var err error
-		w.Pipeline.Client, err = pipeline.NewClient(pipeline.ClientConfig{
+		w.Pipeline.Client = require.Value(pipeline.NewClient(pipeline.ClientConfig{
 			Base: base, HTTP: connections.Client, Clock: clk, Probe: w.Probe, UseWatchList: true, Controllers: true,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Sandbox, err = sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections, Clock: clk,
-			Probe: w.Probe, Gate: w.Log.Gate()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
+		w.Sandbox = require.Value(sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections, Clock: clk,
+			Probe: w.Probe, Gate: w.Log.Gate()}))(t)
 		var clients sync.WaitGroup
 		clients.Go(func() { w.Pipeline.Client.Run(ctx) })
 		clients.Go(func() { w.Sandbox.Run(ctx) })
@@ -198,12 +181,8 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 			cancel()
 			clients.Wait()
 		}()
-		if err := w.Pipeline.Server.WaitReady(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Pipeline.Client.WaitReady(ctx); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Pipeline.Server.WaitReady(ctx))
+		require.NoError(t, w.Pipeline.Client.WaitReady(ctx))
 		time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
 		synctest.Wait()
 		body(t, w)
@@ -301,15 +280,9 @@ func (w *World) start(p *probe.Probe) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Server: half, listener: pipenet.Listen(), front: &http.Server{Handler: half.Handler()}}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(w.ctx))
-	var group sync.WaitGroup
-	group.Go(func() { half.Run(ctx) })
-	group.Go(func() { _ = s.front.Serve(s.listener) })
-	s.end = func() {
-		cancel()
-		group.Wait()
-	}
+	s := &server{Server: half, listener: pipenet.Listen(), front: &http.Server{Handler: half.Handler()},
+		end: bubble.Go("sandboxtest.server", half.Run)}
+	go func() { _ = s.front.Serve(s.listener) }() // until its Shutdown or Close
 	return s, nil
 }
 
@@ -321,10 +294,10 @@ func (w *World) startOther(ctx context.Context) error {
 		return err
 	}
 	w.first = w.listener.Load()
-	w.end = sync.OnceFunc(func() {
+	w.end = func() {
 		_ = s.front.Close()
 		s.end()
-	})
+	}
 	if err := s.WaitReady(ctx); err != nil {
 		w.end()
 		return err

@@ -20,8 +20,6 @@ type Process struct {
 	Stdout Output
 	Stderr Output
 	Done   chan struct{} // closed by await when the process has ended
-
-	Orphans bool // processes of the group outlived it and were killed; written by await before it closes Done
 }
 
 // Start starts cmd. At the end of the test it is killed with its group, if it still runs.
@@ -41,10 +39,7 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 func (p *Process) await() {
 	_ = p.Cmd.Wait() // the exit code is read from ProcessState
 	// At once: as long as a member is left the group's number cannot belong to strangers, but later it may.
-	p.Orphans = syscall.Kill(-p.Cmd.Process.Pid, 0) != syscall.ESRCH
-	if p.Orphans {
-		p.killGroup()
-	}
+	p.killGroup()
 	close(p.Done)
 }
 
