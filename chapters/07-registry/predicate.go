@@ -14,25 +14,34 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// predicate returns the question that options ask of every object.
+// storageOptions returns what a list or watch is about, one key or one directory, and what options ask of every object
+// there. The error is that of [Store.keyFor].
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
-func (s *Store) predicate(options *metainternalversion.ListOptions) storage.SelectionPredicate {
-	label, field := labels.Everything(), fields.Everything()
-	if options.LabelSelector != nil {
-		label = options.LabelSelector
-	}
-	if options.FieldSelector != nil {
-		field = options.FieldSelector
-	}
-	return storage.SelectionPredicate{
-		Label:               label,
-		Field:               field,
+func (s *Store) storageOptions(namespace string,
+	options *metainternalversion.ListOptions) (key string, opts storage.ListOptions, err error) {
+	p := storage.SelectionPredicate{
+		Label:               labels.Everything(),
+		Field:               fields.Everything(),
 		GetAttrs:            s.resource.GetAttrs,
 		Limit:               options.Limit,
 		Continue:            options.Continue,
 		AllowWatchBookmarks: options.AllowWatchBookmarks,
 	}
+	if options.LabelSelector != nil {
+		p.Label = options.LabelSelector
+	}
+	if options.FieldSelector != nil {
+		p.Field = options.FieldSelector
+	}
+	key, recursive, err := s.keyFor(namespace, &p)
+	return key, storage.ListOptions{
+		ResourceVersion:      options.ResourceVersion,
+		ResourceVersionMatch: options.ResourceVersionMatch,
+		SendInitialEvents:    options.SendInitialEvents,
+		Predicate:            p,
+		Recursive:            recursive,
+	}, err
 }
 
 // keyFor chooses what a list or watch is about: the key of one object if the predicate can
@@ -66,18 +75,12 @@ func (s *Store) keyFor(namespace string,
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).ListPredicate
 func (s *Store) List(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (runtime.Object,
 	error) {
-	p := s.predicate(options)
-	key, recursive, err := s.keyFor(namespace, &p)
+	key, opts, err := s.storageOptions(namespace, options)
 	if err != nil {
 		return nil, err
 	}
 	list := s.resource.NewListFunc()
-	err = s.storage.GetList(ctx, key, storage.ListOptions{
-		ResourceVersion:      options.ResourceVersion,
-		ResourceVersionMatch: options.ResourceVersionMatch,
-		Predicate:            p,
-		Recursive:            recursive,
-	}, list)
+	err = s.storage.GetList(ctx, key, opts, list)
 	if err != nil {
 		return nil, storage.InterpretError(err, "list", s.resource.GroupResource(), "")
 	}
@@ -91,18 +94,12 @@ func (s *Store) List(ctx context.Context, namespace string, options *metainterna
 // Differs: upstream has a ProgressNotify option too; the cacher asks for it itself.
 func (s *Store) Watch(ctx context.Context, namespace string,
 	options *metainternalversion.ListOptions) (watch.Interface, error) {
-	p := s.predicate(options)
-	key, recursive, err := s.keyFor(namespace, &p)
+	key, opts, err := s.storageOptions(namespace, options)
 	if err != nil {
 		return nil, err
 	}
-	s.probe.Text(probe.PredicateChosen, describe(key, recursive, &p), key, 0)
-	w, err := s.storage.Watch(ctx, key, storage.ListOptions{
-		ResourceVersion:   options.ResourceVersion,
-		Predicate:         p,
-		Recursive:         recursive,
-		SendInitialEvents: options.SendInitialEvents,
-	})
+	s.probe.Text(probe.PredicateChosen, describe(key, &opts), key, 0)
+	w, err := s.storage.Watch(ctx, key, opts)
 	if err != nil {
 		return nil, storage.InterpretError(err, "watch", s.resource.GroupResource(), "")
 	}
@@ -110,9 +107,9 @@ func (s *Store) Watch(ctx context.Context, namespace string,
 }
 
 // describe puts a key and a predicate into words.
-func describe(key string, recursive bool, p *storage.SelectionPredicate) string {
-	text := "the object " + key
-	if recursive {
+func describe(key string, opts *storage.ListOptions) string {
+	text, p := "the object "+key, &opts.Predicate
+	if opts.Recursive {
 		text = "everything under " + key + "/"
 	}
 	if p.Label != nil && !p.Label.Empty() {

@@ -48,10 +48,9 @@ func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := New(Config{Resource: c.resource})
 			selector := require.Value(fields.ParseSelector(c.field))(t)
-			p := store.predicate(&metainternalversion.ListOptions{FieldSelector: selector})
-			key, recursive, err := store.keyFor(c.namespace, &p)
-			assert.True(t, key == c.key && recursive == c.recursive && err == nil,
-				"got %s, recursive %v, %v; want %s, %v", key, recursive, err, c.key, c.recursive)
+			key, opts, err := store.storageOptions(c.namespace, &metainternalversion.ListOptions{FieldSelector: selector})
+			assert.True(t, key == c.key && opts.Recursive == c.recursive && err == nil,
+				"got %s, recursive %v, %v; want %s, %v", key, opts.Recursive, err, c.key, c.recursive)
 		})
 	}
 }
