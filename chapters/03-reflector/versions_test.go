@@ -112,7 +112,7 @@ func TestChangesWithinTheInitialEventsAreApplied(t *testing.T) {
 		))
 		stop := running(t, newTestReflector(s, store, streaming))
 		defer stop()
-		wantLog(t, "store", store.log(), "replace [a@3 c@6 b@7] at 7")
+		wantLog(t, "store", store.log(), "replace [a@3 b@7 c@6] at 7")
 	})
 }
 

@@ -3,6 +3,8 @@ package reflector
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -85,21 +87,20 @@ func (r *Reflector) installInitialEvents(
 	return w, nil
 }
 
-// temporaryStore collects a streamed state. It keeps the order in which objects came, so that an informer tells its
-// handlers of the initial objects in the server's key order.
+// temporaryStore collects a streamed state.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: NewStore
-// Differs: upstream collects in a map, and the initial objects come out in random order.
+// Differs: the initial objects come out in the order of their keys, in which a server sends them; upstream's come out
+// in random order.
 type temporaryStore struct {
 	transform TransformFunc // nil: none
-	position  map[string]int
-	items     []any // nil where an object was deleted
+	items     map[string]any
 }
 
 var _ eventStore = (*temporaryStore)(nil)
 
 func newTemporaryStore(target Store) *temporaryStore {
-	s := &temporaryStore{position: map[string]int{}}
+	s := &temporaryStore{items: map[string]any{}}
 	if t, ok := target.(TransformingStore); ok {
 		s.transform = t.Transformer()
 	}
@@ -116,13 +117,7 @@ func (s *temporaryStore) Add(obj any) error {
 			return fmt.Errorf("transform %s: %w", key, err)
 		}
 	}
-	i, ok := s.position[key]
-	if !ok {
-		s.position[key] = len(s.items)
-		s.items = append(s.items, obj)
-		return nil
-	}
-	s.items[i] = obj
+	s.items[key] = obj
 	return nil
 }
 
@@ -133,19 +128,14 @@ func (s *temporaryStore) Delete(obj any) error {
 	if err != nil {
 		return err
 	}
-	if i, ok := s.position[key]; ok {
-		s.items[i] = nil
-		delete(s.position, key)
-	}
+	delete(s.items, key)
 	return nil
 }
 
 func (s *temporaryStore) list() []any {
-	items := make([]any, 0, len(s.position))
-	for _, item := range s.items {
-		if item != nil {
-			items = append(items, item)
-		}
+	items := make([]any, 0, len(s.items))
+	for _, key := range slices.Sorted(maps.Keys(s.items)) {
+		items = append(items, s.items[key])
 	}
 	return items
 }
