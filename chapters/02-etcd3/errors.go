@@ -95,32 +95,25 @@ func handleCompactedErrorForPaging(continueKey, keyPrefix string) error {
 	return expired
 }
 
-// corruptObjectDeletedError says that a deletion was seen of an object whose last state does not decode: there is
-// nothing to show, but a client that knows the object should learn that it is gone.
+// corruptObjectDeletedError says that a deletion was seen of an object whose last state does not decode, for which err
+// is the reason: there is nothing to show, but a client that knows the object should learn that it is gone.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: corruptObjectDeletedError
-type corruptObjectDeletedError struct{ err error }
-
-func (e *corruptObjectDeletedError) Error() string {
-	return fmt.Sprintf("saw a DELETED event, but object data is corrupt - %v", e.err)
+func corruptObjectDeletedError(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,
+		Message: fmt.Sprintf("saw a DELETED event, but object data is corrupt - %v", err),
+	}}
 }
-
-func (e *corruptObjectDeletedError) Unwrap() error { return e.err }
 
 // interpretWatchError turns an error of a watch into one that carries a Status.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/errors.go: interpretWatchError
 func interpretWatchError(err error) apierrors.APIStatus {
 	var withStatus apierrors.APIStatus
-	var corrupt *corruptObjectDeletedError
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted), errors.Is(err, errPreviousCompacted):
 		return apierrors.NewResourceExpired(watchExpired)
-	case errors.As(err, &corrupt):
-		return &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
-			Reason: metav1.StatusReasonStoreReadError, Message: corrupt.Error(),
-		}}
 	case errors.As(err, &withStatus):
 		return withStatus
 	default:

@@ -85,7 +85,7 @@ func (s *stream) prepareObjs(e *event) (current, old runtime.Object, err error) 
 	if e.isDeleted || len(e.prevValue) > 0 && !s.opts.Predicate.Empty() {
 		old, err = s.decodeObj(e.key, e.prevValue, e.rev)
 		if err != nil && e.isDeleted {
-			err = &corruptObjectDeletedError{err}
+			err = corruptObjectDeletedError(err)
 		}
 		if err != nil {
 			return nil, nil, err

@@ -251,6 +251,3 @@ func (w *CacheWatcher) ResultChan() <-chan watch.Event { return w.result }
 // Probe returns the probe that speaks for the watcher, so that the server which reads ResultChan can report on its
 // behalf.
 func (w *CacheWatcher) Probe() *probe.Probe { return w.probe }
-
-// Deadline returns when the server will end the watch, zero if it will not.
-func (w *CacheWatcher) Deadline() time.Time { return w.deadline }

@@ -3,8 +3,6 @@ package cachewatcher
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -84,10 +82,8 @@ func (w *CacheWatcher) convertBookmark(event *watchcache.Event) watch.Event {
 		return watch.Event{Type: watch.Bookmark, Object: event.Object}
 	}
 	obj := event.Object.DeepCopyObject()
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
+	if err := storage.AnnotateInitialEventsEndBookmark(obj); err != nil {
 		panic(fmt.Sprintf("cacheWatcher: a bookmark of type %T has no metadata: %v", obj, err))
 	}
-	accessor.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	return watch.Event{Type: watch.Bookmark, Object: obj}
 }
