@@ -21,7 +21,7 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface
 // Differs: a time to live is the storage's own business, not a parameter of writes; no key
-// checks against a compaction endpoint, no Stats.
+// checks against a compaction endpoint, no Stats, no ReadinessCheck.
 type Interface interface {
 	// Create stores obj at key and fills out with what was stored, resource version included.
 	// obj must not carry a resource version. The error is KeyExists if something is there
@@ -70,9 +70,6 @@ type Interface interface {
 	// GetCurrentResourceVersion returns the newest resource version of the store, by a read
 	// that cannot be stale.
 	GetCurrentResourceVersion(ctx context.Context) (uint64, error)
-
-	// ReadinessCheck returns nil once reads can be answered.
-	ReadinessCheck() error
 }
 
 // ValidateFunc vetoes an operation on obj by returning an error, which the caller gets unchanged.

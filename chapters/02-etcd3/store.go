@@ -134,9 +134,6 @@ func (s *Store) RequestWatchProgress(ctx context.Context) error {
 	return s.client.RequestProgress(s.watchContext(ctx))
 }
 
-// ReadinessCheck implements [storage.Interface]: etcd is always ready, or the call will say that it is not.
-func (s *Store) ReadinessCheck() error { return nil }
-
 // Watch implements [storage.Interface]. The key is one object's, or with opts.Recursive a prefix. With a resource
 // version the watch begins after it; without one it begins with the current state, unless opts.SendInitialEvents is
 // false, which means "from now". Errors that come later arrive as one ERROR event, after which the channel is closed.

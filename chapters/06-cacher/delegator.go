@@ -145,9 +145,3 @@ func (d *CacheDelegator) shouldDelegateList(withRev int64, opts storage.ListOpti
 	}
 	return askCache
 }
-
-// ReadinessCheck returns nil once the cache is ready.
-func (d *CacheDelegator) ReadinessCheck() error {
-	_, _, err := d.cacher.ready.check()
-	return err
-}

@@ -44,7 +44,7 @@ func TestAColdCacheRefusesWatchesWithARetryAfterThatGrows(t *testing.T) {
 			assert.True(t, apierrors.IsTooManyRequests(err) && seconds == c.want,
 				"after %v: got %v, retry after %d, want %d", c.at, err, seconds, c.want)
 		}
-		assert.True(t, f.store.ReadinessCheck() != nil, "ready")
+		assert.True(t, !f.Ready(), "ready")
 	})
 }
 

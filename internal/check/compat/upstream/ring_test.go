@@ -133,7 +133,7 @@ func newStage(t *testing.T) *stage {
 	one := startOurCacheAt(t, ourScript{script: s.script[0]}, nil, s.clock)
 	other := startTheirCacheAt(t, theirScript{script: s.script[1]}, s.clock)
 	s.caches = [2]side{ours{one}, theirs{other}}
-	s.until("both are ready", func() bool { return one.ReadinessCheck() == nil && other.ReadinessCheck() == nil })
+	s.until("both are ready", func() bool { return one.cacher.Ready() && other.ReadinessCheck() == nil })
 	return s
 }
 

@@ -196,21 +196,26 @@ func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.
 }
 
 // newOurCache returns a cache over store that is ready, and ends with the test.
-func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher.CacheDelegator {
+func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) ourCache {
 	tb.Helper()
-	delegator := startOurCache(tb, store, p)
-	eventually.Holds(tb, "our cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
-	return delegator
+	cache := startOurCache(tb, store, p)
+	eventually.Holds(tb, "our cacher is ready", cache.cacher.Ready)
+	return cache
+}
+
+type ourCache struct {
+	*cacher.CacheDelegator
+	cacher *cacher.Cacher
 }
 
 // startOurCache returns a cache over store that ends with the test.
-func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher.CacheDelegator {
+func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) ourCache {
 	tb.Helper()
 	return startOurCacheAt(tb, store, p, clock.RealClock{})
 }
 
 func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe,
-	clk clock.WithTicker) *cacher.CacheDelegator {
+	clk clock.WithTicker) ourCache {
 	tb.Helper()
 	c, err := cacher.New(cacher.Config{
 		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
@@ -229,7 +234,7 @@ func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe,
 		cancel()
 		<-ended
 	})
-	return cacher.NewCacheDelegator(c, store)
+	return ourCache{cacher.NewCacheDelegator(c, store), c}
 }
 
 // neverCompacts is upstream's compactor, asleep.
