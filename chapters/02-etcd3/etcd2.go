@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/watch"
-
-	"listwatch/internal/observe/routine"
 )
 
 // etcdWatcher is a reconstruction: a watch in the manner of the watcher that Kubernetes had for
@@ -31,8 +29,6 @@ type etcdWatcher struct {
 	// Sent by etcdWatch, at most once; never closed; 1: etcdWatch does not wait to get rid of
 	// it.
 	etcdError chan error
-
-	owner routine.Group // run alone: it waits for the other two
 }
 
 var _ watch.Interface = (*etcdWatcher)(nil)
@@ -47,8 +43,7 @@ func startEtcdWatcher(ctx context.Context, s *stream) *etcdWatcher {
 func (w *etcdWatcher) run(ctx context.Context) {
 	w.group.Go(ctx, "etcdWatcher.etcdWatch", w.etcdWatch)
 	w.group.Go(ctx, "etcdWatcher.translate", w.translate)
-	<-ctx.Done()
-	w.reap()
+	w.reap(ctx)
 }
 
 // etcdWatch makes all calls to etcd: the current state if wanted, then the changes. It always ends with an error, if

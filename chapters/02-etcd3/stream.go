@@ -38,7 +38,8 @@ type stream struct {
 	// sent by the one goroutine that is last in line, closed by reap when it has ended; see outgoingBufSize
 	resultChan chan watch.Event
 
-	group routine.Group // every goroutine of the watch but the one that reaps
+	owner routine.Group // the goroutine that reaps
+	group routine.Group // every other goroutine of the watch
 
 	initialRev int64 // the watch delivers what is newer; owned by the goroutine that talks to etcd
 }
@@ -152,10 +153,10 @@ func transformErrorToEvent(err error) *watch.Event {
 	return &watch.Event{Type: watch.Error, Object: &status}
 }
 
-// reap ends the watch for good. The order matters: a channel may be closed only when no goroutine can send to it any
-// more.
-func (s *stream) reap() {
-	s.cancel()
+// reap waits for the end of ctx and ends the watch for good. The order matters: a channel may be closed only when no
+// goroutine can send to it any more.
+func (s *stream) reap(ctx context.Context) {
+	<-ctx.Done()
 	s.group.Wait()
 	close(s.resultChan)
 	s.store.unregister(s)

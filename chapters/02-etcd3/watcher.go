@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/observe/routine"
 )
 
 // watchChan is one watch on etcd, as a line of goroutines:
@@ -26,12 +25,10 @@ import (
 type watchChan struct {
 	*stream
 
-	watchClosedCh chan struct{} // closed by startWatching when etcd ended the watch without an error
 	// sent by scheduleEventProcessing, never closed; see processEventConcurrency
 	processingQueue chan chan *processingResult
 
-	jobs  chan job      // sent by scheduleEventProcessing, never closed; 0: one of those that decode takes it
-	owner routine.Group // run alone: it waits for all the others
+	jobs chan job // sent by scheduleEventProcessing, never closed; 0: one of those that decode takes it
 }
 
 var _ watch.Interface = (*watchChan)(nil)
@@ -39,7 +36,6 @@ var _ watch.Interface = (*watchChan)(nil)
 func startWatchChan(ctx context.Context, s *stream) *watchChan {
 	wc := &watchChan{
 		stream:          s,
-		watchClosedCh:   make(chan struct{}),
 		processingQueue: make(chan chan *processingResult, processEventConcurrency-1),
 		jobs:            make(chan job),
 	}
@@ -47,8 +43,7 @@ func startWatchChan(ctx context.Context, s *stream) *watchChan {
 	return wc
 }
 
-// run starts the line and ends it: when ctx is done, which is also how an error ends the watch,
-// or when etcd has closed the watch.
+// run starts the line and ends it when ctx is done, which is also how an error ends the watch.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).run
 func (wc *watchChan) run(ctx context.Context) {
@@ -58,11 +53,7 @@ func (wc *watchChan) run(ctx context.Context) {
 		wc.group.Go(ctx, "watchChan.processEvents", wc.processEvents)
 	}
 	wc.group.Go(ctx, "watchChan.collectEventProcessing", wc.collectEventProcessing)
-	select {
-	case <-ctx.Done():
-	case <-wc.watchClosedCh:
-	}
-	wc.reap()
+	wc.reap(ctx)
 }
 
 // startWatching is the side towards etcd: the current state if wanted, then every change after it. It owns initialRev.
@@ -74,7 +65,7 @@ func (wc *watchChan) startWatching(ctx context.Context) {
 		wc.queueEvent(ctx, &event{err: err})
 		return
 	}
-	close(wc.watchClosedCh)
+	wc.cancel() // etcd has closed the watch
 }
 
 // watchFromStart queues everything in its order until ctx is done or etcd ends the watch.
