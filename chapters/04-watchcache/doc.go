@@ -23,13 +23,13 @@
 // WatchCache.mu guards ring, resource version, store and the list of snapshots together, so that a reader never sees
 // one without the other. It is the first lock in the order of the server half: watchCache, then Cacher, then ready.
 // While it is held for writing, Config.OnReplace may be called, which takes the ready lock. Config.EventHandler is
-// called without it, because it blocks. The mutex inside each conditional requester is a leaf.
+// called without it, because it blocks.
 //
 // # Goroutines
 //
 // [WatchCache.Run] starts two, both idle unless a reader waits for a resource version that has not arrived:
 // watchCache.requestProgress asks the storage how far it is, watchCache.wakeReaders lets waiting readers look at the
-// clock. There are no channels in this package.
+// clock. Their one channel each, wake, says that a reader has come.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -29,8 +30,8 @@ type fixture struct {
 	*WatchCache
 	t        *testing.T
 	handled  []*Event
-	current  uint64 // what the storage says its version is
-	progress int    // how often it was asked for progress
+	current  uint64       // what the storage says its version is
+	progress atomic.Int64 // how often it was asked for progress
 	waits    waits
 }
 
@@ -53,7 +54,7 @@ func newFixture(t *testing.T, capacity int) *fixture {
 		GetAttrs:                  storage.DefaultNamespaceScopedAttr,
 		Trigger:                   &storage.Trigger{Field: "spec.nodeName", ValueOf: nodeName},
 		EventHandler:              func(event *Event) { f.handled = append(f.handled, event) },
-		RequestWatchProgress:      func(context.Context) error { f.progress++; return nil },
+		RequestWatchProgress:      func(context.Context) error { f.progress.Add(1); return nil },
 		GetCurrentResourceVersion: func(context.Context) (uint64, error) { return f.current, nil },
 		ReadWait:                  &f.waits,
 		Clock:                     clock.RealClock{},

@@ -242,8 +242,8 @@ func TestAReaderIsAnsweredThoughTheClockStands(t *testing.T) {
 		start := time.Now()
 		err := f.WaitUntilFresh(f.t.Context(), root, 100)
 		f.is("waited", time.Since(start), "3s")
-		if !apierrors.IsTimeout(err) || f.progress == 0 {
-			f.t.Errorf("got %v, asked for progress %d times", err, f.progress)
+		if !apierrors.IsTimeout(err) || f.progress.Load() == 0 {
+			f.t.Errorf("got %v, asked for progress %d times", err, f.progress.Load())
 		}
 	})
 }
@@ -251,12 +251,12 @@ func TestAReaderIsAnsweredThoughTheClockStands(t *testing.T) {
 func TestProgressIsAskedForOnlyWhileSomebodyWaits(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		time.Sleep(time.Hour)
-		f.is("requests without readers", f.progress, "0")
+		f.is("requests without readers", f.progress.Load(), "0")
 		f.inASecond("9")
 		f.must(f.WaitUntilFresh(f.t.Context(), root, 9))
-		f.is("requests in a second", f.progress, "10")
+		f.is("requests in a second", f.progress.Load(), "10")
 		time.Sleep(time.Hour)
-		f.is("requests afterwards", f.progress, "10")
+		f.is("requests afterwards", f.progress.Load(), "10")
 	})
 }
 

@@ -2,10 +2,12 @@ package watchcache
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/observe/routine"
 )
 
 // progressRequestPeriod is how often the storage is asked for progress, and how often waiting readers look at the
@@ -17,88 +19,53 @@ const progressRequestPeriod = 100 * time.Millisecond
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/progress/watch_progress.go: ConditionalProgressRequester
 // Differs: used a second time, to wake the readers, where upstream starts a goroutine per
-// waiting reader.
+// waiting reader. The goroutine sleeps on a channel, upstream's on a condition variable.
 type ConditionalProgressRequester struct {
 	// Set by NewConditionalProgressRequester, never changed.
 	clock   clock.WithTicker
 	request func(context.Context) error
 
-	// Guards the fields below; a leaf: no other lock is taken while it is held.
-	mu      sync.Mutex
-	cond    *sync.Cond // on mu: waiting has left 0, or stopped was set
-	waiting int
-	stopped bool
+	waiting atomic.Int64 // readers
+	// Sent by Add, which does not wait, never closed; 1: a reader that comes while Run is
+	// elsewhere is not forgotten.
+	wake chan struct{}
 }
 
 // NewConditionalProgressRequester returns a requester that calls request. Errors of request are ignored: a reader that
 // waits finds out by waiting in vain.
 func NewConditionalProgressRequester(clk clock.WithTicker,
 	request func(context.Context) error) *ConditionalProgressRequester {
-	pr := &ConditionalProgressRequester{clock: clk, request: request}
-	pr.cond = sync.NewCond(&pr.mu)
-	return pr
+	return &ConditionalProgressRequester{clock: clk, request: request, wake: make(chan struct{}, 1)}
 }
 
 // Run calls request every 100 ms while a reader waits, until ctx is done. The first call after a quiet time comes at
 // once.
 func (pr *ConditionalProgressRequester) Run(ctx context.Context) {
-	defer context.AfterFunc(ctx, pr.stop)()
-	timer := pr.clock.NewTimer(progressRequestPeriod)
-	defer timer.Stop()
-	for pr.park() {
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-timer.C():
-			pr.tick(ctx, timer)
+		case <-pr.wake:
+		}
+		for pr.Waiting() > 0 && ctx.Err() == nil {
+			_ = pr.request(ctx)
+			_ = routine.Sleep(ctx, pr.clock, progressRequestPeriod) // ended early: the loop looks at ctx, too
 		}
 	}
 }
 
-// park returns when a reader waits, or with false when there is nothing left to wait for.
-func (pr *ConditionalProgressRequester) park() bool {
-	pr.mu.Lock()
-	defer pr.mu.Unlock()
-	for pr.waiting == 0 && !pr.stopped {
-		pr.cond.Wait()
-	}
-	return !pr.stopped
-}
-
-func (pr *ConditionalProgressRequester) tick(ctx context.Context, timer clock.Timer) {
-	if pr.Waiting() == 0 {
-		timer.Reset(0) // the period is over already: the next reader is served at once
-		return
-	}
-	timer.Reset(progressRequestPeriod)
-	_ = pr.request(ctx)
-}
-
 // Waiting returns how many readers wait.
-func (pr *ConditionalProgressRequester) Waiting() int {
-	pr.mu.Lock()
-	defer pr.mu.Unlock()
-	return pr.waiting
-}
-
-func (pr *ConditionalProgressRequester) stop() {
-	pr.mu.Lock()
-	defer pr.mu.Unlock()
-	pr.stopped = true
-	pr.cond.Signal()
-}
+func (pr *ConditionalProgressRequester) Waiting() int { return int(pr.waiting.Load()) }
 
 // Add says that one more reader waits.
 func (pr *ConditionalProgressRequester) Add() {
-	pr.mu.Lock()
-	defer pr.mu.Unlock()
-	pr.waiting++
-	pr.cond.Signal()
+	pr.waiting.Add(1)
+	// After the count: Run, woken, finds the reader. If the channel is full, Run has yet to look.
+	select {
+	case pr.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Remove says that one reader less waits.
-func (pr *ConditionalProgressRequester) Remove() {
-	pr.mu.Lock()
-	defer pr.mu.Unlock()
-	pr.waiting--
-}
+func (pr *ConditionalProgressRequester) Remove() { pr.waiting.Add(-1) }
