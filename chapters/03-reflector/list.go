@@ -54,13 +54,10 @@ func (r *Reflector) pageSize(resourceVersion string) int64 {
 	switch {
 	case r.config.WatchListPageSize != 0:
 		return r.config.WatchListPageSize
-	case r.paginatedResult:
-		return defaultPageSize
-	case resourceVersion != "" && resourceVersion != "0":
+	case resourceVersion != "" && resourceVersion != "0" && !r.paginatedResult:
 		return 0
-	default:
-		return defaultPageSize
 	}
+	return defaultPageSize
 }
 
 // syncWith replaces the content of the store.

@@ -35,7 +35,6 @@ type Config struct {
 type Store struct {
 	// Set by New, never changed.
 	resource       *Resource
-	createStrategy CreateStrategy
 	updateStrategy UpdateStrategy
 	storage        DryRunnableStorage
 	clock          clock.PassiveClock
@@ -48,7 +47,6 @@ type Store struct {
 func New(cfg Config) *Store {
 	return &Store{
 		resource:       cfg.Resource,
-		createStrategy: cfg.Resource.Strategy,
 		updateStrategy: cfg.Resource.Strategy,
 		storage:        DryRunnableStorage{cfg.Storage},
 		clock:          cfg.Clock,

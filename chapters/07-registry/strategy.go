@@ -59,24 +59,17 @@ type CreatesOnUpdate interface {
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/meta.go: EnsureObjectNamespaceMatchesRequestNamespace
 func (s *Store) ensureNamespace(namespace string, accessor metav1.Object) error {
-	want := namespace
-	if !s.resource.Namespaced {
-		want = ""
-	}
-	switch accessor.GetNamespace() {
-	case want:
-		return nil
-	case "":
-		accessor.SetNamespace(want)
-		return nil
-	}
-	if want == "" {
-		// A cluster-scoped object has no namespace whatever the client believes.
+	got := accessor.GetNamespace()
+	switch {
+	case !s.resource.Namespaced: // whatever the client believes
 		accessor.SetNamespace("")
-		return nil
+	case got == "":
+		accessor.SetNamespace(namespace)
+	case got != namespace:
+		return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the provided object does not match the "+
+			"namespace sent on the request: %s, %s", got, namespace))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the provided object does not match the namespace "+
-		"sent on the request: %s, %s", accessor.GetNamespace(), want))
+	return nil
 }
 
 // beforeCreate brings a client's object into the form in which it may be stored: system
@@ -92,9 +85,9 @@ func (s *Store) beforeCreate(namespace string, obj runtime.Object) error {
 	}
 	s.fillSystemFields(accessor)
 	s.resource.Default(obj)
-	s.createStrategy.PrepareForCreate(obj)
+	s.resource.Strategy.PrepareForCreate(obj)
 	problems := s.validateMetadata(accessor)
-	problems = append(problems, s.createStrategy.Validate(obj)...)
+	problems = append(problems, s.resource.Strategy.Validate(obj)...)
 	return s.newInvalid(accessor.GetName(), problems)
 }
 

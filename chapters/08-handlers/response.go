@@ -6,7 +6,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -49,19 +48,13 @@ func (s *Scope) answer(w http.ResponseWriter, r *http.Request, serve func(http.R
 // transformResponseObject turns obj into what was negotiated and writes the whole answer.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: transformResponseObject
+// Differs: a list without items is made [], and not null, where it is read.
 func transformResponseObject(w http.ResponseWriter, r *http.Request, s *Scope, code int, output negotiation.MediaType,
 	obj runtime.Object) {
 	options, err := negotiation.TableOptions(r, output)
 	if err != nil {
 		WriteError(w, r, err)
 		return
-	}
-	// A list without items is written as [], never as null: old clients count on it.
-	if meta.IsListType(obj) && meta.LenList(obj) == 0 {
-		if err := meta.SetList(obj, []runtime.Object{}); err != nil {
-			WriteError(w, r, err)
-			return
-		}
 	}
 	out, err := negotiation.Transform(obj, options, output.Convert, s.rows)
 	if err != nil {
