@@ -2,7 +2,6 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"time"
 
@@ -135,11 +134,11 @@ func (h *watchHandler) handleEvent(event watch.Event) error {
 	if event.Type == watch.Error {
 		return apierrors.FromObject(event.Object)
 	}
-	obj, err := h.check(event)
-	if err != nil {
+	obj := h.check(event)
+	if obj == nil {
 		return nil // skipped as a whole: not even its version is believed
 	}
-	err = h.apply(event, obj)
+	err := h.apply(event, obj)
 	h.eventCount++
 	if isExpiredError(err) {
 		return err
@@ -152,19 +151,17 @@ func (h *watchHandler) handleEvent(event watch.Event) error {
 	return nil
 }
 
-var errUnexpectedEvent = errors.New("unexpected event")
-
-// check returns the metadata of an event's object, or an error if the event is nothing we can use.
-func (h *watchHandler) check(event watch.Event) (metav1.Object, error) {
+// check returns the metadata of an event's object, nil if the event is nothing we can use.
+func (h *watchHandler) check(event watch.Event) metav1.Object {
 	if expected := h.r.expectedType; expected != nil && reflect.TypeOf(event.Object) != expected {
-		return nil, errUnexpectedEvent
+		return nil
 	}
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
-		return meta.Accessor(event.Object)
-	default:
-		return nil, errUnexpectedEvent
+		obj, _ := meta.Accessor(event.Object) // nil with an error
+		return obj
 	}
+	return nil
 }
 
 // apply changes the store. The object of a DELETED event is the last state of what is gone, and goes into the store's

@@ -149,11 +149,8 @@ func TestJitterAtMostDoublesADelay(t *testing.T) {
 
 func TestRetryForgetsAfterAMinuteWithoutErrors(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		oops := errors.New("oops")
-		r := &retryWithDeadline{
-			maxRetryDuration: 30 * time.Second, minResetPeriod: time.Minute, clock: clock.RealClock{},
-			isRetryable: func(err error) bool { return err == oops },
-		}
+		oops := apierrors.NewInternalError(errors.New("oops"))
+		r := &retryWithDeadline{maxRetryDuration: 30 * time.Second, clock: clock.RealClock{}}
 		r.After(oops)
 		time.Sleep(30 * time.Second)
 		r.After(nil) // neither counts nor resets

@@ -17,34 +17,29 @@ func (r *Reflector) watchWithResync(ctx context.Context, w watch.Interface) erro
 		return r.watch(ctx, w, nil)
 	}
 	resyncCtx, cancel := context.WithCancel(ctx)
-	s := &resyncer{r: r, errc: make(chan error, 1)}
+	// Sent by startResync at most once, never closed; 1: the send never waits.
+	resyncerrc := make(chan error, 1)
 	var group routine.Group
-	group.Go(resyncCtx, "reflector.startResync", s.startResync)
-	err := r.watch(ctx, w, s.errc)
+	group.Go(resyncCtx, "reflector.startResync", func(ctx context.Context) { r.startResync(ctx, resyncerrc) })
+	err := r.watch(ctx, w, resyncerrc)
 	cancel()
 	group.Wait()
 	return err
 }
 
-// resyncer makes the store look at everything again from time to time. It never talks to the server.
-type resyncer struct {
-	r    *Reflector
-	errc chan error // sent by startResync at most once, never closed; holds 1, so that the send never waits
-}
-
-// startResync runs until ctx is done or the store's Resync fails.
+// startResync makes the store look at everything again from time to time, until ctx is done or
+// the store's Resync fails. It never talks to the server.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).startResync
-func (s *resyncer) startResync(ctx context.Context) {
-	config := &s.r.config
+func (r *Reflector) startResync(ctx context.Context, resyncerrc chan<- error) {
 	// Each period begins when the last resync is over, so a slow store is not resynced all the
 	// time.
-	for routine.Sleep(ctx, config.Clock, config.ResyncPeriod) == nil {
-		if config.ShouldResync != nil && !config.ShouldResync() {
+	for routine.Sleep(ctx, r.config.Clock, r.config.ResyncPeriod) == nil {
+		if r.config.ShouldResync != nil && !r.config.ShouldResync() {
 			continue
 		}
-		if err := config.Store.Resync(); err != nil {
-			s.errc <- err
+		if err := r.config.Store.Resync(); err != nil {
+			resyncerrc <- err
 			return
 		}
 	}

@@ -3,36 +3,36 @@ package reflector
 import (
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 )
 
 // internalErrorReset is how long without an internal error makes the next one the first again.
 const internalErrorReset = time.Minute
 
-// retryWithDeadline remembers since when errors of one kind have been coming, and for how long it is still worth
+// retryWithDeadline remembers since when internal errors have been coming, and for how long it is still worth
 // insisting. Not safe for concurrent use.
 //
 // Upstream: k8s.io/client-go/tools/cache/retry_with_deadline.go: RetryWithDeadline
+// Differs: for internal errors only, which is all that upstream's reflector uses it for.
 type retryWithDeadline struct {
 	// Set by its maker, never changed.
-	maxRetryDuration time.Duration // 0: never insist
-	minResetPeriod   time.Duration
-	isRetryable      func(error) bool
 	clock            clock.PassiveClock
+	maxRetryDuration time.Duration // 0: never insist
 
 	firstErrorTime, lastErrorTime time.Time // zero: there was none
 }
 
-// After takes note of how an attempt ended. Only errors of the kind count; success does not reset anything, because a
+// After takes note of how an attempt ended. Only internal errors count; success does not reset anything, because a
 // server may accept every watch and fail each a moment later.
 //
 // Upstream: k8s.io/client-go/tools/cache/retry_with_deadline.go: RetryWithDeadline
 func (r *retryWithDeadline) After(err error) {
-	if !r.isRetryable(err) {
+	if !apierrors.IsInternalError(err) {
 		return
 	}
 	now := r.clock.Now()
-	if r.firstErrorTime.IsZero() || now.Sub(r.lastErrorTime) >= r.minResetPeriod {
+	if r.firstErrorTime.IsZero() || now.Sub(r.lastErrorTime) >= internalErrorReset {
 		r.firstErrorTime = now
 	}
 	r.lastErrorTime = now

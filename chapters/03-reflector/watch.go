@@ -34,10 +34,7 @@ func (r *Reflector) watch(
 	ctx context.Context, w watch.Interface, resyncerrc <-chan error,
 ) error {
 	retry := &retryWithDeadline{
-		maxRetryDuration: r.config.MaxInternalErrorRetryDuration,
-		minResetPeriod:   internalErrorReset,
-		isRetryable:      apierrors.IsInternalError,
-		clock:            r.config.Clock,
+		clock: r.config.Clock, maxRetryDuration: r.config.MaxInternalErrorRetryDuration,
 	}
 	h := r.handOver(w)
 	for ctx.Err() == nil {
