@@ -43,7 +43,10 @@ type node struct {
 // counts. Nodes are full as far as possible: a tree with fewer levels copies less for each update. Set one by one in
 // the order of their keys, elements would leave every node half empty.
 func newTree(elements []*Element) tree {
-	sorted := lastOfEach(elements)
+	sorted := slices.Clone(elements)
+	slices.Reverse(sorted) // of those with the same key the last comes first, and that one is kept
+	slices.SortStableFunc(sorted, func(a, b *Element) int { return strings.Compare(a.Key, b.Key) })
+	sorted = slices.CompactFunc(sorted, func(a, b *Element) bool { return a.Key == b.Key })
 	var level []*node
 	for some := range slices.Chunk(sorted, maxSlots) {
 		level = append(level, leaf(slices.Clone(some)))
@@ -59,19 +62,6 @@ func newTree(elements []*Element) tree {
 		return tree{}
 	}
 	return tree{level[0], len(sorted)}
-}
-
-// lastOfEach returns elements ordered by key, and of those with the same key only the last.
-func lastOfEach(elements []*Element) []*Element {
-	sorted := slices.Clone(elements)
-	slices.SortStableFunc(sorted, func(a, b *Element) int { return strings.Compare(a.Key, b.Key) })
-	kept := sorted[:0]
-	for i, e := range sorted {
-		if i+1 == len(sorted) || sorted[i+1].Key != e.Key {
-			kept = append(kept, e)
-		}
-	}
-	return kept
 }
 
 // leaf and branch take over what they are given, of which there is at least one.
