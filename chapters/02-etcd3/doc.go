@@ -17,13 +17,6 @@
 // .collectEventProcessing, and ten that decode, named watchChan.processEvents. The reconstruction ([WatcherEtcd2]) has
 // three: etcdWatcher.run, .etcdWatch and .translate.
 //
-// # Channels
-//
-//   - incomingEventChan (100): startWatching to scheduleEventProcessing. Full: etcd is not read.
-//   - processingQueue (9): scheduleEventProcessing to collectEventProcessing. Full: enough is being decoded.
-//   - one for each event (1): processEvents to collectEventProcessing. Never full.
-//   - resultChan (100): collectEventProcessing to the reader. Full: the reader is slow, and all of the above fills up.
-//
 // # Locks
 //
 // Store.mu guards the set of watches. It is innermost and held for a few instructions. No lock is held while etcd is
