@@ -87,16 +87,16 @@ func (d *CacheDelegator) GetList(
 	if err != nil {
 		return err
 	}
-	decision := d.shouldDelegateList(withRev, opts)
+	delegate, consistent := d.shouldDelegateList(withRev, opts)
 	unready := !d.cacher.Ready() && shouldDelegateListOnNotReadyCache(opts)
-	if decision == askStorage || unready {
+	if delegate || unready {
 		return d.Interface.GetList(ctx, key, opts, listOut)
 	}
 	err = d.cacher.GetList(ctx, key, opts, listOut)
 	if apierrors.IsResourceExpired(err) {
 		return d.Interface.GetList(ctx, key, opts, listOut)
 	}
-	if decision == askCacheConsistently {
+	if consistent {
 		return d.endConsistentRead(ctx, key, opts, listOut, err)
 	}
 	return err
@@ -118,30 +118,21 @@ func shouldDelegateListOnNotReadyCache(opts storage.ListOptions) bool {
 	return opts.Predicate.Limit > 0 && opts.Predicate.Empty()
 }
 
-// decision says who answers a list.
-type decision int
-
-const (
-	askCache             decision = iota
-	askCacheConsistently          // the newest state: the storage answers if the cache does not get there
-	askStorage
-)
-
-// shouldDelegateList decides who answers. withRev is the one revision to read at, 0 if it is not fixed.
+// shouldDelegateList decides who answers: the storage, or the cache. A consistent list is one of the newest state: the
+// storage answers it after all if the cache does not get there. withRev is the one revision to read at, 0 if it is not
+// fixed.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator/interface.go: ShouldDelegateList
 // Differs: upstream finds the revision out itself, in the order in which its cache does so again.
-func (d *CacheDelegator) shouldDelegateList(withRev int64, opts storage.ListOptions) decision {
+func (d *CacheDelegator) shouldDelegateList(withRev int64, opts storage.ListOptions) (delegate, consistent bool) {
 	unsaid := opts.ResourceVersionMatch == ""
 	// As clients asked for an exact version before there was a way to say so; a single object is read at any later one.
 	single := !opts.Recursive && unsaid && opts.ResourceVersion != "" && listLimit(opts) > 0
 	switch {
 	case withRev > 0 && opts.Recursive && d.cacher.watchCache.HasSnapshot(uint64(withRev)):
-		return askCache
+		return false, false
 	case withRev > 0, single, opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
-		return askStorage
-	case opts.ResourceVersion == "" && unsaid:
-		return askCacheConsistently
+		return true, false
 	}
-	return askCache
+	return false, unsaid && opts.ResourceVersion == ""
 }
