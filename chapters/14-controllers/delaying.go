@@ -41,7 +41,6 @@ type DelayingQueue struct {
 	// Owned by the goroutine in Run.
 	waiting *btree.BTreeG[waitFor]
 	known   map[string]time.Time // of the keys in waiting
-	timer   clock.Timer          // until the first of waiting is ready; nil if there is none
 }
 
 // NewDelayingQueue returns an empty queue. Delays only run out while Run runs.
@@ -86,21 +85,21 @@ func (q *DelayingQueue) ShutDown() {
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: (*delayingType).waitingLoop
 func (q *DelayingQueue) Run(ctx context.Context) {
 	defer q.ShutDown()
-	defer q.stopTimer()
 	for q.wait(ctx) {
 		q.addReady()
-		q.resetTimer()
 	}
 }
 
-// wait blocks until something may have become ready, and takes in what AddAfter sent. It
-// returns false at the end.
+// wait blocks until the first of waiting is ready, or AddAfter has sent something, which it
+// takes in. It returns false at the end.
 func (q *DelayingQueue) wait(ctx context.Context) bool {
 	// A receive from a nil channel blocks forever: with nothing waiting, that case is switched
 	// off.
 	var nextReadyAt <-chan time.Time
-	if q.timer != nil {
-		nextReadyAt = q.timer.C()
+	if first, ok := q.waiting.Min(); ok {
+		timer := q.clock.NewTimer(first.readyAt.Sub(q.clock.Now()))
+		defer timer.Stop()
+		nextReadyAt = timer.C()
 	}
 	select {
 	case <-ctx.Done():
@@ -152,21 +151,6 @@ func (q *DelayingQueue) addReady() {
 		delete(q.known, first.key)
 		q.nWaiting.Store(int64(q.waiting.Len()))
 		q.Add(first.key)
-	}
-}
-
-// resetTimer makes the timer run out when the first of waiting is ready.
-func (q *DelayingQueue) resetTimer() {
-	q.stopTimer()
-	if first, ok := q.waiting.Min(); ok {
-		q.timer = q.clock.NewTimer(first.readyAt.Sub(q.clock.Now()))
-	}
-}
-
-func (q *DelayingQueue) stopTimer() {
-	if q.timer != nil {
-		q.timer.Stop()
-		q.timer = nil
 	}
 }
 

@@ -111,10 +111,7 @@ func (k *Kubelet) Run(ctx context.Context) {
 
 // reconcile does the next step about one pod, if its time has come.
 func (k *Kubelet) reconcile(ctx context.Context, key string) (outcome, error) {
-	obj, exists, err := k.store.GetByKey(key)
-	if err != nil {
-		return outcome{}, err
-	}
+	obj, exists, _ := k.store.GetByKey(key) // never an error
 	if !exists {
 		delete(k.seen, key)
 		return outcome{did: key + " is gone"}, nil

@@ -70,14 +70,9 @@ func (step podStep) takes(pod *corev1.Pod) time.Duration {
 	case finish:
 		return finishAfter
 	case stop:
-		return min(stopAfter, gracePeriod(pod))
+		return min(stopAfter, time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0))*time.Second)
 	}
 	return 0
-}
-
-// gracePeriod returns how long the pod may take to stop.
-func gracePeriod(pod *corev1.Pod) time.Duration {
-	return time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
 }
 
 // do writes down that a step was done. A pod that is gone by then needs no step.

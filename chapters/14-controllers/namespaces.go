@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
@@ -73,10 +73,7 @@ func (c *NamespaceController) Run(ctx context.Context) {
 
 // reconcile removes what is in the namespace, if it is being deleted, as far as that is possible now.
 func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcome, error) {
-	obj, exists, err := c.store.GetByKey(key)
-	if err != nil {
-		return outcome{}, err
-	}
+	obj, exists, _ := c.store.GetByKey(key) // never an error
 	if !exists {
 		return outcome{did: key + " is gone"}, nil
 	}
@@ -134,12 +131,8 @@ func removeAll(ctx context.Context, client *listwatch.RESTClient, namespace, res
 	if err := client.Delete().Namespace(namespace).Resource(resource).Do(ctx).Error(); err != nil {
 		return 0, fmt.Errorf("delete %s in %s: %w", resource, namespace, err)
 	}
-	list := struct{ Items []json.RawMessage }{} // whatever they are: only their number counts
-	body, err := client.Get().Namespace(namespace).Resource(resource).Do(ctx).Raw()
-	if err == nil {
-		err = json.Unmarshal(body, &list)
-	}
-	if err != nil {
+	list := &unstructured.UnstructuredList{} // whatever they are: only their number counts
+	if err := client.Untyped().Get().Namespace(namespace).Resource(resource).Do(ctx).Into(list); err != nil {
 		return 0, fmt.Errorf("list %s in %s: %w", resource, namespace, err)
 	}
 	return len(list.Items), nil

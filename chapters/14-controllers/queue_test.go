@@ -133,7 +133,7 @@ func TestAddAfterBlocksAtAThousandUntilTheLoopTakesThem(t *testing.T) {
 }
 
 func TestTheDelayOfAKeyNeverExceedsAThousandSeconds(t *testing.T) {
-	r := NewItemExponentialFailureRateLimiter(baseDelay, maxDelay)
+	r := ItemExponentialFailureRateLimiter{failures: map[string]int{}}
 	var got time.Duration
 	for range 200 {
 		got = r.When("a")

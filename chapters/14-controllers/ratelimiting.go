@@ -28,7 +28,7 @@ type RateLimitingQueue struct {
 	*DelayingQueue
 
 	// Set by NewRateLimitingQueue, never changed.
-	perKey  *ItemExponentialFailureRateLimiter
+	perKey  ItemExponentialFailureRateLimiter
 	overall *rate.Limiter // a bucket of tokens: a burst at once, then so many a second
 }
 
@@ -38,7 +38,7 @@ type RateLimitingQueue struct {
 func NewRateLimitingQueue(clk clock.WithTicker, p *probe.Probe) *RateLimitingQueue {
 	return &RateLimitingQueue{
 		DelayingQueue: NewDelayingQueue(clk, p),
-		perKey:        NewItemExponentialFailureRateLimiter(baseDelay, maxDelay),
+		perKey:        ItemExponentialFailureRateLimiter{failures: map[string]int{}},
 		overall:       rate.NewLimiter(bucketQPS, bucketBurst),
 	}
 }
@@ -64,20 +64,13 @@ func (q *RateLimitingQueue) AddRateLimited(key string) time.Duration {
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).Forget
 func (q *RateLimitingQueue) Forget(key string) { q.perKey.Forget(key) }
 
-// ItemExponentialFailureRateLimiter doubles a key's delay with each failure. Safe for concurrent use.
+// ItemExponentialFailureRateLimiter doubles a key's delay with each failure, from 5 ms up to a thousand seconds. Safe
+// for concurrent use.
 //
 // Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: TypedItemExponentialFailureRateLimiter
 type ItemExponentialFailureRateLimiter struct {
-	// Set at construction, never changed.
-	baseDelay, maxDelay time.Duration
-
 	mu       sync.Mutex // guards failures; innermost
 	failures map[string]int
-}
-
-// NewItemExponentialFailureRateLimiter returns a limiter whose delays are base, 2*base, 4*base, … up to max.
-func NewItemExponentialFailureRateLimiter(base, max time.Duration) *ItemExponentialFailureRateLimiter {
-	return &ItemExponentialFailureRateLimiter{baseDelay: base, maxDelay: max, failures: map[string]int{}}
 }
 
 // When counts one more failure of key and returns how long it should wait.
@@ -88,14 +81,11 @@ func (r *ItemExponentialFailureRateLimiter) When(key string) time.Duration {
 	defer r.mu.Unlock()
 	failures := r.failures[key]
 	r.failures[key] = failures + 1
-	delay := r.baseDelay
+	delay := baseDelay
 	for range failures {
-		if delay >= r.maxDelay {
-			break // before doubling on could overflow
-		}
-		delay *= 2
+		delay = min(2*delay, maxDelay)
 	}
-	return min(delay, r.maxDelay)
+	return delay
 }
 
 // Forget makes the next failure of key the first one.

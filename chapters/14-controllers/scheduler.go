@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -21,14 +20,13 @@ import (
 // SchedulerName is the name under which pods ask for this scheduler. A pod that names none gets it, too.
 const SchedulerName = "default-scheduler"
 
-// schedulerSelector chooses the pods a scheduler has to know: all that hold, or will hold, a place on a node. It is not
-// "pods without a node": the scheduler must count those that have one. When a pod ends, it stops matching, and arrives
-// here as DELETED although it still exists.
-const schedulerSelector = "status.phase!=Succeeded,status.phase!=Failed"
-
 // SchedulerOptions puts the scheduler's selector into the options of a list or watch. It is for the
-// [listwatch.ListWatch] of the informer that a [SchedulerConfig] names.
-func SchedulerOptions(options *metav1.ListOptions) { options.FieldSelector = schedulerSelector }
+// [listwatch.ListWatch] of the informer that a [SchedulerConfig] names. The selector is not "pods without a node": the
+// scheduler must count all that hold, or will hold, a place on one. When a pod ends, it stops matching, and arrives
+// here as DELETED although it still exists.
+func SchedulerOptions(options *metav1.ListOptions) {
+	options.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
+}
 
 // StripManagedFields is a transform function for informers: it drops the part of an object that is large and that no
 // controller here reads. An object that still has them is not shared yet, so it may be changed in place.
@@ -157,25 +155,23 @@ func (s *Scheduler) responsible(pod *corev1.Pod) bool {
 func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) {
 	namespace, name, _ := strings.Cut(key, "/")
 	pod, err := s.config.Pods.Lister().Namespace(namespace).Get(name)
-	if apierrors.IsNotFound(err) {
+	if err != nil { // NotFound: a lister has no other error
 		return outcome{did: key + " is gone"}, nil
-	}
-	if err != nil {
-		return outcome{}, err
 	}
 	if !s.responsible(pod) {
 		return outcome{did: fmt.Sprintf("%s is on %s: nothing to do", key, pod.Spec.NodeName)},
 			nil
 	}
 	recorder, source := s.config.Recorder, corev1.EventSource{Component: SchedulerName}
-	node, err := s.cache.assume(key, pod)
-	if why, ok := errors.AsType[fitError](err); ok {
+	node, why := s.cache.assume(key, pod)
+	switch {
+	case why != "":
 		// No error: the key comes back when a node changes.
 		recorder.Event(source, pod, corev1.EventTypeWarning, "FailedScheduling", "%s", why)
 		return outcome{did: fmt.Sprintf("%s has to wait: %s", key, why)}, nil
-	}
-	if err != nil {
-		return outcome{}, fmt.Errorf("choose a node for %s: %w", key, err)
+	case node == "":
+		// It is not tried again: if the informer shows that it has none, the key comes back.
+		return outcome{did: key + " has been given a node already: nothing to do"}, nil
 	}
 	err = s.bind(ctx, pod, node)
 	if err == nil {

@@ -1,24 +1,17 @@
 package controllers
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
-
-var errPlaced = errors.New("the pod has been given a node already")
-
-// fitError says why a pod fits on no node.
-type fitError string
-
-func (e fitError) Error() string { return string(e) }
 
 // schedulerCache knows on which node each pod is: from the informer, or, before the informer can know, because the
 // scheduler itself decided so a moment ago. Without the second, all pods of a burst would go to one node, the one that
@@ -33,14 +26,14 @@ type schedulerCache struct {
 	nodes   map[string]*corev1.Node
 	unfit   sets.Set[string]  // keys of pods that fitted nowhere, until they or a node change
 	nodeOf  map[string]string // by pod key; pods without a node are not in it
-	assumed map[string]bool   // keys of nodeOf that only the scheduler knows so far
+	assumed sets.Set[string]  // keys of nodeOf that only the scheduler knows so far
 	nPods   map[string]int    // by node, the number of its pods in nodeOf
 }
 
 func newSchedulerCache() *schedulerCache {
 	return &schedulerCache{
 		nodes: map[string]*corev1.Node{}, unfit: sets.New[string](),
-		nodeOf: map[string]string{}, assumed: map[string]bool{}, nPods: map[string]int{},
+		nodeOf: map[string]string{}, assumed: sets.New[string](), nPods: map[string]int{},
 	}
 }
 
@@ -71,45 +64,46 @@ func (c *schedulerCache) removeNode(name string) {
 func (c *schedulerCache) update(key, node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if node == "" && c.assumed[key] {
-		return
+	if node != "" || !c.assumed.Has(key) {
+		c.setLocked(key, node)
 	}
-	c.setLocked(key, node, false)
 }
 
 // remove takes in that the informer no longer shows the pod.
 func (c *schedulerCache) remove(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.setLocked(key, "", false)
+	c.setLocked(key, "")
 }
 
 // forget takes back an assumption, unless the informer has confirmed a node meanwhile.
 func (c *schedulerCache) forget(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.assumed[key] {
-		c.setLocked(key, "", false)
+	if c.assumed.Has(key) {
+		c.setLocked(key, "")
 	}
 }
 
-// assume decides for a node, and counts the pod there from now on. A pod that the informer has shown on a node since
-// the worker looked at it stays there: an assumption would take its place, and forget would then take the pod off the
-// books. A [fitError] says that the pod fits nowhere.
-func (c *schedulerCache) assume(key string, pod *corev1.Pod) (node string, err error) {
+// assume decides for a node, and counts the pod there from now on; or says why the pod fits on none. It returns neither
+// for a pod that the informer has shown on a node since the worker looked at it: that pod stays there. An assumption
+// would take its place, and forget would then take the pod off the books.
+func (c *schedulerCache) assume(key string, pod *corev1.Pod) (node, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.nodeOf[key] != "" && !c.assumed[key] {
-		return "", errPlaced
+	if c.nodeOf[key] != "" && !c.assumed.Has(key) {
+		return "", ""
 	}
 	fitting, why := c.filterLocked(pod)
 	if len(fitting) == 0 {
 		c.unfit.Insert(key)
-		return "", fitError(why)
+		return "", why
 	}
-	node = c.chooseLocked(fitting)
-	c.setLocked(key, node, true)
-	return node, nil
+	// the node that holds the fewest pods, the first of equals
+	node = slices.MinFunc(fitting, func(a, b string) int { return c.nPods[a] - c.nPods[b] })
+	c.setLocked(key, node)
+	c.assumed.Insert(key)
+	return node, ""
 }
 
 // filterLocked returns the nodes on which a pod may be, in order, and why it may not be on the others.
@@ -150,27 +144,14 @@ func unfit(pod *corev1.Pod, node *corev1.Node) string {
 	return ""
 }
 
-// tolerated reports whether a pod tolerates a taint.
-//
-// Upstream: k8s.io/api/core/v1/toleration.go: (*Toleration).ToleratesTaint
-// Differs: does not know the operators Lt and Gt.
 func tolerated(pod *corev1.Pod, taint corev1.Taint) bool {
-	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
-		if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-			return false
-		}
-		return t.Operator == corev1.TolerationOpExists ||
-			t.Value == taint.Value && (t.Operator == "" || t.Operator == corev1.TolerationOpEqual)
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(toleration corev1.Toleration) bool {
+		return toleration.ToleratesTaint(logr.Discard(), &taint, true)
 	})
 }
 
-// chooseLocked takes the node that holds the fewest pods.
-func (c *schedulerCache) chooseLocked(nodes []string) string {
-	return slices.MinFunc(nodes, func(a, b string) int { return c.nPods[a] - c.nPods[b] }) // the first of equals
-}
-
 // setLocked expects c.mu. No node takes the pod out.
-func (c *schedulerCache) setLocked(key, node string, assumed bool) {
+func (c *schedulerCache) setLocked(key, node string) {
 	if old, ok := c.nodeOf[key]; ok {
 		if c.nPods[old]--; c.nPods[old] == 0 {
 			delete(c.nPods, old) // the node may be gone
@@ -178,14 +159,10 @@ func (c *schedulerCache) setLocked(key, node string, assumed bool) {
 	}
 	c.unfit.Delete(key)
 	delete(c.nodeOf, key)
-	delete(c.assumed, key)
-	if node == "" {
-		return
-	}
-	c.nodeOf[key] = node
-	c.nPods[node]++
-	if assumed {
-		c.assumed[key] = true
+	c.assumed.Delete(key)
+	if node != "" {
+		c.nodeOf[key] = node
+		c.nPods[node]++
 	}
 }
 
