@@ -78,13 +78,6 @@ func (s *storeIndex) add(indexers Indexers) error {
 	return nil
 }
 
-// reset forgets everything.
-func (s *storeIndex) reset() {
-	for name := range s.indices {
-		s.indices[name] = index{}
-	}
-}
-
 // update moves key in every index from the values of old to those of obj; nil has no values.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateIndices

@@ -178,7 +178,7 @@ func (c *Indexer) ReplaceAll(
 	before := c.items
 	c.items = items
 	c.rv = resourceVersion
-	c.index.reset()
+	c.index = newStoreIndex(c.index.indexers)
 	for key, obj := range items {
 		c.index.update(key, nil, obj)
 	}

@@ -12,16 +12,11 @@ import (
 // handler that looks into the store finds there what it has just been told, or something newer, which includes that the
 // object is gone: a later change may have been applied already. (Older only if etcd was restored from a backup.)
 //
-// It belongs to one goroutine at a time, that of the controller's loop.
-//
 // Differs: upstream has functions that are handed store and handler each time.
 type deltaProcessor struct {
 	// Set when it is made, never changed.
 	clientState *indexer.Indexer
 	handler     processor.ResourceEventHandler
-
-	// Used again for every batch; holds nothing in between.
-	txns []indexer.Transaction
 }
 
 // processDeltas applies deltas, oldest first. It stops at the first that cannot be applied.
@@ -57,20 +52,17 @@ func (p *deltaProcessor) processDelta(one []deltafifo.Delta, isInInitialList boo
 // Upstream: k8s.io/client-go/tools/cache/controller.go: processDeltasInBatch
 func (p *deltaProcessor) processDeltasInBatch(deltas []deltafifo.Delta,
 	isInInitialList bool) error {
-	p.txns = p.txns[:0]
+	txns := make([]indexer.Transaction, len(deltas))
 	for i := range deltas {
-		txn, err := transaction(&deltas[i])
-		if err != nil {
-			clear(p.txns)
+		var err error
+		if txns[i], err = transaction(&deltas[i]); err != nil {
 			return err
 		}
-		p.txns = append(p.txns, txn)
 	}
-	p.clientState.Transaction(p.txns)
-	for i := range p.txns {
-		p.notify(&p.txns[i], isInInitialList)
+	p.clientState.Transaction(txns)
+	for i := range txns {
+		p.notify(&txns[i], isInInitialList)
 	}
-	clear(p.txns) // let go of the objects
 	return nil
 }
 

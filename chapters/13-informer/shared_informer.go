@@ -61,7 +61,7 @@ type SharedIndexInformer struct {
 	indexer   *indexer.Indexer
 	processor *processor.SharedProcessor
 	queue     deltafifo.Queue
-	deltas    *deltaProcessor // guarded by deltasMu
+	deltas    *deltaProcessor // used under deltasMu
 
 	controller atomic.Pointer[Controller] // set once, when the informer is started
 

@@ -326,18 +326,6 @@ func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
 	})
 }
 
-func TestNothingIsKeptAliveByTheLastBatch(t *testing.T) {
-	variants(t, func(t *testing.T, b *bench) {
-		b.run()
-		b.server.set("a")
-		synctest.Wait()
-		b.end()
-		for i, txn := range b.deltas.txns[:cap(b.deltas.txns)] {
-			assert.True(t, txn.Object == nil && txn.Old == nil, "slot %d: %v", i, txn)
-		}
-	})
-}
-
 func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{Transform: func(any) (any, error) { return 3, nil }}) // which has no key
