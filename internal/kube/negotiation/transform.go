@@ -43,7 +43,11 @@ func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.
 	}
 	switch target.Kind {
 	case "PartialObjectMetadata":
-		return asPartialObjectMetadata(obj, target.GroupVersion())
+		if meta.IsListType(obj) {
+			return nil, Refusal(http.StatusNotAcceptable,
+				"you requested PartialObjectMetadata, but the requested object is a list (%T)", obj)
+		}
+		return partial(obj, target.GroupVersion())
 	case "PartialObjectMetadataList":
 		return asPartialObjectMetadataList(obj, target.GroupVersion())
 	case "Table":
@@ -77,37 +81,26 @@ func rowObject(obj runtime.Object, include metav1.IncludeObjectPolicy, gv schema
 	if include == metav1.IncludeObject {
 		return scheme.WithKind(obj)
 	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, err
-	}
-	if include == metav1.IncludeNone && !EndsInitialEvents(accessor) {
+	metadata, err := partial(obj, gv)
+	if err == nil && include == metav1.IncludeNone && !EndsInitialEvents(metadata) {
 		return nil, nil
 	}
-	return partial(accessor, gv), nil
+	return metadata, err
 }
 
-func partial(accessor metav1.Object, gv schema.GroupVersion) *metav1.PartialObjectMetadata {
+func partial(obj runtime.Object, gv schema.GroupVersion) (*metav1.PartialObjectMetadata, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
 	partial := meta.AsPartialObjectMetadata(accessor)
 	partial.GetObjectKind().SetGroupVersionKind(gv.WithKind("PartialObjectMetadata"))
-	return partial
+	return partial, nil
 }
 
 // EndsInitialEvents reports whether a bookmark says that the initial state is complete.
 func EndsInitialEvents(accessor metav1.Object) bool {
 	return accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
-}
-
-func asPartialObjectMetadata(obj runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
-	if meta.IsListType(obj) {
-		return nil, Refusal(http.StatusNotAcceptable,
-			"you requested PartialObjectMetadata, but the requested object is a list (%T)", obj)
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
-	return partial(accessor, gv), nil
 }
 
 func asPartialObjectMetadataList(obj runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
@@ -122,9 +115,9 @@ func asPartialObjectMetadataList(obj runtime.Object, gv schema.GroupVersion) (ru
 	list.Continue = listAccessor.GetContinue()
 	list.RemainingItemCount = listAccessor.GetRemainingItemCount()
 	err = meta.EachListItem(obj, func(item runtime.Object) error {
-		partial, err := asPartialObjectMetadata(item, gv)
+		metadata, err := partial(item, gv)
 		if err == nil {
-			list.Items = append(list.Items, *partial.(*metav1.PartialObjectMetadata))
+			list.Items = append(list.Items, *metadata)
 		}
 		return err
 	})

@@ -1,11 +1,11 @@
 package apiserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -180,9 +180,9 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	if wishes.Object == nil {
 		return nil, apierrors.NewBadRequest("error decoding patch: it is empty")
 	}
-	if n := fieldsOf(wishes.Object); n > maxAppliedFields {
+	if _, keys, elements := measure(wishes.Object); keys+elements > maxAppliedFields {
 		return nil, newTooLarge("The allowed maximum of fields and elements in an apply is %d, got %d",
-			maxAppliedFields, n)
+			maxAppliedFields, keys+elements)
 	}
 	obj, err := p.scope.Managed.(*fieldManager).apply(old, wishes, managerName(p.option, p.userAgent), p.force)
 	if err != nil {
@@ -200,19 +200,20 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	return obj, handlers.CheckName(obj, p.name, p.namespace)
 }
 
-// fieldsOf returns how many keys and elements there are in a value, at all levels.
-func fieldsOf(value any) (n int) {
+// measure returns how deep a value is nested, and how many keys its maps and elements its lists have.
+func measure(value any) (depth, keys, elements int) {
+	var inside []any
 	switch value := value.(type) {
 	case map[string]any:
-		for _, each := range value {
-			n += 1 + fieldsOf(each)
-		}
+		depth, keys, inside = 1, len(value), slices.Collect(maps.Values(value))
 	case []any:
-		for _, each := range value {
-			n += 1 + fieldsOf(each)
-		}
+		depth, elements, inside = 1, len(value), value
 	}
-	return n
+	for _, each := range inside {
+		d, k, e := measure(each)
+		depth, keys, elements = max(depth, 1+d), keys+k, elements+e
+	}
+	return depth, keys, elements
 }
 
 // newTooLarge is 413.
@@ -246,7 +247,11 @@ func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
 // checkSize refuses a patch that is nested too deep or, as a strategic merge, has too many elements. The error is 413.
 // A patch that does not parse passes: the library that applies it says what is wrong.
 func (p *patcher) checkSize() error {
-	depth, elements := measure(p.patch)
+	var patch any
+	if json.Unmarshal(p.patch, &patch) != nil {
+		return nil
+	}
+	depth, _, elements := measure(patch)
 	if depth > maxPatchDepth {
 		return newTooLarge("The allowed maximum depth of a patch is %d", maxPatchDepth)
 	}
@@ -255,34 +260,6 @@ func (p *patcher) checkSize() error {
 			maxPatchElements, elements)
 	}
 	return nil
-}
-
-// measure returns how deep a JSON document is nested, and how many elements its lists have. It stops at what does not
-// parse, and where it is too deep.
-func measure(document []byte) (depth, elements int) {
-	var open []json.Delim
-	decoder := json.NewDecoder(bytes.NewReader(document))
-	for {
-		token, err := decoder.Token()
-		if err != nil {
-			return depth, elements
-		}
-		delim, _ := token.(json.Delim)
-		if delim == ']' || delim == '}' {
-			open = open[:len(open)-1]
-			continue
-		}
-		if len(open) > 0 && open[len(open)-1] == '[' {
-			elements++
-		}
-		if delim == 0 {
-			continue
-		}
-		open = append(open, delim)
-		if depth = max(depth, len(open)); depth > maxPatchDepth {
-			return depth, elements
-		}
-	}
 }
 
 // applyJSONPatch applies the operations slice by slice, so that its work ends soon after its request.
@@ -310,18 +287,21 @@ func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, 
 	return patched, nil
 }
 
+// malformed is what can be wrong with a strategic merge patch, whatever the object is.
+var malformed = []error{mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList,
+	mergepatch.ErrBadPatchFormatForRetainKeys, mergepatch.ErrBadPatchFormatForSetElementOrderList,
+	mergepatch.ErrUnsupportedStrategicMergePatchFormat}
+
 // interpretStrategicMergePatchError gives each error its status.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: interpretStrategicMergePatchError
 // Differs: what upstream lets become a 500, a patch that does not fit the object, is a 422.
 func (p *patcher) interpretStrategicMergePatchError(err error) error {
+	is := func(known error) bool { return errors.Is(err, known) }
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, mergepatch.ErrBadJSONDoc), errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys), errors.Is(err,
-			mergepatch.ErrBadPatchFormatForSetElementOrderList),
-		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
+	case slices.ContainsFunc(malformed, is):
 		return apierrors.NewBadRequest(err.Error())
 	default:
 		return newInvalidPatch(p.patch, err)
