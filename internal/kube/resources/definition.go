@@ -20,9 +20,6 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// maxVersions is how many versions a definition may have: each may have a cache of its own.
-const maxVersions = 8
-
 // keptGroups are the groups of kept kinds that are not in the scheme, and could be taken for those of others.
 var keptGroups = []string{"resource.k8s.io", "storage.k8s.io"}
 
@@ -87,7 +84,6 @@ func (DefinitionStrategy) Validate(obj runtime.Object) (problems field.ErrorList
 			"there are no webhooks here: must be None"},
 		{nStorage != 1, "versions", len(spec.Versions), "must have exactly one version marked as storage version"},
 		{len(seen) != len(spec.Versions), "versions", len(spec.Versions), "must have different names"},
-		{len(spec.Versions) > maxVersions, "versions", len(spec.Versions), "must be at most 8"},
 	} {
 		if rule.broken {
 			problems = append(problems, field.Invalid(path.Child(rule.path), rule.value, rule.text))

@@ -26,58 +26,53 @@ const openToAll = "listwatch has no authorization: every client may do everythin
 // Differs: everything is allowed, and the user is anonymous.
 func reviews() map[string]handlers.Storage {
 	storages := map[string]handlers.Storage{}
-	add := func(gv schema.GroupVersion, kind string, answer func(runtime.Object)) {
+	for kind, gv := range map[string]schema.GroupVersion{
+		"SelfSubjectAccessReview": authorizationv1.SchemeGroupVersion,
+		"SelfSubjectRulesReview":  authorizationv1.SchemeGroupVersion,
+		"SelfSubjectReview":       authenticationv1.SchemeGroupVersion,
+	} {
 		singular := strings.ToLower(kind)
-		storages[singular+"s"] = &review{answer: answer,
-			resource: &registry.Resource{GroupVersion: gv, Name: singular + "s", Singular: singular, Kind: kind}}
+		storages[singular+"s"] = review{
+			&registry.Resource{GroupVersion: gv, Name: singular + "s", Singular: singular, Kind: kind}}
 	}
-	add(authorizationv1.SchemeGroupVersion, "SelfSubjectAccessReview", func(obj runtime.Object) {
-		obj.(*authorizationv1.SelfSubjectAccessReview).Status =
-			authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: openToAll}
-	})
-	add(authorizationv1.SchemeGroupVersion, "SelfSubjectRulesReview", func(obj runtime.Object) {
-		all := []string{"*"}
-		obj.(*authorizationv1.SelfSubjectRulesReview).Status = authorizationv1.SubjectRulesReviewStatus{
-			ResourceRules:    []authorizationv1.ResourceRule{{Verbs: all, APIGroups: all, Resources: all}},
-			NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: all, NonResourceURLs: all}},
-			EvaluationError:  openToAll,
-		}
-	})
-	add(authenticationv1.SchemeGroupVersion, "SelfSubjectReview", func(obj runtime.Object) {
-		obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo =
-			authenticationv1.UserInfo{Username: "system:anonymous", Groups: []string{"system:unauthenticated"}}
-	})
 	return storages
 }
 
 // review answers questions of one kind. Nothing is stored.
-type review struct {
-	resource *registry.Resource
-	answer   func(runtime.Object) // fills in the status
-}
+type review struct{ resource *registry.Resource }
 
 // Describe returns what is known about the kind.
-func (r *review) Describe() *registry.Resource { return r.resource }
+func (r review) Describe() *registry.Resource { return r.resource }
 
 // New returns an empty question.
-func (r *review) New() runtime.Object {
+func (r review) New() runtime.Object {
 	obj, err := scheme.Scheme.New(r.resource.GroupVersionKind())
 	utilruntime.Must(err)
 	return obj
 }
 
-// Create answers the question. The error is 400 for one that names neither a resource nor a path.
-func (r *review) Create(_ context.Context, _ string, obj runtime.Object,
+// Create answers the question in its status. The error is 400 for one that names neither a resource nor a path.
+func (r review) Create(_ context.Context, _ string, obj runtime.Object,
 	_ *metav1.CreateOptions) (runtime.Object, error) {
-	if access, ok := obj.(*authorizationv1.SelfSubjectAccessReview); ok {
-		resource, path := access.Spec.ResourceAttributes, access.Spec.NonResourceAttributes
-		if (resource == nil) == (path == nil) {
+	switch asked := obj.(type) {
+	case *authorizationv1.SelfSubjectAccessReview:
+		if (asked.Spec.ResourceAttributes == nil) == (asked.Spec.NonResourceAttributes == nil) {
 			return nil, apierrors.NewBadRequest(
 				fmt.Sprintf("a %s asks about either resourceAttributes or nonResourceAttributes", r.resource.Kind))
 		}
+		asked.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: openToAll}
+	case *authorizationv1.SelfSubjectRulesReview:
+		all := []string{"*"}
+		asked.Status = authorizationv1.SubjectRulesReviewStatus{
+			ResourceRules:    []authorizationv1.ResourceRule{{Verbs: all, APIGroups: all, Resources: all}},
+			NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: all, NonResourceURLs: all}},
+			EvaluationError:  openToAll,
+		}
+	case *authenticationv1.SelfSubjectReview:
+		asked.Status.UserInfo =
+			authenticationv1.UserInfo{Username: "system:anonymous", Groups: []string{"system:unauthenticated"}}
 	}
-	r.answer(obj)
 	return obj, nil
 }
 
-var _ handlers.Creater = (*review)(nil)
+var _ handlers.Creater = review{}
