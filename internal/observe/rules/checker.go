@@ -40,7 +40,9 @@ var All = []Rule{
 	{7, "Versions are opaque to clients: they ask only for versions that they were given.", false,
 		func(bool) checking { return opaqueVersions{} }},
 	{8, "The store first, the handler second; and the order of each key is kept.", false,
-		func(fromStart bool) checking { return newStoreFirst(fromStart) }},
+		func(fromStart bool) checking {
+			return &storeFirst{fromStart, map[string]*localStore{}, map[string]map[string]uint64{}, map[string]string{}}
+		}},
 	{9, "What a watcher is sent is in order, and nothing comes twice.", false,
 		func(bool) checking { return &inOrder{} }},
 	{10, "Every channel makes its sender wait when it is full: none holds more than its capacity.", false,

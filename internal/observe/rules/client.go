@@ -65,13 +65,6 @@ type localStore struct {
 	replaced bool              // it was replaced as a whole: what came with that is not known
 }
 
-func newStoreFirst(fromStart bool) *storeFirst {
-	return &storeFirst{
-		fromStart: fromStart,
-		stores:    map[string]*localStore{}, told: map[string]map[string]uint64{}, informerOf: map[string]string{},
-	}
-}
-
 func (s *storeFirst) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.IndexerUpdated:
