@@ -53,16 +53,11 @@ func (l Lab) check(ctx context.Context, dir string, limit time.Duration, progres
 	return Verdict{Says: l.explain(string(out))}, nil
 }
 
-var (
-	// timedOut is how a test binary says that its time is over, and which test was running.
-	timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
-	// failed begins what a test binary says of a test that has failed.
-	failed = regexp.MustCompile(`^( *)--- FAIL: (\S+)`)
-	// noise is what the go command says, and not a test.
-	noise = regexp.MustCompile(`^(FAIL.*|# .*|exit status \d+|)$`)
-)
+// timedOut is how a test binary says that its time is over, and which test was running.
+var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
 
-// explain says of a check that has failed, in a few lines, what is wrong: the promise, and the test's own message.
+// explain says of a check that has failed, in a few lines, what is wrong: the promise, and what the first tests to fail
+// say before the goroutine dump of a panic begins.
 func (l Lab) explain(out string) []string {
 	if late := timedOut.FindStringSubmatch(out); late != nil {
 		return []string{
@@ -74,36 +69,16 @@ func (l Lab) explain(out string) []string {
 	if strings.Contains(out, "[build failed]") {
 		says = []string{"It does not compile yet."}
 	}
-	name, message := firstFailure(out)
-	if name != "" {
-		says = append(says, name+" says:")
-	}
-	for _, line := range message[:min(maxLines, len(message))] {
+	message, _, _ := strings.Cut(out, "\ngoroutine ")
+	message, _, _ = strings.Cut(message, "\nFAIL") // what follows the go command says of the package
+	lines := strings.Split(strings.TrimSpace(message), "\n")
+	for _, line := range lines[:min(maxLines, len(lines))] {
 		says = append(says, fmt.Sprintf("  %.200s", line))
 	}
-	if left := len(message) - maxLines; left > 0 {
+	if left := len(lines) - maxLines; left > 0 {
 		says = append(says, fmt.Sprintf("  … (lines left out: %d)", left))
 	}
 	return append(says, "See all of it: "+l.testCommand())
-}
-
-// firstFailure returns the first test that says why it failed, and what it says before the goroutine dump of a panic
-// begins. The name is "" if the tests did not compile.
-func firstFailure(out string) (name string, message []string) {
-	indent := ""
-	for line := range strings.Lines(out) {
-		line = strings.TrimRight(line, "\r\n")
-		begins := failed.FindStringSubmatch(line)
-		switch {
-		case strings.HasPrefix(line, "goroutine "), begins != nil && name != "" && len(message) > 0:
-			return name, message
-		case begins != nil:
-			indent, name, message = begins[1]+"    ", begins[2], nil
-		case !noise.MatchString(line):
-			message = append(message, strings.TrimPrefix(line, indent))
-		}
-	}
-	return name, message
 }
 
 // answerFile is where the answer to a question is written in a working copy.

@@ -127,12 +127,12 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 	}{
 		"the promise holds": {"", true, []string{"passed: go test ./chapters/01-storage -run 'TestX'"}},
 		"it does not": {`t.Error("got 1, want 2")`, false, []string{"Not yet. The promise that does not " +
-			"hold: X holds.", "TestX says:", "got 1, want 2"}},
+			"hold: X holds.", "--- FAIL: TestX ", "got 1, want 2"}},
 		"it panics": {`panic("send on closed channel")`, false, []string{"Not yet.",
 			"send on closed channel"}},
 		"it panics elsewhere": {`go func() { panic("send on closed channel") }(); select {}`, false,
 			[]string{"Not yet.", "send on closed channel"}},
-		"only a part of it": {`t.Run("b", func(t *testing.T) { t.Error("no b") })`, false, []string{"TestX/b says:",
+		"only a part of it": {`t.Run("b", func(t *testing.T) { t.Error("no b") })`, false, []string{"--- FAIL: TestX/b ",
 			"no b"}},
 		"it does not compile": {`undefined()`, false, []string{"It does not compile yet.", "undefined: undefined"}},
 		"it has not finished": {`<-make(chan int)`, false,
