@@ -8,7 +8,7 @@ const colours = ["blue", "green", "amber", "rose"];
 const apps = ["web", "db", "cache"];
 
 export function newControls(stage) {
-  const { scene } = stage;
+  const { scene, follow } = stage;
   const notice = $("#notice");
   const dialog = $("#watcher-dialog");
   let quiet = 0;
@@ -32,48 +32,38 @@ export function newControls(stage) {
     const from = turn;
     const labels = { app: apps[from % apps.length], colour: colours[0] };
     // In a held world it is followed from its request on: no answer comes before it has been moved to its commit.
-    if (stage.hold.held) stage.follow.wrote(`default/${letters(from)}`);
+    if (stage.hold.held) follow.wrote(`default/${letters(from)}`);
     const key = await createPod((n) => letters((turn = from + n)), labels);
     turn++;
-    choose(key);
-    wrote(key, `created ${nameOf(key)}`);
-  }
-
-  function wrote(key, words) {
-    stage.follow.wrote(key);
-    tell(words);
+    follow.wrote(key);
+    tell(`created ${nameOf(key)}`);
   }
 
   const inDefault = "default/";
   const nameOf = (key) => key.slice(inDefault.length);
 
-  // marked names the marked pod on the buttons, which work while it is there.
+  // shown names the pod that is followed on the buttons, which work while it is there.
   function shown() {
-    const there = scene.marked.startsWith(inDefault) && stage.resource === "pods"
-      && scene.store.some((row) => objectKey(row.key) === scene.marked);
-    for (const place of document.querySelectorAll("[data-marked]")) {
-      say(place, there ? scene.marked : "the marked pod");
+    const there = follow.key.startsWith(inDefault) && stage.resource === "pods"
+      && scene.store.some((row) => objectKey(row.key) === follow.key);
+    for (const place of document.querySelectorAll("[data-followed]")) {
+      say(place, there ? follow.key : "the followed pod");
       place.parentElement.disabled = !there;
     }
   }
 
   async function change() {
-    const key = scene.marked;
+    const { key } = follow;
     const { labels } = (await getPod(key)).metadata;
     const colour = colours[(colours.indexOf(labels?.colour) + 1) % colours.length];
     await patchPod(key, { metadata: { labels: { colour } } });
-    wrote(key, `${nameOf(key)}: colour=${colour}`);
+    tell(`${nameOf(key)}: colour=${colour}`);
   }
 
   async function remove() {
-    const key = scene.marked;
+    const { key } = follow;
     await deletePod(key);
-    wrote(key, `deleted ${nameOf(key)}`);
-  }
-
-  function choose(key) {
-    scene.marked = key;
-    scene.stale = true;
+    tell(`deleted ${nameOf(key)}`);
   }
 
   async function submitWatcher(event) {
@@ -98,15 +88,11 @@ export function newControls(stage) {
   };
   when("#watcher-form", "submit", submitWatcher);
   when("#watcher-cancel", "click", () => dialog.close());
-  when(scene.root, "click", (event) => {
-    const key = event.target.closest(".row")?.dataset.key;
-    if (key) choose(key);
-  });
   return {
     tell, shown,
     keys: [
       [["c"], "create a pod", by("#create-pod", create)],
-      [["m"], "modify the marked pod", by("#change-pod", change)],
+      [["m"], "modify the followed pod", by("#change-pod", change)],
       [["d"], "delete it", by("#delete-pod", remove)],
       [["w"], "add a watcher", by("#add-watcher", addWatcher)],
     ],

@@ -18,12 +18,13 @@ export function newHands(stage) {
   const hop = (r) => (follow.has() ? follow.matches(r) && (r.resource ?? "") === stage.resource : true);
   const toHop = async (direction) => (await player.stepTo(direction, hop)) || stage.tell("no other hop in the log");
 
+  // toggleFollow stops to follow what was chosen by hand; of what was only written it opens the biography.
   function toggleFollow(key) {
-    if (!key || follow.key === key) follow.clear();
+    if (!key || (follow.key === key && follow.by === "hand")) follow.clear();
     else follow.set(key);
   }
 
-  const toggleMarked = () => toggleFollow(follow.has() ? "" : scene.marked || objectKey(scene.store.at(-1)?.key ?? ""));
+  const toggleNewest = () => toggleFollow(follow.has() ? "" : objectKey(scene.store.at(-1)?.key ?? ""));
 
   // setSpeed slows a replay down or lets it run. What is live has no other pace than the program's: slowed down, it
   // becomes a replay that begins here.
@@ -83,7 +84,7 @@ export function newHands(stage) {
       [["p"], "previous anomaly", () => toAnomaly(-1)],
       [["Home"], "to the start", () => player.seek(player.oldest)],
       [["End"], "to the end, live", () => player.live()],
-      [["f"], "follow the marked object, or stop following it", toggleMarked],
+      [["f"], "follow the newest object, or stop following", toggleNewest],
       [["Escape"], "close what is open, remove the focus", () => stage.escape() ?? document.activeElement?.blur?.()],
     ],
     escape() {

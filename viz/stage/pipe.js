@@ -75,7 +75,6 @@ export function showShelf(scene, name, shelf) {
     mark(row, "rest", stands);
     mark(row, "earlier", Boolean(earlier));
     mark(row, "newest", Boolean(object) && object.key === newest);
-    mark(row, "marked", Boolean(object) && objectKey(object.key) === scene.marked);
     mark(row, "followed", Boolean(object) && scene.followed(object));
     put(row, "data-key", object ? objectKey(object.key) : "");
     row.object = object ?? null;

@@ -22,7 +22,6 @@ export function newScene(geometry) {
     grouped: false, // -fifo=delta
     lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
     view: null, // what of the stage is seen; zoom.js
-    marked: "",
     told: null, // what a story adds: told.js; tell puts it here
     tell(told) {
       if (!told) scene.told?.leave();

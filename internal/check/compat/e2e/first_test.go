@@ -107,7 +107,7 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 }
 
 // TestASliderKeepsItsKeysAndChangesNeedAMark: Home in a slider moved the page to the start of the log, and Change
-// without a marked pod wrote to one that was deleted long ago.
+// without a followed pod wrote to one that was deleted long ago.
 func TestASliderKeepsItsKeysAndChangesNeedAMark(t *testing.T) {
 	t.Parallel()
 	_, p := still(t)
@@ -116,7 +116,7 @@ func TestASliderKeepsItsKeysAndChangesNeedAMark(t *testing.T) {
 	p.press(t, kb.Home)
 	p.is(t, "live", "Home in a slider leads to", `document.body.dataset.mode`)
 	const disabled = `["#change-pod", "#delete-pod"].map((each) => $(each).disabled).join()`
-	p.is(t, "true,true", "without a marked pod Change and Delete are disabled", disabled)
+	p.is(t, "true,true", "without a followed pod Change and Delete are disabled", disabled)
 	p.pick(t, "#create-pod")
 	p.until(t, disabled+
 		` === "false,false" && $("#change-pod").textContent === "Change default/a"`)
