@@ -96,7 +96,7 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, " title=\"PATCH a label of the marked pod (M)\" disabled>Change <span data-marked>the marked pod</span></button> <button type=\"button\" id=\"delete-pod\" data-stroke=\"d\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, " title=\"PATCH a label of the followed pod (M)\" disabled>Change <span data-followed>the followed pod</span></button> <button type=\"button\" id=\"delete-pod\" data-stroke=\"d\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -104,7 +104,7 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, " title=\"DELETE the marked pod (D)\" disabled>Delete <span data-marked>the marked pod</span></button> <button type=\"button\" id=\"add-watcher\" data-stroke=\"w\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, " title=\"DELETE the followed pod (D)\" disabled>Delete <span data-followed>the followed pod</span></button> <button type=\"button\" id=\"add-watcher\" data-stroke=\"w\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

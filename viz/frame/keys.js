@@ -54,7 +54,7 @@ export function newKeys(rows, guide) {
     }
     // A button is pressed by Space and Enter, whatever else they mean.
     return (key === " " || key === "Enter")
-      && target.closest("button, a[href], summary, [role=tab], [role=button]") !== null;
+      && target.closest("button, a[href], summary, [role=button]") !== null;
   }
 
   when(document, "keydown", (event) => {

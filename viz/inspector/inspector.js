@@ -21,7 +21,7 @@ export function newInspector(stage) {
   const leaf = panel.querySelector("#leaf");
   const title = panel.querySelector("h2");
   const search = panel.querySelector("[type=search]");
-  const tabs = [...panel.querySelectorAll("[role=tab]")];
+  const tabs = [...panel.querySelectorAll("[data-tab]")];
   let place = null; // {station, queue, subject}
   let tab = "what";
   let opener = null;
@@ -60,10 +60,7 @@ export function newInspector(stage) {
     tab = name === "bytes" && !wire ? "what" : name;
     for (const each of tabs) {
       if (each.dataset.tab === "bytes") each.hidden = !wire;
-      const on = each.dataset.tab === tab;
-      put(each, "aria-selected", String(on));
-      put(each, "tabindex", on ? "0" : "-1");
-      if (on) put(leaf, "aria-labelledby", each.id);
+      put(each, "aria-pressed", String(each.dataset.tab === tab));
     }
     load(extra);
   }
@@ -222,15 +219,6 @@ export function newInspector(stage) {
   when(search, "input", () => load());
 
   for (const each of tabs) when(each, "click", () => choose(each.dataset.tab));
-  when(panel.querySelector(".tabs"), "keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const shown = tabs.filter((t) => !t.hidden);
-    const next = shown.at((shown.findIndex((t) => t.dataset.tab === tab) + step) % shown.length);
-    choose(next.dataset.tab);
-    next.focus();
-  });
   when(panel.querySelector(".close"), "click", close);
 
   // ---- as a module of the stage

@@ -28,7 +28,7 @@ const readInspector = `(() => {
 	return {
 		Open: !panel.hidden, Title: panel.querySelector("h2").textContent,
 			Words: panel.querySelector("#leaf").textContent,
-		Tab: panel.querySelector("[aria-selected=true]").dataset.tab, Point: point, File: file, Line: line,
+		Tab: panel.querySelector(".tabs [aria-pressed=true]").dataset.tab, Point: point, File: file, Line: line,
 		Lit: panel.querySelector(".l.lit")?.dataset.n ?? "",
 		Breaks: [...panel.querySelectorAll("[data-copy]")].map((copy) => copy.dataset.copy),
 	};
@@ -81,7 +81,7 @@ func everyStationOpens(t *testing.T, p *page) {
 	}
 	for _, tab := range []string{"state", "code", "blocked", "history", "what"} {
 		p.click(t, "#tab-"+tab)
-		p.until(t, `$("#tab-%s[aria-selected=true]") && $("#leaf .leaf.%[1]s")`, tab)
+		p.until(t, `$("#tab-%s[aria-pressed=true]") && $("#leaf .leaf.%[1]s")`, tab)
 	}
 	p.strike(t, "Escape")
 	p.until(t, `$("#inspector").hidden`)
