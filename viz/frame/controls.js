@@ -24,6 +24,9 @@ export function newControls(stage) {
   // attempt acts once at a time.
   async function attempt(button, act) {
     button.disabled = true;
+    if (stage.hold.held && act !== addWatcher) {
+      tell("the world is held: the request is paused at its first point until you resume");
+    }
     await act().catch((problem) => tell(problem.message, true));
     button.disabled = false;
   }

@@ -7,9 +7,8 @@ import { objectKey } from "../log/fold.js";
 export function newHands(stage) {
   const { player, follow, scene, timeline } = stage;
 
-  async function toAnomaly(direction) {
+  function toAnomaly(direction) {
     const from = player.target();
-    if (!stage.source) return (await player.stepTo(direction, stage.isFlag)) || stage.tell("no other anomaly");
     const flags = timeline.flags.filter((f) => (direction > 0 ? f.seq > from : f.seq < from));
     const next = direction > 0 ? flags[0] : flags.at(-1);
     return next ? player.seek(next.seq) : stage.tell("no other anomaly");

@@ -93,7 +93,7 @@ const says = (r) => sentence(infos.get(r.point), r, called(r));
 const isFlag = (r) => isAnomaly(infos.get(r.point), r); // must r not be overlooked?
 
 const follow = newFollow(infos, {
-  trouble, seek: (seq) => player.seek(seq),
+  trouble, seek: (seq) => player.seek(seq), cursor: () => player.cursor,
   changed() {
     scene.stale = true;
     all("followed");
@@ -132,11 +132,11 @@ const newPromises = () => newPanel(stage, "promises", ["g", "what is guaranteed:
 // Every part by its name, in the order in which they are made and called. A part may use in its constructor only what
 // is above it; later, all.
 const made = {
-  timeline: newTimeline, telling: newTelling, table: newTable, banner: newBanner, controls: newControls,
-  status: newStatus, visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure, hold: newHold,
-  knobs: newKnobs, scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole,
-  presenter: newPresenter, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector,
-  waits: newWaits, picture: newPicture, tour: newTour, first: newFirst,
+  follow: () => follow, timeline: newTimeline, telling: newTelling, table: newTable, banner: newBanner,
+  controls: newControls, status: newStatus, visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure,
+  hold: newHold, knobs: newKnobs, scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole,
+  presenter: newPresenter, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector, waits: newWaits,
+  picture: newPicture, tour: newTour, first: newFirst,
 };
 for (const [name, make] of Object.entries(made)) parts.push((stage[name] = make(stage)));
 const { timeline } = stage;
@@ -204,8 +204,6 @@ function flush() {
   if (waiting.length === 0) return;
   const list = waiting;
   waiting = [];
-  follow.arrived(list, resource);
-  follow.add(list);
   all("arrived", list);
   player.arrived(list);
 }
@@ -231,7 +229,6 @@ function turn(now, ms) {
   player.tick(player.runs() ? ms : 0);
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
   motion.draw(player.clock, player.pile(), coming);
-  follow.draw(now, player.cursor);
   all("draw", now, ms);
 }
 

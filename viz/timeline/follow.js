@@ -12,7 +12,7 @@ const hopsShown = 400;
 const kubectl = /^(POST|PUT|PATCH|DELETE) .* by kubectl$/;
 
 // newFollow calls on.changed() when another thing is followed, on.seek(seq) when a hop is clicked. records(query,
-// match) returns all there are.
+// match) returns all there are, cursor() where the stage is.
 export function newFollow(infos, on) {
   const panel = $("#biography");
   const list = panel.querySelector("ol");
@@ -46,13 +46,14 @@ export function newFollow(infos, on) {
 
   // arrived follows what kubectl writes, unless something is followed: a request is received with the name of its
   // client, and committed.
-  function arrived(list, resource) {
+  function arrived(list) {
     for (const r of list) {
       if (r.point === "RequestReceived" && kubectl.test(r.text ?? "")) asked = true;
-      if (r.point !== "TxnCommitted" || !asked || r.resource !== resource) continue;
+      if (r.point !== "TxnCommitted" || !asked || r.resource !== document.body.dataset.resource) continue;
       asked = false;
       if (!f.has()) wrote(objectKey(r.key));
     }
+    add(list);
   }
 
   async function set(key, rv = "", by = "hand") {
@@ -91,9 +92,10 @@ export function newFollow(infos, on) {
     if (records.length > most) records.splice(0, records.length - most);
   }
 
-  function draw(now, cursor) {
+  function draw(now) {
     if (panel.hidden || now - drawnAt < redraw) return;
     drawnAt = now;
+    const cursor = on.cursor();
     const ways = waysOf(records);
     const typeOf = (steps) => cut(steps.find((h) => h.r.type)?.r.type ?? "", 12);
     options(select, [...ways].slice(-listed).reverse().map(([rv, steps]) => [rv, `${typeOf(steps)} ${rv}`]));

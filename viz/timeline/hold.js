@@ -204,10 +204,6 @@ export function newHold(stage) {
     say($("#clock-speed-text"), times(speed));
     turned = setTimeout(() => clock({ speed }), settle);
   });
-  for (const id of ["create-pod", "change-pod", "delete-pod"]) {
-    when(`#${id}`, "click", () => status?.held
-      && stage.tell("the world is held: the request is paused at its first point until you resume"));
-  }
 
   // A page that goes says how long to wait for another one to come.
   const leave = (time) => own && closed() && lastWord("/viz/hold", { do: "leave", unattended: time });
