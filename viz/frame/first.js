@@ -1,9 +1,9 @@
 // The first view: the stage with five names, a question, and three ways on. It is a look of the same page, which ends
-// with Escape and with everything that puts something else on the stage.
+// with Escape and with everything that puts something else on the stage. A later visit says where the viewer was.
 
 import { $, copied, put, say, when } from "../lib/dom.js";
 
-const storage = "first";
+const storage = { seen: "first", last: "last-time" };
 const recent = 2000; // records
 const patience = 60000; // ms without a watch, after which the page says what to check
 
@@ -35,7 +35,7 @@ export function newFirst(stage) {
     if (!on()) return false;
     delete root.dataset.first;
     player.single = false;
-    localStorage.setItem(storage, "seen");
+    localStorage.setItem(storage.seen, "seen");
     stage.scene.lay();
     stage.touch();
     return true;
@@ -66,13 +66,44 @@ export function newFirst(stage) {
     }
   }
 
+  // where is what a later visit can go back to.
+  function where() {
+    const { tour, story, beat } = document.body.dataset;
+    if (Number(tour)) return { words: `the tour, step ${tour}` };
+    return story ? { words: `the story ${story}, beat ${beat}`, story, beat: Number(beat) - 1 } : null;
+  }
+
+  const last = JSON.parse(localStorage.getItem(storage.last) ?? "null");
+  const back = $("#last-time");
+  if (last) {
+    say(back, `Last time: ${last.words}. Go on`);
+    back.hidden = false;
+  }
+
   when("#first-kubectl", "click", wait);
   when("#first", "click", ({ target }) => {
     if ("copy" in target.dataset) copy(target);
+  });
+  when(back, "click", () => {
+    back.hidden = true;
+    if (last.story) stage.scenarios.openStory(last.story, { beat: last.beat });
+    else $("#open-tour").click();
   });
   for (const el of document.querySelectorAll("[data-here]")) say(el, el.dataset.here.replace("HERE", location.origin));
   $("#first").inert = false;
   if (on()) show();
 
-  return { again, leave, escape: leave, draw: (now) => root.dataset.first === "kubectl" && greet(now) };
+  let told = "";
+  return {
+    again, leave, escape: leave,
+    draw(now) {
+      if (root.dataset.first === "kubectl") greet(now);
+      const place = where();
+      if (!place || place.words === told) return;
+      leave();
+      back.hidden = true;
+      told = place.words;
+      localStorage.setItem(storage.last, JSON.stringify(place));
+    },
+  };
 }

@@ -41,7 +41,6 @@ export function newScenarios(stage) {
     if (!found) return;
     if (teller) end();
     else resource = stage.resource;
-    stage.first.leave();
     story = found;
     symptom = "";
     [run, remark, seen, playing] = [null, found.alone ? `, because ${found.alone}` : "", [], null];

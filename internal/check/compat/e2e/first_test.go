@@ -104,6 +104,10 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	p.until(t, `$("#first")?.inert === false`)
 	p.click(t, `[data-first-story="slow-watcher"]`)
 	p.until(t, `!document.documentElement.dataset.first && document.body.dataset.story === "slow-watcher"`)
+	p.until(t, `localStorage.getItem("last-time") !== null`)
+	visit()
+	p.click(t, "#last-time")
+	p.until(t, `document.body.dataset.story === "slow-watcher"`)
 }
 
 // TestASliderKeepsItsKeysAndChangesNeedAMark: Home in a slider moved the page to the start of the log, and Change
