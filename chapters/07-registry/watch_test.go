@@ -47,8 +47,8 @@ func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := New(Config{Resource: c.resource})
-			selector := require.Value(fields.ParseSelector(c.field))(t)
-			key, opts, err := store.storageOptions(c.namespace, &metainternalversion.ListOptions{FieldSelector: selector})
+			list := &metainternalversion.ListOptions{FieldSelector: require.Value(fields.ParseSelector(c.field))(t)}
+			key, opts, err := store.storageOptions(c.namespace, list)
 			assert.True(t, key == c.key && opts.Recursive == c.recursive && err == nil,
 				"got %s, recursive %v, %v; want %s, %v", key, opts.Recursive, err, c.key, c.recursive)
 		})
