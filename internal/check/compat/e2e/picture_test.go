@@ -217,7 +217,7 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 	}
 	look := func() drawn {
 		return evaluate[drawn](t, p, `(() => {
-			const of = { lock: "[data-lock]", budget: "#battery", goroutine: "[data-role]", hand: "#hand-end" };
+			const of = { lock: "[data-lock]", budget: "#battery", goroutine: ".role", hand: "#hand-end" };
 			const seen = (css) => $(css).checkVisibility({ visibilityProperty: true });
 			return {
 				Detail: document.body.dataset.detail,
