@@ -36,7 +36,7 @@ func EqualSlices[T comparable](t TB, got, want []T, what ...any) bool {
 func NoDiff(t TB, got, want any, what ...any) bool {
 	t.Helper()
 	diff := cmp.Diff(want, got)
-	return True(t, diff == "", "%s(-want +got):\n%s", prefix(what), diff)
+	return diff == "" || True(t, false, "%s(-want +got):\n%s", prefix(what), diff)
 }
 
 // NoError wants err to be nil.
@@ -48,7 +48,7 @@ func NoError(t TB, err error, what ...any) bool {
 // Fails wants an error of which is says true, as apierrors.IsNotFound does of a 404.
 func Fails(t TB, err error, is func(error) bool, what ...any) bool {
 	t.Helper()
-	return True(t, is(err), "%sgot %v, which is another kind of answer", prefix(what), err)
+	return is(err) || True(t, false, "%sgot %v, which is another kind of answer", prefix(what), err)
 }
 
 // True wants ok; what is the fault if it is false.
@@ -68,7 +68,7 @@ func False(t TB, bad bool, what ...any) bool {
 
 func same(t TB, ok bool, got, want any, what []any) bool {
 	t.Helper()
-	return True(t, ok, "%sgot %v, want %v", prefix(what), got, want)
+	return ok || True(t, false, "%sgot %v, want %v", prefix(what), got, want)
 }
 
 func prefix(what []any) string {
