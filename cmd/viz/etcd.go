@@ -61,11 +61,7 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 	if err != nil {
 		return etcd{}, errors.Join(err, removeDir())
 	}
-	var names []string // of nodes that can die one by one
-	if o.etcdNodes > 1 {
-		names = ours.Names()
-	}
-	used = keptBy(etcdnode.NewKeeper(ctx, ours.Client(), true, names...), ours.Client(),
+	used = keptBy(etcdnode.NewKeeper(ctx, ours.Client(), true, ours.Names()...), ours.Client(),
 		func() error { return errors.Join(ours.Close(), removeDir()) })
 	used.ours = ours
 	if o.etcdNodes == 1 {
@@ -109,9 +105,10 @@ func awaitBroken(ctx context.Context, ours *etcdnode.Etcd, p *probe.Probe, fail 
 	select {
 	case <-ctx.Done():
 		return
-	case <-ours.Broken():
+	case <-ours.Broken().Done():
 	}
-	p.Text(probe.EtcdFailed, ours.Err().Error(), "", 0)
+	why := context.Cause(ours.Broken())
+	p.Text(probe.EtcdFailed, why.Error(), "", 0)
 	_ = routine.Sleep(ctx, clock.RealClock{}, lastWords) // returns early if ctx is done
-	fail(ours.Err())
+	fail(why)
 }

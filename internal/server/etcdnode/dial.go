@@ -37,10 +37,8 @@ func (f TLSFiles) info() transport.TLSInfo {
 // newCertificate lets etcd make a certificate for loopback, in files of dir. Nodes and clients all show this one, and
 // trust no other.
 func newCertificate(dir string) (files TLSFiles, err error) {
-	for _, name := range []string{"cert.pem", "key.pem"} { // etcd would keep the ones of the last start
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return TLSFiles{}, err
-		}
+	for _, old := range []string{"cert.pem", "key.pem"} {
+		_ = os.Remove(filepath.Join(dir, old)) // etcd would keep the ones of the last start
 	}
 	hosts := []string{"127.0.0.1:0", "localhost:0"}
 	made, err := transport.SelfCert(zap.NewNop(), dir, hosts, certificateYears, x509.ExtKeyUsageClientAuth)
@@ -57,7 +55,7 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 	if len(endpoints) == 0 {
 		return nil, errors.New("connect to etcd: no endpoint given")
 	}
-	client, err := dialTLS(endpoints, files)
+	client, err := newClient(endpoints, files, keepAlive)
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(endpoints, ", "), err)
 	}
@@ -70,23 +68,20 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 	return nil, errors.Join(err, client.Close())
 }
 
-// dialTLS returns a client that finds out within seconds that an endpoint is gone.
-func dialTLS(endpoints []string, files TLSFiles) (_ *clientv3.Client, err error) {
-	config := clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAlive}
+// newClient returns a client that asks an endpoint after so long a silence whether it is there, or, if that is 0,
+// never; and that finds out soon that one is back: gRPC's own pauses grow to two minutes.
+func newClient(endpoints []string, files TLSFiles, silence time.Duration, options ...grpc.DialOption) (
+	_ *clientv3.Client, err error) {
+	config := clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: silence, DialKeepAliveTimeout: silence,
+		Logger: zap.NewNop()}
 	if files != (TLSFiles{}) {
 		if config.TLS, err = files.info().ClientConfig(); err != nil {
 			return nil, fmt.Errorf("read the certificates for etcd: %w", err)
 		}
 	}
-	return connect(config)
-}
-
-// connect returns a client that notices soon that a server is back: gRPC's own pauses grow to two minutes.
-func connect(config clientv3.Config, options ...grpc.DialOption) (*clientv3.Client, error) {
 	pauses := backoff.Config{
 		BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 250 * time.Millisecond,
 	}
-	config.Logger = zap.NewNop()
 	config.DialOptions = append(options,
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: pauses}))
 	return clientv3.New(config)

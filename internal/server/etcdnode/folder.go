@@ -18,10 +18,12 @@ import (
 // gets that long to finish.
 const lockWait = time.Second
 
-// checkNodes returns an error if dir holds data, but none of n nodes. Etcd itself would start an empty database beside
-// what is there. It returns the addresses that dir remembers.
-func checkNodes(dir string, n int) (addresses []string, err error) {
-	text, err := os.ReadFile(addressFile(dir))
+// addressesOf returns two addresses of loopback for each of n nodes, which the members have in their data: those that
+// dir remembers, or free ones, which it then does. One node needs none. The error is that dir holds data, but none of n
+// nodes: etcd itself would start an empty database beside what is there.
+func addressesOf(dir string, n int) (addresses []string, err error) {
+	file := filepath.Join(dir, "addresses.json")
+	text, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(text, &addresses)
 	}
@@ -29,45 +31,32 @@ func checkNodes(dir string, n int) (addresses []string, err error) {
 		return nil, fmt.Errorf("read the addresses of the etcd nodes in %s: %w", dir, err)
 	}
 	_, err = os.Stat(filepath.Join(dir, "member"))
-	lone := err == nil
-	made := max(1, len(addresses)/2)
-	if n == 1 && lone || n > 1 && made == n || made == 1 && !lone {
+	lone, made := err == nil, max(1, len(addresses)/2)
+	switch {
+	case n == 1 && (lone || made == 1) || n > 1 && made == n:
 		return addresses, nil
+	case made > 1 || lone:
+		return nil, fmt.Errorf("the etcd data in %s was made with -etcd-nodes %d, not %d: start with -etcd-nodes %d, "+
+			"or with another -data-dir", dir, made, n, made)
 	}
-	return nil, fmt.Errorf("the etcd data in %s was made with -etcd-nodes %d, not %d: start with -etcd-nodes %d, or "+
-		"with another -data-dir", dir, made, n, made)
-}
-
-func addressFile(dir string) string { return filepath.Join(dir, "addresses.json") }
-
-// newAddresses returns two free addresses of loopback for each of n nodes, and lets dir remember them: the members will
-// have them in their data.
-func newAddresses(dir string, n int) (addresses []string, err error) {
-	for range 2 * n {
-		l, err := listenOnAny()
-		if err != nil {
+	for tries := 0; len(addresses) < 2*n; tries++ {
+		// Below the ports that systems give to outgoing connections: one of these could take the port before the member
+		// listens on it.
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		switch {
+		case err == nil:
+			defer l.Close() // all are held until the last is found
+			addresses = append(addresses, l.Addr().String())
+		case tries > 100:
 			return nil, fmt.Errorf("find a port for etcd: %w", err)
 		}
-		defer l.Close() // all are held until the last is found
-		addresses = append(addresses, l.Addr().String())
 	}
-	text, _ := json.Marshal(addresses) // strings always marshal
-	err = errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(addressFile(dir), text, 0o600))
+	text, _ = json.Marshal(addresses) // strings always marshal
+	err = errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(file, text, 0o600))
 	if err != nil {
 		return nil, fmt.Errorf("write the addresses of the etcd nodes: %w", err)
 	}
 	return addresses, nil
-}
-
-// listenOnAny listens on a free port of loopback below those that systems give to outgoing connections: one of these
-// could take the port before the member listens on it.
-func listenOnAny() (l net.Listener, err error) {
-	for range 100 {
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))); err == nil {
-			return l, nil
-		}
-	}
-	return nil, err
 }
 
 // checkUnused returns an error if the database below dir is locked. Etcd itself would wait for that lock for

@@ -52,8 +52,8 @@ type Member struct {
 
 // Ready returns why writes would fail; nil if they would not.
 func (s State) Ready() error {
-	silent, unled := 0, false
-	err := errors.New("etcd has not answered yet")
+	silent := 0
+	var err error
 	for _, m := range s.Members {
 		switch {
 		case m.Full:
@@ -61,19 +61,17 @@ func (s State) Ready() error {
 		case m.Error != "":
 			silent++
 			err = errors.New(m.Error)
-		case m.leader == 0:
-			unled = true
-		default:
+		case m.leader != 0:
 			return nil
 		}
 	}
 	switch {
-	case unled && 2*silent < len(s.Members):
+	case silent == len(s.Members):
+		return err
+	case 2*silent < len(s.Members):
 		return errors.New("etcd has no leader: its members are electing one")
-	case unled:
-		return errors.New("etcd has no leader: a majority of its members cannot be reached")
 	}
-	return err
+	return errors.New("etcd has no leader: a majority of its members cannot be reached")
 }
 
 // Keeper looks each second how an etcd is. If the etcd is ours, it also keeps the database within its quota: history is

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/types"
@@ -66,67 +67,81 @@ func init() {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 }
 
+// node is one place for a member.
+type node struct {
+	// Set by Start, never changed.
+	name           string
+	dir            string
+	peers, clients string // addresses of one node of several; "": the node is alone
+
+	member atomic.Pointer[member] // nil while it is down; replaced with Etcd.lifeMu held
+}
+
 // member is one life of one etcd server; a restart makes another on the same data.
 //
 // It is started with the configuration of package embed, but not by embed: between the server's making and its start
 // there is something to set, and embed has no such moment.
 type member struct {
-	// Set before start, never changed.
-	node    *node
+	// Set before it is stored in its node, never changed.
+	server  *etcdserver.EtcdServer
 	trouble *trouble
-	tls     *tls.Config // of all members, only read; nil: the member is alone
-
-	// Set by start, never changed.
-	server *etcdserver.EtcdServer
-	grpc   *grpc.Server
-	pipe   *bufconn.Listener // by which the client reaches a lone member; nil if it is not alone
-	peers  *http.Server      // nil if it is alone
+	grpc    *grpc.Server
+	pipe    *bufconn.Listener // by which the client reaches a lone member; nil if it is not alone
+	peers   *http.Server      // nil if it is alone
 
 	group routine.Group
 }
 
-// start returns when the member can be written to. After an error, also that of ctx, nothing of it runs.
-func (m *member) start(ctx context.Context, cfg config.ServerConfig) (err error) {
-	if m.server, err = m.trouble.newServer(cfg); err == nil {
-		if m.tls == nil {
-			m.server.Cfg.TickMs = uint(lonePatience.Milliseconds()) // raft was given its own when the server was made
+// start starts a member unless one runs, and returns when it can be written to. After an error, also that of ctx,
+// nothing of it runs.
+func (e *Etcd) start(ctx context.Context, n *node) error {
+	if n.member.Load() != nil {
+		return nil
+	}
+	if err := checkUnused(n.dir); err != nil {
+		return err
+	}
+	server, err := e.trouble.newServer(e.config(n))
+	if err == nil {
+		m := &member{server: server, trouble: e.trouble}
+		if e.serverTLS == nil {
+			server.Cfg.TickMs = uint(lonePatience.Milliseconds()) // raft was given its own when the server was made
 		}
-		m.server.Start()
-		if err = m.serve(context.WithoutCancel(ctx)); err == nil {
+		server.Start()
+		if err = m.serve(context.WithoutCancel(ctx), n, e.serverTLS); err == nil {
 			err = m.awaitReady(ctx)
 		}
-		if err != nil {
-			m.stop()
+		if err == nil {
+			n.member.Store(m)
+			return nil
 		}
+		m.stop()
 	}
-	if err != nil {
-		return fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
-	}
-	return nil
+	return fmt.Errorf("start etcd in %s: %w", n.dir, err)
 }
 
 // serve starts what serves the member's listeners; stop ends it and closes them. Serve returns the error of a stopped
 // server.
-func (m *member) serve(ctx context.Context) (err error) {
+func (m *member) serve(ctx context.Context, n *node, secured *tls.Config) error {
 	pings := grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed})
-	m.grpc = v3rpc.Server(m.server, m.tls.Clone(), nil, pings) // a clone of nil is nil
-	if m.tls == nil {
+	m.grpc = v3rpc.Server(m.server, secured.Clone(), nil, pings) // a clone of nil is nil
+	if secured == nil {
 		m.pipe = bufconn.Listen(pipeSize)
 		m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.pipe) })
 		return nil
 	}
-	clients, err := net.Listen("tcp", m.node.clients)
+	clients, err := net.Listen("tcp", n.clients)
 	if err != nil {
 		return err
 	}
 	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(clients) })
-	peers, err := net.Listen("tcp", m.node.peers)
+	peers, err := net.Listen("tcp", n.peers)
 	if err != nil {
 		return err
 	}
 	m.peers = &http.Server{
 		Handler:   etcdhttp.NewPeerHandler(m.server.Logger(), m.server),
-		TLSConfig: m.tls.Clone(),               // a server of http writes to it
+		TLSConfig: secured.Clone(),             // a server of http writes to it
 		ErrorLog:  zap.NewStdLog(zap.NewNop()), // a peer that was stopped breaks its connections
 	}
 	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(peers, "", "") })
@@ -138,11 +153,27 @@ func (m *member) awaitReady(ctx context.Context) error {
 	case <-m.server.ReadyNotify():
 		return nil
 	case <-m.trouble.broken.Done():
-		return m.trouble.err()
+		return context.Cause(m.trouble.broken)
 	case <-m.server.StopNotify():
 		return errors.New("it stopped by itself")
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// dial connects the client of a lone node to its member of the moment.
+func (n *node) dial(ctx context.Context, _ string) (net.Conn, error) {
+	m := n.member.Load()
+	if m == nil {
+		return nil, errors.New("etcd is down")
+	}
+	return m.pipe.DialContext(ctx)
+}
+
+// stop takes the member away first: stopping it ends connections, and their client comes back at once.
+func (n *node) stop() {
+	if m := n.member.Swap(nil); m != nil {
+		m.stop()
 	}
 }
 
@@ -168,28 +199,24 @@ func (m *member) stop() {
 func (e *Etcd) config(n *node) config.ServerConfig {
 	d := embed.NewConfig()
 	c := config.ServerConfig{
-		Name: n.name, DataDir: n.dir,
-		Logger:     zap.NewNop().WithOptions(zap.WithFatalHook(e.trouble), zap.WithPanicHook(e.trouble)),
-		NewCluster: d.IsNewCluster(), InitialClusterToken: "listwatch", StrictReconfigCheck: d.StrictReconfigCheck,
+		Name: n.name, DataDir: n.dir, PeerURLs: urls(n.peers), ClientURLs: urls(n.clients),
+		InitialPeerURLsMap: types.URLsMap{}, InitialClusterToken: "listwatch", NewCluster: true,
+		StrictReconfigCheck: d.StrictReconfigCheck, MaxLearners: d.MaxLearners, V2Deprecation: d.V2Deprecation,
+		AuthToken: d.AuthToken, BcryptCost: d.BcryptCost, TokenTTL: d.AuthTokenTTL,
+		Logger: zap.NewNop().WithOptions(zap.WithFatalHook(e.trouble), zap.WithPanicHook(e.trouble)),
+
 		InitialElectionTickAdvance: d.InitialElectionTickAdvance,
 		SnapshotCount:              d.SnapshotCount, SnapshotCatchUpEntries: d.SnapshotCatchUpEntries,
 		MaxSnapFiles: d.MaxSnapFiles, MaxWALFiles: d.MaxWalFiles,
 		MaxTxnOps: d.MaxTxnOps, MaxRequestBytes: d.MaxRequestBytes, MaxConcurrentStreams: d.MaxConcurrentStreams,
-		AuthToken: d.AuthToken, BcryptCost: d.BcryptCost, TokenTTL: d.AuthTokenTTL,
 		QuotaBackendBytes: e.options.Quota, UnsafeNoFsync: !e.options.Durable,
 		CompactHashCheckTime: d.CompactHashCheckTime, DowngradeCheckTime: d.DowngradeCheckTime,
 		WarningApplyDuration: d.WarningApplyDuration, WarningUnaryRequestDuration: d.WarningUnaryRequestDuration,
-		WatchProgressNotifyInterval: progressInterval,
-		MaxLearners:                 d.MaxLearners,
-		V2Deprecation:               d.V2Deprecation,
-		Metrics:                     d.Metrics,
-		InitialPeerURLsMap:          types.URLsMap{},
-		ServerFeatureGate:           d.ServerFeatureGate,
+		WatchProgressNotifyInterval: progressInterval, ServerFeatureGate: d.ServerFeatureGate,
 	}
 	for _, each := range e.nodes {
 		c.InitialPeerURLsMap[each.name] = urls(each.peers)
 	}
-	c.PeerURLs, c.ClientURLs = urls(n.peers), urls(n.clients)
 	if len(e.nodes) == 1 {
 		c.TickMs, c.ElectionTicks = uint(loneTick.Milliseconds()), loneElection
 		c.SnapshotCount, c.SnapshotCatchUpEntries = loneSnapshotCount, loneCatchUp

@@ -6,16 +6,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 var errClosed = errors.New("etcd has been closed")
@@ -31,29 +28,17 @@ type Options struct {
 // Etcd is a running etcd, of one node or of several.
 type Etcd struct {
 	// Set by Start, never changed.
-	options Options
-	trouble *trouble
-	nodes   []*node
-	names   []string // of the nodes
-	client  *clientv3.Client
-
-	// Set by Start for several nodes, never changed.
-	endpoints []string
-	files     TLSFiles
-	serverTLS *tls.Config
+	options   Options
+	trouble   *trouble
+	nodes     []*node
+	names     []string    // of the nodes
+	endpoints []string    // of several nodes
+	files     TLSFiles    // of several nodes
+	serverTLS *tls.Config // theirs, only read; nil: the node is alone
+	client    *clientv3.Client
 
 	lifeMu sync.Mutex // held while nodes are started or stopped, and by Close
 	closed bool       // guarded by lifeMu
-}
-
-// node is one place for a member.
-type node struct {
-	// Set by Start, never changed.
-	name           string
-	dir            string
-	peers, clients string // addresses of one node of several; "": the node is alone
-
-	member atomic.Pointer[member] // nil while it is down; replaced with Etcd.lifeMu held
 }
 
 // Start starts etcd on the data in options.Dir and returns when it can be written to. Another process, or another Etcd
@@ -61,68 +46,41 @@ type node struct {
 // closes it.
 func Start(ctx context.Context, options Options) (*Etcd, error) {
 	options.Nodes, options.Quota = max(1, options.Nodes), cmp.Or(options.Quota, DefaultQuota)
-	if options.Dir == "" {
-		return nil, errors.New("start etcd: no data folder given")
-	}
-	addresses, err := checkNodes(options.Dir, options.Nodes)
+	addresses, err := addressesOf(options.Dir, options.Nodes)
 	if err != nil {
 		return nil, err
 	}
 	e := &Etcd{options: options, trouble: newTrouble(options.Dir)}
-	if err := e.makeNodes(addresses); err != nil {
-		return nil, err
-	}
-	if err = e.startAll(ctx); err == nil {
-		e.client, err = e.newClient()
-	}
-	if err != nil {
-		e.stopAll()
-		return nil, err
-	}
-	return e, nil
-}
-
-// makeNodes gives several nodes names, addresses if they have none, and a certificate; one needs none of these.
-func (e *Etcd) makeNodes(addresses []string) (err error) {
-	if e.options.Nodes == 1 {
-		e.names, e.nodes = []string{"listwatch"}, []*node{{name: "listwatch", dir: e.options.Dir}}
-		return nil
-	}
-	if addresses == nil {
-		if addresses, err = newAddresses(e.options.Dir, e.options.Nodes); err != nil {
-			return err
+	if options.Nodes == 1 {
+		e.nodes, e.names = []*node{{name: "etcd", dir: options.Dir}}, []string{"etcd"}
+		// It never asks: after a stop in a debugger an answer that is late would cost the connection.
+		e.client, err = newClient([]string{"passthrough:///etcd"}, e.files, 0, grpc.WithContextDialer(e.nodes[0].dial))
+	} else if e.files, err = newCertificate(options.Dir); err == nil {
+		for i := range options.Nodes {
+			n := &node{name: fmt.Sprintf("etcd-%d", i+1), peers: addresses[2*i], clients: addresses[2*i+1]}
+			n.dir = filepath.Join(options.Dir, n.name)
+			e.nodes, e.names = append(e.nodes, n), append(e.names, n.name)
+			e.endpoints = append(e.endpoints, "https://"+n.clients)
+		}
+		if e.serverTLS, err = e.files.info().ServerConfig(); err == nil {
+			e.client, err = newClient(e.endpoints, e.files, keepAlive)
 		}
 	}
-	for i := range e.options.Nodes {
-		name := fmt.Sprintf("etcd-%d", i+1)
-		dir := filepath.Join(e.options.Dir, name)
-		e.nodes = append(e.nodes, &node{name: name, dir: dir, peers: addresses[2*i], clients: addresses[2*i+1]})
-		e.names, e.endpoints = append(e.names, name), append(e.endpoints, "https://"+addresses[2*i+1])
+	if err != nil {
+		return nil, err
 	}
-	if e.files, err = newCertificate(e.options.Dir); err == nil {
-		e.serverTLS, err = e.files.info().ServerConfig()
+	if err := e.startAll(ctx); err != nil {
+		return nil, errors.Join(err, e.Close())
 	}
-	return err
-}
-
-// newClient returns a client that reaches a lone node in memory, and others by their addresses.
-func (e *Etcd) newClient() (*clientv3.Client, error) {
-	if len(e.nodes) == 1 {
-		return connect(clientv3.Config{Endpoints: []string{"passthrough:///etcd"}},
-			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(e.nodes[0].dial))
-	}
-	return dialTLS(e.Endpoints(), e.files)
+	return e, nil
 }
 
 // Client returns the etcd's one client. It survives restarts, goes on to another node when one is gone, and is closed
 // with the etcd.
 func (e *Etcd) Client() *clientv3.Client { return e.client }
 
-// Broken is closed when a node cannot go on; then Err says why, and Close is all that is left to do.
-func (e *Etcd) Broken() <-chan struct{} { return e.trouble.broken.Done() }
-
-// Err returns why a node cannot go on, and what to do about it; nil as long as all can.
-func (e *Etcd) Err() error { return e.trouble.err() }
+// Broken is done when a node cannot go on; its cause says why, and what to do about it. Then Close is all that is left.
+func (e *Etcd) Broken() context.Context { return e.trouble.broken }
 
 // Files are what other programs need to be clients of several nodes.
 func (e *Etcd) Files() TLSFiles { return e.files }
@@ -207,39 +165,8 @@ func (e *Etcd) startAll(ctx context.Context) error {
 	return starting.Wait()
 }
 
-func (e *Etcd) start(ctx context.Context, n *node) error {
-	if n.member.Load() != nil {
-		return nil
-	}
-	if err := checkUnused(n.dir); err != nil {
-		return err
-	}
-	m := &member{node: n, trouble: e.trouble, tls: e.serverTLS}
-	if err := m.start(ctx, e.config(n)); err != nil {
-		return err
-	}
-	n.member.Store(m)
-	return nil
-}
-
 func (e *Etcd) stopAll() {
 	for _, n := range e.nodes {
 		n.stop()
 	}
-}
-
-// stop takes the member away first: stopping it ends connections, and their client comes back at once.
-func (n *node) stop() {
-	if m := n.member.Swap(nil); m != nil {
-		m.stop()
-	}
-}
-
-// dial connects the client of a lone node to its member of the moment.
-func (n *node) dial(ctx context.Context, _ string) (net.Conn, error) {
-	m := n.member.Load()
-	if m == nil {
-		return nil, errors.New("etcd is down")
-	}
-	return m.pipe.DialContext(ctx)
 }

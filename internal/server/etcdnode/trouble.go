@@ -44,9 +44,6 @@ func (t *trouble) report(what string, err error) {
 	t.fail(fmt.Errorf("etcd cannot continue with its data in %s: %w. %s", t.dir, why, advice))
 }
 
-// err says why etcd cannot go on, and what to do about it; nil if it can.
-func (t *trouble) err() error { return context.Cause(t.broken) }
-
 var _ zapcore.CheckWriteHook = (*trouble)(nil)
 
 // OnWrite is called instead of os.Exit and panic. It never returns: to go on with data that could not be written would
@@ -63,18 +60,18 @@ func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 }
 
 // newServer makes a server, which opens the data: on a goroutine of its own, because OnWrite never returns.
-func (t *trouble) newServer(cfg config.ServerConfig) (server *etcdserver.EtcdServer, err error) {
-	done := make(chan struct{}) // closed by the goroutine below
-	var made *etcdserver.EtcdServer
-	var failed error
+func (t *trouble) newServer(cfg config.ServerConfig) (*etcdserver.EtcdServer, error) {
+	var server *etcdserver.EtcdServer
+	made := make(chan error, 1) // sent once by the goroutine below, if at all, when server is set
 	go func() {
-		defer close(done)
-		made, failed = etcdserver.NewServer(cfg)
+		var err error
+		server, err = etcdserver.NewServer(cfg)
+		made <- err
 	}()
 	select {
-	case <-done:
-		return made, failed
+	case err := <-made:
+		return server, err
 	case <-t.broken.Done():
-		return nil, t.err()
+		return nil, context.Cause(t.broken)
 	}
 }

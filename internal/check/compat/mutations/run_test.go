@@ -166,7 +166,7 @@ var mutations = []mutation{
 		"TestNoClientIsSentAwayAtTheStart",
 	},
 	{
-		"internal/server/etcdnode", "checkNodes", "made == 1 && !lone", "true",
+		"internal/server/etcdnode", "addressesOf", "made > 1 || lone", "false",
 		"TestAFolderOfAnotherNumberOfNodesIsRefused",
 	},
 	{"chapters/09-listwatch", "withRetry.before", "!throttled ||", "true ||", "TestClientLimitsItself"},
