@@ -12,7 +12,6 @@ import (
 	"time"
 
 	handlers "listwatch/chapters/08-handlers"
-	"listwatch/internal/observe/routine"
 )
 
 // What a client may take, and for how long. Answers have no limit here: a watch, and a page's feed, last as long as
@@ -61,19 +60,12 @@ func (f *front) run(ctx context.Context) {
 		server.Protocols.SetHTTP1(true)
 		server.Protocols.SetUnencryptedHTTP2(true)
 	}
-	var group routine.Group
-	group.Go(ctx, "front.serve", func(ctx context.Context) { f.serve(ctx, server) })
-	<-ctx.Done()
-	_ = f.listener.Close() // Serve returns, and says what is wrong
-	group.Wait()
-	f.stop(server)
-}
-
-// serve accepts connections until the listener is closed. If it ends before ctx, the program does, too.
-func (f *front) serve(ctx context.Context, server *http.Server) {
+	context.AfterFunc(ctx, func() { _ = f.listener.Close() }) // Serve returns, and says what is wrong
 	if err := server.Serve(f.listener); ctx.Err() == nil {
-		f.fail(fmt.Errorf("serve: %w", err))
+		f.fail(fmt.Errorf("serve: %w", err)) // the program ends, too
 	}
+	<-ctx.Done()
+	f.stop(server)
 }
 
 // serveHTTP serves one request.
@@ -118,18 +110,14 @@ func (f *front) endHijacked(conn net.Conn) {
 // net/http closes a connection at once if it is idle, or after its next answer. Shutdown would close a connection that
 // is about to send its first request, without an answer.
 func (f *front) stop(server *http.Server) {
-	grace, ended := context.WithTimeout(context.Background(), closeGrace)
-	var group routine.Group
-	group.Go(grace, "front.cutOff", f.cutOff)
+	grace := time.AfterFunc(closeGrace, f.cutOff)
+	defer grace.Stop() // if it has begun, no connection is left for it
 	server.SetKeepAlivesEnabled(false)
 	f.conns.Wait()
-	ended()
-	group.Wait()
 }
 
-// cutOff waits until the grace is over, and closes every connection that is left.
-func (f *front) cutOff(grace context.Context) {
-	<-grace.Done()
+// cutOff closes every connection that is left when the grace is over.
+func (f *front) cutOff() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for conn := range f.open {

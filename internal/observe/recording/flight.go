@@ -37,10 +37,9 @@ type Flight struct {
 	// Keyframe returns a picture at or before a record, from which the recording can begin; or an error if there is
 	// none.
 	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
-	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if none are
-	// checked.
+	// Breaches returns the broken promises found at records after seq, in the order of the log.
 	Breaches func(seq uint64) []rules.Breach
-	// Shows reports whether the page gives its tour, which leads to a 410 on purpose; nil: it does not.
+	// Shows reports whether the page gives its tour, which leads to a 410 on purpose.
 	Shows func() bool
 	// Say is called with one line about every file, also if it could not be written.
 	Say func(line string)
@@ -61,13 +60,13 @@ func (f *Flight) Run(ctx context.Context) {
 // trigger is what a file is written for.
 type trigger struct {
 	record probe.Record
-	reason string
+	reason string // "": nothing has happened that is worth one
 }
 
 // look saves a recording if one is due.
 func (f *Flight) look(ctx context.Context) {
-	trigger, found := f.due()
-	if !found || f.files >= maxFlights || f.Clock.Now().Before(f.resting) {
+	trigger := f.due()
+	if trigger.reason == "" || f.files >= maxFlights || f.Clock.Now().Before(f.resting) {
 		return
 	}
 	if routine.Sleep(ctx, f.Clock, flightAfter) != nil {
@@ -84,51 +83,35 @@ func (f *Flight) look(ctx context.Context) {
 		trigger.reason, flightWindow, name))
 }
 
-// due returns what is worth a file since the last look. A broken promise comes first: it should never happen.
-func (f *Flight) due() (trigger, bool) {
-	record, found := f.next()
-	if f.Breaches != nil {
-		if breaches := f.Breaches(f.broken); len(breaches) > 0 {
-			f.broken = breaches[len(breaches)-1].Record.Seq
-			first := breaches[0]
-			return trigger{first.Record, fmt.Sprintf("Promise %d was broken: %s.", first.Rule, first.Text)}, true
-		}
-	}
-	if !found || f.Shows != nil && f.Shows() {
-		return trigger{}, false
-	}
-	return trigger{record, f.reason(&record)}, true
-}
-
-// next returns the first record since the last look that is worth a file. What the log has overrun is left out: what
-// led there is gone, too.
-func (f *Flight) next() (first probe.Record, found bool) {
+// due returns the first since the last look that is worth a file. A broken promise comes first: it should never happen.
+// What the log has overrun is left out: what led there is gone, too.
+func (f *Flight) due() (first trigger) {
 	for r := range f.Log.Between(f.seq, f.Log.Last()) {
-		if !found && worthAFile(r) {
-			first, found = *r, true
-		}
 		f.seq = r.Seq
+		if first.reason == "" {
+			first = trigger{*r, f.reason(r)}
+		}
 	}
-	return first, found
+	if breaches := f.Breaches(f.broken); len(breaches) > 0 {
+		f.broken = breaches[len(breaches)-1].Record.Seq
+		broken := breaches[0]
+		return trigger{broken.Record, fmt.Sprintf("Promise %d was broken: %s.", broken.Rule, broken.Text)}
+	}
+	if f.Shows() {
+		return trigger{}
+	}
+	return first
 }
 
-// worthAFile reports whether a record tells of a fault that people ask about afterwards.
-func worthAFile(r *probe.Record) bool {
-	switch r.Point {
-	case probe.WatcherForced, probe.WatchChanError:
-		return true
-	case probe.RequestAnswered, probe.FrameWritten:
-		return r.Anomaly() // 410, as an answer or in a stream
-	}
-	return false
-}
-
-// reason says what went wrong.
+// reason says what went wrong, if a record tells of a fault that people ask about afterwards; otherwise it is "".
 func (f *Flight) reason(r *probe.Record) string {
-	if r.Point == probe.FrameWritten {
+	switch point := r.Point; {
+	case point == probe.FrameWritten && r.Anomaly(): // 410
 		return "A watch was answered with an error in its stream, and its client has to begin again."
+	case point == probe.WatcherForced, point == probe.WatchChanError, point == probe.RequestAnswered && r.Anomaly():
+		return f.Log.Names().Sentence(r)
 	}
-	return f.Log.Names().Sentence(r)
+	return ""
 }
 
 // save writes the window before the fault and what came after, and returns the file's name. If writing fails, it
