@@ -24,7 +24,7 @@ func holdable(t *testing.T) (*UI, *probe.Log) {
 	world := worldclock.New(time.Now())
 	log := probe.NewLog(world, 64)
 	return New(Config{Log: log, Hold: hold.New(hold.Config{Gate: log.Gate(), Clock: world,
-		Patience: worldclock.New(time.Now())})}), log
+		Patience: worldclock.New(time.Now()), Say: func(string) {}})}), log
 }
 
 // command sends one command.

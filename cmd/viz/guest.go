@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,17 +55,16 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { stopServing(lens.ErrEnds) })
 	front := &front{listener: listener, handler: g, fail: fail, h2c: true}
-	ready := func() {
+	ready := sync.OnceFunc(func() {
 		g.passing.Go(serving, "viz.front", front.run)
 		announce(o, listener, stdout, stderr)
-	}
+	})
 	next := &guest.Choice{Resources: []string{"pods"}} // every server has them
 	for next != nil {
 		var err error
 		if next, err = g.run(ctx, next, ready); err != nil {
 			return err
 		}
-		ready = func() {}
 	}
 	return machine.Ended(ctx)
 }
@@ -75,8 +75,8 @@ func (g *guests) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.now.Load(
 // run runs one visit, with a log of its own, until ctx is done, and then returns nil; or until another choice is made.
 func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (next *guest.Choice, err error) {
 	o := g.options
-	clocks := machine.StartClocks()
-	defer clocks.Stop()
+	clocks, stopClocks := machine.StartClocks()
+	defer stopClocks()
 	log := probe.NewLog(clocks.World, o.LogSize)
 	held := clocks.Hold(log, func(line string) { fmt.Fprintf(g.stderr, "viz: %s\n", line) })
 	visitor, err := guest.New(guest.Config{
@@ -93,11 +93,11 @@ func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (n
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stopRecording()) }()
-	ui := newUI(o, g.listener, viz.Config{
+	ui := viz.New(o.complete(g.listener, viz.Config{
 		Log: log, Hold: held, API: g.lens, Server: o.server[0].String(), Lens: g.lens.Report,
 		Guest: g, Switches: switches,
 		Recount: visitor.Recount, Snapshot: func() any { return visitor.Snapshot() },
-	})
+	}))
 	ctx, end := context.WithCancel(ctx)
 	var group routine.Group
 	defer group.Wait()

@@ -83,10 +83,10 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 		fmt.Fprintf(stderr, "viz: another version of this program wrote %s; parts that have changed since may be "+
 			"shown wrongly\n", o.replay)
 	}
-	ui := newUI(o, listener, viz.Config{
+	ui := viz.New(o.complete(listener, viz.Config{
 		Log: log, Replay: true, Recording: rec.Hash, Keyframe: rec.Start, Rules: rules.NewMonitor(log),
 		Scenarios: scenario.All, Switches: rec.Header.Switches,
-	})
+	}))
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()

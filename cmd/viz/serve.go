@@ -62,7 +62,7 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 			(&front{listener: lend(listener), handler: handler, fail: fail}).run(ctx)
 		},
-		Page: func(config *viz.Config) { o.complete(config, listener) },
+		Page: func(config *viz.Config) { *config = o.complete(listener, *config) },
 		Record: func(log *probe.Log) (func() error, error) {
 			return startRecording(o.record, o.Switches(), log, stderr)
 		},
@@ -81,21 +81,16 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 	}, o.Options, func() { announce(o, listener, stdout, stderr) })
 }
 
-// complete fills in what every page of this program has: the book, the lab in whose working copy it runs, and the names
-// it may be called by.
-func (o *options) complete(config *viz.Config, listener net.Listener) {
+// complete adds what every page of this program has: the book, the lab in whose working copy it runs, and the names it
+// may be called by.
+func (o *options) complete(listener net.Listener, config viz.Config) viz.Config {
 	host, _, _ := net.SplitHostPort(o.listen)
 	config.Book = book.New()
 	config.Hosts = []string{host, listener.Addr().String()}
 	if chosen, _, ok := lab.In("."); ok {
 		config.Lab = &chosen
 	}
-}
-
-// newUI returns the page of a program that runs no machine of ours.
-func newUI(o *options, listener net.Listener, config viz.Config) *viz.UI {
-	o.complete(&config, listener)
-	return viz.New(config)
+	return config
 }
 
 // announce prints the one line that scripts wait for.

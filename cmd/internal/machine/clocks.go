@@ -15,23 +15,17 @@ import (
 type Clocks struct {
 	World    *worldclock.Clock
 	patience *worldclock.Clock // never stands
-	routines routine.Group
-	cancel   context.CancelFunc
 }
 
-// StartClocks returns running clocks. They run until Stop is called: what waits for them ends before.
-func StartClocks() *Clocks {
+// StartClocks returns running clocks. They run until stop is called, which returns when they have ended: what waits for
+// them ends before.
+func StartClocks() (c *Clocks, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Clocks{World: worldclock.New(time.Now()), patience: worldclock.New(time.Now()), cancel: cancel}
-	c.routines.Go(ctx, "worldclock.run", c.World.Run)
-	c.routines.Go(ctx, "worldclock.patience", c.patience.Run)
-	return c
-}
-
-// Stop returns when the clocks have stopped.
-func (c *Clocks) Stop() {
-	c.cancel()
-	c.routines.Wait()
+	c = &Clocks{World: worldclock.New(time.Now()), patience: worldclock.New(time.Now())}
+	var routines routine.Group
+	routines.Go(ctx, "worldclock.run", c.World.Run)
+	routines.Go(ctx, "worldclock.patience", c.patience.Run)
+	return c, func() { cancel(); routines.Wait() }
 }
 
 // tellStops reports each time at which the program goes on after it was stopped as a whole, until ctx is done. The

@@ -76,14 +76,13 @@ type Run struct {
 // Serve runs the machine until ctx is done or something essential breaks, and returns when nothing of it runs any more.
 // It calls ready once, when everything of the first run is.
 func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
-	now := &first
-	for now != nil {
+	ready = sync.OnceFunc(ready)
+	for now := &first; now != nil; {
 		r := &Run{Options: *now, host: h, first: first, next: make(chan Options, 1)}
 		var err error
 		if now, err = r.run(ctx, ready); err != nil {
 			return err
 		}
-		ready = func() {}
 	}
 	return nil
 }
@@ -92,8 +91,8 @@ func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 // returns the options with those. Then nothing of it runs any more.
 func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) {
 	h := r.host
-	clocks := StartClocks()
-	defer clocks.Stop()
+	clocks, stopClocks := StartClocks()
+	defer stopClocks()
 	log := probe.NewLog(clocks.World, r.Options.LogSize)
 	log.LimitLoud(probe.LoudLanes, sandbox.Followed)
 	r.Log, r.Promises = log, rules.NewMonitor(log)

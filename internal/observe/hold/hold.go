@@ -11,6 +11,7 @@
 package hold
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,14 +33,14 @@ const (
 	watchdogPeriod = time.Second
 )
 
-// Config says what the world consists of. All but Say are required.
+// Config says what the world consists of.
 type Config struct {
 	Gate  *probe.Gate
 	Clock *worldclock.Clock
 	// Patience is the clock of requests from outside, and of the watchdog. It never stops, and never runs slower than
 	// the wall's; of a program that is stopped as a whole it counts nothing, so that is no time unattended.
 	Patience *worldclock.Clock
-	// Say is called with one line when the watchdog resumes the world. May be nil.
+	// Say is called with one line when the watchdog resumes the world.
 	Say func(line string)
 }
 
@@ -186,10 +187,7 @@ func (w *World) Leave(unattended time.Duration) {
 }
 
 func (w *World) attendLocked(unattended time.Duration) {
-	w.seen, w.unattended = w.config.Patience.Now(), unattended
-	if unattended == 0 {
-		w.unattended = Unattended
-	}
+	w.seen, w.unattended = w.config.Patience.Now(), cmp.Or(unattended, Unattended)
 }
 
 // Run is the watchdog. When ctx is done it opens the gate for good, so that what is to end can.
@@ -209,7 +207,7 @@ func (w *World) end() {
 
 // look opens the gate if no page is left that could.
 func (w *World) look() {
-	if reason := w.forsaken(); reason != "" && w.config.Say != nil {
+	if reason := w.forsaken(); reason != "" {
 		w.config.Say(reason)
 	}
 }
