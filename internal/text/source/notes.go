@@ -23,11 +23,11 @@ const (
 )
 
 // Notes returns all notes of the package in the order in which they stand, those with a wrong form included. Test
-// files and generated files have none.
+// files have none.
 func (p *Package) Notes() []Note {
 	var all []Note
 	for _, file := range p.Files {
-		if file.Test || file.Generated {
+		if file.Test {
 			continue
 		}
 		for _, group := range file.AST.Comments {

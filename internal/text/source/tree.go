@@ -44,11 +44,10 @@ type Package struct {
 
 // File is one parsed file.
 type File struct {
-	Path      string // slash path from the root of the tree
-	Src       []byte
-	AST       *ast.File
-	Test      bool // the name ends in _test.go
-	Generated bool // it says so itself, in the usual form
+	Path string // slash path from the root of the tree
+	Src  []byte
+	AST  *ast.File
+	Test bool // the name ends in _test.go
 }
 
 // Parse reads every .go file of fsys except those in folders named testdata or beginning with a dot or an
@@ -92,8 +91,7 @@ func (t *Tree) add(fsys fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	file := &File{Path: name, Src: src, AST: parsed, Test: strings.HasSuffix(name, "_test.go"),
-		Generated: ast.IsGenerated(parsed)}
+	file := &File{Path: name, Src: src, AST: parsed, Test: strings.HasSuffix(name, "_test.go")}
 	pkg := &Package{Dir: path.Dir(name), Name: parsed.Name.Name, tree: t}
 	same := func(other *Package) bool { return other.Dir == pkg.Dir && other.Name == pkg.Name }
 	if i := slices.IndexFunc(t.Packages, same); i >= 0 {
