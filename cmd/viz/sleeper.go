@@ -106,22 +106,22 @@ func watchPod(ctx context.Context, sleeps, reads, writer *listwatch.RESTClient, 
 // it was ready to wait and for whom, and who had it only then. That order is the dispatcher's own: no load of the
 // machine changes it.
 func lastWait(ctx context.Context, page *listwatch.RESTClient) (text string, err error) {
-	told := func(points, by, value string) string { // "" after an error
+	told := func(points, key, rv string) string { // "" after an error; a key keeps bookmarks out
 		if err != nil {
 			return ""
 		}
 		var said []byte
-		said, err = page.Get().Resource("told").Param("resource", "pods").Param("point", points).Param(by, value).
-			Do(ctx).Raw()
+		said, err = page.Get().Resource("told").Param("resource", "pods").Param("point", points).Param("key", key).
+			Param("rv", rv).Do(ctx).Raw()
 		return string(said)
 	}
-	words := strings.Fields(told("InputBlocked", "key", "default/big"))
+	words := strings.Fields(told("InputBlocked", "default/big", ""))
 	if len(words) == 0 {
 		return "", err
 	}
 	change := strings.TrimSuffix(words[len(words)-1], ".")
-	text = told("InputSent,InputBlocked", "rv", change)
-	ends := strings.SplitAfter(told("DispatchBlocked,WatcherForced", "key", ""), "\n") // the last is empty
+	text = told("InputSent,InputBlocked", "default/big", change)
+	ends := strings.SplitAfter(told("DispatchBlocked,WatcherForced", "", ""), "\n") // the last is empty
 	text += strings.Join(ends[max(0, len(ends)-3):], "")
 	text = strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ")
 	return fmt.Sprintf("the dispatcher, with the change at %s:\n  %s\n", change, text), err
