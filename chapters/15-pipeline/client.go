@@ -41,15 +41,19 @@ type ClientConfig struct {
 // if it were another program.
 type Client struct {
 	// Set by NewClient, never changed.
-	config     ClientConfig
-	metrics    *listwatch.Metrics // nil: nothing is counted
-	informers  *informer.SharedInformerFactory
-	unfinished *informer.SharedInformerFactory // the scheduler's, of pods; nil: no controllers
-	nodes      *informer.SharedInformerFactory // the scheduler's, of nodes; nil: no controllers
-	recorder   *controllers.EventRecorder      // nil: no events
-	scheduler  *controllers.Scheduler          // nil: no controllers
-	kubelets   []*controllers.Kubelet
-	namespaces *controllers.NamespaceController // nil: no controllers
+	config           ClientConfig
+	metrics          *listwatch.Metrics // nil: nothing is counted
+	factories        []*informer.SharedInformerFactory
+	synced           []<-chan struct{}                   // of every informer
+	pods, unfinished informer.TypedInformer[*corev1.Pod] // the latter is the scheduler's
+	scheduler        *controllers.Scheduler              // nil: no controllers
+	programs         []program
+}
+
+// program is a controller, or what writes events for all of them.
+type program struct {
+	name string
+	run  func(ctx context.Context)
 }
 
 // NewClient wires the client half. Nothing runs until [Client.Run].
@@ -59,8 +63,8 @@ func NewClient(config ClientConfig) (*Client, error) {
 	if config.Registry != nil {
 		c.metrics = listwatch.NewMetrics(config.Registry)
 	}
-	c.informers = c.newFactory(config.Probe.Subject("informer"), userAgent+"-informer", nil)
-	c.Pods() // asked for: the factory starts it
+	c.pods = c.newFactory(config.Probe.Subject("informer"), userAgent+"-informer", nil).Pods()
+	c.synced = append(c.synced, c.pods.Informer().HasSyncedChecker())
 	if config.Controllers {
 		if err := c.addControllers(); err != nil {
 			return nil, err
@@ -70,32 +74,36 @@ func NewClient(config ClientConfig) (*Client, error) {
 }
 
 // newFactory returns a factory whose informers report to p, with a client of their own that
-// calls itself name. tweak may be nil.
+// calls itself name. [Client.Run] starts it. tweak may be nil.
 func (c *Client) newFactory(p *probe.Probe, name string,
 	tweak func(*metav1.ListOptions)) *informer.SharedInformerFactory {
-	return informer.NewSharedInformerFactory(informer.FactoryConfig{
+	factory := informer.NewSharedInformerFactory(informer.FactoryConfig{
 		Client: c.NewClient(name, p.Resource("pods"), nil), Clock: c.config.Clock, Probe: p,
 		Transform: controllers.StripManagedFields, TweakListOptions: tweak,
 		FIFO: c.config.FIFO, UseWatchList: c.config.UseWatchList,
 	})
+	c.factories = append(c.factories, factory)
+	return factory
 }
 
 // Pods returns the informer of all pods.
-func (c *Client) Pods() informer.TypedInformer[*corev1.Pod] { return c.informers.Pods() }
+func (c *Client) Pods() informer.TypedInformer[*corev1.Pod] { return c.pods }
 
 // addScheduler makes the toy scheduler and its informers. It does not share the informer of all
 // pods: the scheduler has no use for a pod that has ended, and its watch says so to the server.
 // To the scheduler such a pod is deleted. A selector of its own is a factory of its own. The
 // informer of nodes reports nothing: the picture is of the way of pods.
-func (c *Client) addScheduler() (err error) {
+func (c *Client) addScheduler(recorder *controllers.EventRecorder) (err error) {
 	const name = userAgent + "-scheduler"
 	p := c.config.Probe
 	c.unfinished = c.newFactory(p.Subject("scheduler-informer"), name,
-		controllers.SchedulerOptions)
-	c.nodes = c.newFactory(nil, name, nil)
+		controllers.SchedulerOptions).Pods()
+	nodes := c.newFactory(nil, name, nil).Nodes()
+	c.synced = append(c.synced, c.unfinished.Informer().HasSyncedChecker(),
+		nodes.Informer().HasSyncedChecker())
 	c.scheduler, err = controllers.NewScheduler(controllers.SchedulerConfig{
-		Client: c.NewClient(name, nil, nil), Pods: c.unfinished.Pods(), Nodes: c.nodes.Nodes(),
-		Recorder: c.recorder, Clock: c.config.Clock,
+		Client: c.NewClient(name, nil, nil), Pods: c.unfinished, Nodes: nodes,
+		Recorder: recorder, Clock: c.config.Clock,
 		Probe: p.Resource("pods").Subject("scheduler"),
 	})
 	return err
@@ -105,26 +113,31 @@ func (c *Client) addScheduler() (err error) {
 // namespaces. All of them watch for themselves: a kubelet wants the pods of its own node and no
 // others.
 func (c *Client) addControllers() error {
-	if c.config.Events {
-		c.recorder = controllers.NewEventRecorder(c.NewClient(userAgent+"-events", nil, nil),
-			c.config.Clock)
+	config := &c.config
+	var recorder *controllers.EventRecorder
+	if config.Events {
+		recorder = controllers.NewEventRecorder(c.NewClient(userAgent+"-events", nil, nil),
+			config.Clock)
+		c.programs = append(c.programs, program{"events", recorder.Run})
 	}
-	if err := c.addScheduler(); err != nil {
+	if err := c.addScheduler(recorder); err != nil {
 		return err
 	}
-	config := &c.config
-	c.namespaces = controllers.NewNamespaceController(controllers.NamespaceControllerConfig{
+	namespaces := controllers.NewNamespaceController(controllers.NamespaceControllerConfig{
 		Client: c.NewClient(userAgent+"-namespaces", nil, nil), Clock: config.Clock,
 		UseWatchList: config.UseWatchList,
 	})
+	c.programs = append(c.programs, program{"scheduler", c.scheduler.Run},
+		program{"namespaces", namespaces.Run})
 	for _, node := range nodes {
 		name := "kubelet-" + node
-		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
+		kubelet := controllers.NewKubelet(controllers.KubeletConfig{
 			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
 			Probe:        config.Probe.Resource("pods").Subject(name),
 			UseWatchList: config.UseWatchList,
-			Recorder:     c.recorder,
-		}))
+			Recorder:     recorder,
+		})
+		c.programs = append(c.programs, program{"kubelet", kubelet.Run})
 	}
 	return nil
 }
@@ -142,25 +155,16 @@ func (c *Client) NewClient(name string, p *probe.Probe, over *http.Client) *list
 // Run runs the client half until ctx is done and everything it started has ended. It is called once.
 func (c *Client) Run(ctx context.Context) {
 	var group routine.Group
-	c.informers.Start(ctx)
-	if c.scheduler != nil {
-		c.unfinished.Start(ctx)
-		c.nodes.Start(ctx)
-		group.Go(ctx, "scheduler", c.scheduler.Run)
-		group.Go(ctx, "namespaces", c.namespaces.Run)
+	for _, factory := range c.factories {
+		factory.Start(ctx)
 	}
-	if c.recorder != nil {
-		group.Go(ctx, "events", c.recorder.Run)
-	}
-	for _, kubelet := range c.kubelets {
-		group.Go(ctx, "kubelet", kubelet.Run)
+	for _, each := range c.programs {
+		group.Go(ctx, each.name, each.run)
 	}
 	<-ctx.Done()
 	group.Wait()
-	c.informers.Shutdown()
-	if c.unfinished != nil {
-		c.unfinished.Shutdown()
-		c.nodes.Shutdown()
+	for _, factory := range c.factories {
+		factory.Shutdown()
 	}
 	// A connection that was dialled in advance and never used looks to the server as if a request were about to come,
 	// and would hold up its end.
@@ -169,12 +173,7 @@ func (c *Client) Run(ctx context.Context) {
 
 // WaitReady returns when every informer's store holds its first state. The error is ctx's.
 func (c *Client) WaitReady(ctx context.Context) error {
-	synced := []<-chan struct{}{c.Pods().Informer().HasSyncedChecker()}
-	if c.unfinished != nil {
-		synced = append(synced, c.unfinished.Pods().Informer().HasSyncedChecker(),
-			c.nodes.Nodes().Informer().HasSyncedChecker())
-	}
-	if !informer.WaitFor(ctx, synced...) {
+	if !informer.WaitFor(ctx, c.synced...) {
 		return ctx.Err()
 	}
 	return nil
@@ -190,9 +189,9 @@ type ClientSnapshot struct {
 
 // Snapshot returns the state of the informer and the controllers.
 func (c *Client) Snapshot() ClientSnapshot {
-	snapshot := ClientSnapshot{Informer: c.Pods().Informer().Snapshot()}
+	snapshot := ClientSnapshot{Informer: c.pods.Informer().Snapshot()}
 	if c.scheduler != nil {
-		scheduler, unfinished := c.scheduler.Snapshot(), c.unfinished.Pods().Informer().Snapshot()
+		scheduler, unfinished := c.scheduler.Snapshot(), c.unfinished.Informer().Snapshot()
 		snapshot.Scheduler, snapshot.Unfinished = &scheduler, &unfinished
 	}
 	return snapshot

@@ -21,6 +21,7 @@ import (
 
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -44,12 +45,9 @@ type definition = apiextensionsv1.CustomResourceDefinition
 // may use the same kind or short name.
 type definitions struct {
 	// Set by newDefinitions, never changed.
-	server     *Server
-	config     ServerConfig
-	read       *registry.Store // of definitions: etcd's
-	written    *registry.Store // the same, as clients see them
-	namespaces *registry.Store
-	goal
+	server  *Server
+	read    *registry.Store // of definitions: etcd's
+	written *registry.Store // the same, as clients see them
 
 	// Owned by the goroutine of run.
 	served map[string]*customKind // by the definition's name
@@ -64,29 +62,24 @@ type customKind struct {
 	rest     map[string]handlers.Storage
 }
 
-// newDefinitions returns a controller that serves nothing yet. c is how the server stores definitions.
-func newDefinitions(s *Server, config ServerConfig, c registry.Config,
-	namespaces *registry.Store) (*definitions, error) {
-	unseen := config
-	unseen.Probe = nil
-	raw, err := s.storageOf(c.Resource, unseen)
+// newDefinitions returns a controller that serves nothing yet.
+func newDefinitions(s *Server) (*definitions, error) {
+	c := s.stored["customresourcedefinitions.apiextensions.k8s.io"]
+	raw, err := s.storageOf(c.Resource, nil)
 	if err != nil {
 		return nil, err
 	}
-	d := &definitions{server: s, config: config, written: registry.New(c), namespaces: namespaces,
-		goal:   newGoal("custom resources are not served yet"),
-		served: map[string]*customKind{}}
-	c.Storage, c.Probe = raw.(*onDemand).Interface, nil
+	d := &definitions{server: s, written: registry.New(c), served: map[string]*customKind{}}
+	c.Storage, c.Probe = raw.(*onDemand).Store, nil
 	d.read = registry.New(c)
 	return d, nil
 }
 
 // run serves custom resources until ctx is done.
 func (d *definitions) run(ctx context.Context) {
-	defer close(d.stopped)
 	for ctx.Err() == nil {
 		if d.follow(ctx) != nil {
-			_ = routine.Sleep(ctx, d.config.Clock, definitionsRetry) // ended early: the loop looks at ctx, too
+			_ = routine.Sleep(ctx, d.server.config.Clock, definitionsRetry) // ended early: the loop looks at ctx, too
 		}
 	}
 }
@@ -103,11 +96,11 @@ func (d *definitions) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.ready() != nil {
-		close(d.reached)
+	if !deltafifo.IsDone(d.server.prepared) {
+		close(d.server.prepared)
 	}
 	if again { // whatever changes meanwhile, a status that sync has written included
-		return routine.Sleep(ctx, d.config.Clock, definitionsRetry)
+		return routine.Sleep(ctx, d.server.config.Clock, definitionsRetry)
 	}
 	since := &metainternalversion.ListOptions{ResourceVersion: list.ResourceVersion}
 	changes, err := d.read.Watch(ctx, "", since)
@@ -167,7 +160,7 @@ func (d *definitions) stop(ctx context.Context, all []definition) bool {
 	for name, kind := range gone {
 		for i, each := range kind.storages {
 			if each.stop(ctx) {
-				d.config.Probe.Resource(kind.rows[i].Called).At(probe.ResourceStopped, "", 0)
+				d.server.config.Probe.Resource(kind.rows[i].Called).At(probe.ResourceStopped, "", 0)
 			}
 		}
 		delete(d.served, name)
@@ -204,19 +197,19 @@ func (d *definitions) newKind(from *definition) (*customKind, error) {
 	}
 	kind := &customKind{from: from, rows: rows, rest: map[string]handlers.Storage{}}
 	for i, row := range rows {
-		stored, err := d.server.storageOf(row, d.config)
+		stored, err := d.server.storageOf(row, d.server.config.Probe)
 		if err != nil {
 			return nil, err
 		}
 		cached := stored.(*onDemand)
-		c := registry.Config{Resource: row, Storage: cached, Clock: d.config.Clock, Namespaces: d.namespaces,
-			Probe: d.config.Probe.Resource(row.Called)}
+		c := registry.Config{Resource: row, Storage: cached, Clock: d.server.config.Clock,
+			Namespaces: d.server.namespaces, Probe: d.server.config.Probe.Resource(row.Called)}
 		for path, each := range handlers.Storages(c) {
 			if from.Spec.Versions[i].Served {
 				kind.rest[row.GroupVersion.Version+":"+path] = each
 			}
 		}
-		c.Storage = cached.Interface
+		c.Storage = cached.Store
 		kind.storages, kind.uncached = append(kind.storages, cached), registry.New(c)
 	}
 	return kind, nil
@@ -226,7 +219,7 @@ func (d *definitions) newKind(from *definition) (*customKind, error) {
 //
 // Upstream: k8s.io/apiextensions-apiserver/pkg/controller/status/naming_controller.go: NamingConditionController
 func (d *definitions) tell(ctx context.Context, about *definition, refused error) error {
-	now := metav1.NewTime(d.config.Clock.Now()).Rfc3339Copy()
+	now := metav1.NewTime(d.server.config.Clock.Now()).Rfc3339Copy()
 	how := func(obj *definition) { setConditions(obj, refused, now) }
 	told := about.DeepCopy()
 	if how(told); equality.Semantic.DeepEqual(told.Status, about.Status) {

@@ -4,7 +4,7 @@
 //   - server.go: [Server], the server half: per resource an etcd3 store, a Cacher and a registry store; before them all
 //     the handlers.
 //   - on_demand.go: a cache that begins with the first watch of its resource, as that of leases does.
-//   - system.go: the namespaces that have to be there before the first client comes.
+//   - system.go: what is done before the first client comes; definitions.go: custom resources.
 //   - client.go: [Client], the client half: a factory with one shared informer, the toy controllers with watches of
 //     their own.
 //   - pipeline.go: [Pipeline], both, and the order of their beginning and end.

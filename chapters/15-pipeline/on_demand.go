@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -9,10 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	etcd3 "listwatch/chapters/02-etcd3"
 	cacher "listwatch/chapters/06-cacher"
+	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/observe/routine"
 )
 
@@ -21,16 +23,15 @@ import (
 const beginPatience = 3 * time.Second
 
 // onDemand is the storage of a resource whose cache begins when it is first wanted: by a watch, or by a list that names
-// a version. Until then, and for everything else, the embedded storage answers, which is etcd's. So discovery, kubectl
+// a version. Until then, and for everything else, the embedded store answers, which is etcd's. So discovery, kubectl
 // get and the deletion of a namespace start no cache.
 //
 // Differs: upstream begins every cache with the server, but those of custom resources, which begin with the first
 // request.
 type onDemand struct {
-	storage.Interface
-	patience clock.WithTicker
-	make     func() (*cacher.Cacher, storage.Interface, error) // called once
-	server   *Server                                           // runs the cache
+	*etcd3.Store
+	resource *registry.Resource
+	server   *Server // makes the cache, and runs it
 
 	once   sync.Once
 	begun  atomic.Bool // set when the fields below are
@@ -42,9 +43,8 @@ type onDemand struct {
 	ended    chan struct{} // closed when there is no cache any more, or will be none; never sent on
 }
 
-func newOnDemand(raw storage.Interface, patience clock.WithTicker,
-	begin func() (*cacher.Cacher, storage.Interface, error), s *Server) *onDemand {
-	return &onDemand{Interface: raw, patience: patience, make: begin, server: s, stopping: make(chan struct{}),
+func newOnDemand(s *Server, resource *registry.Resource, raw *etcd3.Store) *onDemand {
+	return &onDemand{Store: raw, resource: resource, server: s, stopping: make(chan struct{}),
 		ended: make(chan struct{})}
 }
 
@@ -60,7 +60,7 @@ func (o *onDemand) Watch(ctx context.Context, key string, opts storage.ListOptio
 // GetList begins the cache if opts names a version.
 func (o *onDemand) GetList(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object) error {
 	if opts.ResourceVersion == "" && !o.begun.Load() {
-		return o.Interface.GetList(ctx, key, opts, listOut)
+		return o.Store.GetList(ctx, key, opts, listOut)
 	}
 	cached, err := o.begin(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *onDemand) GetList(ctx context.Context, key string, opts storage.ListOpt
 // begin returns the storage with its cache in front, when that is ready or beginPatience is over.
 func (o *onDemand) begin(ctx context.Context) (storage.Interface, error) {
 	o.once.Do(func() {
-		if o.cacher, o.cached, o.err = o.make(); o.err != nil {
+		if o.cacher, o.cached, o.err = o.server.cache(o.resource, o.Store); o.err != nil {
 			close(o.ended)
 			return
 		}
@@ -85,7 +85,7 @@ func (o *onDemand) begin(ctx context.Context) (storage.Interface, error) {
 	if o.cacher.Ready() {
 		return o.cached, nil
 	}
-	waits, end := routine.WithTimeout(ctx, o.patience, beginPatience)
+	waits, end := routine.WithTimeout(ctx, cmp.Or(o.server.config.Patience, o.server.config.Clock), beginPatience)
 	defer end()
 	_ = o.cacher.Wait(waits) // a cache that is not ready says so itself
 	return o.cached, nil

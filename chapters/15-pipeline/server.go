@@ -20,6 +20,7 @@ import (
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -46,15 +47,17 @@ type ServerConfig struct {
 // before them all the handlers.
 type Server struct {
 	// Set by NewServer, never changed.
-	storages  map[string]storage.Interface // by resource, as the registry uses them: behind their caches
-	pods      *registry.Store
-	started   []*cacher.Cacher // those that begin with the server
-	compactor *etcd3.Compactor
-	registry  *prometheus.Registry // of everything that is shown at /metrics
-	system    *systemNamespaces
-	custom    *definitions
-	api       *apiserver.API
-	shutdown  chan struct{} // closed by EndStreams, never sent on
+	config     ServerConfig
+	stored     map[string]registry.Config // by resource; their storages are behind their caches
+	namespaces *registry.Store
+	started    []*cacher.Cacher // those that begin with the server
+	compactor  *etcd3.Compactor
+	registry   *prometheus.Registry // of everything that is shown at /metrics
+	custom     *definitions
+	api        *apiserver.API
+	shutdown   chan struct{} // closed by EndStreams, never sent on
+	prepared   chan struct{} // closed in postStart when clients may come, never sent on
+	stopped    chan struct{} // closed when postStart returns, never sent on
 
 	// late brings the caches that begin on demand to Run. It has room for each that may begin before Run does. It is
 	// sent to once for each, and never closed.
@@ -76,39 +79,29 @@ var uncached = map[string]bool{"events": true}
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).CompleteWithOptions
 func NewServer(config ServerConfig) (*Server, error) {
 	s := &Server{
-		storages:  map[string]storage.Interface{},
+		config:    config,
+		stored:    map[string]registry.Config{},
 		compactor: etcd3.NewCompactor(config.Client, config.Clock, etcd3.DefaultCompactInterval),
 		registry:  prometheus.NewRegistry(),
 		shutdown:  make(chan struct{}),
+		prepared:  make(chan struct{}),
+		stopped:   make(chan struct{}),
 		late:      make(chan *onDemand, len(registry.Resources())),
 	}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(
 		collectors.ProcessCollectorOpts{}))
-	var configs []registry.Config
-	var namespaces *registry.Store
-	var definitions registry.Config
 	for _, resource := range registry.Resources() {
-		stored, err := s.storageOf(resource, config)
+		stored, err := s.storageOf(resource, config.Probe)
 		if err != nil {
 			return nil, fmt.Errorf("wire %s: %w", resource.Name, err)
 		}
-		s.storages[resource.GroupResource().String()] = stored
-		c := registry.Config{Resource: resource, Storage: stored, Clock: config.Clock,
-			Probe: config.Probe.Resource(resource.Called)}
-		configs = append(configs, c)
-		switch resource.Name {
-		case "namespaces":
-			namespaces = registry.New(c)
-		case "pods":
-			s.pods = registry.New(c)
-		case "customresourcedefinitions":
-			definitions = c
-		}
+		s.stored[resource.GroupResource().String()] = registry.Config{Resource: resource, Storage: stored,
+			Clock: config.Clock, Probe: config.Probe.Resource(resource.Called)}
 	}
-	s.system = newSystemNamespaces(namespaces, s.started, config.Clock)
+	s.namespaces = registry.New(s.stored["namespaces"])
 	rest := map[string]handlers.Storage{}
-	for _, c := range configs {
-		c.Namespaces = namespaces
+	for _, c := range s.stored {
+		c.Namespaces = s.namespaces
 		maps.Copy(rest, handlers.Storages(c))
 	}
 	s.api = apiserver.New(apiserver.Config{
@@ -118,18 +111,18 @@ func NewServer(config ServerConfig) (*Server, error) {
 		},
 		Ready: s.Ready, EtcdReady: config.EtcdReady, Registry: s.registry,
 	})
-	custom, err := newDefinitions(s, config, definitions, namespaces)
+	custom, err := newDefinitions(s)
 	s.custom = custom
 	return s, err
 }
 
-// storageOf returns what a resource is read from and written to: its etcd3 store, behind a
-// cache unless it is to have none.
+// storageOf returns what a resource is read from and written to: its etcd3 store, which reports
+// to p, behind a cache unless it is to have none.
 //
 // Upstream: k8s.io/apiserver/pkg/server/options/etcd.go: (*StorageFactoryRestOptionsFactory).GetRESTOptions
 func (s *Server) storageOf(resource *registry.Resource,
-	config ServerConfig) (storage.Interface, error) {
-	mediaType := cmp.Or(config.MediaType, etcd3.MediaTypeProtobuf)
+	p *probe.Probe) (storage.Interface, error) {
+	mediaType := cmp.Or(s.config.MediaType, etcd3.MediaTypeProtobuf)
 	codec, err := etcd3.NewCodec(scheme.Codecs, resource.GroupVersion, mediaType)
 	if err != nil {
 		return nil, err
@@ -138,9 +131,9 @@ func (s *Server) storageOf(resource *registry.Resource,
 		codec = resource.Custom.Codec(codec)
 	}
 	raw, err := etcd3.New(etcd3.Config{
-		Client: config.Client, Codec: codec, NewFunc: resource.NewFunc,
-		ResourcePrefix: resource.Prefix, TTL: resource.TTL, Watcher: config.EtcdWatcher,
-		Clock: config.Clock, Probe: config.Probe.Resource(resource.Called),
+		Client: s.config.Client, Codec: codec, NewFunc: resource.NewFunc,
+		ResourcePrefix: resource.Prefix, TTL: resource.TTL, Watcher: s.config.EtcdWatcher,
+		Clock: s.config.Clock, Probe: p.Resource(resource.Called),
 	})
 	if err != nil {
 		return nil, err
@@ -151,22 +144,17 @@ func (s *Server) storageOf(resource *registry.Resource,
 		}
 		return raw, nil
 	}
-	begin := func() (*cacher.Cacher, storage.Interface, error) {
-		return s.cache(resource, raw, config)
-	}
 	if resource.OnDemand {
-		return newOnDemand(raw, cmp.Or(config.Patience, config.Clock), begin, s), nil
+		return newOnDemand(s, resource, raw), nil
 	}
-	cached, delegator, err := begin()
+	cached, delegator, err := s.cache(resource, raw)
 	s.started = append(s.started, cached)
 	return delegator, err
 }
 
 // cache puts a cache in front of raw. Run has yet to run it.
-func (s *Server) cache(
-	resource *registry.Resource, raw *etcd3.Store, config ServerConfig,
-) (*cacher.Cacher, storage.Interface, error) {
-	cacherConfig := resource.CacherConfig()
+func (s *Server) cache(resource *registry.Resource, raw *etcd3.Store) (*cacher.Cacher, storage.Interface, error) {
+	config, cacherConfig := &s.config, resource.CacherConfig()
 	cacherConfig.Clock, cacherConfig.Patience = config.Clock, config.Patience
 	cacherConfig.Probe = config.Probe.Resource(resource.Called)
 	cacherConfig.Registry, cacherConfig.Compaction = s.registry, s.compactor
@@ -193,7 +181,7 @@ func (s *Server) forget(o *onDemand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cachers = slices.DeleteFunc(s.cachers, func(each *cacher.Cacher) bool { return each == o.cacher })
-	s.stores = slices.DeleteFunc(s.stores, func(each *etcd3.Store) bool { return each == o.Interface })
+	s.stores = slices.DeleteFunc(s.stores, func(each *etcd3.Store) bool { return each == o.Store })
 }
 
 // Resource returns the resource that is watched and that the log calls so, of several the first by group; nil if none
@@ -208,10 +196,10 @@ func (s *Server) Resource(called string) *registry.Resource {
 }
 
 // Storage returns what a resource is read from and written to below the registry; nil if there is no such resource.
-func (s *Server) Storage(resource string) storage.Interface { return s.storages[resource] }
+func (s *Server) Storage(resource string) storage.Interface { return s.stored[resource].Storage }
 
 // Pods returns what the handlers of pods read from and write to.
-func (s *Server) Pods() *registry.Store { return s.pods }
+func (s *Server) Pods() *registry.Store { return registry.New(s.stored["pods"]) }
 
 // Cachers returns the cache of every resource that has one now. Those on demand come last, in the order of their
 // beginnings.
@@ -241,8 +229,7 @@ func (s *Server) EndStreams() { close(s.shutdown) }
 func (s *Server) Run(ctx context.Context) {
 	var group routine.Group
 	group.Go(ctx, "compactor", s.compactor.Run)
-	group.Go(ctx, "systemNamespaces", s.system.run)
-	group.Go(ctx, "definitions", s.custom.run)
+	group.Go(ctx, "postStart", s.postStart)
 	for _, each := range s.started {
 		group.Go(ctx, "cacher", each.Run)
 	}
@@ -256,15 +243,18 @@ func (s *Server) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// Ready returns nil once every cache that begins with the server holds its first state and the namespaces are there
-// that must be.
+// Ready returns nil once every cache that begins with the server holds its first state, the namespaces are there that
+// must be, and custom resources are served.
 func (s *Server) Ready() error {
 	for _, each := range s.started {
 		if !each.Ready() {
 			return fmt.Errorf("the watch cache of %s is not initialized", each.Snapshot().Resource)
 		}
 	}
-	return errors.Join(s.system.ready(), s.custom.ready())
+	if !deltafifo.IsDone(s.prepared) {
+		return errors.New("the system's namespaces are not created yet, or custom resources not served")
+	}
+	return nil
 }
 
 // WaitReady returns when Ready would return nil. The error is ctx's, or that the server has stopped.
@@ -274,7 +264,14 @@ func (s *Server) WaitReady(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(s.system.wait(ctx), s.custom.wait(ctx))
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.prepared:
+		return nil
+	case <-s.stopped:
+		return s.Ready()
+	}
 }
 
 // ServerSnapshot is the state of the server half, by resource.
