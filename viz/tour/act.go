@@ -1,6 +1,7 @@
 package tour
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -51,7 +53,7 @@ var turn = slices.IndexFunc(Steps, func(s Step) bool { return s.Act })
 
 // acts are what can be done, and how many steps have their places in the log then.
 var acts = map[string]struct {
-	do    func(a *actor, ctx context.Context) error
+	do    func(a *actor, ctx context.Context)
 	steps int
 }{
 	"begin": {(*actor).begin, turn},
@@ -72,34 +74,33 @@ func (m *Machine) Act(ctx context.Context, t *Tour) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("from: there is no record %d yet, the newest is %d", t.From, last))
 	}
 	t.Do = ""
-	if err := act.do(a, ctx); err != nil || act.steps == 0 {
-		return err
+	if act.do(a, ctx); a.err == nil && act.steps > 0 {
+		a.tell(ctx, act.steps)
 	}
-	return a.tell(ctx, act.steps)
+	return a.err
 }
 
-// actor does one act.
+// actor does one act: a list of what it does, one thing after the other. Once one has failed, those after it do
+// nothing.
 type actor struct {
 	*Machine
 	*Tour
 	past          // of the tour, as far as it was read
 	readTo uint64 // the newest record that was read
+	err    error  // of what has failed
 }
 
 // tell waits until the first n steps are in the log, and finds them.
-func (a *actor) tell(ctx context.Context, n int) error {
+func (a *actor) tell(ctx context.Context, n int) {
 	picture, err := a.Keyframe(ctx, a.From)
-	if err != nil {
-		return err
-	}
-	start, err := fold.Read(picture.State)
-	if err != nil {
-		return err
+	start, wrong := fold.Read(picture.State)
+	if a.err = cmp.Or(err, wrong); a.err != nil {
+		return
 	}
 	for r := range a.Log.Between(picture.Seq, a.From) {
 		start.Apply([]probe.Record{*r})
 	}
-	_, err = a.await(ctx, func() (last probe.Record) {
+	a.await(ctx, func() (last probe.Record) {
 		for _, last = range newPlot(a.Tour, start, a.records).rests()[:n] {
 			if last.Seq == 0 {
 				break
@@ -108,97 +109,71 @@ func (a *actor) tell(ctx context.Context, n int) error {
 		return last
 	})
 	a.find(start, a.records, n)
-	return err
 }
 
 // begin opens the client and creates the pod under the first name that is free.
-func (a *actor) begin(ctx context.Context) error {
-	if err := a.open(ctx); err != nil {
-		return err
-	}
+func (a *actor) begin(ctx context.Context) {
+	a.open(ctx)
 	for n := 1; ; n++ {
 		a.Key = metav1.NamespaceDefault + "/my-pod"
 		if n > 1 {
 			a.Key += fmt.Sprint("-", n)
 		}
-		if _, err := a.create(ctx); !apierrors.IsAlreadyExists(err) {
-			return err
+		if a.create(ctx); !apierrors.IsAlreadyExists(a.err) {
+			return
 		}
+		a.err = nil
 	}
 }
 
 // stop stops the client from reading, and changes the pod until the client can take no more: the next change would
 // close it. A small ring must not lose what the client has to come back for.
-func (a *actor) stop(ctx context.Context) error {
+func (a *actor) stop(ctx context.Context) {
 	if !a.isOpen() { // the tour was left, and took its client and perhaps its pod along
-		if _, err := a.create(ctx); err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
+		if a.create(ctx); apierrors.IsAlreadyExists(a.err) {
+			a.err = nil
 		}
-		if err := a.open(ctx); err != nil {
-			return err
-		}
+		a.open(ctx)
 	}
 	opened := a.stream()
-	if err := a.turn(ctx, "line.stall", "true"); err != nil {
-		return err
-	}
+	a.turn(ctx, "line.stall", "true")
 	of := func(point probe.Point) moment { return moment{point: point, who: opened.Subject, from: opened.Seq} }
-	for n := 1; n <= min(most, a.ring()-spare); n++ {
-		rv, err := a.change(ctx, n, 2000)
-		if err != nil {
-			return err
-		}
-		a.Read = rv
+	for n := 1; a.err == nil && n <= min(most, a.ring()-spare); n++ {
+		a.Read = a.change(ctx, n, 2000)
 		if a.read(); len(a.all(of(probe.ResultBlocked))) == 0 {
 			continue
 		}
-		sent := moment{point: probe.InputSent, who: opened.Subject, rv: rv}
-		last, err := a.await(ctx, func() probe.Record { return a.first(sent) })
-		if err != nil {
-			return err
-		}
+		sent := moment{point: probe.InputSent, who: opened.Subject, rv: a.Read}
+		last := a.await(ctx, func() probe.Record { return a.first(sent) })
 		// What looks full may be so for a moment only, until the connection takes no more.
 		if len(a.all(of(probe.InputSent)))-len(a.all(of(probe.InputReceived))) >= last.Args[1] {
 			break
 		}
 	}
-	return a.handled(ctx, a.Read)
+	a.handled(ctx, a.Read)
 }
 
 // back lets the client come back, and read what it missed; then keeps it away until the ring has lost what it read
 // last, unless the ring is large, and lets it come back again. At the end the pod is created once more. A client that
 // is gone is opened and stopped again before: all pages that give a tour were away for a moment.
-func (a *actor) back(ctx context.Context) error {
+func (a *actor) back(ctx context.Context) {
 	if !a.isOpen() {
-		if err := a.stop(ctx); err != nil {
-			return err
-		}
+		a.stop(ctx)
 	}
 	before := a.stream()
-	if err := a.turn(ctx, "line.drop", ""); err != nil {
-		return err
-	}
-	if err := a.turn(ctx, "line.stall", "false"); err != nil {
-		return err
-	}
+	a.turn(ctx, "line.drop", "")
+	a.turn(ctx, "line.stall", "false")
 	// The pod may have been changed by others, too, and, if this is tried again, the client may know the version.
-	_, err := a.await(ctx, func() probe.Record {
+	a.await(ctx, func() probe.Record {
 		if now := a.stream(); now.Subject != before.Subject && max(resumedAt(now), a.sent().RV) >= a.Read {
 			return now
 		}
 		return probe.Record{}
 	})
-	if err != nil {
-		return err
-	}
-	if err := a.overrun(ctx); err != nil {
-		return err
-	}
-	if err := a.pods(a.Client.Delete()).Name(a.name()).Param("gracePeriodSeconds", "0").Do(ctx).Error(); err != nil {
-		return err
-	}
+	a.overrun(ctx)
+	a.remove(ctx)
 	// The controllers are done with the pod that is gone: what they still work on comes into no workqueue.
-	_, err = a.await(ctx, func() probe.Record {
+	a.await(ctx, func() probe.Record {
 		gone := a.first(moment{point: probe.HandlerCalled, typ: "DELETED", own: true})
 		added, done := moment{point: probe.WorkAdded, own: true}, moment{point: probe.WorkDone, own: true}
 		if a.newest(done).Seq < a.newest(added).Seq {
@@ -206,38 +181,23 @@ func (a *actor) back(ctx context.Context) error {
 		}
 		return gone
 	})
-	if err != nil {
-		return err
-	}
-	created, err := a.create(ctx)
-	if err != nil {
-		return err
-	}
-	return a.handled(ctx, created)
+	a.handled(ctx, a.create(ctx))
 }
 
 // overrun keeps the client away until the ring has lost what it knows, and waits until it has begun again, or, where
 // the ring has grown, has read on.
-func (a *actor) overrun(ctx context.Context) error {
+func (a *actor) overrun(ctx context.Context) {
 	if a.ring() > largest {
-		return nil
+		return
 	}
-	if err := a.turn(ctx, "line.cut", "true"); err != nil {
-		return err
-	}
+	a.turn(ctx, "line.cut", "true")
 	newest, before := uint64(0), a.stream()
-	for n := 0; n <= min(a.ring(), largest); n++ {
-		rv, err := a.change(ctx, n, 0)
-		if err != nil {
-			return err
-		}
-		newest = rv
+	for n := 0; a.err == nil && n <= min(a.ring(), largest); n++ {
+		newest = a.change(ctx, n, 0)
 		a.read()
 	}
-	if err := a.turn(ctx, "line.cut", "false"); err != nil {
-		return err
-	}
-	_, err := a.await(ctx, func() probe.Record {
+	a.turn(ctx, "line.cut", "false")
+	a.await(ctx, func() probe.Record {
 		now := a.stream()
 		switch lost := a.first(moment{point: probe.FrameWritten, typ: "ERROR", from: before.Seq}); {
 		case now.Subject == before.Subject:
@@ -248,22 +208,19 @@ func (a *actor) overrun(ctx context.Context) error {
 		}
 		return probe.Record{}
 	})
-	return err
 }
 
 // ring returns how many places the ring has.
 func (a *actor) ring() int { return a.newest(moment{point: probe.RingAppend}).Args[2] }
 
 // end removes the client and the pod, as far as they are still there.
-func (a *actor) end(ctx context.Context) error {
+func (a *actor) end(ctx context.Context) {
 	if a.isOpen() {
 		_ = a.Sandbox.RemoveWatcher(ctx, a.ID) // it may have gone meanwhile
 	}
-	err := a.pods(a.Client.Delete()).Name(a.name()).Param("gracePeriodSeconds", "0").Do(ctx).Error()
-	if apierrors.IsNotFound(err) {
-		return nil
+	if a.remove(ctx); apierrors.IsNotFound(a.err) {
+		a.err = nil
 	}
-	return err
 }
 
 // Leave deletes the pods of tours that were not ended: the last page that gave one has gone, and ctx with it. It waits
@@ -280,20 +237,16 @@ func (m *Machine) Leave(ctx context.Context) {
 
 // open opens the client, and returns when the log says so. It watches from now on, and so knows a version from its
 // beginning.
-func (a *actor) open(ctx context.Context) error {
+func (a *actor) open(ctx context.Context) {
 	var now corev1.PodList
-	if err := a.pods(a.Client.Get()).Param("limit", "1").Do(ctx).Into(&now); err != nil {
-		return err
+	if a.pods(ctx, a.Client.Get().Param("limit", "1"), &now); a.err != nil {
+		return
 	}
 	added, _, err := a.Sandbox.AddWatcher(ctx, sandbox.WatcherOptions{
 		Resource: "pods", Tour: true, ResourceVersion: now.ResourceVersion, Bookmarks: true, WatchList: true,
 	})
-	if err != nil {
-		return err
-	}
-	a.ID, a.Agent = added.ID, added.UserAgent
-	_, err = a.await(ctx, a.stream)
-	return err
+	a.ID, a.Agent, a.err = added.ID, added.UserAgent, err
+	a.await(ctx, a.stream)
 }
 
 func (a *actor) isOpen() bool {
@@ -301,9 +254,10 @@ func (a *actor) isOpen() bool {
 	return slices.ContainsFunc(a.Sandbox.Watchers(), func(w sandbox.WatcherInfo) bool { return w.ID == a.ID })
 }
 
-func (a *actor) turn(ctx context.Context, name, value string) error {
-	_, err := a.Sandbox.Turn(ctx, sandbox.Knob{Name: name, Target: a.Agent, Value: value})
-	return err
+func (a *actor) turn(ctx context.Context, name, value string) {
+	if a.err == nil {
+		_, a.err = a.Sandbox.Turn(ctx, sandbox.Knob{Name: name, Target: a.Agent, Value: value})
+	}
 }
 
 // stream is how the client's newest stream was opened.
@@ -320,38 +274,43 @@ func (a *actor) sent() probe.Record {
 
 func (a *actor) name() string { return a.Key[strings.LastIndex(a.Key, "/")+1:] }
 
-// pods makes a request be about the pods.
-func (a *actor) pods(request *listwatch.Request) *listwatch.Request {
-	return request.Namespace(metav1.NamespaceDefault).Resource("pods")
+// pods sends a request about the pods, and reads the answer into an object.
+func (a *actor) pods(ctx context.Context, request *listwatch.Request, into runtime.Object) {
+	if a.err == nil {
+		a.err = request.Namespace(metav1.NamespaceDefault).Resource("pods").Do(ctx).Into(into)
+	}
 }
 
 // create creates the pod, and returns its version.
-func (a *actor) create(ctx context.Context) (rv uint64, err error) {
+func (a *actor) create(ctx context.Context) (rv uint64) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: a.name(), Labels: map[string]string{"app": "my-app", label: "open"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}},
 	}
-	err = a.pods(a.Client.Post()).Body(pod).Do(ctx).Into(pod)
-	return versionOf(pod.ResourceVersion), err
+	a.pods(ctx, a.Client.Post().Body(pod), pod)
+	return versionOf(pod.ResourceVersion)
 }
 
 // change changes the pod for the n-th time, by a text of a size, and returns its version then.
-func (a *actor) change(ctx context.Context, n, size int) (rv uint64, err error) {
+func (a *actor) change(ctx context.Context, n, size int) (rv uint64) {
 	var pod corev1.Pod
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"tour":"%d %s"}}}`, n, strings.Repeat("·", size))
-	err = a.pods(a.Client.Patch(types.MergePatchType)).Name(a.name()).Body(patch).Do(ctx).Into(&pod)
-	return versionOf(pod.ResourceVersion), err
+	a.pods(ctx, a.Client.Patch(types.MergePatchType).Name(a.name()).Body(patch), &pod)
+	return versionOf(pod.ResourceVersion)
+}
+
+func (a *actor) remove(ctx context.Context) {
+	a.pods(ctx, a.Client.Delete().Name(a.name()).Param("gracePeriodSeconds", "0"), &corev1.Pod{})
 }
 
 // handled waits until the informer has stored a version, and a handler was called with it.
-func (a *actor) handled(ctx context.Context, rv uint64) error {
-	_, err := a.await(ctx, func() probe.Record {
+func (a *actor) handled(ctx context.Context, rv uint64) {
+	a.await(ctx, func() probe.Record {
 		if a.first(moment{point: probe.IndexerUpdated, rv: rv, who: a.Informer}).Seq == 0 {
 			return probe.Record{}
 		}
 		return a.first(moment{point: probe.HandlerCalled, rv: rv})
 	})
-	return err
 }
 
 // ---- the log
@@ -366,16 +325,17 @@ func (a *actor) read() {
 }
 
 // await reads until what is found has a number, and returns it.
-func (a *actor) await(ctx context.Context, find func() probe.Record) (probe.Record, error) {
-	for began := a.Clock.Now(); a.Clock.Since(began) < patience; {
+func (a *actor) await(ctx context.Context, find func() probe.Record) probe.Record {
+	for began := a.Clock.Now(); a.err == nil; a.err = routine.Sleep(ctx, a.Clock, tick) {
 		a.read()
 		if r := find(); r.Seq > 0 {
-			return r, nil
+			return r
 		}
-		if err := routine.Sleep(ctx, a.Clock, tick); err != nil {
-			return probe.Record{}, err
+		if a.Clock.Since(began) >= patience {
+			const standing = "The program does not continue. Is it held, or stopped by a debugger?"
+			a.err = negotiation.Refusal(http.StatusGatewayTimeout, standing)
+			break
 		}
 	}
-	const standing = "The program does not continue. Is it held, or stopped by a debugger?"
-	return probe.Record{}, negotiation.Refusal(http.StatusGatewayTimeout, standing)
+	return probe.Record{}
 }
