@@ -11,11 +11,11 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -38,7 +38,8 @@ type site struct {
 	files   map[string][]byte // by path from the folder's root, with slashes
 	ways    []string          // addresses of pages that are linked to and not written yet
 	offered []scenario.Story
-	alone   bool // the stage is the only page
+	alone   bool  // the stage is the only page
+	err     error // the first that there was: then nothing of this is good
 }
 
 // Write writes everything that the pages of program link to into dir, which it makes if need be, and returns the number
@@ -48,8 +49,8 @@ func Write(dir string, program http.Handler) (files, size int, err error) {
 		return 0, 0, err // before all the work
 	}
 	s := &site{program: program, files: map[string][]byte{"static.js": staticScript}, ways: []string{"/", "/book/"}}
-	if err := s.gather(); err != nil {
-		return 0, 0, err
+	if s.gather(); s.err != nil {
+		return 0, 0, s.err
 	}
 	for name, body := range s.files {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -65,54 +66,32 @@ func Write(dir string, program http.Handler) (files, size int, err error) {
 }
 
 // gather fills in every file.
-func (s *site) gather() error {
+func (s *site) gather() {
 	for _, take := range takes.Every() {
 		s.addPacked("takes/"+take.Name, take.File())
 	}
-	if err := errors.Join(s.addData(leavesFile, s.leaves), s.addData("data/stories", s.stories)); err != nil {
-		return err
-	}
-	for i := 0; i < len(s.ways); i++ { // it grows meanwhile
-		if err := s.addPage(s.ways[i]); err != nil {
-			return err
-		}
+	s.addData(leavesFile, s.leaves())
+	s.addData("data/stories", s.stories())
+	for i := 0; i < len(s.ways) && s.err == nil; i++ { // it grows meanwhile
+		s.addPage(s.ways[i])
 	}
 	s.files["assets/preview.png"], s.files["assets/film.png"] = docs.Preview, docs.Film
-	return s.search()
+	var search bytes.Buffer
+	s.note(book.SearchPage().Render(context.Background(), &search))
+	s.write("search.html", search.String())
+	s.addData("data/search", s.index())
 }
 
-// search adds the page for searching, and what it looks through.
-func (s *site) search() error {
-	var page bytes.Buffer
-	if err := book.SearchPage().Render(context.Background(), &page); err != nil {
-		return err
-	}
-	if err := s.write("search.html", page.String()); err != nil {
-		return err
-	}
-	return s.addData("data/search", func() (any, error) { return s.index(), nil })
-}
+// note keeps an error if it is the first one.
+func (s *site) note(err error) { s.err = cmp.Or(s.err, err) }
 
-// addData adds what value returns as a file that pages load.
-func (s *site) addData(name string, value func() (any, error)) error {
-	made, err := value()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	text, err := json.Marshal(made)
-	if err != nil {
-		return err
-	}
+// addData adds a value as a file that pages load.
+func (s *site) addData(name string, value any) {
 	var packed bytes.Buffer
 	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is one
-	if _, err := zip.Write(text); err != nil {
-		return err
-	}
-	if err := zip.Close(); err != nil {
-		return err
-	}
+	s.note(json.NewEncoder(zip).Encode(value))
+	s.note(zip.Close())
 	s.addPacked(name, packed.Bytes())
-	return nil
 }
 
 // addPacked adds a file that pages load, as the script that brings it.
@@ -123,69 +102,50 @@ func (s *site) addPacked(name string, packed []byte) {
 const leavesFile = "data/leaves"
 
 // stories are those of the program, and the tour, with what their tellers need to know.
-func (s *site) stories() (any, error) {
-	list, err := s.get("/viz/scenarios")
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(list, &s.offered); err != nil {
-		return nil, err
-	}
-	told := make(map[string]json.RawMessage)
-	if told[tour.Take], err = s.get("/viz/scenario/" + tour.Take); err != nil {
-		return nil, err
-	}
+func (s *site) stories() map[string]json.RawMessage {
+	s.note(json.Unmarshal(s.get("/viz/scenarios"), &s.offered))
+	told := map[string]json.RawMessage{tour.Take: s.get("/viz/scenario/" + tour.Take)}
 	for _, story := range s.offered {
 		for _, id := range append(story.Was, story.ID) {
-			if told[id], err = s.get("/viz/scenario/" + story.ID); err != nil {
-				return nil, err
-			}
+			told[id] = s.get("/viz/scenario/" + story.ID)
 		}
 	}
-	return told, nil
+	return told
 }
 
 // leaves are those of the inspector that are the same whatever has happened, by "station/queue/leaf/point".
-func (s *site) leaves() (any, error) {
+func (s *site) leaves() map[string]string {
 	all := make(map[string]string)
-	add := func(station probe.Station, queue, tab, point string) error {
+	add := func(station probe.Station, queue, tab, point string) {
 		key := strings.Join([]string{string(station), queue, tab, point}, "/")
-		if all[key] != "" {
-			return nil
+		if all[key] == "" {
+			body := s.get(fmt.Sprintf("/viz/part/%s/%s?queue=%s&point=%s", station, tab, queue, point))
+			all[key] = s.rewrite("index.html", editor.ReplaceAllString(string(body), ""))
 		}
-		body, err := s.get(fmt.Sprintf("/viz/part/%s/%s?queue=%s&point=%s", station, tab, queue, point))
-		if err == nil {
-			all[key], err = s.rewrite("index.html", editor.ReplaceAllString(string(body), ""))
-		}
-		return err
 	}
 	for _, point := range probe.Points() {
 		info := point.Info()
 		for _, queue := range slices.Compact([]string{"", info.Queue}) {
 			for _, tab := range []string{"what", "state", "code", "blocked"} {
-				if err := add(info.Station, queue, tab, ""); err != nil {
-					return nil, err
-				}
+				add(info.Station, queue, tab, "")
 			}
-			if err := add(info.Station, queue, "code", info.Name); err != nil {
-				return nil, err
-			}
+			add(info.Station, queue, "code", info.Name)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // get asks the program.
-func (s *site) get(address string) ([]byte, error) {
-	r, err := http.NewRequest(http.MethodGet, "http://localhost"+address, nil)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) get(address string) []byte {
 	answer := &answer{header: http.Header{}, code: http.StatusOK}
-	if s.program.ServeHTTP(answer, r); answer.code != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %d", address, answer.code)
+	r, err := http.NewRequest(http.MethodGet, "http://localhost"+address, nil)
+	if s.note(err); err != nil {
+		return nil
 	}
-	return answer.Bytes(), nil
+	if s.program.ServeHTTP(answer, r); answer.code != http.StatusOK {
+		s.note(fmt.Errorf("GET %s: %d", address, answer.code))
+	}
+	return answer.Bytes()
 }
 
 // answer keeps what a handler writes.
@@ -199,17 +159,16 @@ func (a *answer) Header() http.Header  { return a.header }
 func (a *answer) WriteHeader(code int) { a.code = code }
 
 // addAsset adds a file that a page names: a module of the page becomes a classic script.
-func (s *site) addAsset(address string) (err error) {
+func (s *site) addAsset(address string) {
 	name := fileOf(address)
-	if s.files[name] != nil {
-		return nil
+	switch {
+	case s.files[name] != nil:
+	case path.Ext(name) == ".js":
+		read := func(path string) ([]byte, error) { return s.get(assets + path), s.err }
+		text, err := bundle(strings.TrimPrefix(address, assets), read)
+		s.note(err)
+		s.files[name] = []byte(text)
+	default:
+		s.files[name] = s.get(address)
 	}
-	if path.Ext(name) != ".js" {
-		s.files[name], err = s.get(address)
-		return err
-	}
-	read := func(path string) ([]byte, error) { return s.get(assets + path) }
-	text, err := bundle(strings.TrimPrefix(address, assets), read)
-	s.files[name] = []byte(text)
-	return err
 }

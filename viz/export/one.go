@@ -31,21 +31,17 @@ func WriteOne(name string, program http.Handler, rec *recording.Recording) (size
 		return 0, err
 	}
 	s := &site{program: program, files: map[string][]byte{"static.js": staticScript}, alone: true}
-	page, err := s.one(masked.Bytes())
-	if err != nil {
-		return 0, err
+	page := s.one(masked.Bytes())
+	if s.err != nil {
+		return 0, s.err
 	}
 	return len(page), os.WriteFile(name, page, 0o644)
 }
 
 // one returns the stage with everything in it that it would load. Its policy names what is written into it by hash.
-func (s *site) one(file []byte) ([]byte, error) {
-	if err := s.addPage("/"); err != nil {
-		return nil, err
-	}
-	if err := s.addData(leavesFile, s.leaves); err != nil {
-		return nil, err
-	}
+func (s *site) one(file []byte) []byte {
+	s.addPage("/")
+	s.addData(leavesFile, s.leaves())
 	s.addPacked("takes/"+theRecording, file)
 	page := strings.Replace(string(s.files["index.html"]), `data-take="tour"`, `data-take="`+theRecording+`"`, 1)
 	page = icon.ReplaceAllString(page, "")
@@ -78,7 +74,7 @@ func (s *site) one(file []byte) ([]byte, error) {
 	page = strings.Replace(page, "</body>", last.String()+"</body>", 1)
 	own := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
 		strings.Join(scripts, " "), strings.Join(styles, " "))
-	return []byte(strings.Replace(page, policy, own, 1)), nil
+	return []byte(strings.Replace(page, policy, own, 1))
 }
 
 // hashOf returns a text as a Content-Security-Policy names it.

@@ -44,57 +44,42 @@ func fileOf(address string) string {
 }
 
 // addPage adds the page at an address of the program.
-func (s *site) addPage(at string) error {
+func (s *site) addPage(at string) {
 	name := fileOf(at)
 	if s.files[name] != nil {
-		return nil
+		return
 	}
 	asked := at
 	if at == "/" {
 		asked = "/?take=" + tour.Take // a stage that shows a recording
 	}
-	body, err := s.get(asked)
-	if err != nil {
-		return err
-	}
-	return s.write(name, string(body))
+	s.write(name, string(s.get(asked)))
 }
 
 // write adds a page under the name of its file.
-func (s *site) write(name, page string) error {
-	page, err := s.rewrite(name, page)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	s.files[name] = []byte(s.complete(name, page))
-	return nil
+func (s *site) write(name, page string) {
+	s.files[name] = []byte(s.complete(name, s.rewrite(name, page)))
 }
 
 // rewrite makes the links of a piece of HTML in a file lead to files, and notes what they lead to.
-func (s *site) rewrite(name, page string) (string, error) {
-	var problem error
+func (s *site) rewrite(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
-	page = address.ReplaceAllStringFunc(page, func(found string) string {
+	return address.ReplaceAllStringFunc(page, func(found string) string {
 		match := address.FindStringSubmatch(found)
 		place, rest := match[2], ""
 		if i := strings.IndexAny(place, "?#"); i >= 0 {
 			place, rest = place[:i], place[i:]
 		}
-		var err error
 		switch {
 		case strings.HasPrefix(place, assets):
-			err = s.addAsset(place)
+			s.addAsset(place)
 		case strings.HasPrefix(place, "/viz/"), s.alone && place != "/":
 			return "" // it leads to the program, or to a page that is not there
 		default:
 			s.ways = append(s.ways, place)
 		}
-		if err != nil && problem == nil {
-			problem = err
-		}
 		return fmt.Sprintf(` %s="%s%s"`, match[1], up+fileOf(place), rest)
 	})
-	return page, problem
 }
 
 // complete puts into a page what the program says in headers, and the script that stands in for it.
