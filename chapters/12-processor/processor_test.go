@@ -289,7 +289,8 @@ func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
 func TestNames(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		for _, tc := range []struct{ name, want string }{{"", "l1"}, {"audit", "audit"}, {"", "l2"}} {
-			assert.Equal(t, add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).ID(), tc.want, "%q became", tc.name)
+			listener := add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).(*processorListener)
+			assert.Equal(t, listener.id, tc.want, "%q became", tc.name)
 		}
 		if _, err := p.AddListener(&recorder{}, ListenerOptions{Name: "audit",
 			UpstreamHasSynced: syncedUpstream()}); err == nil {

@@ -10,8 +10,6 @@ import (
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: ResourceEventHandlerRegistration
 type Registration interface {
-	// ID returns the listener's name.
-	ID() string
 	// HasSynced says whether the handler has been told of every object of the initial list, and has returned.
 	HasSynced() bool
 	// HasSyncedChecker is HasSynced to wait for: it returns a channel that is closed then.
@@ -19,9 +17,6 @@ type Registration interface {
 	// ShutdownChan returns a channel that is closed when the handler will not be called any more.
 	ShutdownChan() <-chan struct{}
 }
-
-// ID implements [Registration].
-func (l *processorListener) ID() string { return l.id }
 
 // HasSynced implements [Registration].
 func (l *processorListener) HasSynced() bool { return deltafifo.IsDone(l.syncTracker.synced) }

@@ -23,7 +23,6 @@ type FactoryConfig struct {
 	Clock  clock.WithTicker
 	Probe  *probe.Probe // each informer's probe is this one's Resource of its resource
 
-	Namespace string // "": all of them; resources without namespaces do not care
 	// TweakListOptions changes the options of every list and every watch, for instance to set a selector. There is one
 	// informer per type: who needs two selectors needs two factories.
 	TweakListOptions func(options *metav1.ListOptions)
@@ -72,9 +71,10 @@ func NewSharedInformerFactory(cfg FactoryConfig) *SharedInformerFactory {
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).InformerFor
 // Upstream: k8s.io/client-go/informers/core/v1/pod.go: NewFilteredPodInformer
-// Differs: upstream is given a function that makes the informer, one generated for each type.
+// Differs: upstream is given a function that makes the informer, generated for each type; and
+// its factory may be one of a single namespace.
 func (f *SharedInformerFactory) InformerFor(
-	example runtime.Object, resource string, namespaced bool,
+	example runtime.Object, resource string,
 ) *SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,11 +82,7 @@ func (f *SharedInformerFactory) InformerFor(
 	if informer, exists := f.informers[informerType]; exists {
 		return informer
 	}
-	namespace := f.config.Namespace
-	if !namespaced {
-		namespace = metav1.NamespaceAll
-	}
-	lw := f.config.Client.ListWatch(resource, namespace, f.config.TweakListOptions)
+	lw := f.config.Client.ListWatch(resource, metav1.NamespaceAll, f.config.TweakListOptions)
 	informer := NewSharedIndexInformer(Config{
 		Name:          resource,
 		ListerWatcher: lw,

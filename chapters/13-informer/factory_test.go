@@ -66,11 +66,11 @@ func newFactory(change ...func(*FactoryConfig)) (*SharedInformerFactory, *fakeCl
 }
 
 func TestOneInformerPerType(t *testing.T) {
-	f, client := newFactory(func(cfg *FactoryConfig) { cfg.Namespace = "default" })
+	f, client := newFactory()
 	assert.Equal(t, f.Pods().Informer(), f.Pods().Informer(), "two informers of pods")
 	f.Nodes()
 	f.Nodes()
-	want := []string{"pods in default", "nodes in "}
+	want := []string{"pods in ", "nodes in "}
 	assert.NoDiff(t, client.asked, want)
 }
 
@@ -107,7 +107,7 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		assert.True(t, WaitFor(ctx, late.HasSyncedChecker()), "not started")
 		cancel()
 		f.Shutdown()
-		f.InformerFor(&corev1.ConfigMap{}, "configmaps", true)
+		f.InformerFor(&corev1.ConfigMap{}, "configmaps")
 		f.Start(ctx)
 		assert.Equal(t, len(f.startedInformers), 2, "started, after Shutdown too")
 	})

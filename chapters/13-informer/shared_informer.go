@@ -119,7 +119,18 @@ func (s *SharedIndexInformer) start() *Controller {
 		return nil
 	}
 	s.started = true
-	controller := NewController(s.queue, s.reflectorConfigLocked(), s.handleDeltas, s.handleBatchDeltas)
+	controller := NewController(s.queue, reflector.Config{
+		Name:              s.config.Name,
+		ListerWatcher:     s.config.ListerWatcher,
+		ExpectedType:      s.config.ExampleObject,
+		Clock:             s.config.Clock,
+		Probe:             s.config.Probe,
+		ResyncPeriod:      s.resyncCheckPeriod,
+		ShouldResync:      s.processor.ShouldResync,
+		UseWatchList:      s.config.UseWatchList,
+		WatchErrorHandler: s.config.WatchErrorHandler,
+		Jitter:            s.config.Jitter,
+	}, s.handleDeltas, s.handleBatchDeltas)
 	s.controller.Store(controller)
 	s.processor.Start()
 	return controller
@@ -131,21 +142,6 @@ func (s *SharedIndexInformer) newQueue() deltafifo.Queue {
 		return deltafifo.NewDeltaFIFO(s.indexer, s.config.Transform, s.config.Probe)
 	}
 	return deltafifo.NewRealFIFO(s.config.Transform, s.config.Probe)
-}
-
-func (s *SharedIndexInformer) reflectorConfigLocked() reflector.Config {
-	return reflector.Config{
-		Name:              s.config.Name,
-		ListerWatcher:     s.config.ListerWatcher,
-		ExpectedType:      s.config.ExampleObject,
-		Clock:             s.config.Clock,
-		Probe:             s.config.Probe,
-		ResyncPeriod:      s.resyncCheckPeriod,
-		ShouldResync:      s.processor.ShouldResync,
-		UseWatchList:      s.config.UseWatchList,
-		WatchErrorHandler: s.config.WatchErrorHandler,
-		Jitter:            s.config.Jitter,
-	}
 }
 
 // stop refuses handlers from here on: the processor is about to stop.

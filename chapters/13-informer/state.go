@@ -15,9 +15,6 @@ import (
 // Differs: has no GetStore, which is the same without indices.
 func (s *SharedIndexInformer) GetIndexer() *indexer.Indexer { return s.indexer }
 
-// Recount is [indexer.Indexer.Recount] of the informer's store.
-func (s *SharedIndexInformer) Recount(limit int) { s.indexer.Recount(limit) }
-
 // AddIndexers adds indexers, also to a running informer.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddIndexers

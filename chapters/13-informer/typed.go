@@ -34,19 +34,16 @@ func (t TypedInformer[T]) AddTypedEventHandler(handler processor.TypedResourceEv
 	return t.informer.AddEventHandlerWithOptions(processor.Untyped(handler), opts)
 }
 
-func typed[T processor.Object](f *SharedInformerFactory, example T, resource string, namespaced bool) TypedInformer[T] {
-	return TypedInformer[T]{
-		informer: f.InformerFor(example, resource, namespaced),
-		resource: schema.GroupResource{Resource: resource},
-	}
+func typed[T processor.Object](f *SharedInformerFactory, example T, resource string) TypedInformer[T] {
+	return TypedInformer[T]{f.InformerFor(example, resource), schema.GroupResource{Resource: resource}}
 }
 
 // Pods returns the informer of pods. Asking for it is what makes the factory start it.
 func (f *SharedInformerFactory) Pods() TypedInformer[*corev1.Pod] {
-	return typed(f, &corev1.Pod{}, "pods", true)
+	return typed(f, &corev1.Pod{}, "pods")
 }
 
 // Nodes returns the informer of nodes, which have no namespace.
 func (f *SharedInformerFactory) Nodes() TypedInformer[*corev1.Node] {
-	return typed(f, &corev1.Node{}, "nodes", false)
+	return typed(f, &corev1.Node{}, "nodes")
 }

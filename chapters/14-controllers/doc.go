@@ -17,7 +17,7 @@
 // needs no lock. Exactly: a key is handed to at most one worker at a time, and an Add that happens after the worker got
 // the key leads to another look after its Done. Less formally: whatever changes, a worker looks at it afterwards.
 //
-// Locks: Queue.mu, ItemExponentialFailureRateLimiter.mu and the scheduler's node counts are each innermost; none is
+// Locks: Queue.mu, RateLimitingQueue.failuresMu and the scheduler's node counts are each innermost; none is
 // held while another is taken.
 //
 // Upstream: k8s.io/client-go/util/workqueue

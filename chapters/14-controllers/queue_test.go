@@ -133,10 +133,10 @@ func TestAddAfterBlocksAtAThousandUntilTheLoopTakesThem(t *testing.T) {
 }
 
 func TestTheDelayOfAKeyNeverExceedsAThousandSeconds(t *testing.T) {
-	r := ItemExponentialFailureRateLimiter{failures: map[string]int{}}
+	q := NewRateLimitingQueue(clock.RealClock{}, nil)
 	var got time.Duration
 	for range 200 {
-		got = r.When("a")
+		got = q.when("a")
 	}
 	assert.Equal(t, got, maxDelay, "the 200th delay is %v, want %v", got, maxDelay)
 }

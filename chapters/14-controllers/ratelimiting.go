@@ -23,13 +23,16 @@ const (
 // burst of a hundred is spent. It is what a controller means by its workqueue.
 //
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: rateLimitingType
-// Differs: the two limiters of upstream's default are built in.
+// Differs: the two limiters of upstream's default are built in: [RateLimitingQueue.when], and a
+// bucket.
 type RateLimitingQueue struct {
 	*DelayingQueue
 
 	// Set by NewRateLimitingQueue, never changed.
-	perKey  ItemExponentialFailureRateLimiter
 	overall *rate.Limiter // a bucket of tokens: a burst at once, then so many a second
+
+	failuresMu sync.Mutex     // guards failures; innermost
+	failures   map[string]int // by key
 }
 
 // NewRateLimitingQueue returns an empty queue with upstream's default limits.
@@ -38,8 +41,8 @@ type RateLimitingQueue struct {
 func NewRateLimitingQueue(clk clock.WithTicker, p *probe.Probe) *RateLimitingQueue {
 	return &RateLimitingQueue{
 		DelayingQueue: NewDelayingQueue(clk, p),
-		perKey:        ItemExponentialFailureRateLimiter{failures: map[string]int{}},
 		overall:       rate.NewLimiter(bucketQPS, bucketBurst),
+		failures:      map[string]int{},
 	}
 }
 
@@ -53,7 +56,7 @@ func (q *RateLimitingQueue) AddRateLimited(key string) time.Duration {
 	// when the key's own delay is the longer.
 	now := q.clock.Now()
 	untilToken := q.overall.ReserveN(now, 1).DelayFrom(now)
-	delay := max(q.perKey.When(key), untilToken)
+	delay := max(q.when(key), untilToken)
 	q.AddAfter(key, delay)
 	return delay
 }
@@ -62,35 +65,24 @@ func (q *RateLimitingQueue) AddRateLimited(key string) time.Duration {
 // this about the key's past.
 //
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).Forget
-func (q *RateLimitingQueue) Forget(key string) { q.perKey.Forget(key) }
-
-// ItemExponentialFailureRateLimiter doubles a key's delay with each failure, from 5 ms up to a thousand seconds. Safe
-// for concurrent use.
-//
-// Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: TypedItemExponentialFailureRateLimiter
-type ItemExponentialFailureRateLimiter struct {
-	mu       sync.Mutex // guards failures; innermost
-	failures map[string]int
+func (q *RateLimitingQueue) Forget(key string) {
+	q.failuresMu.Lock()
+	defer q.failuresMu.Unlock()
+	delete(q.failures, key)
 }
 
-// When counts one more failure of key and returns how long it should wait.
+// when counts one more failure of key and returns how long it should wait: twice as long with each failure, from 5 ms
+// up to a thousand seconds.
 //
 // Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: (*TypedItemExponentialFailureRateLimiter).When
-func (r *ItemExponentialFailureRateLimiter) When(key string) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	failures := r.failures[key]
-	r.failures[key] = failures + 1
+func (q *RateLimitingQueue) when(key string) time.Duration {
+	q.failuresMu.Lock()
+	defer q.failuresMu.Unlock()
+	failures := q.failures[key]
+	q.failures[key] = failures + 1
 	delay := baseDelay
 	for range failures {
 		delay = min(2*delay, maxDelay)
 	}
 	return delay
-}
-
-// Forget makes the next failure of key the first one.
-func (r *ItemExponentialFailureRateLimiter) Forget(key string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.failures, key)
 }

@@ -56,9 +56,8 @@ type definitions struct {
 // customKind is a kind as one state of its definition describes it. It never changes.
 type customKind struct {
 	from     *definition
-	rows     []*registry.Resource // its versions
-	storages []*onDemand          // theirs
-	uncached *registry.Store      // of any of them
+	storages []*onDemand     // of its versions
+	uncached *registry.Store // of any of them
 	rest     map[string]handlers.Storage
 }
 
@@ -158,9 +157,9 @@ func (d *definitions) stop(ctx context.Context, all []definition) bool {
 		}
 	}
 	for name, kind := range gone {
-		for i, each := range kind.storages {
+		for _, each := range kind.storages {
 			if each.stop(ctx) {
-				d.server.config.Probe.Resource(kind.rows[i].Called).At(probe.ResourceStopped, "", 0)
+				d.server.config.Probe.Resource(each.resource.Called).At(probe.ResourceStopped, "", 0)
 			}
 		}
 		delete(d.served, name)
@@ -181,7 +180,7 @@ func (d *definitions) serve() {
 func (d *definitions) checkRoom(from *definition) error {
 	n := len(from.Spec.Versions)
 	for _, other := range d.served {
-		n += len(other.rows)
+		n += len(other.storages)
 	}
 	if n > maxCustomVersions {
 		return fmt.Errorf("no more than %d versions of custom resources are served", maxCustomVersions)
@@ -195,7 +194,7 @@ func (d *definitions) newKind(from *definition) (*customKind, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := &customKind{from: from, rows: rows, rest: map[string]handlers.Storage{}}
+	kind := &customKind{from: from, rest: map[string]handlers.Storage{}}
 	for i, row := range rows {
 		stored, err := d.server.storageOf(row, d.server.config.Probe)
 		if err != nil {
@@ -263,7 +262,7 @@ func (d *definitions) finalize(ctx context.Context, of *definition) error {
 			return nil // a schema that cannot be read has let no object in
 		}
 	}
-	kind.rows[0].Custom.Going.Store(true)
+	kind.storages[0].resource.Custom.Going.Store(true)
 	everything := &metainternalversion.ListOptions{}
 	left, err := kind.uncached.List(ctx, "", everything)
 	if err != nil {

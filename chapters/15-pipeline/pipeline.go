@@ -79,7 +79,7 @@ type Snapshot struct {
 func (p *Pipeline) Recount(resource, subject string, limit int) {
 	switch subject {
 	case "informer":
-		p.Client.Pods().Informer().Recount(limit)
+		p.Client.Pods().Informer().GetIndexer().Recount(limit)
 	case "cacher":
 		for _, each := range p.Server.Cachers() {
 			if each.Resource() == resource {

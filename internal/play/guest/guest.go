@@ -165,7 +165,7 @@ func (w *watched) run(ctx context.Context) {
 func (g *Guest) Recount(resource, subject string, limit int) {
 	for _, w := range g.watched {
 		if subject == "informer" && w.resource.plural == resource {
-			w.informer.Recount(limit)
+			w.informer.GetIndexer().Recount(limit)
 		}
 	}
 }
