@@ -78,7 +78,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 func (c *Client) newFactory(p *probe.Probe, name string,
 	tweak func(*metav1.ListOptions)) *informer.SharedInformerFactory {
 	factory := informer.NewSharedInformerFactory(informer.FactoryConfig{
-		Client: c.NewClient(name, p.Resource("pods"), nil), Clock: c.config.Clock, Probe: p,
+		Client: c.NewClient(name, p.Resource("pods")), Clock: c.config.Clock, Probe: p,
 		Transform: controllers.StripManagedFields, TweakListOptions: tweak,
 		FIFO: c.config.FIFO, UseWatchList: c.config.UseWatchList,
 	})
@@ -102,7 +102,7 @@ func (c *Client) addScheduler(recorder *controllers.EventRecorder) (err error) {
 	c.synced = append(c.synced, c.unfinished.Informer().HasSyncedChecker(),
 		nodes.Informer().HasSyncedChecker())
 	c.scheduler, err = controllers.NewScheduler(controllers.SchedulerConfig{
-		Client: c.NewClient(name, nil, nil), Pods: c.unfinished, Nodes: nodes,
+		Client: c.NewClient(name, nil), Pods: c.unfinished, Nodes: nodes,
 		Recorder: recorder, Clock: c.config.Clock,
 		Probe: p.Resource("pods").Subject("scheduler"),
 	})
@@ -116,7 +116,7 @@ func (c *Client) addControllers() error {
 	config := &c.config
 	var recorder *controllers.EventRecorder
 	if config.Events {
-		recorder = controllers.NewEventRecorder(c.NewClient(userAgent+"-events", nil, nil),
+		recorder = controllers.NewEventRecorder(c.NewClient(userAgent+"-events", nil),
 			config.Clock)
 		c.programs = append(c.programs, program{"events", recorder.Run})
 	}
@@ -124,7 +124,7 @@ func (c *Client) addControllers() error {
 		return err
 	}
 	namespaces := controllers.NewNamespaceController(controllers.NamespaceControllerConfig{
-		Client: c.NewClient(userAgent+"-namespaces", nil, nil), Clock: config.Clock,
+		Client: c.NewClient(userAgent+"-namespaces", nil), Clock: config.Clock,
 		UseWatchList: config.UseWatchList,
 	})
 	c.programs = append(c.programs, program{"scheduler", c.scheduler.Run},
@@ -132,7 +132,7 @@ func (c *Client) addControllers() error {
 	for _, node := range nodes {
 		name := "kubelet-" + node
 		kubelet := controllers.NewKubelet(controllers.KubeletConfig{
-			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
+			NodeName: node, Client: c.NewClient(name, nil), Clock: config.Clock,
 			Probe:        config.Probe.Resource("pods").Subject(name),
 			UseWatchList: config.UseWatchList,
 			Recorder:     recorder,
@@ -142,11 +142,10 @@ func (c *Client) addControllers() error {
 	return nil
 }
 
-// NewClient returns one more client of the server half, which calls itself name and reports to p. over is how it
-// reaches the server; nil: as the client half does.
-func (c *Client) NewClient(name string, p *probe.Probe, over *http.Client) *listwatch.RESTClient {
+// NewClient returns one more client of the server half, which calls itself name and reports to p.
+func (c *Client) NewClient(name string, p *probe.Probe) *listwatch.RESTClient {
 	return listwatch.NewRESTClient(listwatch.Config{
-		Base: c.config.Base, HTTP: cmp.Or(over, c.config.HTTP), UserAgent: name, Clock: c.config.Clock, Probe: p,
+		Base: c.config.Base, HTTP: c.config.HTTP, UserAgent: name, Clock: c.config.Clock, Probe: p,
 		Metrics: c.metrics,
 		QPS:     -1, // one process, loopback: the server needs no protection from us
 	})

@@ -120,7 +120,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	page := viz.Config{
 		Log: log, Snapshot: func() any { return p.Snapshot() }, Recount: p.Recount, Wire: connections.Wire,
 		API: p.Server.Handler(), Hold: held, Viewed: viewed, Rules: r.Promises, Sandbox: owner, Play: stories.Play,
-		Client:    p.Client.NewClient("listwatch-tour", nil, nil),
+		Client:    p.Client.NewClient("listwatch-tour", nil),
 		Scenarios: scenario.All, Switches: r.Options.Switches(),
 	}
 	if h.Page != nil {

@@ -40,7 +40,7 @@ const (
 // playNumbers is the plot.
 func playNumbers(t *testing.T) (n numbers) {
 	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.World) {
-		client := w.Pipeline.Client.NewClient("kubectl", nil, nil)
+		client := w.Pipeline.Client.NewClient("kubectl", nil)
 		create := func(name, app string) {
 			pod := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}},

@@ -145,7 +145,7 @@ func cutsAWatchThatIsBeingOpened(t *testing.T, answered bool) {
 
 func TestAStalledClientReadsNoAnswer(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
-		client := w.pipeline.Client.NewClient("a", nil, nil)
+		client := w.pipeline.Client.NewClient("a", nil)
 		get := func(patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
@@ -319,7 +319,7 @@ func TestACancelledStoryChangesNothingMore(t *testing.T) {
 
 // everything is a story that turns what can be turned, opens watchers and makes pods.
 func (w *world) everything(s *Telling) error {
-	client := w.pipeline.Client.NewClient("story-everything", nil, nil)
+	client := w.pipeline.Client.NewClient("story-everything", nil)
 	for n := range 20 {
 		pod := podNamed(fmt.Sprint("e", n), corev1.RestartPolicyAlways)
 		pod.Labels[StoryLabel], pod.Spec.NodeName = "everything", "nowhere"

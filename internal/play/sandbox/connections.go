@@ -28,8 +28,8 @@ var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {
 	// Set by NewConnections, never changed.
-	Client   *http.Client // of the client half, whose requests go over these connections
-	watchers *http.Client // of watchers that are opened to look
+	Client         *http.Client    // of the client half and of all that is opened to look: it sends over these connections
+	like, likePage *http.Transport // which dial for clients of the program, and for those that the page opens
 
 	mu    sync.Mutex       // guards the fields below, and those of lines and connections; innermost but for wires' own
 	last  int              // id of the newest stream
@@ -48,41 +48,37 @@ type line struct {
 // NewConnections returns connections that are made by client; those of watchers that are opened to look are made by
 // watchers, or by client if that is nil. Each has an [http.Transport] with a DialContext.
 func NewConnections(client, watchers *http.Client) *Connections {
-	c := &Connections{lines: map[string]*line{}}
-	over := func(client *http.Client) *http.Client {
-		return &http.Client{Transport: &lineTransport{c, client.Transport.(*http.Transport)}}
-	}
-	c.Client, c.watchers = over(client), over(cmp.Or(watchers, client))
+	c := &Connections{like: client.Transport.(*http.Transport), lines: map[string]*line{}}
+	c.likePage = cmp.Or(watchers, client).Transport.(*http.Transport)
+	c.Client = &http.Client{Transport: c}
 	return c
 }
 
-// lineTransport is the RoundTripper of [Connections]: each request goes over the line of its client.
-type lineTransport struct {
-	connections *Connections
-	like        *http.Transport // which dials
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (t *lineTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	return t.connections.line(request.UserAgent(), t.like).RoundTrip(request)
+// RoundTrip implements [http.RoundTripper]: each request goes over the line of its client.
+func (c *Connections) RoundTrip(request *http.Request) (*http.Response, error) {
+	return c.line(request.UserAgent()).RoundTrip(request)
 }
 
 // CloseIdleConnections is what http.Client looks for.
-func (t *lineTransport) CloseIdleConnections() {
-	t.connections.mu.Lock()
-	lines := slices.Collect(maps.Values(t.connections.lines))
-	t.connections.mu.Unlock() // a connection that is closed takes it
+func (c *Connections) CloseIdleConnections() {
+	c.mu.Lock()
+	lines := slices.Collect(maps.Values(c.lines))
+	c.mu.Unlock() // a connection that is closed takes it
 	for _, l := range lines {
 		l.CloseIdleConnections()
 	}
 }
 
-// line returns the line of a client; a new one dials as like does.
-func (c *Connections) line(userAgent string, like *http.Transport) *line {
+// line returns the line of a client.
+func (c *Connections) line(userAgent string) *line {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.lines[userAgent]
 	if l == nil {
+		like := c.like
+		if strings.HasPrefix(userAgent, WatcherAgent) {
+			like = c.likePage
+		}
 		l = &line{Transport: like.Clone(), conns: map[*conn]bool{}}
 		l.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			under, err := like.DialContext(ctx, network, address)
@@ -175,17 +171,14 @@ type Connection struct {
 }
 
 // of returns the connection of a client; the zero one if the client has sent no request, or was forgotten.
-func (c *Connections) of(userAgent string) (connection Connection) {
+func (c *Connections) of(userAgent string) (info Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.lines[userAgent]; l != nil {
-		connection = l.infoLocked(userAgent)
+	l := c.lines[userAgent]
+	if l == nil {
+		return info
 	}
-	return connection
-}
-
-func (l *line) infoLocked(userAgent string) Connection {
-	info := Connection{UserAgent: userAgent, Cut: l.cut, Stalled: l.stall != nil}
+	info = Connection{UserAgent: userAgent, Cut: l.cut, Stalled: l.stall != nil}
 	for each := range l.conns {
 		if each.wire.Watching() {
 			info.Streams++
@@ -197,10 +190,11 @@ func (l *line) infoLocked(userAgent string) Connection {
 // list returns the connections, sorted by their clients.
 func (c *Connections) list() []Connection {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	clients := slices.Sorted(maps.Keys(c.lines))
+	c.mu.Unlock() // of takes it
 	list := []Connection{}
-	for _, userAgent := range slices.Sorted(maps.Keys(c.lines)) {
-		if each := c.lines[userAgent].infoLocked(userAgent); each.Streams > 0 || each.Cut || each.Stalled {
+	for _, userAgent := range clients {
+		if each := c.of(userAgent); each.Streams > 0 || each.Cut || each.Stalled {
 			list = append(list, each)
 		}
 	}

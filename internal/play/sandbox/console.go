@@ -31,7 +31,7 @@ func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
 	r.URL.Scheme, r.URL.Host, r.Host = s.config.Base.Scheme, s.config.Base.Host, ""
 	r.Header.Set("User-Agent", agent)
 	// Not the client's Do, which follows redirects: the viewer reads the answer to what was sent.
-	response, err := w.Connections.watchers.Transport.RoundTrip(r)
+	response, err := w.Connections.RoundTrip(r)
 	if err != nil {
 		over()
 		return nil, apierrors.NewServiceUnavailable(err.Error())

@@ -169,10 +169,8 @@ func (s *Sandbox) count(n int) (open bool) {
 		s.fixRing(ring, 0)
 		s.ringKept = false
 	}
-	for _, each := range s.watchers.info() {
-		if each.Options.Tour && !open {
-			_ = s.watchers.remove(each.ID) // it may be gone by itself
-		}
+	if !open {
+		s.watchers.remove(func(each *watcher) bool { return each.Options.Tour })
 	}
 	return open
 }

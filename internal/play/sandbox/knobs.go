@@ -66,14 +66,14 @@ func now(set func(k Knob)) turn {
 }
 
 // table returns all knobs, by name.
-func (s *Sandbox) table() map[string]*row {
+func (s *Sandbox) table() map[string]row {
 	unless := func(can bool, whyNot string) string {
 		if can {
 			return ""
 		}
 		return whyNot
 	}
-	return map[string]*row{"handler.add": {
+	return map[string]row{"handler.add": {
 		help:  "adds a handler named Target to the shared informer",
 		check: func(k Knob) error { return s.handlers.check(k.Target) },
 		turn: func(_ context.Context, k Knob, begun func()) error {
@@ -137,7 +137,7 @@ func (s *Sandbox) table() map[string]*row {
 		undo:  func(k Knob) Knob { return k.at(s.traffic.info().Rate) },
 	}, "watchers.remove": {
 		help: "removes every watcher that was opened to look",
-		turn: now(func(Knob) { s.watchers.removeAll() }),
+		turn: now(func(Knob) { s.removeWatchers() }),
 	}, "etcd.compact": {
 		help: "makes etcd forget all history up to now", kind: etcdKind,
 		turn: func(ctx context.Context, _ Knob, begun func()) error {
@@ -186,21 +186,13 @@ func (s *Sandbox) Turn(ctx context.Context, knob Knob) (Receipt, error) {
 
 // turnFor turns a knob, for a story if there is one, which turns it back.
 func (s *Sandbox) turnFor(ctx context.Context, story *Telling, knob Knob) (Receipt, error) {
-	o := &order{name: knob.Name, do: func(ctx context.Context, begun func()) error {
-		return s.turn(ctx, story, knob, begun)
-	}}
-	if found := s.knobs[knob.Name]; found != nil {
-		o.kind = found.kind
-	}
-	return s.do(ctx, o)
+	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
+		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
 }
 
 // turn is the command that turns a knob. It remembers how the knob was before it was turned for the first time.
 func (s *Sandbox) turn(ctx context.Context, story *Telling, knob Knob, begun func()) error {
 	found, err := s.check(knob)
-	if err == nil && story.cancelled() {
-		err = errCancelled
-	}
 	if err != nil {
 		return err
 	}
@@ -246,15 +238,15 @@ func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error
 }
 
 // check returns the row of a knob, or why the knob cannot be turned.
-func (s *Sandbox) check(k Knob) (*row, error) {
-	found := s.knobs[k.Name]
+func (s *Sandbox) check(k Knob) (row, error) {
+	found, known := s.knobs[k.Name]
 	switch {
 	case max(len(k.Name), len(k.Target), len(k.Value)) > maxKnob:
-		return nil, badRequest("a knob's name, target and value have at most %d bytes each", maxKnob)
-	case found == nil:
-		return nil, notFound("knobs", k.Name)
+		return row{}, badRequest("a knob's name, target and value have at most %d bytes each", maxKnob)
+	case !known:
+		return row{}, notFound("knobs", k.Name)
 	case found.whyNot != "":
-		return nil, badRequest("%s", found.whyNot)
+		return row{}, badRequest("%s", found.whyNot)
 	case found.check != nil:
 		return found, found.check(k)
 	}

@@ -68,8 +68,8 @@ type Sandbox struct {
 	watchers    *watchers
 	handlers    *handlers
 	traffic     *traffic
-	demo        *demo           // nil: none
-	knobs       map[string]*row // by name
+	demo        *demo          // nil: none
+	knobs       map[string]row // by name
 
 	// sent by do, received by Run, never closed; unbuffered: what is received is answered
 	commands chan *order
@@ -109,6 +109,8 @@ type order struct {
 	undo bool   // of something that was begun: it is taken, and done to its end, also while the session ends
 	long bool   // the request waits for its end, also in a held world
 
+	story *Telling // for which it is done, unless that is cancelled; nil: for none
+
 	id   uint64
 	over chan error    // sent once, by Run, while the request waits; unbuffered
 	left chan struct{} // closed by the request when it waits no longer
@@ -135,7 +137,7 @@ func New(config Config) (*Sandbox, error) {
 	s.watchers, s.handlers = &watchers{Config: &s.config}, &handlers{Config: &s.config}
 	s.knobs = s.table()
 	if config.Demo {
-		s.demo = &demo{Config: &s.config, client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil, nil)}
+		s.demo = &demo{Config: &s.config, client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil)}
 	}
 	return s, s.handlers.reserve(observer).register()
 }
@@ -151,7 +153,7 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.own(ctx)
 	s.jobs.Wait()
 	clients.Wait()
-	s.connections.watchers.CloseIdleConnections() // as the client half does with its own
+	s.connections.CloseIdleConnections() // as the client half does with its own
 }
 
 // own is the owner's loop. It ends when the session does and the last command is over.
@@ -180,6 +182,9 @@ func (s *Sandbox) take(ctx context.Context, o *order) {
 	switch {
 	case s.ending && !o.undo:
 		o.answer(errEnding())
+		return
+	case o.story != nil && o.story.Ctx.Err() != nil:
+		o.answer(errCancelled)
 		return
 	case other != nil:
 		o.answer(conflict(o.name, fmt.Errorf("%s is under way", other.name)))

@@ -34,8 +34,7 @@ type Telling struct {
 	told    chan struct{} // closed when it is told and undone; nothing is sent
 
 	// Owned by the command that has the machine to itself.
-	before   []Knob     // what puts back each knob that it has turned, in the order of the first turns
-	watchers []*watcher // that it has opened
+	before []Knob // what puts back each knob that it has turned, in the order of the first turns
 }
 
 // Tell runs a story; the demo rests meanwhile, and its pods go before. The story is cancelled when ctx is done, by a
@@ -83,15 +82,13 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 
 // undo is the command that undoes what the story has changed.
 func (t *Telling) undo(ctx context.Context, begun func()) error {
-	for _, each := range t.watchers {
-		_ = t.sandbox.watchers.remove(each.ID) // another command may have removed it meanwhile
-	}
+	t.sandbox.watchers.remove(func(each *watcher) bool { return each.story == t })
 	isBack := t.sandbox.putBack(ctx, t.before)
 	begun()
 	err := isBack()
 	traffic := slices.Contains(t.before, Knob{Name: "traffic.rate", Value: "0"})
 	return errors.Join(err, t.sandbox.deletePods(ctx, func(pod *corev1.Pod) bool {
-		return pod.Labels[StoryLabel] == t.id || traffic && isTraffic(pod)
+		return pod.Labels[StoryLabel] == t.id || traffic && pod.Labels["traffic"] == "listwatch"
 	}))
 }
 
@@ -119,6 +116,3 @@ func (t *Telling) AddWatcher(options WatcherOptions) (agent string, err error) {
 }
 
 var errCancelled = errors.New("the story is cancelled")
-
-// cancelled reports whether there is a story that may change nothing any more.
-func (t *Telling) cancelled() bool { return t != nil && t.Ctx.Err() != nil }

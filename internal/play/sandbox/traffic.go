@@ -153,13 +153,12 @@ func (t *traffic) change(ctx context.Context) error {
 	return err
 }
 
-func trafficName(n int) string { return fmt.Sprintf("t-%03d", n) }
-
 // trafficPod is a pod as the registry would have stored it.
 func trafficPod(n int) *corev1.Pod {
+	name := fmt.Sprintf("t-%03d", n)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: trafficName(n), Namespace: metav1.NamespaceDefault, UID: types.UID(trafficName(n)),
+			Name: name, Namespace: metav1.NamespaceDefault, UID: types.UID(name),
 			Labels: map[string]string{"traffic": "listwatch"}, Annotations: map[string]string{},
 		},
 		Spec: corev1.PodSpec{
@@ -169,5 +168,3 @@ func trafficPod(n int) *corev1.Pod {
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 }
-
-func isTraffic(pod *corev1.Pod) bool { return pod.Labels["traffic"] == "listwatch" }

@@ -84,6 +84,7 @@ type watcher struct {
 	// Set by make, never changed but for the Error, which watchers.mu guards.
 	WatcherInfo
 	lister reflector.ListerWatcher
+	story  *Telling           // for whose length it is open; nil: for that of none
 	cancel context.CancelFunc // ends it; set before the watcher is in the list, never changed
 
 	// Owned by the command that opens it, and then by follow.
@@ -105,23 +106,17 @@ func (s *Sandbox) AddWatcher(ctx context.Context, options WatcherOptions) (Watch
 func (s *Sandbox) addWatcher(ctx context.Context, story *Telling, options WatcherOptions) (WatcherInfo, Receipt,
 	error) {
 	added := s.watchers.make(options)
+	added.story = story
 	info := added.WatcherInfo // before there can be an error in it
-	receipt, err := s.do(ctx, &order{name: "a watcher", do: func(ctx context.Context, begun func()) error {
-		return s.open(ctx, story, added, begun)
-	}})
+	receipt, err := s.do(ctx, &order{name: "a watcher", story: story,
+		do: func(ctx context.Context, begun func()) error { return s.open(ctx, added, begun) }})
 	return info, receipt, err
 }
 
 // open is the command that opens a watcher.
-func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begun func()) error {
+func (s *Sandbox) open(ctx context.Context, added *watcher, begun func()) error {
 	if err := s.watchers.check(added.Options); err != nil {
 		return err
-	}
-	if story.cancelled() {
-		return errCancelled
-	}
-	if story != nil {
-		story.watchers = append(story.watchers, added)
 	}
 	ctx, added.cancel = context.WithCancel(ctx)
 	s.watchers.mu.Lock()
@@ -130,7 +125,7 @@ func (s *Sandbox) open(ctx context.Context, story *Telling, added *watcher, begu
 	begun()
 	stream, err := added.open(ctx)
 	if err != nil {
-		_ = s.watchers.remove(added.ID) // another command may have removed it
+		s.watchers.remove(func(each *watcher) bool { return each == added })
 		s.watchers.Connections.forget(added.UserAgent)
 		return err
 	}
@@ -160,7 +155,7 @@ func (w *watchers) nextAgent() string { return WatcherAgent + strconv.FormatInt(
 
 func (w *watchers) make(options WatcherOptions) *watcher {
 	agent := w.nextAgent()
-	client := w.Pipeline.Client.NewClient(agent, nil, w.Connections.watchers)
+	client := w.Pipeline.Client.NewClient(agent, nil)
 	name := ""
 	if resource := w.Pipeline.Server.Resource(options.Resource); resource != nil {
 		if name = resource.Name; resource.Root() != "/api/v1" {
@@ -177,29 +172,34 @@ func (w *watchers) make(options WatcherOptions) *watcher {
 // RemoveWatcher closes a watch. It does not wait for the end of the watcher's goroutine. The error is 404 for an id
 // that is not open.
 func (s *Sandbox) RemoveWatcher(ctx context.Context, id string) error {
-	o := &order{name: "the end of a watcher", do: func(context.Context, func()) error { return s.watchers.remove(id) }}
-	_, err := s.do(ctx, o)
+	_, err := s.do(ctx, &order{name: "the end of a watcher", do: func(context.Context, func()) error {
+		if s.watchers.remove(func(each *watcher) bool { return each.ID == id }) == 0 {
+			return notFound("watchers", short(id))
+		}
+		return nil
+	}})
 	return err
 }
 
-func (w *watchers) remove(id string) error {
+// remove closes the watches that are meant, and returns how many these were.
+func (w *watchers) remove(meant func(each *watcher) bool) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	i := slices.IndexFunc(w.list, func(each *watcher) bool { return each.ID == id })
-	if i < 0 {
-		return notFound("watchers", short(id))
-	}
-	w.list[i].cancel()
-	w.list = slices.Delete(w.list, i, i+1)
-	return nil
+	before := len(w.list)
+	w.list = slices.DeleteFunc(w.list, func(each *watcher) bool {
+		if meant(each) {
+			each.cancel()
+			return true
+		}
+		return false
+	})
+	return before - len(w.list)
 }
 
-// removeAll closes every watch, and breaks the streams of what viewers have asked.
-func (w *watchers) removeAll() {
-	for _, each := range w.info() {
-		_ = w.remove(each.ID) // it may be gone by itself
-	}
-	w.Connections.breakAll(WatcherAgent)
+// removeWatchers closes every watch, and breaks the streams of what viewers have asked.
+func (s *Sandbox) removeWatchers() {
+	s.watchers.remove(func(*watcher) bool { return true })
+	s.connections.breakAll(WatcherAgent)
 }
 
 // Watchers returns the watchers in the order in which they were added. It may be called from any goroutine.

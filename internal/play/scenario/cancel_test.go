@@ -108,7 +108,7 @@ func (w *World) standing() any {
 	for _, each := range w.Pipeline.Server.Cachers() {
 		watchers[each.Resource()] = len(each.Snapshot().Watchers)
 	}
-	leases := w.Pipeline.Client.NewClient("test", nil, nil).WithAPIPath("/apis/coordination.k8s.io/v1")
+	leases := w.Pipeline.Client.NewClient("test", nil).WithAPIPath("/apis/coordination.k8s.io/v1")
 	lease := leases.Get().Namespace(namespace).Resource("leases").Name("one-leader").Do(context.Background())
 	objects := w.Pipeline.Snapshot().Client.Informer.Indexer.Objects
 	return []any{state, lease.StatusCode(), w.Sandbox.Watchers(), objects, watchers}

@@ -51,7 +51,7 @@ func (s *stagehand) informer(a *args, agent string) (*informer.SharedIndexInform
 		called = resource + "." + strings.Split(path, "/")[2]
 	}
 	p := s.Probe.Resource(called).Subject(name)
-	client := s.Pipeline.Client.NewClient(agent, p, nil)
+	client := s.Pipeline.Client.NewClient(agent, p)
 	if path != "" {
 		client = client.WithAPIPath(path).Untyped()
 	}
@@ -70,7 +70,7 @@ const leaseDuration = 3 * time.Second // a viewer does not wait for upstream's 1
 // deletes the lease.
 func candidate(s *stagehand, a *args) (answer, error) {
 	agent := "story-" + s.story.ID + "-" + a.word(0)
-	client := s.Pipeline.Client.NewClient(agent, nil, nil)
+	client := s.Pipeline.Client.NewClient(agent, nil)
 	elector := controllers.NewLeaderElector(controllers.LeaderElectorConfig{
 		Client: client, Namespace: namespace, Name: s.story.ID, Identity: a.word(0), LeaseDuration: leaseDuration,
 		Clock: s.Clock, Lead: func(ctx context.Context) {
@@ -102,7 +102,7 @@ func reflectPods(s *stagehand, a *args) (answer, error) {
 	r := reflector.New(reflector.Config{
 		Name: name, ExpectedType: &corev1.Pod{}, Store: queue, Clock: s.Clock, Probe: p,
 		UseWatchList:  a.word(1) != "list",
-		ListerWatcher: s.Pipeline.Client.NewClient(agent, p, nil).ListWatch("pods", namespace, s.own("")),
+		ListerWatcher: s.Pipeline.Client.NewClient(agent, p).ListWatch("pods", namespace, s.own("")),
 	})
 	s.queues[name] = queue
 	s.group.Go(s.ctx, "reflector.Run", r.Run)
@@ -170,7 +170,7 @@ func (s *stagehand) kubelet(i, n int, plain bool) {
 			*options.TimeoutSeconds = 600 // a thousand numbers by chance would make the recording twice as large
 		}
 	}
-	client := s.Pipeline.Client.NewClient("kubelet", nil, nil)
+	client := s.Pipeline.Client.NewClient("kubelet", nil)
 	r := reflector.New(reflector.Config{
 		Name: node(i), ExpectedType: &corev1.Pod{}, Store: indexer.NewIndexer(indexer.Config{}), Clock: s.Clock,
 		Jitter:        func() float64 { return float64(i) / float64(n) },

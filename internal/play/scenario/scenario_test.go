@@ -200,7 +200,7 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 		t.Run(each.ID, func(t *testing.T) {
 			inWorld(t, true, func(t *testing.T, w *World) {
 				other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "written-last"}}
-				if err := w.Pipeline.Client.NewClient("other", nil, nil).Post().Resource("namespaces").Body(other).
+				if err := w.Pipeline.Client.NewClient("other", nil).Post().Resource("namespaces").Body(other).
 					Do(t.Context()).Error(); err != nil {
 					t.Fatal(err)
 				}

@@ -54,7 +54,7 @@ type stagehand struct {
 func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
 	last := w.Log.Last()
 	return &stagehand{
-		World: w, Telling: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil, nil),
+		World: w, Telling: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil),
 		from: last, readTo: last, facts: newFacts(story.ID),
 		vars: map[string]string{}, times: map[string]time.Duration{}, changes: map[string]int{},
 		streams: map[string]watch.Interface{}, queues: map[string]deltafifo.Queue{},
