@@ -100,15 +100,10 @@ func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
 		r := &recorder{}
 		b.add(r, HandlerOptions{})
 		var atDeletion map[string]string
-		r.After = func() {
-			if atDeletion == nil {
-				atDeletion = b.stored()
-			}
-		}
+		b.add(processor.ResourceEventHandlerFuncs{DeleteFunc: func(any) { atDeletion = b.stored() }}, HandlerOptions{})
 		b.run()
 		defer b.end()
 		r.Take()
-		atDeletion = nil
 
 		b.server.fail(errBroken)
 		b.server.cut(false) // the watch breaks, and what happens now is missed:

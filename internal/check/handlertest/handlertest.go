@@ -27,11 +27,9 @@ func Name(obj any) string {
 type Recorder struct {
 	Block chan struct{} // if not nil, every call waits for a value or the end
 	Delay time.Duration // of every call
-	After func()        // called at the end of every call, unless it is nil
 
-	mu    sync.Mutex // guards the fields below
+	mu    sync.Mutex // guards calls
 	calls []string
-	times []time.Time
 }
 
 func (r *Recorder) record(format string, args ...any) {
@@ -40,12 +38,8 @@ func (r *Recorder) record(format string, args ...any) {
 	}
 	time.Sleep(r.Delay)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.calls = append(r.calls, fmt.Sprintf(format, args...))
-	r.times = append(r.times, time.Now())
-	r.mu.Unlock() // After may look at the calls
-	if r.After != nil {
-		r.After()
-	}
 }
 
 // OnAdd writes down an add.
@@ -71,11 +65,11 @@ func (r *Recorder) OnDelete(obj any) {
 	r.record("-%s@%d%s", Name(obj), deltafifo.VersionOf(obj), unseen)
 }
 
-// Calls returns the calls, and when they came.
-func (r *Recorder) Calls() ([]string, []time.Time) {
+// Calls returns the calls.
+func (r *Recorder) Calls() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.calls), slices.Clone(r.times)
+	return slices.Clone(r.calls)
 }
 
 // Take returns the calls, and forgets them.
@@ -83,7 +77,7 @@ func (r *Recorder) Take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	calls := r.calls
-	r.calls, r.times = nil, nil
+	r.calls = nil
 	return calls
 }
 
