@@ -204,14 +204,13 @@ type hanging struct {
 }
 
 // Read returns data, or the error with which the connection breaks. While the connection hangs, it drops all data.
-func (c hanging) Read(p []byte) (n int, err error) {
-	for n, err = c.Conn.Read(p); err == nil && c.hung.Load(); {
-		n, err = c.Conn.Read(p)
+func (c hanging) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil || !c.hung.Load() {
+			return n, err // a pipe returns no data with an error
+		}
 	}
-	if err != nil && c.hung.Load() {
-		return 0, err
-	}
-	return n, err
 }
 
 // Do implements [scenario.Machine], which says what the words mean.

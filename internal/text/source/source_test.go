@@ -127,16 +127,16 @@ func TestNotesKnowWhomTheyAreAbout(t *testing.T) {
 	for _, note := range pkg.Notes() {
 		text := note.Differs
 		if text == "" {
-			text = note.Upstream.String()
+			text = fmt.Sprint(note.Upstream)
 		}
 		got = append(got, note.Symbol+" | "+text)
 	}
 	want := []string{
-		" | k8s.io/apiserver/pkg/storage/cacher",
-		"Cacher | k8s.io/apiserver/pkg/storage/cacher/cacher.go: Cacher",
+		" | {k8s.io/apiserver/pkg/storage/cacher }",
+		"Cacher | {k8s.io/apiserver/pkg/storage/cacher/cacher.go Cacher}",
 		"Cacher | one resource only, and no metrics.",
-		"Source.Next | k8s.io/apimachinery/pkg/watch/watch.go: Interface.ResultChan",
-		"Cacher.dispatchEvents | k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvents",
+		"Source.Next | {k8s.io/apimachinery/pkg/watch/watch.go Interface.ResultChan}",
+		"Cacher.dispatchEvents | {k8s.io/apiserver/pkg/storage/cacher/cacher.go (*Cacher).dispatchEvents}",
 	}
 	assert.NoDiff(t, got, want, "notes")
 }

@@ -43,14 +43,6 @@ func ParseUpstream(text string) (Upstream, error) {
 	return Upstream{where, symbol}, nil
 }
 
-// String returns the line without "Upstream: ".
-func (u Upstream) String() string {
-	if u.Symbol == "" {
-		return u.Path
-	}
-	return u.Path + ": " + u.Symbol
-}
-
 // URL returns where the pinned source can be read on the forge, "" if we do not know its repository. Nothing in the
 // program fetches it; it is for a reader to follow.
 func (u Upstream) URL() string {
