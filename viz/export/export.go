@@ -164,7 +164,10 @@ func (s *site) addAsset(address string) {
 	switch {
 	case s.files[name] != nil:
 	case path.Ext(name) == ".js":
-		read := func(path string) ([]byte, error) { return s.get(assets + path), s.err }
+		read := func(path string) ([]byte, error) {
+			text := s.get(assets + path)
+			return text, s.err
+		}
 		text, err := bundle(strings.TrimPrefix(address, assets), read)
 		s.note(err)
 		s.files[name] = []byte(text)
