@@ -34,18 +34,17 @@ type front struct {
 	fail     context.CancelCauseFunc // told if serving breaks
 	h2c      bool                    // also speak HTTP/2 without TLS
 
-	conns sync.WaitGroup // of every connection, from Accept until its last handler has ended
-
-	mu   sync.Mutex        // guards what is in open; innermost
-	open map[net.Conn]bool // what conns counts; true: hijacked, and net/http never says that its handler has ended
+	// Of every connection, from Accept until net/http closes it or a handler hijacks it; and of HTTP/1's handlers.
+	open sync.WaitGroup
 }
 
 // run serves until ctx is done and every handler has ended. Streams end because their requests' contexts do; after
 // closeGrace a handler that is stuck writing to a client which does not read is freed by closing the connection.
 func (f *front) run(ctx context.Context) {
-	f.open = map[net.Conn]bool{}
+	over, cutOff := context.WithCancel(context.WithoutCancel(ctx)) // the grace is over
+	defer cutOff()
 	server := &http.Server{
-		Handler:           http.HandlerFunc(f.serveHTTP),
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serveHTTP(over, w, r) }),
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
@@ -65,13 +64,25 @@ func (f *front) run(ctx context.Context) {
 		f.fail(fmt.Errorf("serve: %w", err)) // the program ends, too
 	}
 	<-ctx.Done()
-	f.stop(server)
+	grace := time.AfterFunc(closeGrace, func() {
+		_ = server.Close() // connections that no handler has
+		cutOff()
+	})
+	defer grace.Stop() // if it has begun, no connection is left for it
+	// Without keep-alives, net/http closes a connection at once if it is idle, or after its next answer. Shutdown would
+	// close a connection that is about to send its first request, without an answer.
+	server.SetKeepAlivesEnabled(false)
+	f.open.Wait()
 }
 
-// serveHTTP serves one request.
-func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
+// serveHTTP serves one request. When over is done, it closes the connection; the handler finds out by itself.
+func (f *front) serveHTTP(over context.Context, w http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(connKey{}).(net.Conn)
-	defer f.endHijacked(conn)
+	defer context.AfterFunc(over, func() { _ = conn.Close() })()
+	if r.ProtoMajor == 1 { // HTTP/2's connections cannot be hijacked
+		f.open.Add(1) // while its connection is counted, too: Wait cannot have returned
+		defer f.open.Done()
+	}
 	narrow(conn, r)
 	limitBody(w, r)
 	f.handler.ServeHTTP(w, r)
@@ -80,48 +91,13 @@ func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
 // connKey is where a request's context holds its connection.
 type connKey struct{}
 
-// track counts connections. net/http calls it for a new one before Serve can return, so none begins once stop waits.
-func (f *front) track(conn net.Conn, state http.ConnState) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// track counts connections. net/http calls it for a new one before Serve can return, so none begins once run waits.
+func (f *front) track(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
-		f.conns.Add(1)
-		f.open[conn] = false
-	case http.StateHijacked:
-		f.open[conn] = true
-	case http.StateClosed:
-		delete(f.open, conn)
-		f.conns.Done()
-	}
-}
-
-// endHijacked notes that a handler has ended: that of a hijacked connection was the last one there.
-func (f *front) endHijacked(conn net.Conn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.open[conn] {
-		delete(f.open, conn)
-		f.conns.Done()
-	}
-}
-
-// stop returns when every connection is closed and no handler runs. The listener is closed before. Without keep-alives,
-// net/http closes a connection at once if it is idle, or after its next answer. Shutdown would close a connection that
-// is about to send its first request, without an answer.
-func (f *front) stop(server *http.Server) {
-	grace := time.AfterFunc(closeGrace, f.cutOff)
-	defer grace.Stop() // if it has begun, no connection is left for it
-	server.SetKeepAlivesEnabled(false)
-	f.conns.Wait()
-}
-
-// cutOff closes every connection that is left when the grace is over.
-func (f *front) cutOff() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for conn := range f.open {
-		_ = conn.Close() // its handler finds out by itself
+		f.open.Add(1)
+	case http.StateHijacked, http.StateClosed: // of a hijacked one net/http says no more: its handler is counted
+		f.open.Done()
 	}
 }
 
