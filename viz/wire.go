@@ -35,7 +35,7 @@ func (u *UI) streams(ctx context.Context, resource, watcher string) ([]inspector
 		var oldest *fold.Subject
 		for name, picture := range state.Resources {
 			for id, subject := range picture.Subjects {
-				if !taken[subject] && subject.Texts[probe.WireOpened.String()] == fold.Bound(one.OpenedBy) &&
+				if !taken[subject] && subject.Texts[probe.WireOpened.String()] == probe.Bound(one.OpenedBy) &&
 					(oldest == nil || subject.Opened < oldest.Opened) {
 					oldest, one.Resource, one.Watcher = subject, name, id
 				}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"listwatch/internal/observe/probe"
 )
@@ -309,13 +308,4 @@ func arg(info *Point, r *probe.Record, name string) int64 {
 		}
 	}
 	return 0
-}
-
-// Bound cuts a text that a client chose, as the picture keeps it: valid UTF-8, and at most [probe.MaxText] runes.
-func Bound(text string) string {
-	if len(text) <= maxText && utf8.ValidString(text) {
-		return text
-	}
-	runes := []rune(text) // an invalid byte is one U+FFFD, here as in JSON
-	return string(runes[:min(len(runes), maxText)])
 }

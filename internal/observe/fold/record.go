@@ -39,7 +39,7 @@ func ReadRecord(written []byte) (probe.Record, error) {
 func bounded(r *probe.Record) probe.Record {
 	cut := *r
 	for _, text := range []*string{&cut.Resource, &cut.Subject, &cut.Type, &cut.Key, &cut.Text} {
-		*text = Bound(*text)
+		*text = probe.Bound(*text)
 	}
 	return cut
 }

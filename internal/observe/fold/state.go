@@ -11,7 +11,6 @@ const (
 
 	maxTokens = 32  // per queue: as many as a pipe is drawn slot by slot
 	maxCells  = 128 // of the ring: as many as are drawn one by one
-	maxText   = probe.MaxText
 )
 
 // State is the whole picture after the record Seq. It holds nothing that is not also in its JSON form, so a State

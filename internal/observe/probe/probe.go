@@ -17,7 +17,10 @@
 // are reported under the lock that orders them, so their order is the order of the facts.
 package probe
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Probe is what a station holds to report moments: a way into one [Log], with the resource and the subject on
 // whose behalf it speaks already filled in.
@@ -81,7 +84,7 @@ func (p *Probe) Event(point Point, typ, key string, rv uint64, args ...int) {
 // client sent; whatever shows it escapes it. The log keeps [MaxText] runes of it.
 func (p *Probe) Text(point Point, text, key string, rv uint64, args ...int) {
 	if p != nil {
-		p.report(point, "", text, key, rv, args)
+		p.report(point, "", Bound(text), key, rv, args)
 	}
 }
 
@@ -95,19 +98,13 @@ const (
 	MaxKey = 512
 )
 
-// cutText returns a text of at most MaxText runes.
-func cutText(text string) string {
-	if len(text) <= MaxText {
+// Bound cuts a text that a client chose, as the log and the picture keep it: valid UTF-8, and at most MaxText runes.
+func Bound(text string) string {
+	if len(text) <= MaxText && utf8.ValidString(text) {
 		return text
 	}
-	n := 0
-	for i := range text {
-		if n == MaxText {
-			return strings.Clone(text[:i])
-		}
-		n++
-	}
-	return text
+	runes := []rune(text[:min(len(text), MaxText*utf8.UTFMax)]) // an invalid byte is one U+FFFD, here as in JSON
+	return string(runes[:min(len(runes), MaxText)])
 }
 
 func cutKey(key string) string {
@@ -126,11 +123,11 @@ func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int
 			p.lane.notes(point, text)
 		}
 	}
-	seq := p.log.put(p.log.now(), point, p.resource, p.subject, typ, text, key, rv, args)
+	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: cutKey(key), RV: rv, Text: text}
+	copy(r.Args[:], args)
+	r.Time = p.log.now()
+	p.log.put(&r)
 	if p.log.gate.closed.Load() { // while the world runs, a load is all it costs
-		r := Record{Seq: seq, Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: cutKey(key),
-			RV: rv, Text: cutText(text)}
-		copy(r.Args[:], args)
 		p.log.gate.wait(r)
 	}
 	if p.lane != nil && !p.lane.isLoud() && points[point].Op == Open {
