@@ -133,8 +133,7 @@ function newest(list, n) {
 // noteWait ends the wait that the point ends, if a goroutine waits so, and begins the one that it begins.
 function noteWait(infos, res, info, r) {
   for (const begun of info.ends ?? []) endWait(res, infos.get(begun), r);
-  const opens = info.aboutOpened || Boolean(info.owner);
-  if (!info.waits || (opens && !res.subjects[r.subject ?? ""])) return;
+  if (!info.waits || (info.owner && !res.subjects[r.subject ?? ""])) return;
   (res.waits[waitKey(info, r)] ??= []).push({
     seq: r.seq, t: r.t, point: info.name, kind: info.waits, subject: bound(r.subject), lane: info.lane ?? "",
     on: info.on ?? "", ...tokenOf(r),
@@ -263,7 +262,6 @@ function subjectOf(state, res, info, id) {
   const known = res.subjects[id];
   if (known) return known;
   const kind = info.owner ?? "";
-  if (info.aboutOpened) return null;
   if (kind !== "" && (state.lost === 0 || info.op !== "send")) return null;
   return (res.subjects[id] = newSubject(kind, 0));
 }

@@ -36,8 +36,7 @@ func (s *State) apply(written *probe.Record) {
 	s.T = int64(r.Time)
 	info := &table[r.Point]
 	res := s.resource(r.Resource)
-	moment := Moment{Seq: r.Seq, T: int64(r.Time), Point: info.Name, Subject: r.Subject, Type: r.Type, Key: r.Key,
-		RV: r.RV, Text: r.Text}
+	moment := Moment{Seq: s.Seq, T: s.T, Point: info.Name, Subject: r.Subject, Token: tokenOf(r), Text: r.Text}
 	res.Points[info.Name]++
 	res.station(string(info.Station)).note(moment, info, r)
 	switch info.Op {
@@ -106,8 +105,7 @@ func (sub *Subject) note(m Moment, info *Point, r *probe.Record) {
 
 // move carries a token into or out of one of the subject's queues, if that is what the point does.
 func (sub *Subject) move(info *Point, r *probe.Record) {
-	token := Token{Type: r.Type, Key: r.Key, RV: r.RV}
-	length, capacity := int64(r.Args[0]), int64(r.Args[1])
+	token, length, capacity := tokenOf(r), int64(r.Args[0]), int64(r.Args[1])
 	switch info.Op {
 	case probe.Send, probe.Recv:
 		sub.queue(info.Queue).transfer(info.Op == probe.Send, token, capacity)
@@ -151,7 +149,7 @@ func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject 
 	if subject, ok := res.Subjects[r.Subject]; ok {
 		return subject
 	}
-	if info.AboutOpened || info.Owner != "" && (s.Lost == 0 || info.Op != probe.Send) {
+	if info.Owner != "" && (s.Lost == 0 || info.Op != probe.Send) {
 		return nil
 	}
 	subject := newSubject(info.Owner, 0)
@@ -221,8 +219,7 @@ func (ring *Ring) apply(info *Point, r *probe.Record) {
 	switch r.Point {
 	case probe.RingAppend:
 		ring.Oldest = uint64(arg(info, r, "oldest"))
-		cell := Cell{Pos: ring.End - 1, T: int64(r.Time), Type: r.Type, Key: r.Key, RV: r.RV}
-		ring.Cells = append(ring.Cells, cell)
+		ring.Cells = append(ring.Cells, Cell{Pos: ring.End - 1, T: int64(r.Time), Token: tokenOf(r)})
 	case probe.RingResize:
 		ring.Oldest = uint64(arg(info, r, "oldest"))
 	case probe.CacheReplaced:
@@ -269,7 +266,7 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 	}
 	rows := slices.DeleteFunc(sh.Rows, func(row Row) bool { return row.Key == r.Key })
 	if !strings.HasPrefix(strings.ToUpper(r.Type), "DELETE") {
-		rows = append(rows, Row{Key: r.Key, Type: r.Type, RV: r.RV, Seq: r.Seq})
+		rows = append(rows, Row{Token: tokenOf(r), Seq: r.Seq})
 	}
 	sh.Rows = newest(rows, MaxRows)
 }
@@ -286,7 +283,7 @@ func (sh *Shelf) hold(r *probe.Record, n int64) {
 			at = i
 		}
 	}
-	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Key: r.Key, Type: r.Type, RV: r.RV, Seq: r.Seq}), MaxRows)
+	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Token: tokenOf(r), Seq: r.Seq}), MaxRows)
 }
 
 // keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add

@@ -99,8 +99,8 @@ func TestAShelfThatIsRecountedKnowsItsObjectsAgain(t *testing.T) {
 		rec(probe.StoreHolds, "cacher", "", "/registry/pods/default/c", 7, 3),
 	}
 	want := &Shelf{N: 3, Rows: []Row{
-		{Key: "/registry/pods/default/a", RV: 2, Seq: 3}, {Key: "/registry/pods/default/b", Type: "MODIFIED", RV: 6,
-			Seq: 2}, {Key: "/registry/pods/default/c", RV: 7, Seq: 5},
+		{Token{"", "/registry/pods/default/a", 2}, 3}, {Token{"MODIFIED", "/registry/pods/default/b", 6}, 2},
+		{Token{"", "/registry/pods/default/c", 7}, 5},
 	}}
 	assert.NoDiff(t, folded(in(records...)).Resources["pods"].Shelves["store/cacher"], want, "the store's shelf")
 }
@@ -142,8 +142,8 @@ func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
 	))
 	ms := int64(time.Millisecond)
 	want := Ring{Start: 1, End: 3, Capacity: 2, Oldest: 7, Newest: 12, Cells: []Cell{
-		{Pos: 1, T: 2 * ms, Type: "ADDED", Key: "b", RV: 7},
-		{Pos: 2, T: 3 * ms, Type: "DELETED", Key: "a", RV: 8},
+		{Pos: 1, T: 2 * ms, Token: Token{"ADDED", "b", 7}},
+		{Pos: 2, T: 3 * ms, Token: Token{"DELETED", "a", 8}},
 	}}
 	assert.NoDiff(t, s.Resources["pods"].Ring, want, "ring")
 }
@@ -205,7 +205,7 @@ func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
 		rec(probe.IndexerUpdated, "informer", "Deleted", "default/b", 4, 1),
 		rec(probe.IndexerUpdated, "informer", "BOOKMARK", "", 9, 1),
 	))
-	want := &Shelf{N: 1, Rows: []Row{{Key: "default/a", Type: "Updated", RV: 3, Seq: 5}}}
+	want := &Shelf{N: 1, Rows: []Row{{Token{"Updated", "default/a", 3}, 5}}}
 	assert.NoDiff(t, s.Resources["pods"].Shelves["indexer/informer"], want, "indexer")
 }
 

@@ -67,10 +67,8 @@ type Moment struct {
 	T       int64  `json:"t"`
 	Point   string `json:"point"`
 	Subject string `json:"subject"`
-	Type    string `json:"type"`
-	Key     string `json:"key"`
-	RV      uint64 `json:"rv,string"`
-	Text    string `json:"text"`
+	Token
+	Text string `json:"text"`
 }
 
 // Subject is one of several of a kind that open and close, such as watcher "w3", or one that is always there, such as
@@ -98,12 +96,14 @@ type Queue struct {
 	Tokens   []Token `json:"tokens"` // the newest min(Len, maxTokens), oldest first
 }
 
-// Token is one event in a queue.
+// Token is one event, in a queue or wherever else the picture shows one.
 type Token struct {
 	Type string `json:"type"`
 	Key  string `json:"key"`
 	RV   uint64 `json:"rv,string"`
 }
+
+func tokenOf(r *probe.Record) Token { return Token{Type: r.Type, Key: r.Key, RV: r.RV} }
 
 // Ring is the history of the watchCache. Positions are absolute: [Start, End), in slots taken modulo Capacity.
 type Ring struct {
@@ -124,18 +124,14 @@ type Wait struct {
 	Subject string `json:"subject"` // whose queue it is, or who waits
 	Lane    string `json:"lane"`    // the goroutine, "" if the point does not say
 	On      string `json:"on"`      // the queue at which, "" if none
-	Type    string `json:"type"`
-	Key     string `json:"key"`
-	RV      uint64 `json:"rv,string"`
+	Token
 }
 
 // Cell is one event in the ring.
 type Cell struct {
-	Pos  int64  `json:"pos"`
-	T    int64  `json:"t"`
-	Type string `json:"type"`
-	Key  string `json:"key"`
-	RV   uint64 `json:"rv,string"`
+	Pos int64 `json:"pos"`
+	T   int64 `json:"t"`
+	Token
 }
 
 // Shelf is a keyed store: how many objects, and which changed last.
@@ -146,10 +142,8 @@ type Shelf struct {
 
 // Row is one object on a shelf.
 type Row struct {
-	Key  string `json:"key"`
-	Type string `json:"type"` // of its last change
-	RV   uint64 `json:"rv,string"`
-	Seq  uint64 `json:"seq"`
+	Token        // its last change
+	Seq   uint64 `json:"seq"`
 }
 
 // New returns an empty picture: the one before the first record.

@@ -12,14 +12,13 @@ func (r *Resource) wait(info *Point, rec *probe.Record) {
 	for _, begun := range info.Ends {
 		r.endWait(waitKey(begun, rec.Subject), rec)
 	}
-	opens := info.AboutOpened || info.Owner != ""
-	if info.Waits == "" || opens && r.Subjects[rec.Subject] == nil {
+	if info.Waits == "" || info.Owner != "" && r.Subjects[rec.Subject] == nil {
 		return
 	}
 	key := waitKey(info.Name, rec.Subject)
 	r.Waits[key] = append(r.Waits[key], Wait{
 		Seq: rec.Seq, T: int64(rec.Time), Point: info.Name, Kind: string(info.Waits), Subject: rec.Subject,
-		Lane: info.Lane, On: info.On, Type: rec.Type, Key: rec.Key, RV: rec.RV,
+		Lane: info.Lane, On: info.On, Token: tokenOf(rec),
 	})
 }
 
@@ -46,7 +45,7 @@ func (w *Wait) endedBy(r *probe.Record) bool {
 	case probe.ForVersion:
 		return w.Key == r.Key && w.RV == r.RV
 	case probe.ForTaker:
-		return r.Type == "" || w.Type == r.Type && w.Key == r.Key && w.RV == r.RV
+		return r.Type == "" || w.Token == tokenOf(r)
 	case probe.ForReturn:
 		return w.Key == r.Key
 	}

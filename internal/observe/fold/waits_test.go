@@ -31,7 +31,7 @@ func TestAWaitSaysWhoWaitsSinceWhenAndWhere(t *testing.T) {
 	want := map[string][]Wait{"InputBlocked w3": {{
 		Seq: 2, T: int64(time.Millisecond), Point: "InputBlocked", Kind: "room", Subject: "w3",
 		Lane: "cacher.dispatchEvents",
-		On:   "input", Type: "ADDED", Key: "a", RV: 7,
+		On:   "input", Token: Token{"ADDED", "a", 7},
 	}}}
 	assert.NoDiff(t, s.Resources["pods"].Waits, want, "waits")
 }
