@@ -72,7 +72,7 @@ type lanes struct {
 func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
-	l.lanes.limit, l.lanes.own = n, own
+	l.lanes.limit, l.lanes.own, l.lanes.open = n, own, map[string][]*lane{}
 }
 
 // Lane returns a probe for one of many subjects, which may be quiet. The lane is open from here until the probe reports
@@ -89,9 +89,6 @@ func (p *Probe) Lane(id string) *Probe {
 		return subject
 	}
 	ln := &lane{log: p.log, sums: subject}
-	if all.open == nil {
-		all.open = map[string][]*lane{}
-	}
 	all.open[p.resource] = append(all.open[p.resource], ln)
 	if all.wantsLocked(ln) {
 		ln.wake()
@@ -165,19 +162,17 @@ func (ln *lane) sum() {
 	for i := range ln.counts {
 		n[i] = int(ln.counts[i].And(laneLoud|laneOnce) & laneSum)
 	}
-	if n != nothing {
+	if n != [summed]int{} {
 		ln.tell(n)
 	}
 }
-
-var nothing [summed]int
 
 func (ln *lane) tell(n [summed]int) { ln.sums.At(WatcherSummed, "", 0, n[0], n[1], n[2], n[3]) }
 
 // hush makes the lane quiet. It says so first, by a sum of nothing: no moment is missing of which a reader was not
 // told.
 func (ln *lane) hush() {
-	ln.tell(nothing)
+	ln.tell([summed]int{})
 	for i := range ln.counts {
 		ln.counts[i].And(^uint64(laneLoud))
 	}
