@@ -104,8 +104,8 @@ func (c *Clock) Stops() <-chan time.Duration { return c.stops }
 
 // Run fires timers until ctx is done. It is called once.
 func (c *Clock) Run(ctx context.Context) {
-	c.set(&c.beating, true) // from here on there is a limit to how far the clock runs without a beat
-	defer c.set(&c.beating, false)
+	set(c, &c.beating, true) // from here on there is a limit to how far the clock runs without a beat
+	defer set(c, &c.beating, false)
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
 	for {
@@ -141,26 +141,18 @@ func (c *Clock) SetSpeed(speed float64) error {
 	if !(speed >= MinSpeed && speed <= MaxSpeed) { // so that NaN is refused, too
 		return fmt.Errorf("speed %v: want %v to %v", speed, MinSpeed, MaxSpeed)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.speed = speed
-	c.reframeLocked()
+	set(c, &c.speed, speed)
 	return nil
 }
 
 // SetPaused stops the clock, or lets it run.
-func (c *Clock) SetPaused(paused bool) { c.set(&c.paused, paused) }
+func (c *Clock) SetPaused(paused bool) { set(c, &c.paused, paused) }
 
-// set changes one of the fields that the pace, or its reach, follows from.
-func (c *Clock) set(field *bool, value bool) {
+// set changes one of the fields that the pace, or its reach, follows from, and makes them what they should be.
+func set[V any](c *Clock, field *V, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	*field = value
-	c.reframeLocked()
-}
-
-// reframeLocked makes the pace what it should be.
-func (c *Clock) reframeLocked() {
 	c.beatLocked()
 	c.rouseLocked()
 }

@@ -253,7 +253,7 @@ func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			c := New(time.Now())
 			require.NoError(t, c.SetSpeed(speed))
-			c.set(&c.beating, true)
+			set(c, &c.beating, true)
 			began := c.Now()
 			timer := c.NewTimer(10 * time.Second)
 			time.Sleep(61 * time.Second)

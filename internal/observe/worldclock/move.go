@@ -19,8 +19,8 @@ const (
 func (c *Clock) Advance(d time.Duration) {
 	c.moves.Lock()
 	defer c.moves.Unlock()
-	c.set(&c.moving, true)
-	defer c.set(&c.moving, false)
+	set(c, &c.moving, true)
+	defer set(c, &c.moving, false)
 	target, began := c.Now().Add(d), time.Now()
 	for c.stopBefore(target) {
 		if time.Since(began) < settleBudget {
