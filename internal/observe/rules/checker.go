@@ -32,7 +32,7 @@ var All = []Rule{
 	{3, "A bookmark carries only a version whose events the watcher has been handed.", false,
 		func(bool) checking { return &honestBookmarks{} }},
 	{4, "An input is closed only when no dispatch can be sending.", false,
-		func(bool) checking { return &closedInputs{} }},
+		func(bool) checking { return &closedInputs{gone: map[string]uint64{}} }},
 	{5, "The type of an event follows from whether the object matched before and matches now.", true,
 		func(bool) checking { return &eventTypes{each[map[string]bool]{loud: true}} }},
 	{6, "A deleted object carries the version of its deletion.", true,

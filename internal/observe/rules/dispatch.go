@@ -2,7 +2,7 @@ package rules
 
 import (
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 
 	"listwatch/internal/observe/probe"
@@ -123,31 +123,25 @@ func below(key, of string) bool {
 // closedInputs is rule 4. That no goroutine sends into a closed channel Go checks itself, with a panic; what is checked
 // here is that a dispatch which begins after a watcher has gone does not know it any more.
 type closedInputs struct {
-	gone        map[string]bool // watchers gone before the dispatch that is under way
-	going       []string        // those gone since it began
-	dispatching bool
+	gone        map[string]uint64 // by watcher, the record with which it went
+	began       uint64            // the record with which the newest dispatch began
+	dispatching bool              // it is under way
 }
 
 func (c *closedInputs) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.WatcherAdded:
-		delete(c.gone, r.Subject)
-		// Watchers of a server that was started again are counted from one, as those of the server before were.
-		c.going = slices.DeleteFunc(c.going, func(subject string) bool { return subject == r.Subject })
+		delete(c.gone, r.Subject) // those of a server that was started again are counted from one, as those before were
 	case probe.WatcherRemoved:
-		c.going = append(c.going, r.Subject)
+		c.gone[r.Subject] = r.Seq
 	case probe.DispatchStarted:
-		c.dispatching = true
 		// a watcher that was gone before the last dispatch was not in it, and cannot be in this one
-		c.gone = map[string]bool{}
-		for _, subject := range c.going {
-			c.gone[subject] = true
-		}
-		c.going = c.going[:0]
+		maps.DeleteFunc(c.gone, func(_ string, went uint64) bool { return went < c.began })
+		c.began, c.dispatching = r.Seq, true
 	case probe.DispatchFinished:
 		c.dispatching = false
 	case probe.InputSent:
-		if c.dispatching && c.gone[r.Subject] {
+		if went, gone := c.gone[r.Subject]; gone && c.dispatching && went < c.began {
 			return fmt.Sprintf("%s had gone before %s began to be dispatched", r.Subject, object(r))
 		}
 	}
