@@ -65,7 +65,7 @@ func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
 	}
 	call := moment.Node.(*ast.CallExpr)
 	args := len(call.Args) - fixedArgs[moment.Method]
-	if want := len(info.ArgNames()); call.Ellipsis.IsValid() || args != want {
+	if want := len(info.Args.List()); call.Ellipsis.IsValid() || args != want {
 		complain("is reported with %d args, declared are %d: %q", args, want, info.Args)
 	}
 	if !ownLine(moment) {

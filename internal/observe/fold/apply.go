@@ -118,7 +118,7 @@ func (sub *Subject) move(info *Point, r *probe.Record) {
 // known what stands in them. Sums commute with the records of the same queue, so it does not matter which is written
 // first.
 func (r *Resource) sum(subject *Subject, info *Point, rec *probe.Record) {
-	for i, name := range info.ArgNames() {
+	for i, name := range info.Args.List() {
 		n := int64(rec.Args[i])
 		if n <= 0 {
 			continue
@@ -292,14 +292,14 @@ func keepArgs(vars map[string]int64, info *Point, r *probe.Record) {
 	if info.Queue != "" || info.Op == probe.Sum {
 		return
 	}
-	for i, name := range info.ArgNames() {
+	for i, name := range info.Args.List() {
 		vars[name] = int64(r.Args[i])
 	}
 }
 
 // arg returns the arg of that name, 0 if the point has none.
 func arg(info *Point, r *probe.Record, name string) int64 {
-	for i, known := range info.ArgNames() {
+	for i, known := range info.Args.List() {
 		if known == name {
 			return int64(r.Args[i])
 		}

@@ -14,7 +14,7 @@ func AppendRecord(dst []byte, r *probe.Record) []byte {
 	written, err := json.Marshal(struct {
 		probe.Record
 		Args []int `json:"args,omitempty"` // as many as the point declares
-	}{bounded(r), r.Args[:len(r.Point.Info().ArgNames())]})
+	}{bounded(r), r.Args[:len(r.Point.Info().Args.List())]})
 	if err != nil {
 		panic(fmt.Sprintf("fold: a record is not JSON: %v", err)) // texts and numbers always are
 	}

@@ -122,9 +122,6 @@ func (w Words) MarshalJSON() ([]byte, error) { return json.Marshal(w.List()) }
 // Lanes returns the names in Lane.
 func (i *Info) Lanes() []string { return strings.Fields(i.Lane) }
 
-// ArgNames returns the names of the point's args in order.
-func (i *Info) ArgNames() []string { return i.Args.List() }
-
 // Info returns the declaration of the point.
 func (p Point) Info() *Info {
 	if int(p) >= len(points) {
@@ -195,7 +192,7 @@ func (r *Record) Sentence() string {
 		"type": r.Type, "key": ObjectKey(r.Key), "rv": strconv.FormatUint(r.RV, 10),
 		"text": r.Text, "subject": r.Subject, "resource": r.Resource,
 	}
-	for i, name := range info.ArgNames() {
+	for i, name := range info.Args.List() {
 		words[name] = strconv.Itoa(r.Args[i])
 	}
 	for _, each := range info.Texts {

@@ -48,7 +48,7 @@ type counting struct {
 }
 
 func routineOf(points *[len(points)]Info) (all [len(points)]counting) {
-	sums := points[WatcherSummed].ArgNames()
+	sums := points[WatcherSummed].Args.List()
 	for p := range points {
 		if by := points[p].Routine; by != "" {
 			all[p] = counting{1 + slices.Index(sums, by), by == points[p].Name}
@@ -125,7 +125,7 @@ func (ln *lane) keeps(point Point, typ string) bool {
 func (ln *lane) notes(point Point, text string) {
 	info := point.Info()
 	for _, name := range info.Until.List() {
-		if i := slices.Index(points[WatcherSummed].ArgNames(), name); i >= 0 {
+		if i := slices.Index(points[WatcherSummed].Args.List(), name); i >= 0 {
 			ln.counts[i].Or(laneOnce)
 		}
 	}

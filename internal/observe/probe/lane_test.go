@@ -177,7 +177,7 @@ func TestEachMomentIsReportedOrSummed(t *testing.T) {
 	for _, r := range records {
 		got[r.Subject+" "+r.Point.String()]++
 		if r.Point == WatcherSummed {
-			for i, name := range r.Point.Info().ArgNames() {
+			for i, name := range r.Point.Info().Args.List() {
 				got[r.Subject+" "+name] += r.Args[i]
 			}
 		}

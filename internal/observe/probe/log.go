@@ -139,10 +139,7 @@ func (l *Log) Oldest() uint64 {
 }
 
 func (l *Log) oldestLocked() uint64 {
-	if l.last < l.size {
-		return l.first
-	}
-	return max(l.first, l.last-l.size+1)
+	return max(l.first, l.last-min(l.last, l.size)+1)
 }
 
 // Since appends to dst the records in (seq, newest], at most max of them, oldest first, and returns the extended

@@ -109,8 +109,8 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 				t.Fatalf("incomplete: %+v", info)
 			}
 			assert.True(t, slices.Contains(Stations, info.Station), "unknown station %q", info.Station)
-			assert.True(t, len(info.ArgNames()) <= len(Record{}.Args),
-				"%d args, a record keeps %d", len(info.ArgNames()), len(Record{}.Args))
+			assert.True(t, len(info.Args.List()) <= len(Record{}.Args),
+				"%d args, a record keeps %d", len(info.Args.List()), len(Record{}.Args))
 			switch info.Op {
 			case Send, Recv, Push, Pop:
 				assert.True(t, info.Queue != "" && info.Args == "len cap",
@@ -122,7 +122,7 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 				name, _, counts := strings.Cut(found[1], " ")
 				assert.True(t, info.Station != Ring || name != "start" && name != "end",
 					"the sentence says a position of the ring, which stands beside versions")
-				if !slices.Contains(info.ArgNames(), name) && (counts || !slices.Contains(builtin, name)) {
+				if !slices.Contains(info.Args.List(), name) && (counts || !slices.Contains(builtin, name)) {
 					t.Errorf("the sentence names {%s}, which no record has", found[1])
 				}
 			}
@@ -312,7 +312,7 @@ func TestConstantsAreFresh(t *testing.T) {
 	for _, point := range Points() {
 		info := point.Info()
 		doc := info.Name + ": " + info.Fact + "."
-		if args := info.ArgNames(); len(args) > 0 {
+		if args := info.Args.List(); len(args) > 0 {
 			doc += " Args: " + strings.Join(args, ", ") + "."
 		}
 		want += comment(doc) + "\t" + info.Name + "\n"
