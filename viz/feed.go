@@ -81,7 +81,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 
 // stream writes a frame every framePeriod until it is ended.
 func (f *feed) stream(ctx context.Context) {
-	ticker := f.config.Clock.NewTicker(framePeriod)
+	ticker := time.NewTicker(framePeriod)
 	defer ticker.Stop()
 	if _, ok := f.log.Since(f.batch[:0], f.seq, 0); !ok {
 		f.gone() // before anything else is said: who asks for what is not here has nothing to go on from
@@ -110,7 +110,7 @@ func (f *feed) stream(ctx context.Context) {
 			return
 		case <-f.done:
 			return
-		case <-ticker.C():
+		case <-ticker.C:
 			f.silent += framePeriod
 			f.sinceSum += framePeriod
 			f.sinceWorld += framePeriod

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"k8s.io/utils/clock"
+	"time"
 
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -52,14 +51,14 @@ const recountPeriod = 15 * framePeriod
 
 // run folds every framePeriod until ctx is done, and now and then lets the stores recount of which the picture has room
 // for more names than it knows. recount may be nil.
-func (f *folder) run(ctx context.Context, clk clock.WithTicker, recount func(resource, subject string, limit int)) {
-	ticker := clk.NewTicker(framePeriod)
+func (f *folder) run(ctx context.Context, recount func(resource, subject string, limit int)) {
+	ticker := time.NewTicker(framePeriod)
 	defer ticker.Stop()
 	for since := framePeriod; ; since += framePeriod {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C():
+		case <-ticker.C:
 		}
 		f.stale.Store(true)
 		unnamed := f.unnamed(ctx)

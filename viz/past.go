@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	handlers "listwatch/chapters/08-handlers"
@@ -55,7 +56,7 @@ func (u *UI) serveRecording(w http.ResponseWriter, r *http.Request) {
 		handlers.WriteError(w, r, err)
 		return
 	}
-	header := recording.NewHeader(u.config.Clock.Now(), u.config.Switches)
+	header := recording.NewHeader(time.Now(), u.config.Switches)
 	header.Keyframe = frame.State
 	w.Header().Set("Content-Type", "application/gzip")
 	_ = recording.WriteAll(w, header, records) // the reader has gone if this fails

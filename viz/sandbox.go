@@ -127,7 +127,7 @@ func (u *UI) actTour(r *http.Request, t *tour.Tour) (any, error) {
 // tours is what the page's tours act on.
 func (u *UI) tours() *tour.Machine {
 	c := &u.config
-	return &tour.Machine{Sandbox: c.Sandbox, Client: c.Client, Log: c.Log, Clock: c.Clock, Keyframe: u.Keyframe}
+	return &tour.Machine{Sandbox: c.Sandbox, Client: c.Client, Log: c.Log, Keyframe: u.Keyframe}
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
-	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
 	"listwatch/internal/observe/fold"
@@ -25,7 +24,8 @@ import (
 )
 
 // framePeriod is how often the log is folded and a feed is written: two frames of a 60 Hz screen, and few enough
-// messages that a page keeps up with fifty thousand records a second.
+// messages that a page keeps up with fifty thousand records a second. By the wall's clock, never by the world's: a page
+// shows a held world, too.
 const framePeriod = 33 * time.Millisecond
 
 // Config is what the page needs to know. Log is required.
@@ -61,8 +61,6 @@ type Config struct {
 	Book http.Handler
 	// Hosts are the names and addresses by which the server may be called besides loopback, as in [Guard].
 	Hosts []string
-	// Clock paces the feed and the fold; nil: the real one. Never the world's clock: a page shows a held world, too.
-	Clock clock.WithTicker
 	// Replay says that the log is a recording: nothing runs that could be acted on.
 	Replay bool
 	// Recording is the hash of the recording that is replayed, by which links to it are known; "" if the log is our
@@ -97,9 +95,6 @@ var _ http.Handler = (*UI)(nil)
 
 // New returns the page for a log. It starts nothing; [UI.Run] does.
 func New(config Config) *UI {
-	if config.Clock == nil {
-		config.Clock = clock.RealClock{}
-	}
 	u := &UI{
 		config: config,
 		id:     rand.Text(),
@@ -119,7 +114,7 @@ func New(config Config) *UI {
 // Run keeps the folded state current until ctx is done, then ends every open feed. It is called once.
 func (u *UI) Run(ctx context.Context) {
 	defer close(u.done)
-	u.folder.run(ctx, u.config.Clock, u.config.Recount)
+	u.folder.run(ctx, u.config.Recount)
 }
 
 // ServeHTTP answers one request, if the [Guard] lets it in.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -36,7 +38,7 @@ func (w *walk) run(ctx context.Context) (stepped, error) {
 		world.Step(next)
 		moved := 0
 		for look := 0; moved < walkGrace && (look < walkLooks || look < walkWait && w.inFront(&status) == nil); look++ {
-			if err := routine.Sleep(ctx, w.config.Clock, walkTick); err != nil {
+			if err := routine.Sleep(ctx, clock.RealClock{}, walkTick); err != nil {
 				return stepped{}, err
 			}
 			status = world.Status()

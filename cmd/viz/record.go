@@ -35,7 +35,7 @@ func startRecording(
 	var group routine.Group
 	ctx, cancel := context.WithCancel(context.Background())
 	group.Go(ctx, "viz.record", func(ctx context.Context) {
-		wrong := errors.Join(recording.Write(ctx, log, clock.RealClock{}, switches, file), file.Close())
+		wrong := errors.Join(recording.Write(ctx, log, switches, file), file.Close())
 		if wrong == nil {
 			return
 		}

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"k8s.io/utils/clock"
-
 	"listwatch/cmd/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
@@ -71,7 +69,7 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 			lookAfterEtcd(ctx, group, etcd, run)
 			if o.flight != flightOff {
 				group.Go(ctx, "viz.flight", (&recording.Flight{
-					Log: run.Log, Clock: clock.RealClock{}, Dir: o.flight, Switches: run.Now(),
+					Log: run.Log, Dir: o.flight, Switches: run.Now(),
 					Keyframe: run.UI.Keyframe, Breaches: run.Promises.Breaches, Say: say,
 					Shows: run.Sandbox.Touring,
 				}).Run)

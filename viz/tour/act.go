@@ -43,7 +43,6 @@ type Machine struct {
 	}
 	Client *listwatch.RESTClient // of the server half
 	Log    *probe.Log
-	Clock  clock.Clock
 	// Keyframe returns a picture at or before a record.
 	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
 }
@@ -326,12 +325,12 @@ func (a *actor) read() {
 
 // await reads until what is found has a number, and returns it.
 func (a *actor) await(ctx context.Context, find func() probe.Record) probe.Record {
-	for began := a.Clock.Now(); a.err == nil; a.err = routine.Sleep(ctx, a.Clock, tick) {
+	for began := time.Now(); a.err == nil; a.err = routine.Sleep(ctx, clock.RealClock{}, tick) {
 		a.read()
 		if r := find(); r.Seq > 0 {
 			return r
 		}
-		if a.Clock.Since(began) >= patience {
+		if time.Since(began) >= patience {
 			const standing = "The program does not continue. Is it held, or stopped by a debugger?"
 			a.err = negotiation.Refusal(http.StatusGatewayTimeout, standing)
 			break

@@ -43,7 +43,7 @@ func TestATourIsGivenToItsEnd(t *testing.T) {
 				Burst: 1,
 			})
 			m := &Machine{
-				Sandbox: w.Sandbox, Client: client, Log: w.Log, Clock: w.Clock,
+				Sandbox: w.Sandbox, Client: client, Log: w.Log,
 				Keyframe: func(context.Context, uint64) (fold.Keyframe, error) {
 					text, err := json.Marshal(fold.New()) // of the beginning
 					return fold.Keyframe{State: text}, err

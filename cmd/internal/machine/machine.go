@@ -143,7 +143,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	group.Go(ctx, "viz.ui", r.UI.Run)
 	group.Go(ctx, "viz.stops", func(ctx context.Context) { clocks.tellStops(ctx, probe.New(log)) })
 	group.Go(ctx, "viz.hold", held.Run)
-	group.Go(ctx, "viz.rules", func(ctx context.Context) { r.Promises.Run(ctx, clock.RealClock{}) })
+	group.Go(ctx, "viz.rules", r.Promises.Run)
 	group.Go(ctx, "viz.lanes", func(ctx context.Context) {
 		routine.Every(ctx, clock.RealClock{}, time.Second, func(context.Context) { log.SumLanes() })
 	})

@@ -31,7 +31,6 @@ const (
 type Flight struct {
 	// Set by its maker, never changed.
 	Log      *probe.Log
-	Clock    clock.WithTicker // wall time, not the pipeline's clock
 	Dir      string
 	Switches map[string]string
 	// Keyframe returns a picture at or before a record, from which the recording can begin; or an error if there is
@@ -54,7 +53,7 @@ type Flight struct {
 // Run watches the log until ctx is done. It is called once.
 func (f *Flight) Run(ctx context.Context) {
 	f.seq = f.Log.Last()
-	routine.Every(ctx, f.Clock, interval, f.look)
+	routine.Every(ctx, clock.RealClock{}, interval, f.look)
 }
 
 // trigger is what a file is written for.
@@ -66,13 +65,13 @@ type trigger struct {
 // look saves a recording if one is due.
 func (f *Flight) look(ctx context.Context) {
 	trigger := f.due()
-	if trigger.reason == "" || f.files >= maxFlights || f.Clock.Now().Before(f.resting) {
+	if trigger.reason == "" || f.files >= maxFlights || time.Now().Before(f.resting) {
 		return
 	}
-	if routine.Sleep(ctx, f.Clock, flightAfter) != nil {
+	if routine.Sleep(ctx, clock.RealClock{}, flightAfter) != nil {
 		return
 	}
-	f.resting = f.Clock.Now().Add(flightRest)
+	f.resting = time.Now().Add(flightRest)
 	name, err := f.save(ctx, trigger)
 	if err != nil {
 		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", trigger.reason, err))
@@ -117,7 +116,7 @@ func (f *Flight) reason(r *probe.Record) string {
 // save writes the window before the fault and what came after, and returns the file's name. If writing fails, it
 // removes the file.
 func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
-	header := NewHeader(f.Clock.Now(), f.Switches)
+	header := NewHeader(time.Now(), f.Switches)
 	header.Reason = t.reason
 	var records []probe.Record
 	records, header.Keyframe = f.window(ctx, t.record.Time-flightWindow)

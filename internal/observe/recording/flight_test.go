@@ -68,11 +68,11 @@ func (f *flown) run(t *testing.T, story func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	monitor := rules.NewMonitor(f.log)
 	flight := &Flight{
-		Log: f.log, Clock: clock.RealClock{}, Dir: f.dir, Keyframe: f.keyframe,
+		Log: f.log, Dir: f.dir, Keyframe: f.keyframe,
 		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches,
 		Shows: f.shows.Load,
 	}
-	go monitor.Run(ctx, clock.RealClock{})
+	go monitor.Run(ctx)
 	done := make(chan struct{}) // closed when Run has returned
 	go func() { flight.Run(ctx); close(done) }()
 	synctest.Wait()

@@ -93,16 +93,16 @@ var ErrGap = errors.New("the log moved on faster than it could be written")
 // Write writes the log to out from its oldest record on until ctx is done, and then the rest. It returns when
 // everything is written and flushed; it does not close out. The error is out's, or [ErrGap]. After an error, a reader
 // can still read what was written before, provided that out takes the end of the file.
-func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches map[string]string, out io.Writer) error {
+func Write(ctx context.Context, log *probe.Log, switches map[string]string, out io.Writer) error {
 	zipped := gzip.NewWriter(out)
-	if err := writeHeader(zipped, NewHeader(clk.Now(), switches)); err != nil {
+	if err := writeHeader(zipped, NewHeader(time.Now(), switches)); err != nil {
 		return err
 	}
 	writing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seq := log.Oldest() - 1 // the last one written
 	var err error
-	routine.Every(writing, clk, interval, func(context.Context) {
+	routine.Every(writing, clock.RealClock{}, interval, func(context.Context) {
 		if seq, err = drain(log, seq, zipped); err != nil {
 			cancel()
 		}

@@ -33,7 +33,7 @@ func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
 		var file bytes.Buffer
 		written := make(chan error, 1) // sent once by the writer
 		go func() {
-			written <- Write(ctx, log, clock.RealClock{}, map[string]string{"fifo": "real"}, &file)
+			written <- Write(ctx, log, map[string]string{"fifo": "real"}, &file)
 		}()
 		p.Event(probe.InputSent, "ADDED", "/registry/pods/default/a", 7, 1, 10)
 		time.Sleep(3 * time.Second)
@@ -63,7 +63,7 @@ func TestARecordingThatFellBehindCanBeReadUpToThere(t *testing.T) {
 		var file bytes.Buffer
 		written := make(chan error, 1) // sent once by the writer
 		p.At(probe.RingAppend, "default/a", 1)
-		go func() { written <- Write(t.Context(), log, clock.RealClock{}, nil, &file) }()
+		go func() { written <- Write(t.Context(), log, nil, &file) }()
 		time.Sleep(2 * interval)
 		for rv := range uint64(9) {
 			p.At(probe.RingAppend, "default/a", 2+rv)
@@ -180,7 +180,7 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 	require.NoError(t, WriteAll(flown, header, records))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.NoError(t, Write(ctx, log, clock.RealClock{}, nil, written))
+	require.NoError(t, Write(ctx, log, nil, written))
 	for name, file := range map[string]*bytes.Buffer{"flight": flown, "recording": written} {
 		rec := require.Value(Read(t.Context(), file))(t)
 		all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe))

@@ -38,8 +38,8 @@ func NewMonitor(log *probe.Log) *Monitor {
 }
 
 // Run looks at the log until ctx is done. It is called once.
-func (m *Monitor) Run(ctx context.Context, clk clock.WithTicker) {
-	routine.Every(ctx, clk, monitorPeriod, m.Look)
+func (m *Monitor) Run(ctx context.Context) {
+	routine.Every(ctx, clock.RealClock{}, monitorPeriod, m.Look)
 }
 
 // Look checks what has been written since the last look, or until ctx is done.

@@ -32,7 +32,7 @@ func TestTheMonitorNamesTheRecordThatBrokeARule(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 1<<10)
 		monitor := NewMonitor(log)
-		go monitor.Run(t.Context(), clock.RealClock{})
+		go monitor.Run(t.Context())
 		records, at := doubled(t)
 		write(log, records)
 		time.Sleep(time.Second)
