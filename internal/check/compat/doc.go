@@ -2,7 +2,7 @@
 // browser. It is a module of its own, so that `go run ./cmd/viz` fetches and builds none of that.
 //
 //   - cmd/kubectl: the real kubectl, built from its own module; oldkubectl: one of 1.26, with a go.mod of its own.
-//   - kubeapiserver: the real kube-apiserver, likewise; only the heavy form of tests builds it.
+//   - kubernetes: the go.mod of the real kube-apiserver and kube-scheduler; only the heavy form of tests builds them.
 //   - upstream_test.go: every "Upstream:" line of ours leads to a declaration that exists; constants_test.go: our
 //     numbers are upstream's.
 //   - upstream: our server half and our client half beside the real ones, in tests and benchmarks; the program beside

@@ -43,7 +43,7 @@ func startCluster(t *testing.T, at *target, n int) {
 	config := filepath.Join(t.TempDir(), "stages.yaml")
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	program.Start(t, exec.Command(kwok, "--kubeconfig", at.kubeconfig, "-c", config, "--manage-all-nodes=true"))
-	program.Start(t, exec.Command(program.BuildOf(t, "../kubeapiserver", "k8s.io/kubernetes/cmd/kube-scheduler"),
+	program.Start(t, exec.Command(program.BuildOf(t, "../kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
 		"--kubeconfig", at.kubeconfig, "--secure-port=0"))
 	nodes, ready := "", ""
 	for i := range n {

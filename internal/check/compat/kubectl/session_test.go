@@ -50,7 +50,7 @@ func TestSessions(t *testing.T) {
 			continue
 		}
 		if full {
-			play(" with an old kubectl", program.OldKubectl(t), false)
+			play(" with an old kubectl", program.BuildOf(t, "../oldkubectl", "."), false)
 		}
 		if full || slices.Contains([]string{"write", "watch"}, name) {
 			play(" through the lens", "", true)

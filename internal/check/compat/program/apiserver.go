@@ -1,21 +1,15 @@
 package program
 
 import (
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
-	"listwatch/internal/check/require"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// keyBits of the key that signs the tokens of service accounts, which are not used.
-const keyBits = 2048
+	"listwatch/internal/check/require"
+)
 
 // StartKubeAPIServer starts the real kube-apiserver on an etcd, for as long as the test runs, and returns what leads a
 // kubectl there. It is ready soon.
@@ -23,26 +17,19 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	tb.Helper()
 	const token = "s3cret"
 	dir := tb.TempDir()
-	file := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		require.NoError(tb, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
-	key, err := rsa.GenerateKey(rand.Reader, keyBits)
-	require.NoError(tb, err)
-	keyFile := file("key", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
-		Bytes: x509.MarshalPKCS1PrivateKey(key)})))
+	tokens := filepath.Join(dir, "tokens")
+	key := filepath.Join(dir, "apiserver.key") // of the certificate that it makes: no token that it signs is used
+	require.NoError(tb, os.WriteFile(tokens, []byte(token+",admin,admin,system:masters\n"), 0o600))
 	free, err := net.Listen("tcp", "127.0.0.1:0") // it wants a number
 	require.NoError(tb, err)
 	address := free.Addr().String()
 	free.Close()
 	_, port, _ := strings.Cut(address, ":")
-	server := Start(tb, exec.Command(built(tb, apiserverBinary),
+	server := Start(tb, exec.Command(BuildOf(tb, "../kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
 		"--etcd-servers=http://"+etcd.Endpoint, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+dir,
-		"--token-auth-file="+file("tokens", token+",admin,admin,system:masters\n"), "--authorization-mode=RBAC",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+keyFile,
-		"--service-account-signing-key-file="+keyFile,
-		"--service-cluster-ip-range=10.0.0.0/24",
+		"--token-auth-file="+tokens, "--authorization-mode=RBAC",
+		"--service-account-key-file="+key, "--service-account-signing-key-file="+key,
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
 		// no controller here makes the service accounts that the one wants, or removes the taints that the other sets
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"))
 	tb.Cleanup(func() {

@@ -19,10 +19,8 @@ import (
 
 // The first test of a process that asks for a program has it built.
 var (
-	vizBinary        = sync.OnceValues(func() (string, error) { return build("../../../../cmd/viz", ".", bubble.Race) })
-	kubectlBinary    = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", ".", false) })
-	oldKubectlBinary = sync.OnceValues(func() (string, error) { return build("../oldkubectl", ".", false) })
-	apiserverBinary  = sync.OnceValues(func() (string, error) { return build("../kubeapiserver", ".", false) })
+	vizBinary     = sync.OnceValues(func() (string, error) { return build("../../../../cmd/viz", ".", bubble.Race) })
+	kubectlBinary = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", ".", false) })
 )
 
 // Build builds the program and the kubectl of today now, and not when the first test asks for them.
@@ -38,11 +36,10 @@ const folder = "../../../../bin/compat"
 // BuildOf builds the program of which source is the package, with the go.mod in dir, and returns the path of the binary.
 func BuildOf(tb testing.TB, dir, source string) string {
 	tb.Helper()
-	return built(tb, func() (string, error) { return build(dir, source, false) })
+	return require.Value(build(dir, source, false))(tb)
 }
 
-// build builds the program of which source is the package, with the go.mod in dir, and returns the path of the binary.
-// go build leaves one that is up to date alone.
+// build is BuildOf, for a race build, too. go build leaves one that is up to date alone.
 func build(dir, source string, race bool) (string, error) {
 	name := path.Base(source)
 	if strings.HasPrefix(source, ".") {
@@ -73,12 +70,4 @@ func build(dir, source string, race bool) (string, error) {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
 	return binary, nil
-}
-
-// built returns what build returned, or fails the test.
-func built(tb testing.TB, binary func() (string, error)) string {
-	tb.Helper()
-	path, err := binary()
-	require.NoError(tb, err)
-	return path
 }

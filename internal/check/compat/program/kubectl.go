@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"listwatch/internal/check/require"
 )
 
 // Kubectl is one user's kubectl against one server.
@@ -18,13 +20,7 @@ type Kubectl struct {
 // KubectlFor returns a kubectl that has never seen any server: its discovery cache is empty.
 func KubectlFor(tb testing.TB, v *Viz) *Kubectl {
 	tb.Helper()
-	return &Kubectl{Binary: built(tb, kubectlBinary), Server: v.URL, Home: tb.TempDir()}
-}
-
-// OldKubectl returns the path of a kubectl of 1.26.
-func OldKubectl(tb testing.TB) string {
-	tb.Helper()
-	return built(tb, oldKubectlBinary)
+	return &Kubectl{Binary: require.Value(kubectlBinary())(tb), Server: v.URL, Home: tb.TempDir()}
 }
 
 // Command returns kubectl with args, not yet started. It reads no configuration of the person who runs the tests.

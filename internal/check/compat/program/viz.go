@@ -28,7 +28,7 @@ type Viz struct {
 func VizCommand(tb testing.TB, flags ...string) (*exec.Cmd, string) {
 	tb.Helper()
 	tmp := tb.TempDir()
-	cmd := exec.Command(built(tb, vizBinary), flags...)
+	cmd := exec.Command(require.Value(vizBinary())(tb), flags...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "TMP="+tmp, "TEMP="+tmp)
 	return cmd, tmp
 }
