@@ -20,8 +20,9 @@ import (
 // with [InterpretError].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface
-// Differs: a time to live is the storage's own business, not a parameter of writes; no key
-// checks against a compaction endpoint, no Stats, no ReadinessCheck.
+// Differs: a time to live is the storage's own business, not a parameter of writes; no function
+// that may veto a deletion, which upstream's admission needs; no key checks against a
+// compaction endpoint, no Stats, no ReadinessCheck.
 type Interface interface {
 	// Create stores obj at key and fills out with what was stored, resource version included.
 	// obj must not carry a resource version. The error is KeyExists if something is there
@@ -29,12 +30,12 @@ type Interface interface {
 	Create(ctx context.Context, key string, obj, out runtime.Object) error
 
 	// Delete removes the object at key and fills out with its last state, stamped with the
-	// resource version of the deletion. preconditions and validate (either may be nil) are
-	// checked against the stored state; cached, if not nil, is a guess at that state, which
-	// saves a read when right.
+	// resource version of the deletion. preconditions, which may be nil, are checked against
+	// the stored state; cached, if not nil, is a guess at that state, which saves a read when
+	// right.
 	Delete(
 		ctx context.Context, key string, out runtime.Object,
-		preconditions *Preconditions, validate ValidateFunc, cached runtime.Object,
+		preconditions *Preconditions, cached runtime.Object,
 	) error
 
 	// Get fills out with the object at key. With opts.ResourceVersion "" the answer is the
@@ -71,9 +72,6 @@ type Interface interface {
 	// that cannot be stale.
 	GetCurrentResourceVersion(ctx context.Context) (uint64, error)
 }
-
-// ValidateFunc vetoes an operation on obj by returning an error, which the caller gets unchanged.
-type ValidateFunc func(ctx context.Context, obj runtime.Object) error
 
 // UpdateFunc computes the new state from the current one. It may change and return current. It
 // must be free of side effects: it is called again whenever another writer was faster.

@@ -114,7 +114,7 @@ func relabel(t testing.TB, s *Store, name, app string) *corev1.Pod {
 func remove(t testing.TB, s *Store, name string) *corev1.Pod {
 	t.Helper()
 	out := &corev1.Pod{}
-	require.NoError(t, s.Delete(context.Background(), key(name), out, nil, nil, nil), "delete %s", name)
+	require.NoError(t, s.Delete(context.Background(), key(name), out, nil, nil), "delete %s", name)
 	return out
 }
 

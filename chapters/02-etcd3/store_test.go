@@ -96,7 +96,7 @@ func TestKeysOutsideTheResourceAreRefused(t *testing.T) {
 			out := &corev1.Pod{}
 			assert.True(t, s.Get(t.Context(), bad, storage.GetOptions{}, out) != nil, "get: no error")
 			assert.True(t, s.Create(t.Context(), bad, pod("a", ""), out) != nil, "create: no error")
-			assert.True(t, s.Delete(t.Context(), bad, out, nil, nil, nil) != nil, "delete: no error")
+			assert.True(t, s.Delete(t.Context(), bad, out, nil, nil) != nil, "delete: no error")
 			assert.True(t, s.GuaranteedUpdate(t.Context(), bad, out, true, nil, nil, nil) != nil, "update: no error")
 			assert.True(t, s.GetList(t.Context(), bad, one, newPodList()) != nil, "list: no error")
 			_, err := s.Watch(t.Context(), bad, one)

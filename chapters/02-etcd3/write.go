@@ -130,7 +130,7 @@ func (s *Store) GuaranteedUpdate(
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Delete
 func (s *Store) Delete(
 	ctx context.Context, key string, out runtime.Object,
-	preconditions *storage.Preconditions, validate storage.ValidateFunc, cached runtime.Object,
+	preconditions *storage.Preconditions, cached runtime.Object,
 ) error {
 	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Store) Delete(
 		return err
 	}
 	for {
-		if err := validateDeletion(ctx, key, state, preconditions, validate); err != nil {
+		if err := preconditions.Check(key, state.obj); err != nil {
 			fresh, changed, readErr := s.refresh(ctx, key, false, state)
 			if readErr != nil {
 				return readErr
@@ -164,17 +164,6 @@ func (s *Store) Delete(
 			return err
 		}
 	}
-}
-
-func validateDeletion(ctx context.Context, key string, state *objState, preconditions *storage.Preconditions,
-	validate storage.ValidateFunc) error {
-	if err := preconditions.Check(key, state.obj); err != nil {
-		return err
-	}
-	if validate == nil {
-		return nil
-	}
-	return validate(ctx, state.obj)
 }
 
 // commit runs the transaction. It has not succeeded if the key's revision was not the expected one: then the response's

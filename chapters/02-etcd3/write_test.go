@@ -98,28 +98,24 @@ func TestErrorFoundOnAStaleGuessDoesNotCount(t *testing.T) {
 	s, _ := newMVCC(t)
 	stale := create(t, s, pod("a", "old"))
 	relabel(t, s, "a", "new")
-	errOld := errors.New("old")
-	refuseOld := func(p *corev1.Pod) error {
-		if p.Labels["app"] == "old" {
-			return errOld
-		}
-		return nil
-	}
 	update := func(current runtime.Object) (runtime.Object, error) {
 		p := current.(*corev1.Pod)
+		if p.Labels["app"] == "old" {
+			return nil, errors.New("old")
+		}
 		p.Annotations = map[string]string{"x": "y"}
-		return p, refuseOld(p)
+		return p, nil
 	}
 	out := &corev1.Pod{}
 	err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, stale)
 	assert.True(t, err == nil && out.Labels["app"] == "new",
 		"update: got %v, %v, want it done on the new state", out, err)
-	validate := func(_ context.Context, obj runtime.Object) error { return refuseOld(obj.(*corev1.Pod)) }
-	err = s.Delete(t.Context(), key("a"), out, nil, validate, stale)
+	updated := &storage.Preconditions{ResourceVersion: new("4")}
+	err = s.Delete(t.Context(), key("a"), out, updated, stale)
 	assert.True(t, err == nil && out.ResourceVersion == "5", "delete: got %v, %v, want it deleted at 5", out, err)
 	fresh := create(t, s, pod("a", "old"))
-	err = s.Delete(t.Context(), key("a"), out, nil, validate, fresh)
-	assert.True(t, errors.Is(err, errOld), "delete on a guess that is right: got %v, want the error", err)
+	err = s.Delete(t.Context(), key("a"), out, updated, fresh)
+	assert.Equal(t, storage.CodeOf(err), storage.InvalidObj, "delete on a guess that is right")
 }
 
 func TestStaleGuessOfAnObjectThatIsGoneIsNotFound(t *testing.T) {
@@ -127,7 +123,7 @@ func TestStaleGuessOfAnObjectThatIsGoneIsNotFound(t *testing.T) {
 	stale := create(t, s, pod("a", ""))
 	remove(t, s, "a")
 	out := &corev1.Pod{}
-	err := s.Delete(t.Context(), key("a"), out, nil, nil, stale)
+	err := s.Delete(t.Context(), key("a"), out, nil, stale)
 	assert.True(t, storage.IsNotFound(err), "delete: got %v, want KeyNotFound", err)
 	err = s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), stale)
 	assert.True(t, storage.IsNotFound(err), "update: got %v, want KeyNotFound", err)
@@ -154,7 +150,7 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 			assert.False(t, test.ok != (err == nil) || !test.ok && storage.CodeOf(err) != storage.InvalidObj,
 				"%s: got %v", name, err)
 			if !test.ok {
-				err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, nil, cached)
+				err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, cached)
 				assert.Equal(t, storage.CodeOf(err), storage.InvalidObj, "%s: delete", name)
 			}
 			assert.Equal(t, client.Revision(), before, "%s: something was written", name)
@@ -164,18 +160,12 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 
 func TestDeleteThatLosesARaceIsTriedAgain(t *testing.T) {
 	s, _ := newMVCC(t)
-	create(t, s, pod("a", "")) // 2
-	calls := 0
-	validate := func(context.Context, runtime.Object) error {
-		if calls++; calls == 1 {
-			relabel(t, s, "a", "late") // 3
-		}
-		return nil
-	}
+	read := create(t, s, pod("a", "")) // 2
+	relabel(t, s, "a", "late")         // 3
 	out := &corev1.Pod{}
-	err := s.Delete(t.Context(), key("a"), out, nil, validate, nil)
-	assert.True(t, err == nil && out.Labels["app"] == "late" && out.ResourceVersion == "4" && calls == 2,
-		"got %v, %v after %d calls, want the late state deleted at 4", out, err, calls)
+	err := s.Delete(t.Context(), key("a"), out, nil, read)
+	assert.True(t, err == nil && out.Labels["app"] == "late" && out.ResourceVersion == "4",
+		"got %v, %v, want the late state deleted at 4", out, err)
 }
 
 func TestNoUpdateOfManyIsLost(t *testing.T) {

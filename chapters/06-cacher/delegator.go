@@ -35,8 +35,8 @@ func NewCacheDelegator(cacher *Cacher, store storage.Interface) *CacheDelegator 
 // Delete goes to the storage, with the cached object as a guess at the stored one. The caller's guess is ignored: the
 // cache knows better.
 func (d *CacheDelegator) Delete(ctx context.Context, key string, out runtime.Object,
-	preconditions *storage.Preconditions, validate storage.ValidateFunc, _ runtime.Object) error {
-	return d.Interface.Delete(ctx, key, out, preconditions, validate, d.cacher.suggestion(ctx, key))
+	preconditions *storage.Preconditions, _ runtime.Object) error {
+	return d.Interface.Delete(ctx, key, out, preconditions, d.cacher.suggestion(ctx, key))
 }
 
 // GuaranteedUpdate goes to the storage, with the cached object as a guess at the stored one.

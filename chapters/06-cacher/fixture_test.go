@@ -217,7 +217,7 @@ func (f *fixture) update(id string, attributes ...string) string {
 func (f *fixture) remove(id string) string {
 	f.t.Helper()
 	out := &corev1.Pod{}
-	require.NoError(f.t, f.store.Delete(f.ctx, prefix+"/"+id, out, nil, nil, nil), "delete %s", id)
+	require.NoError(f.t, f.store.Delete(f.ctx, prefix+"/"+id, out, nil, nil), "delete %s", id)
 	return out.ResourceVersion
 }
 

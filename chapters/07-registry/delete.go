@@ -61,7 +61,7 @@ func (s *Store) Delete(ctx context.Context, namespace, name string, options *met
 	}
 
 	out := s.resource.NewFunc()
-	err = s.storage.Delete(ctx, key, out, preconditions, dryRun, nil)
+	err = s.storage.Delete(ctx, key, out, preconditions, dryRun)
 	if storage.IsNotFound(err) && d.marked {
 		// A client that saw the mark was faster. The client asked for the object to be gone, and it is.
 		return s.deleted(marked, name)

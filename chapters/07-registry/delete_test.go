@@ -149,8 +149,7 @@ func TestDeleteOfAConfigMapAnswersWithAStatus(t *testing.T) {
 // dyingStorage is a storage whose etcd goes away before it erases anything.
 type dyingStorage struct{ storage.Interface }
 
-func (dyingStorage) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateFunc,
-	runtime.Object) error {
+func (dyingStorage) Delete(context.Context, string, runtime.Object, *storage.Preconditions, runtime.Object) error {
 	return apierrors.NewTimeoutError("etcd is away", 0)
 }
 

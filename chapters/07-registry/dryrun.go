@@ -41,9 +41,9 @@ func (s DryRunnableStorage) Create(ctx context.Context, key string, obj, out run
 
 // Delete is [storage.Interface.Delete], perhaps dry.
 func (s DryRunnableStorage) Delete(ctx context.Context, key string, out runtime.Object,
-	preconditions *storage.Preconditions, dryRun bool, cached runtime.Object) error {
+	preconditions *storage.Preconditions, dryRun bool) error {
 	if !dryRun {
-		return s.Interface.Delete(ctx, key, out, preconditions, nil, cached)
+		return s.Interface.Delete(ctx, key, out, preconditions, nil)
 	}
 	if err := s.Get(ctx, key, storage.GetOptions{}, out); err != nil {
 		return err

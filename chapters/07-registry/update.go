@@ -169,7 +169,7 @@ func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, o
 	dryRun bool) (runtime.Object, bool, error) {
 	uid := metadata(obj).GetUID()
 	out := s.resource.NewFunc()
-	err := s.storage.Delete(ctx, key, out, &storage.Preconditions{UID: &uid}, dryRun, nil)
+	err := s.storage.Delete(ctx, key, out, &storage.Preconditions{UID: &uid}, dryRun)
 	if storage.IsNotFound(err) {
 		return obj, false, nil
 	}

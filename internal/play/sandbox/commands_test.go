@@ -193,7 +193,7 @@ func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
 		// Either of the two may delete a pod. Which one meets a conflict is open; the gate holds neither.
 		for _, name := range letters(40) {
 			key := "/registry/pods/default/" + name
-			_ = w.config.Pipeline.Server.Storage("pods").Delete(t.Context(), key, &corev1.Pod{}, nil, nil, nil)
+			_ = w.config.Pipeline.Server.Storage("pods").Delete(t.Context(), key, &corev1.Pod{}, nil, nil)
 		}
 		assert.NoError(t, <-resetting)
 	})

@@ -111,7 +111,7 @@ func (s *Sandbox) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool)
 func (s *Sandbox) deletePod(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
-	err := s.pods().Delete(ctx, key, &corev1.Pod{}, nil, nil, nil)
+	err := s.pods().Delete(ctx, key, &corev1.Pod{}, nil, nil)
 	if storage.IsNotFound(err) {
 		return nil
 	}
