@@ -80,6 +80,8 @@ func events(fields []string, obj, list runtime.Object) *Resource {
 		Columns:  resources.EventColumns,
 		Strategy: resources.EventStrategy{},
 		TTL:      eventTTL,
+		// a reporter that counts up an event need not know whether it is still there
+		CreateOnUpdate: true,
 	}, obj, list)
 }
 
@@ -90,7 +92,7 @@ func Leases() *Resource {
 		Name: "leases", Namespaced: true,
 		Columns:  resources.LeaseColumns,
 		Strategy: resources.LeaseStrategy{},
-		OnDemand: true, VersionRequired: true,
+		OnDemand: true, VersionRequired: true, CreateOnUpdate: true,
 	}, &coordinationv1.Lease{}, &coordinationv1.LeaseList{})
 }
 

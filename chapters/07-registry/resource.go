@@ -85,6 +85,7 @@ type Resource struct {
 	ReturnDeletedObject bool
 
 	VersionRequired bool // a PUT without a resource version is 422
+	CreateOnUpdate  bool // a PUT of an object that does not exist creates it
 }
 
 // GroupResource returns the resource's name without its version, as errors want it.

@@ -25,7 +25,8 @@ type CreateStrategy interface {
 // UpdateStrategy is what differs from kind to kind when an object is changed.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: RESTUpdateStrategy
-// Differs: AllowUnconditionalUpdate is a field, [Resource.VersionRequired].
+// Differs: AllowCreateOnUpdate and AllowUnconditionalUpdate are fields,
+// [Resource.CreateOnUpdate] and [Resource.VersionRequired].
 type UpdateStrategy interface {
 	// PrepareForUpdate undoes in obj every change that this kind of update may not make. It
 	// must not change old.
@@ -48,11 +49,6 @@ type GracefulDeleteStrategy interface {
 	// CheckGracefulDelete decides whether obj is deleted in two steps, and if so sets options.GracePeriodSeconds to
 	// the time between them. It must not change obj.
 	CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool
-}
-
-// CreatesOnUpdate is implemented by the strategy of a kind that an update of a missing object creates.
-type CreatesOnUpdate interface {
-	AllowCreateOnUpdate() bool
 }
 
 // ensureNamespace puts the request's namespace into the object, or refuses an object that names another one: 400.

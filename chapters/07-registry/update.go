@@ -43,7 +43,7 @@ func (s *Store) Update(ctx context.Context, namespace, name string, info Updated
 		return nil, false, err
 	}
 	u := &update{store: s, namespace: namespace, name: name, info: info,
-		allowsCreate: forceAllowCreate || s.allowsCreateOnUpdate()}
+		allowsCreate: forceAllowCreate || s.resource.CreateOnUpdate}
 	apply := func(existing runtime.Object) (runtime.Object, error) { return u.apply(ctx, existing) }
 	out := s.resource.NewFunc()
 	dryRun := isDryRun(options.DryRun)
@@ -99,11 +99,6 @@ func (u *update) apply(ctx context.Context, existing runtime.Object) (runtime.Ob
 		return nil, errEmptiedFinalizers
 	}
 	return obj, nil
-}
-
-func (s *Store) allowsCreateOnUpdate() bool {
-	strategy, ok := s.updateStrategy.(CreatesOnUpdate)
-	return ok && strategy.AllowCreateOnUpdate()
 }
 
 func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1.Object) (runtime.Object, error) {

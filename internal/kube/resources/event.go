@@ -68,9 +68,6 @@ func eventFields() (core, v1 []string) {
 // EventStrategy is for events of either group.
 type EventStrategy struct{ freely }
 
-// AllowCreateOnUpdate: a reporter that counts up an event need not know whether it is still there.
-func (EventStrategy) AllowCreateOnUpdate() bool { return true }
-
 // Validate checks that the event is in the namespace of the object it is about.
 func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 	event, err := coreEvent(obj)

@@ -11,9 +11,6 @@ import (
 // Differs: no coordinated leader election: a strategy and a preferred holder are kept and not looked at.
 type LeaseStrategy struct{ freely }
 
-// AllowCreateOnUpdate lets an update of a missing lease create it.
-func (LeaseStrategy) AllowCreateOnUpdate() bool { return true }
-
 // Validate checks the numbers.
 func (LeaseStrategy) Validate(obj runtime.Object) field.ErrorList {
 	spec, path := &obj.(*coordinationv1.Lease).Spec, field.NewPath("spec")
