@@ -72,7 +72,7 @@ func clockedAPI(t *testing.T, s stuck, shutdown <-chan struct{}, world clock.Wit
 	s.resource = registry.Pods()
 	return &api{t: t, handler: New(Config{
 		Storage: map[string]Storage{"pods": s}, Clock: world, Patience: clock.RealClock{},
-		MinRequestTimeout: 30 * time.Minute, Shutdown: shutdown,
+		Shutdown: shutdown,
 	})}
 }
 

@@ -123,7 +123,7 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 	if !ok {
 		return apierrors.NewMethodNotSupported(s.Resource.GroupResource(), "watch")
 	}
-	timeout := s.watchTimeout(opts)
+	timeout := watchTimeout(opts)
 	ctx, done := s.server.withDeadline(w, r, timeout, true)
 	defer done()
 	// The context says when the watch will end, so that the cacher can send a last bookmark shortly before.
@@ -153,16 +153,16 @@ func isWatchList(opts *metainternalversion.ListOptions) bool {
 }
 
 // watchTimeout returns how long the watch may last: as long as the client says, or a random
-// time of one to two MinRequestTimeouts. It is random so that clients that came together do not
+// time of one to two minRequestTimeouts. It is random so that clients that came together do not
 // come back together. `?timeout=` bounds other requests; a watch ignores it.
 //
 // Differs: at most 146 years, to which a grace period can be added; upstream's overflows.
-func (s *Scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duration {
+func watchTimeout(opts *metainternalversion.ListOptions) time.Duration {
 	const longest = math.MaxInt64 / int64(time.Second) / 2
 	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {
 		return time.Duration(min(*opts.TimeoutSeconds, longest)) * time.Second
 	}
-	return time.Duration(float64(s.server.MinRequestTimeout) * (1 + rand.Float64()))
+	return time.Duration(float64(minRequestTimeout) * (1 + rand.Float64()))
 }
 
 // handleList answers with a list.

@@ -14,9 +14,9 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// DefaultMinRequestTimeout is the shortest time after which a watch is ended whose client did not say how long it is
-// to last; the longest is twice that.
-const DefaultMinRequestTimeout = 30 * time.Minute
+// minRequestTimeout is the shortest time after which a watch is ended whose client did not say how long it is to last;
+// the longest is twice that. Upstream's default.
+const minRequestTimeout = 30 * time.Minute
 
 // RequestTimeout bounds every request but watches, writeTimeout the write of one object.
 const (
@@ -35,8 +35,6 @@ type Config struct {
 	// until time goes on.
 	Patience clock.WithTicker
 	Probe    *probe.Probe // nil: off
-
-	MinRequestTimeout time.Duration // 0: [DefaultMinRequestTimeout]
 
 	// Shutdown, when closed, ends every watch, and the requests that come later are answered 429. The caller closes it
 	// before the contexts of the requests end, so that streams can tell the server's end from their client's; nil: the
@@ -92,7 +90,6 @@ type Server struct {
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 // Differs: there is no authentication, authorisation, priority and fairness, audit or tracing.
 func New(cfg Config) *Server {
-	cfg.MinRequestTimeout = cmp.Or(cfg.MinRequestTimeout, DefaultMinRequestTimeout)
 	cfg.Patience = cmp.Or(cfg.Patience, cfg.Clock)
 	cfg.Meter = cmp.Or[Meter](cfg.Meter, uncounted{})
 	s := &Server{Config: cfg, router: chi.NewRouter()}

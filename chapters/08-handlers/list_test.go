@@ -87,17 +87,15 @@ func TestAWatchFromNowhereSaysThatItWantsTheState(t *testing.T) {
 }
 
 func TestDefaultWatchTimeoutsDiffer(t *testing.T) {
-	s := podScope(t)
-	s.server.MinRequestTimeout = DefaultMinRequestTimeout
 	seen := map[time.Duration]bool{}
 	for range 10 {
-		timeout := s.watchTimeout(&metainternalversion.ListOptions{})
+		timeout := watchTimeout(&metainternalversion.ListOptions{})
 		assert.True(t, timeout >= 30*time.Minute && timeout < time.Hour, "got %v, want [30m, 60m)", timeout)
 		seen[timeout] = true
 	}
 	assert.True(t, len(seen) != 1, "ten timeouts are all the same")
 	for given, want := range map[int64]time.Duration{5: 5 * time.Second, 1 << 62: 4611686018 * time.Second} {
-		assert.Equal(t, s.watchTimeout(&metainternalversion.ListOptions{TimeoutSeconds: &given}), want,
+		assert.Equal(t, watchTimeout(&metainternalversion.ListOptions{TimeoutSeconds: &given}), want,
 			"timeoutSeconds=%d", given)
 	}
 }

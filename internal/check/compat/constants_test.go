@@ -72,7 +72,7 @@ chapters/06-cacher as k8s.io/apiserver/pkg/storage/cacher
   retryAfterFactor 0.06 util.go: factor := 0.06
   maxRetryAfter 30 util.go: math.Min(30, math.Max(1, result))
 chapters/08-handlers as k8s.io/apiserver/pkg/server
-  DefaultMinRequestTimeout 30m0s config.go: MinRequestTimeout: 1800,
+  minRequestTimeout 30m0s config.go: MinRequestTimeout: 1800,
   RequestTimeout 1m0s config.go: RequestTimeout: time.Duration(60) * time.Second
 internal/kube/negotiation as k8s.io/apiserver/pkg/server
   MaxRequestBodyBytes 3145728 config.go: MaxRequestBodyBytes: int64(3 * 1024 * 1024)
