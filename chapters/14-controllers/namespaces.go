@@ -15,17 +15,8 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	listwatch "listwatch/chapters/09-listwatch"
 	indexer "listwatch/chapters/11-indexer"
-	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
-
-// NamespaceControllerConfig describes a [NamespaceController]. Client and Clock are required.
-type NamespaceControllerConfig struct {
-	Client       *listwatch.RESTClient
-	Clock        clock.WithTicker
-	Probe        *probe.Probe // of the resource namespaces
-	UseWatchList bool         // as in [reflector.Config]
-}
 
 // contentPeriod is the time between two looks at a namespace whose pods take time to stop.
 const contentPeriod = time.Second
@@ -38,26 +29,27 @@ const contentPeriod = time.Second
 // Differs: k8s.io/kubernetes/pkg/controller/namespace reads the metadata of what is left only, and orders the deletion.
 type NamespaceController struct {
 	// Set by NewNamespaceController, never changed.
-	config    NamespaceControllerConfig
+	client    *listwatch.RESTClient
 	store     *undeltaStore
 	reflector *reflector.Reflector
 	queue     *RateLimitingQueue
 	worker    *worker
 }
 
-// NewNamespaceController returns a controller that does nothing until [NamespaceController.Run].
-func NewNamespaceController(config NamespaceControllerConfig) *NamespaceController {
-	c := &NamespaceController{config: config, queue: NewRateLimitingQueue(config.Clock, config.Probe)}
+// NewNamespaceController returns a controller that does nothing until [NamespaceController.Run]. It reports nothing: the
+// picture is of the way of pods. useWatchList is as in [reflector.Config].
+func NewNamespaceController(client *listwatch.RESTClient, clk clock.WithTicker,
+	useWatchList bool) *NamespaceController {
+	c := &NamespaceController{client: client, queue: NewRateLimitingQueue(clk, nil)}
 	c.store = &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{}), queue: c.queue}
-	c.worker = &worker{queue: c.queue, reconciler: c, probe: config.Probe}
+	c.worker = &worker{queue: c.queue, reconciler: c}
 	c.reflector = reflector.New(reflector.Config{
 		Name:          "namespace controller",
-		ListerWatcher: config.Client.WithProbe(config.Probe).ListWatch("namespaces", metav1.NamespaceAll, nil),
+		ListerWatcher: client.ListWatch("namespaces", metav1.NamespaceAll, nil),
 		Store:         c.store,
 		ExpectedType:  &corev1.Namespace{},
-		Clock:         config.Clock,
-		Probe:         config.Probe,
-		UseWatchList:  config.UseWatchList,
+		Clock:         clk,
+		UseWatchList:  useWatchList,
 	})
 	return c
 }
@@ -99,7 +91,7 @@ func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcom
 // looked at: pods are given time, and what has finalizers waits for those.
 func (c *NamespaceController) removeContent(ctx context.Context, namespace string) (left, kinds int, err error) {
 	groups := &metav1.APIGroupList{}
-	if err := c.config.Client.WithAPIPath("/apis").Get().Do(ctx).Into(groups); err != nil {
+	if err := c.client.WithAPIPath("/apis").Get().Do(ctx).Into(groups); err != nil {
 		return 0, 0, fmt.Errorf("discover groups: %w", err)
 	}
 	paths := []string{"/api/v1"}
@@ -107,7 +99,7 @@ func (c *NamespaceController) removeContent(ctx context.Context, namespace strin
 		paths = append(paths, "/apis/"+group.PreferredVersion.GroupVersion)
 	}
 	for _, path := range paths {
-		client := c.config.Client.WithAPIPath(path)
+		client := c.client.WithAPIPath(path)
 		known := &metav1.APIResourceList{}
 		if err := client.Get().Do(ctx).Into(known); err != nil {
 			return 0, 0, fmt.Errorf("discover %s: %w", path, err)
@@ -144,7 +136,7 @@ func (c *NamespaceController) finalize(ctx context.Context, namespace *corev1.Na
 	updated.Spec.Finalizers = slices.DeleteFunc(updated.Spec.Finalizers, func(finalizer corev1.FinalizerName) bool {
 		return finalizer == corev1.FinalizerKubernetes
 	})
-	err := c.config.Client.Put().Resource("namespaces").Name(namespace.Name).SubResource("finalize").Body(updated).
+	err := c.client.Put().Resource("namespaces").Name(namespace.Name).SubResource("finalize").Body(updated).
 		Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -123,10 +123,8 @@ func (c *Client) addControllers() error {
 	if err := c.addScheduler(recorder); err != nil {
 		return err
 	}
-	namespaces := controllers.NewNamespaceController(controllers.NamespaceControllerConfig{
-		Client: c.NewClient(userAgent+"-namespaces", nil), Clock: config.Clock,
-		UseWatchList: config.UseWatchList,
-	})
+	namespaces := controllers.NewNamespaceController(c.NewClient(userAgent+"-namespaces", nil),
+		config.Clock, config.UseWatchList)
 	c.programs = append(c.programs, program{"scheduler", c.scheduler.Run},
 		program{"namespaces", namespaces.Run})
 	for _, node := range nodes {
