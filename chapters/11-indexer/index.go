@@ -55,10 +55,7 @@ type storeIndex struct {
 
 func newStoreIndex(indexers Indexers) storeIndex {
 	s := storeIndex{indexers: Indexers{}, indices: map[string]index{}}
-	for name, indexFunc := range indexers {
-		s.indexers[name] = indexFunc
-		s.indices[name] = index{}
-	}
+	_ = s.add(indexers) // none of them exists yet
 	return s
 }
 

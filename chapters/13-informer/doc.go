@@ -5,7 +5,7 @@
 //   - process_deltas.go: what each delta means to the store and then to the handlers.
 //   - shared_informer.go: [SharedIndexInformer], with its contract; handlers.go: its handlers come and go.
 //   - wait.go: waiting for the initial state, at two levels.
-//   - factory.go, typed.go: [SharedInformerFactory], one informer per type, and the typed view of the five resources.
+//   - factory.go, typed.go: [SharedInformerFactory], one informer per type, and the typed view of pods and nodes.
 //
 // # Goroutines
 //

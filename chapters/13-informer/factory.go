@@ -49,21 +49,16 @@ type SharedInformerFactory struct {
 
 	goroutines routine.Group // Run of every informer started
 
-	mu               sync.Mutex // guards the fields below; no other lock is taken under it
-	informers        map[reflect.Type]*SharedIndexInformer
-	startedInformers map[reflect.Type]bool
-	shuttingDown     bool
+	mu           sync.Mutex // guards the fields below; no other lock is taken under it
+	informers    map[reflect.Type]*SharedIndexInformer
+	shuttingDown bool
 }
 
 // NewSharedInformerFactory returns a factory without informers.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: NewSharedInformerFactory
 func NewSharedInformerFactory(cfg FactoryConfig) *SharedInformerFactory {
-	return &SharedInformerFactory{
-		config:           cfg,
-		informers:        map[reflect.Type]*SharedIndexInformer{},
-		startedInformers: map[reflect.Type]bool{},
-	}
+	return &SharedInformerFactory{config: cfg, informers: map[reflect.Type]*SharedIndexInformer{}}
 }
 
 // InformerFor returns the informer of objects of example's type, and makes it, with a namespace
@@ -102,17 +97,16 @@ func (f *SharedInformerFactory) InformerFor(
 // wait. They run until ctx is done.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).StartWithContext
+// Differs: keeps no list of those that are started: [SharedIndexInformer.Run] does nothing the
+// second time.
 func (f *SharedInformerFactory) Start(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.shuttingDown {
 		return
 	}
-	for informerType, informer := range f.informers {
-		if !f.startedInformers[informerType] {
-			f.startedInformers[informerType] = true
-			f.goroutines.Go(ctx, "informer.Run", informer.Run)
-		}
+	for _, informer := range f.informers {
+		f.goroutines.Go(ctx, "informer.Run", informer.Run)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 // Upstream: k8s.io/client-go/informers/core/v1/pod.go: PodInformer
 type TypedInformer[T processor.Object] struct {
 	informer *SharedIndexInformer
-	resource schema.GroupResource
 }
 
 // Informer returns the shared informer itself.
@@ -23,7 +22,7 @@ func (t TypedInformer[T]) Informer() *SharedIndexInformer { return t.informer }
 
 // Lister returns a lister over the informer's store.
 func (t TypedInformer[T]) Lister() indexer.Lister[T] {
-	return indexer.NewLister[T](t.informer.GetIndexer(), t.resource)
+	return indexer.NewLister[T](t.informer.GetIndexer(), schema.GroupResource{Resource: t.informer.config.Name})
 }
 
 // AddTypedEventHandler is [SharedIndexInformer.AddEventHandlerWithOptions] for a typed handler.
@@ -34,16 +33,12 @@ func (t TypedInformer[T]) AddTypedEventHandler(handler processor.TypedResourceEv
 	return t.informer.AddEventHandlerWithOptions(processor.Untyped(handler), opts)
 }
 
-func typed[T processor.Object](f *SharedInformerFactory, example T, resource string) TypedInformer[T] {
-	return TypedInformer[T]{f.InformerFor(example, resource), schema.GroupResource{Resource: resource}}
-}
-
 // Pods returns the informer of pods. Asking for it is what makes the factory start it.
 func (f *SharedInformerFactory) Pods() TypedInformer[*corev1.Pod] {
-	return typed(f, &corev1.Pod{}, "pods")
+	return TypedInformer[*corev1.Pod]{f.InformerFor(&corev1.Pod{}, "pods")}
 }
 
 // Nodes returns the informer of nodes, which have no namespace.
 func (f *SharedInformerFactory) Nodes() TypedInformer[*corev1.Node] {
-	return typed(f, &corev1.Node{}, "nodes")
+	return TypedInformer[*corev1.Node]{f.InformerFor(&corev1.Node{}, "nodes")}
 }
