@@ -39,22 +39,13 @@ type API struct {
 //
 // Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go: crdHandler
 // Differs: all routes are made again, where upstream looks for a custom resource when no other route fits.
-func (a *API) Serve(custom map[string]handlers.Storage) { a.serving.Store(newServer(a, custom)) }
+func (a *API) Serve(custom map[string]handlers.Storage) { a.serving.Store(a.newServer(custom)) }
 
 // Scopes returns what is served at this moment, sorted by path. The caller must not change it.
 func (a *API) Scopes() []*handlers.Scope { return a.serving.Load().Scopes() }
 
 // ServeHTTP serves a request with the kinds of this moment.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.serving.Load().ServeHTTP(w, r) }
-
-// apiServer is what the handlers of this package share. Nothing in it changes once it serves.
-type apiServer struct {
-	config    *Config
-	metrics   *metrics
-	server    *handlers.Server
-	discovery *discovery
-	openapi   *openAPI
-}
 
 // New returns the handler of a whole API server. It starts no goroutine; those of a request end with the request.
 // Beside the routes of [handlers.Server] it has these:
@@ -75,31 +66,30 @@ func New(cfg Config) *API {
 	return a
 }
 
-func newServer(api *API, custom map[string]handlers.Storage) *handlers.Server {
-	config := api.config.Config
+func (a *API) newServer(custom map[string]handlers.Storage) *handlers.Server {
+	config := a.config.Config
 	config.Storage = reviews()
-	maps.Copy(config.Storage, api.config.Storage)
+	maps.Copy(config.Storage, a.config.Storage)
 	maps.Copy(config.Storage, custom)
-	a := &apiServer{config: &api.config, metrics: api.metrics, server: handlers.New(config)}
-	for _, s := range a.server.Scopes() {
-		a.installPatch(s)
+	server := handlers.New(config)
+	for _, s := range server.Scopes() {
+		installPatch(server, s)
 	}
-	a.discovery = newDiscovery(a.server.Scopes())
-	a.openapi = loadOpenAPI().with(a.server.Scopes())
-	a.installDiscovery()
-	a.installHealth()
-	return a.server
+	newDiscovery(server.Scopes()).install(server)
+	loadOpenAPI().with(server.Scopes()).install(server)
+	a.installHealth(server)
+	return server
 }
 
 // installPatch adds PATCH where an object can be read and updated, and says so in the verbs that discovery shows.
-func (a *apiServer) installPatch(s *handlers.Scope) {
+func installPatch(server *handlers.Server, s *handlers.Scope) {
 	_, getter := s.Storage.(handlers.Getter)
 	_, updater := s.Storage.(handlers.Updater)
 	if !getter || !updater {
 		return
 	}
 	answer := func(w http.ResponseWriter, r *http.Request) (runtime.Object, int, error) { return patch(s, w, r) }
-	a.server.Handle(s, http.MethodPatch, s.ItemPath(), "patch", s.Answer(answer))
+	server.Handle(s, http.MethodPatch, s.ItemPath(), "patch", s.Answer(answer))
 	s.Verbs = append(s.Verbs, "patch")
 	slices.Sort(s.Verbs)
 }

@@ -110,28 +110,24 @@ func newAggregated() *apidiscoveryv2.APIGroupDiscoveryList {
 	return list
 }
 
-// installDiscovery registers everything that tells clients about the API.
-func (a *apiServer) installDiscovery() {
+// install registers what tells clients which resources there are, and of which version the server is.
+func (d *discovery) install(server *handlers.Server) {
 	get := func(path string, handler http.HandlerFunc) {
-		a.server.Handle(nil, http.MethodGet, path, "get", handler)
+		server.Handle(nil, http.MethodGet, path, "get", handler)
 	}
-	get("/api", a.api)
-	get("/apis", a.apis)
-	for root, list := range a.discovery.resources {
-		get(root, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, r, negotiation.JSON, list) })
+	get("/api", d.api)
+	get("/apis", d.apis)
+	for root, list := range d.resources {
+		get(root, serveJSON(list))
 	}
-	for _, group := range a.discovery.groups {
+	for _, group := range d.groups {
 		group.Kind, group.APIVersion = "APIGroup", "v1"
-		get("/apis/"+group.Name, func(w http.ResponseWriter, r *http.Request) {
-			writeJSON(w, r, negotiation.JSON, group)
-		})
+		get("/apis/"+group.Name, serveJSON(group))
 	}
-	get("/version", a.version)
-	get("/openapi/v2", a.openapi.serveV2)
-	get("/openapi/v3", a.openapi.serveIndex)
-	for path, document := range a.openapi.v3 {
-		get("/openapi/v3/"+path, document.serveJSON)
-	}
+	get("/version", serveJSON(utilversion.Info{
+		Major: versionMajor, Minor: versionMinor, GitVersion: versionGitVersion, GitTreeState: "clean",
+		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}))
 }
 
 // aggregatedKind is what discovery in one piece is called in an Accept header.
@@ -147,9 +143,9 @@ func wantsAggregated(r *http.Request) bool {
 	return ok && media.Name == negotiation.JSON && media.Convert != nil
 }
 
-func (a *apiServer) api(w http.ResponseWriter, r *http.Request) {
+func (d *discovery) api(w http.ResponseWriter, r *http.Request) {
 	if wantsAggregated(r) {
-		writeJSON(w, r, aggregatedType, a.discovery.core)
+		writeJSON(w, r, aggregatedType, d.core)
 		return
 	}
 	versions := &metav1.APIVersions{Versions: []string{"v1"},
@@ -159,21 +155,19 @@ func (a *apiServer) api(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, r, negotiation.JSON, versions)
 }
 
-func (a *apiServer) apis(w http.ResponseWriter, r *http.Request) {
+func (d *discovery) apis(w http.ResponseWriter, r *http.Request) {
 	if wantsAggregated(r) {
-		writeJSON(w, r, aggregatedType, a.discovery.named)
+		writeJSON(w, r, aggregatedType, d.named)
 		return
 	}
-	groups := &metav1.APIGroupList{Groups: a.discovery.groups}
+	groups := &metav1.APIGroupList{Groups: d.groups}
 	groups.Kind, groups.APIVersion = "APIGroupList", "v1"
 	writeJSON(w, r, negotiation.JSON, groups)
 }
 
-func (a *apiServer) version(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, r, negotiation.JSON, utilversion.Info{
-		Major: versionMajor, Minor: versionMinor, GitVersion: versionGitVersion, GitTreeState: "clean",
-		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
-	})
+// serveJSON returns what answers every request alike.
+func serveJSON(value any) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { writeJSON(w, r, negotiation.JSON, value) }
 }
 
 // writeJSON writes what is not an API object. Differs: discovery is JSON whatever is accepted.

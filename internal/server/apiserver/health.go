@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	handlers "listwatch/chapters/08-handlers"
 )
 
 // installHealth registers what watches over the server itself. It is alive as long as it answers. It is ready when
@@ -12,12 +14,12 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go
 // Differs: upstream's livez asks etcd, too. Here a restart would help neither etcd nor the caches, which still answer.
-func (a *apiServer) installHealth() {
-	a.server.HandlePlain(http.MethodGet, "/healthz", &health{name: "healthz"})
-	a.server.HandlePlain(http.MethodGet, "/livez", &health{name: "livez"})
-	a.server.HandlePlain(http.MethodGet, "/readyz", &health{name: "readyz", checks: []check{
+func (a *API) installHealth(server *handlers.Server) {
+	server.HandlePlain(http.MethodGet, "/healthz", &health{name: "healthz"})
+	server.HandlePlain(http.MethodGet, "/livez", &health{name: "livez"})
+	server.HandlePlain(http.MethodGet, "/readyz", &health{name: "readyz", checks: []check{
 		{"etcd", a.config.EtcdReady}, {"watch-cache", a.config.Ready}}})
-	a.server.HandlePlain(http.MethodGet, "/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
+	server.HandlePlain(http.MethodGet, "/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
 }
 
 // check is one thing that is looked at.

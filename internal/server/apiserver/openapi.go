@@ -2,12 +2,15 @@ package apiserver
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	_ "embed" // for the documents
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,12 +45,15 @@ const (
 // Differs: of the server's own kinds, only those of core/v1 are described, once and for all; upstream
 // builds the documents from its routes. v3 is JSON only. v2 has no custom resources.
 type openAPI struct {
-	v3          map[string]*document // by path, such as "api/v1"
-	v2, v2Proto *document
+	v3 map[string]document // by path, such as "api/v1"
+	v2 document
 }
 
-// document is one description in one form.
-type document struct {
+// document is one description in each of its forms, by the media type as which clients ask for it.
+type document map[string]*form
+
+// form is a description as it is sent.
+type form struct {
 	contentType       string
 	plain, compressed []byte // compressed is nil of custom resources
 	hash              string // of plain; part of the URL of a v3 document, so that the URL's answer never changes
@@ -55,15 +61,16 @@ type document struct {
 
 // loadOpenAPI unpacks the documents, once for all servers of the process.
 var loadOpenAPI = sync.OnceValue(func() *openAPI {
+	proto := newForm(mediaTypeOpenAPIv2Proto, gunzip(openAPIv2Proto), openAPIv2Proto)
 	return &openAPI{
-		v3:      map[string]*document{"api/v1": newDocument(negotiation.JSON, gunzip(openAPIv3), openAPIv3)},
-		v2:      newDocument(negotiation.JSON, gunzip(openAPIv2), openAPIv2),
-		v2Proto: newDocument(mediaTypeOpenAPIv2Proto, gunzip(openAPIv2Proto), openAPIv2Proto),
+		v3: map[string]document{"api/v1": {negotiation.JSON: newForm(negotiation.JSON, gunzip(openAPIv3), openAPIv3)}},
+		v2: document{negotiation.JSON: newForm(negotiation.JSON, gunzip(openAPIv2), openAPIv2),
+			mediaTypeOpenAPIv2Proto: proto, mediaTypeOpenAPIv2ProtoDeprecated: proto},
 	}
 })
 
-func newDocument(contentType string, plain, compressed []byte) *document {
-	return &document{contentType, plain, compressed, fmt.Sprintf("%X", sha256.Sum256(plain))}
+func newForm(contentType string, plain, compressed []byte) *form {
+	return &form{contentType, plain, compressed, fmt.Sprintf("%X", sha256.Sum256(plain))}
 }
 
 // gunzip unpacks what is embedded.
@@ -79,60 +86,43 @@ func gunzip(data []byte) []byte {
 	return plain
 }
 
-// serveIndex says which v3 documents there are. The hash makes clients keep theirs until it changes.
-func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
+// install registers the documents, and the index of those of v3, in which a hash makes clients keep theirs until it
+// changes.
+func (o *openAPI) install(server *handlers.Server) {
 	paths := map[string]any{}
 	for path, document := range o.v3 {
-		paths[path] = map[string]string{"serverRelativeURL": "/openapi/v3/" + path + "?hash=" + document.hash}
+		url := "/openapi/v3/" + path
+		paths[path] = map[string]string{"serverRelativeURL": url + "?hash=" + document[negotiation.JSON].hash}
+		server.Handle(nil, http.MethodGet, url, "get", document.serve)
 	}
-	writeJSON(w, r, negotiation.JSON, map[string]any{"paths": paths})
+	server.Handle(nil, http.MethodGet, "/openapi/v3", "get", serveJSON(map[string]any{"paths": paths}))
+	server.Handle(nil, http.MethodGet, "/openapi/v2", "get", o.v2.serve)
 }
 
-func (d *document) serveJSON(w http.ResponseWriter, r *http.Request) {
-	if accepted(r, negotiation.JSON) == "" {
-		handlers.WriteError(w, r, negotiation.NewNotAcceptable([]string{negotiation.JSON}))
-		return
-	}
-	d.serve(w, r)
-}
-
-// serveV2 serves the description of before OpenAPI v3.
+// serve answers with the form that the client likes best, JSON if it does not say, unless the client says that it has
+// it.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler/handler.go: (*OpenAPIService).RegisterOpenAPIVersionedService
-func (o *openAPI) serveV2(w http.ResponseWriter, r *http.Request) {
-	switch accepted(r, negotiation.JSON, mediaTypeOpenAPIv2Proto, mediaTypeOpenAPIv2ProtoDeprecated) {
-	case "":
-		handlers.WriteError(w, r, negotiation.NewNotAcceptable([]string{negotiation.JSON, mediaTypeOpenAPIv2Proto}))
-	case negotiation.JSON:
-		o.v2.serve(w, r)
-	default:
-		o.v2Proto.serve(w, r)
+func (d document) serve(w http.ResponseWriter, r *http.Request) {
+	types := slices.Sorted(maps.Keys(d))
+	slices.Reverse(types) // JSON first, for a client that takes anything
+	chosen := d[goautoneg.Negotiate(cmp.Or(r.Header.Get("Accept"), negotiation.JSON), types)]
+	if chosen == nil {
+		handlers.WriteError(w, r, negotiation.NewNotAcceptable(types))
+		return
 	}
-}
-
-// accepted returns the form that the client likes best, "" if it accepts none.
-func accepted(r *http.Request, forms ...string) string {
-	header := r.Header.Get("Accept")
-	if header == "" {
-		return forms[0]
-	}
-	return goautoneg.Negotiate(header, forms)
-}
-
-// serve writes the document, unless the client says that it has it.
-func (d *document) serve(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Etag", `"`+d.hash+`"`)
+	w.Header().Set("Etag", `"`+chosen.hash+`"`)
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
-	if r.URL.Query().Get("hash") == d.hash {
+	if r.URL.Query().Get("hash") == chosen.hash {
 		w.Header().Set("Cache-Control", "public, immutable, max-age=31536000")
 	} else {
 		w.Header().Set("Cache-Control", "no-cache")
 	}
-	w.Header().Set("Content-Type", d.contentType)
-	body := d.plain
-	if negotiation.AcceptsGzip(r) && d.compressed != nil {
+	w.Header().Set("Content-Type", chosen.contentType)
+	body := chosen.plain
+	if negotiation.AcceptsGzip(r) && chosen.compressed != nil {
 		w.Header().Set("Content-Encoding", "gzip")
-		body = d.compressed
+		body = chosen.compressed
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body)) // which compares the Etag
 }

@@ -26,7 +26,7 @@ var metadataModels = sync.OnceValue(func() map[string]*spec.Schema {
 	var document struct {
 		Components struct{ Schemas map[string]*spec.Schema }
 	}
-	if err := json.Unmarshal(loadOpenAPI().v3["api/v1"].plain, &document); err != nil {
+	if err := json.Unmarshal(loadOpenAPI().v3["api/v1"][negotiation.JSON].plain, &document); err != nil {
 		panic(fmt.Sprintf("apiserver: embedded OpenAPI document: %v", err))
 	}
 	models := document.Components.Schemas
@@ -70,7 +70,7 @@ func (o *openAPI) with(scopes []*handlers.Scope) *openAPI {
 		addModel(models[root], s)
 		paths[root][s.ItemPath()] = operations(s)
 	}
-	all := &openAPI{v3: maps.Clone(o.v3), v2: o.v2, v2Proto: o.v2Proto}
+	all := &openAPI{v3: maps.Clone(o.v3), v2: o.v2}
 	for root := range paths {
 		plain, err := json.Marshal(map[string]any{
 			"openapi": "3.0.0", "info": map[string]string{"title": "listwatch", "version": versionGitVersion},
@@ -79,7 +79,7 @@ func (o *openAPI) with(scopes []*handlers.Scope) *openAPI {
 		if err != nil {
 			panic(fmt.Sprintf("apiserver: OpenAPI document of %s: %v", root, err)) // schemas were read from JSON
 		}
-		all.v3[root] = newDocument(negotiation.JSON, plain, nil)
+		all.v3[root] = document{negotiation.JSON: newForm(negotiation.JSON, plain, nil)}
 	}
 	return all
 }
