@@ -19,12 +19,13 @@ import (
 // Sandbox is what can be done to the running pipeline besides writing to it: [sandbox.Sandbox], whose methods say what
 // they do. Errors that are an apierrors.APIStatus keep their status.
 type Sandbox interface {
-	Turn(ctx context.Context, knob sandbox.Knob) (sandbox.Receipt, error)
+	Turn(ctx context.Context, story *sandbox.Telling, knob sandbox.Knob) (sandbox.Receipt, error)
 	Knobs() sandbox.KnobState
 	Reset(ctx context.Context) (sandbox.Receipt, error)
 	Tour() (end func() (last bool))
 
-	AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (sandbox.WatcherInfo, sandbox.Receipt, error)
+	AddWatcher(ctx context.Context, story *sandbox.Telling, options sandbox.WatcherOptions) (sandbox.WatcherInfo,
+		sandbox.Receipt, error)
 	RemoveWatcher(ctx context.Context, id string) error
 	Watchers() []sandbox.WatcherInfo
 
@@ -32,7 +33,7 @@ type Sandbox interface {
 }
 
 func (u *UI) turnKnob(r *http.Request, knob *sandbox.Knob) (any, error) {
-	receipt, err := u.config.Sandbox.Turn(r.Context(), *knob)
+	receipt, err := u.config.Sandbox.Turn(r.Context(), nil, *knob)
 	return u.obeyed(receipt), err
 }
 
@@ -66,7 +67,7 @@ func (u *UI) addWatcher(r *http.Request) (any, error) {
 	if err := readJSON(r, &options); err != nil {
 		return nil, err
 	}
-	added, receipt, err := u.config.Sandbox.AddWatcher(r.Context(), options)
+	added, receipt, err := u.config.Sandbox.AddWatcher(r.Context(), nil, options)
 	if receipt.UnderWay {
 		return answered{http.StatusAccepted, struct {
 			sandbox.WatcherInfo

@@ -208,6 +208,16 @@ func (w *WatchCache) Compact(rv uint64) {
 	w.snapshots.compactLocked(rv)
 }
 
+// RingCapacity returns how many events the ring holds at most, for now, and at which capacity it is fixed; 0: at none.
+func (w *WatchCache) RingCapacity() (now, fixed int) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.history.lowerBound == w.history.upperBound {
+		fixed = w.history.upperBound
+	}
+	return len(w.history.cache), fixed
+}
+
 // SetRingCapacity gives the ring a capacity that it keeps, whatever happens; a smaller ring drops the oldest events. 0
 // lets the capacity move again.
 //

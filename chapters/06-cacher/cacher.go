@@ -199,8 +199,8 @@ func (c *Cacher) Ready() bool {
 // Resource returns the name of what is cached, such as "pods".
 func (c *Cacher) Resource() string { return c.config.Resource.Resource }
 
-// RingCapacity returns how many events the ring holds at most, for now.
-func (c *Cacher) RingCapacity() int { return c.watchCache.Snapshot().Capacity }
+// RingCapacity is [watchcache.WatchCache.RingCapacity].
+func (c *Cacher) RingCapacity() (now, fixed int) { return c.watchCache.RingCapacity() }
 
 // SetRingCapacity is [watchcache.WatchCache.SetRingCapacity].
 func (c *Cacher) SetRingCapacity(fixed int) { c.watchCache.SetRingCapacity(fixed) }

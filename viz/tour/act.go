@@ -36,8 +36,9 @@ const (
 // Machine is what the tour acts on. All fields are required.
 type Machine struct {
 	Sandbox interface {
-		Turn(ctx context.Context, knob sandbox.Knob) (sandbox.Receipt, error)
-		AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (sandbox.WatcherInfo, sandbox.Receipt, error)
+		Turn(ctx context.Context, story *sandbox.Telling, knob sandbox.Knob) (sandbox.Receipt, error)
+		AddWatcher(ctx context.Context, story *sandbox.Telling, options sandbox.WatcherOptions) (sandbox.WatcherInfo,
+			sandbox.Receipt, error)
 		RemoveWatcher(ctx context.Context, id string) error
 		Watchers() []sandbox.WatcherInfo
 	}
@@ -241,7 +242,7 @@ func (a *actor) open(ctx context.Context) {
 	if a.pods(ctx, a.Client.Get().Param("limit", "1"), &now); a.err != nil {
 		return
 	}
-	added, _, err := a.Sandbox.AddWatcher(ctx, sandbox.WatcherOptions{
+	added, _, err := a.Sandbox.AddWatcher(ctx, nil, sandbox.WatcherOptions{
 		Resource: "pods", Tour: true, ResourceVersion: now.ResourceVersion, Bookmarks: true, WatchList: true,
 	})
 	a.ID, a.Agent, a.err = added.ID, added.UserAgent, err
@@ -255,7 +256,7 @@ func (a *actor) isOpen() bool {
 
 func (a *actor) turn(ctx context.Context, name, value string) {
 	if a.err == nil {
-		_, a.err = a.Sandbox.Turn(ctx, sandbox.Knob{Name: name, Target: a.Agent, Value: value})
+		_, a.err = a.Sandbox.Turn(ctx, nil, sandbox.Knob{Name: name, Target: a.Agent, Value: value})
 	}
 }
 

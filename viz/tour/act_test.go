@@ -33,7 +33,8 @@ func TestATourIsGivenToItsEnd(t *testing.T) {
 	for i, c := range []struct{ kept, away bool }{{true, false}, {false, false}, {true, true}} {
 		sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.World) {
 			if c.kept {
-				_, err := w.Sandbox.Turn(t.Context(), sandbox.Knob{Name: "ring.capacity", Target: "pods", Value: "40"})
+				_, err := w.Sandbox.Turn(t.Context(), nil,
+					sandbox.Knob{Name: "ring.capacity", Target: "pods", Value: "40"})
 				require.NoError(t, err)
 				defer w.Sandbox.Tour()()
 			}

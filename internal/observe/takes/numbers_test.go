@@ -59,7 +59,7 @@ func playNumbers(t *testing.T) (n numbers) {
 			patch(name, fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value))
 		}
 		turn := func(name, target, value string) {
-			if _, err := w.Sandbox.Turn(t.Context(), sandbox.Knob{Name: name, Target: target,
+			if _, err := w.Sandbox.Turn(t.Context(), nil, sandbox.Knob{Name: name, Target: target,
 				Value: value}); err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func playNumbers(t *testing.T) (n numbers) {
 		open := func(name, version string, options sandbox.WatcherOptions) {
 			before := w.Log.Last()
 			options.ResourceVersion = version
-			_, _, err := w.Sandbox.AddWatcher(t.Context(), options)
+			_, _, err := w.Sandbox.AddWatcher(t.Context(), nil, options)
 			require.NoError(t, err)
 			synctest.Wait()
 			records, _ := w.Log.Since(nil, before, 1<<16)

@@ -62,7 +62,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 			{"traffic.rate", "", "10"}, {"etcd.compact", "", ""}, {"handler.remove", "x", ""},
 		} {
 			began := time.Now()
-			_, err := w.Turn(t.Context(), knob)
+			_, err := w.Turn(t.Context(), nil, knob)
 			assert.NoError(t, err, knob)
 			took := time.Since(began)
 			assert.True(t, took <= heldPeriod, "%v took %v", knob, took)
@@ -257,7 +257,7 @@ func (f *fakes) Now() map[string]string { return nil }
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	turn := func(name, target, value string) func(context.Context, *world) error {
 		return func(ctx context.Context, w *world) error {
-			_, err := w.Turn(ctx, Knob{name, target, value})
+			_, err := w.Turn(ctx, nil, Knob{name, target, value})
 			return err
 		}
 	}
@@ -305,8 +305,8 @@ func TestACancelledStoryChangesNothingMore(t *testing.T) {
 		require.NoError(t, w.Tell(t.Context(), "late", func(s *Telling) error {
 			s.cancel()
 			sent, before := context.WithoutCancel(s.Ctx), w.knobs()
-			_, turning := w.turnFor(sent, s, Knob{"handler.delay", observer, "1m"})
-			_, _, opening := w.Sandbox.addWatcher(sent, s, WatcherOptions{Resource: "pods"})
+			_, turning := w.Turn(sent, s, Knob{"handler.delay", observer, "1m"})
+			_, _, opening := w.AddWatcher(sent, s, WatcherOptions{Resource: "pods"})
 			for what, err := range map[string]error{"a knob": turning, "a watcher": opening} {
 				assert.True(t, strings.Contains(fmt.Sprint(err), errCancelled.Error()), "%s: %v", what, err)
 			}
@@ -323,26 +323,24 @@ func (w *world) everything(s *Telling) error {
 	for n := range 20 {
 		pod := podNamed(fmt.Sprint("e", n), corev1.RestartPolicyAlways)
 		pod.Labels[StoryLabel], pod.Spec.NodeName = "everything", "nowhere"
-		err := errors.Join(
-			client.Post().Namespace("default").Resource("pods").Body(pod).Do(s.Writing).Error(),
-			s.Turn(Knob{"ring.capacity", "pods", fmt.Sprint(n + 4)}),
-		)
+		err := client.Post().Namespace("default").Resource("pods").Body(pod).Do(s.Writing).Error()
 		for _, knob := range []Knob{
+			{"ring.capacity", "pods", fmt.Sprint(n + 4)},
 			{"handler.add", fmt.Sprint("h", n), ""}, {"handler.delay", observer, "10ms"},
 			{"line.cut", informerAgent, fmt.Sprint(n%2 == 0)},
 			{"line.stall", "listwatch-scheduler", "true"}, {"traffic.rate", "", "20"},
 		} {
-			err = errors.Join(err, s.Turn(knob))
+			_, turnErr := w.Turn(s.Ctx, s, knob)
+			err = errors.Join(err, turnErr)
 		}
-		_, openErr := s.AddWatcher(WatcherOptions{Resource: "pods"})
+		_, _, openErr := w.AddWatcher(s.Ctx, s, WatcherOptions{Resource: "pods"})
 		if err = errors.Join(err, openErr); err != nil {
 			return err
 		}
-		timer := time.NewTimer(100 * time.Millisecond)
 		select {
 		case <-s.Ctx.Done():
 			return s.Ctx.Err()
-		case <-timer.C:
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 	return nil
@@ -418,7 +416,7 @@ func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 		for _, fails = range []error{errors.New("the disk is gone"), nil} {
 			w.log.Gate().Hold()
 			seq, began := w.log.Last(), time.Now()
-			receipt, err := w.Turn(t.Context(), Knob{Name: "etcd.restart"})
+			receipt, err := w.Turn(t.Context(), nil, Knob{Name: "etcd.restart"})
 			if took := time.Since(began); err != nil || !receipt.UnderWay || took > heldPeriod {
 				t.Errorf("answered %+v after %v: %v", receipt, took, err)
 			}

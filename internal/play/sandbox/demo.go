@@ -162,12 +162,16 @@ func (s *Sandbox) count(n int) (open bool) {
 	if s.demo != nil {
 		s.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(open)}.String())
 	}
-	if ring := s.ring(""); ring != nil && open && s.fixedRing(ring.Resource()) == 0 {
-		s.fixRing(ring, ring.RingCapacity())
-		s.ringKept = true
-	} else if ring != nil && !open && s.ringKept {
-		s.fixRing(ring, 0)
-		s.ringKept = false
+	if ring := s.ring(""); ring != nil {
+		capacity, fixed := ring.RingCapacity()
+		switch {
+		case open && fixed == 0:
+			ring.SetRingCapacity(capacity)
+			s.ringKept = true
+		case !open && s.ringKept:
+			ring.SetRingCapacity(0)
+			s.ringKept = false
+		}
 	}
 	if !open {
 		s.watchers.remove(func(each *watcher) bool { return each.Options.Tour })

@@ -128,8 +128,8 @@ func (s *Sandbox) table() map[string]row {
 			}
 			return k.checkNumber(watchcache.MaxRingCapacity)
 		},
-		turn: now(func(k Knob) { s.fixRing(s.ring(k.Target), k.number()) }),
-		undo: func(k Knob) Knob { return k.at(s.fixedRing(s.ring(k.Target).Resource())) },
+		turn: now(func(k Knob) { s.ring(k.Target).SetRingCapacity(k.number()) }),
+		undo: func(k Knob) Knob { _, fixed := s.ring(k.Target).RingCapacity(); return k.at(fixed) },
 	}, "traffic.rate": {
 		help:  "writes Value changes a second to pods made for it; GET says how many at most",
 		check: func(k Knob) error { return k.checkNumber(s.traffic.most) },
@@ -178,14 +178,9 @@ func (s *Sandbox) table() map[string]row {
 	}}
 }
 
-// Turn turns one knob. The log has the turn before its effects. An error is an apierrors.APIStatus; a status of 400,
-// 404 or 409 says that nothing was done.
-func (s *Sandbox) Turn(ctx context.Context, knob Knob) (Receipt, error) {
-	return s.turnFor(ctx, nil, knob)
-}
-
-// turnFor turns a knob, for a story if there is one, which turns it back.
-func (s *Sandbox) turnFor(ctx context.Context, story *Telling, knob Knob) (Receipt, error) {
+// Turn turns one knob, for a story if there is one, whose end turns it back. The log has the turn before its effects. An
+// error is an apierrors.APIStatus; a status of 400, 404 or 409 says that nothing was done.
+func (s *Sandbox) Turn(ctx context.Context, story *Telling, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
 }
@@ -278,19 +273,6 @@ func (s *Sandbox) ring(resource string) *cacher.Cacher {
 		}
 	}
 	return nil
-}
-
-// fixRing fixes a history ring, or with 0 lets it grow and shrink again.
-func (s *Sandbox) fixRing(ring *cacher.Cacher, capacity int) {
-	s.fixed.Store(ring.Resource(), capacity)
-	ring.SetRingCapacity(capacity)
-}
-
-func (s *Sandbox) fixedRing(resource string) int {
-	if fixed, ok := s.fixed.Load(resource); ok {
-		return fixed.(int)
-	}
-	return s.config.RingCapacity
 }
 
 // switchMode ends the session for another in other modes. A story that is told ends first, and has a while for its
@@ -387,9 +369,8 @@ func (s *Sandbox) Knobs() KnobState {
 		}
 	}
 	for _, each := range s.config.Pipeline.Server.Cachers() {
-		name := each.Resource()
-		state.Rings = append(state.Rings, RingInfo{Resource: name, Capacity: each.RingCapacity(),
-			Fixed: s.fixedRing(name)})
+		capacity, fixed := each.RingCapacity()
+		state.Rings = append(state.Rings, RingInfo{each.Resource(), capacity, fixed})
 	}
 	if cluster := s.config.Cluster; cluster != nil {
 		for _, name := range cluster.Names() {

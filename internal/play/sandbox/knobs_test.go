@@ -20,7 +20,7 @@ import (
 
 func (w *world) turn(t *testing.T, name, target, value string) {
 	t.Helper()
-	_, err := w.Turn(t.Context(), Knob{name, target, value})
+	_, err := w.Turn(t.Context(), nil, Knob{name, target, value})
 	require.NoError(t, err, "%s of %s to %s", name, target, value)
 }
 
@@ -129,7 +129,7 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 
 func (w *world) addWatcher(t *testing.T, options WatcherOptions) string {
 	t.Helper()
-	added, _, err := w.AddWatcher(t.Context(), options)
+	added, _, err := w.AddWatcher(t.Context(), nil, options)
 	require.NoError(t, err)
 	return added.ID
 }
@@ -165,7 +165,7 @@ func TestAKindInAGroupIsWatched(t *testing.T) {
 		t.Run(resource, func(t *testing.T) {
 			inWorld(t, nil, func(t *testing.T, w *world) {
 				if resource == "widgets.example.com" {
-					_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: resource})
+					_, _, err := w.AddWatcher(t.Context(), nil, WatcherOptions{Resource: resource})
 					require.True(t, apierrors.IsNotFound(err), "before it is defined: got %v", err)
 					crds := w.client.WithAPIPath("/apis/apiextensions.k8s.io/v1")
 					require.NoError(t, crds.Post().Resource("customresourcedefinitions").Body([]byte(definition)).
@@ -236,7 +236,7 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 			{"switch", "fifo", "delta"},
 		} {
 			var status apierrors.APIStatus
-			_, err := w.Turn(t.Context(), knob)
+			_, err := w.Turn(t.Context(), nil, knob)
 			assert.True(t, errors.As(err, &status) && status.Status().Code < 500 && len(err.Error()) <= 200,
 				"%.20v: got %v, want a short refusal", knob, err)
 		}
@@ -249,7 +249,7 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 			if options.Namespace+options.ResourceVersion+options.FieldSelector != "" {
 				options.Resource, is = "pods", apierrors.IsBadRequest
 			}
-			_, _, err := w.AddWatcher(t.Context(), options)
+			_, _, err := w.AddWatcher(t.Context(), nil, options)
 			assert.Fails(t, err, is, "watch %.20v", options)
 		}
 		after := w.knobs()
@@ -282,7 +282,7 @@ func TestNothingHoldsUpTheEndAndNothingIsTakenAfterIt(t *testing.T) {
 		w.stop()
 		took := time.Since(began)
 		assert.True(t, took <= time.Second, "the end took %v", took)
-		_, turning := w.Turn(t.Context(), Knob{"handler.add", "late", ""})
+		_, turning := w.Turn(t.Context(), nil, Knob{"handler.add", "late", ""})
 		_, resetting := w.Reset(t.Context())
 		telling := w.Tell(t.Context(), "late", func(*Telling) error { return nil })
 		for what, err := range map[string]error{"a knob": turning, "a reset": resetting, "a story": telling} {

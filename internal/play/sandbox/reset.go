@@ -50,7 +50,7 @@ func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 // not shrink for an hour. A ring that was fixed meanwhile is left alone.
 func (s *Sandbox) shrinkRings() {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
-		if s.fixedRing(each.Resource()) == s.config.RingCapacity {
+		if _, fixed := each.RingCapacity(); fixed == s.config.RingCapacity {
 			each.SetRingCapacity(cmp.Or(s.config.RingCapacity, watchcache.InitialCapacity))
 			each.SetRingCapacity(s.config.RingCapacity)
 		}

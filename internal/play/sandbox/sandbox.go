@@ -91,8 +91,6 @@ type Sandbox struct {
 	toursMu  sync.Mutex // guards the fields below; taken before those of the watchers
 	tours    int        // pages that give their tour
 	ringKept bool       // for a tour, the pods' ring is fixed at its size
-
-	fixed sync.Map // by resource: the capacity, an int, at which its ring was fixed
 }
 
 // command does one thing to the machine, to its end or to its undo, on a goroutine of its own. It has the machine to

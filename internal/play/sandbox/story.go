@@ -103,16 +103,4 @@ func (s *Sandbox) endStory() (undone <-chan struct{}) {
 	return s.story.told
 }
 
-// Turn turns one knob for the length of the story.
-func (t *Telling) Turn(knob Knob) error {
-	_, err := t.sandbox.turnFor(t.Ctx, t, knob)
-	return err
-}
-
-// AddWatcher opens a watcher of the page for the length of the story, and returns what it calls itself.
-func (t *Telling) AddWatcher(options WatcherOptions) (agent string, err error) {
-	added, _, err := t.sandbox.addWatcher(t.Ctx, t, options)
-	return added.UserAgent, err
-}
-
 var errCancelled = errors.New("the story is cancelled")

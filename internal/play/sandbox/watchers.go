@@ -95,15 +95,10 @@ type watcher struct {
 	ordered bool
 }
 
-// AddWatcher opens a watcher and says what it is called, once the server has accepted the watch, or earlier in a held
-// world. Errors: 400 and 404 for what cannot be watched, 429 if there are too many, or the server's; then no watcher is
-// kept.
-func (s *Sandbox) AddWatcher(ctx context.Context, options WatcherOptions) (WatcherInfo, Receipt, error) {
-	return s.addWatcher(ctx, nil, options)
-}
-
-// addWatcher opens a watcher, for a story if there is one, which closes it at its end.
-func (s *Sandbox) addWatcher(ctx context.Context, story *Telling, options WatcherOptions) (WatcherInfo, Receipt,
+// AddWatcher opens a watcher, for a story if there is one, whose end closes it. AddWatcher says what the watcher is
+// called, once the server has accepted the watch, or earlier in a held world. Errors: 400 and 404 for what cannot be
+// watched, 429 if there are too many, or the server's; then no watcher is kept.
+func (s *Sandbox) AddWatcher(ctx context.Context, story *Telling, options WatcherOptions) (WatcherInfo, Receipt,
 	error) {
 	added := s.watchers.make(options)
 	added.story = story

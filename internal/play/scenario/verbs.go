@@ -271,11 +271,11 @@ func move(s *stagehand, a *args) (answer, error) {
 func openStream(s *stagehand, a *args) (answer, error) {
 	if a.word(0) == "page" {
 		timeout, _ := strconv.ParseInt(a.values["timeout"], 10, 64) // 0: none
-		agent, err := s.AddWatcher(sandbox.WatcherOptions{
+		added, _, err := s.Sandbox.AddWatcher(s.ctx, s.Telling, sandbox.WatcherOptions{
 			Resource: "pods", LabelSelector: a.values["labels"], ResourceVersion: a.values["from"],
 			Bookmarks: slices.Contains(a.words, "bookmarks"), TimeoutSeconds: timeout,
 		})
-		return answer{value: agent}, err
+		return answer{value: added.UserAgent}, err
 	}
 	options := metav1.ListOptions{
 		ResourceVersion: a.values["from"], FieldSelector: a.values["fields"], LabelSelector: s.ownLabel(),
@@ -300,11 +300,8 @@ func openStream(s *stagehand, a *args) (answer, error) {
 
 func turn(s *stagehand, a *args) (answer, error) {
 	knob := sandbox.Knob{Name: a.word(0), Target: strings.TrimPrefix(a.word(1), "-"), Value: a.word(2)}
-	if s.story.Alone != "" { // its world ends with it
-		_, err := s.Sandbox.Turn(s.ctx, knob)
-		return answer{}, err
-	}
-	return answer{}, s.Turn(knob)
+	_, err := s.Sandbox.Turn(s.ctx, s.Telling, knob)
+	return answer{}, err
 }
 
 func machine(s *stagehand, a *args) (answer, error) { return answer{}, s.Machine.Do(s.ctx, a.words...) }
