@@ -78,7 +78,7 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	if query.Has("sendInitialEvents") {
 		w.first.Store(0)
 	}
-	response, err := w.guest.client.Transport.RoundTrip(asking)
+	response, err := w.guest.transport.RoundTrip(asking)
 	switch {
 	case r.Context().Err() != nil: // the informer has ended the request
 	case err != nil:

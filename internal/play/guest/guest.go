@@ -90,9 +90,9 @@ type Config struct {
 // chosen. It also asks for the server's metrics.
 type Guest struct {
 	// Set by New, never changed.
-	config  Config
-	client  *http.Client
-	watched []*watched
+	config    Config
+	transport *Transport // of our own requests
+	watched   []*watched
 
 	metrics atomic.Pointer[Metrics] // replaced by askMetrics; what it leads to never changes
 }
@@ -100,7 +100,8 @@ type Guest struct {
 // New returns a guest. It starts nothing. The error is that of [Choice.Check].
 func New(config Config) (*Guest, error) {
 	config.MaxObjects = cmp.Or(config.MaxObjects, maxObjects)
-	g := &Guest{config: config, client: newClient(config.Servers)}
+	g := &Guest{config: config, transport: NewTransport(config.Servers)}
+	g.transport.ResponseHeaderTimeout = answerTimeout
 	g.metrics.Store(&Metrics{Metrics: figures{}})
 	resources, err := config.Choice.read()
 	if err != nil {
@@ -150,7 +151,7 @@ func (g *Guest) Run(ctx context.Context) {
 	g.askMetrics(ctx)
 	routine.Every(ctx, clock.RealClock{}, metricsPeriod, g.askMetrics)
 	group.Wait()
-	g.client.CloseIdleConnections()
+	g.transport.CloseIdleConnections()
 }
 
 // run runs one informer until ctx is done, or until there are more objects than we have room for.
@@ -200,7 +201,7 @@ type WatchedState struct {
 func (g *Guest) State() State {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
-	state := State{Server: g.client.Transport.(*Transport).Server().String(), Choice: g.config.Choice,
+	state := State{Server: g.transport.Server().String(), Choice: g.config.Choice,
 		Watched: []WatchedState{}, Memory: sample[0].Value.Uint64(), Metrics: *g.metrics.Load()}
 	for _, w := range g.watched {
 		state.Watched = append(state.Watched, WatchedState{

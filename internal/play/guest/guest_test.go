@@ -146,7 +146,7 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 	base, err := url.Parse(server.URL)
 	server.Close()
 	require.NoError(t, err)
-	w := &watched{guest: &Guest{client: &http.Client{Transport: &http.Transport{}}}}
+	w := &watched{guest: &Guest{transport: NewTransport([]*url.URL{base})}}
 	request := httptest.NewRequest(http.MethodGet, base.String()+"/api/v1/pods?token=s3cret", nil)
 	if _, err := w.RoundTrip(request); err == nil || !strings.Contains(w.said(), "is kubectl proxy still running?") ||
 		strings.Contains(w.said(), "s3cret") {

@@ -34,7 +34,7 @@ func (g *Guest) askMetrics(ctx context.Context) {
 	said := Metrics{Metrics: figures{}}
 	address := g.config.Servers[0].JoinPath("/metrics").String()
 	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil) // the URL has been read
-	response, err := g.client.Do(request)
+	response, err := g.transport.RoundTrip(request)
 	switch {
 	case err != nil:
 		said.Trouble = "/metrics cannot be reached: " + Reason(err)
@@ -75,10 +75,23 @@ func readMetrics(text io.Reader) Metrics {
 	said := Metrics{Metrics: figures{}}
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
-		what, resource, value, ok := readMetric(lines.Bytes())
+		line := lines.Bytes()
+		what := shown[string(line[:max(0, bytes.IndexAny(line, "{ "))])]
+		if what == "" || what == "watcher open" && !bytes.Contains(line, []byte(`verb="WATCH"`)) {
+			continue // before the expressions, which are slow: few of the lines are shown
+		}
+		found := metricLine.FindSubmatch(line)
+		if found == nil {
+			continue
+		}
+		resource := "" // the metric is one of the whole server
+		if label := resourceLabel.FindSubmatch(found[1]); label != nil {
+			resource = string(label[1])
+		}
+		value, err := strconv.ParseFloat(string(found[2]), 64)
 		values := said.Metrics[resource]
 		switch {
-		case !ok:
+		case err != nil:
 		case values != nil:
 			values[what] += value
 		case len(said.Metrics) == maxMetricResources:
@@ -97,24 +110,4 @@ func readMetrics(text io.Reader) Metrics {
 		said.Trouble = fmt.Sprintf("/metrics breaks off, or has a line that is too long: %v", err)
 	}
 	return said
-}
-
-// readMetric reads one line. resource is "" if the metric is one of the whole server; ok is false if the metric is not
-// shown.
-func readMetric(line []byte) (what, resource string, value float64, ok bool) {
-	name, _, _ := bytes.Cut(line, []byte("{"))
-	name, _, _ = bytes.Cut(name, []byte(" "))
-	what, ok = shown[string(name)]
-	if !ok || string(name) == "apiserver_longrunning_requests" && !bytes.Contains(line, []byte(`verb="WATCH"`)) {
-		return "", "", 0, false
-	}
-	found := metricLine.FindSubmatch(line)
-	if found == nil {
-		return "", "", 0, false
-	}
-	if label := resourceLabel.FindSubmatch(found[1]); label != nil {
-		resource = string(label[1])
-	}
-	value, err := strconv.ParseFloat(string(found[2]), 64)
-	return what, resource, value, err == nil
 }

@@ -40,13 +40,6 @@ func NewTransport(servers []*url.URL) *Transport {
 	}}
 }
 
-// newClient returns a client for our own requests.
-func newClient(servers []*url.URL) *http.Client {
-	transport := NewTransport(servers)
-	transport.ResponseHeaderTimeout = answerTimeout
-	return &http.Client{Transport: transport, CheckRedirect: stay}
-}
-
 // stay refuses every redirect: what is asked of one server is not asked of another.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 

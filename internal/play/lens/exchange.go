@@ -3,7 +3,6 @@ package lens
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httputil"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/kube/negotiation"
 	"listwatch/internal/play/guest"
 	"listwatch/internal/play/wiretap"
 )
@@ -78,9 +79,9 @@ func (x *exchange) pass(response *http.Response) error {
 func (x *exchange) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x.why = "the server cannot be reached"
 	x.answered(http.StatusBadGateway, nil)
-	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?",
-		x.lens.transport.Server().Host, guest.Reason(err))
-	writeStatus(w, r, http.StatusBadGateway, message)
+	handlers.WriteError(w, r, negotiation.Refusal(http.StatusBadGateway,
+		"the lens cannot reach %s: %v; is kubectl proxy still running?", x.lens.transport.Server().Host,
+		guest.Reason(err)))
 }
 
 // answered notes the header of the answer.

@@ -66,11 +66,9 @@ func New(config Config) *Lens {
 
 // ServeHTTP forwards one request, unless it may not pass. It returns when the answer has ended.
 func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !l.config.Writes {
-		if code, why := refuse(r); code != 0 {
-			writeStatus(w, r, code, why)
-			return
-		}
+	if err := l.refuse(w.Header(), r); err != nil {
+		handlers.WriteError(w, r, err)
+		return
 	}
 	x := &exchange{lens: l, request: l.begin(newAsk(r), requestLine(r))}
 	defer x.finish(r.Context())
@@ -141,31 +139,23 @@ func (l *Lens) Report() Report {
 // acts are subresources that do something although they are asked for with GET.
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
-// refuse returns why a request may not pass: a status code and a sentence; 0 if it may.
-func refuse(r *http.Request) (code int, why string) {
+// refuse returns why a request may not pass, nil if it may; the header is that of the answer.
+func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	const how = "; start viz with -server-writes to let such requests through"
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-	default:
-		return http.StatusMethodNotAllowed, "the lens only lets GET and HEAD through: it forwards to a server that " +
-			"is not its own" + how
-	}
 	ask, clean := newAsk(r), askPath(path.Clean(r.URL.Path))
-	if acts[ask.Subresource] || acts[clean.Subresource] || ask.plural() == "proxy" {
-		return http.StatusForbidden, "the lens does not let " + ask.Subresource + " through, which can change things " +
-			"although it is a GET" + how
+	switch {
+	case l.config.Writes:
+		return nil
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions:
+		header.Set("Allow", "GET, HEAD, OPTIONS")
+		return negotiation.Refusal(http.StatusMethodNotAllowed,
+			"the lens only lets GET and HEAD through: it forwards to a server that is not its own"+how)
+	case acts[ask.Subresource] || acts[clean.Subresource] || ask.plural() == "proxy":
+		return negotiation.Refusal(http.StatusForbidden,
+			"the lens does not let %s through, which can change things although it is a GET"+how, ask.Subresource)
+	case len(r.Header["Upgrade"]) > 0: // a server ignores what it does not know: ?watch=true makes a console no watch
+		return negotiation.Refusal(http.StatusForbidden, "the lens does not let this request become another "+
+			"protocol, which is a stream in both directions"+how)
 	}
-	if len(r.Header["Upgrade"]) > 0 { // a server ignores what it does not know: ?watch=true makes a console no watch
-		return http.StatusForbidden, "the lens does not let this request become another protocol, which is a stream " +
-			"in both directions" + how
-	}
-	return 0, ""
-}
-
-// writeStatus answers in the form that kubectl and client-go print.
-func writeStatus(w http.ResponseWriter, r *http.Request, code int, message string) {
-	if code == http.StatusMethodNotAllowed {
-		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
-	}
-	handlers.WriteError(w, r, negotiation.Refusal(code, "%s", message))
+	return nil
 }
