@@ -230,7 +230,7 @@ func (s *stagehand) playBeats() error {
 		return err
 	}
 	s.from = s.Log.Last()
-	s.readTo, s.seen, s.facts = s.from, nil, newFacts(s.story.ID)
+	s.seen, s.facts = nil, newFacts(s.story.ID)
 	rest := s.from
 	for i := range s.story.Beats {
 		beat := &s.story.Beats[i]

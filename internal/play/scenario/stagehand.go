@@ -38,24 +38,22 @@ type stagehand struct {
 	group routine.Group
 	ends  []func() // called when the story is over: what the sandbox does not undo
 
-	from   uint64         // the story's records are those after it
-	seen   []probe.Record // of the log since the story began, as far as it was read
-	readTo uint64
-	facts  *facts // of seen
+	from  uint64         // the story's records are those after it
+	seen  []probe.Record // all of these, as far as the log was read
+	facts *facts         // of seen
 
 	vars    map[string]string        // what steps kept: "$last", "${list.turn}"
 	times   map[string]time.Duration // of records that were waited for
-	changes map[string]int           // by pod: how often the story has changed it
+	changes map[string]int           // by pod: how often the story has written it
 	streams map[string]watch.Interface
 	queues  map[string]deltafifo.Queue
 	later   map[string]chan func() error // by name: requests that wait; each sends once how to keep its answer
 }
 
 func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
-	last := w.Log.Last()
 	return &stagehand{
 		World: w, Telling: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil),
-		from: last, readTo: last, facts: newFacts(story.ID),
+		from: w.Log.Last(), facts: newFacts(story.ID),
 		vars: map[string]string{}, times: map[string]time.Duration{}, changes: map[string]int{},
 		streams: map[string]watch.Interface{}, queues: map[string]deltafifo.Queue{},
 		later: map[string]chan func() error{},
@@ -182,7 +180,7 @@ func (s *stagehand) await(m moment, after uint64) (probe.Record, error) {
 func (s *stagehand) read() error {
 	var ok bool
 	n := len(s.seen)
-	if s.seen, ok = s.Log.Since(s.seen, s.readTo, 1<<16); !ok {
+	if s.seen, ok = s.Log.Since(s.seen, s.from+uint64(n), 1<<16); !ok {
 		return errors.New("the log has moved on: there is too much traffic to see anything")
 	}
 	if len(s.seen) > maxRead {
@@ -190,9 +188,6 @@ func (s *stagehand) read() error {
 	}
 	for i := range s.seen[n:] {
 		s.facts.add(&s.seen[n+i])
-	}
-	if len(s.seen) > n {
-		s.readTo = s.seen[len(s.seen)-1].Seq
 	}
 	return nil
 }

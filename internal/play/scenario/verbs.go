@@ -234,12 +234,10 @@ func change(s *stagehand, a *args) (answer, error) {
 	for i := range a.number(1) {
 		letter := letters[i%len(letters)]
 		words := []string{http.MethodPost, letter}
-		if n, made := s.changes[letter]; made {
-			words = []string{http.MethodPatch, letter, fmt.Sprintf(`{"metadata":{"labels":{"turn":"%d"}}}`, n+1)}
-			s.changes[letter]++
-		} else {
-			s.changes[letter] = 0
+		if n := s.changes[letter]; n > 0 {
+			words = []string{http.MethodPatch, letter, fmt.Sprintf(`{"metadata":{"labels":{"turn":"%d"}}}`, n)}
 		}
+		s.changes[letter]++
 		written, err := send(s, newArgs("", words))
 		if err != nil {
 			return answer{}, err
