@@ -28,7 +28,7 @@ var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {
 	// Set by NewConnections, never changed.
-	Client         *http.Client    // of the client half and of all that is opened to look: it sends over these connections
+	Client         *http.Client    // of the client half and all that is opened to look; sends over these connections
 	like, likePage *http.Transport // which dial for clients of the program, and for those that the page opens
 
 	mu    sync.Mutex       // guards the fields below, and those of lines and connections; innermost but for wires' own

@@ -178,8 +178,8 @@ func (s *Sandbox) table() map[string]row {
 	}}
 }
 
-// Turn turns one knob, for a story if there is one, whose end turns it back. The log has the turn before its effects. An
-// error is an apierrors.APIStatus; a status of 400, 404 or 409 says that nothing was done.
+// Turn turns one knob, for a story if there is one, whose end turns it back. The log has the turn before its effects.
+// An error is an apierrors.APIStatus; a status of 400, 404 or 409 says that nothing was done.
 func (s *Sandbox) Turn(ctx context.Context, story *Telling, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
