@@ -48,14 +48,6 @@ func (s *Seen) troubles() []string {
 	return append(s.stuck(), sentence(s.Guest.Trouble))
 }
 
-// broken is another text when something else is wrong, with our informers or with a client; "" if nothing is.
-func (s *Seen) broken() string {
-	if n := len(s.Report.Findings); n > 0 {
-		return fmt.Sprint(s.stuck(), n)
-	}
-	return strings.Join(s.stuck(), " ")
-}
-
 // news says what is wrong with our informers, or else the newest finding; "" if there is none.
 func (s *Seen) news() string {
 	if stuck := s.stuck(); len(stuck) > 0 || len(s.Report.Findings) == 0 {

@@ -4,8 +4,8 @@ import { asking, html } from "./api.js";
 import { $, mark } from "./dom.js";
 
 // newPanel returns a part of the page: a panel that a button and a key open. It is renewed once a second while it is
-// open, and every so many ms while it is closed (0: not then). Its piece #NAME-state has data-broken, "" as long as
-// nothing is wrong: else the button is marked, and when it changes the banner says data-news. heed() is told when the
+// open, and every so many ms while it is closed (0: not then). Its piece #NAME-state has data-news, "" as long as
+// nothing is wrong: else the button is marked, and when it changes the banner says it. heed() is told when the
 // panel was renewed. Without a button there is no panel.
 export function newPanel(stage, name, [key, words], closed = 0, heed = () => {}) {
   const [panel, button] = [`#${name}`, `#open-${name}`].map($);
@@ -13,10 +13,10 @@ export function newPanel(stage, name, [key, words], closed = 0, heed = () => {})
   let known = "";
   const look = asking(async () => {
     await renew(`/viz/panel/${name}`);
-    const { broken = "", news } = $(`#${name}-state`)?.dataset ?? {};
-    mark(button, "broken", broken !== "");
-    if (broken !== known && stage.source) stage.banner.notice(news); // "" takes away what is healed
-    known = broken;
+    const { news = "" } = $(`#${name}-state`)?.dataset ?? {};
+    mark(button, "broken", news !== "");
+    if (news !== known && stage.source) stage.banner.notice(news); // "" takes away what is healed
+    known = news;
     heed();
   });
   return {
