@@ -64,7 +64,7 @@ func newFixture(t *testing.T, capacity int) *fixture {
 	return f
 }
 
-func keyFunc(obj runtime.Object) (string, error) {
+func keyFunc(obj any) (string, error) {
 	p, ok := obj.(*corev1.Pod)
 	if !ok {
 		return "", errors.New("not a pod")

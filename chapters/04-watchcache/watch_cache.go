@@ -19,7 +19,7 @@ import (
 // Config says what is cached and who is told.
 type Config struct {
 	// KeyFunc returns the storage key of an object: "/registry/pods/default/a".
-	KeyFunc func(obj runtime.Object) (string, error)
+	KeyFunc func(obj any) (string, error)
 	// GetAttrs returns what selectors may see of an object.
 	GetAttrs storage.AttrFunc
 	// Trigger is the field by which the store files its elements, too; nil: by none.

@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
@@ -82,7 +81,7 @@ func start(t *testing.T, o options) *bench {
 	t.Helper()
 	b := &bench{t: t, owner: &owner{}, handle: func(*watchcache.Event) {}}
 	b.cache = watchcache.New(watchcache.Config{
-		KeyFunc: func(obj runtime.Object) (string, error) {
+		KeyFunc: func(obj any) (string, error) {
 			p := obj.(*corev1.Pod)
 			return prefix + p.Namespace + "/" + p.Name, nil
 		},

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
@@ -120,7 +119,7 @@ func New(config Config) (*Cacher, error) {
 		UseWatchList:                  config.UseWatchList,
 		WatchListPageSize:             storageWatchListPageSize,
 		MaxInternalErrorRetryDuration: maxInternalErrorRetryDuration,
-		KeyOf:                         c.keyOf,
+		KeyOf:                         config.KeyFunc,
 	})
 	if err := c.registerMetrics(config.Registry); err != nil {
 		return nil, fmt.Errorf("cacher for %s: %w", config.Resource, err)
@@ -183,11 +182,6 @@ func (c *Cacher) onReplaceLocked(rv uint64) {
 	generation := c.ready.setReady() // takes ready.mu, the last lock in the order
 	c.metrics.initialized(c.clock.Since(c.caching))
 	c.probe.At(probe.CacherReady, "", rv, generation)
-}
-
-// keyOf is [Config.KeyFunc] as the reflector wants it.
-func (c *Cacher) keyOf(obj any) (string, error) {
-	return c.config.KeyFunc(obj.(runtime.Object)) // the watchCache would have refused anything else
 }
 
 // Ready reports whether reads and watches are served.

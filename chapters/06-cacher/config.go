@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	reflector "listwatch/chapters/03-reflector"
 	"listwatch/internal/observe/probe"
 )
 
@@ -32,7 +33,7 @@ type Config struct {
 	Resource       schema.GroupResource
 	Namespaced     bool // keys are prefix/namespace/name, otherwise prefix/name
 
-	KeyFunc     func(obj runtime.Object) (string, error)
+	KeyFunc     reflector.KeyFunc // of the storage
 	NewFunc     func() runtime.Object
 	NewListFunc func() runtime.Object
 	GetAttrs    storage.AttrFunc

@@ -149,7 +149,7 @@ func (g *gatedStorage) GuaranteedUpdate(ctx context.Context, key string, out run
 func newPod() runtime.Object     { return &corev1.Pod{} }
 func newPodList() runtime.Object { return &corev1.PodList{} }
 
-func keyFunc(obj runtime.Object) (string, error) {
+func keyFunc(obj any) (string, error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return "", err

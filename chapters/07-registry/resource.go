@@ -147,8 +147,8 @@ func (r *Resource) Key(namespace, name string) (string, error) {
 	return r.KeyRoot(namespace) + "/" + name, nil
 }
 
-// ObjectKey returns the key of obj, read off its metadata.
-func (r *Resource) ObjectKey(obj runtime.Object) (string, error) {
+// ObjectKey returns the key of obj, read off its metadata. It is the [reflector.KeyFunc] of the storage.
+func (r *Resource) ObjectKey(obj any) (string, error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return "", err

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	registry "listwatch/chapters/07-registry"
@@ -56,15 +54,6 @@ type Scope struct {
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/namer.go: ContextBasedNaming
 func (s *Scope) NamespaceAndName(r *http.Request) (namespace, name string) {
 	return chi.URLParam(r, "namespace"), chi.URLParam(r, "name")
-}
-
-// keyOf returns the storage key of an object, by which the log knows it.
-func (s *Scope) keyOf(obj any) (string, error) {
-	object, ok := obj.(runtime.Object)
-	if !ok {
-		return "", fmt.Errorf("key of %T: not an object", obj)
-	}
-	return s.Resource.ObjectKey(object)
 }
 
 // apiInstaller turns storages into routes. What a storage can do is found by asking it, interface by interface.

@@ -29,7 +29,7 @@ type WatchServer struct {
 	media    negotiation.MediaType
 	probe    *probe.Probe // of the watcher
 	meter    WatchMeter
-	keyOf    reflector.KeyFunc // the scope's, bound once
+	keyOf    reflector.KeyFunc // the resource's, by which the log knows objects; bound once
 
 	// Owned by the goroutine of the request.
 	encoder *watchEncoder
@@ -57,7 +57,7 @@ func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 		media:    media,
 		probe:    probe.Of(watching),
 		meter:    s.server.Meter.Watch(r, s),
-		keyOf:    s.keyOf,
+		keyOf:    s.Resource.ObjectKey,
 		encoder:  newWatchEncoder(s, media, options),
 		started:  s.server.Clock.Now(),
 		awaited:  watchList,

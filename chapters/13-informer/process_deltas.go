@@ -37,7 +37,9 @@ func (p *deltaProcessor) processDelta(one []deltafifo.Delta, isInInitialList boo
 	case deltafifo.ReplacedAllInfo:
 		return p.processReplacedAllInfo(info, isInInitialList)
 	case deltafifo.SyncAllInfo:
-		p.processSyncAll()
+		for _, obj := range p.clientState.List() { // shows the handler everything once more
+			p.handler.OnUpdate(obj, obj)
+		}
 		return nil
 	case deltafifo.BookmarkInfo:
 		return p.clientState.Bookmark(info.ResourceVersion)
@@ -112,11 +114,4 @@ func (p *deltaProcessor) processReplacedAllInfo(info deltafifo.ReplacedAllInfo,
 		p.notify(&changes[i], isInInitialList)
 	}
 	return nil
-}
-
-// processSyncAll shows the handler everything once more.
-func (p *deltaProcessor) processSyncAll() {
-	for _, obj := range p.clientState.List() {
-		p.handler.OnUpdate(obj, obj)
-	}
 }

@@ -219,7 +219,8 @@ func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe,
 	tb.Helper()
 	c, err := cacher.New(cacher.Config{
 		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
-		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: ourAttrs,
+		KeyFunc: func(obj any) (string, error) { return keyOf(obj.(runtime.Object)) },
+		NewFunc: newPod, NewListFunc: newPodList, GetAttrs: ourAttrs,
 		Trigger: &storage.Trigger{Field: "spec.nodeName", ValueOf: nodeName},
 		Clock:   clk, UseWatchList: true, Probe: p,
 	})
