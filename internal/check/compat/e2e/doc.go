@@ -2,6 +2,6 @@
 // beside it, a real client-go informer, and a real browser. Nothing here reaches into the program; what the tests know
 // of it are the contracts: flags, exit codes, the ready line, URLs, and the names in the page.
 //
-// The program and kubectl are built once and kept in the user's cache folder, so that a second run only links what
-// changed. A machine without Chromium fails these tests; none of them is ever skipped.
+// The program and kubectl are built once and kept in bin/compat, so that a second run only links what changed.
+// A machine without Chromium fails these tests; none of them is ever skipped.
 package e2e
