@@ -36,8 +36,8 @@ type NamespaceController struct {
 	worker    *worker
 }
 
-// NewNamespaceController returns a controller that does nothing until [NamespaceController.Run]. It reports nothing: the
-// picture is of the way of pods. useWatchList is as in [reflector.Config].
+// NewNamespaceController returns a controller that does nothing until [NamespaceController.Run]. It
+// reports nothing: the picture is of the way of pods. useWatchList is as in [reflector.Config].
 func NewNamespaceController(client *listwatch.RESTClient, clk clock.WithTicker,
 	useWatchList bool) *NamespaceController {
 	c := &NamespaceController{client: client, queue: NewRateLimitingQueue(clk, nil)}
