@@ -60,14 +60,16 @@ type form struct {
 }
 
 // loadOpenAPI unpacks the documents, once for all servers of the process.
-var loadOpenAPI = sync.OnceValue(func() *openAPI {
+var loadOpenAPI = sync.OnceValue(newOpenAPI)
+
+func newOpenAPI() *openAPI {
 	proto := newForm(mediaTypeOpenAPIv2Proto, gunzip(openAPIv2Proto), openAPIv2Proto)
 	return &openAPI{
 		v3: map[string]document{"api/v1": {negotiation.JSON: newForm(negotiation.JSON, gunzip(openAPIv3), openAPIv3)}},
 		v2: document{negotiation.JSON: newForm(negotiation.JSON, gunzip(openAPIv2), openAPIv2),
 			mediaTypeOpenAPIv2Proto: proto, mediaTypeOpenAPIv2ProtoDeprecated: proto},
 	}
-})
+}
 
 func newForm(contentType string, plain, compressed []byte) *form {
 	return &form{contentType, plain, compressed, fmt.Sprintf("%X", sha256.Sum256(plain))}

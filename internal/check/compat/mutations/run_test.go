@@ -191,7 +191,7 @@ var mutations = []mutation{
 	},
 	// What a kubectl of 1.26 asks for, which only `make full` plays.
 	{
-		"internal/server/apiserver", "openAPI.serveV2", ", mediaTypeOpenAPIv2ProtoDeprecated", "",
+		"internal/server/apiserver", "newOpenAPI", ", mediaTypeOpenAPIv2ProtoDeprecated: proto", "",
 		"TestTheOlderDocumentIsToBeHadAsClientsAskForIt",
 	},
 	{
