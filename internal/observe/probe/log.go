@@ -2,7 +2,9 @@ package probe
 
 import (
 	"iter"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -31,8 +33,10 @@ const DefaultLogSize = 1 << 16
 // that a reader which asks for records the log no longer holds is told so instead of being given a gap.
 // All methods are safe for concurrent use.
 //
-// The log is a ring. A goroutine that reports holds the mutex while it copies its record into the ring, a reader while
-// it copies at most [readBatch] records: no reader holds up the pipeline for longer than some tens of microseconds.
+// The log is a ring. A goroutine that reports takes the mutex for the number of its record, and writes the record
+// without it: the number in the slot comes last, and says that the record is complete. A reader holds the mutex while
+// it copies at most [readBatch] records: no slot that it reads can be given away meanwhile, and it waits for those that
+// are still being written. No reader holds up the pipeline for longer than some tens of microseconds.
 type Log struct {
 	// Set by NewLog, never changed.
 	clock clock.PassiveClock
@@ -46,6 +50,7 @@ type Log struct {
 	mu     sync.Mutex    // guards the fields below; innermost: no other lock is taken while it is held
 	first  uint64        // sequence number of the first record there ever was: 1, unless another run's are replayed
 	last   uint64        // sequence number of the newest record
+	place  uint64        // of the next record in the ring
 	latest time.Duration // its time
 	blocks [][]Record    // the ring, cut into blocks that are made when they are first written
 }
@@ -72,9 +77,8 @@ func (l *Log) Names() *Names { return l.names }
 
 func (l *Log) now() time.Duration { return l.clock.Since(l.start) }
 
-// slotLocked returns the place of a record in the ring.
-func (l *Log) slotLocked(seq uint64) *Record {
-	place := (seq - 1) % l.size
+// slotLocked returns the record at a place of the ring.
+func (l *Log) slotLocked(place uint64) *Record {
 	block := &l.blocks[place/blockSize]
 	if *block == nil {
 		*block = make([]Record, blockSize)
@@ -82,25 +86,53 @@ func (l *Log) slotLocked(seq uint64) *Record {
 	return &(*block)[place%blockSize]
 }
 
-// put appends a record, and gives it its number. Its time is as its reporter saw it: a record is never given an earlier
-// one than the record before it.
-func (l *Log) put(r *Record) {
+// put appends a record and returns its number. t is the time as its reporter saw it: a record is never given an earlier
+// one than the record before it. The key is cut; the text is, before.
+func (l *Log) put(t time.Duration, point Point, resource, subject, typ, text, key string, rv uint64,
+	args []int) uint64 {
+	r, seq, t := l.next(t)
+	// Field by field: a whole record, put together and copied, would take twice as long.
+	r.Time, r.Point, r.Resource, r.Subject, r.Type, r.RV = t, point, resource, subject, typ, rv
+	r.Text, r.Key = text, cutKey(key)
+	r.Args = [4]int{}
+	copy(r.Args[:], args)
 	l.names.Note(r)
+	atomic.StoreUint64(&r.Seq, seq)
+	return seq
+}
+
+// next gives out the next number, with the time and the place of its record. The place is the caller's alone until it
+// stores the number there.
+func (l *Log) next(t time.Duration) (r *Record, seq uint64, at time.Duration) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.last++
-	l.latest = max(l.latest, r.Time)
-	slot := l.slotLocked(l.last)
-	*slot = *r
-	slot.Seq, slot.Time = l.last, l.latest // not before the copy, which would wait for them
-	r.Seq, r.Time = l.last, l.latest
+	l.latest = max(l.latest, t)
+	r, seq, at = l.slotLocked(l.place), l.last, l.latest
+	if l.place++; l.place == l.size { // a division would cost more
+		l.place = 0
+	}
+	before := uint64(0) // the record that was here
+	if seq >= l.first+l.size {
+		before = seq - l.size
+	}
+	l.mu.Unlock() // without defer: that record may still be being written
+	await(r, before)
+	return r, seq, at
+}
+
+// await returns when the record seq is complete in its place. Its reporter holds no lock of the log, and waits at most
+// for the record that stood there before.
+func await(r *Record, seq uint64) {
+	for atomic.LoadUint64(&r.Seq) != seq {
+		runtime.Gosched()
+	}
 }
 
 // Replay appends a record of another run, at the time it was made there. If it is the first one here, the log begins
 // with its sequence number; every other one gets the next, which is its own if the recording has no gap.
 func (l *Log) Replay(r Record) {
 	l.begin(r.Seq)
-	l.put(&r)
+	l.put(r.Time, r.Point, r.Resource, r.Subject, r.Type, r.Text, r.Key, r.RV, r.Args[:])
 }
 
 // begin makes seq the number of the first record, if there is none yet.
@@ -108,14 +140,13 @@ func (l *Log) begin(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == l.first-1 && seq > 0 {
-		l.first, l.last = seq, seq-1
+		l.first, l.last, l.place = seq, seq-1, (seq-1)%l.size
 	}
 }
 
 // Tell appends a record of what another program has done, now. No gate could hold that up, so none holds up the caller.
 func (l *Log) Tell(r Record) {
-	r.Time = l.now()
-	l.put(&r)
+	l.put(l.now(), r.Point, r.Resource, r.Subject, r.Type, r.Text, r.Key, r.RV, r.Args[:])
 }
 
 // Gate returns the gate at which the goroutines stand that report to this log.
@@ -169,7 +200,9 @@ func (l *Log) some(dst []Record, seq uint64, max int) (records []Record, ok bool
 		return dst, false
 	}
 	for n := seq + 1; n <= min(l.last, seq+uint64(max)); n++ {
-		dst = append(dst, *l.slotLocked(n))
+		r := l.slotLocked((n - 1) % l.size)
+		await(r, n)
+		dst = append(dst, *r)
 	}
 	return dst, true
 }

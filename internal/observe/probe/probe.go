@@ -123,11 +123,11 @@ func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int
 			p.lane.notes(point, text)
 		}
 	}
-	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: cutKey(key), RV: rv, Text: text}
-	copy(r.Args[:], args)
-	r.Time = p.log.now()
-	p.log.put(&r)
+	seq := p.log.put(p.log.now(), point, p.resource, p.subject, typ, text, key, rv, args)
 	if p.log.gate.closed.Load() { // while the world runs, a load is all it costs
+		r := Record{Seq: seq, Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: cutKey(key),
+			RV: rv, Text: text}
+		copy(r.Args[:], args)
 		p.log.gate.wait(r)
 	}
 	if p.lane != nil && !p.lane.isLoud() && points[point].Op == Open {
