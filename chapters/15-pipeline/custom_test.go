@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/v3/kubernetes"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -305,6 +307,14 @@ func TestADeletedDefinitionTakesItsObjectsAlong(t *testing.T) {
 	})
 }
 
+// fullEtcd is an etcd whose quota is used up.
+type fullEtcd struct{ *mvcc.Store }
+
+func (fullEtcd) OptimisticPut(context.Context, string, []byte, int64, kubernetes.PutOptions) (
+	response kubernetes.PutResponse, err error) {
+	return response, rpctypes.ErrNoSpace
+}
+
 // TestARestartServesCustomResources before the server says that it is ready, and goes on with deletions.
 func TestARestartServesCustomResources(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -315,6 +325,7 @@ func TestARestartServesCustomResources(t *testing.T) {
 			k.send("POST", "", "application/json", strings.Replace(k.widget("a", `"size":3`), `"name":"a"`,
 				`"name":"a","finalizers":["x/y"]`, 1), 201)
 		})
+		k.serve(fullEtcd{etcd}, func() { assert.Equal(t, k.names(""), "a", "on an etcd that is full") })
 		k.serve(etcd, func() {
 			assert.Equal(t, k.names("")+", "+k.watch("0"), "a, ADDED a", "after a restart")
 			k.at(definitionsPath).send("DELETE", "/widgets.example.com", "", "", 200)

@@ -13,6 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/clock"
 
+	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/mvcc"
@@ -28,7 +29,7 @@ type kindTest struct {
 }
 
 // serve runs body with a server on etcd.
-func (k *kindTest) serve(etcd *mvcc.Store, body func()) {
+func (k *kindTest) serve(etcd etcd3.Client, body func()) {
 	k.w = newWorld(k.t, func(s *ServerConfig, c *ClientConfig) { s.Client, c.Controllers = etcd, false })
 	defer k.w.stop()
 	if err := k.w.WaitReady(k.t.Context()); err != nil {

@@ -38,8 +38,12 @@ func (s *Server) postStart(ctx context.Context) {
 
 func (s *Server) createNamespaces(ctx context.Context) error {
 	for _, name := range registry.SystemNamespaces {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		_, err := s.namespaces.Create(ctx, "", namespace, &metav1.CreateOptions{})
+		// An etcd that is full takes no write, and has them already.
+		_, err := s.namespaces.Get(ctx, "", name, &metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			_, err = s.namespaces.Create(ctx, "", namespace, &metav1.CreateOptions{})
+		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
