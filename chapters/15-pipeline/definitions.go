@@ -21,7 +21,6 @@ import (
 
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
-	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -95,9 +94,7 @@ func (d *definitions) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !deltafifo.IsDone(d.server.prepared) {
-		close(d.server.prepared)
-	}
+	d.server.prepare()
 	if again { // whatever changes meanwhile, a status that sync has written included
 		return routine.Sleep(ctx, d.server.config.Clock, definitionsRetry)
 	}

@@ -20,7 +20,6 @@ import (
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
-	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -56,7 +55,8 @@ type Server struct {
 	custom     *definitions
 	api        *apiserver.API
 	shutdown   chan struct{} // closed by EndStreams, never sent on
-	prepared   chan struct{} // closed in postStart when clients may come, never sent on
+	prepared   chan struct{} // closed by prepare, never sent on
+	prepare    func()        // called in postStart, once or more, when clients may come
 	stopped    chan struct{} // closed when postStart returns, never sent on
 
 	// late brings the caches that begin on demand to Run. It has room for each that may begin before Run does. It is
@@ -88,6 +88,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		stopped:   make(chan struct{}),
 		late:      make(chan *onDemand, len(registry.Resources())),
 	}
+	s.prepare = sync.OnceFunc(func() { close(s.prepared) })
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(
 		collectors.ProcessCollectorOpts{}))
 	for _, resource := range registry.Resources() {
@@ -251,10 +252,12 @@ func (s *Server) Ready() error {
 			return fmt.Errorf("the watch cache of %s is not initialized", each.Snapshot().Resource)
 		}
 	}
-	if !deltafifo.IsDone(s.prepared) {
+	select {
+	case <-s.prepared:
+		return nil
+	default:
 		return errors.New("the system's namespaces are not created yet, or custom resources not served")
 	}
-	return nil
 }
 
 // WaitReady returns when Ready would return nil. The error is ctx's, or that the server has stopped.
