@@ -38,7 +38,10 @@ func (f TLSFiles) info() transport.TLSInfo {
 // trust no other.
 func newCertificate(dir string) (files TLSFiles, err error) {
 	for _, old := range []string{"cert.pem", "key.pem"} {
-		_ = os.Remove(filepath.Join(dir, old)) // etcd would keep the ones of the last start
+		// etcd would keep the ones of the last start
+		if err := os.Remove(filepath.Join(dir, old)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return TLSFiles{}, fmt.Errorf("replace etcd's certificate: %w", err)
+		}
 	}
 	hosts := []string{"127.0.0.1:0", "localhost:0"}
 	made, err := transport.SelfCert(zap.NewNop(), dir, hosts, certificateYears, x509.ExtKeyUsageClientAuth)
