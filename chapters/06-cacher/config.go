@@ -27,6 +27,7 @@ const (
 // Config describes the cache of one resource.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: Config
+// Differs: KeyFunc is the reflector's, too, and takes any.
 type Config struct {
 	Storage        storage.Interface
 	ResourcePrefix string // "/registry/pods": begins with a slash, ends without

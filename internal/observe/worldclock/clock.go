@@ -148,7 +148,7 @@ func (c *Clock) SetSpeed(speed float64) error {
 // SetPaused stops the clock, or lets it run.
 func (c *Clock) SetPaused(paused bool) { set(c, &c.paused, paused) }
 
-// set changes one of the fields that the pace, or its reach, follows from, and makes them what they should be.
+// set changes one of the fields that the pace, or its reach, follows from, and then both of these.
 func set[V any](c *Clock, field *V, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
