@@ -45,6 +45,9 @@ type Etcd struct {
 // of this one, that works on that data is an error, and so is another number of nodes that has made it. The caller
 // closes it.
 func Start(ctx context.Context, options Options) (*Etcd, error) {
+	if options.Dir == "" {
+		return nil, errors.New("start etcd: no data folder given")
+	}
 	options.Nodes, options.Quota = max(1, options.Nodes), cmp.Or(options.Quota, DefaultQuota)
 	addresses, err := addressesOf(options.Dir, options.Nodes)
 	if err != nil {

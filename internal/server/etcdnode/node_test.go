@@ -140,6 +140,12 @@ func wantInUse(t *testing.T, dir string) {
 		"got %v, want an error that names %s", err, dir)
 }
 
+func TestStartWithoutAFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := Start(context.Background(), Options{})
+	assert.True(t, err != nil && strings.Contains(err.Error(), "no data folder"), err)
+}
+
 func TestFolderInUseByThisProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
