@@ -47,6 +47,8 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 			s.stop()
 		}()
 		require.NoError(t, client.WaitReady(t.Context()))
+		// Only a reader who wants the newest state lets the cache ask etcd how far it is: then bookmarks say that, too.
+		require.NoError(t, s.client.Get().Resource("pods").Do(t.Context()).Error())
 		time.Sleep(time.Minute) // every client is there, and has had a bookmark
 		synctest.Wait()
 		body(t, s, &world{client: s.client, log: log})

@@ -129,6 +129,6 @@ func (s *session) understood() {
 	s.end()
 	if errors := s.Stderr.String(); strings.Contains(errors, "Command failed") || strings.Contains(errors,
 		"rror executing") {
-		s.t.Errorf("delve says:\n%s", errors)
+		s.t.Errorf("delve says:\n%sand showed:\n%s", errors, s.shown())
 	}
 }
