@@ -9,11 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
 )
@@ -65,9 +67,8 @@ func (s *session) wants(text string) {
 	ended := false
 	program.Eventually(s.t, patience, func() (bool, string) {
 		shown := s.shown()
-		i := strings.Index(shown[s.at:], text)
-		if i >= 0 {
-			s.at += i + len(text)
+		if end := endOf(shown[s.at:], text); end >= 0 {
+			s.at += end
 			return true, ""
 		}
 		if ended {
@@ -76,6 +77,26 @@ func (s *session) wants(text string) {
 		ended = s.hasEnded()
 		return false, text + " is not shown, but\n" + shown[s.at:] + s.Stderr.String()
 	})
+}
+
+// endOf returns where a text ends in what delve shows, -1 if it does not show it yet. A number has a line of its own:
+// addresses, versions and names are full of digits.
+func endOf(shown, text string) int {
+	pattern := regexp.QuoteMeta(text)
+	if _, err := strconv.Atoi(text); err == nil {
+		pattern = `(?m)^(\(dlv\) )?` + pattern + "$"
+	}
+	if at := regexp.MustCompile(pattern).FindStringIndex(shown); at != nil {
+		return at[1]
+	}
+	return -1
+}
+
+func TestANumberIsLookedForAsALine(t *testing.T) {
+	t.Parallel()
+	for shown, want := range map[string]int{"./chapters/06-cacher\n10\n": -1, "10\n0\n": 4, "100\n(dlv) 0\n": 11} {
+		assert.Equal(t, endOf(shown, "0"), want, shown)
+	}
 }
 
 func (s *session) hasEnded() bool {
