@@ -149,8 +149,11 @@ func writeHeader(out io.Writer, header Header) error {
 // WriteAll writes a whole recording: a header, and records that follow each other. It redacts secrets in their texts
 // and in the keyframe, and does not close out.
 func WriteAll(out io.Writer, header Header, records []probe.Record) error {
-	zipped := gzip.NewWriter(out)
-	if err := writeHeader(zipped, header); err != nil {
+	zipped, err := gzip.NewWriterLevel(out, gzip.BestCompression) // a recording is read more often than it is written
+	if err == nil {
+		err = writeHeader(zipped, header)
+	}
+	if err != nil {
 		return err
 	}
 	for _, r := range records {

@@ -44,7 +44,7 @@ var signatures = map[string][]probe.Point{
 // check holds what every take must be: small, without a gap, folded alike however it is cut, and true to its title.
 func check(t *testing.T, take Take, file []byte) {
 	t.Helper()
-	assert.True(t, len(file) < 140_000, "%d bytes, want less than 140 kB", len(file)) // a restart, with all kinds
+	assert.True(t, len(file) < 130_000, "%d bytes, want less than 130 kB", len(file))
 	rec := require.Value(recording.Read(t.Context(), bytes.NewReader(file)))(t)
 	// The program warns of a recording that another table of points has written; of its own it never has to.
 	assert.Equal(t, rec.Header.Points, recording.PointsHash(), "another table of points: make recordings")
