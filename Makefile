@@ -39,7 +39,7 @@ ready: ## say whether this machine has all that the workshop needs; builds the d
 	-@$(DLV) version >/dev/null
 	@$(GO) run ./cmd/viz -ready
 
-test: ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; ten to twenty minutes on two idle cores
+test: ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; 10 to 20 minutes on two cores
 	@# The linters, if they are built first, take what the tests leave of both cores while they wait.
 	$(MAKE) lint & lint=$$!; $(MAKE) race plain; tests=$$?; wait $$lint && exit $$tests
 	$(MAKE) browser

@@ -19,7 +19,8 @@ const progressRequestPeriod = 100 * time.Millisecond
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/progress/watch_progress.go: ConditionalProgressRequester
 // Differs: used a second time, to wake the readers, where upstream starts a goroutine per
-// waiting reader. The goroutine sleeps on a channel, upstream's on a condition variable.
+// waiting reader. The goroutine sleeps on a channel, upstream's on a condition variable, and
+// the very first reader need not wait for a period to pass.
 type ConditionalProgressRequester struct {
 	// Set by NewConditionalProgressRequester, never changed.
 	clock   clock.WithTicker
