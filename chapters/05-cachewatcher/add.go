@@ -68,9 +68,17 @@ func (w *CacheWatcher) forceClose() {
 // Stop ends the watch: the client is gone, or has had enough. It may be called more than once and does not wait.
 func (w *CacheWatcher) Stop() { w.forgetter.Forget(false) }
 
-// SetDrainLocked says whether, when the watcher is stopped, what it has been given is to be delivered first. The caller
-// holds the Cacher's lock.
-func (w *CacheWatcher) SetDrainLocked(drain bool) { w.drainInputBuffer = drain }
+// SetDrainLocked says whether, when the watcher is stopped, what it has been given is to be
+// delivered first. A stop that does not drain is final. One that drains may come after it, when a
+// client leaves while the dispatcher waits for its watcher; the watcher must not deliver then to
+// a client that no longer reads. The caller holds the Cacher's lock.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).setDrainInputBufferLocked
+// Differs: upstream obeys the last call. A watcher whose client has left is then drained all the
+// same, and its goroutine never ends: kubernetes#137631 reports the symptom.
+func (w *CacheWatcher) SetDrainLocked(drain bool) {
+	w.dropInputBuffer = w.dropInputBuffer || !drain
+}
 
 // StoppedLocked reports whether the watcher has been stopped. The caller holds the Cacher's lock.
 func (w *CacheWatcher) StoppedLocked() bool { return w.stopped }
@@ -88,7 +96,7 @@ func (w *CacheWatcher) StopLocked() {
 	// Also the second time: a watcher that was being drained may be stopped for good now,
 	// because its client has left. Its goroutine may be stuck on a full result that no client
 	// reads any more.
-	if !w.drainInputBuffer && !w.doneClosed {
+	if w.dropInputBuffer && !w.doneClosed {
 		w.doneClosed = true
 		close(w.done)
 	}

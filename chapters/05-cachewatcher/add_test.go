@@ -85,16 +85,34 @@ func TestAWatcherThatHasItsBookmarkInInputIsDrained(t *testing.T) {
 	}
 }
 
+// Both may stop the watcher in one dispatch, in either order: the client, which has left, and the dispatcher, which
+// would have the watcher deliver its bookmark first.
 func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{size: 1, initial: new(true), after: 9}).run()
-		synctest.Wait()
-		b.add(bookmark(9))
-		b.Add(added("default/z", 12), nil)
-		synctest.Wait() // stuck on result, which no goroutine reads
-		b.Stop()
-		b.is("seen", b.seen(), "ADDED a 3, closed")
-	})
+	force := func(b *bench) { b.Add(added("default/z", 12), nil) }
+	leave := func(b *bench) { b.Stop() }
+	for _, c := range []struct {
+		name        string
+		dispatching bool
+		order       []func(*bench)
+	}{
+		{"force, then leave", false, []func(*bench){force, leave}},
+		{"force, then leave, in one dispatch", true, []func(*bench){force, leave}},
+		{"leave, then force, in one dispatch", true, []func(*bench){leave, force}},
+	} {
+		inBubble(t, c.name, func(t *testing.T) {
+			b := start(t, options{size: 1, initial: new(true), after: 9}).run()
+			synctest.Wait()
+			b.add(bookmark(9))
+			b.owner.dispatching = c.dispatching
+			for _, stop := range c.order {
+				synctest.Wait() // stuck on result, which no goroutine reads
+				stop(b)
+			}
+			b.owner.finishDispatching()
+			synctest.Wait()
+			b.is("seen", b.seen(), "ADDED a 3, closed")
+		})
+	}
 }
 
 // The interval prepares a bookmark of its own, or is ended by the dispatcher's first, which may say no more than the

@@ -76,9 +76,9 @@ type CacheWatcher struct {
 	done chan struct{}
 
 	// Guarded by the Cacher's lock.
-	stopped          bool // input is closed
-	doneClosed       bool
-	drainInputBuffer bool // what is in input is to be delivered before the end
+	stopped         bool // input is closed
+	doneClosed      bool
+	dropInputBuffer bool // what is in input is not wanted; once set, it stays
 
 	state atomic.Int32 // a bookmarkState; moved by dispatcher and watcher
 

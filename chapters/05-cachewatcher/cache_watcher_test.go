@@ -33,11 +33,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const prefix = "/registry/pods/"
 
-// owner stands in for the Cacher: it stops the watcher under a lock, and at once.
+// owner stands in for the Cacher: it stops the watcher under a lock, at once or at the end of a dispatch.
 type owner struct {
-	mu      sync.Mutex
-	watcher *CacheWatcher
-	forgets []bool // the drain argument of each call
+	mu          sync.Mutex
+	watcher     *CacheWatcher
+	dispatching bool
+	forgets     []bool // the drain argument of each call
 }
 
 func (o *owner) Forget(drain bool) {
@@ -45,6 +46,16 @@ func (o *owner) Forget(drain bool) {
 	defer o.mu.Unlock()
 	o.forgets = append(o.forgets, drain)
 	o.watcher.SetDrainLocked(drain)
+	if !o.dispatching {
+		o.watcher.StopLocked()
+	}
+}
+
+// finishDispatching does what the Cacher does at the end of a dispatch during which the watcher was stopped.
+func (o *owner) finishDispatching() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dispatching = false
 	o.watcher.StopLocked()
 }
 

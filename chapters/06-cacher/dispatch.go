@@ -195,8 +195,10 @@ func emptied(watchers []*cachewatcher.CacheWatcher) []*cachewatcher.CacheWatcher
 	return watchers[:0]
 }
 
-// stopWatcherLocked stops watcher, now or at the end of the dispatch that is under way.
-func (c *Cacher) stopWatcherLocked(watcher *cachewatcher.CacheWatcher) {
+// stopWatcherLocked stops watcher, now or at the end of the dispatch that is under way. drain says whether what it has
+// been given should still be delivered.
+func (c *Cacher) stopWatcherLocked(watcher *cachewatcher.CacheWatcher, drain bool) {
+	watcher.SetDrainLocked(drain)
 	if c.dispatching {
 		c.watchersToStop = append(c.watchersToStop, watcher)
 		return
@@ -211,6 +213,6 @@ func (c *Cacher) terminateAllWatchers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, watcher := range c.watchers.takeAllLocked() {
-		c.stopWatcherLocked(watcher)
+		c.stopWatcherLocked(watcher, false)
 	}
 }

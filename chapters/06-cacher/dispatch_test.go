@@ -248,6 +248,38 @@ func TestAWatcherThatIsStoppedDuringADispatchIsStoppedAfterIt(t *testing.T) {
 	})
 }
 
+// A Stop is final: what comes later in the same dispatch does not take it back. The watcher has the bookmark that ends
+// its initial events in input, and would be drained if only the dispatcher gave it up.
+func TestAStopDuringADispatchIsFinal(t *testing.T) {
+	for name, stop := range map[string]func(*fixture, watch.Interface){
+		"its client leaves":           func(_ *fixture, w watch.Interface) { w.Stop() },
+		"all watchers are terminated": func(f *fixture, _ watch.Interface) { f.terminateAllWatchers() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, nil, func(f *fixture) {
+				time.Sleep(time.Minute)
+				for i := range 20 {
+					f.create(fmt.Sprint("default/p", i))
+				}
+				slow := f.watch("", watchList(everything("")))
+				time.Sleep(3 * time.Second) // the dispatcher's bookmark is in input
+				for !f.Snapshot().Dispatching {
+					f.update("default/p0")
+					synctest.Wait()
+				}
+				time.Sleep(time.Millisecond)
+				stop(f, slow)
+				time.Sleep(maxBudget)
+				synctest.Wait()
+				s := f.Snapshot()
+				require.True(t, !s.Dispatching && s.NTerminated == 1, "%+v", s)
+				sent := seen(slow)
+				assert.True(t, len(sent) < 20 && sent[len(sent)-1] == "closed", "%d: got %q", len(sent), sent)
+			})
+		})
+	}
+}
+
 func (f *fixture) deferredStops() int {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -202,17 +202,16 @@ func (c *Cacher) register(
 	return true
 }
 
-// Forget takes the watcher out of the books and stops it, at the end of the dispatch if one is under way. Both the
-// watcher's client and the end of everything may get here, in any order and more than once.
+// Forget takes the watcher out of the books and stops it, at the end of the dispatch if one is under way. The watcher's
+// client, the dispatcher and the end of everything may get here, in any order and more than once.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: forgetWatcher
 func (req *watchRequest) Forget(drain bool) {
 	c := req.cacher
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	req.watcher.SetDrainLocked(drain)
 	c.watchers.deleteLocked(req)
-	c.stopWatcherLocked(req.watcher)
+	c.stopWatcherLocked(req.watcher, drain)
 }
 
 var _ cachewatcher.Forgetter = (*watchRequest)(nil)
