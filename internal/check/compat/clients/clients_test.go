@@ -19,26 +19,7 @@ var programs = []struct {
 	differs []string
 }{
 	{"controller-runtime 0.25.2 one by one", checks, differentUID},
-	{"controller-runtime 0.25.2 two managers of a kubebuilder project", guestbook, nil},
-	{"kubectl with custom resources", customResources, []string{
-		`- create -f (1): * <nil>: Invalid value: "": "spec.port" must validate at least one schema (anyOf)`,
-		`- create -f (1): * spec.port: Invalid value: "object": spec.port in body must be of type integer: "object"`,
-		`- apply --server-side (1): Error from server (BadRequest): failed to create typed patch object (default/a; ` +
-			`example.com/v1, Kind=Widget): .spec.bad: field not declared in schema`,
-		`- get widgets (1): Error from server (BadRequest): Unable to find "example.com/v1, Resource=widgets" that match ` +
-			`label selector "", field selector "spec.size=6": "spec.size" is not a known field selector: only ` +
-			`"metadata.name", "metadata.namespace"`,
-		`- get widgets (1): Error from server (NotFound): Unable to list "example.com/v1, Resource=widgets": the server ` +
-			`could not find the requested resource; kubectl api-resources and docs/KINDS.md list those it has`,
-		`+ create -f (1): The Widget "a" is invalid: spec.port: Invalid value: "object": spec.port in body must be of ` +
-			`type integer,string: "object"`,
-		`+ apply --server-side (1): Error from server: failed to create typed patch object (default/a; example.com/v1, ` +
-			`Kind=Widget): .spec.bad: field not declared in schema`,
-		`+ get widgets (1): Error from server (BadRequest): Unable to find "example.com/v1, Resource=widgets" that match ` +
-			`label selector "", field selector "spec.size=6": field label not supported: spec.size`,
-		`+ get widgets (1): Error from server (NotFound): Unable to list "example.com/v1, Resource=widgets": the server ` +
-			`could not find the requested resource (get widgets.example.com)`,
-	}},
+	{"controller-runtime 0.25.2 two managers", books, nil},
 	{"client-go 0.26.15", oldClient, nil},
 	{"kube-scheduler 1.37.2 and kwok 0.8.0", schedule, nil},
 	{"kube-state-metrics 2.15.0", stateMetrics, []string{"+ kube_pod_tolerations"}}, // admission adds them

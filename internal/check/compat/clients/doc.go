@@ -5,9 +5,8 @@
 // Each program is built from a module of its own, which pins it: a folder with a go.mod that names it as a tool, or
 // with a small main that uses a library. The JavaScript client wants Node; without that its test says so.
 //
-//   - election_test.go: managers of a kubebuilder project, of which one leads, in `make test`, too
+//   - election_test.go: managers of controller-runtime, of which one leads, in `make test`, too
 //   - clients_test.go: both servers, and what differs between them
 //   - programs_test.go: what is done with each program
-//   - customresources_test.go: kubectl with a kind that is defined in its session
 //   - scheduler_test.go: 500 pods by the real kube-scheduler and kwok, without a lens
 package clients

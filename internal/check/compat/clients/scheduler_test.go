@@ -119,8 +119,8 @@ func TestFiveHundredPods(t *testing.T) {
 	if took > time.Minute {
 		t.Errorf("500 pods ran after %v, want 15 s on idle cores and a minute on others", took)
 	}
-	startGuestbook(t, at)
-	names := []string{"kube-scheduler", "kubebuilder", "kwok"}
+	startManager(t, at)
+	names := []string{"checks", "kube-scheduler", "kwok"}
 	if startK9s(t, at) != nil {
 		names = append(names, "k9s")
 	}

@@ -1,5 +1,5 @@
 // Command checks is a client of controller-runtime that tries one by one what a controller may ask of a server, and
-// prints the answers. The manager is in the kubebuilder project beside it.
+// prints the answers. With -manage it is a manager, of which one leads.
 package main
 
 import (
@@ -22,16 +22,22 @@ import (
 
 func main() {
 	address := flag.String("server", "", "of the API")
+	manages := flag.Bool("manage", false, "write the pages of books, until a signal comes")
 	flag.Parse()
 	config := &rest.Config{Host: *address, UserAgent: "checks", QPS: -1}
-	if err := check(context.Background(), config); err != nil {
+	run := check
+	if *manages {
+		run = manage
+	}
+	if err := run(config); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 // check asks for one thing after the other.
-func check(ctx context.Context, config *rest.Config) error {
+func check(config *rest.Config) error {
+	ctx := context.Background()
 	c, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
 		return err
