@@ -58,8 +58,8 @@ export function newFirst(stage) {
 
   // greet looks for a watch of kubectl among the watchers on stage.
   function greet(now) {
-    const theirs = [...stage.scene.lanes.watchers.values()].some(
-      (el) => el.lane?.subject.texts.WireOpened?.startsWith("kubectl")
+    const theirs = [...stage.scene.places.watchers.lanes.values()].some(
+      ({ subject }) => subject.texts.WireOpened?.startsWith("kubectl")
     );
     if (theirs || state.dataset.watch !== "here") {
       put(state, "data-watch", theirs ? "here" : now - asked > patience ? "late" : "waits");

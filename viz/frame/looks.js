@@ -65,7 +65,7 @@ export function newLooks(stage) {
   when(select, "change", () => stage.setResource(select.value));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
   return {
-    applied: pickResources, jumped: pickResources, resource: (name) => (select.value = name), switches,
+    shown: pickResources, resource: (name) => (select.value = name), switches,
     keys: [
       [["t"], "theme", turn], [["k"], "the machinery: locks, budget, goroutines, hands; or the path alone", turnDetail],
     ],

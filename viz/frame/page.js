@@ -248,9 +248,7 @@ function applied(list, sum = false) {
   const now = performance.now();
   dirty = true;
   summing ||= sum;
-  stage.status.count(now);
-  // lanes first: tokens travel to where they are
-  if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) show(now);
+  if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) scene.changed(player.state, resource);
   motion.closed(list);
   if (player.sweeping || sum) motion.records(list, player.clock, pictured());
   all("applied", list, now);

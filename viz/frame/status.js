@@ -20,6 +20,7 @@ export function newStatus(stage) {
   // count reads the fold's own counters, so that what was passed over on the way to the page is counted, too.
   function count(now) {
     const { seq, resources } = player.state;
+    if (latest?.records === seq) return;
     const events = Object.values(resources).reduce((n, res) => n + (res.points.RingAppend ?? 0), 0);
     latest = { at: now, events, records: seq };
     if (seq < rated.records) rated = latest;
@@ -80,6 +81,7 @@ export function newStatus(stage) {
   }
 
   function draw(now) {
+    count(now);
     showRate(now);
     showPace();
     showTime();
@@ -98,7 +100,7 @@ export function newStatus(stage) {
   }
 
   return {
-    count, draw, jumped,
+    draw, jumped,
     keys: [[["u"], "the log: everything that was reported, in words", turnLog]],
   };
 }

@@ -48,7 +48,7 @@ export function newFlow(scene) {
     const [kind, from, to] = lanes[point];
     const [size, box] = kind === "watchers" ? [g.lane, g.boxes.watcher] : [g.listen, g.boxes.listener];
     // those without a place of their own share the last
-    const row = Math.min(scene.lanes[kind].get(subject)?.lane?.index ?? Infinity, size.room - 1);
+    const row = Math.min(scene.places[kind].lanes.get(subject)?.index ?? Infinity, size.room - 1);
     const y = box.Y + row * size.height + 26;
     const end = to !== wire ? box.X + to : scene.serving.has(subject) ? scene.edges.wireX : scene.edges.right;
     return [`${kind} ${from} ${row}`, [box.X + from, y, end, y]];

@@ -260,8 +260,8 @@ export function newMotion(canvas, scene, { infos, follow, here }) {
     const split = (m, [x]) => m.point === "InputSent" && moved.length > 1 && x < scene.boxOf("watcher").X;
     const waiting = stream ? [] : named();
     // On the first view one token has a name: other copies are marks, too.
-    const { watchers, listeners } = scene.lanes;
-    const copied = (m) => (watchers.get(m.owner) ?? listeners.get(m.owner))?.lane.index > 0;
+    const { watchers, listeners } = scene.places;
+    const copied = (m) => (watchers.lanes.get(m.owner) ?? listeners.lanes.get(m.owner))?.index > 0;
     const hero = scene.plain && [...moved, ...standing(), ...waiting].find((m) => !copied(m));
     // What has left result stands beside the flag of a story's client, which has to be read.
     const flagged = (m) => !stands && m.point === "ResultReceived"

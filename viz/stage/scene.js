@@ -3,10 +3,16 @@
 
 import { $, mark, put, say, squeeze } from "../lib/dom.js";
 import { shelfName, youngest } from "../log/fold.js";
-import { hangsOn, reflects, serves, showListeners, showWatchers, showWorkqueues } from "./lanes.js";
+import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { newLayout } from "./layout.js";
 import { showPipe, showShelf } from "./pipe.js";
+import { hangsOn, placesOf, reflects, serves } from "./places.js";
 import { ringSpot, showRing } from "./ring.js";
+
+const none = { lanes: new Map(), hidden: 0 };
+const nowhere = {
+  informer: "informer", serving: new Set(), watchers: none, listeners: none, handlers: none, workqueues: none,
+};
 
 export function newScene(geometry) {
   const root = $(".scenery");
@@ -15,6 +21,8 @@ export function newScene(geometry) {
   const named = (name) => [name, root.querySelector(`[data-queue="${name}"]`)];
   const queues = new Map(["etcd3-incoming", "etcd3-result", "incoming", "fifo"].map(named));
   const beside = [...root.querySelectorAll("text")].filter((el) => !el.closest(".station"));
+  let places = null; // of the lanes; null: they are made when they are asked for
+  let now = { state: null, resource: "" };
   let read = null; // what words has returned: {view, boxes}, by station
   const scene = {
     geometry, root, texts, stations, queues,
@@ -28,7 +36,13 @@ export function newScene(geometry) {
       scene.told = told;
       scene.stale = true;
     },
-    serving: new Set(), // watchers whose client is the informer that is drawn
+    // changed is told that other subjects are there: thousands may come between two frames.
+    changed(state, resource) {
+      [now, places] = [{ state, resource }, null];
+    },
+    get places() { return (places ??= settle()); },
+    get informer() { return scene.places.informer; }, // that is drawn
+    get serving() { return scene.places.serving; }, // watchers whose client it is
     front: null, // the subject that has to be seen: a watcher, an informer, or a listener of it
     followed: () => false, // of a token, a row, a cell: is it what is followed?
     leaving: () => "0", // the version that is on its way from etcd on; motion.js
@@ -37,6 +51,8 @@ export function newScene(geometry) {
     store: [],
     show(state, resource) {
       read = null;
+      scene.changed(state, resource);
+      places = settle();
       show(scene, state, resource);
     },
     // words returns where texts can be read: [left, top, right, bottom] in units of the stage. Only those are measured
@@ -58,6 +74,14 @@ export function newScene(geometry) {
       if (el) say(el, String(value));
     },
   };
+  // settle finds out where the lanes are in the newest picture.
+  function settle() {
+    const res = now.state?.resources[now.resource];
+    if (!res) return nowhere;
+    scene.now = now.state.t;
+    scene.told?.at(res, now.state.seq, now.resource);
+    return placesOf({ geometry, told: scene.told, informer: informerOf(scene, res) }, res);
+  }
   scene.relaid = newLayout(scene); // tells of another layout
   return scene;
 }
@@ -79,14 +103,12 @@ function show(scene, state, resource) {
   put(document.body, "data-lost", state.lost);
   if (!res) return;
   const general = state.resources[""];
-  scene.now = state.t;
-  scene.told?.at(res, state.seq, resource);
   showServer(scene, res, general, state.resources, resource);
   showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
   showClient(scene, res);
-  showWatchers(scene, res);
-  showListeners(scene, res);
+  showWatchers(scene);
+  showListeners(scene);
   showWorkqueues(scene, res);
   scene.told?.draw();
 }
@@ -174,7 +196,6 @@ function informerOf(scene, res) {
 }
 
 function showClient(scene, res) {
-  scene.informer = informerOf(scene, res);
   const reflector = res.subjects[scene.informer];
   const opens = Object.values(res.subjects).some((s) => s.kind === "watcher" && serves(scene, s)
     && s.opened > reflector?.last.seq); // its watch, and it has no answer yet

@@ -3,8 +3,8 @@
 
 import { limits } from "../lib/limits.js";
 import { laterRV, objectKey } from "../log/fold.js";
-import { hangsOn } from "./lanes.js";
 import { brief, cellOf, leftward, shortKey } from "./pipe.js";
+import { hangsOn } from "./places.js";
 
 // newSteps returns, by point, what moves for a record of it: step(r). All but the scene is motion.js's.
 export function newSteps({ scene, go, end, where, queueOf, tokens }) {
@@ -19,9 +19,11 @@ export function newSteps({ scene, go, end, where, queueOf, tokens }) {
   const keyOf = (r) => (scene.plain ? undefined : `key ${brief(shortKey(r.key), 14)}`);
   const work = (r) => `work|${objectKey(r.key ?? "")}|${r.subject}`;
 
+  const laneOf = (kind, r) => scene.places[kind].lanes.get(r.subject);
+
   // spot is a point of the lane of the record's subject; null: nothing is drawn of it.
   function spot(kind, r, x, y = 26) {
-    const { lane } = scene.lanes[kind].get(r.subject) ?? {};
+    const lane = laneOf(kind, r);
     const hidden = scene.plain && kind === "workqueues" && lane?.index > 0; // of a client that is not drawn
     return lane?.shown && !hidden ? [lane.at[0] + x, lane.at[1] + y] : null;
   }
@@ -45,7 +47,7 @@ export function newSteps({ scene, go, end, where, queueOf, tokens }) {
 
   const drawn = (r) => r.subject === scene.informer; // of several informers one is
   const stored = (r) => r.key && drawn(r);
-  const hangs = (r) => hangsOn(scene, scene.lanes.listeners.get(r.subject)?.lane?.subject);
+  const hangs = (r) => hangsOn(scene, laneOf("listeners", r)?.subject);
   const served = () => [...scene.serving][0] ?? ""; // the watcher whose client is the informer that is drawn
   const alarm = { colour: "anomaly", ends: true, slow: true, fresh: true };
 
@@ -143,7 +145,7 @@ export function newSteps({ scene, go, end, where, queueOf, tokens }) {
     },
     DispatchFinished: (r) => end(copy(r)),
     InputReceived(r) { // what its client has had is passed over, and no record says so
-      const { began = "0" } = scene.lanes.watchers.get(r.subject)?.lane?.subject ?? {};
+      const { began = "0" } = laneOf("watchers", r)?.subject ?? {};
       taken("watchers", r, "input", [109, 26], { ends: !laterRV(r.rv ?? "0", began) });
     },
     WatcherFiltered: (r) => spot("watchers", r, 0)
@@ -190,7 +192,7 @@ export function newSteps({ scene, go, end, where, queueOf, tokens }) {
     WorkAdded(r) {
       if ((r.args?.[0] ?? 0) <= (queueOf(r, "workqueue")?.len ?? 0)) return; // it was there already
       // Where its owner watches by itself, the key did not come through these handlers.
-      const own = scene.lanes.workqueues.get(r.subject)?.lane?.subject.counts.ReflectorWatching;
+      const own = laneOf("workqueues", r)?.subject.counts.ReflectorWatching;
       const from = own ? [] : [spot("workqueues", r, 176)];
       sent("workqueues", r, "workqueue", from, { copy: work(r), fresh: true, label: keyOf(r) });
     },

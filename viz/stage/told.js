@@ -4,8 +4,9 @@
 
 import { mark, pool, put, say, widen } from "../lib/dom.js";
 import { laterRV } from "../log/fold.js";
-import { made, reflects } from "./lanes.js";
+import { made } from "./lanes.js";
 import { callOwn } from "./pipe.js";
+import { reflects } from "./places.js";
 import { shapeOf } from "./tokens.js";
 
 const leaseLasts = 3; // s: that of a story's controllers (machine.go)
