@@ -92,7 +92,7 @@ size: ## count lines by room and kind, a line of more than 120 columns as two an
 
 generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the constants of points
 	$(GO) tool $(TOOLS) templ generate
-	$(GO) test ./internal/observe/probe -run Fresh -update
+	$(GO) test -tags generate ./internal/observe/probe -run Fresh -update
 	$(GO) test ./internal/play/lab -run Fresh -update
 	$(GO) test ./internal/server/apiserver -run Fresh -update
 	$(GO) test ./internal/observe/takes -run TestTheStoryInNumbers -update

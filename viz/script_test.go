@@ -218,8 +218,8 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 		"a picture that says little": {keyframe(`{"seq":0,"resources":{"pods":{}}}`) + "\n" + good, "1 records"},
 		"another version, readable":  {`{"format":"listwatch recording","version":7}` + "\n" + good, "1 records"},
 		"another version": {`{"format":"listwatch recording","version":7}` + "\n" +
-			`{"seq":1,"point":"New"}`, "the recording is of version 7, and this page, which knows version 1, cannot " +
-			"read it: line 2 speaks of New, which this version of the program does not know"},
+			`{"seq":1,"point":7}`, "the recording is of version 7, and this page, which knows version 1, cannot " +
+			"read it: record 1 names no point"},
 		"time beyond 2^53": {header + "\n" + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`,
 			"record 1 has no time that can be counted with"},
 		"negative time": {header + "\n" + `{"seq":1,"t":-1,"point":"RingAppend"}`, "record 1 has no time " +
@@ -276,6 +276,17 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestADroppedRecordingOfAnotherTableIsRead is TestARecordingOfAnotherTableIsRead (internal/observe/recording) in the
+// page.
+func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
+	got := run[string](t, reading(t), `JSON.stringify(readAll(`+quote(t, []byte(
+		`{"format":"listwatch recording","version":1,"table":{"AddSent":"len cap","RingAppend":"oldest colour start"}}`+
+			"\n"+`{"seq":1,"t":5,"point":"AddSent","resource":"pods","args":[1,10],"text":"x"}`+"\n"+
+			`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[3,99,1]}`))+`).records)`)
+	assert.Equal(t, got, `[{"seq":1,"t":5,"point":"Unknown","resource":"pods","args":[],"text":"AddSent"},`+
+		`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[1,0,0,3]}]`)
 }
 
 // TestThePageKeepsNoMoreThanTheLog: as the log goes on, what it drops leaves the page's tape.

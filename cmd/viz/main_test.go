@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,8 +216,14 @@ func TestARecordingIsReplayed(t *testing.T) {
 	assert.True(t, strings.Contains(body, `data-mode="replay"`), "the page does not say that this is a replay")
 	code, _ := p.get(t, "/api/v1/pods")
 	assert.Equal(t, code, http.StatusNotFound, "the API of a replay")
-	old := start(t, "-replay", "../../internal/observe/takes/testdata/old.lw.gz")
-	assert.True(t, strings.Contains(old.stderr.String(), "another version"), "of an old recording: %q", old.stderr)
+	other := filepath.Join(t.TempDir(), "other.gz")
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	fmt.Fprintln(w, `{"format":"listwatch recording","version":1}`+"\n"+`{"seq":1,"point":"AddSent"}`)
+	require.NoError(t, errors.Join(w.Close(), os.WriteFile(other, zipped.Bytes(), 0o600)))
+	old := start(t, "-replay", other)
+	assert.True(t, strings.Contains(old.stderr.String(), "its moments of AddSent are shown by name only"),
+		"of a point that is not there: %q", old.stderr)
 	for _, each := range []*program{p, old} {
 		assert.Equal(t, each.end(t), exitOK, "status; stderr %q", each.stderr)
 	}

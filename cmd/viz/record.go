@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 
 	"k8s.io/utils/clock"
 
@@ -78,10 +79,9 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 	for i := range rec.Records {
 		log.Replay(rec.Records[i])
 	}
-	if points := rec.Header.Points; points != "" && points != recording.PointsHash() ||
-		rec.Header.Version != recording.Version {
-		fmt.Fprintf(stderr, "viz: another version of this program wrote %s; parts that have changed since may be "+
-			"shown wrongly\n", o.replay)
+	if unknown := rec.Unknown(); len(unknown) > 0 {
+		fmt.Fprintf(stderr, "viz: another version of this program wrote %s: its moments of %.500s are shown by name "+
+			"only\n", o.replay, strings.Join(unknown, ", "))
 	}
 	ui := viz.New(o.complete(listener, viz.Config{
 		Log: log, Replay: true, Recording: rec.Hash, Keyframe: rec.Start, Rules: rules.NewMonitor(log),

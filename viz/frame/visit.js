@@ -42,8 +42,8 @@ export function newVisit(stage) {
   // a chapter it stands still: the chapter moves it.
   async function show(name, coming, explained = false) {
     try {
-      const { hash, header } = await lay(await coming);
-      if (explained) explain(header);
+      const { hash, header, unknown } = await lay(await coming);
+      if (explained) explain(header, unknown);
       else if (stage.figure.ready) return stage.figure.ready();
       const link = readLink(location.hash);
       if (link?.recording && link.recording === hash) return visit(link);
@@ -93,14 +93,14 @@ export function newVisit(stage) {
     timeline.add(records);
     player.reset(tape, state, true);
     stage.switched(header.switches);
-    return { hash, header };
+    return { hash, header, unknown: records.find((r) => r.point === "Unknown") };
   }
 
-  function explain(header) {
-    const old = header.points && header.points !== document.body.dataset.points;
-    if (old) {
+  function explain(header, unknown) {
+    if (unknown) {
       return stage.banner.notice(
-        "Another version of the program wrote this recording. Parts that have changed since may be shown wrongly."
+        `Another version of the program wrote this recording: its moments of ${unknown.text}, and of what else this ` +
+          "one does not know, are shown by name only."
       );
     }
     const why = header.reason ? `Why: ${header.reason} ` : "";

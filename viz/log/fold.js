@@ -185,6 +185,7 @@ function apply(infos, state, r) {
   if (missing > 0) forget(state, missing);
   state.seq = r.seq;
   state.t = r.t;
+  if (r.point === "Unknown") return;
   const info = infos.get(r.point);
   const res = resourceOf(state, r.resource ?? "");
   const moment = momentOf(r);

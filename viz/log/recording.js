@@ -52,13 +52,24 @@ export function newReader(fold, tape) {
       r !== null && typeof r === "object",
       `line ${n} of the recording is not a record: the file is cut off, or was not written by this program`
     );
-    const point = String(r.point).slice(0, 40);
-    need(fold.infos.has(r.point), `line ${n} speaks of ${point}, which this version of the program does not know`);
     checkRecord(r, records.at(-1), n);
+    adapt(r);
     if (records.length === 0) start(r.seq - 1);
     need(records.length < maxRecords, `the recording has more than the ${maxRecords} records that can be shown`);
     records.push(r);
     if (records.length - folded === together) foldOn();
+  }
+
+  // adapt makes a record of another version one of this: args have their names from the recording's table, and a moment
+  // of a point that is unknown here says only that point's name.
+  function adapt(r) {
+    const info = fold.infos.get(r.point);
+    const { [r.point]: names } = header.table ?? {};
+    if (!info) Object.assign(r, { point: "Unknown", text: bound(r.point), args: [] });
+    else if (typeof names === "string" && names !== info.args.join(" ")) {
+      const there = names.split(" ");
+      r.args = info.args.map((name) => r.args?.[there.indexOf(name)] ?? 0);
+    }
   }
 
   function start(seq) {
@@ -165,6 +176,7 @@ function checkRecord(r, before, line) {
   need(isCount(r.t ??= 0), `record ${r.seq} has no time that can be counted with`);
   need(!before || r.seq === before.seq + 1, `record ${before?.seq + 1} is missing`);
   need(!before || r.t >= before.t, `record ${r.seq} is earlier than the one before it`);
+  need(typeof r.point === "string" && r.point !== "", `record ${r.seq} names no point`);
   const args = r.args ?? [];
   const few = Array.isArray(args) && args.length <= 4;
   need(few && args.every(Number.isSafeInteger), `record ${r.seq} has args that cannot be counted with`);

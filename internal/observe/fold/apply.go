@@ -34,6 +34,9 @@ func (s *State) apply(written *probe.Record) {
 	}
 	s.Seq = r.Seq
 	s.T = int64(r.Time)
+	if r.Point == probe.Unknown {
+		return
+	}
 	info := &table[r.Point]
 	res := s.resource(r.Resource)
 	moment := Moment{Seq: s.Seq, T: s.T, Point: info.Name, Subject: r.Subject, Token: tokenOf(r), Text: r.Text}

@@ -12,13 +12,13 @@ type Point struct {
 	Ends []string `json:"ends,omitempty"`
 }
 
-// table has a row for each point; that of point 0 is empty.
+// table has a row for each point.
 var table = newTable()
 
 func newTable() []Point {
 	opens := map[probe.Station]string{} // what kind of subject
 	ends := map[string][]string{}       // by point
-	table := []Point{{Info: probe.Point(0).Info()}}
+	table := []Point{{Info: probe.Unknown.Info()}}
 	for _, p := range probe.Points() {
 		info := p.Info()
 		if info.Op == probe.Open {
@@ -40,5 +40,5 @@ func newTable() []Point {
 	return table
 }
 
-// Points returns the table, in path order.
-func Points() []Point { return table[1:] }
+// Points returns the table: [probe.Unknown], and the points that are reported, in path order.
+func Points() []Point { return table }

@@ -21,18 +21,25 @@ func AppendRecord(dst []byte, r *probe.Record) []byte {
 	return append(dst, written...)
 }
 
-// ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A point that no longer
-// exists is an error.
+// ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A record of a point
+// that this program does not have becomes one of [probe.Unknown], whose text is that name.
 func ReadRecord(written []byte) (probe.Record, error) {
-	var r probe.Record
+	var r struct {
+		probe.Record
+		Point string `json:"point"`
+	}
 	err := json.Unmarshal(written, &r)
-	if err == nil && r.Point == 0 {
+	if err == nil && r.Point == "" {
 		err = errors.New("it names no point")
 	}
 	if err != nil {
 		return probe.Record{}, fmt.Errorf("read record %d: %w", r.Seq, err)
 	}
-	return bounded(&r), nil
+	known := false
+	if r.Record.Point, known = probe.PointNamed(r.Point); !known {
+		r.Args, r.Text = [4]int{}, r.Point
+	}
+	return bounded(&r.Record), nil
 }
 
 // bounded returns a record with its texts cut.

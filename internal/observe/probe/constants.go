@@ -4,7 +4,9 @@ package probe
 
 // The points, in path order.
 const (
-	_ Point = iota
+	// Unknown: a recording holds a moment of a point that this version of the program does not have; it changes
+	// nothing.
+	Unknown Point = iota
 	// RequestReceived: a request has passed routing; nothing has been read or written yet.
 	RequestReceived
 	// RequestAnswered: the handler has returned; for a watch this is the end of the stream. Args: status.
@@ -210,4 +212,6 @@ const (
 	WorkRetry
 	// Reconciled: the controller has acted, or has found nothing to do. Args: wrote.
 	Reconciled
+
+	declared // is how many there are
 )

@@ -134,7 +134,7 @@ func (p Point) Info() *Info {
 func (p Point) String() string { return p.Info().Name }
 
 var pointsByName = func() map[string]Point {
-	byName := map[string]Point{}
+	byName := map[string]Point{Unknown.String(): Unknown}
 	for _, p := range Points() {
 		byName[p.String()] = p
 	}
@@ -159,7 +159,7 @@ func (p *Point) UnmarshalText(name []byte) (err error) {
 	return err
 }
 
-// Points returns every declared point in path order.
+// Points returns every point that is reported, in path order.
 func Points() []Point {
 	all := make([]Point, 0, len(points)-1)
 	for p := 1; p < len(points); p++ {

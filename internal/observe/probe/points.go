@@ -1,9 +1,12 @@
 package probe
 
-// points declares every point, one row each, in path order: the server half from the request to the wire, then the
+// points declares every point, one row each, in path order behind Unknown: the server half from the request to the wire, then the
 // client half back to a write. The constants are generated from the rows, with their docs: make generate.
 var points = [...]Info{
-	{}, // Point 0 is none
+	{Name: "Unknown", Station: HTTP, Op: Mark, // point 0
+		Passes: "no line reports it: only recordings hold it",
+		Fact:   "a recording holds a moment of a point that this version of the program does not have; it changes nothing",
+		Says:   "A moment of another version of the program: {text}."},
 	{Name: "RequestReceived", Station: HTTP, Op: Mark,
 		Fact: "a request has passed routing; nothing has been read or written yet",
 		Says: "Request {text}."},

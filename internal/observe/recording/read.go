@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -34,6 +36,17 @@ type Recording struct {
 	Start   *fold.State    // the picture before the first record
 	Records []probe.Record // they follow each other without a gap
 	Hash    string         // of its file, as [Hash] returns it
+}
+
+// Unknown returns the names of the points that stand in the recording and not in this program, sorted.
+func (r *Recording) Unknown() (names []string) {
+	for i := range r.Records {
+		if r.Records[i].Point == probe.Unknown {
+			names = append(names, r.Records[i].Text)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Open reads the recording in a file, as [Read] does.
@@ -105,6 +118,7 @@ func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error)
 // read.
 func (l limits) readRecords(ctx context.Context, rec *Recording, lines *bufio.Scanner) error {
 	picture := rec.Start.Clone()
+	places := rec.Header.places()
 	for lines.Scan() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -115,6 +129,9 @@ func (l limits) readRecords(ctx context.Context, rec *Recording, lines *bufio.Sc
 		}
 		if err != nil {
 			return fmt.Errorf("recording, line %d: %w", len(rec.Records)+2, err)
+		}
+		if from, moved := places[r.Point]; moved {
+			r.Args = arranged(r.Args, from)
 		}
 		if len(rec.Records) == l.records {
 			return fmt.Errorf("the recording has more than the %d records that can be shown", l.records)
@@ -132,6 +149,35 @@ func (l limits) readRecords(ctx context.Context, rec *Recording, lines *bufio.Sc
 	}
 	picture.Apply(rec.Records[max(0, len(rec.Records)-batch):])
 	return picture.Fits()
+}
+
+// places returns, for each point whose args this program declares otherwise than the recording's table, the place there
+// of each arg that it declares, -1 if it is not there.
+func (h *Header) places() map[probe.Point][]int {
+	places := map[probe.Point][]int{}
+	for name, args := range h.Table {
+		point, known := probe.PointNamed(name)
+		if !known || args == string(point.Info().Args) {
+			continue
+		}
+		there := strings.Fields(args)
+		from := []int{}
+		for _, arg := range point.Info().Args.List() {
+			from = append(from, slices.Index(there, arg))
+		}
+		places[point] = from
+	}
+	return places
+}
+
+// arranged returns args from the places where a recording has them; 0 stands for what it has not.
+func arranged(args [4]int, from []int) (arranged [4]int) {
+	for i, place := range from {
+		if place >= 0 && place < len(args) {
+			arranged[i] = args[place]
+		}
+	}
+	return arranged
 }
 
 // takes says why a record cannot come after those that were read, nil if it can.

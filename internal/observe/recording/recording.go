@@ -42,32 +42,45 @@ type Header struct {
 	Started  time.Time `json:"started"`            // when the file was begun, in UTC
 	Reason   string    `json:"reason,omitempty"`   // why, if the command line did not ask for it
 	Revision string    `json:"revision,omitempty"` // of the source, where the build knows it
-	// hash of the table of points: another one may mean other pictures
-	Points   string            `json:"points,omitempty"`
-	Switches map[string]string `json:"switches,omitempty"` // the command line's, for later readers
+	// Table has the points by name, each with the names of its args: a reader that knows them in another order, or not
+	// all, finds its own. nil: the reader's.
+	Table    Texts `json:"table,omitempty"`
+	Switches Texts `json:"switches,omitempty"` // the command line's, for later readers
 	// Keyframe is the picture before the first record, as [fold.Read] reads it; nil: the recording begins with an empty
 	// picture.
 	Keyframe json.RawMessage `json:"keyframe,omitempty"`
+}
+
+// Texts are texts by name, as a header holds them.
+type Texts map[string]string
+
+// maxTexts is how many bytes of JSON they may be.
+const maxTexts = 1 << 16
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *Texts) UnmarshalJSON(written []byte) error {
+	if len(written) > maxTexts {
+		return fmt.Errorf("texts of more than %d bytes", maxTexts)
+	}
+	return json.Unmarshal(written, (*map[string]string)(t))
 }
 
 // NewHeader returns the header of a recording that was begun at started, by this program with these switches. It takes
 // switches.
 func NewHeader(started time.Time, switches map[string]string) Header {
 	return Header{
-		Format: format, Version: Version, Started: started.UTC(), Revision: revision(), Points: PointsHash(),
+		Format: format, Version: Version, Started: started.UTC(), Revision: revision(), Table: table(),
 		Switches: switches,
 	}
 }
 
-// PointsHash returns a short text that changes when the table of points changes: then an older recording may be shown
-// wrongly.
-func PointsHash() string {
-	sum := sha256.New()
+// table returns the table of points as a header holds it.
+func table() Texts {
+	table := Texts{}
 	for _, p := range probe.Points() {
-		info := p.Info()
-		fmt.Fprintln(sum, info.Name, info.Station, info.Op, info.Opens, info.Queue, info.Args, info.Lane)
+		table[p.String()] = string(p.Info().Args)
 	}
-	return nameOf([sha256.Size]byte(sum.Sum(nil)))
+	return table
 }
 
 // revision returns the version that the go command gives to what it builds, which names the commit; "" if it does not.

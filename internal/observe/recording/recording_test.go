@@ -105,7 +105,9 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 		{"huge time", zip(good + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`), "larger than 2^53"},
 		{"huge arg", zip(good + `{"seq":1,"point":"RingAppend","args":[9007199254740993]}`), "larger than 2^53"},
 		{"no number", zip(good + `{"point":"RingAppend"}`), "record 0"},
-		{"unknown point", zip(good + `{"seq":1,"point":"Nowhere"}`), `line 2: read record 1: no point "Nowhere"`},
+		{"no point", zip(good + `{"seq":1}`), "line 2: read record 1: it names no point"},
+		{"a huge table", zip(`{"format":"listwatch recording","version":1,"table":{"RingAppend":"` +
+			strings.Repeat("a", maxTexts) + `"}}`), "first line"},
 		{"cut off", zip(good + strings.Repeat(`{"seq":1,"point":"RingAppend"}`+"\n", 100))[:40], "unexpected EOF"},
 	}
 	for _, test := range tests {
@@ -126,6 +128,30 @@ func TestARecordingOfAnotherVersionIsShownIfItCanBe(t *testing.T) {
 	zipped.Close()
 	rec, err := Read(t.Context(), &file)
 	assert.True(t, err == nil && rec.Header.Version == 7 && len(rec.Records) == 1, "got %+v, %v", rec, err)
+}
+
+// TestARecordingOfAnotherTableIsRead: a new point makes no recording stale, nor does one that has another name, other
+// args, or has gone.
+func TestARecordingOfAnotherTableIsRead(t *testing.T) {
+	file := packed(t, `{"format":"listwatch recording","version":1,"table":{"AddSent":"len cap",`+
+		`"RingAppend":"oldest colour start","StoreUpdate":"n"}}`+"\n"+
+		`{"seq":1,"t":5,"point":"AddSent","resource":"pods","subject":"l1","key":"default/a","args":[1,10],"text":"x"}`+
+		"\n"+`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[3,99,1]}`+"\n"+
+		`{"seq":3,"t":7,"point":"StoreUpdate","resource":"pods","rv":"7","args":[8]}`)
+	rec := require.Value(Read(t.Context(), bytes.NewReader(file)))(t)
+	assert.EqualSlices(t, rec.Records, []probe.Record{
+		{Seq: 1, Time: 5, Point: probe.Unknown, Resource: "pods", Subject: "l1", Key: "default/a", Text: "AddSent"},
+		{Seq: 2, Time: 6, Point: probe.RingAppend, Resource: "pods", RV: 7, Args: [4]int{1, 0, 0, 3}},
+		{Seq: 3, Time: 7, Point: probe.StoreUpdate, Resource: "pods", RV: 7, Args: [4]int{8}},
+	}, "records")
+	assert.EqualSlices(t, rec.Unknown(), []string{"AddSent"}, "unknown")
+	assert.Equal(t, rec.Records[0].Sentence(), "A moment of another version of the program: AddSent.")
+	state := fold.New()
+	state.Apply(rec.Records[:1])
+	assert.True(t, state.Seq == 1 && len(state.Resources) == 0, "the picture of an unknown moment: %+v", state)
+	var again bytes.Buffer
+	require.NoError(t, WriteAll(&again, NewHeader(time.Now(), nil), rec.Records))
+	assert.EqualSlices(t, require.Value(Read(t.Context(), &again))(t).Records, rec.Records, "written again")
 }
 
 func TestARecordingIsBounded(t *testing.T) {

@@ -46,8 +46,6 @@ func check(t *testing.T, take Take, file []byte) {
 	t.Helper()
 	assert.True(t, len(file) < 130_000, "%d bytes, want less than 130 kB", len(file))
 	rec := require.Value(recording.Read(t.Context(), bytes.NewReader(file)))(t)
-	// The program warns of a recording that another table of points has written; of its own it never has to.
-	assert.Equal(t, rec.Header.Points, recording.PointsHash(), "another table of points: make recordings")
 	checkFold(t, rec)
 	records := rec.Records
 	seen := map[probe.Point]bool{}
@@ -117,30 +115,6 @@ func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 		})
 	}
 	assert.Equal(t, len(Every()), len(All)+len(scenario.All)+len(Broken), "files")
-}
-
-// TestAnOldRecordingStillReplays reads a file that an earlier version of the program wrote, with another table of
-// points, all of whose points are still reported. It is never made again.
-func TestAnOldRecordingStillReplays(t *testing.T) {
-	rec := require.Value(recording.Open(t.Context(), "testdata/old.lw.gz"))(t)
-	assert.True(t, rec.Header.Points != recording.PointsHash(),
-		"it was written with today's table of points: it is not old")
-	checkFold(t, rec)
-	state := fold.New()
-	state.Apply(rec.Records)
-	pods := state.Resources["pods"]
-	require.True(t, pods != nil, "there are no pods in it")
-	got := [3]uint64{pods.Ring.Newest, pods.Points["WatcherAdded"], pods.Points["FrameDecoded"]}
-	want := [3]uint64{7, 4, 4}
-	assert.Equal(t, got, want, "newest version, watchers, frames: got %v at its end, want %v", got, want)
-}
-
-// TestAnOlderRecordingIsRefused reads one that holds moments which are not reported any more.
-func TestAnOlderRecordingIsRefused(t *testing.T) {
-	_, err := recording.Open(t.Context(), "testdata/older.lw.gz")
-	if err == nil || !strings.Contains(err.Error(), `no point "AddSent": another version of the program wrote it`) {
-		t.Errorf("got %v, want that it was written by another version", err)
-	}
 }
 
 // shootStory plays a story on a whole pipeline in a bubble, and returns the recording: it ends where the last beat
