@@ -69,13 +69,13 @@ func (w *CacheWatcher) forceClose() {
 func (w *CacheWatcher) Stop() { w.forgetter.Forget(false) }
 
 // SetDrainLocked says whether, when the watcher is stopped, what it has been given is to be
-// delivered first. A stop that does not drain is final. One that drains may come after it, when a
-// client leaves while the dispatcher waits for its watcher; the watcher must not deliver then to
-// a client that no longer reads. The caller holds the Cacher's lock.
+// delivered first. A stop that does not drain is final. One that drains may come after it, when
+// a client leaves while the dispatcher waits for its watcher; then no client reads what a drain
+// would deliver. The caller holds the Cacher's lock.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).setDrainInputBufferLocked
-// Differs: upstream obeys the last call. A watcher whose client has left is then drained all the
-// same, and its goroutine never ends: kubernetes#137631 reports the symptom.
+// Differs: upstream obeys the last call. A watcher whose client has left is then drained all
+// the same, and its goroutine never ends: kubernetes#137631 reports the symptom.
 func (w *CacheWatcher) SetDrainLocked(drain bool) {
 	w.dropInputBuffer = w.dropInputBuffer || !drain
 }

@@ -195,8 +195,8 @@ func emptied(watchers []*cachewatcher.CacheWatcher) []*cachewatcher.CacheWatcher
 	return watchers[:0]
 }
 
-// stopWatcherLocked stops watcher, now or at the end of the dispatch that is under way. drain says whether what it has
-// been given should still be delivered.
+// stopWatcherLocked stops watcher, now or at the end of the dispatch that is under way. drain
+// says whether what it has been given should still be delivered.
 func (c *Cacher) stopWatcherLocked(watcher *cachewatcher.CacheWatcher, drain bool) {
 	watcher.SetDrainLocked(drain)
 	if c.dispatching {
