@@ -1,20 +1,22 @@
 package registry
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"listwatch/internal/kube/resources"
 )
 
 // keptResources returns the kinds that are kept for other people's programs: nothing here acts on them or knows their
-// fields. Their caches begin with the first watch. Those of core/v1 have Go types, because clients send them as
-// protobuf. The others are JSON, as custom resources are upstream.
+// fields. They are all that a kube-scheduler lists.
 func keptResources() []*Resource {
 	var kept []*Resource
 	add := func(r Resource, obj, list runtime.Object, status bool) {
-		r.OnDemand, r.Strategy = true, resources.KeptStrategy{}
+		r.Strategy = resources.KeptStrategy{}
 		if r.Columns == nil {
 			r.Columns = resources.NameAndAgeColumns
 		}
@@ -41,10 +43,29 @@ func keptResources() []*Resource {
 	add(Resource{Name: "persistentvolumeclaims", ShortNames: []string{"pvc"}, Namespaced: true,
 		Columns: resources.ClaimColumns, Idle: noVolumes},
 		&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolumeClaimList{}, true)
-	for _, row := range keptJSON {
-		obj, list := untyped(schema.GroupVersion{Group: row.group, Version: "v1"}, row.kind, row.kind+"List")
-		add(row.Resource, obj, list, row.status)
-	}
+	add(Resource{Name: "deployments", ShortNames: []string{"deploy"}, Categories: all, Namespaced: true},
+		&appsv1.Deployment{}, &appsv1.DeploymentList{}, true)
+	add(Resource{Name: "replicasets", ShortNames: []string{"rs"}, Categories: all, Namespaced: true,
+		Columns: resources.ReplicaColumns, Idle: noPods}, &appsv1.ReplicaSet{}, &appsv1.ReplicaSetList{}, true)
+	add(Resource{Name: "statefulsets", ShortNames: []string{"sts"}, Categories: all, Namespaced: true,
+		Columns: resources.ReplicaColumns, Idle: noPods}, &appsv1.StatefulSet{}, &appsv1.StatefulSetList{}, true)
+	add(Resource{Name: "poddisruptionbudgets", ShortNames: []string{"pdb"}, Namespaced: true, VersionRequired: true,
+		Columns: resources.BudgetColumns, Idle: "evictions here ignore budgets"},
+		&policyv1.PodDisruptionBudget{}, &policyv1.PodDisruptionBudgetList{}, true)
+	add(Resource{Name: "storageclasses", ShortNames: []string{"sc"}, Columns: resources.ClassColumns},
+		&storagev1.StorageClass{}, &storagev1.StorageClassList{}, false)
+	add(Resource{Name: "csinodes", VersionRequired: true}, &storagev1.CSINode{}, &storagev1.CSINodeList{}, false)
+	add(Resource{Name: "csidrivers", VersionRequired: true}, &storagev1.CSIDriver{}, &storagev1.CSIDriverList{}, false)
+	add(Resource{Name: "csistoragecapacities", Namespaced: true, VersionRequired: true},
+		&storagev1.CSIStorageCapacity{}, &storagev1.CSIStorageCapacityList{}, false)
+	add(Resource{Name: "volumeattachments", VersionRequired: true, Columns: resources.AttachmentColumns,
+		Idle: noVolumes}, &storagev1.VolumeAttachment{}, &storagev1.VolumeAttachmentList{}, true)
+	add(Resource{Name: "resourceclaims", Namespaced: true, Idle: noDevices},
+		&resourcev1.ResourceClaim{}, &resourcev1.ResourceClaimList{}, true)
+	add(Resource{Name: "resourceslices"}, &resourcev1.ResourceSlice{}, &resourcev1.ResourceSliceList{}, false)
+	add(Resource{Name: "deviceclasses"}, &resourcev1.DeviceClass{}, &resourcev1.DeviceClassList{}, false)
+	add(Resource{Name: "devicetaintrules", Idle: noDevices},
+		&resourcev1.DeviceTaintRule{}, &resourcev1.DeviceTaintRuleList{}, true)
 	return kept
 }
 
@@ -56,30 +77,3 @@ const (
 )
 
 var all = []string{"all"}
-
-// keptJSON are the kept kinds without Go types. With those above they are all that a kube-scheduler lists.
-var keptJSON = []struct {
-	group, kind string
-	status      bool
-	Resource
-}{
-	{"apps", "ReplicaSet", true, Resource{Name: "replicasets", ShortNames: []string{"rs"}, Categories: all,
-		Namespaced: true, Columns: resources.ReplicaColumns, Idle: noPods}},
-	{"apps", "StatefulSet", true, Resource{Name: "statefulsets", ShortNames: []string{"sts"}, Categories: all,
-		Namespaced: true, Columns: resources.ReplicaColumns, Idle: noPods}},
-	{"policy", "PodDisruptionBudget", true, Resource{Name: "poddisruptionbudgets", ShortNames: []string{"pdb"},
-		Namespaced: true, VersionRequired: true, Columns: resources.BudgetColumns,
-		Idle: "evictions here ignore budgets"}},
-	{"storage.k8s.io", "StorageClass", false, Resource{Name: "storageclasses", ShortNames: []string{"sc"},
-		Columns: resources.ClassColumns}},
-	{"storage.k8s.io", "CSINode", false, Resource{Name: "csinodes", VersionRequired: true}},
-	{"storage.k8s.io", "CSIDriver", false, Resource{Name: "csidrivers", VersionRequired: true}},
-	{"storage.k8s.io", "CSIStorageCapacity", false, Resource{Name: "csistoragecapacities", Namespaced: true,
-		VersionRequired: true}},
-	{"storage.k8s.io", "VolumeAttachment", true, Resource{Name: "volumeattachments", VersionRequired: true,
-		Columns: resources.AttachmentColumns, Idle: noVolumes}},
-	{"resource.k8s.io", "ResourceClaim", true, Resource{Name: "resourceclaims", Namespaced: true, Idle: noDevices}},
-	{"resource.k8s.io", "ResourceSlice", false, Resource{Name: "resourceslices"}},
-	{"resource.k8s.io", "DeviceClass", false, Resource{Name: "deviceclasses"}},
-	{"resource.k8s.io", "DeviceTaintRule", true, Resource{Name: "devicetaintrules", Idle: noDevices}},
-}

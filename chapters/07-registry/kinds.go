@@ -85,14 +85,13 @@ func events(fields []string, obj, list runtime.Object) *Resource {
 	}, obj, list)
 }
 
-// Leases describes leases: who of several controllers may act, and until when. Their watch cache begins with the first
-// watch: most clusters of this program have none.
+// Leases describes leases: who of several controllers may act, and until when.
 func Leases() *Resource {
 	return complete(Resource{
 		Name: "leases", Namespaced: true,
-		Columns:  resources.LeaseColumns,
-		Strategy: resources.LeaseStrategy{},
-		OnDemand: true, VersionRequired: true, CreateOnUpdate: true,
+		Columns:         resources.LeaseColumns,
+		Strategy:        resources.LeaseStrategy{},
+		VersionRequired: true, CreateOnUpdate: true,
 	}, &coordinationv1.Lease{}, &coordinationv1.LeaseList{})
 }
 

@@ -185,7 +185,7 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	a := newAPI(t)
 	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes", "/api/v1/pods/a",
-		"/apis/apps/v1/deployments", "/api/v1/foo", podsPath + "/a/log"} {
+		"/apis/apps/v1/daemonsets", "/api/v1/foo", podsPath + "/a/log"} {
 		status := wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
 		assert.True(t, strings.HasPrefix(status.Message, "the server could not find the requested resource; ") &&
 			strings.Contains(status.Message, "docs/KINDS.md"),

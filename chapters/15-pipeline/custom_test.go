@@ -389,3 +389,10 @@ func TestDefinitionsAreServedUpToABound(t *testing.T) {
 		k.at("/apis/example.com/v1/").send("GET", last, "", "", 200)
 	})
 }
+
+func (w *world) cached() (names []string) {
+	for _, each := range w.Server.Cachers() {
+		names = append(names, each.Resource())
+	}
+	return names
+}

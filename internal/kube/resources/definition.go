@@ -20,9 +20,6 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// keptGroups are the groups of kept kinds that are not in the scheme, and could be taken for those of others.
-var keptGroups = []string{"resource.k8s.io", "storage.k8s.io"}
-
 // DefinitionStrategy is for definitions of custom resources.
 //
 // Upstream: k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go: strategy
@@ -72,7 +69,7 @@ func (DefinitionStrategy) Validate(obj runtime.Object) (problems field.ErrorList
 		{definition.Name != names.Plural+"."+spec.Group, "names.plural", names.Plural,
 			`metadata.name must be spec.names.plural+"."+spec.group`},
 		{!strings.Contains(spec.Group, "."), "group", spec.Group, "should be a domain with at least one dot"},
-		{scheme.Scheme.IsGroupRegistered(spec.Group) || slices.Contains(keptGroups, spec.Group), "group",
+		{scheme.Scheme.IsGroupRegistered(spec.Group), "group",
 			spec.Group, "the server has kinds of this group itself"},
 		{len(validation.IsDNS1035Label(names.Plural)) > 0, "names.plural", names.Plural, "must be a DNS label"},
 		{len(validation.IsDNS1035Label(strings.ToLower(names.Kind))) > 0, "names.kind", names.Kind,

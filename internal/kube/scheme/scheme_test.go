@@ -83,7 +83,7 @@ func kindOf(t *testing.T, obj runtime.Object) string {
 
 func TestAKindNobodyHasRegisteredIsRefused(t *testing.T) {
 	for _, body := range []string{
-		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"}}`,
+		`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"}}`,
 		`{"apiVersion":"v1","kind":"Pood"}`,
 		`{"metadata":{"name":"a"}}`,
 	} {

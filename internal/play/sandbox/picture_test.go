@@ -48,7 +48,7 @@ func TestThePictureNeverLies(t *testing.T) {
 				s := w.pipeline.Snapshot()
 				pods := s.Client.Informer.Indexer.Objects
 				assert.True(t, pods != 0 && pods <= 3*demoPods, "after two minutes of demo: %d pods", pods)
-				rv := s.Server.Cachers[3].Cache.ResourceVersion
+				rv := cacheOfPods(s).Cache.ResourceVersion
 				assert.True(t, rv >= 40, "after two minutes of demo the cache stands at %d", rv)
 			})
 		})
@@ -68,10 +68,14 @@ func (w *world) patch(t *testing.T) {
 	}
 }
 
+func cacheOfPods(s pipeline.Snapshot) cacher.Snapshot {
+	i := slices.IndexFunc(s.Server.Cachers, func(c cacher.Snapshot) bool { return c.Resource == "pods" })
+	return s.Server.Cachers[i]
+}
+
 func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	t.Helper()
-	i := slices.IndexFunc(s.Server.Cachers, func(c cacher.Snapshot) bool { return c.Resource == "pods" })
-	cached, informer, scheduler := s.Server.Cachers[i], s.Client.Informer, s.Client.Unfinished
+	cached, informer, scheduler := cacheOfPods(s), s.Client.Informer, s.Client.Unfinished
 	compare := func(what string, picture int64, truth int) {
 		t.Helper()
 		assert.Equal(t, picture, int64(truth), "%s: the picture shows %d, the station says %d", what, picture, truth)

@@ -13,6 +13,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -220,6 +221,7 @@ func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 			func(q *apiresource.Quantity, _ randfill.Continue) { *q = apiresource.MustParse("1") },
 			func(v *apiextensionsv1.JSON, _ randfill.Continue) { v.Raw = []byte("1") },
 			func(v *metav1.FieldsV1, _ randfill.Continue) { v.Raw = []byte("{}") },
+			func(v *runtime.RawExtension, _ randfill.Continue) { v.Raw = []byte("{}") },
 			func(v *intstr.IntOrString, _ randfill.Continue) { *v = intstr.FromInt32(1) },
 			func(v *[]metav1.ManagedFieldsEntry, _ randfill.Continue) { *v = nil },
 		).Fill(obj)

@@ -38,7 +38,7 @@ var kinds = []string{"Pod", "Node", "ConfigMap", "Namespace", "Event"}
 var kept = []string{
 	"coordination.v1.Lease", "events.v1.Event",
 	"Secret", "ServiceAccount", "Service", "ReplicationController", "PersistentVolume", "PersistentVolumeClaim",
-	"apps.v1.ReplicaSet", "apps.v1.StatefulSet", "policy.v1.PodDisruptionBudget",
+	"apps.v1.Deployment", "apps.v1.ReplicaSet", "apps.v1.StatefulSet", "policy.v1.PodDisruptionBudget",
 	"storage.v1.StorageClass", "storage.v1.CSINode", "storage.v1.CSIDriver", "storage.v1.CSIStorageCapacity",
 	"storage.v1.VolumeAttachment",
 	"resource.v1.ResourceClaim", "resource.v1.ResourceSlice", "resource.v1.DeviceClass", "resource.v1.DeviceTaintRule",
