@@ -37,7 +37,7 @@ type options struct {
 	ready         bool
 	version       bool
 	sleeper       *url.URL   // a listwatch that runs; nil: run one
-	export        string     // folder of pages, or file of one
+	export        string     // folder of pages
 	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
 	serverWrites  bool
 }
@@ -106,7 +106,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		return err
 	})
 	flags.StringVar(&o.export, "export", "", "run nothing; write book, stories and stage into `folder`, as pages "+
-		"that need no program; or with -replay one page, FILE.html")
+		"that need no program")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(stderr)
@@ -125,7 +125,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 var exclusive = []struct{ flag, others, why string }{
 	{"server", "data-dir etcd-endpoints etcd-cacert etcd-cert etcd-key etcd-nodes etcd-quota demo controllers " +
 		"etcd-watcher dispatch storage-media-type ring-capacity replay export", "the server half is not ours"},
-	{"replay", "record data-dir etcd-endpoints", "a replay runs nothing"},
+	{"replay", "record export data-dir etcd-endpoints", "a replay runs nothing"},
 	{"export", "record data-dir etcd-endpoints", "an export runs nothing"},
 	{"etcd-endpoints", "data-dir etcd-nodes", "etcd is either embedded or elsewhere"},
 }
@@ -198,9 +198,6 @@ func (o *options) check() error {
 	}
 	if folder, err := os.Stat(o.flight); o.flight != flightOff && (err != nil || !folder.IsDir()) {
 		return fmt.Errorf("-flight %q: no such folder", o.flight)
-	}
-	if one := strings.HasSuffix(o.export, onePage); o.export != "" && one != (o.replay != "") {
-		return errors.New("-export: want a folder, or FILE.html and a recording by -replay")
 	}
 	return nil
 }

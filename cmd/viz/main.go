@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case o.sleeper != nil:
 		err = runSleeper(ctx, o.sleeper, stdout)
 	case o.export != "":
-		err = exportTo(ctx, o, stdout)
+		err = exportTo(o.export, stdout)
 	default:
 		err = serve(ctx, o, stdout, stderr)
 	}

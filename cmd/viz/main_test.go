@@ -262,10 +262,8 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 			"exclude each other"},
 		{"replay with an etcd", []string{"-replay=x", "-etcd-endpoints=y"}, exitUsage, "-replay and -etcd-endpoints " +
 			"exclude each other"},
-		{"a page of no recording", []string{"-export=x.html"}, exitUsage,
-			"want a folder, or FILE.html and a recording"},
-		{"a folder for one recording", []string{"-export=x", "-replay=y"}, exitUsage, "want a folder, or FILE.html " +
-			"and a recording"},
+		{"export of a recording", []string{"-export=x", "-replay=y"}, exitUsage, "-replay and -export exclude " +
+			"each other"},
 		{"export with an etcd", []string{"-export=x", "-etcd-endpoints=y"}, exitUsage, "-export and -etcd-endpoints " +
 			"exclude each other"},
 		{"export of another server", []string{"-export=x", "-server=http://127.0.0.1:1"}, exitUsage,

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,27 +42,9 @@ func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
 	}
 }
 
-// TestARecordingIsItsOwnersAlone records into a new file, and into one that every user could read.
-func TestARecordingIsItsOwnersAlone(t *testing.T) {
-	dir := t.TempDir()
-	old := filepath.Join(dir, "old.gz")
-	require.NoError(t, os.WriteFile(old, nil, 0o644))
-	for _, name := range []string{old, filepath.Join(dir, "new.gz")} {
-		stop, err := startRecording(name, nil, probe.NewLog(clock.RealClock{}, 4), io.Discard)
-		require.NoError(t, err)
-		require.NoError(t, stop())
-		info, err := os.Stat(name)
-		require.NoError(t, err)
-		if mode := info.Mode().Perm(); mode != 0o600 && runtime.GOOS != "windows" {
-			t.Errorf("%s: mode %o, want 600", name, mode)
-		}
-	}
-}
-
-// TestWhatTheProgramRecordsAtItsLimitsIsReplayedAndExported adds watchers until the program takes no more.
-func TestWhatTheProgramRecordsAtItsLimitsIsReplayedAndExported(t *testing.T) {
-	dir := t.TempDir()
-	name, page := filepath.Join(dir, "log.gz"), filepath.Join(dir, "one.html")
+// TestWhatTheProgramRecordsAtItsLimitsIsReplayed adds watchers until the program takes no more.
+func TestWhatTheProgramRecordsAtItsLimitsIsReplayed(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log.gz")
 	p := start(t, "-record", name, "-flight=off")
 	added := 0
 	for code := http.StatusCreated; code == http.StatusCreated; added++ {
@@ -77,25 +58,18 @@ func TestWhatTheProgramRecordsAtItsLimitsIsReplayedAndExported(t *testing.T) {
 		t.Errorf("snapshot: %d, %.200s; stderr %q", code, body, replayed.stderr)
 	}
 	replayed.endSoon(t)
-	var stdout, stderr strings.Builder
-	if status := run(t.Context(), []string{"-export", page, "-replay", name}, &stdout, &stderr); status != exitOK {
-		t.Errorf("export: exit status %d: %s", status, stderr.String())
-	}
 }
 
-// TestAGreedyRecordingIsRefusedWithASentence has the program replay and export what would take more memory than there
-// is.
+// TestAGreedyRecordingIsRefusedWithASentence has the program replay what would take more memory than there is.
 func TestAGreedyRecordingIsRefusedWithASentence(t *testing.T) {
-	dir := t.TempDir()
-	name, page := filepath.Join(dir, "log.gz"), filepath.Join(dir, "one.html")
+	name := filepath.Join(t.TempDir(), "log.gz")
 	greedy := recordingtest.All[0]
 	require.NoError(t, os.WriteFile(name, greedy.File(), 0o600))
-	for _, args := range [][]string{{"-replay", name, "-listen", "127.0.0.1:0"}, {"-replay", name, "-export", page}} {
-		var stdout, stderr strings.Builder
-		if status := run(t.Context(), args, &stdout, &stderr); status != exitError ||
-			!strings.Contains(stderr.String(), greedy.Refusal) {
-			t.Errorf("%v: exit status %d, said %q and %q", args, status, stdout.String(), stderr.String())
-		}
+	var stdout, stderr strings.Builder
+	args := []string{"-replay", name, "-listen", "127.0.0.1:0"}
+	if status := run(t.Context(), args, &stdout, &stderr); status != exitError ||
+		!strings.Contains(stderr.String(), greedy.Refusal) {
+		t.Errorf("exit status %d, said %q and %q", status, stdout.String(), stderr.String())
 	}
 }
 

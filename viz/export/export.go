@@ -1,5 +1,5 @@
 // Package export writes the stage, the book and what they show as files that need no program: from a web server's
-// folder, from a disk, or as one page with a recording in it.
+// folder or from a disk.
 //
 //   - export.go: [Write], which asks the program's own pages for themselves and follows their links.
 //   - pages.go: an address of the program as that of a file.
@@ -38,7 +38,6 @@ type site struct {
 	files   map[string][]byte // by path from the folder's root, with slashes
 	ways    []string          // addresses of pages that are linked to and not written yet
 	offered []scenario.Story
-	alone   bool  // the stage is the only page
 	err     error // the first that there was: then nothing of this is good
 }
 

@@ -73,8 +73,8 @@ func (s *site) rewrite(name, page string) string {
 		switch {
 		case strings.HasPrefix(place, assets):
 			s.addAsset(place)
-		case strings.HasPrefix(place, "/viz/"), s.alone && place != "/":
-			return "" // it leads to the program, or to a page that is not there
+		case strings.HasPrefix(place, "/viz/"):
+			return "" // it leads to the program
 		default:
 			s.ways = append(s.ways, place)
 		}
@@ -91,9 +91,6 @@ func (s *site) complete(name, page string) string {
 		fmt.Sprintf(
 			`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer"><script defer src="%sstatic.js"></script>`,
 			charset, policy, up), 1)
-	if s.alone {
-		return page
-	}
 	page = strings.Replace(page, `<nav aria-label="Site">`,
 		fmt.Sprintf(`<nav aria-label="Site"><a href="%ssearch.html">Search</a>`, up), 1)
 	page = strings.Replace(page, `<a class="book" href="book/index.html">`,

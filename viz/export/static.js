@@ -3,7 +3,7 @@
 // else. Each calls listwatchFile(name, gzip as base64).
 
 (() => {
-  const root = document.currentScript?.src ? new URL(".", document.currentScript.src).href : "";
+  const root = new URL(".", document.currentScript.src).href;
   const files = new Map(); // by name: its text, promised and given by Promise.withResolvers
 
   globalThis.listwatchFile = (name, text) => {

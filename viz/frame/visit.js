@@ -5,8 +5,6 @@ import { newTape } from "../log/tape.js";
 import { fileAt, program, take } from "../lib/api.js";
 import { $, copied, make, put, when } from "../lib/dom.js";
 
-const theOnly = "recording"; // the name of the take in a page of one recording (viz/export/one.go)
-
 export function newVisit(stage) {
   const { player, follow, timeline, fold } = stage;
   let returned = null; // told when the program is on stage again
@@ -53,9 +51,9 @@ export function newVisit(stage) {
     }
   }
 
-  // openRecording shows a recording that was dropped here, openTake one of ours, or that was opened as a page.
+  // openRecording shows a recording that was dropped here, openTake one of ours.
   const openRecording = (file) => show(file.name, file, true);
-  const openTake = (name) => show(name, take(name), name === theOnly);
+  const openTake = (name) => show(name, take(name));
 
   // layTake puts a recording that the program brings along on the stage, if it is still wanted when it has come, and
   // returns whether it was. It stands still.

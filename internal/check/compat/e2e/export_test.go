@@ -65,13 +65,6 @@ func TestAnExportNeedsNoProgram(t *testing.T) {
 	p.exportedMini(t, base)
 	p.exportedSearch(t, base)
 	p.stays(t, base)
-
-	one := filepath.Join(t.TempDir(), "one.html")
-	export(t, "-export", one, "-replay", filepath.Join(dir, "mine.gz"))
-	p.do(t, chromedp.Navigate(fileURL(one)))
-	p.until(t, `window.listwatch?.player.head > 100 && $text("#banner p").startsWith("A recording of")`)
-	p.exportedLeaves(t)
-	p.stays(t, fileURL(one))
 }
 
 // stays fails for every request that left what lies below base, and forgets them.
