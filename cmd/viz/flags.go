@@ -84,7 +84,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		"application/vnd.kubernetes.protobuf", "application/json")
 	flags.IntVar(&o.RingCapacity, "ring-capacity", 0,
 		fmt.Sprintf("fix the history ring at `N` events; 0: dynamic, up to %d", watchcache.MaxRingCapacity))
-	flags.StringVar(&o.record, "record", "", "write the log to `file`")
+	flags.StringVar(&o.record, "record", "", "write the log to `file`, new or a recording")
 	flags.StringVar(&o.replay, "replay", "", "show the log in `file` and run nothing")
 	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted, a client gets 410 or a promise is "+
 		"broken, save the last half minute in `folder`; off: save nothing")
@@ -95,7 +95,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	server := flags.String("server", "", "watch the API server at `URL`, such as kubectl proxy's, instead of running "+
 		"one, and forward our port to it; A,B: if one does not answer, the other is asked")
 	flags.BoolVar(&o.serverWrites, "server-writes", false, "also forward requests that write to -server")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write a kubeconfig for this server to `file`")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write a kubeconfig for this server to `file`, new or written so")
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs "+
 		"and the debugger need")
@@ -105,8 +105,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		o.sleeper, err = parseServer(value)
 		return err
 	})
-	flags.StringVar(&o.export, "export", "", "run nothing; write book, stories and stage into `folder`, as pages "+
-		"that need no program")
+	flags.StringVar(&o.export, "export", "", "run nothing; write book, stories and stage into `folder`, new or an "+
+		"export, as pages that need no program")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(stderr)

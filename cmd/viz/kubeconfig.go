@@ -1,14 +1,28 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
-	"os"
+	"io"
 )
+
+// kubeconfigMark begins each kubeconfig of ours. A program that changes the file, such as kubectl config, leaves it out:
+// the file may hold what is not ours from then on.
+const kubeconfigMark = "# Written by listwatch -kubeconfig\n"
 
 // writeKubeconfig writes a kubeconfig for the server at url. The JavaScript client refuses http unless it is told not
 // to look at certificates, which do not exist here.
-func writeKubeconfig(file, url string) error {
-	return os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
+func writeKubeconfig(name, url string) error {
+	file, err := createOurs(name, func(old io.Reader) bool {
+		head := make([]byte, len(kubeconfigMark))
+		_, err := io.ReadFull(old, head)
+		return err == nil && bytes.Equal(head, []byte(kubeconfigMark))
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, kubeconfigMark+`apiVersion: v1
 kind: Config
 current-context: listwatch
 clusters:
@@ -20,5 +34,6 @@ contexts:
 users:
 - name: listwatch
   user: {}
-`, url), 0o600)
+`, url)
+	return errors.Join(err, file.Close())
 }

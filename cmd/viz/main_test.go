@@ -279,6 +279,9 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"no such recording", append(free, "-replay", file+".no"), exitError, "-replay"},
 		{"no recording at all", append(free, "-replay", file), exitError, "not a recording"},
 		{"record nowhere", append(free, "-record", filepath.Join(file, "x")), exitError, "-record"},
+		{"kubeconfig over a file", append(free, "-kubeconfig", file), exitError, "has not written it"},
+		{"record over a file", append(free, "-record", file), exitError, "has not written it"},
+		{"export over files", []string{"-export", filepath.Dir(file)}, exitError, "has not written it"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

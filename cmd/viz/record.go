@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 
 	"k8s.io/utils/clock"
@@ -29,7 +28,7 @@ func startRecording(
 	if name == "" {
 		return func() error { return nil }, nil
 	}
-	file, err := createPrivate(name)
+	file, err := createOurs(name, recording.Begins) // it holds what clients have said
 	if err != nil {
 		return nil, fmt.Errorf("-record: %w", err)
 	}
@@ -50,22 +49,6 @@ func startRecording(
 		group.Wait()
 		return err
 	}, nil
-}
-
-// createPrivate creates or empties a file that only its owner may read: a recording holds what clients have said. What
-// is not an ordinary file keeps its mode.
-func createPrivate(name string) (*os.File, error) {
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-		err = file.Chmod(0o600) // it may have been there, with another mode
-		if err != nil {
-			return nil, errors.Join(err, file.Close())
-		}
-	}
-	return file, nil
 }
 
 // replay shows a recording. Nothing runs: the API answers that it is not there. The whole recording is in the log at

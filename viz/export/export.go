@@ -4,6 +4,7 @@
 //   - export.go: [Write], which asks the program's own pages for themselves and follows their links.
 //   - pages.go: an address of the program as that of a file.
 //   - bundle.go: modules as a classic script.
+//   - ours.go: what may be written into a folder.
 //   - static.js: what stands in for the program in those pages.
 //
 // What is written depends on the program only: two exports are equal.
@@ -18,7 +19,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -42,21 +42,22 @@ type site struct {
 }
 
 // Write writes everything that the pages of program link to into dir, which it makes if need be, and returns the number
-// of files and of their bytes. program answers as package viz does, and runs nothing. Files in dir of other names stay.
+// of files and of their bytes. program answers as package viz does, and runs nothing. A folder with anything in it must
+// be an earlier export. Files of other names stay there.
 func Write(dir string, program http.Handler) (files, size int, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, 0, err // before all the work
+	root, err := openOurs(filepath.Clean(dir)) // before all the work
+	if err != nil {
+		return 0, 0, err
 	}
-	s := &site{program: program, files: map[string][]byte{"static.js": staticScript}, ways: []string{"/", "/book/"}}
+	defer root.Close()
+	s := &site{program: program, ways: []string{"/", "/book/"}, files: map[string][]byte{
+		"static.js": staticScript, mark: []byte(marked),
+	}}
 	if s.gather(); s.err != nil {
 		return 0, 0, s.err
 	}
 	for name, body := range s.files {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return 0, 0, err
-		}
-		if err := os.WriteFile(file, body, 0o644); err != nil {
+		if err := replace(root, name, body); err != nil {
 			return 0, 0, err
 		}
 		size += len(body)

@@ -59,6 +59,18 @@ func Open(ctx context.Context, name string) (*Recording, error) {
 	return Read(ctx, file)
 }
 
+// Begins reports whether a file begins as a recording does, also one that was cut off.
+func Begins(file io.Reader) bool {
+	zipped, err := gzip.NewReader(file)
+	if err != nil {
+		return false
+	}
+	const beginning = `{"format":"` + format + `"`
+	head := make([]byte, len(beginning))
+	_, err = io.ReadFull(zipped, head)
+	return err == nil && string(head) == beginning
+}
+
 // Read reads a whole recording, until ctx is done. The error says what is wrong with a file that is not a recording,
 // was cut off, says what no recording says (numbers beyond 2^53, gaps, times that go back, a picture of another
 // moment), or holds more than can be shown, in bytes, records, or at any moment in its picture.

@@ -108,13 +108,16 @@ var ErrGap = errors.New("the log moved on faster than it could be written")
 // can still read what was written before, provided that out takes the end of the file.
 func Write(ctx context.Context, log *probe.Log, switches map[string]string, out io.Writer) error {
 	zipped := gzip.NewWriter(out)
-	if err := writeHeader(zipped, NewHeader(time.Now(), switches)); err != nil {
+	err := writeHeader(zipped, NewHeader(time.Now(), switches))
+	if err == nil {
+		err = zipped.Flush() // a file says what it is from the beginning, also if the program is killed
+	}
+	if err != nil {
 		return err
 	}
 	writing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seq := log.Oldest() - 1 // the last one written
-	var err error
 	routine.Every(writing, clock.RealClock{}, interval, func(context.Context) {
 		if seq, err = drain(log, seq, zipped); err != nil {
 			cancel()

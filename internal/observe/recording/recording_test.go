@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -35,6 +36,8 @@ func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
 		go func() {
 			written <- Write(ctx, log, map[string]string{"fifo": "real"}, &file)
 		}()
+		synctest.Wait()
+		assert.True(t, Begins(bytes.NewReader(file.Bytes())), "a killed program leaves %q", file.Bytes())
 		p.Event(probe.InputSent, "ADDED", "/registry/pods/default/a", 7, 1, 10)
 		time.Sleep(3 * time.Second)
 		p.Text(probe.WatchChanError, "<b>\"boom\"</b>\n", "", 0)
