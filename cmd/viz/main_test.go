@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -248,7 +249,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		want   string
 	}{
 		{"taken port", []string{"-listen", taken.Addr().String()}, exitError, "cannot listen on " +
-			taken.Addr().String()},
+			taken.Addr().String() + ": " + syscall.EADDRINUSE.Error() + "; -listen 127.0.0.1:0 takes a free port"},
 		{"no such flag", []string{"-no-such-flag"}, exitUsage, "-no-such-flag"},
 		{"argument", []string{"here"}, exitUsage, `unexpected argument "here"`},
 		{"address without port", []string{"-listen", "localhost"}, exitUsage, "missing port"},
@@ -278,10 +279,10 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"unreachable etcd", append(free, "-etcd-endpoints", "127.0.0.1:1"), exitError, "cannot be reached"},
 		{"no such recording", append(free, "-replay", file+".no"), exitError, "-replay"},
 		{"no recording at all", append(free, "-replay", file), exitError, "not a recording"},
-		{"record nowhere", append(free, "-record", filepath.Join(file, "x")), exitError, "-record"},
 		{"kubeconfig over a file", append(free, "-kubeconfig", file), exitError, "has not written it"},
 		{"record over a file", append(free, "-record", file), exitError, "has not written it"},
 		{"export over files", []string{"-export", filepath.Dir(file)}, exitError, "has not written it"},
+		{"record nowhere", append(free, "-record", filepath.Join(file, "x")), exitError, "-record"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 
 	"listwatch/cmd/internal/machine"
 	"listwatch/internal/observe/probe"
@@ -23,7 +24,7 @@ import (
 func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	listening, err := net.Listen("tcp", o.listen)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w", o.listen, err)
+		return fmt.Errorf("cannot listen on %s: %w; -listen 127.0.0.1:0 takes a free port", o.listen, reason(err))
 	}
 	defer listening.Close()
 	listener := listening.(*net.TCPListener) // what "tcp" stands for
@@ -89,6 +90,15 @@ func (o *options) complete(listener net.Listener, config viz.Config) viz.Config 
 		config.Lab = &chosen
 	}
 	return config
+}
+
+// reason is why the system refused, without the address a second time.
+func reason(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return number
+	}
+	return err
 }
 
 // announce prints the one line that scripts wait for.
