@@ -279,9 +279,9 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"unreachable etcd", append(free, "-etcd-endpoints", "127.0.0.1:1"), exitError, "cannot be reached"},
 		{"no such recording", append(free, "-replay", file+".no"), exitError, "-replay"},
 		{"no recording at all", append(free, "-replay", file), exitError, "not a recording"},
-		{"kubeconfig over a file", append(free, "-kubeconfig", file), exitError, "has not written it"},
-		{"record over a file", append(free, "-record", file), exitError, "has not written it"},
-		{"export over files", []string{"-export", filepath.Dir(file)}, exitError, "has not written it"},
+		{"kubeconfig over a file", append(free, "-kubeconfig", file), exitError, "as this program writes it"},
+		{"record over a file", append(free, "-record", file), exitError, "as this program writes it"},
+		{"export over files", []string{"-export", filepath.Dir(file)}, exitError, "and not an export"},
 		{"record nowhere", append(free, "-record", filepath.Join(file, "x")), exitError, "-record"},
 	}
 	for _, test := range tests {

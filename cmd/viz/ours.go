@@ -34,7 +34,7 @@ func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 	}
 	// Only what is looked at is replaced: meanwhile another program may have put a link there.
 	if !os.SameFile(there, opened) || opened.Size() > 0 && !ours(old) {
-		return nil, fmt.Errorf("%s is there, and this program has not written it: choose another name, or remove the "+
+		return nil, fmt.Errorf("%s is there, and not as this program writes it: choose another name, or remove the "+
 			"file", name)
 	}
 	// A new file, not the old one emptied: others may have that open, or have it under a second name.

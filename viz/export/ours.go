@@ -55,7 +55,7 @@ func checkOurs(root *os.Root, there fs.FileInfo) error {
 		return err
 	}
 	if text, _ := root.ReadFile(mark); !empty && string(text) != marked {
-		return fmt.Errorf("%s is not empty, and this program has not written it: choose another folder", root.Name())
+		return fmt.Errorf("%s is not empty, and not an export: choose another folder", root.Name())
 	}
 	return replace(root, mark, []byte(marked))
 }

@@ -19,10 +19,10 @@ func TestAFolderThatIsNotOursIsLeftAlone(t *testing.T) {
 	}{
 		"a file of another program": {func(dir, _ string) error {
 			return os.WriteFile(filepath.Join(dir, "index.html"), []byte(precious), 0o644)
-		}, "has not written it"},
+		}, "not an export"},
 		"a mark of another program": {func(dir, _ string) error {
 			return os.WriteFile(filepath.Join(dir, mark), []byte(precious), 0o644)
-		}, "has not written it"},
+		}, "not an export"},
 		"a link to such a folder": {func(dir, other string) error {
 			return os.Symlink(other, dir)
 		}, "is a link"},
