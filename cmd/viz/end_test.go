@@ -7,9 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -184,54 +182,6 @@ func TestTheClientHalfKeepsUp(t *testing.T) {
 		assert.True(t, before[point] == after[point], "%s: %d before, %d after", point, before[point], after[point])
 	}
 	p.end(t)
-}
-
-var versions = regexp.MustCompile(`at \d+`)
-
-// TestOnlyTheClientThatSleepsIsEvicted is block 4 of docs/WORKSHOP.md: the reader, registered behind the sleeper, gets
-// the change after the wait or before it.
-func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
-	for dispatch, wait := range map[string]string{
-		"sequential": "waits with MODIFIED default/big at N.\n" +
-			"  MODIFIED default/big at N enters the input of reader.\n",
-		"two-phase": "waits with MODIFIED default/big at N.\n  1 watcher had no room; the dispatcher may wait up to",
-	} {
-		t.Run(dispatch, func(t *testing.T) {
-			t.Parallel() // beside the other one, and beside no test that must be quick
-			p := start(t, "-demo=false", "-flight=off", "-dispatch="+dispatch)
-			var out, stderr strings.Builder
-			if status := run(t.Context(), []string{"-sleeper", p.url}, &out, &stderr); status != exitOK {
-				t.Fatalf("status %d, %s", status, &stderr)
-			}
-			t.Logf("%s", &out)
-			for _, want := range []string{"the reader was sent 100 changes\n", wait, "does not keep up and is closed",
-				"the end of its stream, and no error\n"} {
-				assert.True(t, strings.Contains(versions.ReplaceAllString(out.String(), "at N"), want),
-					"got %q without %q", out.String(), want)
-			}
-			if got := p.pods(t); got["WatcherForced"] != 1 || got["ReflectorWatchEnded"] != 0 {
-				t.Errorf("got %d evictions, and %d reflectors whose watch ended; want 1 and 0", got["WatcherForced"],
-					got["ReflectorWatchEnded"])
-			}
-			code, _ := p.get(t, "/api/v1/namespaces/default/pods/big")
-			assert.Equal(t, code, http.StatusNotFound, "the pod is left behind")
-			p.end(t)
-		})
-	}
-}
-
-// TestTheSleeperWritesToNoOtherServer: its pod would be one too many in a cluster at work.
-func TestTheSleeperWritesToNoOtherServer(t *testing.T) {
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		assert.Equal(t, r.Method, http.MethodGet, "got %s %s", r.Method, r.URL)
-		http.NotFound(w, r)
-	}))
-	defer other.Close()
-	var stderr strings.Builder
-	if status := run(t.Context(), []string{"-sleeper", other.URL}, io.Discard, &stderr); status != exitError ||
-		!strings.Contains(stderr.String(), "no listwatch at "+other.URL) {
-		t.Errorf("got status %d, %s", status, &stderr)
-	}
 }
 
 // patchPod returns the resource version of the pod that the merge patch made.

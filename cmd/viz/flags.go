@@ -36,7 +36,6 @@ type options struct {
 	open          bool
 	ready         bool
 	version       bool
-	sleeper       *url.URL   // a listwatch that runs; nil: run one
 	export        string     // folder of pages
 	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
 	serverWrites  bool
@@ -100,11 +99,6 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs "+
 		"and the debugger need")
 	flags.BoolVar(&o.version, "version", false, "say which version this is, and run nothing")
-	flags.Func("sleeper", "run nothing; be a client of the listwatch at `URL` that watches and does not read, beside "+
-		"one that reads", func(value string) (err error) {
-		o.sleeper, err = parseServer(value)
-		return err
-	})
 	flags.StringVar(&o.export, "export", "", "run nothing; write book, stories and stage into `folder`, new or an "+
 		"export, as pages that need no program")
 	if err := flags.Parse(args); err != nil {

@@ -61,8 +61,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	case o.ready:
 		return ready(ctx, computer{exec.LookPath, runCommand}, o.listen, stdout)
-	case o.sleeper != nil:
-		err = runSleeper(ctx, o.sleeper, stdout)
 	case o.export != "":
 		err = exportTo(o.export, stdout)
 	default:

@@ -168,7 +168,7 @@ func TestAnOutputMatchesUpToWhatIsLeftOpen(t *testing.T) {
 
 func TestAProgramIsOnlyLookedAtIfNoCommandFollows(t *testing.T) {
 	const text = "```console\n$ go run ./cmd/viz -a\n```\n\n" +
-		"```console\n$ go run ./cmd/viz -b\n$ go run ./cmd/viz -sleeper http://127.0.0.1:8080\n```\n\n" +
+		"```console\n$ go run ./cmd/viz -b\n$ go run ./cmd/viz -export site\n```\n\n" +
 		"```console\n$ go run ./cmd/viz -c\nlistening on …\n```\n\n```console\n$ go run ./cmd/viz -d\n```\n"
 	p := parsePage(t, "x.md", text)
 	p.looksOnly()

@@ -28,11 +28,15 @@ var (
 	startsViz   = regexp.MustCompile(`^go run \./cmd/viz( |$)`)
 	startsProxy = regexp.MustCompile(`^kubectl proxy\b`)
 	// then the program is a command like any other
-	endsSoon  = regexp.MustCompile(`-(ready|h|version|export|sleeper)\b`)
+	endsSoon  = regexp.MustCompile(`-(h|version|export)\b`)
 	watches   = regexp.MustCompile(`[?&]watch=|^kubectl .* (-w|--watch)\b`)
 	endItself = regexp.MustCompile(`timeoutSeconds=|\| *head|max-time|\btimeout `)
 	onlyReads = regexp.MustCompile(`^(curl -s[^|]*|kubectl .*\bget .*)`)
 	writes    = regexp.MustCompile(` -(X|d|-data\S*) `)
+
+	// A reader puts a number of their own there: that of the newest version in the output before.
+	ownVersion = regexp.MustCompile(`\brv=\d+`)
+	version    = regexp.MustCompile(`\bat (\d+)\b`)
 )
 
 // terminal is where a page's commands are typed: one shell, and beside it a program and whatever else does not end by
@@ -47,6 +51,7 @@ type terminal struct {
 	serving *program.Viz      // answers requests to the Kubernetes API; nil before the program is started
 	viz     *program.Viz
 	open    []opened
+	version string // the newest one that a command has printed
 }
 
 // opened is a command that does not end. What it prints is compared when its program ends.
@@ -136,8 +141,11 @@ func (x *terminal) startProxy(s *step) {
 	}
 }
 
-// addressed puts the addresses where something really listens into a command.
+// addressed puts the addresses where something really listens into a command, and the reader's own version.
 func (x *terminal) addressed(command string) string {
+	if x.version != "" {
+		command = ownVersion.ReplaceAllString(command, "rv="+x.version)
+	}
 	for written, address := range x.real {
 		command = strings.ReplaceAll(command, written, address)
 	}
@@ -215,6 +223,9 @@ func (x *terminal) toItsEnd(s *step, command string) {
 		var file string
 		code, file = x.enter(command, "")
 		said = x.said(file)
+		if all := version.FindAllStringSubmatch(strings.Join(said, "\n"), -1); all != nil {
+			x.version = all[len(all)-1][1]
+		}
 		return matches(s.want, said) && (code == 0 || len(s.want) > 0)
 	}
 	again := onlyReads.MatchString(command) && !writes.MatchString(command) && !*update
