@@ -36,7 +36,7 @@ func (w *CacheWatcher) Add(event *watchcache.Event, expired <-chan time.Time) bo
 		return true
 	}
 	if expired == nil {
-		w.forceClose()
+		w.forceClose(event)
 		return false
 	}
 	w.probe.Event(probe.InputBlocked, string(event.Type), event.Key, event.ResourceVersion)
@@ -45,7 +45,7 @@ func (w *CacheWatcher) Add(event *watchcache.Event, expired <-chan time.Time) bo
 		w.added(event)
 		return true
 	case <-expired:
-		w.forceClose()
+		w.forceClose(event)
 		return false
 	}
 }
@@ -55,12 +55,12 @@ func (w *CacheWatcher) added(event *watchcache.Event) {
 	w.markBookmarkReceived(event)
 }
 
-// forceClose gives up on a watcher that does not keep up. Its client sees the stream end and
+// forceClose gives up on a watcher that does not keep up, and has no room for event. Its client sees the stream end and
 // resumes from the last version it has. That is progress only if it has one: a client that is
 // still waiting for the bookmark which ends its initial events would have to begin from
 // nothing, so a watcher that has this bookmark in its input delivers it first.
-func (w *CacheWatcher) forceClose() {
-	w.probe.At(probe.WatcherForced, "", 0)
+func (w *CacheWatcher) forceClose(event *watchcache.Event) {
+	w.probe.At(probe.WatcherForced, event.Key, event.ResourceVersion)
 	graceful := w.bookmarkState() == bookmarkReceived
 	w.forgetter.Forget(graceful)
 }
