@@ -24,20 +24,15 @@ TARGETS  ?=
 # compute: four packages at once. Those of compat build the program themselves, which go test does not see: a result is
 # never kept.
 RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/guest ./internal/play/lens ./viz ./cmd/viz
-BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help
-.PHONY: help run ready test race plain browser lint size generate recordings screenshots tab site cross bag bag-check bench debug debug-viz scale storm clients full
+.PHONY: help run test race plain browser lint size generate recordings screenshots tab site cross bench debug debug-viz scale storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 run: ## start everything in one process: etcd, API server, client half, page
 	$(GO) run ./cmd/viz
-
-ready: ## say whether this machine has all that the workshop needs; builds the debugger
-	-@$(DLV) version >/dev/null
-	@$(GO) run ./cmd/viz -ready
 
 test: ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; 10 to 20 minutes on two cores
 	@# The linters, if they are built first, take what the tests leave of both cores while they wait.
@@ -73,7 +68,7 @@ full: test storm scale cross tab clients ## what CI runs, and what is too long f
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere|TestTheDocuments"
 	FULL=1 $(GO) test -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
 	FULL=1 $(GO) test ./viz/export -run TestAnExportIsWhole
-	$(GO) test -tags full ./cmd/bag -count=1 -timeout 3h -v
+	$(GO) test -tags full ./cmd/lab -run TestAStickIsEnough -count=1 -timeout 3h -v
 	GOOS=js GOARCH=wasm $(GO) vet -modfile=bin/tab/go.mod -tags grpcnotrace ./cmd/tab
 	$(GO) test -tags full ./cmd/tab -count=1
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h
@@ -118,19 +113,12 @@ site: tab ## write the book, the stories, the stage and the program for a tab as
 	$(if $(SITE_URL),sed -i.bak 's#<h1[^>]*>List-watch#<p class="qr"><img src="../../assets/site.png" alt="$(SITE_URL)"/></p>&#' \
 	  site/book/docs/HANDOUT.html && rm site/book/docs/HANDOUT.html.bak)
 
-cross: ## vet everything and build cmd/viz for the systems that attendees bring, as the bag has them
+cross: ## vet everything and build cmd/viz for the systems that attendees bring
 	@for p in $(PLATFORMS); do \
 	  echo "vet ./... and build ./cmd/viz for $$p"; \
 	  export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
 	  $(GO) vet -trimpath ./... && $(GO) build -trimpath -o /dev/null ./cmd/viz || exit 1; \
 	done
-
-bag: ## one archive for a room without a network, TARGETS=linux/amd64,darwin/arm64: sources, Go modules, the site; viz, kubectl and delve for six systems
-	mkdir -p $(dir $(BAG))
-	GO="$(GO)" sh cmd/bag/bag.sh pack $(BAG) $(TARGETS)
-
-bag-check: bag ## work from the bag as an attendee would: empty caches, no network
-	$(GO) test -tags full ./cmd/bag -count=1 -timeout 2h -v -run TestAnAttendee -bag $(CURDIR)/$(BAG)
 
 bench: ## benchmarks, side by side with the real thing where there is one
 	$(GO) test -run '^$$' -bench . -benchmem ./...

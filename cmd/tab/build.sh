@@ -64,5 +64,16 @@ done
 { cat cmd/tab/tab.js; echo 'listwatchFile("machine/tab", "");'; } > $out/site/tab.js
 size=$(wc -c < $out/site/machine.gz | tr -d ' ')
 echo "$size $n" > $out/machine
-sh cmd/bag/bag.sh licences js/wasm machine > $out/site/THIRD-PARTY.txt
+
+# The licences and notices of all that the machine is made of. A module without one must not be handed out.
+modules=$(GOOS=js GOARCH=wasm $go list -tags=grpcnotrace -deps \
+  -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/tab)
+printf 'The machine contains code of others, under these licences.\n' > $out/site/THIRD-PARTY.txt
+printf '%s\n' "$modules" "$($go env GOVERSION) $root" | LC_ALL=C sort -u | while read -r module dir; do
+  files=$(find "$dir/" -maxdepth 1 -type f \( -iname 'licen[sc]e*' -o -iname 'copying*' -o -iname 'notice*' \) | sort)
+  [ "$files" ] || { echo "$module has no licence in $dir" >&2 && exit 1; }
+  echo "$files" | while read -r file; do
+    printf '\n%s (%s)\n\n' "$module" "${file##*/}" && cat "$file" && printf '\n%80s\n' '' | tr ' ' =
+  done
+done >> $out/site/THIRD-PARTY.txt
 echo "the machine has $size bytes"

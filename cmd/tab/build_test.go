@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"listwatch/internal/check/assert"
@@ -19,6 +20,16 @@ func TestTheMachineIsSmall(t *testing.T) {
 	info, err := os.Stat("../../bin/tab/site/machine.gz")
 	require.NoError(t, err, "make tab builds it")
 	assert.True(t, info.Size() <= maxSize, "the machine has %d bytes by gzip, more than %d", info.Size(), maxSize)
+}
+
+func TestTheMachineBringsTheLicencesOfAllThatItIsMadeOf(t *testing.T) {
+	text, err := os.ReadFile("../../bin/tab/site/THIRD-PARTY.txt")
+	require.NoError(t, err, "make tab writes it")
+	for _, want := range []string{"go.etcd.io/etcd/client/pkg/v3@", "k8s.io/apimachinery@", "go1.", "Apache License",
+		"Redistribution and use"} {
+		assert.True(t, strings.Contains(string(text), want), "there is no %q", want)
+	}
+	assert.False(t, strings.Contains(string(text), "listwatch@"), "our own licence is listed as another's")
 }
 
 // TestWhatIsMendedIsStillBroken: build.sh mends a package only as long as it does not compile for a browser.

@@ -34,7 +34,6 @@ type options struct {
 	flight        string // folder, or flightOff
 	kubeconfig    string
 	open          bool
-	ready         bool
 	version       bool
 	export        string     // folder of pages
 	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
@@ -96,8 +95,6 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.BoolVar(&o.serverWrites, "server-writes", false, "also forward requests that write to -server")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write a kubeconfig for this server to `file`, new or written so")
 	flags.BoolVar(&o.open, "open", false, "open the browser")
-	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs "+
-		"and the debugger need")
 	flags.BoolVar(&o.version, "version", false, "say which version this is, and run nothing")
 	flags.StringVar(&o.export, "export", "", "run nothing; write book, stories and stage into `folder`, new or an "+
 		"export, as pages that need no program")

@@ -1,19 +1,16 @@
 // Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book and
 // the page on which every event is seen, all on one port.
 //
-// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, or -ready finds something
-// missing, 2 for a wrong command line.
+// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line.
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
@@ -59,8 +56,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", version(),
 			source.KubernetesVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return exitOK
-	case o.ready:
-		return ready(ctx, computer{exec.LookPath, runCommand}, o.listen, stdout)
 	case o.export != "":
 		err = exportTo(o.export, stdout)
 	default:
@@ -74,14 +69,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// releaseName is what a release is called: the linker sets it.
-var releaseName string
-
-// version is that of a release, or the one that the go command gives to what it builds: it names the commit.
+// version is what the go command gives to what it builds: it names the commit.
 func version() string {
-	build, _ := debug.ReadBuildInfo() // nil: a build without modules
-	if releaseName != "" || build == nil {
-		return cmp.Or(releaseName, "devel")
+	build, ok := debug.ReadBuildInfo()
+	if !ok { // a build without modules
+		return "devel"
 	}
 	return strings.Trim(build.Main.Version, "()") // (devel)
 }

@@ -51,7 +51,7 @@ func labShelf(labs []lab.Lab) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " labs: repair it yourself, in a working copy</summary><p>A lab is done in the sources of listwatch, with Go: a release alone has neither.</p><div class=\"shelf\"><table><thead><tr><th scope=\"col\">Chapter</th><th scope=\"col\">Lab</th><th scope=\"col\">What you do</th><th scope=\"col\">Time</th><th scope=\"col\">Begin with</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " labs: repair it yourself, in a working copy</summary><p>A lab is done in the sources of listwatch, with Go.</p><div class=\"shelf\"><table><thead><tr><th scope=\"col\">Chapter</th><th scope=\"col\">Lab</th><th scope=\"col\">What you do</th><th scope=\"col\">Time</th><th scope=\"col\">Begin with</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,0 +1,108 @@
+//go:build full && unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"listwatch/internal/check/require"
+)
+
+// desk is a computer with Go.
+type desk struct {
+	dir string
+	env []string
+}
+
+// newDesk returns one with empty caches and settings of its own.
+func newDesk(t *testing.T, dir string, settings ...string) *desk {
+	t.Helper()
+	d := &desk{dir: dir, env: append(settings, "GOFLAGS=-modcacherw", "PATH="+os.Getenv("PATH"))}
+	for _, name := range []string{"HOME", "TMPDIR", "GOPATH", "GOCACHE", "GOMODCACHE"} {
+		d.env = append(d.env, name+"="+t.TempDir())
+	}
+	return d
+}
+
+// types runs a command, with what is typed into it, until it has ended or has said enough.
+func (d *desk) types(t *testing.T, command, input string, enough ...string) (said string, err error) {
+	t.Helper()
+	t.Log(command)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir, cmd.Env, cmd.Stdin = d.dir, d.env, strings.NewReader(input)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) } // as Ctrl-C
+	out := &output{enough: strings.Join(enough, ""), stop: cancel}
+	cmd.Stdout, cmd.Stderr = out, out
+	err = cmd.Run()
+	return out.text.String(), err
+}
+
+// output keeps what a command prints, which one goroutine of package exec writes. It stops a command that has said
+// enough.
+type output struct {
+	text   bytes.Buffer
+	enough string
+	stop   context.CancelFunc
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.text.Write(p)
+	if o.enough != "" && strings.Contains(o.text.String(), o.enough) {
+		o.stop()
+	}
+	return n, err
+}
+
+// typed are the commands of docs/WORKSHOP.md that this test runs.
+var typed = regexp.MustCompile("(?m)^```console (?:linux )?TestAStickIsEnough\n((?:\\$ .*\n)+)```$")
+
+// TestAStickIsEnough makes a stick as docs/WORKSHOP.md says, and works from it as an attendee without a network does.
+func TestAStickIsEnough(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(repository, "docs", "WORKSHOP.md"))
+	require.NoError(t, err)
+	stick := t.TempDir()
+	blocks := typed.FindAllStringSubmatch(strings.ReplaceAll(string(page), "/media/stick", stick), -1)
+	require.True(t, len(blocks) == 2, "%d blocks name this test", len(blocks))
+	run := func(d *desk, commands string) {
+		for line := range strings.Lines(commands) {
+			said, err := d.types(t, strings.TrimPrefix(strings.TrimSpace(line), "$ "), "")
+			require.NoError(t, err, said)
+		}
+	}
+	ask := func(name string) string {
+		value, err := exec.Command("go", "env", name).Output()
+		require.NoError(t, err)
+		return strings.TrimSpace(string(value))
+	}
+	// What this computer has already is not fetched again.
+	run(newDesk(t, repository, "GOPROXY=file://"+ask("GOMODCACHE")+"/cache/download,"+ask("GOPROXY"),
+		"GOSUMDB="+ask("GOSUMDB"), "GOTOOLCHAIN=local"), blocks[0][1])
+
+	attendee := newDesk(t, filepath.Join(stick, "listwatch"), "HTTP_PROXY=http://127.0.0.1:1",
+		"HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost")
+	run(attendee, blocks[1][1])
+	for _, each := range []struct{ command, input, says string }{
+		{"go run ./cmd/viz -listen 127.0.0.1:0 -flight off", "", "listening on http://"},
+		{"go run ./cmd/lab start neighbours", "", "go run ./cmd/lab check neighbours"},
+		{"go run ./cmd/lab check neighbours", "", "Not yet. The promise that does not hold"},
+		{"make debug RECIPE=slow-watcher", "print c.budget.budget\nexit\n", "\n0\n"},
+	} {
+		enough := ""
+		if strings.HasPrefix(each.says, "listening") {
+			enough = each.says
+		}
+		said, err := attendee.types(t, each.command, each.input, enough)
+		require.True(t, strings.Contains(said, each.says), "%s: %v, without %q:\n%s", each.command, err, each.says, said)
+	}
+}
