@@ -26,7 +26,7 @@ TARGETS  ?=
 RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/guest ./internal/play/lens ./viz ./cmd/viz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test race plain browser lint size generate recordings screenshots tab site cross bench debug debug-viz scale storm clients full
+.PHONY: help run test race plain browser lint size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -50,16 +50,13 @@ plain: ## all other tests of both modules
 browser: ## the page in a headless browser, by itself: it wants both cores
 	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 20m ./e2e
 
-scale: ## measure what an object, a watch and an event cost, and check the prediction for 5,000 watches and 100,000 pods by a run
-	$(GO) test -tags full ./internal/check/scale -run TestScale -count=1 -v -timeout 1h
-
 storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
 	cd internal/check/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
 
 clients: ## run programs that no one here wrote against us and a real kube-apiserver: kube-scheduler, kwok, k9s, helm ...; PICTURE=1: write docs/programs.png
 	cd internal/check/compat && $(GO) test -tags full ./clients -count=1 -timeout 1h -v -args $(if $(PICTURE),-picture $(CURDIR)/docs/programs.png)
 
-full: test storm scale cross tab clients ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
+full: test storm cross tab clients ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
 	$(GO) test -race -vet=off -timeout 30m ./...
 	$(GO) tool $(TOOLS) deadcode ./cmd/... > bin/unreached.txt # functions that no program calls
 	@! grep . bin/unreached.txt
@@ -76,7 +73,7 @@ full: test storm scale cross tab clients ## what CI runs, and what is too long f
 
 lint: ## gofmt, vet, fresh templates, and what .golangci.yml asks for
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
-	nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./internal/check/scale
+	nice -n 19 $(GO) vet ./...
 	cd internal/check/compat && nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./e2e
 	@rm -rf bin/fresh && mkdir -p bin/fresh && cp -R go.mod viz bin/fresh && nice -n 19 $(GO) tool $(TOOLS) templ generate -path bin/fresh
 	diff -r viz bin/fresh/viz # a difference: run make generate and commit the result
