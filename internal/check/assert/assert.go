@@ -4,12 +4,13 @@
 //
 // The test goes on after a fault; package require has the same for a test that cannot. Each function returns
 // whether all was well. What follows the values says what was looked at: a value alone, or a format and its arguments.
-// They are evaluated in any case.
+// They are evaluated in any case. A text that has both "got " and "want " is the whole message.
 package assert
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -68,6 +69,9 @@ func False(t TB, bad bool, what ...any) bool {
 
 func same(t TB, ok bool, got, want any, what []any) bool {
 	t.Helper()
+	if says := prefix(what); !ok && strings.Contains(says, "got ") && strings.Contains(says, "want ") {
+		return True(t, false, what...) // it has both already
+	}
 	return ok || True(t, false, "%sgot %v, want %v", prefix(what), got, want)
 }
 

@@ -26,6 +26,9 @@ func TestEachAssertionReportsItsFaultAndNothingElse(t *testing.T) {
 			func(f *faults) bool { return Equal(f, int64(1), 1) },
 			func(f *faults) bool { return Equal(f, 1, 2) }, "got 1, want 2",
 		}, {
+			func(f *faults) bool { return Equal(f, 1, 1, "got %d, want %d", 1, 1) },
+			func(f *faults) bool { return Equal(f, 1, 2, "a:\n got %d\nwant %d", 1, 2) }, "a:\n got 1\nwant 2",
+		}, {
 			func(f *faults) bool { return EqualSlices(f, []int{}, nil) },
 			func(f *faults) bool { return EqualSlices(f, []int{1}, nil, "row %d", 7) }, "row 7: got [1], want []",
 		}, {

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"fmt"
 	"go/ast"
+	"io/fs"
 	"math"
 	"regexp"
 	"slices"
@@ -18,7 +20,6 @@ var lanesWithoutRoutine = []string{"handlers.WatchServer"}
 // checkMoments holds that a declared point is exactly one line of the program, on its own, with the declared args, by
 // the method its sentence needs, under a lock if and only if it is declared so; and that its lane is a goroutine.
 func (r *repo) checkMoments() {
-	const declarations = "internal/observe/probe/points.go"
 	places := make(map[string][]source.Moment)
 	for _, moment := range r.Moments(func(name string) bool { return r.points[name] != nil }) {
 		switch {
@@ -35,7 +36,7 @@ func (r *repo) checkMoments() {
 			continue // reported by probe itself, of what no station reports
 		}
 		if n := len(places[name]); n == 0 {
-			r.fault(declarations, 0, "%s is reported nowhere", name)
+			r.fault(declarations, r.declared(name), "%s is reported nowhere", name)
 		} else if n > 1 {
 			for _, moment := range places[name] {
 				r.fault(moment.File.Path, moment.Line, "%s is reported from %d lines, not from one", name, n)
@@ -43,10 +44,20 @@ func (r *repo) checkMoments() {
 		}
 		for _, lane := range info.Lanes() {
 			if !slices.Contains(r.lanes, lane) && !slices.Contains(lanesWithoutRoutine, lane) {
-				r.fault(declarations, 0, "%s names the lane %s, but no goroutine of that name is started", name, lane)
+				r.fault(declarations, r.declared(name),
+					"%s names the lane %s, but no goroutine of that name is started", name, lane)
 			}
 		}
 	}
+}
+
+const declarations = "internal/observe/probe/points.go"
+
+// declared returns the line on which a point is declared.
+func (r *repo) declared(name string) int {
+	text, _ := fs.ReadFile(r, declarations) // "": then the line says so
+	before, _, _ := strings.Cut(string(text), fmt.Sprintf("{Name: %q,", name))
+	return 1 + strings.Count(before, "\n")
 }
 
 // reports tells whether a folder's code runs in the program and reports moments: stations do, and what serves them, and

@@ -32,6 +32,12 @@ package probe
 type Probe struct{}
 
 const Appended = 1
+-- internal/observe/probe/points.go --
+package probe
+
+var table = []Info{
+	{Name: "Appended", Args: "n"},
+}
 -- internal/server/etcdnode/node.go --
 package etcdnode
 
@@ -85,7 +91,7 @@ func faultsWith(t *testing.T, change string, declared probe.Info) []string {
 
 // TestEachRuleFindsItsFault seeds one fault at a time.
 func TestEachRuleFindsItsFault(t *testing.T) {
-	const points, dir = "internal/observe/probe/points.go:0: ", "chapters/01-storage/"
+	const points, dir = "internal/observe/probe/points.go:4: ", "chapters/01-storage/"
 	const seed, test, store = dir + "seed.go", dir + "x_test.go", dir + "store.go"
 	imports := func(file, other string) string {
 		return "-- " + file + " --\npackage storage\n\nimport _ \"listwatch/" + other + "\"\n"

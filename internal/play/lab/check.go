@@ -56,6 +56,10 @@ func (l Lab) check(ctx context.Context, dir string, limit time.Duration, progres
 // timedOut is how a test binary says that its time is over, and which test was running.
 var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
 
+// leftBehind is the panic of a bubble whose test has ended before its goroutines. Often it only follows from a fault that
+// has ended the test.
+const leftBehind = "\npanic: deadlock: main bubble goroutine has exited"
+
 // explain says of a check that has failed, in a few lines, what is wrong: the promise, and what the first tests to fail
 // say before the goroutine dump of a panic begins.
 func (l Lab) explain(out string) []string {
@@ -71,7 +75,11 @@ func (l Lab) explain(out string) []string {
 	}
 	message, _, _ := strings.Cut(out, "\ngoroutine ")
 	message, _, _ = strings.Cut(message, "\nFAIL") // what follows the go command says of the package
-	lines := strings.Split(strings.TrimSpace(message), "\n")
+	said, _, waiting := strings.Cut(message, leftBehind)
+	if waiting && !strings.Contains(said, ".go:") {
+		said += "\n    The test ends before the goroutines that it has started."
+	}
+	lines := strings.Split(strings.TrimSpace(said), "\n")
 	for _, line := range lines[:min(maxLines, len(lines))] {
 		says = append(says, fmt.Sprintf("  %.200s", line))
 	}

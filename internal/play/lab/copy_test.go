@@ -114,7 +114,8 @@ func tinyCopy(t *testing.T, body string) (string, Lab) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module tiny\n\ngo 1.26.0\n")
 	write(t, filepath.Join(dir, "chapters", "01-storage", "x_test.go"),
-		"package storage\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) {\n"+body+"\n}\n")
+		"package storage\n\nimport (\n\t\"testing\"\n\t\"testing/synctest\"\n)\n\n"+
+			"var bubble = synctest.Test\n\nfunc TestX(t *testing.T) {\n"+body+"\n}\n")
 	return dir, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage", Promise: "X holds.", Tests: []string{"TestX"}}
 }
 
@@ -125,6 +126,11 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 		solved bool
 		want   []string
 	}{
+		"it fails and leaves a goroutine in its bubble": {
+			`bubble(t, func(t *testing.T) { go func() { select {} }(); t.Fatal("got 1, want 2") })`, false,
+			[]string{"--- FAIL: TestX ", "got 1, want 2\nSee all of it: "}},
+		"it leaves a goroutine in its bubble": {`bubble(t, func(*testing.T) { go func() { select {} }() })`, false,
+			[]string{"--- FAIL: TestX ", "ends before the goroutines"}},
 		"the promise holds": {"", true, []string{"passed: go test ./chapters/01-storage -run 'TestX'"}},
 		"it does not": {`t.Error("got 1, want 2")`, false, []string{"Not yet. The promise that does not " +
 			"hold: X holds.", "--- FAIL: TestX ", "got 1, want 2"}},
