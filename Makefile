@@ -71,23 +71,25 @@ full: test storm cross tab clients ## what CI runs, and what is too long for it:
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h
 	cd internal/check/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
 
-lint: ## gofmt, vet, fresh templates, and what .golangci.yml asks for
+lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types of the page's scripts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
 	nice -n 19 $(GO) vet ./...
 	cd internal/check/compat && nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./e2e
 	@rm -rf bin/fresh && mkdir -p bin/fresh && cp -R go.mod viz bin/fresh && nice -n 19 $(GO) tool $(TOOLS) templ generate -path bin/fresh
 	diff -r viz bin/fresh/viz # a difference: run make generate and commit the result
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
+	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz
 
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
 	@git ls-files | grep -vE '(_templ|/probe/constants)\.go$$|\.(gz|png|svg|sum|pb)$$|^LICENSE' | tr '\n' '\0' | xargs -0 awk -f internal/check/tools/size.awk | sort
 
-generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the constants of points
+generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the constants of points, the page's types
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test -tags generate ./internal/observe/probe -run Fresh -update
 	$(GO) test ./internal/play/lab -run Fresh -update
 	$(GO) test ./internal/server/apiserver -run Fresh -update
 	$(GO) test ./internal/observe/takes -run TestTheStoryInNumbers -update
+	$(GO) test ./viz -run Fresh -update
 
 recordings: ## make the recordings of chapters and stories: internal/observe/takes/*.lw.gz
 	$(GO) test ./internal/observe/takes -run TestMake -update

@@ -16,7 +16,7 @@ import (
 
 // floors are the rooms of the page's scripts from the ground up. A script imports from its own room and from rooms
 // below it.
-var floors = []string{"lib", "log", "stage", "timeline", "inspector", "spacetime", "lens", "console", "book",
+var floors = []string{"lib", "log", "dom", "stage", "timeline", "inspector", "spacetime", "lens", "console", "book",
 	"stories", "tour", "frame"}
 
 var (

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
 // mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words that mean a
 // part of the stage light it. Where it is narrow, the mini-stage is above the text: there the moments are listed until

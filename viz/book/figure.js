@@ -1,7 +1,8 @@
+// @ts-nocheck
 // Figure: the stage as a chapter's mini-stage. The chapter writes into the page's address which moment is shown; the
 // figure shows the station at which it happened, whole.
 
-import { $, when } from "../lib/dom.js";
+import { $, when } from "../dom/dom.js";
 
 const nearby = 200; // records that are played
 const lasts = 2400; // ms

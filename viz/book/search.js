@@ -1,6 +1,8 @@
+// @ts-nocheck
 // Search, where the book lies as files: all of the index comes at once, and is looked through here.
 
-import { $, counted, make, when } from "../lib/dom.js";
+import { $, make, when } from "../dom/dom.js";
+import { counted } from "../lib/texts.js";
 
 const most = 40; // places shown
 const around = 80; // characters before and after the word that was found

@@ -1,9 +1,11 @@
+// @ts-nocheck
 // Console: a request as HTTP writes it, sent by the program over a line of its own, and the answer as it arrives. It
 // reads as fast as the program sends. To stop reading is a knob of the line, as for every client.
 
 import { lines } from "../lib/api.js";
 import { turnKnob } from "../lib/cluster.js";
-import { $, counted, cut, make, put, say, when } from "../lib/dom.js";
+import { $, make, put, say, when } from "../dom/dom.js";
+import { counted, cut } from "../lib/texts.js";
 
 const most = 200; // pieces of an answer that are kept
 

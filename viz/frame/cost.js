@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The cost: what the page's frames take, for those who want to know whether it keeps up.
 
 const kept = 600; // frames

@@ -1,7 +1,8 @@
+// @ts-nocheck
 // The first view: the stage with five names, a question, and three ways on. It is a look of the same page, which ends
 // with Escape and with everything that puts something else on the stage. A later visit says where the viewer was.
 
-import { $, copied, put, say, when } from "../lib/dom.js";
+import { $, copied, put, say, when } from "../dom/dom.js";
 
 const storage = { seen: "first", last: "last-time" };
 const recent = 2000; // records

@@ -1,6 +1,7 @@
+// @ts-nocheck
 // Hands: what buttons and single keys do that move through the log, at which pace, follow, and act on the cluster.
 
-import { $, below, say, when } from "../lib/dom.js";
+import { $, below, say, when } from "../dom/dom.js";
 import { milliseconds, times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Keys: one letter does what a button does, and a button with data-stroke does what that key does, one with data-guides
 // what it does for a guide. Keys are off while a field has the focus or a dialog is open, and can be switched off
 // altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
@@ -7,7 +8,7 @@
 // returns what the arrows, a clicker and other keys do there, {key: act}; its own keys work also if the others are
 // switched off. Of those, quiet, a RegExp, names which do nothing meanwhile.
 
-import { $, make, when } from "../lib/dom.js";
+import { $, make, when } from "../dom/dom.js";
 
 const storage = "keys";
 

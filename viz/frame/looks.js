@@ -1,8 +1,9 @@
+// @ts-nocheck
 // Looks: which resource is on stage, in which colours, and in which detail: the path (stations, queues, objects), or
 // the machinery, too: locks, the budget, goroutines, gates, the ring's hands, versions in brackets. What an attribute
 // says it says in either. And the stations as they are called in the mode that runs.
 
-import { $, address, options, put, say, when } from "../lib/dom.js";
+import { $, address, options, put, say, when } from "../dom/dom.js";
 import { stopped } from "../log/fold.js";
 
 const themes = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };

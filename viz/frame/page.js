@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The live stage. One log, many views: the feed brings records, the player says which moment is on stage, the fold
 // makes its picture, the scene draws that, motion draws the records that led there, the table and the sentence say
 // them. One clock, requestAnimationFrame, moves all.
@@ -29,8 +30,8 @@ import { newConsole } from "../console/console.js";
 import { newInspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, program } from "../lib/api.js";
-import { $, put } from "../lib/dom.js";
-import { newPanel } from "../lib/panel.js";
+import { $, put } from "../dom/dom.js";
+import { newPanel } from "../dom/panel.js";
 import { clockText } from "../lib/times.js";
 import { newFeed } from "../log/feed.js";
 import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";

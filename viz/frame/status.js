@@ -1,6 +1,8 @@
+// @ts-nocheck
 // The status: how much is going on, how much of it is drawn, and where in the log the stage is.
 
-import { $, counted, put, say } from "../lib/dom.js";
+import { $, put, say } from "../dom/dom.js";
+import { counted } from "../lib/texts.js";
 
 const second = 1000; // ms: so often the rate is read
 

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The theme, and whether this is a first visit, are known before anything is painted: a dark room stays dark, and what
 // a first visitor does not need never flashes by.
 (function () {

@@ -1,9 +1,10 @@
+// @ts-nocheck
 // Visits: links to a moment, and recordings that are dropped onto the page.
 
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
 import { fileAt, program, take } from "../lib/api.js";
-import { $, copied, make, put, when } from "../lib/dom.js";
+import { $, copied, make, put, when } from "../dom/dom.js";
 
 export function newVisit(stage) {
   const { player, follow, timeline, fold } = stage;

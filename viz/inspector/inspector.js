@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The inspector: what a station, a queue or one watcher is, how it stands, and the lines of code behind it. Each leaf
 // is a piece of HTML with an address of its own (/viz/part/), made by the program; what follows from the picture at
 // the cursor is filled in here.
@@ -5,7 +6,7 @@
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it goes with what is followed, or shows what was reported here last.
 
-import { $, copied, make, mark, put, say, when } from "../lib/dom.js";
+import { $, copied, make, mark, put, say, when } from "../dom/dom.js";
 import { html, program, queryOf } from "../lib/api.js";
 import { stateOf } from "./state.js";
 import { newWhy } from "./why.js";

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // How a place stands: what the picture at the cursor holds of it. Nothing here knows the document.
 
 import { objectKey, shelfName } from "../log/fold.js";

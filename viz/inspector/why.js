@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Why is this blocked: the chain of waiting from any queue to the goroutine that can end it, and what is said of it. It
 // is a function of the picture at the cursor, wherever that comes from. Nothing here knows the document.
 

@@ -1,9 +1,10 @@
+// @ts-nocheck
 // Lens: who asks a server that is not ours through our port, and what is wrong with it. The program judges, and renders
 // what it finds; the page asks how it stands once a second, and less often while the panel is closed.
 
 import { ask } from "../lib/api.js";
-import { $, say, when } from "../lib/dom.js";
-import { newPanel } from "../lib/panel.js";
+import { $, say, when } from "../dom/dom.js";
+import { newPanel } from "../dom/panel.js";
 
 const period = 3000; // ms between two questions while the panel is closed
 

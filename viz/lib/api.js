@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The page's only way to the program: every request and every stream begins here.
 //
 // A page whose program is not behind a port brings its own wire in window.listwatchWire, which it sets before page.js

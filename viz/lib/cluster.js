@@ -1,3 +1,4 @@
+// @ts-nocheck
 // What the page does to the cluster, it does as any client would, by requests to the Kubernetes API; what it does to
 // the machine, by commands of the page.
 

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Times and durations as texts.
 
 // clockText writes a time of the log: minutes, seconds, and so many decimals.

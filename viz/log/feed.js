@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The feed: a list, then a watch from there, and the list again when the watch says `gone`.
 //
 // One stream per tab at most, and none while the tab is hidden: a browser opens only six connections to an origin, and

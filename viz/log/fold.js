@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The fold: what the page shows is one function of what stands in the log.
 //
 // This is internal/observe/fold a second time, function by function: state.go, apply.go, queue.go, waits.go.

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The tape: records and pictures that the page has at hand, and where to get those it has not.
 //
 // The picture at a cursor is always the same thing: the newest picture kept at or before it, and the records from there

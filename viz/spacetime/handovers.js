@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Handovers: which line handed what to which, as a run of records tells it. Nothing here knows the document.
 //
 // Through a queue of ours, what was put in as the k-th is taken out as the k-th, as the fold counts them. Where no

@@ -1,7 +1,8 @@
+// @ts-nocheck
 // Lines: which goroutine reports what. Every record stands on the line of the goroutine that reported it; where that
 // may be any of several, it stands on a line that is a place.
 
-import { squeeze } from "../lib/dom.js";
+import { squeeze } from "../lib/texts.js";
 
 const longest = 22; // characters of a title
 

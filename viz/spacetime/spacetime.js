@@ -1,9 +1,11 @@
+// @ts-nocheck
 // The space-time view: the same records with a line for every goroutine, time from left to right, a column for each
 // record, and an arrow for whatever one of them handed to another. It is drawn from the picture before its first
 // record, as everything is; where the stage shows one moment, it shows the eighty that led there. All of it is made
 // again for each run of records, as SVG, from what handovers.js has traced.
 
-import { $, counted, cut, mark, put, say, svg, when } from "../lib/dom.js";
+import { $, mark, put, say, svg, when } from "../dom/dom.js";
+import { counted, cut } from "../lib/texts.js";
 import { milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "../stage/tokens.js";

@@ -1,7 +1,8 @@
+// @ts-nocheck
 // The brush: what is painted of tokens. A thing to be painted is {box, paint}: the box around it is [left, top, right,
 // bottom] in units of the stage.
 
-import { inks, widthOf } from "../lib/canvas.js";
+import { inks, widthOf } from "../dom/canvas.js";
 import { signOf } from "./tokens.js";
 
 const pillFont = "600 15px system-ui, sans-serif";

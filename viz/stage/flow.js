@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The flow: what is drawn of a stream that is too fast for tokens. Each way has stripes, the wider the more passes (by
 // the logarithm), the faster the more passes; the number beside it is what was counted in the last second, exactly.
 

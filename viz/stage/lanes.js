@@ -1,7 +1,9 @@
+// @ts-nocheck
 // Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
 
-import { widthOf } from "../lib/canvas.js";
-import { $, cut, label, mark, put, say, squeeze, widen } from "../lib/dom.js";
+import { widthOf } from "../dom/canvas.js";
+import { $, label, mark, put, say, widen } from "../dom/dom.js";
+import { cut, squeeze } from "../lib/texts.js";
 import { showPipe } from "./pipe.js";
 import { feeds, hangsOn, nameOf, own } from "./places.js";
 

@@ -1,8 +1,9 @@
+// @ts-nocheck
 // The layout of the stage: wide, or tall where the window is narrow. Go lays out both (layout.go, tall.go), and a style
 // sheet moves the stations. What is drawn by scripts has its coordinates on the wide stage; place says where a point is
 // on the one that is shown.
 
-import { $, when } from "../lib/dom.js";
+import { $, when } from "../dom/dom.js";
 
 const narrow = "(max-width: 700px)";
 

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Motion: a change as a token that travels. The player (timeline/player.js) says which records are told, and when: a
 // hop is a few records of one change, planned, launched and landed. A token is on its way before its record is folded,
 // or sets out with it (departs). Between two hops it stands where its last record left it: in a queue, where the pipe
@@ -7,8 +8,8 @@
 // not be overlooked. The counters are the fold's and exact whatever is drawn here.
 
 import { newBrush } from "./brush.js";
-import { newSheet } from "../lib/canvas.js";
-import { mark } from "../lib/dom.js";
+import { newSheet } from "../dom/canvas.js";
+import { mark } from "../dom/dom.js";
 import { isAnomaly, objectKey } from "../log/fold.js";
 import { flowPeriod, newFlow } from "./flow.js";
 import { brief, heldIn, shortKey } from "./pipe.js";

@@ -1,7 +1,8 @@
+// @ts-nocheck
 // The picture: what is drawn in the frame on screen, as plain data, for checks from outside and for those who open the
 // console. It is read from what was drawn, not from the fold: a drawing that is wrong is told as it is.
 
-import { $ } from "../lib/dom.js";
+import { $ } from "../dom/dom.js";
 import { objectKey } from "../log/fold.js";
 import { heldIn } from "./pipe.js";
 

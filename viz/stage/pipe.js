@@ -1,7 +1,9 @@
+// @ts-nocheck
 // Pipes and shelves: queues with their tokens, slot by slot where they fit, and stores with their rows.
 
-import { fitted } from "../lib/canvas.js";
-import { cut, mark, pool, put, say, svg } from "../lib/dom.js";
+import { fitted } from "../dom/canvas.js";
+import { mark, pool, put, say, svg } from "../dom/dom.js";
+import { cut } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "./tokens.js";
 

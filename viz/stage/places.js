@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Places: where each lane stands. They follow from the picture, from the story that is told, and from the informer that
 // is drawn. Nothing here knows the document.
 

@@ -1,6 +1,7 @@
+// @ts-nocheck
 // The ring: the history of the watchCache, with its two hands, and the range that is served.
 
-import { mark, pool, put, say, svg, widen } from "../lib/dom.js";
+import { mark, pool, put, say, svg, widen } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
 import { made } from "./lanes.js";
 import { twin } from "./pipe.js";

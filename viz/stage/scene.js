@@ -1,7 +1,9 @@
+// @ts-nocheck
 // The scene: the folded state as the scenery. It is drawn again from the state whenever the state has changed, and
 // knows nothing of records; what moves between two states is motion.js.
 
-import { $, mark, put, say, squeeze } from "../lib/dom.js";
+import { $, mark, put, say } from "../dom/dom.js";
+import { squeeze } from "../lib/texts.js";
 import { shelfName, youngest } from "../log/fold.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { newLayout } from "./layout.js";

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Steps: where each record takes its change. One entry a point; what is not here does not travel. Points are those of
 // the wide stage (layout.go): a way follows the rails.
 

@@ -1,9 +1,10 @@
+// @ts-nocheck
 // Telling: the one sentence below the stage. It speaks of the change that is on its way; when the viewer steps, of the
 // record at the cursor. For those who listen instead of look it is spoken: a live region that changed with every
 // sentence would never stop talking, so it changes every two seconds at most, and an anomaly interrupts. While a story
 // is told, the story speaks.
 
-import { $, mark, put, say } from "../lib/dom.js";
+import { $, mark, put, say } from "../dom/dom.js";
 import { isAlarm } from "../log/fold.js";
 import { changeOf } from "./steps.js";
 

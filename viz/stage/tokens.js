@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Tokens: what an event looks like. The shape is its type, the colour is what becomes of it. Each shape has a sign
 // inside, so that no viewer has to tell them apart by colour.
 

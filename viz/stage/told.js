@@ -1,8 +1,9 @@
+// @ts-nocheck
 // Told: what a story puts on the stage beside the machine's own picture. Its clients have the first lanes, in its own
 // order and under its own names, each with a flag that says what the client was sent last. A pin at the ring says which
 // version a client knows. Versions of the story's pods have names.
 
-import { mark, pool, put, say, widen } from "../lib/dom.js";
+import { mark, pool, put, say, widen } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
 import { made } from "./lanes.js";
 import { callOwn } from "./pipe.js";

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Who waits, and where. The queues at which a goroutine waits are marked; why it does, the inspector says. Goroutines
 // are drawn where they stand: the four that every event has to pass by name (roles), those of each lane between the
 // channels they take from and send to, and, while it is held up, one beside the etcd3 watch or the reflector (posts).
@@ -5,7 +6,7 @@
 // and of every record whether a lock was held there: so it is closed when a goroutine waits for it, and, where time
 // stands, when the record at the cursor was reported under it. How long it is held in between is not written down.
 
-import { $, label, mark, put, say } from "../lib/dom.js";
+import { $, label, mark, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/times.js";
 
 const grace = 250; // ms that a goroutine waits before it is shown: a hand-over that takes a moment is no stop

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Ways: what tokens move on. A way is a list of points; a leg between two that are neither beside nor above each other
 // leaves and arrives level, as the rails do, unless its end brings control points of its own.
 

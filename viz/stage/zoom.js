@@ -1,7 +1,8 @@
+// @ts-nocheck
 // The zoom: the whole path, or the stations that a story, the tour or a presenter is about. The others are dimmed then,
 // and the camera goes there. The glyphs are the same.
 
-import { $, mark, put } from "../lib/dom.js";
+import { $, mark, put } from "../dom/dom.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station

@@ -1,10 +1,11 @@
+// @ts-nocheck
 // Knobs: what can be done to the running pipeline. Each is one POST, and what it did stands in the log like everything
 // else. The program renders the panel; any control of the page with data-knob turns one.
 
 import { ask } from "../lib/api.js";
 import { closeWatcher, turnKnob } from "../lib/cluster.js";
-import { $, say, when } from "../lib/dom.js";
-import { newPanel, renew } from "../lib/panel.js";
+import { $, say, when } from "../dom/dom.js";
+import { newPanel, renew } from "../dom/panel.js";
 
 export function newKnobs(stage) {
   const panel = $("#knobs");

@@ -1,7 +1,8 @@
+// @ts-nocheck
 // Presenter: the stage for the last row of a room. Type grows, what is only for the hand goes away, and one station at
 // a time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations.
 
-import { $, put, when } from "../lib/dom.js";
+import { $, put, when } from "../dom/dom.js";
 
 export function newPresenter(stage) {
   const root = document.documentElement;

@@ -1,10 +1,11 @@
+// @ts-nocheck
 // Stories: a gallery by symptom. A story is played on the running pipeline at the machine's own speed, and told at the
 // viewer's, beat by beat (teller.js): with a light on the stations it is about, a guess before what decides, and rest
 // at its end. A link commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer goes
 // on. What was not played, or did not show a beat, is told from the recording that the program brings along, and the
 // page says so.
 
-import { $, address, below, make, mark, put, say, when } from "../lib/dom.js";
+import { $, address, below, make, mark, put, say, when } from "../dom/dom.js";
 import { ask, elementOf, get } from "../lib/api.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "./teller.js";

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The teller: at which beat of a story the viewer is, and what comes next. It knows no document, no clock and no
 // program: what it needs done it asks of `on`, and time comes by tick. So it can be tested without a browser.
 //

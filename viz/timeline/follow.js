@@ -1,7 +1,9 @@
+// @ts-nocheck
 // Following: one object, or one revision, is outlined wherever it is, and its biography tells how long each hop took.
 
 import { queryOf } from "../lib/api.js";
-import { $, cut, make, mark, options, put, say, svg, when } from "../lib/dom.js";
+import { $, make, mark, options, put, say, svg, when } from "../dom/dom.js";
+import { cut } from "../lib/texts.js";
 import { clockText, milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 

@@ -1,9 +1,11 @@
+// @ts-nocheck
 // Holding the world: not the view of it but the program itself. The gate is closed and the world's clock is stopped;
 // from here it is resumed hop by hop, station by station, or altogether. What is shown is what the program says, never
 // what was asked for.
 
 import { ask, leave as lastWord } from "../lib/api.js";
-import { $, cut, make, mark, pool, put, say, squeeze, when } from "../lib/dom.js";
+import { $, make, mark, pool, put, say, when } from "../dom/dom.js";
+import { cut, squeeze } from "../lib/texts.js";
 import { times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shortKey } from "../stage/pipe.js";

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The player: it moves the cursor, and the cursor is the only clock. In every mode the picture is the fold of the
 // records up to the cursor, and, for the one that comes next, a token on its way.
 //

@@ -1,7 +1,9 @@
+// @ts-nocheck
 // The table: everything that was reported up to the cursor, in words, newest first. Its rows are made once; the oldest
 // row is written again for the newest record. While the pointer or the keyboard is on it, it holds still.
 
-import { $, cut, make, mark, pool, say } from "../lib/dom.js";
+import { $, make, mark, pool, say } from "../dom/dom.js";
+import { cut } from "../lib/texts.js";
 import { isAlarm, objectKey } from "../log/fold.js";
 
 const rows = 40;

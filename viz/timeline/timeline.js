@@ -1,10 +1,11 @@
+// @ts-nocheck
 // The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move
 // it by keys. What the ring's picture alone does not say stands on the stage, too: that a client was told 410 a moment
 // ago, or that the ring has another size.
 
 import { asking, get } from "../lib/api.js";
-import { $, put, when } from "../lib/dom.js";
-import { inks, newSheet, widthOf } from "../lib/canvas.js";
+import { $, put, when } from "../dom/dom.js";
+import { inks, newSheet, widthOf } from "../dom/canvas.js";
 import { limits } from "../lib/limits.js";
 import { clockText, marks } from "../lib/times.js";
 

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed
 // and has no name. It is a story of steps (../stories/teller.js), which goes on as the visitor does: when asked to, the
 // program does what the next steps tell of, and finds in its log where they rest and what they say. The tour moves this
@@ -7,7 +8,7 @@
 // long as the program has not forgotten.
 
 import { ask, get } from "../lib/api.js";
-import { $, address, mark, put, say, when } from "../lib/dom.js";
+import { $, address, mark, put, say, when } from "../dom/dom.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "../stories/teller.js";
 

@@ -7,11 +7,17 @@ FNR == 1 {
 	kind = FILENAME
 	sub(/.*\./, "", kind)
 	if (kind == "go" && FILENAME ~ /_test\.go$/) kind = "go test"
-	if (kind !~ /^(go|go test|templ|js|css|txtar|md|dlv|awk|sh|yaml|yml|json|mod)$/) kind = "other"
+	if (FILENAME ~ /\.d\.ts$/) kind = "types"
+	if (kind !~ /^(types|go|go test|templ|js|css|txtar|md|dlv|awk|sh|yaml|yml|json|mod)$/) kind = "other"
 }
 {
 	line = $0
 	gsub(/\t/, "    ", line)
+	if (FILENAME ~ /\.js$/) { # types in comments count apart
+		if (line ~ /^ *\/\*\*/) jsdoc = 1
+		kind = jsdoc ? "js types" : "js"
+		if (line ~ /\*\/ *$/) jsdoc = 0
+	}
 	lines[room, kind] += 1 + int((length(line) - 1) / 120) * (length(line) > 120)
 	sum[kind] += 1 + int((length(line) - 1) / 120) * (length(line) > 120)
 }

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Small ways to write to the document only what has changed. Texts go in as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -58,23 +59,6 @@ export function options(select, wanted) {
   const chosen = select.value;
   select.replaceChildren(...rows.map(([value, words = value]) => new Option(words, value)));
   if (rows.some(([value]) => value === chosen)) select.value = chosen;
-}
-
-// counted says how many there are of something.
-export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
-
-// cut shortens a text that a client chose to n characters.
-export function cut(text, n) {
-  const all = Array.from(text ?? "");
-  return all.length <= n ? all.join("") : all.slice(0, n - 1).join("") + "…";
-}
-
-// squeeze shortens a name to n characters from its middle: names differ at their ends.
-export function squeeze(name, n) {
-  const all = Array.from(name);
-  if (all.length <= n) return name;
-  const tail = Math.ceil((n - 1) * 0.6);
-  return all.slice(0, n - 1 - tail).join("") + "…" + all.slice(-tail).join("");
 }
 
 // pool makes parent have exactly n children, made by make; as many as can be drawn, whatever n is.

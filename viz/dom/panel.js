@@ -1,6 +1,7 @@
+// @ts-nocheck
 // Panels that the program renders, and that are renewed while they are in sight.
 
-import { asking, html } from "./api.js";
+import { asking, html } from "../lib/api.js";
 import { $, mark } from "./dom.js";
 
 // newPanel returns a part of the page: a panel that a button and a key open. It is renewed once a second while it is

@@ -1,8 +1,9 @@
+// @ts-nocheck
 // What is drawn on canvases, and in which colours. A canvas of the document that writes or measures a text has the
 // browser style and lay out the whole page before it does; a sheet outside of it has not. So a drawing is made on a
 // sheet, and put on its canvas when it is whole.
 
-import { squeeze } from "./dom.js";
+import { squeeze } from "../lib/texts.js";
 
 const pen = new OffscreenCanvas(1, 1).getContext("2d"); // it only measures
 

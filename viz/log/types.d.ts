@@ -1,0 +1,108 @@
+// Code generated from the program's structs and tables: make generate. DO NOT EDIT.
+
+declare namespace fold {
+  type Cell = { pos: number; t: number; type: string; key: string; rv: string };
+  type Moment = { seq: number; t: number; point: probe.PointName | ""; subject: string; type: string; key: string; rv:
+    string; text: string };
+  type Point = { name: probe.PointName; station: probe.Station; op: string; opens?: string; queue?: string; args:
+    string[]; lane?: string; waits?: string; on?: string; holds?: string[]; until?: string[]; locked?: boolean;
+    anomaly?: boolean; fact: string; says: string; texts?: string[][]; owner?: string; ends?: string[] };
+  type Queue = { len: number; cap: number; sent: number; received: number; high: number; tokens: fold.Token[] };
+  type Resource = { stations: { [name in probe.Station]?: fold.Station }; subjects: { [name: string]: fold.Subject };
+    points: { [name in probe.PointName]?: number }; ring: fold.Ring; shelves: { [name: string]: fold.Shelf }; waits: {
+    [name: string]: fold.Wait[] } };
+  type Ring = { start: number; end: number; capacity: number; oldest: string; newest: string; cells: fold.Cell[] };
+  type Row = { type: string; key: string; rv: string; seq: number };
+  type Shelf = { n: number; rows: fold.Row[] };
+  type State = { seq: number; t: number; lost: number; resources: { [name: string]: fold.Resource } };
+  type Station = { count: number; rv: string; vars: { [name: string]: number }; last: fold.Moment };
+  type Subject = { kind: string; opened: number; began: string; rv: string; vars: { [name: string]: number }; texts: {
+    [name in probe.PointName]?: string }; counts: { [name in probe.PointName]?: number }; queues: { [name: string]:
+    fold.Queue }; last: fold.Moment };
+  type Token = { type: string; key: string; rv: string };
+  type Wait = { seq: number; t: number; point: probe.PointName | ""; kind: string; subject: string; lane: string; on:
+    string; type: string; key: string; rv: string };
+}
+
+declare namespace frame {
+  type Limits = { bucketWidth: number; buckets: number; flags: number; writes: string[] };
+}
+
+declare namespace hold {
+  type Clock = { now: string; speed: number; paused: boolean; next: worldclock.Due[] };
+  type Status = { held: boolean; gates: probe.Selector[]; opened: probe.Selector[]; waiting: probe.Waiting[]; since?:
+    string; clock: hold.Clock; stations: probe.Station[]; attending: number; unattended: string; letGo?: string };
+}
+
+declare namespace probe {
+  type PointName = "Unknown" | "RequestReceived" | "RequestAnswered" | "KnobTurned" | "CommandEnded" |
+    "PredicateChosen" | "TxnCommitted" | "TxnConflict" | "RangeRead" | "EtcdLookedAt" | "EtcdFailed" | "ProgramStopped"
+    | "WatchChanOpened" | "WatchChanClosed" | "WatchChanError" | "Etcd3IncomingBlocked" | "Etcd3IncomingSent" |
+    "Etcd3IncomingReceived" | "Etcd3ResultBlocked" | "Etcd3ResultSent" | "CacheLockWaited" | "CacheLockTaken" |
+    "RingAppend" | "RingResize" | "RVAdvanced" | "StoreUpdate" | "StoreHolds" | "CacheReplaced" | "FreshnessWait" |
+    "FreshnessReady" | "FreshnessGivenUp" | "ListServed" | "CacherReady" | "CacherNotReady" | "CacherStopped" |
+    "ResourceStopped" | "IncomingBlocked" | "IncomingSent" | "IncomingReceived" | "CacherLockWaited" |
+    "CacherLockTaken" | "DispatchStarted" | "DispatchBlocked" | "DispatchFinished" | "WatcherAdded" | "WatcherInterval"
+    | "WatcherForced" | "WatcherSummed" | "WatcherRemoved" | "InputBlocked" | "InputSent" | "InputReceived" |
+    "WatcherFiltered" | "ResultBlocked" | "ResultSent" | "ResultReceived" | "WireOpened" | "FrameWritten" |
+    "WireFlushed" | "WireClosed" | "FrameDecoded" | "StreamBlocked" | "StreamEnded" | "ReflectorListed" |
+    "ReflectorWatching" | "ReflectorReceived" | "ReflectorSynced" | "ReflectorWatchEnded" | "ReflectorBackoff" |
+    "FIFOLockWaited" | "FIFOLockTaken" | "FIFOAdded" | "FIFOWaited" | "FIFOPopped" | "FIFOClosed" | "FIFOProcessed" |
+    "IndexerUpdated" | "IndexerHolds" | "Distributed" | "ListenerAdded" | "ListenerRemoved" | "AddBlocked" |
+    "AddReceived" | "PendingPushed" | "PendingPopped" | "HandlerCalled" | "HandlerReturned" | "HandlerSlow" |
+    "WorkAdded" | "WorkWaited" | "WorkWoken" | "WorkGot" | "WorkDone" | "WorkRetry" | "Reconciled";
+  type QueueName = "etcd3-incoming" | "etcd3-result" | "incoming" | "input" | "result" | "fifo" | "pending" |
+    "workqueue";
+  type Record = { seq: number; t: number; point: probe.PointName; resource?: string; subject?: string; type?: string;
+    key?: string; rv?: string; args?: number[]; text?: string };
+  type Selector = { station?: probe.Station; resource?: string; subject?: string };
+  type Station = "http" | "etcd" | "etcd3" | "ring" | "store" | "incoming" | "dispatch" | "watcher" | "wire" |
+    "reflector" | "fifo" | "indexer" | "processor" | "listener" | "handler" | "workqueue";
+  type Waiting = { goroutine: string; function: string; line: string; station: probe.Station; seq: number; t: number;
+    point: probe.PointName; resource?: string; subject?: string; type?: string; key?: string; rv?: string; args?:
+    number[]; text?: string; says: string; seconds: number };
+}
+
+declare namespace scenario {
+  type Beat = { say: string; look: probe.Station[]; question?: scenario.Question; seen: string; at: string; text:
+    string; as?: string };
+  type Member = { name: string; is: string; nth?: number; pin?: boolean; other?: string };
+  type Question = { ask: string; answers: string[]; right: number; why?: string };
+  type Range = { from: number; to: number; resource?: string; behind: number; subject?: string; seen: string };
+  type Seen = { id: string; from: number; to: number; saw: string; beats: scenario.Range[]; untold?: string; symptom?:
+    string };
+  type Story = { id: string; title: string; symptom: string; chapter: string; thread: string; beats: scenario.Beat[];
+    was?: string[]; group: string; means: string; cast?: scenario.Member[]; versions?: string[]; alone?: string; saw:
+    string };
+}
+
+declare namespace stage {
+  type Box = { X: number; Y: number; W: number; H: number; Title: string };
+  type Geometry = { "anchors": { [name in "decode" | "dispatch" | "etcd" | "etcd3-incoming" | "etcd3-out" |
+    "etcd3-result" | "fifo" | "fifo-out" | "http" | "incoming" | "incoming-out" | "indexer" | "loop" | "processor" |
+    "reflector" | "ring" | "store" | "wire" | "wire-client" | "workqueue"]: [number, number] }; "boxes": { [name in
+    "dispatch" | "etcd" | "etcd3" | "fifo" | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" |
+    "reflector" | "ring" | "store" | "watcher" | "wire" | "workqueue"]: stage.Box }; "clientAxis": number; "height":
+    number; "lane": { [name in "height" | "room"]: number }; "listen": { [name in "height" | "room"]: number };
+    "loopX": number; "maxSlots": number; "pipes": { [name in "add" | "etcd3-incoming" | "etcd3-result" | "fifo" |
+    "incoming" | "input" | "next" | "pending" | "result" | "workqueue"]: stage.Pipe }; "ring": { [name in "in" | "out"
+    | "x" | "y"]: number }; "serverAxis": number; "tall": { "boxes": { [name in "dispatch" | "etcd" | "etcd3" | "fifo"
+    | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring" | "store" |
+    "watcher" | "wire" | "workqueue"]: stage.Box }; "height": number; "loopX": number; "width": number; "wireX":
+    number; "wireY": number }; "width": number; "wireX": number };
+  type Pipe = { X: number; Y: number; W: number; H: number; NumX: number; NumY: number; NumAnchor: string };
+}
+
+declare namespace stories {
+  type Pace = { lead: number; play: number; rest: number };
+}
+
+declare namespace viz {
+  type Flag = { seq: number; t: number; point: probe.PointName | ""; resource?: string; says: string };
+  type Span = { log: string; oldest: number; last: number; t: number; width: number; buckets: number[][]; flags:
+    viz.Flag[] };
+}
+
+declare namespace worldclock {
+  type Due = { in: number; who: string; line: string };
+}

@@ -1,0 +1,201 @@
+package viz
+
+import (
+	cmdline "flag"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/hold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/scenario"
+	"listwatch/viz/frame"
+	"listwatch/viz/stage"
+	"listwatch/viz/stories"
+)
+
+var update = cmdline.Bool("update", false, "write log/types.d.ts instead of comparing it")
+
+// TestTypesAreFresh: what the program sends to its page has the types of Go's structs and tables there, under Go's
+// names: probe.Record, fold.State.
+func TestTypesAreFresh(t *testing.T) {
+	const file = "log/types.d.ts"
+	d := declarations{}
+	for _, root := range []any{probe.Record{}, fold.Point{}, fold.State{}, span{}, hold.Status{}, scenario.Story{},
+		scenario.Range{}, scenario.Seen{}, stories.Pace{}, frame.Limits{}} {
+		d.of(reflect.TypeOf(root), false)
+	}
+	queues := map[string]bool{}
+	d["probe"]["PointName"] = ""
+	for _, point := range fold.Points() {
+		d["probe"]["PointName"] += " | " + fmt.Sprintf("%q", point.Name)
+		if point.Queue != "" && !queues[point.Queue] {
+			queues[point.Queue] = true
+			d["probe"]["QueueName"] += " | " + fmt.Sprintf("%q", point.Queue)
+		}
+	}
+	for _, station := range probe.Stations {
+		d["probe"]["Station"] += " | " + fmt.Sprintf("%q", station)
+	}
+	d["stage"] = map[string]string{}
+	d["stage"]["Geometry"] = d.value(reflect.ValueOf(stage.Geometry))
+	want := d.String()
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
+	}
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(string(got), "\r\n", "\n"), want, "%s is stale: run make generate", file)
+}
+
+// declarations by package and name: the type behind the name.
+type declarations map[string]map[string]string
+
+func (d declarations) String() string {
+	out := "// Code generated from the program's structs and tables: make generate. DO NOT EDIT.\n"
+	for _, namespace := range slices.Sorted(maps.Keys(d)) {
+		out += fmt.Sprintf("\ndeclare namespace %s {\n", namespace)
+		for _, name := range slices.Sorted(maps.Keys(d[namespace])) {
+			out += wrapped(fmt.Sprintf("  type %s = %s;", name, strings.TrimPrefix(d[namespace][name], " | ")))
+		}
+		out += "}\n"
+	}
+	return out
+}
+
+// wrapped breaks a line at 120 columns.
+func wrapped(line string) (lines string) {
+	for len(line) > 120 {
+		at := strings.LastIndex(line[:120], " ")
+		lines, line = lines+line[:at]+"\n", "    "+line[at+1:]
+	}
+	return lines + line + "\n"
+}
+
+// of returns what a type is called in TypeScript, and declares it if it is a struct. A number that is written as text
+// is text.
+func (d declarations) of(t reflect.Type, text bool) string {
+	switch {
+	case text:
+		return "string"
+	case t == reflect.TypeFor[probe.Point]():
+		return "probe.PointName"
+	case t == reflect.TypeFor[probe.Station]():
+		return "probe.Station"
+	case t == reflect.TypeFor[probe.Words]():
+		return "string[]"
+	case t.PkgPath() == "time" && t.Name() == "Time":
+		return "string"
+	case t.PkgPath() == "encoding/json":
+		return "unknown"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return d.of(t.Elem(), false)
+	case reflect.Slice, reflect.Array:
+		return d.of(t.Elem(), false) + "[]"
+	case reflect.Map:
+		return fmt.Sprintf("{ [name: string]: %s }", d.of(t.Elem(), false))
+	case reflect.Struct:
+		return d.declare(t)
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string"
+	}
+	return "number"
+}
+
+// keyed are the maps whose keys are of a table.
+var keyed = map[string]string{"points": "PointName", "counts": "PointName", "texts": "PointName", "stations": "Station"}
+
+func (d declarations) declare(t reflect.Type) string {
+	namespace, name := path.Base(t.PkgPath()), strings.ToUpper(t.Name()[:1])+t.Name()[1:]
+	if d[namespace] == nil {
+		d[namespace] = map[string]string{}
+	}
+	if d[namespace][name] == "" {
+		d[namespace][name] = "{}" // as long as it is made
+		d[namespace][name] = "{ " + strings.Join(d.fields(t), "; ") + " }"
+	}
+	return namespace + "." + name
+}
+
+// fields are those that are written as JSON. What only the program understands is left out.
+func (d declarations) fields(t reflect.Type) (fields []string) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inner := field.Type
+		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
+		}
+		private := inner.PkgPath() == "listwatch/internal/play/scenario" && inner.Name() >= "a"
+		switch {
+		case field.Anonymous && name == "":
+			fields = append(fields, d.fields(inner)...)
+			continue
+		case name == "" || name == "-" || private:
+			continue
+		}
+		optional := ""
+		if strings.Contains(options, "omit") || t == reflect.TypeFor[probe.Record]() && name == "args" {
+			optional = "?"
+		}
+		is := d.of(field.Type, strings.Contains(options, "string"))
+		switch key := keyed[name]; {
+		case key != "" && field.Type.Kind() == reflect.Map:
+			is = fmt.Sprintf("{ [name in probe.%s]?: %s }", key, d.of(field.Type.Elem(), false))
+		case name == "point" && field.Type.Kind() == reflect.String:
+			is = `probe.PointName | ""`
+		case name == "name" && t == reflect.TypeFor[probe.Info]():
+			is = "probe.PointName"
+		}
+		fields = append(fields, name+optional+": "+is)
+	}
+	return fields
+}
+
+// value is the type of a value, with the keys of its maps.
+func (d declarations) value(v reflect.Value) string {
+	for v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Map:
+		fields, names, types := []string{}, []string{}, map[string]bool{}
+		for key, value := range v.Seq2() {
+			is := d.value(value)
+			types[is] = true
+			fields = append(fields, fmt.Sprintf("%q: %s", key, is))
+			names = append(names, fmt.Sprintf("%q", key))
+		}
+		slices.Sort(fields)
+		slices.Sort(names)
+		if is := slices.Collect(maps.Keys(types)); len(is) == 1 {
+			return fmt.Sprintf("{ [name in %s]: %s }", strings.Join(names, " | "), is[0])
+		}
+		return "{ " + strings.Join(fields, "; ") + " }"
+	case reflect.Struct:
+		name := strings.ToUpper(v.Type().Name()[:1]) + v.Type().Name()[1:]
+		d["stage"][name] = ""
+		for i := range v.NumField() {
+			d["stage"][name] += "; " + v.Type().Field(i).Name + ": " + d.value(v.Field(i))
+		}
+		d["stage"][name] = "{ " + strings.TrimPrefix(d["stage"][name], "; ") + " }"
+		return "stage." + name
+	case reflect.Array:
+		return "[" + strings.TrimSuffix(strings.Repeat(d.value(v.Index(0))+", ", v.Len()), ", ") + "]"
+	case reflect.String:
+		return "string"
+	}
+	return "number"
+}
