@@ -55,10 +55,10 @@ func (w *CacheWatcher) added(event *watchcache.Event) {
 	w.markBookmarkReceived(event)
 }
 
-// forceClose gives up on a watcher that does not keep up, and has no room for event. Its client sees the stream end and
-// resumes from the last version it has. That is progress only if it has one: a client that is
-// still waiting for the bookmark which ends its initial events would have to begin from
-// nothing, so a watcher that has this bookmark in its input delivers it first.
+// forceClose gives up on a watcher that does not keep up, and has no room for event. Its client
+// sees the stream end and resumes from the last version it has. That is progress only if it has
+// one: a client that is still waiting for the bookmark which ends its initial events would have
+// to begin from nothing, so a watcher that has this bookmark in its input delivers it first.
 func (w *CacheWatcher) forceClose(event *watchcache.Event) {
 	w.probe.At(probe.WatcherForced, event.Key, event.ResourceVersion)
 	graceful := w.bookmarkState() == bookmarkReceived
