@@ -27,10 +27,10 @@ func (r subresource) Describe() *Resource { return r.store.Describe() }
 // New returns an empty object of the resource's kind.
 func (r subresource) New() runtime.Object { return r.store.New() }
 
-// Update is [Store.Update], for the part.
-func (r subresource) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, forceAllowCreate bool,
+// Update is [Store.Update], for the part. The part never creates the whole, not even for an apply: the error is 404.
+func (r subresource) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, _ bool,
 	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, namespace, name, info, forceAllowCreate, options)
+	return r.store.Update(ctx, namespace, name, info, false, options)
 }
 
 // StatusREST is the status subresource of a kind.

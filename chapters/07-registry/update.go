@@ -33,7 +33,7 @@ var errEmptiedFinalizers = errors.New("emptied finalizers")
 // Update changes one object and returns it as stored, and whether it was created by that. A resource version in the
 // new object is a claim to have seen the newest state: if the claim is wrong the error is 409 Conflict. Without one,
 // the last writer wins. forceAllowCreate lets it create an object that does not exist, whatever its kind says. Other
-// errors: 400, 404, 422.
+// errors: 400, 404, 422, and those of info.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Update
 func (s *Store) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, forceAllowCreate bool,
@@ -119,15 +119,9 @@ func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1
 // errNoVersion is upstream's, the 0 included.
 var errNoVersion = field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")
 
-// checkVersion refuses an object made from another version, or from another object of the same
-// name, than the one that is stored.
+// checkVersion refuses an object made from another version than the one that is stored.
 func (u *update) checkVersion(accessor, old metav1.Object) error {
 	resource := u.store.resource.GroupResource()
-	if uid := accessor.GetUID(); uid != "" && uid != old.GetUID() {
-		return apierrors.NewConflict(resource, u.name,
-			fmt.Errorf("Precondition failed: UID in precondition: %s, UID "+
-				"in object meta: %s", uid, old.GetUID()))
-	}
 	if accessor.GetResourceVersion() == "" && u.store.resource.VersionRequired {
 		return u.store.newInvalid(u.name, field.ErrorList{errNoVersion})
 	}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
 )
 
@@ -47,10 +48,18 @@ type newObject struct {
 }
 
 // UpdatedObject is the [registry.UpdatedObjectInfo] of a PUT. It returns a copy each time: the
-// registry fills it in, and may ask again.
+// registry fills it in, and may ask again. A uid in the body is a precondition: old must have it,
+// so an object that is gone is not created again.
 func (n newObject) UpdatedObject(_ context.Context,
 	old runtime.Object) (runtime.Object, error) {
 	obj := n.obj.DeepCopyObject()
+	accessor := obj.(metav1.Object)
+	if uid := accessor.GetUID(); uid != "" {
+		precondition := &storage.Preconditions{UID: &uid}
+		if err := precondition.Check(accessor.GetName(), old); err != nil {
+			return nil, err // the registry makes 409 of it
+		}
+	}
 	n.scope.Resource.Default(obj)
 	if n.scope.Managed == nil {
 		return obj, nil

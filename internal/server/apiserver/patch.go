@@ -12,7 +12,6 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -128,21 +127,33 @@ type patcher struct {
 	warnings []error
 }
 
-// UpdatedObject is the UpdatedObjectInfo of a PATCH. It applies the patch to old as JSON, and reads the result back as
-// an object. Errors: 400 for a patch that does not parse, 404 if there is nothing to patch, 413, and 422 for one that
-// cannot be applied.
+// UpdatedObject is the UpdatedObjectInfo of a PATCH. Errors: 400 for a patch that does not parse, 404 if there is
+// nothing to patch, 409 if there is nothing with the uid of an apply, 413, and 422 for a patch that cannot be applied.
 func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	p.warnings = nil
-	if p.patchType == types.ApplyYAMLPatchType {
-		return p.applyWishes(old)
+	exists := old.(metav1.Object).GetResourceVersion() != ""
+	var obj runtime.Object
+	var err error
+	switch {
+	case p.patchType == types.ApplyYAMLPatchType:
+		obj, err = p.applyWishes(old)
+	case exists:
+		obj, err = p.applyPatch(ctx, old)
+	default:
+		err = apierrors.NewNotFound(p.scope.Resource.GroupResource(), p.name)
 	}
-	accessor, err := meta.Accessor(old)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return nil, err
 	}
-	if accessor.GetResourceVersion() == "" {
-		return nil, apierrors.NewNotFound(p.scope.Resource.GroupResource(), p.name)
+	if uid := obj.(metav1.Object).GetUID(); uid != "" && !exists {
+		return nil, apierrors.NewConflict(p.scope.Resource.GroupResource(), p.name, fmt.Errorf("uid mismatch: the "+
+			"provided object specified uid %s, and no existing object was found", uid))
 	}
+	return obj, handlers.CheckName(obj, p.name, p.namespace)
+}
+
+// applyPatch applies the patch to old as JSON, and reads the result back as an object.
+func (p *patcher) applyPatch(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	withType, err := scheme.WithKind(old)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -159,13 +170,8 @@ func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtim
 	if err != nil {
 		return nil, err
 	}
-	if uid := obj.(metav1.Object).GetUID(); uid != "" && uid != accessor.GetUID() {
-		return nil, apierrors.NewInvalid(p.scope.Resource.GroupVersionKind().GroupKind(), p.name, field.ErrorList{
-			field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
-	}
 	p.scope.Resource.Default(obj)
-	obj = p.scope.Managed.Update(old, obj, p.option, p.userAgent)
-	return obj, handlers.CheckName(obj, p.name, p.namespace)
+	return p.scope.Managed.Update(old, obj, p.option, p.userAgent), nil
 }
 
 // applyWishes is server-side apply: the patch is a part of an object, in YAML, of which JSON is a case. old is empty if
@@ -197,7 +203,7 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		p.warnings = []error{err}
 	}
-	return obj, handlers.CheckName(obj, p.name, p.namespace)
+	return obj, nil
 }
 
 // measure returns how deep a value is nested, and how many keys its maps and elements its lists have.

@@ -1,0 +1,95 @@
+package apiserver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+)
+
+// verbs says how each verb asks for one object: the method, and the Content-Types of bodies.
+var verbs = map[string]struct {
+	method       string
+	contentTypes []string
+}{
+	"get": {"GET", []string{""}}, "update": {"PUT", []string{"application/json"}},
+	"patch": {"PATCH", patchTypes}, "create": {"POST", []string{"application/json"}},
+}
+
+// pathOf returns where the object name is found, or its subresource.
+func pathOf(s *handlers.Scope, name string) string {
+	return strings.NewReplacer("{namespace}", "default", "{name}", name).Replace(s.ItemPath())
+}
+
+// A subresource is a part of an object: it never creates the whole.
+func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
+	a := newAPI(t)
+	tried := 0
+	for _, s := range a.handler.(*API).Scopes() {
+		if s.Subresource == "" {
+			continue
+		}
+		for _, verb := range s.Verbs {
+			for _, contentType := range verbs[verb].contentTypes {
+				body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"ghost"}}`, s.Kind.GroupVersion(),
+					s.Kind.Kind)
+				switch {
+				case contentType == "application/json-patch+json":
+					body = `[]`
+				case s.Subresource == "binding":
+					body = `{"metadata":{"name":"ghost"},"target":{"name":"n1"}}`
+				}
+				w := a.do(verbs[verb].method, pathOf(s, "ghost")+"?fieldManager=m", body, "Content-Type", contentType)
+				status := wantStatus(t, w, 404, metav1.StatusReasonNotFound)
+				tried++
+				assert.True(t, status.Details != nil && status.Details.Name == "ghost", "%s %s/%s as %s: got %+v", verb,
+					s.Resource.Name, s.Subresource, contentType, status)
+			}
+		}
+	}
+	assert.True(t, tried > 50, "tried only %d", tried)
+}
+
+// A uid says which object is meant: another one is not changed, and none is created in its place.
+func TestAUIDIsAPrecondition(t *testing.T) {
+	const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases/"
+	body := func(contentType, name, uid string) string {
+		if contentType == "application/json-patch+json" {
+			return fmt.Sprintf(`[{"op":"replace","path":"/metadata/uid","value":%q}]`, uid)
+		}
+		return fmt.Sprintf(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":%q,"uid":%q}}`, name,
+			uid)
+	}
+	a := newAPI(t)
+	live := a.do("PUT", leases+"live", body("", "live", ""))
+	require.Equal(t, live.Code, 201, "got %s", live.Body)
+	const put, gone = "Precondition failed: UID in precondition: 1234",
+		"uid mismatch: the provided object specified uid 1234, and no existing object was found"
+	for _, c := range []struct {
+		name, method string
+		contentTypes []string
+		code         int
+		said         string
+	}{
+		{"ghost", "PUT", []string{"application/json"}, 409, put},
+		{"live", "PUT", []string{"application/json"}, 409, put},
+		{"ghost", "PATCH", []string{applyType}, 409, gone},
+		{"ghost", "PATCH", patchTypes[:3], 404, "not found"},
+		{"live", "PATCH", patchTypes, 422, "field is immutable"},
+	} {
+		for _, contentType := range c.contentTypes {
+			for _, dry := range []string{"", "&dryRun=All"} {
+				w := a.do(c.method, leases+c.name+"?fieldManager=m"+dry, body(contentType, c.name, "1234"), "Content-Type",
+					contentType)
+				assert.True(t, w.Code == c.code && strings.Contains(w.Body.String(), c.said), "%s of %s as %s%s: got %d %s",
+					c.method, c.name, contentType, dry, w.Code, w.Body)
+			}
+		}
+	}
+	wantStatus(t, a.do("GET", leases+"ghost", ""), 404, metav1.StatusReasonNotFound)
+}
