@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -38,7 +39,39 @@ func (s *Scope) readObject(w http.ResponseWriter, r *http.Request,
 		return nil, nil, NewInvalidOptions(kind, problems)
 	}
 	obj, err := body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation, s.Resource.Prune)
-	return obj, options, err
+	if err != nil {
+		return nil, nil, err
+	}
+	negotiation.AddWarnings(w, DedupOwnerReferences(obj))
+	return obj, options, nil
+}
+
+// DedupOwnerReferences keeps equal owner references of obj once, and returns a warning if there were any.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: dedupOwnerReferencesAndAddWarning
+// Differs: a map finds equal entries; upstream compares each with all others of its uid. Upstream's warning about a
+// PATCH also says that admission has come between.
+func DedupOwnerReferences(obj runtime.Object) (warnings []error) {
+	accessor := obj.(metav1.Object)
+	seen := map[string]bool{} // by encoding
+	var kept []metav1.OwnerReference
+	var doubled []string
+	for _, ref := range accessor.GetOwnerReferences() {
+		encoded, _ := ref.Marshal() // has no error to return
+		if seen[string(encoded)] {
+			doubled = append(doubled, string(ref.UID))
+			continue
+		}
+		seen[string(encoded)] = true
+		kept = append(kept, ref)
+	}
+	if len(doubled) == 0 {
+		return nil
+	}
+	accessor.SetOwnerReferences(kept)
+	return []error{fmt.Errorf(".metadata.ownerReferences contains duplicate entries; API server dedups owner "+
+		"references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate "+
+		"UID(s) observed: %s", strings.Join(doubled, ", "))}
 }
 
 // CheckName refuses an object that is not the one the URL speaks of: 400.

@@ -149,6 +149,7 @@ func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtim
 		return nil, apierrors.NewConflict(p.scope.Resource.GroupResource(), p.name, fmt.Errorf("uid mismatch: the "+
 			"provided object specified uid %s, and no existing object was found", uid))
 	}
+	p.warnings = append(p.warnings, handlers.DedupOwnerReferences(obj)...)
 	return obj, handlers.CheckName(obj, p.name, p.namespace)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	handlers "listwatch/chapters/08-handlers"
@@ -92,4 +93,38 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 		}
 	}
 	wantStatus(t, a.do("GET", leases+"ghost", ""), 404, metav1.StatusReasonNotFound)
+}
+
+// What two readers of one object have both added is kept once, whatever the verb, and the client is warned.
+func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
+	const ref = `{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"u1"}`
+	other := strings.Replace(ref, `"x"`, `"y"`, 1) // the same uid is not enough
+	refs := "[" + strings.Join([]string{ref, other, ref, ref}, ",") + "]"
+	body := fmt.Sprintf(`{"metadata":{"ownerReferences":%s}}`, refs)
+	pod := strings.Replace(podA, `"name":"a"`, `"name":"a","ownerReferences":`+refs, 1)
+	for name, c := range map[string]struct{ method, body, contentType string }{
+		"POST":  {"POST", pod, "application/json"},
+		"PUT":   {"PUT", pod, "application/json"},
+		"merge": {"PATCH", body, "application/merge-patch+json"},
+		"JSON": {"PATCH", fmt.Sprintf(`[{"op":"add","path":"/metadata/ownerReferences","value":%s}]`, refs),
+			"application/json-patch+json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			path := podsPath
+			if c.method != "POST" {
+				a.create(podA)
+				path += "/a"
+			}
+			w := a.do(c.method, path, c.body, "Content-Type", c.contentType)
+			assert.Equal(t, len(into[corev1.Pod](t, w.Body).OwnerReferences), 2, "owner references")
+			warning := w.Header().Get("Warning")
+			assert.True(t, len(w.Header()["Warning"]) == 1 &&
+				strings.Contains(warning, "ownerReferences contains duplicate entries") &&
+				strings.Contains(warning, "duplicate UID(s) observed: u1, u1"), "warnings: got %q", w.Header()["Warning"])
+		})
+	}
+	a := newAPI(t)
+	wantStatus(t, a.do("PATCH", podsPath+"/a?fieldManager=m", pod, "Content-Type", applyType), 400,
+		metav1.StatusReasonBadRequest)
 }
