@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -164,6 +165,39 @@ func TestAnEvictionIsADeletion(t *testing.T) {
 	require.NoError(t, evict(w.get("a").UID, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
 	require.NoError(t, evict(w.get("a").UID, &metav1.CreateOptions{}))
 	assert.True(t, w.get("a") == nil, "the pod is still there")
+}
+
+// TestOptionsOfADeletionAreCheckedWhateverTheWayToIt knows all callers of Delete.
+func TestOptionsOfADeletionAreCheckedWhateverTheWayToIt(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	for name, remove := range map[string]func(*metav1.DeleteOptions) error{
+		"one": func(options *metav1.DeleteOptions) error {
+			_, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", options)
+			return err
+		},
+		"a collection without objects": func(options *metav1.DeleteOptions) error {
+			_, err := w.pods.Pod.DeleteCollection(t.Context(), "other", options, &metainternalversion.ListOptions{})
+			return err
+		},
+		"an eviction": func(options *metav1.DeleteOptions) error {
+			_, err := w.pods.Eviction.Create(t.Context(), "default", "a", &policyv1.Eviction{DeleteOptions: options},
+				&metav1.CreateOptions{})
+			return err
+		},
+	} {
+		for _, options := range []metav1.DeleteOptions{
+			{DryRun: []string{"x"}}, {PropagationPolicy: new(metav1.DeletionPropagation("x"))},
+			//lint:ignore SA1019 clients of before 1.7 still say it so
+			{OrphanDependents: new(true), PropagationPolicy: new(metav1.DeletePropagationOrphan)},
+		} {
+			t.Run(name, func(t *testing.T) {
+				status := wantStatus(t, remove(&options), 422, metav1.StatusReasonInvalid)
+				assert.Equal(t, status.Details.Kind, "DeleteOptions")
+			})
+		}
+	}
+	assert.True(t, w.get("a") != nil, "the pod is gone")
 }
 
 func binding(pod, node string) *corev1.Binding {

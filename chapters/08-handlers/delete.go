@@ -6,7 +6,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"listwatch/internal/kube/negotiation"
@@ -30,8 +29,8 @@ func (s *Scope) DeleteResource(w http.ResponseWriter, r *http.Request) (obj runt
 	return obj, http.StatusOK, err
 }
 
-// deleteOptions reads the options of a delete from its body, or from the query if there is none. Errors: 400, 413,
-// 415, 422.
+// deleteOptions reads the options of a delete from its body, or from the query if there is none; the registry checks
+// them. Errors: 400, 413, 415.
 func (s *Scope) deleteOptions(w http.ResponseWriter, r *http.Request) (*metav1.DeleteOptions, error) {
 	body, err := negotiation.ReadBody(w, r)
 	if err != nil {
@@ -43,13 +42,7 @@ func (s *Scope) deleteOptions(w http.ResponseWriter, r *http.Request) (*metav1.D
 	} else {
 		err = decodeDeleteOptions(r, body, options)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if problems := metav1validation.ValidateDeleteOptions(options); len(problems) > 0 {
-		return nil, NewInvalidOptions("DeleteOptions", problems)
-	}
-	return options, nil
+	return options, err
 }
 
 func decodeDeleteOptions(r *http.Request, body []byte, options *metav1.DeleteOptions) error {
