@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -94,6 +96,7 @@ func (u *update) apply(ctx context.Context, existing runtime.Object) (runtime.Ob
 	if err := u.store.beforeUpdate(u.namespace, obj, existing); err != nil {
 		return nil, err
 	}
+	ignoreManagedFieldsTimestamps(obj, existing)
 	if shouldDeleteDuringUpdate(accessor, old) && !u.store.holdsContent(obj) {
 		u.deleting = obj
 		return nil, errEmptiedFinalizers
@@ -133,6 +136,29 @@ func (u *update) checkVersion(accessor, old metav1.Object) error {
 		return apierrors.NewConflict(resource, u.name, errors.New(optimisticLockErrorMsg))
 	}
 	return nil
+}
+
+// ignoreManagedFieldsTimestamps takes the new times in managedFields back if nothing else is new. The object is then
+// what is stored, and the storage writes nothing: without this, a controller that watches what it applies would be
+// woken by its own apply, once a second for ever.
+//
+// The field manager has compared, too, but before defaults and strategy: it takes "0.5" cpu for another value than the
+// stored "500m".
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go: IgnoreManagedFieldsTimestampsTransformer
+func ignoreManagedFieldsTimestamps(obj, existing runtime.Object) {
+	entries, old := metadata(obj).GetManagedFields(), metadata(existing).GetManagedFields()
+	if len(entries) != len(old) {
+		return
+	}
+	steady := slices.Clone(entries)
+	for i := range steady {
+		steady[i].Time = old[i].Time
+	}
+	metadata(obj).SetManagedFields(steady)
+	if !equality.Semantic.DeepEqual(obj, existing) {
+		metadata(obj).SetManagedFields(entries)
+	}
 }
 
 // shouldDeleteDuringUpdate reports whether the update has removed the last obstacle to a deletion that was asked for

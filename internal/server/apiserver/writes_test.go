@@ -2,14 +2,17 @@ package apiserver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 )
 
@@ -127,4 +130,59 @@ func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 	a := newAPI(t)
 	wantStatus(t, a.do("PATCH", podsPath+"/a?fieldManager=m", pod, "Content-Type", applyType), 400,
 		metav1.StatusReasonBadRequest)
+}
+
+// oddSpec is a pod's spec in other spellings than the server's.
+const oddSpec = `{"schedulingGates":[{"name":"g"}],"containers":[{"name":"c","image":"i","resources":
+	{"requests":{"cpu":"0.5","memory":"1024Mi"}},"env":[{"name":"E","valueFrom":
+	{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}`
+
+const oddTemplate = `,"spec":{"selector":{"matchLabels":{"x":"y"}},"template":
+	{"metadata":{"creationTimestamp":null,"labels":{"x":"y"}},"spec":` + oddSpec + `}},"status":{}`
+
+// oddly are wishes, by path, that defaults, the strategy and normalisation turn into what is stored already. Paths
+// without an entry get an empty status.
+var oddly = map[string]string{
+	"pods":             `,"spec":` + oddSpec,
+	"pods/status":      `,"status":{"phase":"Running","conditions":[]}`,
+	"deployments.apps": oddTemplate, "replicasets.apps": oddTemplate, "statefulsets.apps": oddTemplate,
+	"nodes":                  `,"spec":{"taints":[]},"status":{"capacity":{"memory":"1024Mi"}}`,
+	"nodes/status":           `,"status":{"capacity":{"cpu":"0.5","memory":"1024Mi"},"allocatable":{}}`,
+	"events":                 `,"involvedObject":{"namespace":"default"},"reason":"r"`,
+	"services":               `,"spec":{"ports":[{"port":80}],"selector":{}},"status":{"loadBalancer":{}}`,
+	"persistentvolumes":      `,"spec":{"capacity":{"storage":"1024Mi"},"hostPath":{"path":"/p"}},"status":{}`,
+	"persistentvolumeclaims": `,"spec":{"resources":{"requests":{"storage":"1024Mi"}}},"status":{}`,
+	"configmaps":             `,"data":{},"immutable":null`,
+	"secrets":                `,"stringData":{"a":"b"}`,
+}
+
+// TestAnApplyThatChangesNothingWritesNothing applies the same three times to each kind and each status, two seconds
+// apart: within one second not even the times of managed fields differ.
+func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		for i, s := range a.handler.(*API).Scopes() {
+			if !slices.Contains(s.Verbs, "patch") || s.Resource.Name == "customresourcedefinitions" {
+				continue
+			}
+			path := strings.Trim(s.Resource.GroupResource().String()+"/"+s.Subresource, "/")
+			name, wishes := "a", oddly[path]
+			switch {
+			case path == "events.events.k8s.io": // has the storage of events
+				name = "b"
+			case wishes == "" && s.Resource.StatusStrategy != nil:
+				wishes = `,"status":{}`
+			}
+			body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"labels":{"n":"%d"},`+
+				`"creationTimestamp":null}%s}`, s.Kind.GroupVersion(), s.Kind.Kind, name, i, wishes)
+			var versions []string
+			for range 3 {
+				w := a.do("PATCH", pathOf(s, name)+"?fieldManager=m&force=true", body, "Content-Type", applyType)
+				require.True(t, w.Code/100 == 2, "%s: got %d %s", path, w.Code, w.Body)
+				versions = append(versions, into[metav1.PartialObjectMetadata](t, w.Body).ResourceVersion)
+				time.Sleep(2 * time.Second)
+			}
+			assert.True(t, versions[1] == versions[0] && versions[2] == versions[0], "%s: got versions %v", path, versions)
+		}
+	})
 }
