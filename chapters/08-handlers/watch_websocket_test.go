@@ -109,6 +109,41 @@ func TestAPageFromElsewhereGetsNoWebsocket(t *testing.T) {
 	})
 }
 
+// A page cannot set headers of a websocket, so it sends its token as a subprotocol; and a browser fails unless the
+// server answers with one of those that the page has named.
+func TestAWebsocketsSubprotocolIsAnswered(t *testing.T) {
+	const bearer = "base64url.bearer.authorization.k8s.io.dG9rZW4"
+	bubble.Test(t, func(t *testing.T) {
+		client := newCachedAPI(t).serve()
+		for _, c := range []struct {
+			protocols []string // headers
+			code      int
+			want      string
+		}{
+			{nil, 101, ""},
+			{[]string{"base64.binary.k8s.io"}, 101, "base64.binary.k8s.io"},
+			{[]string{bearer + ", base64.binary.k8s.io"}, 101, "base64.binary.k8s.io"},
+			{[]string{"anything", bearer}, 101, "anything"},
+			{[]string{"one, two"}, 400, ""},
+			{[]string{bearer}, 401, ""},
+			{[]string{bearer, bearer, "one"}, 401, ""},
+		} {
+			conn, response, err := dial(t, client, podsPath+"?watch=1&timeoutSeconds=1",
+				http.Header{"Sec-Websocket-Protocol": c.protocols})
+			require.True(t, response != nil && response.StatusCode == c.code, "%q: got %v, %v", c.protocols, response, err)
+			if err != nil {
+				assert.Equal(t, int(into[metav1.Status](t, response.Body).Code), c.code)
+				continue
+			}
+			assert.Equal(t, conn.Subprotocol(), c.want, "%q", c.protocols)
+			kind, _, err := conn.ReadMessage() // text, whatever the name of the protocol promises
+			assert.True(t, kind == websocket.TextMessage || websocket.IsCloseError(err, websocket.CloseNormalClosure),
+				"%q: got %v %v", c.protocols, kind, err)
+			conn.Close()
+		}
+	})
+}
+
 func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)

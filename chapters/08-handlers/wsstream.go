@@ -3,9 +3,11 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/kube/negotiation"
@@ -30,8 +32,17 @@ func wantsWebsocket(r *http.Request) bool { return websocket.IsWebSocketUpgrade(
 // The stream reads what the client sends, and ignores it. That is the only way to learn that the client has gone,
 // because net/http no longer looks after a connection that has become a websocket.
 func upgrade(w http.ResponseWriter, r *http.Request, patience clock.Clock) (context.Context, *wsStream) {
+	header := http.Header{}
+	protocol, err := subprotocol(r)
+	if err != nil {
+		WriteError(w, r, err)
+		return nil, nil
+	}
+	if protocol != "" {
+		header.Set(protocolHeader, protocol)
+	}
 	upgrader := websocket.Upgrader{Error: refuseWebsocket}
-	conn, err := upgrader.Upgrade(w, r, nil)
+	conn, err := upgrader.Upgrade(w, r, header)
 	if err != nil {
 		return nil, nil
 	}
@@ -39,6 +50,45 @@ func upgrade(w http.ResponseWriter, r *http.Request, patience clock.Clock) (cont
 	s := &wsStream{conn: conn, patience: patience, gone: gone}
 	s.group.Go(ctx, "watchServer.ignoreReceives", s.ignoreReceives)
 	return ctx, s
+}
+
+const (
+	protocolHeader = "Sec-Websocket-Protocol"
+	// bearerProtocolPrefix begins a subprotocol that is a token: a page cannot set other headers of
+	// a websocket.
+	bearerProtocolPrefix = "base64url.bearer.authorization.k8s.io."
+)
+
+// subprotocol returns the subprotocol that the client names besides a token, or "" if it names none. A browser fails
+// unless the answer repeats it; it changes nothing in the messages. Errors: 400 for more than one, 401 for a token
+// without one, or for two tokens.
+//
+// Upstream: k8s.io/apiserver/pkg/authentication/request/websocket/protocol.go: ProtocolAuthenticator
+// Differs: any token will do.
+func subprotocol(r *http.Request) (string, error) {
+	var named, tokens []string
+	for _, value := range r.Header.Values(protocolHeader) {
+		for protocol := range strings.SplitSeq(value, ",") {
+			protocol = strings.TrimSpace(protocol)
+			if strings.HasPrefix(protocol, bearerProtocolPrefix) {
+				tokens = append(tokens, protocol)
+			} else if protocol != "" {
+				named = append(named, protocol)
+			}
+		}
+	}
+	switch {
+	case len(tokens) > 1:
+		return "", apierrors.NewUnauthorized("multiple base64.bearer.authorization tokens specified")
+	case len(named) > 1:
+		return "", apierrors.NewBadRequest("a websocket has one subprotocol, besides a token")
+	case len(named) == 1:
+		return named[0], nil
+	case len(tokens) == 1:
+		return "", apierrors.NewUnauthorized("missing additional subprotocol")
+	default:
+		return "", nil
+	}
 }
 
 func refuseWebsocket(w http.ResponseWriter, r *http.Request, code int, reason error) {
