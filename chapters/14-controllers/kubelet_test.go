@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,13 +96,14 @@ func TestStatusTellsTheLifeOfAPod(t *testing.T) {
 
 	setPending(status, pod, "192.168.0.1", second(1))
 	if status.Phase != corev1.PodPending || status.HostIP != "192.168.0.1" ||
-		status.ContainerStatuses[0].State.Waiting == nil {
+		status.ContainerStatuses[0].State.Waiting == nil || status.ContainerStatuses[0].ContainerID != "" {
 		t.Errorf("after arrival: %+v", status)
 	}
 	setRunning(status, pod, "10.244.0.1", second(2))
 	container := status.ContainerStatuses[0]
 	if status.Phase != corev1.PodRunning || status.PodIP != "10.244.0.1" || !container.Ready ||
-		container.State.Running == nil {
+		container.State.Running == nil || !strings.HasPrefix(container.ContainerID, "none://") ||
+		!strings.HasPrefix(container.ImageID, "example.test/main:1@sha256:") {
 		t.Errorf("while running: %+v", status)
 	}
 	if got := condition(status, corev1.PodReady); got.Status != corev1.ConditionTrue || !got.LastTransitionTime.Equal(
@@ -110,8 +112,8 @@ func TestStatusTellsTheLifeOfAPod(t *testing.T) {
 	}
 	setSucceeded(status, pod, second(3))
 	ended := status.ContainerStatuses[0].State.Terminated
-	if status.Phase != corev1.PodSucceeded || ended == nil || ended.ExitCode != 0 || !ended.StartedAt.Time.Equal(
-		second(2)) {
+	if status.Phase != corev1.PodSucceeded || ended == nil || ended.ExitCode != 0 ||
+		!ended.StartedAt.Time.Equal(second(2)) || ended.ContainerID != container.ContainerID {
 		t.Errorf("after the end: %+v", status)
 	}
 	got := condition(status, corev1.PodReady)

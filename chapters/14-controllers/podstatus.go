@@ -1,6 +1,8 @@
 package controllers
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,17 +54,30 @@ func setSucceeded(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 	setReady(status, corev1.ConditionFalse, "PodCompleted", now)
 }
 
-// containerStatuses returns one status per container of the pod, all in the same state.
+// containerStatuses returns one status per container of the pod, all in the same state. A
+// container that has been made has an ID, and so has its image: programs that follow pods leave
+// out containers without one.
+//
+// Differs: there is no runtime that could give IDs; each is a hash, the same every time.
 func containerStatuses(pod *corev1.Pod, ready bool, state corev1.ContainerState) []corev1.ContainerStatus {
 	statuses := make([]corev1.ContainerStatus, 0, len(pod.Spec.Containers))
 	for _, container := range pod.Spec.Containers {
 		started := ready
-		statuses = append(statuses, corev1.ContainerStatus{
-			Name: container.Name, Image: container.Image, Ready: ready, Started: &started, State: state,
-		})
+		status := corev1.ContainerStatus{Name: container.Name, Image: container.Image,
+			Ready: ready, Started: &started, State: *state.DeepCopy()}
+		if state.Waiting == nil {
+			status.ContainerID = "none://" + hash(string(pod.UID)+"/"+container.Name)
+			status.ImageID = container.Image + "@sha256:" + hash(container.Image)
+		}
+		if status.State.Terminated != nil {
+			status.State.Terminated.ContainerID = status.ContainerID
+		}
+		statuses = append(statuses, status)
 	}
 	return statuses
 }
+
+func hash(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 // setReady sets the two conditions by which others judge a pod.
 func setReady(status *corev1.PodStatus, value corev1.ConditionStatus, reason string, now time.Time) {

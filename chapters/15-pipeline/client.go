@@ -33,7 +33,7 @@ type ClientConfig struct {
 	Registry     *prometheus.Registry // where what the clients count is shown; nil: nowhere
 	FIFO         string               // [informer.FIFOReal] or [informer.FIFODelta]; "": the former
 	UseWatchList bool
-	Controllers  bool // run the toy scheduler and the toy kubelets
+	Controllers  bool // run the toy scheduler, the toy kubelets and the namespace controller
 	Events       bool // they write events; off where every version is counted
 }
 

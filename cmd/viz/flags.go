@@ -74,7 +74,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.Int64Var(&o.etcdQuota, "etcd-quota", etcdnode.DefaultQuota, "the embedded etcd refuses writes when its "+
 		"database has this many `bytes`")
 	flags.BoolVar(&o.Demo, "demo", true, "gentle built-in traffic, so that the first page moves")
-	flags.BoolVar(&o.Controllers, "controllers", true, "run the toy scheduler and the toy kubelets")
+	flags.BoolVar(&o.Controllers, "controllers", true, "run the toy scheduler, the toy kubelets and the "+
+		"namespace controller; without that, kubectl delete namespace waits")
 	for _, mode := range stories.Modes {
 		choice(flags, mode.Name, mode.Use, func(value string) { o.Modes[mode.Name] = value }, mode.Today, mode.Before)
 	}

@@ -14,7 +14,7 @@ const ClockManual = "manual"
 type Options struct {
 	Demo         bool              // gentle built-in traffic
 	AwaitPage    bool              // the demo begins when a page shows it
-	Controllers  bool              // the toy scheduler and the toy kubelets
+	Controllers  bool              // the toy scheduler, the toy kubelets and the namespace controller
 	Modes        map[string]string // one value for each of [stories.Modes]
 	MediaType    string            // in which objects are stored in etcd
 	RingCapacity int               // of every history ring; 0: dynamic
