@@ -1,15 +1,18 @@
 package resources
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
-// maxConfigMapSize keeps objects small enough for etcd, which refuses more than 1.5 MiB in one request.
-const maxConfigMapSize = 1 << 20
+// maxDataSize keeps config maps and secrets small enough for etcd, which refuses more than 1.5 MiB in one request.
+const maxDataSize = 1 << 20
 
 // ConfigMapStrategy is for configmaps.
 type ConfigMapStrategy struct{ freely }
@@ -31,27 +34,29 @@ func (ConfigMapStrategy) Validate(obj runtime.Object) field.ErrorList {
 		problems = append(problems, check(key, validation.IsConfigMapKey, field.NewPath("binaryData").Key(key))...)
 		size += len(value)
 	}
-	if size > maxConfigMapSize {
-		problems = append(problems, field.TooLong(field.NewPath(""), "", maxConfigMapSize))
+	if size > maxDataSize {
+		problems = append(problems, field.TooLong(field.NewPath(""), "", maxDataSize))
 	}
 	return problems
 }
 
 // ValidateUpdate also keeps what was once declared immutable.
 func (s ConfigMapStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
-	configMap, oldMap := obj.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
+	configMap, before := obj.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
 	problems := s.Validate(obj)
-	if oldMap.Immutable == nil || !*oldMap.Immutable {
+	if !ptr.Deref(before.Immutable, false) {
 		return problems
 	}
-	refuse := func(name string, changed bool) {
-		if changed {
-			problems = append(problems, field.Forbidden(field.NewPath(name),
-				"field is immutable when `immutable` is set"))
-		}
+	return slices.Concat(problems,
+		kept("immutable", ptr.Deref(configMap.Immutable, false)),
+		kept("data", equality.Semantic.DeepEqual(configMap.Data, before.Data)),
+		kept("binaryData", equality.Semantic.DeepEqual(configMap.BinaryData, before.BinaryData)))
+}
+
+// kept refuses a change of a field of an immutable object.
+func kept(name string, same bool) field.ErrorList {
+	if same {
+		return nil
 	}
-	refuse("immutable", configMap.Immutable == nil || !*configMap.Immutable)
-	refuse("data", !equality.Semantic.DeepEqual(configMap.Data, oldMap.Data))
-	refuse("binaryData", !equality.Semantic.DeepEqual(configMap.BinaryData, oldMap.BinaryData))
-	return problems
+	return field.ErrorList{field.Forbidden(field.NewPath(name), "field is immutable when `immutable` is set")}
 }

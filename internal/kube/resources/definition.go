@@ -34,13 +34,13 @@ func DefaultDefinition(obj runtime.Object) {
 
 // PrepareForCreate takes the status away.
 func (DefinitionStrategy) PrepareForCreate(obj runtime.Object) {
-	KeptStrategy{}.PrepareForCreate(obj)
+	SpecStrategy{}.PrepareForCreate(obj)
 	DefaultDefinition(obj)
 }
 
 // PrepareForUpdate keeps the status, and notes in which version objects are written from now on.
 func (DefinitionStrategy) PrepareForUpdate(obj, old runtime.Object) {
-	KeptStrategy{}.PrepareForUpdate(obj, old)
+	SpecStrategy{}.PrepareForUpdate(obj, old)
 	definition := obj.(*apiextensionsv1.CustomResourceDefinition)
 	for _, version := range definition.Spec.Versions {
 		if version.Storage && !slices.Contains(definition.Status.StoredVersions, version.Name) {

@@ -1,65 +1,44 @@
 package resources
 
 import (
-	"cmp"
-	"fmt"
 	"reflect"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// KeptStrategy is for kinds that are kept and not interpreted. Users write the spec, controllers the status, and a
-// change of the spec is a new generation.
+// KeptStrategy is for kinds that are kept and not interpreted. Users write the spec, controllers the status.
 //
-// Differs: upstream fills in defaults, and checks every field; an object that we keep as JSON must name its kind in the
-// body, which upstream takes from the URL.
+// Differs: upstream fills in defaults, and checks every field.
 type KeptStrategy struct{ freely }
 
 // PrepareForCreate takes the status away.
-func (KeptStrategy) PrepareForCreate(obj runtime.Object) {
-	setPart(obj, nil, "Status")
-	if part(obj, "Spec") != nil {
-		obj.(metav1.Object).SetGeneration(1)
-	}
-}
+func (KeptStrategy) PrepareForCreate(obj runtime.Object) { setPart(obj, nil, "Status") }
 
 // PrepareForUpdate keeps the status.
-func (KeptStrategy) PrepareForUpdate(obj, old runtime.Object) {
-	setPart(obj, old, "Status")
+func (KeptStrategy) PrepareForUpdate(obj, old runtime.Object) { setPart(obj, old, "Status") }
+
+// SpecStrategy is for those of them whose generation counts the changes of the spec.
+//
+// Differs: a CSIDriver, which upstream begins to count at its first change, has no generation.
+type SpecStrategy struct{ KeptStrategy }
+
+// PrepareForCreate begins with generation 1.
+func (s SpecStrategy) PrepareForCreate(obj runtime.Object) {
+	s.KeptStrategy.PrepareForCreate(obj)
+	obj.(metav1.Object).SetGeneration(1)
+}
+
+// PrepareForUpdate counts a change of the spec.
+func (s SpecStrategy) PrepareForUpdate(obj, old runtime.Object) {
+	s.KeptStrategy.PrepareForUpdate(obj, old)
 	if !equality.Semantic.DeepEqual(part(obj, "Spec"), part(old, "Spec")) {
 		accessor := obj.(metav1.Object)
 		accessor.SetGeneration(accessor.GetGeneration() + 1)
 	}
-}
-
-// SecretAttrs returns what selectors see of a secret.
-func SecretAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
-	secret, ok := obj.(*corev1.Secret)
-	if !ok {
-		return nil, nil, fmt.Errorf("not a secret: %T", obj)
-	}
-	return secret.Labels, fields.Set{"metadata.name": secret.Name, "metadata.namespace": secret.Namespace,
-		"type": string(secret.Type)}, nil
-}
-
-// DefaultSecret makes data of what is given as text, and names the type of a secret that is of none.
-func DefaultSecret(obj runtime.Object) {
-	secret := obj.(*corev1.Secret)
-	secret.Type = cmp.Or(secret.Type, corev1.SecretTypeOpaque)
-	for key, text := range secret.StringData {
-		if secret.Data == nil {
-			secret.Data = map[string][]byte{}
-		}
-		secret.Data[key] = []byte(text)
-	}
-	secret.StringData = nil
 }
 
 // KeptStatusStrategy is for the status of such kinds, and of nodes.
@@ -96,31 +75,3 @@ func setPart(obj, from runtime.Object, name string) {
 		delete(kept.Object, strings.ToLower(name))
 	}
 }
-
-// The columns of kept kinds, beside name and age.
-var (
-	SecretColumns = NameAndAge(Column{"Type", "What the secret is for.", false, show("type", "Opaque")},
-		Column{"Data", "Number of entries.", false, count("data")})
-	ServiceColumns = NameAndAge(Column{"Type", "How the service is reached.", false, show("spec.type", "ClusterIP")},
-		Column{"Cluster-IP", "Address inside the cluster.", false, show("spec.clusterIP", "<none>")},
-		Column{"Ports", "Number of ports.", false, count("spec.ports")})
-	VolumeColumns = NameAndAge(Column{"Capacity", "Size.", false, show("spec.capacity.storage", "")},
-		Column{"Status", "Whether it is bound.", false, show("status.phase", "")},
-		Column{"StorageClass", "Class it belongs to.", false, show("spec.storageClassName", "")})
-	ClaimColumns = NameAndAge(Column{"Status", "Whether it is bound.", false, show("status.phase", "")},
-		Column{"Volume", "Volume it is bound to.", false, show("spec.volumeName", "")},
-		Column{"StorageClass", "Class it asks for.", false, show("spec.storageClassName", "<unset>")})
-	ReplicaColumns = NameAndAge(Column{"Desired", "How many pods are wanted.", false, show("spec.replicas", int64(1))},
-		Column{"Current", "How many pods there are.", false, show("status.replicas", int64(0))},
-		Column{"Ready", "How many of them are ready.", false, show("status.readyReplicas", int64(0))})
-	BudgetColumns = NameAndAge(
-		Column{"Min Available", "How many pods must stay.", false, show("spec.minAvailable", "N/A")},
-		Column{"Max Unavailable", "How many pods may be away.", false, show("spec.maxUnavailable", "N/A")})
-	ClassColumns = NameAndAge(Column{"Provisioner", "What makes its volumes.", false, show("provisioner", "")})
-	// AttachmentColumns are those of volumeattachments.
-	AttachmentColumns = NameAndAge(Column{"Attacher", "What attaches the volume.", false, show("spec.attacher", "")},
-		Column{"Node", "Node it is attached to.", false, show("spec.nodeName", "")},
-		Column{"Attached", "Whether it is attached.", false, show("status.attached", false)})
-	// NameAndAgeColumns are those of a kind that has no others.
-	NameAndAgeColumns = NameAndAge()
-)

@@ -9,14 +9,24 @@ import (
 
 // DefaultPod fills in what the client left out, so that no reader of a pod has to know what a missing field means.
 func DefaultPod(pod *corev1.Pod) {
-	spec := &pod.Spec
+	defaultPodSpec(&pod.Spec)
+	setDefault(&pod.Spec.EnableServiceLinks, new(corev1.DefaultEnableServiceLinks))
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			defaultRequests(&containers[i].Resources)
+		}
+	}
+}
+
+// defaultPodSpec fills in what is the same in a pod and in the template of one.
+func defaultPodSpec(spec *corev1.PodSpec) {
 	setDefault(&spec.RestartPolicy, corev1.RestartPolicyAlways)
 	setDefault(&spec.DNSPolicy, corev1.DNSClusterFirst)
 	setDefault(&spec.SchedulerName, corev1.DefaultSchedulerName)
 	setDefault(&spec.TerminationGracePeriodSeconds, new(int64(corev1.DefaultTerminationGracePeriodSeconds)))
-	setDefault(&spec.EnableServiceLinks, new(corev1.DefaultEnableServiceLinks))
 	setDefault(&spec.SecurityContext, new(corev1.PodSecurityContext))
-	setDefault(&spec.DeprecatedServiceAccount, spec.ServiceAccountName)
+	setDefault(&spec.ServiceAccountName, spec.DeprecatedServiceAccount)
+	spec.DeprecatedServiceAccount = spec.ServiceAccountName
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			defaultContainer(&containers[i])
@@ -46,17 +56,21 @@ func defaultContainer(c *corev1.Container) {
 			setDefault(&source.FieldRef.APIVersion, "v1")
 		}
 	}
-	for name, limit := range c.Resources.Limits {
-		if _, ok := c.Resources.Requests[name]; ok {
-			continue
-		}
-		if c.Resources.Requests == nil {
-			c.Resources.Requests = corev1.ResourceList{}
-		}
-		c.Resources.Requests[name] = limit.DeepCopy()
-	}
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 		defaultContainerProbe(probe)
+	}
+}
+
+// defaultRequests has a container ask for what it is limited to.
+func defaultRequests(resources *corev1.ResourceRequirements) {
+	for name, limit := range resources.Limits {
+		if _, ok := resources.Requests[name]; ok {
+			continue
+		}
+		if resources.Requests == nil {
+			resources.Requests = corev1.ResourceList{}
+		}
+		resources.Requests[name] = limit.DeepCopy()
 	}
 }
 
