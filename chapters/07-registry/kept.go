@@ -11,12 +11,14 @@ import (
 	"listwatch/internal/kube/resources"
 )
 
-// keptResources returns the kinds that are kept for other people's programs: nothing here acts on them or knows their
-// fields. They are all that a kube-scheduler lists.
+// keptResources returns the kinds that are kept for other people's programs: nothing here acts on
+// them. They are all that a kube-scheduler lists.
 func keptResources() []*Resource {
 	var kept []*Resource
 	add := func(r Resource, obj, list runtime.Object, status bool) {
-		r.Strategy = resources.KeptStrategy{}
+		if r.Strategy == nil {
+			r.Strategy = resources.KeptStrategy{}
+		}
 		if r.Columns == nil {
 			r.Columns = resources.NameAndAgeColumns
 		}
@@ -25,47 +27,58 @@ func keptResources() []*Resource {
 		}
 		kept = append(kept, complete(r, obj, list))
 	}
-	add(Resource{Name: "secrets", Namespaced: true, Columns: resources.SecretColumns, Default: resources.DefaultSecret,
-		GetAttrs: resources.SecretAttrs, Fields: []string{"metadata.name", "metadata.namespace", "type"}},
+	add(Resource{Name: "secrets", Namespaced: true, Columns: resources.SecretColumns,
+		Strategy: resources.SecretStrategy{}, Default: resources.DefaultSecret, GetAttrs: resources.SecretAttrs,
+		Fields: []string{"metadata.name", "metadata.namespace", "type"}},
 		&corev1.Secret{}, &corev1.SecretList{}, false)
 	add(Resource{Name: "serviceaccounts", ShortNames: []string{"sa"}, Namespaced: true},
 		&corev1.ServiceAccount{}, &corev1.ServiceAccountList{}, false)
 	add(Resource{Name: "services", ShortNames: []string{"svc"}, Categories: all, Namespaced: true,
-		Columns: resources.ServiceColumns, Prefix: "/registry/services/specs",
-		Idle: "nothing here gives a service an address or endpoints"},
+		Columns: resources.ServiceColumns, Prefix: "/registry/services/specs", Default: resources.DefaultService,
+		CreateOnUpdate: true, Idle: "nothing here gives a service an address or endpoints"},
 		&corev1.Service{}, &corev1.ServiceList{}, true)
 	add(Resource{Name: "replicationcontrollers", ShortNames: []string{"rc"}, Categories: all, Namespaced: true,
-		Columns: resources.ReplicaColumns, Prefix: "/registry/controllers", Idle: noPods},
+		Columns: resources.ReplicaColumns, Prefix: "/registry/controllers", Strategy: resources.SpecStrategy{},
+		Default: resources.DefaultReplicationController, Idle: noPods},
 		&corev1.ReplicationController{}, &corev1.ReplicationControllerList{}, true)
 	add(Resource{Name: "persistentvolumes", ShortNames: []string{"pv"}, Columns: resources.VolumeColumns,
-		Idle: noVolumes},
+		Strategy: resources.VolumeStrategy{}, Default: resources.DefaultVolume, Idle: noVolumes},
 		&corev1.PersistentVolume{}, &corev1.PersistentVolumeList{}, true)
 	add(Resource{Name: "persistentvolumeclaims", ShortNames: []string{"pvc"}, Namespaced: true,
-		Columns: resources.ClaimColumns, Idle: noVolumes},
+		Columns: resources.ClaimColumns, Strategy: resources.VolumeStrategy{}, Default: resources.DefaultClaim,
+		Idle: noVolumes},
 		&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolumeClaimList{}, true)
-	add(Resource{Name: "deployments", ShortNames: []string{"deploy"}, Categories: all, Namespaced: true},
+	workload := func(name, short string, columns []resources.Column) Resource {
+		return Resource{Name: name, ShortNames: []string{short}, Categories: all, Namespaced: true, Columns: columns,
+			Strategy: resources.WorkloadStrategy{}, Default: resources.DefaultWorkload, Idle: noPods}
+	}
+	add(workload("deployments", "deploy", resources.DeploymentColumns),
 		&appsv1.Deployment{}, &appsv1.DeploymentList{}, true)
-	add(Resource{Name: "replicasets", ShortNames: []string{"rs"}, Categories: all, Namespaced: true,
-		Columns: resources.ReplicaColumns, Idle: noPods}, &appsv1.ReplicaSet{}, &appsv1.ReplicaSetList{}, true)
-	add(Resource{Name: "statefulsets", ShortNames: []string{"sts"}, Categories: all, Namespaced: true,
-		Columns: resources.ReplicaColumns, Idle: noPods}, &appsv1.StatefulSet{}, &appsv1.StatefulSetList{}, true)
+	add(workload("replicasets", "rs", resources.ReplicaColumns), &appsv1.ReplicaSet{}, &appsv1.ReplicaSetList{}, true)
+	add(workload("statefulsets", "sts", resources.StatefulSetColumns),
+		&appsv1.StatefulSet{}, &appsv1.StatefulSetList{}, true)
 	add(Resource{Name: "poddisruptionbudgets", ShortNames: []string{"pdb"}, Namespaced: true, VersionRequired: true,
-		Columns: resources.BudgetColumns, Idle: "evictions here ignore budgets"},
+		Columns: resources.BudgetColumns, Strategy: resources.SpecStrategy{}, Idle: "evictions here ignore budgets"},
 		&policyv1.PodDisruptionBudget{}, &policyv1.PodDisruptionBudgetList{}, true)
-	add(Resource{Name: "storageclasses", ShortNames: []string{"sc"}, Columns: resources.ClassColumns},
-		&storagev1.StorageClass{}, &storagev1.StorageClassList{}, false)
-	add(Resource{Name: "csinodes", VersionRequired: true}, &storagev1.CSINode{}, &storagev1.CSINodeList{}, false)
-	add(Resource{Name: "csidrivers", VersionRequired: true}, &storagev1.CSIDriver{}, &storagev1.CSIDriverList{}, false)
-	add(Resource{Name: "csistoragecapacities", Namespaced: true, VersionRequired: true},
+	add(Resource{Name: "storageclasses", ShortNames: []string{"sc"}, Columns: resources.ClassColumns,
+		Default: resources.DefaultStorageClass}, &storagev1.StorageClass{}, &storagev1.StorageClassList{}, false)
+	add(Resource{Name: "csinodes", VersionRequired: true, Columns: resources.CSINodeColumns},
+		&storagev1.CSINode{}, &storagev1.CSINodeList{}, false)
+	add(Resource{Name: "csidrivers", VersionRequired: true, Columns: resources.CSIDriverColumns},
+		&storagev1.CSIDriver{}, &storagev1.CSIDriverList{}, false)
+	add(Resource{Name: "csistoragecapacities", Namespaced: true, VersionRequired: true,
+		Columns: resources.CapacityColumns},
 		&storagev1.CSIStorageCapacity{}, &storagev1.CSIStorageCapacityList{}, false)
 	add(Resource{Name: "volumeattachments", VersionRequired: true, Columns: resources.AttachmentColumns,
 		Idle: noVolumes}, &storagev1.VolumeAttachment{}, &storagev1.VolumeAttachmentList{}, true)
-	add(Resource{Name: "resourceclaims", Namespaced: true, Idle: noDevices},
+	add(Resource{Name: "resourceclaims", Namespaced: true, Columns: resources.DeviceClaimColumns, Idle: noDevices},
 		&resourcev1.ResourceClaim{}, &resourcev1.ResourceClaimList{}, true)
-	add(Resource{Name: "resourceslices"}, &resourcev1.ResourceSlice{}, &resourcev1.ResourceSliceList{}, false)
-	add(Resource{Name: "deviceclasses"}, &resourcev1.DeviceClass{}, &resourcev1.DeviceClassList{}, false)
-	add(Resource{Name: "devicetaintrules", Idle: noDevices},
-		&resourcev1.DeviceTaintRule{}, &resourcev1.DeviceTaintRuleList{}, true)
+	add(Resource{Name: "resourceslices", Columns: resources.SliceColumns, Strategy: resources.SpecStrategy{}},
+		&resourcev1.ResourceSlice{}, &resourcev1.ResourceSliceList{}, false)
+	add(Resource{Name: "deviceclasses", Strategy: resources.SpecStrategy{}},
+		&resourcev1.DeviceClass{}, &resourcev1.DeviceClassList{}, false)
+	add(Resource{Name: "devicetaintrules", Columns: resources.TaintRuleColumns, Strategy: resources.SpecStrategy{},
+		Idle: noDevices}, &resourcev1.DeviceTaintRule{}, &resourcev1.DeviceTaintRuleList{}, true)
 	return kept
 }
 

@@ -71,8 +71,13 @@ func (k *kindTest) create(name string) *unstructured.Unstructured {
 }
 
 func (k *kindTest) body(name, rest string) string {
-	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,%s}}`, k.resource.GroupVersion.String(),
-		k.resource.Kind, name, rest)
+	spec := ""
+	if k.resource.GroupVersion.Group == "apps" { // what pods are made from cannot be left out
+		spec = `,"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{
+			"containers":[{"name":"c","image":"i"}]}}}`
+	}
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,%s}%s}`, k.resource.GroupVersion.String(),
+		k.resource.Kind, name, rest, spec)
 }
 
 // watch returns the types and names of the events from a version on.

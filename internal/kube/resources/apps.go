@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -226,5 +227,22 @@ func DefaultService(obj runtime.Object) {
 	}
 	if spec.Type != corev1.ServiceTypeExternalName {
 		setDefault(&spec.InternalTrafficPolicy, new(corev1.ServiceInternalTrafficPolicyCluster))
+	}
+}
+
+// DefaultReplicationController fills in what the client left out of the older form of a replica set.
+func DefaultReplicationController(obj runtime.Object) {
+	controller := obj.(*corev1.ReplicationController)
+	setDefault(&controller.Spec.Replicas, new(int32(1)))
+	template := controller.Spec.Template
+	if template == nil {
+		return
+	}
+	defaultPodSpec(&template.Spec)
+	if len(controller.Spec.Selector) == 0 {
+		controller.Spec.Selector = maps.Clone(template.Labels)
+	}
+	if len(controller.Labels) == 0 {
+		controller.Labels = maps.Clone(template.Labels)
 	}
 }
