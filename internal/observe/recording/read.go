@@ -2,11 +2,11 @@ package recording
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -102,16 +102,18 @@ func (l limits) read(ctx context.Context, in io.Reader) (*Recording, error) {
 
 // readLines reads what the file holds, unpacked.
 func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error) {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, int(min(maxLine, l.bytes)))
-	if !lines.Scan() {
-		return nil, fmt.Errorf("not a recording: no header: %w", errors.Join(lines.Err(), io.ErrUnexpectedEOF))
+	lines := &lineReader{in: bufio.NewReaderSize(in, 64<<10)}
+	header, err := lines.next(ctx)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("not a recording: no header: %w", err)
 	}
 	rec := &Recording{Start: fold.New()}
-	if err := json.Unmarshal(lines.Bytes(), &rec.Header); err != nil || rec.Header.Format != format {
+	if err := json.Unmarshal(header, &rec.Header); err != nil || rec.Header.Format != format {
 		return nil, fmt.Errorf("not a recording: the first line is not its header")
 	}
-	var err error
 	if rec.Header.Keyframe != nil {
 		rec.Start, err = fold.Read(rec.Header.Keyframe)
 	}
@@ -128,14 +130,18 @@ func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error)
 
 // readRecords reads the records, and folds them as it goes: what no picture has room for is refused before the rest is
 // read.
-func (l limits) readRecords(ctx context.Context, rec *Recording, lines *bufio.Scanner) error {
+func (l limits) readRecords(ctx context.Context, rec *Recording, lines *lineReader) error {
 	picture := rec.Start.Clone()
 	places := rec.Header.places()
-	for lines.Scan() {
-		if err := ctx.Err(); err != nil {
-			return err
+	for {
+		line, err := lines.next(ctx)
+		if err == io.EOF {
+			break
 		}
-		r, err := fold.ReadRecord(lines.Bytes())
+		if err != nil {
+			return fmt.Errorf("recording, after line %d: %w", len(rec.Records)+1, err)
+		}
+		r, err := fold.ReadRecord(line)
 		if err == nil {
 			err = rec.takes(&r)
 		}
@@ -156,11 +162,37 @@ func (l limits) readRecords(ctx context.Context, rec *Recording, lines *bufio.Sc
 			}
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("recording, after line %d: %w", len(rec.Records)+1, err)
-	}
 	picture.Apply(rec.Records[max(0, len(rec.Records)-batch):])
 	return picture.Fits()
+}
+
+// lineReader reads lines of at most [maxLine] bytes. It looks at each byte once: a bufio.Scanner looks through all that
+// it has of a long line after each piece, which takes seconds.
+type lineReader struct {
+	in   *bufio.Reader
+	line []byte // the last one
+}
+
+// next returns the next line without its end, which is overwritten by the next call. It ends with ctx, also in the
+// middle of a line. The error is io.EOF after the last one.
+func (l *lineReader) next(ctx context.Context) ([]byte, error) {
+	l.line = l.line[:0]
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		piece, err := l.in.ReadSlice('\n')
+		if l.line = append(l.line, piece...); len(l.line) > maxLine {
+			return nil, fmt.Errorf("a line is longer than the %d MB that can be shown", maxLine>>20)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+		case err == nil || err == io.EOF && len(l.line) > 0:
+			return bytes.TrimSuffix(l.line, []byte("\n")), nil
+		default:
+			return nil, err
+		}
+	}
 }
 
 // places returns, for each point whose args this program declares otherwise than the recording's table, the place there

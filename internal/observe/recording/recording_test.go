@@ -252,13 +252,50 @@ func TestTextsAreCutAsThePageCutsThem(t *testing.T) {
 	}
 }
 
-// TestReadingEndsWithItsContext: SIGTERM does not wait for a long file.
+// endless unpacks to a line without an end: it packs zeros, a piece for each Read.
+type endless struct {
+	packed bytes.Buffer
+	zip    *gzip.Writer
+	reads  int
+	at     func(reads int) // is called before each Read
+}
+
+func newEndless(at func(reads int)) *endless {
+	e := &endless{at: at}
+	e.zip = gzip.NewWriter(&e.packed)
+	return e
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.reads++
+	e.at(e.reads)
+	for e.packed.Len() == 0 {
+		_, _ = e.zip.Write(make([]byte, 1<<20))
+	}
+	return e.packed.Read(p)
+}
+
+// TestAnEndlessLineIsRefusedAtItsBound reads no more than a line may have, and looks at it once: a program that looks
+// at the whole line again after each piece takes seconds for it.
+func TestAnEndlessLineIsRefusedAtItsBound(t *testing.T) {
+	file := newEndless(func(int) {})
+	_, err := Read(t.Context(), file)
+	assert.True(t, err != nil && strings.Contains(err.Error(), "a line is longer than the 64 MB that can be shown"),
+		"got %v", err)
+	assert.True(t, file.packed.Len() < 1<<20 && file.reads < 100, "read on for %d pieces", file.reads)
+}
+
+// TestReadingEndsWithItsContext does not wait for the end of a long file, nor for that of a long line.
 func TestReadingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	file := newEndless(func(reads int) {
+		if reads == 3 {
+			cancel()
+		}
+	})
+	_, err := Read(ctx, file)
+	assert.True(t, errors.Is(err, context.Canceled) && file.reads < 6, "got %v after %d pieces", err, file.reads)
 	line := `{"seq":1,"point":"RingAppend"}`
-	if _, err := Read(ctx, bytes.NewReader(packed(t, `{"format":"listwatch recording","version":1}`+"\n"+
-		line))); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err = Read(ctx, bytes.NewReader(packed(t, `{"format":"listwatch recording","version":1}`+"\n"+line)))
+	assert.True(t, errors.Is(err, context.Canceled), "got %v", err)
 }
