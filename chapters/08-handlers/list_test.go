@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,27 @@ func TestAListCanBeMetadataOnly(t *testing.T) {
 func TestAnEmptyListHasItems(t *testing.T) {
 	body := newAPI(t).do("GET", podsPath, "").Body.String()
 	assert.True(t, strings.Contains(body, `"items":[]`), "got %s", body)
+}
+
+// YAML has no way to write some characters, as the writer has them: the answer is JSON then, with the same code.
+func TestAnAnswerThatYAMLCannotSayIsJSON(t *testing.T) {
+	a := newAPI(t)
+	created := a.do("POST", podsPath, strings.Replace(podA, `"web"`, `"web"},"annotations":{"k":"\u0080"`, 1), "Accept",
+		"application/yaml")
+	renamed := strings.Replace(podA, `"a"`, `"\u0080"`, 1)
+	for name, c := range map[string]struct {
+		answer *httptest.ResponseRecorder
+		code   int
+	}{
+		"a create":  {created, 201},
+		"an object": {a.do("GET", podsPath+"/a", "", "Accept", "application/yaml"), 200},
+		"a list":    {a.do("GET", podsPath, "", "Accept", "application/yaml"), 200},
+		"a refusal": {a.do("PUT", podsPath+"/a", renamed, "Accept", "application/yaml"), 400},
+	} {
+		assert.True(t, c.answer.Code == c.code && c.answer.Header().Get("Content-Type") == "application/json" &&
+			strings.Contains(c.answer.Body.String(), "\u0080"), "%s: got %d %v %s", name, c.answer.Code, c.answer.Header(),
+			c.answer.Body)
+	}
 }
 
 func TestAnswersCanBeYAML(t *testing.T) {

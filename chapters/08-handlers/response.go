@@ -74,6 +74,7 @@ func (s *Scope) rows(obj runtime.Object, options *metav1.TableOptions) (*metav1.
 // long as nothing of it has left; after that the connection is cut.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: SerializeObject
+// Differs: what cannot be YAML, because of a control character, is answered as JSON; upstream's answer is a 500.
 func writeObject(w http.ResponseWriter, r *http.Request, code int, output negotiation.MediaType, obj runtime.Object) {
 	w.Header().Set("Content-Type", output.Name)
 	w.Header().Set("Cache-Control", "no-cache, private")
@@ -87,6 +88,9 @@ func writeObject(w http.ResponseWriter, r *http.Request, code int, output negoti
 		_ = answer.Close() // a client that has gone away is no error of ours
 	case answer.Started():
 		panic(http.ErrAbortHandler)
+	case output.Name == negotiation.YAML:
+		writeObject(w, r, code, negotiation.MediaType{Name: negotiation.JSON,
+			Encoder: negotiation.EncoderFor(negotiation.JSON, output.Pretty)}, obj)
 	default:
 		status := toStatus(r.Context(), apierrors.NewInternalError(err))
 		w.Header().Set("Content-Type", negotiation.JSON)
