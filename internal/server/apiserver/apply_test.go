@@ -139,6 +139,18 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	}
 }
 
+// A service account's secrets are known by their names, and one may lack its name: nothing forbids it.
+func TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers(t *testing.T) {
+	a := newAPI(t)
+	const path = "/api/v1/namespaces/default/serviceaccounts"
+	const account = `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"a"},"secrets":[{"kind":"x"}]}`
+	a.do("POST", path+"?fieldManager=one", strings.Replace(account, "kind\":\"x", "name\":\"x", 1))
+	w := a.do("PUT", path+"/a?fieldManager=two", account)
+	got := into[corev1.ServiceAccount](t, w.Body)
+	assert.True(t, w.Code == 200 && len(got.Secrets) == 1 && got.Secrets[0].Name == "" && len(got.ManagedFields) == 1 &&
+		got.ManagedFields[0].Manager == "one", "got %d %+v", w.Code, got)
+}
+
 func sameElements(a, b []string) bool {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(a, b)

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -86,9 +87,18 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 	}
 }
 
-// Update notes in obj what it changes compared with live, under the name of the client.
+// Update notes in obj what it changes compared with live, under the name of the client. If that is impossible, because
+// an element of a list lacks its key, obj keeps the notes of live.
+//
+// Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go: (*FieldManager).UpdateNoErrors
+// Differs: upstream also logs it, with [SHOULD NOT HAPPEN].
 func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string) runtime.Object {
-	return scheme.ClearKind(f.manager.UpdateNoErrors(live, obj, managerName(option, userAgent)))
+	noted, err := f.manager.Update(live, obj, managerName(option, userAgent))
+	if err != nil {
+		obj.(metav1.Object).SetManagedFields(live.(metav1.Object).GetManagedFields())
+		noted = obj
+	}
+	return scheme.ClearKind(noted)
 }
 
 // apply returns live with the wishes of who put into it. Errors: 400 for wishes that make no sense, 409 with a cause
