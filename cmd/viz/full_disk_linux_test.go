@@ -88,3 +88,13 @@ func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 		})
 	}
 }
+
+// TestFewOpenFilesAreToldInOneLine starts the program with too few for etcd and clients: it would listen, and refuse
+// each of them.
+func TestFewOpenFilesAreToldInOneLine(t *testing.T) {
+	child := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 20; exec "$0" -listen 127.0.0.1:0`, os.Args[0])
+	child.Env = append(os.Environ(), asProgram+"=1")
+	said, err := child.CombinedOutput()
+	const want = "viz: cannot have 48 files open at once: too many open files; raise the limit, such as by ulimit -n 256\n"
+	assert.True(t, child.ProcessState.ExitCode() == exitError && string(said) == want, "got %v and %q", err, said)
+}

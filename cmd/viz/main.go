@@ -59,7 +59,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case o.export != "":
 		err = exportTo(o.export, stdout)
 	default:
-		err = serve(ctx, o, stdout, stderr)
+		if err = checkOpenFiles(); err == nil {
+			err = serve(ctx, o, stdout, stderr)
+		}
 	}
 	// To be interrupted while starting is no error either.
 	if err != nil && !(ctx.Err() != nil && errors.Is(err, context.Canceled)) {
@@ -67,6 +69,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitError
 	}
 	return exitOK
+}
+
+// checkOpenFiles refuses to start where so few files can be open that etcd or clients would be refused later.
+func checkOpenFiles() error {
+	const needed = 48 // some 25 without clients
+	for range needed {
+		file, err := os.Open(os.DevNull)
+		var why *os.PathError
+		if errors.As(err, &why) {
+			return fmt.Errorf("cannot have %d files open at once: %w; raise the limit, such as by ulimit -n 256", needed,
+				why.Err)
+		}
+		defer file.Close()
+	}
+	return nil
 }
 
 // version is what the go command gives to what it builds: it names the commit.
