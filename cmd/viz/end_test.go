@@ -8,33 +8,159 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"listwatch/cmd/internal/machine"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/recording"
+	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/sandbox"
 )
 
-// soon is how long the program may take to end.
-const soon = 3 * time.Second
-
-// endSoon stops the program and fails the test unless it has ended soon, with status 0 and nothing left.
-func (p *program) endSoon(t *testing.T) {
+// endsWell stops the program and fails the test unless all of it ends by itself, with status 0: the clock by which the
+// program would no longer wait stands still.
+func (p *program) endsWell(t *testing.T) {
 	t.Helper()
-	began := time.Now()
 	if status := p.end(t); status != exitOK {
 		t.Errorf("status: got %d, want 0; stderr %q", status, p.stderr)
 	}
-	took := time.Since(began)
-	assert.True(t, took <= soon, "took %v to end", took)
+}
+
+// TestTheProgramEndsWhateverDoesNot has a handler compute for ever, and a goroutine beside the machine wait for ever. It
+// moves the program's clock by three seconds.
+func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
+	for name, want := range map[string]string{
+		"a handler computes": "front.request in viz.computing",
+		"a goroutine waits":  "test.waits in viz.stuck",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, tmp := t.TempDir(), t.TempDir()
+			t.Setenv("TMPDIR", tmp)
+			clk := clocktesting.NewFakeClock(time.Time{})
+			end := &ending{clock: clk}
+			file := filepath.Join(dir, "end.lw")
+			var stderr strings.Builder
+			o := require.Value(parseOptions([]string{"-listen", "127.0.0.1:0", "-record", file, "-flight=off",
+				"-demo=false", "-controllers=false"}, &stderr))(t)
+			o.end = end
+			over := make(chan struct{})
+			ready, ended, worked := make(chan string, 1), make(chan error, 1), make(chan struct{})
+			ctx, stop := context.WithCancel(t.Context())
+			go func() {
+				ended <- end.within(ctx, &stderr, func(ctx context.Context) error {
+					defer close(worked)
+					return stuck(ctx, o, name == "a goroutine waits", over, ready)
+				})
+			}()
+			url := <-ready
+			watch := require.Value(http.Get(url + "/api/v1/pods?watch=true"))(t)
+			defer watch.Body.Close()
+			if name == "a handler computes" {
+				go func() { _, _ = http.Get(url + "/computing") }()
+				eventually.Holds(t, "the handler computes", func() bool { return nComputing.Load() == 1 })
+			}
+			stop()
+			_, err := io.Copy(io.Discard, watch.Body)
+			require.NoError(t, err, "the stream does not end well")
+			for _, after := range []time.Duration{streamsEnd, waitingEnds - streamsEnd} {
+				eventually.Holds(t, "the program waits", clk.HasWaiters)
+				clk.Step(after)
+			}
+			require.NoError(t, <-ended)
+			assert.True(t, strings.HasPrefix(stderr.String(), "viz: ends without waiting for "+want) &&
+				strings.Count(stderr.String(), "\n") == 1, "got %q", stderr.String())
+			left := require.Value(os.ReadDir(tmp))(t)
+			assert.Equal(t, len(left), 0, "left behind: %v", left)
+			rec := require.Value(recording.Open(t.Context(), file))(t)
+			assert.True(t, len(rec.Records) > 100, "recorded: %d", len(rec.Records))
+			close(over)
+			<-worked
+			nComputing.Store(0)
+		})
+	}
+}
+
+// What is left is done in its order, each thing once, and none of it keeps the program longer than three seconds.
+func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		over, began := make(chan struct{}), time.Now()
+		var done []string
+		note := func(what string) func() error {
+			return func() error { done = append(done, what+" "+time.Since(began).String()); return nil }
+		}
+		end := &ending{clock: clock.RealClock{}}
+		end.streams.add(note("streams"))
+		end.last.add(func() error { <-over; return nil })
+		end.last.add(note("etcd"))
+		require.NoError(t, end.last.add(note("a run that has ended"))())
+		end.last.add(note("recording"))
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		err := end.within(ctx, io.Discard, func(context.Context) error { <-over; return nil })
+		assert.True(t, err != nil && time.Since(began) == 3*time.Second, "%v after %v", err, time.Since(began))
+		assert.EqualSlices(t, done, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s", "etcd 2.5s"})
+		close(over)
+	})
+}
+
+var nComputing atomic.Int64
+
+func computing(over <-chan struct{}) {
+	for nComputing.Add(1); ; {
+		select {
+		case <-over:
+			return
+		default:
+		}
+	}
+}
+
+// stuck is live with a handler that computes and, if waits, a goroutine that waits until over is closed.
+func stuck(ctx context.Context, o *options, waits bool, over <-chan struct{}, ready chan<- string) error {
+	listening, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	defer listening.Close()
+	etcd, err := openEtcd(ctx, o, io.Discard)
+	if err != nil {
+		return err
+	}
+	closeEtcd := o.end.last.add(etcd.close)
+	defer func() { _ = closeEtcd() }()
+	host := o.host(etcd, listening.(*net.TCPListener), io.Discard)
+	serve, beside := host.Serve, host.Beside
+	host.Beside = func(ctx context.Context, group *routine.Group, run *machine.Run) {
+		beside(ctx, group, run)
+		if waits {
+			group.Go(ctx, "test.waits", func(context.Context) { <-over })
+		}
+	}
+	host.Serve = func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
+		serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/computing" {
+				computing(over)
+				return
+			}
+			handler.ServeHTTP(w, r)
+		}), fail)
+	}
+	return machine.Serve(ctx, host, o.Options, func() { ready <- "http://" + listening.Addr().String() })
 }
 
 // watchOver opens a watch of all pods over a websocket. If narrow, neither end of the network holds more than a few
@@ -66,7 +192,7 @@ func writing() bool {
 func TestAWebsocketIsToldThatTheServerEnds(t *testing.T) {
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
 	conn := p.watchOver(t, false)
-	p.endSoon(t)
+	p.endsWell(t)
 	if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) ||
 		!strings.Contains(err.Error(), "the server shuts down") {
 		t.Errorf("got %v", err)
@@ -89,7 +215,7 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 	p.startedAgain(t, began)
 	eventually.Holds(t, "the old half writes no more", func() bool { return !writing() })
 	stick()
-	p.endSoon(t)
+	p.endsWell(t)
 	assert.NoError(t, goleak.Find())
 }
 
@@ -147,7 +273,7 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 					return strings.Contains(body, "RequestReceived")
 				})
 			}
-			p.endSoon(t)
+			p.endsWell(t)
 			clients.Wait()
 			if _, err := net.Dial("tcp", target.Host); err == nil {
 				t.Error("the port is still open")

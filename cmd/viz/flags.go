@@ -38,6 +38,8 @@ type options struct {
 	export        string     // folder of pages
 	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
 	serverWrites  bool
+
+	end *ending // what it has to do before it ends; not of the command line
 }
 
 // flightOff as -flight saves nothing by itself.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/observe/routine"
 )
 
 // What a client may take, and for how long. Answers have no limit here: a watch, and a page's feed, last as long as
@@ -85,7 +86,7 @@ func (f *front) serveHTTP(over context.Context, w http.ResponseWriter, r *http.R
 	}
 	narrow(conn, r)
 	limitBody(w, r)
-	f.handler.ServeHTTP(w, r)
+	routine.Do(r.Context(), "front.request", func(context.Context) { f.handler.ServeHTTP(w, r) })
 }
 
 // connKey is where a request's context holds its connection.

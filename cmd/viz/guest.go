@@ -88,7 +88,7 @@ func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (n
 	}
 	switches := o.Switches()
 	switches[serverSwitch] = "elsewhere" // a recording need not tell where
-	stopRecording, err := startRecording(o.record, switches, log, g.stderr)
+	stopRecording, err := startRecording(o, switches, log, g.stderr)
 	if err != nil {
 		return nil, err
 	}

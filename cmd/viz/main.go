@@ -1,7 +1,8 @@
 // Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book and
 // the page on which every event is seen, all on one port.
 //
-// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line.
+// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line. The
+// first signal ends the program within three seconds, a second one at once.
 package main
 
 import (
@@ -16,6 +17,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+
+	"k8s.io/utils/clock"
 
 	"listwatch/internal/text/source"
 )
@@ -37,14 +40,18 @@ func main() {
 	}
 	// Windows knows only os.Interrupt; asking for SIGTERM there is harmless.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
+	context.AfterFunc(ctx, stop) // a second signal does what the system does with a program that knows no signals
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is main with everything it touches handed in. It returns the exit status when nothing of the program runs any
-// more and nothing temporary is left on disk.
+// run is main with what it touches handed in.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runUntil(ctx, &ending{clock: clock.RealClock{}}, args, stdout, stderr)
+}
+
+// runUntil returns the exit status when nothing of the program runs any more, or end no longer waits for it. Nothing
+// temporary is left on disk.
+func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -56,13 +63,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", version(),
 			source.KubernetesVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return exitOK
-	case o.export != "":
-		err = exportTo(o.export, stdout)
-	default:
-		if err = checkOpenFiles(); err == nil {
-			err = serve(ctx, o, stdout, stderr)
-		}
 	}
+	o.end = end
+	err = end.within(ctx, stderr, func(ctx context.Context) error {
+		if o.export != "" {
+			return exportTo(o.export, stdout)
+		}
+		if err := checkOpenFiles(); err != nil {
+			return err
+		}
+		return serve(ctx, o, stdout, stderr)
+	})
 	// To be interrupted while starting is no error either.
 	if err != nil && !(ctx.Err() != nil && errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(stderr, "viz: %v\n", err)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
 	"listwatch/internal/check/assert"
@@ -34,6 +35,7 @@ const patience = 30 * time.Second
 // program is a running run.
 type program struct {
 	url    string
+	clock  *clocktesting.FakeClock // by which the program ends; it stands still, so the program has to end by itself
 	stop   context.CancelFunc
 	status chan int // sent once, when run has returned
 	stderr *strings.Builder
@@ -44,9 +46,11 @@ func start(t *testing.T, args ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
-	p := &program{stop: cancel, status: make(chan int, 1), stderr: &strings.Builder{}}
+	p := &program{stop: cancel, status: make(chan int, 1), stderr: &strings.Builder{},
+		clock: clocktesting.NewFakeClock(time.Time{})}
 	go func() {
-		status := run(ctx, append([]string{"-listen", "127.0.0.1:0"}, args...), in, p.stderr)
+		status := runUntil(ctx, &ending{clock: p.clock}, append([]string{"-listen", "127.0.0.1:0"}, args...), in,
+			p.stderr)
 		in.Close()
 		p.status <- status
 	}()

@@ -20,7 +20,8 @@ import (
 var written = map[string]func(name string) error{
 	"-kubeconfig": func(name string) error { return writeKubeconfig(name, "http://127.0.0.1:1") },
 	"-record": func(name string) error {
-		stop, err := startRecording(name, nil, probe.NewLog(clock.RealClock{}, 4), io.Discard)
+		o := &options{record: name, end: &ending{}}
+		stop, err := startRecording(o, nil, probe.NewLog(clock.RealClock{}, 4), io.Discard)
 		if err == nil {
 			err = stop()
 		}

@@ -23,8 +23,9 @@ import (
 // log any more, and returns when the file is complete: it contains the end of both halves. A recording that cannot go
 // on says so at once and ends, and not the program; stop returns why.
 func startRecording(
-	name string, switches map[string]string, log *probe.Log, stderr io.Writer,
+	o *options, switches map[string]string, log *probe.Log, stderr io.Writer,
 ) (stop func() error, _ error) {
+	name := o.record
 	if name == "" {
 		return func() error { return nil }, nil
 	}
@@ -44,11 +45,11 @@ func startRecording(
 			fmt.Fprintf(stderr, "viz: %v; the file ends there, and the program continues without it\n", err)
 		}
 	})
-	return func() error {
+	return o.end.last.add(func() error {
 		cancel()
 		group.Wait()
 		return err
-	}, nil
+	}), nil
 }
 
 // replay shows a recording. Nothing runs: the API answers that it is not there. The whole recording is in the log at

@@ -27,7 +27,7 @@ import (
 func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log.gz")
 	p := start(t, "-record", name, "-flight=off")
-	p.endSoon(t)
+	p.endsWell(t)
 	_, records := readRecording(t, name)
 	count := map[probe.Point]int{}
 	for i := range records {
@@ -51,13 +51,13 @@ func TestWhatTheProgramRecordsAtItsLimitsIsReplayed(t *testing.T) {
 		code, _ = p.post(t, "/viz/watchers", `{"resource":"pods"}`)
 	}
 	p.createPod(t, "a")
-	p.endSoon(t)
+	p.endsWell(t)
 	require.True(t, added >= 200, "%d watchers", added)
 	replayed := start(t, "-replay", name)
 	if code, body := replayed.get(t, "/viz/snapshot"); code != http.StatusOK || replayed.stderr.Len() > 0 {
 		t.Errorf("snapshot: %d, %.200s; stderr %q", code, body, replayed.stderr)
 	}
-	replayed.endSoon(t)
+	replayed.endsWell(t)
 }
 
 // TestAGreedyRecordingIsRefusedWithASentence has the program replay what would take more memory than there is.
@@ -78,7 +78,7 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "log.gz")
 		var stderr strings.Builder
 		log := probe.NewLog(clock.RealClock{}, 4)
-		stop, err := startRecording(name, nil, log, &stderr)
+		stop, err := startRecording(&options{record: name, end: &ending{}}, nil, log, &stderr)
 		require.NoError(t, err)
 		synctest.Wait()
 		for rv := range uint64(9) {

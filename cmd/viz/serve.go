@@ -50,20 +50,28 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, etcd.close()) }()
+	closeEtcd := o.end.last.add(etcd.close)
+	defer func() { err = errors.Join(err, closeEtcd()) }()
+	return machine.Serve(ctx, o.host(etcd, listener, stderr), o.Options, func() { announce(o, listener, stdout, stderr) })
+}
+
+// host returns what the machine stands on.
+func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *machine.Host {
 	say := func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) }
-	return machine.Serve(ctx, &machine.Host{
+	return &machine.Host{
 		Etcd: etcd.Etcd,
 		Base: baseURL(o.listen, listener.Addr().(*net.TCPAddr)),
 		Lines: func() (client, watchers *http.Client) {
 			return newHTTPClient((&net.Dialer{}).DialContext), newHTTPClient(dialNarrow)
 		},
 		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
+			ctx, stop := context.WithCancel(ctx)
+			defer o.end.streams.add(func() error { stop(); return nil })()
 			(&front{listener: lend(listener), handler: handler, fail: fail}).run(ctx)
 		},
 		Page: func(config *viz.Config) { *config = o.complete(listener, *config) },
 		Record: func(log *probe.Log) (func() error, error) {
-			return startRecording(o.record, o.Switches(), log, stderr)
+			return startRecording(o, o.Switches(), log, stderr)
 		},
 		Recorded: o.record,
 		Beside: func(ctx context.Context, group *routine.Group, run *machine.Run) {
@@ -77,7 +85,7 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 			}
 		},
 		Say: say,
-	}, o.Options, func() { announce(o, listener, stdout, stderr) })
+	}
 }
 
 // complete adds what every page of this program has: the book, the lab in whose working copy it runs, and the names it

@@ -17,9 +17,13 @@ type Group struct {
 // Go runs body in a goroutine that carries the pprof label routine=name, so that `dlv goroutines -group label
 // routine`, profiles and stack dumps read like the cast of a play.
 func (g *Group) Go(ctx context.Context, name string, body func(context.Context)) {
-	g.wg.Go(func() {
-		pprof.Do(ctx, pprof.Labels("routine", name), body)
-	})
+	g.wg.Go(func() { Do(ctx, name, body) })
+}
+
+// Do runs body in this goroutine under a name, as [Group.Go] does in one of its own.
+func Do(ctx context.Context, name string, body func(context.Context)) {
+	defer enter(ctx, name)()
+	pprof.Do(ctx, pprof.Labels("routine", name), body)
 }
 
 // Wait returns when every goroutine of the group has ended.
