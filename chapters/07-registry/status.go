@@ -17,7 +17,7 @@ type subresource struct {
 
 func subresourceOf(store *Store, strategy UpdateStrategy) subresource {
 	other := *store
-	other.updateStrategy = strategy
+	other.updateStrategy, other.createOnUpdate = strategy, false
 	return subresource{&other}
 }
 

@@ -36,6 +36,7 @@ type Store struct {
 	// Set by New, never changed.
 	resource       *Resource
 	updateStrategy UpdateStrategy
+	createOnUpdate bool // as the resource says, but never through a subresource
 	storage        DryRunnableStorage
 	clock          clock.PassiveClock
 	probe          *probe.Probe
@@ -48,6 +49,7 @@ func New(cfg Config) *Store {
 	return &Store{
 		resource:       cfg.Resource,
 		updateStrategy: cfg.Resource.Strategy,
+		createOnUpdate: cfg.Resource.CreateOnUpdate,
 		storage:        DryRunnableStorage{cfg.Storage},
 		clock:          cfg.Clock,
 		probe:          cfg.Probe,

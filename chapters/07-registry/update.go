@@ -45,7 +45,7 @@ func (s *Store) Update(ctx context.Context, namespace, name string, info Updated
 		return nil, false, err
 	}
 	u := &update{store: s, namespace: namespace, name: name, info: info,
-		allowsCreate: forceAllowCreate || s.resource.CreateOnUpdate}
+		allowsCreate: forceAllowCreate || s.createOnUpdate}
 	apply := func(existing runtime.Object) (runtime.Object, error) { return u.apply(ctx, existing) }
 	out := s.resource.NewFunc()
 	dryRun := isDryRun(options.DryRun)
