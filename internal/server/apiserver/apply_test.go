@@ -239,7 +239,7 @@ func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 		).Fill(obj)
 		obj.GetObjectKind().SetGroupVersionKind(resource.GroupVersionKind())
 		if _, err := converter.ObjectToTyped(obj, typed.AllowDuplicates); err != nil {
-			t.Errorf("%s: %v", resource.Name, err)
+			t.Errorf("%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update", resource.Name, err)
 		}
 	}
 }

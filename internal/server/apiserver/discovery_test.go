@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -93,48 +94,62 @@ func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
 		Paths map[string]struct{ ServerRelativeURL string }
 	}](t, a.do("GET", "/openapi/v3", "").Body)
 	w := a.do("GET", index.Paths["api/v1"].ServerRelativeURL, "")
-	document := into[struct {
-		Paths      map[string]map[string]any
-		Components struct{ Schemas map[string]any }
-	}](t, w.Body)
 	assert.True(t, strings.Contains(w.Header().Get("Cache-Control"), "immutable"), "headers: got %v", w.Header())
-	for _, kind := range []string{"Pod", "Node", "ConfigMap", "Namespace", "Event", "Binding"} {
-		assert.True(t, document.Components.Schemas["io.k8s.api.core.v1."+kind] != nil, "no schema for %s", kind)
-	}
-	assert.True(t, document.Paths[podsPathPattern]["patch"] != nil,
-		"no PATCH of pods, by which kubectl knows that we validate fields")
 	if again := a.do("GET", "/openapi/v3/api/v1", "", "If-None-Match",
 		w.Header().Get("Etag")); again.Code != http.StatusNotModified {
 		t.Errorf("again: got %d", again.Code)
 	}
 	if small := a.do("GET", "/openapi/v3/api/v1", "", "Accept-Encoding", "gzip"); small.Header().
-		Get("Content-Encoding") != "gzip" || small.Body.Len() != len(openAPIv3) {
+		Get("Content-Encoding") != "gzip" || small.Body.Len() > w.Body.Len()/5 {
 		t.Errorf("gzip: got %v, %d bytes", small.Header(), small.Body.Len())
 	}
 }
 
 const podsPathPattern = "/api/v1/namespaces/{namespace}/pods/{name}"
 
-// Every route we serve is in the document, and the document promises none that we do not serve.
-func TestOpenAPIDocumentAndRoutesAgree(t *testing.T) {
+// Every route we serve is in a document, and no document promises one that we do not serve.
+func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
 	a := newAPI(t)
-	document := into[struct{ Paths map[string]map[string]any }](t, a.do("GET", "/openapi/v3/api/v1", "").Body)
 	fill := strings.NewReplacer("{namespace}", "default", "{name}", "a")
-	for path, operations := range document.Paths {
-		for method := range operations {
-			if method == "parameters" {
-				continue
-			}
-			target := fill.Replace(path)
-			if strings.Contains(target, "/watch/") {
-				target += "?timeoutSeconds=-1" // refused before it becomes a stream
-			}
-			if w := a.do(strings.ToUpper(method), target, ""); w.Code == http.StatusMethodNotAllowed ||
-				strings.Contains(w.Body.String(), "requested resource") {
-				t.Errorf("%s %s: got %d, no such route", method, path, w.Code)
+	described := map[string]map[string]any{}
+	for _, path := range openAPIPaths(a) {
+		document := into[struct{ Paths map[string]map[string]any }](t, a.do("GET", path, "").Body)
+		maps.Copy(described, document.Paths)
+		for path, operations := range document.Paths {
+			for method := range operations {
+				if method == "parameters" {
+					continue
+				}
+				target := fill.Replace(path)
+				if strings.Contains(target, "/watch/") {
+					target += "?timeoutSeconds=-1" // refused before it becomes a stream
+				}
+				if w := a.do(strings.ToUpper(method), target, ""); w.Code == http.StatusMethodNotAllowed ||
+					strings.Contains(w.Body.String(), "requested resource") {
+					t.Errorf("%s %s: got %d, no such route", method, path, w.Code)
+				}
 			}
 		}
 	}
+	for _, r := range registry.Resources() {
+		path := r.Root() + "/" + r.Name + "/{name}"
+		if r.Namespaced {
+			path = r.Root() + "/namespaces/{namespace}/" + r.Name + "/{name}"
+		}
+		// kubectl knows by its PATCH whether a kind's fields are validated
+		assert.True(t, described[path]["patch"] != nil || r.Name == "customresourcedefinitions",
+			"no document describes %s: in internal/check/compat run go test -tags full ./kubectl "+
+				"-run TestTheDocuments -update", path)
+	}
+}
+
+// openAPIPaths returns where the documents of v3 are.
+func openAPIPaths(a *api) (paths []string) {
+	index := into[struct{ Paths map[string]any }](a.t, a.do("GET", "/openapi/v3", "").Body)
+	for path := range index.Paths {
+		paths = append(paths, "/openapi/v3/"+path)
+	}
+	return paths
 }
 
 func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {

@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
-	_ "embed" // for the documents
+	"embed"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,16 +22,11 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// The documents that describe the API, gzipped: what a kube-apiserver of the version that we are like says of the paths
+// The documents that describe the API, zipped: what a kube-apiserver of the version that we are like says of the paths
 // that we serve. A test in internal/check/compat/kubectl, part of `make full`, compares them with it, and writes them.
-var (
-	//go:embed openapi_v3.json.gz
-	openAPIv3 []byte
-	//go:embed openapi_v2.json.gz
-	openAPIv2 []byte
-	//go:embed openapi_v2.pb.gz
-	openAPIv2Proto []byte
-)
+//
+//go:embed openapi
+var documents embed.FS
 
 // The form of OpenAPI v2 that client-go asks for, in the spelling of today and the one of clients, which is no media
 // type by the rules and therefore not to be found by parsing.
@@ -42,8 +39,8 @@ const (
 // today, v2 to older ones.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go: OpenAPIService
-// Differs: of the server's own kinds, only those of core/v1 are described, once and for all; upstream
-// builds the documents from its routes. v3 is JSON only. v2 has no custom resources.
+// Differs: the documents are made once and for all; upstream builds them from its routes. v3 is JSON only. v2 has no
+// custom resources.
 type openAPI struct {
 	v3 map[string]document // by path, such as "api/v1"
 	v2 document
@@ -54,25 +51,42 @@ type document map[string]*form
 
 // form is a description as it is sent.
 type form struct {
-	contentType       string
-	plain, compressed []byte // compressed is nil of custom resources
-	hash              string // of plain; part of the URL of a v3 document, so that the URL's answer never changes
+	contentType string
+	zipped      []byte
+	hash        string // part of the URL of a v3 document, so that the URL's answer never changes
 }
 
-// loadOpenAPI unpacks the documents, once for all servers of the process.
+// loadOpenAPI reads the documents, once for all servers of the process.
 var loadOpenAPI = sync.OnceValue(newOpenAPI)
 
 func newOpenAPI() *openAPI {
-	proto := newForm(mediaTypeOpenAPIv2Proto, gunzip(openAPIv2Proto), openAPIv2Proto)
-	return &openAPI{
-		v3: map[string]document{"api/v1": {negotiation.JSON: newForm(negotiation.JSON, gunzip(openAPIv3), openAPIv3)}},
-		v2: document{negotiation.JSON: newForm(negotiation.JSON, gunzip(openAPIv2), openAPIv2),
-			mediaTypeOpenAPIv2Proto: proto, mediaTypeOpenAPIv2ProtoDeprecated: proto},
+	proto := embedded(mediaTypeOpenAPIv2Proto, "openapi/v2.pb.gz")
+	all := &openAPI{v3: map[string]document{}, v2: document{
+		negotiation.JSON:        embedded(negotiation.JSON, "openapi/v2.json.gz"),
+		mediaTypeOpenAPIv2Proto: proto, mediaTypeOpenAPIv2ProtoDeprecated: proto,
+	}}
+	err := fs.WalkDir(documents, "openapi/v3", func(file string, entry fs.DirEntry, err error) error {
+		if root, ok := strings.CutSuffix(file, ".json.gz"); ok {
+			all.v3[strings.TrimPrefix(root, "openapi/v3/")] = document{negotiation.JSON: embedded(negotiation.JSON, file)}
+		}
+		return err
+	})
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: documents: %v", err)) // they are part of the program
 	}
+	return all
 }
 
-func newForm(contentType string, plain, compressed []byte) *form {
-	return &form{contentType, plain, compressed, fmt.Sprintf("%X", sha256.Sum256(plain))}
+func embedded(contentType, file string) *form {
+	zipped, err := documents.ReadFile(file)
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: document: %v", err)) // it is part of the program
+	}
+	return newForm(contentType, zipped)
+}
+
+func newForm(contentType string, zipped []byte) *form {
+	return &form{contentType, zipped, fmt.Sprintf("%X", sha256.Sum256(zipped))}
 }
 
 // gunzip unpacks what is embedded.
@@ -121,10 +135,11 @@ func (d document) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache")
 	}
 	w.Header().Set("Content-Type", chosen.contentType)
-	body := chosen.plain
-	if negotiation.AcceptsGzip(r) && chosen.compressed != nil {
+	body := chosen.zipped
+	if negotiation.AcceptsGzip(r) {
 		w.Header().Set("Content-Encoding", "gzip")
-		body = chosen.compressed
+	} else {
+		body = gunzip(body)
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body)) // which compares the Etag
 }

@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -26,7 +28,7 @@ var metadataModels = sync.OnceValue(func() map[string]*spec.Schema {
 	var document struct {
 		Components struct{ Schemas map[string]*spec.Schema }
 	}
-	if err := json.Unmarshal(loadOpenAPI().v3["api/v1"][negotiation.JSON].plain, &document); err != nil {
+	if err := json.Unmarshal(gunzip(loadOpenAPI().v3["api/v1"][negotiation.JSON].zipped), &document); err != nil {
 		panic(fmt.Sprintf("apiserver: embedded OpenAPI document: %v", err))
 	}
 	models := document.Components.Schemas
@@ -79,7 +81,7 @@ func (o *openAPI) with(scopes []*handlers.Scope) *openAPI {
 		if err != nil {
 			panic(fmt.Sprintf("apiserver: OpenAPI document of %s: %v", root, err)) // schemas were read from JSON
 		}
-		all.v3[root] = document{negotiation.JSON: newForm(negotiation.JSON, plain, nil)}
+		all.v3[root] = document{negotiation.JSON: newForm(negotiation.JSON, zipped(plain))}
 	}
 	return all
 }
@@ -92,4 +94,12 @@ func operations(s *handlers.Scope) map[string]any {
 	}
 	return map[string]any{"patch": map[string]any{"parameters": parameters, "x-kubernetes-action": "patch",
 		extensionGVK: gvkOf(s)}}
+}
+
+func zipped(plain []byte) []byte {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	_, _ = zip.Write(plain) // into memory
+	_ = zip.Close()
+	return packed.Bytes()
 }
