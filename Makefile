@@ -17,8 +17,9 @@ DLV      ?= $(if $(shell [ "$$(dlv version 2>/dev/null | sed -n 's/^Version: 1\.
               "$$($(GO) env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" ] 2>/dev/null && echo new),dlv,$(GO) tool $(TOOLS) dlv)
 BINARY    = bin/debugged-$(or $(RECIPE),$(notdir $(firstword $(DEBUGGED))))
 DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
+# PHASES of `make test`: each runs, whatever another has found.
+PHASES   := race plain compat recipes browser
 PLATFORMS := darwin/arm64 windows/amd64
-TARGETS  ?=
 # RACED are the packages whose tests run as race builds, with a fifth of the tries of each property (-short); `make full` has
 # all of them. The page's package also runs without the detector: its scripts run there only. Plain tests wait more than they
 # compute: four packages at once. Those of compat build the program themselves, which go test does not see: a result is
@@ -26,7 +27,7 @@ TARGETS  ?=
 RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/guest ./internal/play/lens ./viz ./cmd/viz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test race plain browser lint size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
+.PHONY: help run test race plain compat recipes browser lint size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -35,20 +36,29 @@ run: ## start everything in one process: etcd, API server, client half, page
 	$(GO) run ./cmd/viz
 
 test: ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; 10 to 20 minutes on two cores
+	@rm -rf bin/test && mkdir -p bin/test
 	@# The linters, if they are built first, take what the tests leave of both cores while they wait.
-	$(MAKE) lint & lint=$$!; $(MAKE) race plain; tests=$$?; wait $$lint && exit $$tests
-	$(MAKE) browser
+	@{ $(MAKE) lint || echo "RED: make lint"; } > bin/test/lint 2>&1 & \
+	for phase in $(PHASES); do \
+	  if [ $$phase = browser ]; then wait; cat bin/test/lint; fi; \
+	  { $(MAKE) $$phase || echo "RED: make $$phase"; } 2>&1 | tee bin/test/$$phase; \
+	done; wait
+	@! grep -hE '^(RED|FAIL[[:space:]]+[^ ]|[[:space:]]*--- FAIL)' bin/test/* # all that is red, once more
 
 race: ## tests under the race detector: chapters, and what runs goroutines around them
-	$(GO) test -race -short -vet=off -timeout 20m $(RACED)
+	$(GO) test -race -short -vet=off -timeout 1h $(RACED)
 
-plain: ## all other tests of both modules
-	$(GO) test -vet=off -p 4 -timeout 20m ./viz $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
-	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '/(e2e|recipes)$$')
-	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 20m ./recipes
+plain: ## all other tests
+	$(GO) test -vet=off -p 4 -timeout 1h ./viz $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
+
+compat: ## tests beside the real kubectl, client-go and apiserver
+	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 1h $$($(GO) list ./... | grep -vE '/(e2e|recipes)$$')
+
+recipes: ## the commands of all pages, and the recipes of the debugger
+	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 1h ./recipes
 
 browser: ## the page in a headless browser, by itself: it wants both cores
-	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 20m ./e2e
+	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 1h ./e2e
 
 storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
 	cd internal/check/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
