@@ -22,7 +22,7 @@ import (
 func oldest(t *testing.T, client *mvcc.Store) int64 {
 	t.Helper()
 	for rev := int64(1); ; rev++ {
-		_, err := client.Get(context.Background(), "x", kubernetes.GetOptions{Revision: rev})
+		_, err := client.Get(t.Context(), "x", kubernetes.GetOptions{Revision: rev})
 		if err == nil {
 			return rev
 		}

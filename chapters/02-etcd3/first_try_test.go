@@ -1,7 +1,6 @@
 package etcd3
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -67,7 +66,7 @@ func TestTwoWritersKeepBothChanges(t *testing.T) {
 		current.(*corev1.Pod).Spec.NodeName = "n1"
 		return current, nil
 	}
-	require.NoError(t, s.GuaranteedUpdate(context.Background(), key("a"), out, false, nil, bind, nil))
+	require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, bind, nil))
 	if got := out.Spec.NodeName + " " + out.Labels["app"]; got != "n1 web" || calls != 2 {
 		t.Errorf("after %d calls the pod has %q, want both changes after two", calls, got)
 	}

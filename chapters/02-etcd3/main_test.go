@@ -89,7 +89,7 @@ func newEtcd(t testing.TB) Client {
 func create(t testing.TB, s *Store, p *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	out := &corev1.Pod{}
-	if err := s.Create(context.Background(), key(p.Name), p, out); err != nil {
+	if err := s.Create(t.Context(), key(p.Name), p, out); err != nil {
 		t.Fatalf("create %s: %v", p.Name, err)
 	}
 	return out
@@ -106,7 +106,7 @@ func setLabel(app string) storage.UpdateFunc {
 func relabel(t testing.TB, s *Store, name, app string) *corev1.Pod {
 	t.Helper()
 	out := &corev1.Pod{}
-	require.NoError(t, s.GuaranteedUpdate(context.Background(), key(name), out, false, nil, setLabel(app), nil),
+	require.NoError(t, s.GuaranteedUpdate(t.Context(), key(name), out, false, nil, setLabel(app), nil),
 		"update %s", name)
 	return out
 }
@@ -114,7 +114,7 @@ func relabel(t testing.TB, s *Store, name, app string) *corev1.Pod {
 func remove(t testing.TB, s *Store, name string) *corev1.Pod {
 	t.Helper()
 	out := &corev1.Pod{}
-	require.NoError(t, s.Delete(context.Background(), key(name), out, nil, nil), "delete %s", name)
+	require.NoError(t, s.Delete(t.Context(), key(name), out, nil, nil), "delete %s", name)
 	return out
 }
 

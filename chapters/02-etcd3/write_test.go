@@ -1,7 +1,6 @@
 package etcd3
 
 import (
-	"context"
 	"errors"
 	"strconv"
 	"sync"
@@ -183,7 +182,7 @@ func TestNoUpdateOfManyIsLost(t *testing.T) {
 		for range writers {
 			wg.Go(func() {
 				for range each {
-					assert.NoError(t, s.GuaranteedUpdate(context.Background(), key("a"), &corev1.Pod{}, false, nil,
+					assert.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), &corev1.Pod{}, false, nil,
 						increment, nil))
 				}
 			})

@@ -22,7 +22,7 @@ import (
 // running starts the reflector, waits until it is at rest, and returns a function that stops it and waits for its end.
 func running(t *testing.T, r *Reflector) (stop func()) {
 	t.Helper()
-	stop = bubble.Go("reflector.Run", r.Run)
+	stop = bubble.Go(t, "reflector.Run", r.Run)
 	synctest.Wait()
 	return stop
 }

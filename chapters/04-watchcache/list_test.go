@@ -1,7 +1,6 @@
 package watchcache
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -30,24 +29,24 @@ func TestAnIndexNarrowsAListAndKeepsItsOrder(t *testing.T) {
 	f := three(t)
 	opts := storage.ListOptions{ResourceVersion: "0", Recursive: true}
 	opts.Predicate.Field = fields.OneTermEqualSelector("spec.nodeName", "n1")
-	list, err := f.GetList(context.Background(), root, opts)
+	list, err := f.GetList(t.Context(), root, opts)
 	f.must(err)
 	f.is("indexed", list.Indexed, "true")
 	f.is("elements", names(list), "default/b 2, default2/c 4, kube-system/d 1")
-	list, err = f.GetList(context.Background(), root+"default/", opts)
+	list, err = f.GetList(t.Context(), root+"default/", opts)
 	f.must(err)
 	f.is("elements of a namespace", names(list), "default/b 2")
 
 	f.must(f.Update(pod("default/b", 6, "n2")))
 	f.delete("kube-system/d", 7)
-	list, err = f.GetList(context.Background(), root, opts)
+	list, err = f.GetList(t.Context(), root, opts)
 	f.must(err)
 	f.is("after a move and a deletion", names(list), "default2/c 4")
 
 	for rv := uint64(10); rv < 50; rv++ { // an index has no order
 		f.must(f.Add(pod(fmt.Sprint("default/p", rv), rv, "n1")))
 	}
-	list, err = f.GetList(context.Background(), root+"default/", opts)
+	list, err = f.GetList(t.Context(), root+"default/", opts)
 	f.must(err)
 	byKey := func(a, b *Element) int { return strings.Compare(a.Key, b.Key) }
 	f.is("in order", slices.IsSortedFunc(list.Elements, byKey),
@@ -105,7 +104,7 @@ func TestSnapshotsGoWithTheRing(t *testing.T) {
 	f.is("snapshots", f.Snapshot().Snapshots, "4")
 	f.is("the oldest", names(f.exact(16)), "default/x 16")
 	for _, rv := range []uint64{3, 15} {
-		_, err := f.snapshotAt(context.Background(), "", rv)
+		_, err := f.snapshotAt(t.Context(), "", rv)
 		assert.Fails(t, err, apierrors.IsResourceExpired, "at %d", rv)
 		f.is("has", f.HasSnapshot(rv), "false")
 	}
@@ -122,7 +121,7 @@ func TestSnapshotsGoWithTheStoragesOwnHistory(t *testing.T) {
 	f.is("the compacted version itself", names(f.exact(14)), "default/x 12")
 	f.is("a newer one", names(f.exact(15)), "default/x 15")
 	for _, rv := range []uint64{10, 12, 13} {
-		_, err := f.snapshotAt(context.Background(), "", rv)
+		_, err := f.snapshotAt(t.Context(), "", rv)
 		assert.Fails(t, err, apierrors.IsResourceExpired, "at %d", rv)
 		f.is("has", f.HasSnapshot(rv), "false")
 	}

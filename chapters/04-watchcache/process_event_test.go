@@ -159,7 +159,7 @@ func (f *fixture) checkConsistency() {
 
 func (f *fixture) exact(rv uint64) List {
 	f.t.Helper()
-	list, err := f.GetList(context.Background(), "/registry/pods/", storage.ListOptions{
+	list, err := f.GetList(f.t.Context(), "/registry/pods/", storage.ListOptions{
 		ResourceVersion: fmt.Sprint(rv), ResourceVersionMatch: metav1.ResourceVersionMatchExact, Recursive: true,
 	})
 	f.must(err)
@@ -168,7 +168,7 @@ func (f *fixture) exact(rv uint64) List {
 
 func (f *fixture) latestList() List {
 	f.t.Helper()
-	list, err := f.GetList(context.Background(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0",
+	list, err := f.GetList(f.t.Context(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0",
 		Recursive: true})
 	f.must(err)
 	return list
@@ -179,7 +179,7 @@ func running(t *testing.T, body func(f *fixture, stop func())) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, 10)
 		f.list(5, pod("default/a", 5, ""))
-		stop := bubble.Go("watchCache.Run", f.Run)
+		stop := bubble.Go(t, "watchCache.Run", f.Run)
 		defer stop()
 		synctest.Wait()
 		body(f, stop)

@@ -314,7 +314,7 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 			next := uint64(6)
 			for event := range b.ResultChan() {
 				if next == stopAt {
-					new(routine.Group).Go(context.Background(), "test.stop", func(context.Context) { b.Stop() })
+					bubble.Go(t, "test.stop", func(context.Context) { b.Stop() })
 				}
 				for range rand.IntN(4) {
 					goruntime.Gosched() // so that result is full now and then

@@ -24,7 +24,6 @@ import (
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/routine"
 )
 
 // stuck begins a watch that no client reads, and fills it up: 10 events in result, one in the watcher's hand, 10 in
@@ -39,9 +38,9 @@ func (f *fixture) stuck(rv string) watch.Interface {
 }
 
 // reading keeps reading w and says when each event came, until the watch ends.
-func reading(w watch.Interface) *arrivals {
+func (f *fixture) reading(w watch.Interface) *arrivals {
 	a := &arrivals{ended: make(chan struct{})}
-	new(routine.Group).Go(context.Background(), "test.client", func(context.Context) { a.read(w) })
+	bubble.Go(f.t, "test.client", func(context.Context) { a.read(w) })
 	return a
 }
 
@@ -72,7 +71,7 @@ func TestASlowWatcherCostsTheOthersNothingAndIsClosedAfterTheBudget(t *testing.T
 		time.Sleep(time.Minute)
 		rv := f.create("default/a")
 		slow := f.stuck(rv)
-		fast := reading(f.watch("", everything(rv))) // registered after the slow one, and so offered later
+		fast := f.reading(f.watch("", everything(rv))) // registered after the slow one, and so offered later
 		synctest.Wait()
 
 		start := time.Now()
@@ -147,7 +146,7 @@ func TestDispatchingSequentiallyMakesTheNextWatcherWait(t *testing.T) {
 		time.Sleep(time.Minute)
 		rv := f.create("default/a")
 		f.stuck(rv)
-		fast := reading(f.watch("", everything(rv)))
+		fast := f.reading(f.watch("", everything(rv)))
 		synctest.Wait()
 		start := time.Now()
 		f.update("default/a")
@@ -335,7 +334,7 @@ func (f *fixture) comeAndGo(random *rand.Rand, rv string) {
 			case <-time.After(time.Duration(random.IntN(50)) * time.Millisecond):
 			}
 		}
-		new(routine.Group).Go(context.Background(), "test.stop", func(context.Context) { w.Stop() })
+		bubble.Go(f.t, "test.stop", func(context.Context) { w.Stop() })
 		time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 	}
 }

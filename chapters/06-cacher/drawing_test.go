@@ -97,7 +97,7 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 			d.Text(at(tick), 322, "mid soft", "%d", tick.Milliseconds())
 		}
 		d.Text(78, 322, "end soft", "time, ms")
-		d.Check(t)
+		d.Check(f.t)
 	})
 }
 

@@ -90,7 +90,7 @@ func TestTheCacherKeepsWhatEachTryBroke(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		time.Sleep(time.Minute) // the budget is full
 		rv := f.create("default/a")
-		laptop, desk := f.watch("", everything(rv)), reading(f.watch("", everything(rv)))
+		laptop, desk := f.watch("", everything(rv)), f.reading(f.watch("", everything(rv)))
 		synctest.Wait()
 		start := time.Now()
 		for range events {

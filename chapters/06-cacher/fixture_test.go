@@ -57,7 +57,7 @@ func run(t *testing.T, change func(*Config), f func(*fixture)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		fix := newFixture(t, change)
-		stop := bubble.Go("cacher.Run", fix.Run)
+		stop := bubble.Go(t, "cacher.Run", fix.Run)
 		require.NoError(t, fix.Wait(fix.ctx))
 		synctest.Wait()
 		f(fix)

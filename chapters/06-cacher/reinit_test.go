@@ -104,11 +104,11 @@ func TestAWatchThatMeetsANewGenerationEndsAtOnce(t *testing.T) {
 func TestStoppingTheCacherEndsItsWatches(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
-		stop := bubble.Go("cacher.Run", f.Run)
+		stop := bubble.Go(t, "cacher.Run", f.Run)
 		require.NoError(t, f.Wait(t.Context()))
 		blocked := f.stuck(f.create("default/a"))
 		waiting := make(chan error, 1)
-		new(routine.Group).Go(context.Background(), "test.reader", func(context.Context) {
+		bubble.Go(t, "test.reader", func(context.Context) {
 			waiting <- f.store.GetList(t.Context(), prefix, everything("999"), newPodList())
 		})
 		synctest.Wait()

@@ -131,7 +131,7 @@ func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		client := stuckAPI(t, stuck{}, nil).serve()
 		body, half := io.Pipe()
-		new(routine.Group).Go(context.Background(), "test.client", func(context.Context) {
+		bubble.Go(t, "test.client", func(context.Context) {
 			_, _ = half.Write([]byte(`{"kind":"Pod",`))
 		})
 		started := time.Now()

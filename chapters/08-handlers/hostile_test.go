@@ -20,7 +20,6 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/routine"
 )
 
 func TestAbsurdNumbersAreRefusedOrTakenAtTheirWord(t *testing.T) {
@@ -71,7 +70,7 @@ func raw(t *testing.T, client *http.Client, text string) string {
 	conn := require.Value(client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "api"))(t)
 	defer conn.Close()
 	// A server that has heard enough does not read to the end.
-	new(routine.Group).Go(context.Background(), "test.client", func(context.Context) {
+	bubble.Go(t, "test.client", func(context.Context) {
 		_, _ = io.WriteString(conn, text)
 	})
 	_ = conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
@@ -201,7 +200,7 @@ func TestAnAnswerThatNoClientReadsIsCutInAHeldWorld(t *testing.T) {
 				}
 			}
 		})
-		client := (&api{t: t, handler: server}).serveUntil(context.Background())
+		client := (&api{t: t, handler: server}).serveUntil(t.Context())
 		response := require.Value(client.Get("http://api/large"))(t)
 		defer response.Body.Close()
 		synctest.Wait()

@@ -105,7 +105,7 @@ func (a *api) do(method, target, body string, headers ...string) *httptest.Respo
 }
 
 // serve starts a real HTTP server over pipes, in a bubble.
-func (a *api) serve() *http.Client { return a.serveUntil(context.Background()) }
+func (a *api) serve() *http.Client { return a.serveUntil(a.t.Context()) }
 
 // serveUntil is serve, with requests whose contexts end when ctx does.
 func (a *api) serveUntil(ctx context.Context) *http.Client {

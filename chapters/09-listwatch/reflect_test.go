@@ -48,7 +48,7 @@ func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) 
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, podServer)
 		store := &names{}
-		stop := reflect(s, store)
+		stop := reflect(t, s, store)
 		time.Sleep(10 * time.Second)
 		s.stop()
 		time.Sleep(5 * time.Second) // refused at 0, 0.8, 2.4 s
@@ -71,12 +71,12 @@ const (
 )
 
 // reflect runs a reflector of the server's pods until stop is called.
-func reflect(s *server, store reflector.Store) (stop func()) {
+func reflect(t *testing.T, s *server, store reflector.Store) (stop func()) {
 	r := reflector.New(reflector.Config{
 		Name: "pods", ListerWatcher: s.rest(nil).ListWatch("pods", "", nil), Store: store,
 		ExpectedType: &corev1.Pod{}, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
 	})
-	return bubble.Go("reflector.Run", r.Run)
+	return bubble.Go(t, "reflector.Run", r.Run)
 }
 
 // names is a Store that keeps the names it is told. The reflector calls it from one goroutine.

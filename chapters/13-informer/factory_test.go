@@ -92,7 +92,7 @@ func (p *podNames) OnAdd(pod *corev1.Pod, _ bool) { p.names = append(p.names, po
 func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f, _ := newFactory()
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(t.Context())
 		handler := &podNames{}
 		registration := require.Value(f.Pods().AddTypedEventHandler(handler, HandlerOptions{}))(t)
 		f.Start(ctx)

@@ -55,9 +55,9 @@ func newBench(t *testing.T, cfg Config) *bench {
 }
 
 func (b *bench) run() {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(b.t.Context())
 	b.cancel = cancel
-	new(routine.Group).Go(context.Background(), "informer.Run", func(context.Context) {
+	bubble.Go(b.t, "informer.Run", func(context.Context) {
 		b.Run(ctx)
 		close(b.ended)
 	})
@@ -273,7 +273,7 @@ func TestAfterTheEnd(t *testing.T) {
 		assert.True(t, b.AddIndexers(indexer.Indexers{"x": indexer.MetaNamespaceIndexFunc}) != nil,
 			"an indexer was added")
 		assert.NoError(t, b.RemoveEventHandler(registration))
-		b.Run(context.Background()) // returns at once
+		b.Run(t.Context()) // returns at once
 		got = len(b.stored())
 		assert.Equal(t, got, 2, "the store holds %d objects, want the last state", got)
 	})
@@ -283,8 +283,8 @@ func TestWaiting(t *testing.T) {
 	variants(t, func(t *testing.T, b *bench) {
 		r := &recorder{Delay: time.Second}
 		registration := b.add(r, HandlerOptions{Name: "slow"})
-		ctx, cancel := context.WithCancel(context.Background())
-		new(routine.Group).Go(context.Background(), "informer.Run", func(context.Context) {
+		ctx, cancel := context.WithCancel(t.Context())
+		bubble.Go(t, "informer.Run", func(context.Context) {
 			b.Run(ctx)
 			close(b.ended)
 		})

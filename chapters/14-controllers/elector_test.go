@@ -80,7 +80,7 @@ func (e *election) stand(name string) *line {
 		Lead: func(ctx context.Context) {
 			e.say(1, name+" leads")
 			<-ctx.Done()
-			_ = routine.Sleep(context.Background(), clock.RealClock{}, time.Second)
+			_ = routine.Sleep(context.WithoutCancel(ctx), clock.RealClock{}, time.Second)
 			e.say(-1, name+" stops")
 		},
 	})

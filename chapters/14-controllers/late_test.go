@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -212,7 +211,7 @@ func TestAStepForAPodThatIsGoneIsDone(t *testing.T) {
 		kubelet := c.node("node1", nil)
 		synctest.Wait()
 		for _, step := range []podStep{admit, stop} {
-			assert.NoError(t, kubelet.do(context.Background(), step, testPod("gone", nil)), step)
+			assert.NoError(t, kubelet.do(t.Context(), step, testPod("gone", nil)), step)
 		}
 	})
 }

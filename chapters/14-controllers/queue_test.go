@@ -26,7 +26,7 @@ func inBubble(t *testing.T, body func(t *testing.T, q *RateLimitingQueue)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		q := NewRateLimitingQueue(clock.RealClock{}, nil)
-		stop := bubble.Go("workqueue.waitingLoop", q.Run)
+		stop := bubble.Go(t, "workqueue.waitingLoop", q.Run)
 		body(t, q)
 		q.ShutDown()
 		stop()

@@ -62,7 +62,7 @@ func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t
 		})
 		_, err := s.informer.AddEventHandler(s.handler)
 		require.NoError(t, err)
-		stop := bubble.Go("informer.Run", s.informer.Run)
+		stop := bubble.Go(t, "informer.Run", s.informer.Run)
 		defer func() {
 			stop()
 			transport.CloseIdleConnections()

@@ -72,7 +72,7 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 	w := &world{Pipeline: &Pipeline{Server: server, Client: client}, log: log}
 	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
 		UserAgent: "test"})
-	stop := bubble.Go("pipeline.Run", func(ctx context.Context) { w.Run(ctx, serveOn(listener, server.Handler())) })
+	stop := bubble.Go(t, "pipeline.Run", func(ctx context.Context) { w.Run(ctx, serveOn(listener, server.Handler())) })
 	w.stop = func() {
 		httpClient.CloseIdleConnections()
 		stop()
@@ -86,7 +86,7 @@ func serveOn(listener net.Listener, handler http.Handler) func(context.Context) 
 		server := &http.Server{Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx }}
 		new(routine.Group).Go(ctx, "test.server", func(context.Context) { server.Serve(listener) })
 		<-ctx.Done()
-		server.Shutdown(context.Background())
+		server.Shutdown(context.WithoutCancel(ctx))
 	}
 }
 

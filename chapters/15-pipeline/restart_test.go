@@ -36,7 +36,7 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 		}
 		change(&config)
 		client := require.Value(NewClient(config))(t)
-		stop := bubble.Go("pipeline.Run", client.Run)
+		stop := bubble.Go(t, "pipeline.Run", client.Run)
 		defer func() {
 			stop()
 			s.stop()

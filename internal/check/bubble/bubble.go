@@ -11,12 +11,16 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Go runs f in a goroutine of that name. stop ends its context, and returns when f has; it may be called again.
-func Go(name string, f func(context.Context)) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// Go runs f in a goroutine of that name. stop ends its context, and returns when f has; it may be called again, and is
+// called when the test ends, also by a failed require: a bubble whose goroutines are left panics, and hides what the
+// test has said.
+func Go(t testing.TB, name string, f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
 	var group routine.Group
 	group.Go(ctx, name, f)
-	return func() { cancel(); group.Wait() }
+	stop = func() { cancel(); group.Wait() }
+	t.Cleanup(stop)
+	return stop
 }
 
 // Drain receives until every goroutine of the bubble waits, and returns the values as text, with "closed" for the end

@@ -1,7 +1,10 @@
 package bubble_test
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -12,6 +15,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 func TestMain(m *testing.M) {
@@ -53,6 +57,25 @@ func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
 	})
 	after := runtime.GOMAXPROCS(0)
 	assert.Equal(t, after, before, "got %d processors after the bubbles, want %d as before", after, before)
+}
+
+// failing is set where this test binary, run again, is to fail in a bubble.
+const failing = "BUBBLE_TEST_FAILS"
+
+// TestAFailedRequireSaysWhatIsWrongAndNothingElse runs itself: a goroutine that waits for ever must not become a panic.
+func TestAFailedRequireSaysWhatIsWrongAndNothingElse(t *testing.T) {
+	if os.Getenv(failing) != "" {
+		bubble.Test(t, func(t *testing.T) {
+			bubble.Go(t, "test.waits", func(ctx context.Context) { <-ctx.Done() })
+			require.Equal(t, 1, 2)
+		})
+		return
+	}
+	again := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	again.Env = append(os.Environ(), failing+"=1")
+	said, err := again.CombinedOutput()
+	assert.True(t, err != nil && strings.Contains(string(said), "got 1, want 2") &&
+		!strings.Contains(string(said), "panic"), "%v: %s", err, said)
 }
 
 func ExampleExample() {

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"html"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
 
@@ -87,7 +89,7 @@ func (d *Drawing) svg() []byte {
 	return out.Bytes()
 }
 
-// Check fails the test if the file in its folder is not this drawing.
+// Check fails the test if the file in its folder is not this drawing, and says which command draws it.
 func (d *Drawing) Check(t testing.TB) {
 	t.Helper()
 	svg := d.svg()
@@ -95,7 +97,9 @@ func (d *Drawing) Check(t testing.TB) {
 		require.NoError(t, os.WriteFile(d.file, svg, 0o644))
 	}
 	onDisk := require.Value(os.ReadFile(d.file))(t)
-	if diff := cmp.Diff(string(onDisk), string(svg)); diff != "" {
-		t.Fatalf("%s shows what no longer happens (-drawn +seen):\n%s\nlook at it, then run with -update", d.file, diff)
-	}
+	diff := cmp.Diff(strings.Split(string(onDisk), "\n"), strings.Split(string(svg), "\n"))
+	folder := filepath.Base(require.Value(os.Getwd())(t))
+	test, _, _ := strings.Cut(t.Name(), "/")
+	assert.True(t, diff == "", "%s shows what no longer happens: if what is seen now is right, run\n"+
+		"go test ./chapters/%s -run %s -update\n(-drawn +seen):\n%s", d.file, folder, test, diff)
 }

@@ -45,6 +45,7 @@ type World struct {
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
 	HTTP     *http.Client // of the client half
+	t        *testing.T   // the bubble's
 
 	etcd       etcd
 	stopServer func()
@@ -153,7 +154,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
 		ctx, cancel := context.WithCancel(t.Context())
-		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64),
+		w := &World{t: t, Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64),
 			new(atomic.Pointer[election])}}
 		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program
 		w.Probe = probe.New(w.Log)
@@ -280,7 +281,7 @@ func (w *World) start(p *probe.Probe) (*server, error) {
 		return nil, err
 	}
 	s := &server{Server: half, listener: pipenet.Listen(), front: &http.Server{Handler: half.Handler()},
-		end: bubble.Go("sandboxtest.server", half.Run)}
+		end: bubble.Go(w.t, "sandboxtest.server", half.Run)}
 	go func() { _ = s.front.Serve(s.listener) }() // until its Shutdown or Close
 	return s, nil
 }

@@ -29,9 +29,10 @@ func newLine() *line {
 		result: make(chan int, 10)}
 }
 
-// run passes n values from end to end.
-func (l *line) run(ctx context.Context, n int) *routine.Group {
-	group := &routine.Group{}
+// run passes n values from end to end. The test waits for the end of that, also if it fails in a held world.
+func (l *line) run(t *testing.T, n int) *routine.Group {
+	ctx, group := t.Context(), &routine.Group{}
+	t.Cleanup(func() { l.log.Gate().Release(); group.Wait() })
 	group.Go(ctx, "source", func(context.Context) {
 		defer close(l.input)
 		for i := 1; i <= n; i++ {
@@ -83,7 +84,7 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		gate.Hold()
-		group := l.run(t.Context(), 5)
+		group := l.run(t, 5)
 		synctest.Wait()
 		// The source's first value lies in input, so middle has it in hand, and nothing is in result yet.
 		if got := where(gate); !slices.Equal(got, []Point{InputSent, InputReceived}) {
@@ -113,7 +114,7 @@ func TestOnlyTheFollowedObjectPasses(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		gate.Hold()
-		group := l.run(t.Context(), 5)
+		group := l.run(t, 5)
 		synctest.Wait()
 		gate.Step(Hop{}) // 2 stands at InputSent, 1 at ResultSent and ResultReceived
 		synctest.Wait()
@@ -140,7 +141,7 @@ func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		gate.Close(Selector{Station: Wire})
-		group := l.run(t.Context(), 100)
+		group := l.run(t, 100)
 		synctest.Wait()
 		if got := where(gate); !slices.Equal(got, []Point{ResultReceived}) {
 			t.Errorf("held at %v, want the sink alone", got)
@@ -166,7 +167,7 @@ func TestAGateForOneSubjectStopsNoOther(t *testing.T) {
 		fast.log, fast.probe = slow.log, New(slow.log).Resource("pods").Subject("w2")
 		gate := slow.log.Gate()
 		gate.Close(Selector{Station: Wire, Subject: "w1"})
-		slowly, quickly := slow.run(t.Context(), 30), fast.run(t.Context(), 30)
+		slowly, quickly := slow.run(t, 30), fast.run(t, 30)
 		quickly.Wait()
 		synctest.Wait()
 		if got := slow.counts()[FrameWritten]; got != 30 {
@@ -182,7 +183,7 @@ func TestInAHeldWorldAStationCanRun(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		gate.Hold()
-		group := l.run(t.Context(), 8)
+		group := l.run(t, 8)
 		synctest.Wait()
 		gate.Open(Selector{Station: Watcher})
 		synctest.Wait()

@@ -77,7 +77,7 @@ func attend(t *testing.T, config Config) *Guest {
 	t.Helper()
 	config.Clock = clock.RealClock{}
 	guest := require.Value(New(config))(t)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { guest.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })

@@ -46,7 +46,7 @@ func newBench(t *testing.T, writes bool, backend http.HandlerFunc) *bench {
 	b.lens = New(Config{Servers: []*url.URL{target}, Writes: writes, Clock: clock.RealClock{}})
 	front := httptest.NewServer(b.lens)
 	b.url = front.URL
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{}) // closed when Run has returned
 	go func() {
 		defer close(ended)

@@ -49,7 +49,7 @@ func inWorld(t *testing.T, body func(w *world)) {
 		clk := clock.RealClock{} // the bubble's
 		server := require.Value(pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk,
 			UseWatchList: true, RingCapacity: historySize}))(t)
-		defer bubble.Go("test.server", server.Run)()
+		defer bubble.Go(t, "test.server", server.Run)()
 		require.NoError(t, server.WaitReady(t.Context()))
 		var near, far pipenet.Network
 		w := &world{t: t, server: server.Handler(), lens: New(Config{
@@ -71,7 +71,7 @@ func inWorld(t *testing.T, body func(w *world)) {
 			w.lens.Run,
 			func(ctx context.Context) { near.Serve(ctx, w.lens, fail) },
 		} {
-			defer bubble.Go("test.world", run)()
+			defer bubble.Go(t, "test.world", run)()
 		}
 		defer w.client.CloseIdleConnections()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -95,7 +95,7 @@ func serveOn(listener net.Listener, handler http.Handler) func(context.Context) 
 		server := &http.Server{Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx }}
 		go server.Serve(listener)
 		<-ctx.Done()
-		server.Shutdown(context.Background())
+		server.Shutdown(context.WithoutCancel(ctx))
 	}
 }
 

@@ -37,7 +37,7 @@ func open(t *testing.T, handler http.Handler) *page {
 	t.Helper()
 	var network pipenet.Network
 	client := network.Client()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	p := &page{ctx: ctx}
 	p.proxy = New(client, func(m Message) {
 		p.mu.Lock()

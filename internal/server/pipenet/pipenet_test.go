@@ -48,7 +48,7 @@ func TestHTTPStreamsInABubble(t *testing.T) {
 func TestDialAfterCloseIsRefused(t *testing.T) {
 	listener := Listen()
 	listener.Close()
-	_, err := listener.Dial(context.Background(), "", "")
+	_, err := listener.Dial(t.Context(), "", "")
 	assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "Dial: got %v, want connection refused", err)
 	_, err = listener.Accept()
 	assert.True(t, errors.Is(err, net.ErrClosed), "Accept: got %v, want net.ErrClosed", err)
