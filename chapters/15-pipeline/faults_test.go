@@ -92,7 +92,7 @@ func (s *site) startServer(t *testing.T) {
 	require.NoError(t, err)
 	listener := pipenet.Listen()
 	s.listener.Store(listener)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	var serverRuns sync.WaitGroup
 	front := &crashingFront{handler: server.Handler()}
 	httpServer := &http.Server{Handler: front, BaseContext: func(net.Listener) context.Context { return ctx }}
