@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 	"sync"
 	"unicode"
@@ -88,25 +89,69 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 }
 
 // Update notes in obj what it changes compared with live, under the name of the client. If that is impossible, because
-// an element of a list lacks its key, obj keeps the notes of live.
+// an element of a list lacks its key, or would take too long, obj keeps the notes of live.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go: (*FieldManager).UpdateNoErrors
-// Differs: upstream also logs it, with [SHOULD NOT HAPPEN].
+// Differs: upstream also logs it, with [SHOULD NOT HAPPEN], and has no bound.
 func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string) runtime.Object {
-	noted, err := f.manager.Update(live, obj, managerName(option, userAgent))
-	if err != nil {
-		obj.(metav1.Object).SetManagedFields(live.(metav1.Object).GetManagedFields())
-		noted = obj
+	err := errTooManyFields
+	if !hasTooManyFields(live) && !hasTooManyFields(obj) {
+		var noted runtime.Object
+		if noted, err = f.manager.Update(live, obj, managerName(option, userAgent)); err == nil {
+			return scheme.ClearKind(noted)
+		}
 	}
-	return scheme.ClearKind(noted)
+	obj.(metav1.Object).SetManagedFields(live.(metav1.Object).GetManagedFields())
+	return scheme.ClearKind(obj)
+}
+
+// maxNotedFields is how many fields and elements an object may have whose owners are noted: it takes quadratic time.
+const maxNotedFields = 20000
+
+var errTooManyFields = newTooLarge("The allowed maximum of fields and elements of an object whose fields are to be "+
+	"noted is %d", maxNotedFields)
+
+// hasTooManyFields counts only what is large enough: as protobuf, an element takes two bytes at least.
+func hasTooManyFields(obj runtime.Object) bool {
+	sized, ok := obj.(interface{ Size() int })
+	return ok && sized.Size() > 2*maxNotedFields && countFields(reflect.ValueOf(obj)) > maxNotedFields
+}
+
+// countFields returns how many elements and keys the lists and maps in v have.
+func countFields(v reflect.Value) (n int) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return countFields(v.Elem())
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			n += countFields(field)
+		}
+	case reflect.Map:
+		n = v.Len()
+		for _, value := range v.Seq2() {
+			n += countFields(value)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return 0
+		}
+		n = v.Len()
+		for i := range n {
+			n += countFields(v.Index(i))
+		}
+	}
+	return n
 }
 
 // apply returns live with the wishes of who put into it. Errors: 400 for wishes that make no sense, 409 with a cause
-// for each field that another manager has decided otherwise, unless forced.
+// for each field that another manager has decided otherwise, unless forced, 413 if live has too many fields.
 //
 // Differs: a field that the kind does not have is a 400; upstream lets it become a 500.
 func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructured, who string,
 	force bool) (runtime.Object, error) {
+	if hasTooManyFields(live) {
+		return nil, errTooManyFields
+	}
 	obj, err := f.manager.Apply(live, wishes, who, force)
 	var known apierrors.APIStatus
 	switch {

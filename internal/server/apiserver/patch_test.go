@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -224,6 +225,33 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	w := a.do("PATCH", strings.Replace(podsPath, "pods", "configmaps", 1)+"/c?fieldManager=x", strings.Replace(many,
 		`{k0`, `{"k0`, 1)+`"}}`, "Content-Type", "application/apply-patch+yaml")
 	assert.Equal(t, w.Code, http.StatusCreated, "a thousand keys: got %d %.200s", w.Code, w.Body)
+}
+
+// An object may have come by another way than an apply; each write looks at all that is stored, too.
+func TestAnObjectOfTooManyFieldsIsStoredWithoutNotes(t *testing.T) {
+	a := newAPI(t)
+	const path = "/api/v1/namespaces/default/configmaps"
+	large := func(n int) string {
+		finalizers := make([]string, n)
+		for i := range finalizers {
+			finalizers[i] = fmt.Sprintf("a.a/%d", i)
+		}
+		return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","finalizers":["` +
+			strings.Join(finalizers, `","`) + `"]}}`
+	}
+	const small = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`
+	notes := func(w *httptest.ResponseRecorder) int {
+		t.Helper()
+		require.Equal(t, w.Code/100, 2, "got %.200s", w.Body)
+		return len(into[metav1.PartialObjectMetadata](t, w.Body).ManagedFields)
+	}
+	assert.Equal(t, notes(a.do("POST", path, large(maxNotedFields-100))), 1, "below the limit")
+	assert.Equal(t, notes(a.do("PUT", path+"/c", large(maxNotedFields+1))), 1, "above it, the notes of before")
+	w := a.do("PATCH", path+"/c?fieldManager=x", small, "Content-Type", applyType)
+	wantStatus(t, w, 413, metav1.StatusReasonRequestEntityTooLarge)
+	assert.Equal(t, notes(a.do("PUT", path+"/c", small)), 1, "away from it")
+	assert.Equal(t, notes(a.do("PATCH", path+"/c?fieldManager=x", strings.Replace(small, `"c"`,
+		`"c","labels":{"x":"y"}`, 1), "Content-Type", applyType)), 2, "small again")
 }
 
 func TestAClientThatAsksForItsRightsIsToldThatItHasAll(t *testing.T) {
