@@ -144,8 +144,8 @@ function showServer(scene, res, general, all, resource) {
   const etcd = general?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
-  const { closed = 0, lease = "", holder = "", leader = "", kind = "" } = scene.told ?? {};
-  scene.text("etcd.full", refuses ? leader || "no writes" : percent);
+  const { closed = 0, lease = "", holder = "", kind = "" } = scene.told ?? {};
+  scene.text("etcd.full", refuses ? "no writes" : percent);
   scene.text("etcd.said", refuses ? "" : (scene.told?.etcd ?? ""));
   mark(scene.stations.get("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
@@ -178,7 +178,7 @@ function showServer(scene, res, general, all, resource) {
   const wire = res.stations.wire;
   scene.text("wire.bytes", wire?.vars.bytes === undefined ? "" : `${wire.vars.bytes} B`);
   scene.text("watcher.closed", closed > watchers ? `${closed} streams ended` : "");
-  scene.text("etcd.lease", holder ? `lease ${lease}` : refuses ? "" : leader);
+  scene.text("etcd.lease", holder ? `lease ${lease}` : "");
   scene.text("etcd.holder", holder);
 }
 

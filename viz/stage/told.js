@@ -52,9 +52,6 @@ export function newTold(scene, story, records, from) {
     },
     WatcherInterval: (r) => heard.intervals.set(r.subject, r.args?.[0]),
     HandlerCalled: calls, HandlerReturned: calls,
-    EtcdLookedAt(r) {
-      t.leader = r.args?.[2] > 0 && /no leader/.test(r.text) ? "no leader" : t.leader && "new leader";
-    },
     WatchChanError: (r) => (t.etcd3 = /compacted/.test(r.text) ? "compacted" : "error"),
     KnobTurned: (r) => turned(r.text ?? ""),
     ListServed: (r) => (heard.served = r),

@@ -1,6 +1,6 @@
 // Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest: what stories are played on
-// in tests and when their recordings are made. Its server can be ended and started again, and its etcd be slow, lose
-// its leader or go back to a backup.
+// in tests and when their recordings are made. Its server can be ended and started again, and its etcd be slow or go
+// back to a backup.
 //
 // The bubble's goroutine alone calls what changes a [World].
 package sandboxtest
@@ -20,7 +20,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
@@ -58,77 +57,17 @@ type World struct {
 	end       func()
 }
 
-// etcd is the small one in memory. It can be slow, and it can lack a leader, as three nodes do for a while when theirs
-// dies.
+// etcd is the small one in memory. It can be slow.
 type etcd struct {
 	*mvcc.Store
-	slow     *atomic.Int64
-	election *atomic.Pointer[election] // nil: a node leads
-}
-
-// election is under way until elected is closed, by "etcd elect".
-type election struct{ elected chan struct{} }
-
-// answerGrace is how long after an election the members of etcdnode wait before they answer that a write was lost.
-const answerGrace = 250 * time.Millisecond
-
-// awaitLeader waits until there is a leader, and reports whether it had to.
-func (e etcd) awaitLeader(ctx context.Context) (waited bool, err error) {
-	now := e.election.Load()
-	if now == nil {
-		return false, nil
-	}
-	select {
-	case <-now.elected:
-		return true, nil
-	case <-ctx.Done():
-		return true, ctx.Err()
-	}
-}
-
-// lose returns the error of a write that was sent to a leader that has died; nil if there is a leader.
-func (e etcd) lose(ctx context.Context) error {
-	waited, err := e.awaitLeader(ctx)
-	if !waited || err != nil {
-		return err
-	}
-	if err := routine.Sleep(ctx, clock.RealClock{}, answerGrace); err != nil {
-		return err
-	}
-	return rpctypes.ErrTimeoutDueToLeaderFail
-}
-
-func (e etcd) Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error) {
-	if _, err := e.awaitLeader(ctx); err != nil {
-		return kubernetes.GetResponse{}, err
-	}
-	return e.Store.Get(ctx, key, opts)
+	slow *atomic.Int64
 }
 
 func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
-	if _, err := e.awaitLeader(ctx); err != nil {
-		return kubernetes.ListResponse{}, err
-	}
 	if err := routine.Sleep(ctx, clock.RealClock{}, time.Duration(e.slow.Load())); err != nil {
 		return kubernetes.ListResponse{}, err
 	}
 	return e.Store.List(ctx, prefix, opts)
-}
-
-func (e etcd) OptimisticPut(ctx context.Context, key string, value []byte, expected int64,
-	opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
-	if err := e.lose(ctx); err != nil {
-		return kubernetes.PutResponse{}, err
-	}
-	return e.Store.OptimisticPut(ctx, key, value, expected, opts)
-}
-
-func (e etcd) OptimisticDelete(ctx context.Context, key string, expected int64,
-	opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
-	if err := e.lose(ctx); err != nil {
-		return kubernetes.DeleteResponse{}, err
-	}
-	return e.Store.OptimisticDelete(ctx, key, expected, opts)
 }
 
 // Develop returns the records in (from, to] of a log as a recording. The header's revision is left out: it would be
@@ -154,8 +93,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
 		ctx, cancel := context.WithCancel(t.Context())
-		w := &World{t: t, Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64),
-			new(atomic.Pointer[election])}}
+		w := &World{t: t, Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64)}}
 		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program
 		w.Probe = probe.New(w.Log)
 		w.Pipeline = &pipeline.Pipeline{}
@@ -225,13 +163,6 @@ func (w *World) Do(ctx context.Context, words ...string) error {
 		d, err := time.ParseDuration(words[2])
 		w.etcd.slow.Store(int64(d))
 		return err
-	case "etcd stop-leader":
-		w.etcd.election.Store(&election{make(chan struct{})})
-		w.Probe.Text(probe.EtcdLookedAt, "it takes no writes, etcd has no leader: its members are electing one, "+
-			"etcd-1 does not answer", "", 0, 0, 0, 1)
-	case "etcd elect":
-		close(w.etcd.election.Swap(nil).elected)
-		w.Probe.Text(probe.EtcdLookedAt, "it takes writes, etcd-1 does not answer, etcd-2 leads", "", 0, 0, 0, 0)
 	case "etcd restore":
 		rv, err := strconv.ParseInt(words[2], 10, 64)
 		w.etcd.Store = w.etcd.Store.Until(rv)

@@ -55,7 +55,6 @@ var sayings = map[string]string{
 	"watch-list":      `one answer of \d{4,} bytes.*in 13 frames`,
 	"server-restart":  `with 429 and.Retry-After.*The 900 clients.*The 100 others got 410`,
 	"restored-etcd":   `refused with 504.*created at \d+, the informer does not`,
-	"leader-gone":     `answered with 500 after 1\.\d+s.*No client listed again`,
 	"fail-over":       `nothing was lost, nothing came twice`,
 	"one-leader":      `stopped 2s after.*No copy acted for 1\.\d+s.*answered 409`,
 	"new-kind":        `began \d.* after the kind was served`,

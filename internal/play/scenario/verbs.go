@@ -104,10 +104,9 @@ func (a *args) number(n int) int {
 
 // ---- requests
 
-// send returns the status of the answer, its version as .rv, and .n, .turn and .tier of the pods in it, .bytes and
-// .took. A refusal is an error if nothing keeps what comes of it.
+// send returns the status of the answer, its version as .rv, and .n, .turn, .tier and .bytes of the pods in it. A refusal is an error if nothing keeps what comes of it.
 func send(s *stagehand, a *args) (answer, error) {
-	began, ctx := s.Clock.Now(), s.Writing
+	ctx := s.Writing
 	if a.word(0) == http.MethodGet {
 		ctx = s.ctx
 	}
@@ -120,7 +119,7 @@ func send(s *stagehand, a *args) (answer, error) {
 		if apierrors.IsTooManyRequests(result.Error()) {
 			continue // the client has waited already, as often as it does by itself
 		}
-		got := answer{strconv.Itoa(result.StatusCode()), map[string]string{"took": rounded(s.Clock.Since(began))}}
+		got := answer{strconv.Itoa(result.StatusCode()), map[string]string{}}
 		if result.Error() == nil {
 			return got, got.read(result)
 		}

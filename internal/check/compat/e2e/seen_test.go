@@ -101,8 +101,6 @@ var besides = map[string]string{
 	"server-restart 5": "another server has started|node 500|watching|knows 8|knows 28",
 	"restored-etcd 2":  "another server has started",
 	"restored-etcd 3":  "!410",
-	"leader-gone 5":    "new leader|waited .* s",
-	"leader-gone 6":    "waited .* s",
 	"selector 4":       "POST|409",
 	"one-leader 1":     "lease: [0-9.]+ s",
 	"one-leader 3":     "first|lease: [01][.][0-9] s|lease 10",
