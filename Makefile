@@ -76,6 +76,7 @@ full: test storm cross tab clients ## what CI runs, and what is too long for it:
 	FULL=1 $(GO) test -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
 	FULL=1 $(GO) test ./viz/export -run TestAnExportIsWhole
 	$(GO) test -tags full ./cmd/lab -run TestAStickIsEnough -count=1 -timeout 3h -v
+	$(GO) test -tags full ./cmd/viz -run TestCompactionKeepsEtcdBelowItsQuota -count=1 -timeout 30m -v
 	GOOS=js GOARCH=wasm $(GO) vet -modfile=bin/tab/go.mod -tags grpcnotrace ./cmd/tab
 	$(GO) test -tags full ./cmd/tab -count=1
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h
@@ -83,8 +84,8 @@ full: test storm cross tab clients ## what CI runs, and what is too long for it:
 
 lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types of the page's scripts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
-	nice -n 19 $(GO) vet ./...
-	cd internal/check/compat && nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./e2e
+	nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./cmd/viz
+	cd internal/check/compat && nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./e2e ./clients
 	@rm -rf bin/fresh && mkdir -p bin/fresh && cp -R go.mod viz bin/fresh && nice -n 19 $(GO) tool $(TOOLS) templ generate -path bin/fresh
 	diff -r viz bin/fresh/viz # a difference: run make generate and commit the result
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...

@@ -137,7 +137,7 @@ func stuck(ctx context.Context, o *options, waits bool, over <-chan struct{}, re
 		return err
 	}
 	defer listening.Close()
-	etcd, err := openEtcd(ctx, o, io.Discard)
+	etcd, err := openEtcd(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -19,33 +19,28 @@ import (
 	"listwatch/internal/server/etcdnode"
 )
 
-// lastWords is how long the page has to receive why the program ends.
-const lastWords = 500 * time.Millisecond
+const (
+	lookPeriod = time.Second
+	lastWords  = 500 * time.Millisecond // how long the page has to receive why the program ends
+)
 
 // etcd is the etcd that is used.
 type etcd struct {
 	machine.Etcd
-	keeper *etcdnode.Keeper
-	ours   *etcdnode.Etcd // nil: it runs elsewhere
-	close  func() error   // ends it and everything that was started for it
-}
-
-// keptBy returns an etcd that keeper looks after.
-func keptBy(keeper *etcdnode.Keeper, client *clientv3.Client, end func() error) etcd {
-	return etcd{keeper: keeper, close: end, Etcd: machine.Etcd{
-		Client: etcd3.NewClient(client), Ready: func() error { return keeper.State().Ready() },
-		State: func() any { return keeper.State() },
-	}}
+	client *clientv3.Client
+	seen   *atomic.Pointer[etcdnode.State] // how it was at the newest look
+	ours   *etcdnode.Etcd                  // nil: it runs elsewhere
+	close  func() error                    // ends it and everything that was started for it
 }
 
 // openEtcd returns the etcd to use.
-func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err error) {
+func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	if o.etcdEndpoints != "" {
-		external, err := etcdnode.Dial(ctx, strings.Split(o.etcdEndpoints, ","), o.etcdTLS)
+		client, err := etcdnode.Dial(ctx, strings.Split(o.etcdEndpoints, ","), o.etcdTLS)
 		if err != nil {
 			return etcd{}, err
 		}
-		return keptBy(etcdnode.NewKeeper(ctx, external, false), external, external.Close), nil
+		return lookedAt(ctx, client, client.Close), nil
 	}
 	dir, removeDir := o.dataDir, func() error { return nil }
 	if dir == "" {
@@ -55,49 +50,78 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 		}
 		removeDir = func() error { return os.RemoveAll(dir) }
 	}
-	ours, err := etcdnode.Start(ctx, etcdnode.Options{
-		Dir: dir, Nodes: o.etcdNodes, Durable: o.dataDir != "", Quota: o.etcdQuota,
-	})
+	ours, err := etcdnode.Start(ctx, etcdnode.Options{Dir: dir, Durable: o.dataDir != ""})
 	if err != nil {
 		return etcd{}, errors.Join(err, removeDir())
 	}
-	used = keptBy(etcdnode.NewKeeper(ctx, ours.Client(), true, ours.Names()...), ours.Client(),
-		func() error { return errors.Join(ours.Close(), removeDir()) })
-	used.ours = ours
-	if o.etcdNodes == 1 {
-		used.Restart = ours.Restart
-		return used, nil
-	}
-	used.Cluster = ours
-	const line = "viz: another viz on this etcd: -etcd-endpoints %s -etcd-cacert %s -etcd-cert %s -etcd-key %s\n"
-	files := ours.Files()
-	fmt.Fprintf(stderr, line, strings.Join(ours.Endpoints(), ","), files.CACert, files.Cert, files.Key)
+	used = lookedAt(ctx, ours.Client(), func() error { return errors.Join(ours.Close(), removeDir()) })
+	used.ours, used.Restart = ours, ours.Restart
 	return used, nil
 }
 
-// lookAfterEtcd starts what looks after etcd beside a run: what keeps it within its quota and says in the log how it
-// is, and what ends the program when etcd cannot go on.
-func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *machine.Run) {
+// lookedAt returns an etcd that was looked at once.
+func lookedAt(ctx context.Context, client *clientv3.Client, end func() error) etcd {
+	used := etcd{client: client, seen: new(atomic.Pointer[etcdnode.State]), close: end}
+	used.look(ctx)
+	used.Client = etcd3.NewClient(client)
+	used.Ready = func() error { return used.seen.Load().Ready() }
+	used.State = func() any { return used.seen.Load() }
+	return used
+}
+
+func (e etcd) look(ctx context.Context) {
+	state := etcdnode.Look(ctx, e.client)
+	e.seen.Store(&state)
+}
+
+// lookAfterEtcd starts what looks after etcd beside a run: what says in the log how it is, and what ends the program
+// when etcd cannot go on.
+func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *machine.Run, say func(string)) {
 	p := probe.New(run.Log)
-	said, was := "", -1 // what the log was told last
-	hear := func(state etcdnode.State) {
-		text := state.String()
-		percent, kB := state.Used()
-		if text == said && percent == was {
-			return
-		}
-		said, was = text, percent
-		refuses := 0
-		if state.Ready() != nil {
-			refuses = 1
-		}
-		p.Text(probe.EtcdLookedAt, text, "", 0, percent, kB, refuses)
-	}
-	hear(used.keeper.State()) // before the program says that it listens
-	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, run.Server.Compact, hear) })
+	told := &etcdTold{probe: p, say: say}
+	told.tell(used.seen.Load()) // before the program says that it listens
+	group.Go(ctx, "viz.lookAtEtcd", func(ctx context.Context) {
+		routine.Every(ctx, clock.RealClock{}, lookPeriod, func(ctx context.Context) {
+			used.look(ctx)
+			if ctx.Err() == nil { // or the end is what the look has seen
+				told.tell(used.seen.Load())
+			}
+		})
+	})
 	if used.ours != nil {
 		group.Go(ctx, "viz.etcdBroken", func(ctx context.Context) { awaitBroken(ctx, used.ours, p, run.Fail) })
 	}
+}
+
+// etcdTold is what the log was told of etcd last.
+type etcdTold struct {
+	probe   *probe.Probe
+	say     func(line string)
+	text    string
+	percent int
+}
+
+// tell says how etcd is, if that has changed, and on stderr that it is full.
+func (t *etcdTold) tell(state *etcdnode.State) {
+	percent, bytes, refuses := 0, int64(0), 0
+	for _, m := range state.Members {
+		bytes = max(bytes, m.Bytes)
+		if m.Quota > 0 {
+			percent = max(percent, int(100*m.Bytes/m.Quota))
+		}
+	}
+	if state.Ready() != nil {
+		refuses = 1
+	}
+	text := state.String()
+	if text == t.text && percent == t.percent {
+		return
+	}
+	if text != t.text && state.Members[0].Full {
+		t.say("etcd: " + text)
+	}
+	t.text, t.percent = text, percent
+	t.probe.Text(probe.EtcdLookedAt, text, "", 0, percent, int(bytes>>10), refuses)
 }
 
 // awaitBroken runs until ctx is done or etcd cannot go on.

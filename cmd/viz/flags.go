@@ -27,8 +27,6 @@ type options struct {
 	dataDir       string
 	etcdEndpoints string
 	etcdTLS       etcdnode.TLSFiles
-	etcdNodes     int
-	etcdQuota     int64
 	record        string
 	replay        string
 	flight        string // folder, or flightOff
@@ -44,12 +42,6 @@ type options struct {
 
 // flightOff as -flight saves nothing by itself.
 const flightOff = "off"
-
-// clusterSize is the smallest number of nodes of which one may die.
-const clusterSize = 3
-
-// minEtcdQuota leaves room for a few objects of the largest size.
-const minEtcdQuota = 4 << 20
 
 // The log's bounds: a page's frame has to fit in, and a record takes a hundred and fifty bytes.
 const (
@@ -71,10 +63,6 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		"certificates of -etcd-endpoints")
 	flags.StringVar(&o.etcdTLS.Cert, "etcd-cert", "", "`file` with our certificate for -etcd-endpoints")
 	flags.StringVar(&o.etcdTLS.Key, "etcd-key", "", "`file` with its key")
-	flags.IntVar(&o.etcdNodes, "etcd-nodes", 1, "run an embedded etcd of `N` nodes, 1 or 3; other programs may use "+
-		"the three with -etcd-endpoints")
-	flags.Int64Var(&o.etcdQuota, "etcd-quota", etcdnode.DefaultQuota, "the embedded etcd refuses writes when its "+
-		"database has this many `bytes`")
 	flags.BoolVar(&o.Demo, "demo", true, "gentle built-in traffic, so that the first page moves")
 	flags.BoolVar(&o.Controllers, "controllers", true, "run the toy scheduler, the toy kubelets and the "+
 		"namespace controller; without that, kubectl delete namespace waits")
@@ -117,11 +105,11 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 
 // exclusive are flags that leave others nothing to do, and why.
 var exclusive = []struct{ flag, others, why string }{
-	{"server", "data-dir etcd-endpoints etcd-cacert etcd-cert etcd-key etcd-nodes etcd-quota demo controllers " +
-		"etcd-watcher dispatch storage-media-type ring-capacity replay export", "the server half is not ours"},
+	{"server", "data-dir etcd-endpoints etcd-cacert etcd-cert etcd-key demo controllers etcd-watcher " +
+		"dispatch storage-media-type ring-capacity replay export", "the server half is not ours"},
 	{"replay", "record export data-dir etcd-endpoints", "a replay runs nothing"},
 	{"export", "record data-dir etcd-endpoints", "an export runs nothing"},
-	{"etcd-endpoints", "data-dir etcd-nodes", "etcd is either embedded or elsewhere"},
+	{"etcd-endpoints", "data-dir", "etcd is either embedded or elsewhere"},
 }
 
 // checkExclusive refuses a flag that another leaves nothing to do.
@@ -177,12 +165,6 @@ func (o *options) check() error {
 	}
 	if o.LogSize < minLogSize || o.LogSize > maxLogSize {
 		return fmt.Errorf("-log-size %d: want %d to %d", o.LogSize, minLogSize, maxLogSize)
-	}
-	if o.etcdQuota < minEtcdQuota {
-		return fmt.Errorf("-etcd-quota %d: want %d or more", o.etcdQuota, minEtcdQuota)
-	}
-	if o.etcdNodes != 1 && o.etcdNodes != clusterSize {
-		return fmt.Errorf("-etcd-nodes %d: want 1 or %d", o.etcdNodes, clusterSize)
 	}
 	if o.etcdTLS != (etcdnode.TLSFiles{}) && o.etcdEndpoints == "" {
 		return errors.New("-etcd-cacert, -etcd-cert and -etcd-key are for -etcd-endpoints")

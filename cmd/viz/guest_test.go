@@ -147,7 +147,7 @@ func TestWhatDoesNotGoWithAServerElsewhereIsRefusedInOneLine(t *testing.T) {
 	const server = "-server=http://127.0.0.1:8001"
 	for _, args := range [][]string{
 		{server, "-replay=x"}, {server, "-data-dir=x"}, {server, "-etcd-endpoints=http://x:1"},
-		{server, "-etcd-nodes=3"}, {server, "-ring-capacity=9"},
+		{server, "-ring-capacity=9"},
 		{server, "-demo"}, {server, "-dispatch=sequential"}, {"-server-writes"}, {"-server=127.0.0.1:8001"},
 		{"-server=ftp://x"}, {"-server=http://me:pw@x"},
 	} {

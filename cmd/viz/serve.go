@@ -46,7 +46,7 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 
 // live runs the machine with a real etcd behind the port. Etcd with its data, and the port, outlive the machine's runs.
 func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, stderr io.Writer) (err error) {
-	etcd, err := openEtcd(ctx, o, stderr)
+	etcd, err := openEtcd(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 		},
 		Recorded: o.record,
 		Beside: func(ctx context.Context, group *routine.Group, run *machine.Run) {
-			lookAfterEtcd(ctx, group, etcd, run)
+			lookAfterEtcd(ctx, group, etcd, run, say)
 			if o.flight != flightOff {
 				group.Go(ctx, "viz.flight", (&recording.Flight{
 					Log: run.Log, Dir: o.flight, Switches: run.Now(),

@@ -55,7 +55,6 @@ type Etcd struct {
 	Ready   func() error                    // why it would refuse a write; nil: it never does
 	State   func() any                      // how it is, as something that marshals to JSON; nil: unknown
 	Restart func(ctx context.Context) error // nil: it cannot be restarted
-	Cluster sandbox.Cluster                 // nil: it has no nodes to stop
 }
 
 // Run is one run of both halves, with its own log and clocks, as its host sees it.
@@ -111,7 +110,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	owner, err := sandbox.New(sandbox.Config{
 		Pipeline: p, Connections: connections, Base: h.Base, Clock: clocks.World, Probe: probe.New(log),
 		Gate: log.Gate(), Demo: r.Options.Demo, Awaited: awaited, MaxTraffic: r.Options.MaxTraffic, Modes: r,
-		RingCapacity: r.Options.RingCapacity, RestartEtcd: h.Etcd.Restart, Cluster: h.Etcd.Cluster, Etcd: h.Etcd.State,
+		RingCapacity: r.Options.RingCapacity, RestartEtcd: h.Etcd.Restart, Etcd: h.Etcd.State,
 	})
 	if err != nil {
 		return nil, err

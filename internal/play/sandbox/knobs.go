@@ -155,21 +155,6 @@ func (s *Sandbox) table() map[string]row {
 			begun()
 			return s.config.RestartEtcd(ctx)
 		},
-	}, "etcd.node": {
-		help: `Value "false": the node Target of etcd dies, until "true"`, kind: etcdKind,
-		whyNot: unless(s.config.Cluster != nil,
-			"this etcd has no nodes that could be stopped; -etcd-nodes 3 has"),
-		check: func(k Knob) error {
-			if !slices.Contains(s.config.Cluster.Names(), k.Target) {
-				return notFound("nodes", k.Target)
-			}
-			return k.checkBool()
-		},
-		turn: func(ctx context.Context, k Knob, begun func()) error {
-			begun()
-			return s.config.Cluster.Run(ctx, k.Target, k.isTrue())
-		},
-		undo: func(k Knob) Knob { return k.at(s.config.Cluster.Running(k.Target)) },
 	}, "switch": {
 		help: "restarts both halves, on the same etcd, with the flag Target at Value", kind: "switch",
 		whyNot: unless(s.config.Modes != nil, "nothing here can be switched"),
@@ -338,7 +323,6 @@ type KnobState struct {
 	Lines    []Connection      `json:"lines"`
 	Rings    []RingInfo        `json:"rings"`
 	Traffic  TrafficInfo       `json:"traffic"`
-	Nodes    []NodeInfo        `json:"nodes,omitempty"`
 	Switches map[string]string `json:"switches"` // the modes
 	Etcd     any               `json:"etcd"`
 }
@@ -348,12 +332,6 @@ type RingInfo struct {
 	Resource string `json:"resource"`
 	Capacity int    `json:"capacity"`
 	Fixed    int    `json:"fixed"` // 0: it grows and shrinks
-}
-
-// NodeInfo is one node of an etcd that has several.
-type NodeInfo struct {
-	Name    string `json:"name"`
-	Running bool   `json:"running"`
 }
 
 // Knobs returns how everything stands that a knob can change. It may be called from any goroutine.
@@ -371,11 +349,6 @@ func (s *Sandbox) Knobs() KnobState {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
 		capacity, fixed := each.RingCapacity()
 		state.Rings = append(state.Rings, RingInfo{each.Resource(), capacity, fixed})
-	}
-	if cluster := s.config.Cluster; cluster != nil {
-		for _, name := range cluster.Names() {
-			state.Nodes = append(state.Nodes, NodeInfo{name, cluster.Running(name)})
-		}
 	}
 	if s.config.Modes != nil {
 		state.Switches = s.config.Modes.Now()

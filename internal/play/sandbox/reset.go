@@ -32,11 +32,6 @@ func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 	s.turned("everything, to where it was")
 	undone := s.endStory()
 	s.removeWatchers()
-	if s.config.Cluster != nil {
-		for _, node := range s.config.Cluster.Names() { // one may have died in an earlier session
-			s.remember(&s.before, Knob{"etcd.node", node, "true"})
-		}
-	}
 	isBack := s.putBack(ctx, s.before)
 	s.before = nil
 	begun()

@@ -34,19 +34,7 @@ type Config struct {
 	RingCapacity int                             // of every history ring, as the server half was configured; 0: dynamic
 	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: it is not ours
 	Etcd         func() any                      // how etcd is, as something that marshals to JSON; nil: unknown
-	// the nodes of an etcd that is ours and has several; nil: there are none
-	Cluster Cluster
-	Modes   Modes // nil: they cannot be switched
-}
-
-// Cluster is an etcd of several nodes.
-type Cluster interface {
-	// Names are the nodes.
-	Names() []string
-	// Running reports whether a node runs. It does not block.
-	Running(name string) bool
-	// Run starts a node, or stops it as one that dies. Once begun, it is done to its end, whatever becomes of ctx.
-	Run(ctx context.Context, name string, up bool) error
+	Modes        Modes                           // nil: they cannot be switched
 }
 
 // Modes starts both halves again in other modes. The functions that Switch and Restore return end the session for that;

@@ -2,11 +2,8 @@ package etcdnode
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,35 +18,8 @@ import (
 // allows its clients by default would be refused.
 const keepAlive = 10 * time.Second
 
-// certificateYears is how long a certificate is valid: etcd counts in years. Each start makes another.
-const certificateYears = 1
-
 // TLSFiles name what a program needs to talk to an etcd that asks its clients for a certificate. Empty: no TLS.
 type TLSFiles struct{ CACert, Cert, Key string }
-
-// info returns the files in etcd's words. A server of them asks its clients for a certificate.
-func (f TLSFiles) info() transport.TLSInfo {
-	return transport.TLSInfo{
-		CertFile: f.Cert, KeyFile: f.Key, TrustedCAFile: f.CACert, ClientCertAuth: true, Logger: zap.NewNop(),
-	}
-}
-
-// newCertificate lets etcd make a certificate for loopback, in files of dir. Nodes and clients all show this one, and
-// trust no other.
-func newCertificate(dir string) (files TLSFiles, err error) {
-	for _, old := range []string{"cert.pem", "key.pem"} {
-		// etcd would keep the ones of the last start
-		if err := os.Remove(filepath.Join(dir, old)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return TLSFiles{}, fmt.Errorf("replace etcd's certificate: %w", err)
-		}
-	}
-	hosts := []string{"127.0.0.1:0", "localhost:0"}
-	made, err := transport.SelfCert(zap.NewNop(), dir, hosts, certificateYears, x509.ExtKeyUsageClientAuth)
-	if err != nil {
-		return TLSFiles{}, fmt.Errorf("make etcd's certificate: %w", err)
-	}
-	return TLSFiles{CACert: made.CertFile, Cert: made.CertFile, Key: made.KeyFile}, nil
-}
 
 // Dial returns a client of an etcd that runs elsewhere, if one of its endpoints answers now. Endpoints have the
 // forms "http://127.0.0.1:2379", "127.0.0.1:2379" and "unix:///run/etcd.sock"; with files, "https://127.0.0.1:2379".
@@ -62,10 +32,11 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(endpoints, ", "), err)
 	}
-	for _, member := range NewKeeper(ctx, client, false).State().Members {
-		if err = member.err; err == nil {
+	for _, member := range Look(ctx, client).Members {
+		if member.Error == "" {
 			return client, nil
 		}
+		err = errors.New(member.Error)
 	}
 	err = fmt.Errorf("etcd at %s cannot be reached: %w", strings.Join(endpoints, ", "), err)
 	return nil, errors.Join(err, client.Close())
@@ -78,7 +49,8 @@ func newClient(endpoints []string, files TLSFiles, silence time.Duration, option
 	config := clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: silence, DialKeepAliveTimeout: silence,
 		Logger: zap.NewNop()}
 	if files != (TLSFiles{}) {
-		if config.TLS, err = files.info().ClientConfig(); err != nil {
+		info := transport.TLSInfo{CertFile: files.Cert, KeyFile: files.Key, TrustedCAFile: files.CACert}
+		if config.TLS, err = info.ClientConfig(); err != nil {
 			return nil, fmt.Errorf("read the certificates for etcd: %w", err)
 		}
 	}

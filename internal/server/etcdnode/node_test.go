@@ -2,6 +2,8 @@ package etcdnode
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"os"
@@ -11,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
@@ -80,7 +84,7 @@ func (e *Etcd) restarting(ctx context.Context, t *testing.T) <-chan error {
 	for {
 		restarted := make(chan error, 1) // sent once by the goroutine below
 		go func() { restarted <- e.Restart(ctx) }()
-		for e.Running(e.Names()[0]) && len(restarted) == 0 {
+		for e.member.Load() != nil && len(restarted) == 0 {
 			runtime.Gosched()
 		}
 		if len(restarted) == 0 {
@@ -123,11 +127,11 @@ func TestCloseWaitsForARestart(t *testing.T) {
 
 func TestARequestMayTakeTwoMinutes(t *testing.T) {
 	t.Parallel()
-	cfg := start(t, t.TempDir()).nodes[0].member.Load().server.Cfg
+	cfg := start(t, t.TempDir()).member.Load().server.Cfg
 	assert.Equal(t, cfg.ReqTimeout(), 125*time.Second)
 	// Etcd passes an election timeout at its start, all but one tick. With thousands of them one start in thirty on a
 	// busy machine asked raft to elect while the log that it replayed was compacted, which raft answers with a panic.
-	assert.Equal(t, cfg.ElectionTicks, loneElection)
+	assert.Equal(t, cfg.ElectionTicks, election)
 }
 
 func wantInUse(t *testing.T, dir string) {
@@ -154,52 +158,55 @@ func TestFolderInUseByThisProcessIsRefused(t *testing.T) {
 	put(t, node.Client(), "a", "1") // the first is none the worse
 }
 
-func TestAFolderOfAnotherNumberOfNodesIsRefused(t *testing.T) {
+func TestAFolderThatThreeNodesMadeIsRefused(t *testing.T) {
 	t.Parallel()
-	lone, several := t.TempDir(), t.TempDir()
-	closeNow := func(e *Etcd, err error) {
-		if err == nil {
-			err = e.Close()
-		}
-		require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "etcd-1", "member"), 0o700))
+	e, err := Start(t.Context(), Options{Dir: dir})
+	if err == nil {
+		e.Close()
 	}
-	closeNow(Start(t.Context(), Options{Dir: lone}))
-	closeNow(Start(t.Context(), Options{Dir: several, Nodes: 3}))
-	for dir, test := range map[string]struct {
-		nodes int
-		want  string
-	}{
-		lone:    {3, "was made with -etcd-nodes 1, not 3: start with -etcd-nodes 1, or with another -data-dir"},
-		several: {1, "was made with -etcd-nodes 3, not 1: start with -etcd-nodes 3, or with another -data-dir"},
-	} {
-		before, _ := filepath.Glob(dir + "/*")
-		e, err := Start(t.Context(), Options{Dir: dir, Nodes: test.nodes})
-		if err == nil {
-			e.Close()
-		}
-		assert.True(t, err != nil && strings.Contains(err.Error(), dir+" "+test.want), "got %v", err)
-		after, _ := filepath.Glob(dir + "/*")
-		assert.EqualSlices(t, after, before, "got files %v, want %v as before", after, before)
-	}
-	// Earlier programs started the other number beside what was there. Both are let in.
-	made := os.Mkdir(filepath.Join(several, "member"), 0o700)
-	_, one := addressesOf(several, 1)
-	_, three := addressesOf(several, 3)
-	assert.NoError(t, errors.Join(made, one, three), "a folder with both")
+	assert.True(t, err != nil && strings.Contains(err.Error(), dir+" was made by three nodes"), "got %v", err)
+	made, _ := filepath.Glob(dir + "/*")
+	assert.EqualSlices(t, made, []string{filepath.Join(dir, "etcd-1")}, "got %v, want what was there", made)
+}
+
+// serveOn serves the node on a port, as an etcd elsewhere, and returns its address; nil: without TLS.
+func serveOn(t *testing.T, node *Etcd, secured *tls.Config) string {
+	t.Helper()
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	server := v3rpc.Server(node.member.Load().server, secured, nil)
+	served := make(chan error, 1) // sent once by the goroutine below
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		<-served
+	})
+	return listener.Addr().String()
 }
 
 func TestDialReachesAnEtcdElsewhere(t *testing.T) {
 	t.Parallel()
 	node := start(t, t.TempDir())
-	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
-	server := v3rpc.Server(node.nodes[0].member.Load().server, nil, nil)
-	served := make(chan error, 1) // sent once by the goroutine below
-	go func() { served <- server.Serve(listener) }()
-	client := require.Value(Dial(context.Background(), []string{"http://" + listener.Addr().String()}, TLSFiles{}))(t)
+	client := require.Value(Dial(t.Context(), []string{"http://" + serveOn(t, node, nil)}, TLSFiles{}))(t)
 	put(t, client, "a", "1")
 	client.Close()
-	server.Stop()
-	<-served
+}
+
+func TestDialShowsACertificate(t *testing.T) {
+	t.Parallel()
+	made := require.Value(transport.SelfCert(zap.NewNop(), t.TempDir(), []string{"127.0.0.1:0"}, 1,
+		x509.ExtKeyUsageClientAuth))(t)
+	made.ClientCertAuth, made.TrustedCAFile = true, made.CertFile
+	address := serveOn(t, start(t, t.TempDir()), require.Value(made.ServerConfig())(t))
+	endpoints := []string{"https://" + address}
+	files := TLSFiles{CACert: made.CertFile, Cert: made.CertFile, Key: made.KeyFile}
+	client := require.Value(Dial(t.Context(), endpoints, files))(t)
+	put(t, client, "a", "1")
+	client.Close()
+	if _, err := Dial(t.Context(), endpoints, TLSFiles{CACert: made.CertFile}); err == nil {
+		t.Error("a client without a certificate is let in")
+	}
 }
 
 func TestDialSaysWhatCannotBeReached(t *testing.T) {

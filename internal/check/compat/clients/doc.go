@@ -8,5 +8,6 @@
 //   - election_test.go: managers of controller-runtime, of which one leads, in `make test`, too
 //   - clients_test.go: both servers, and what differs between them
 //   - programs_test.go: what is done with each program
+//   - etcd_test.go: three nodes of etcd and two of our servers, of which the leading node dies
 //   - scheduler_test.go: 500 pods by the real kube-scheduler and kwok, without a lens
 package clients

@@ -166,8 +166,8 @@ var mutations = []mutation{
 		"TestNoClientIsSentAwayAtTheStart",
 	},
 	{
-		"internal/server/etcdnode", "addressesOf", "made > 1 || lone", "false",
-		"TestAFolderOfAnotherNumberOfNodesIsRefused",
+		"internal/server/etcdnode", "checkFolder", `"etcd-1"`, `"etcd-0"`,
+		"TestAFolderThatThreeNodesMadeIsRefused",
 	},
 	{"chapters/09-listwatch", "withRetry.before", "!throttled ||", "true ||", "TestClientLimitsItself"},
 	{

@@ -1,0 +1,39 @@
+//go:build full
+
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"net/http"
+	"testing"
+	"time"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+	"listwatch/internal/play/sandbox"
+	"listwatch/internal/server/etcdnode"
+)
+
+var fullRate = flag.Duration("fullrate", 12*time.Minute, "how long the test of compaction writes")
+
+// TestCompactionKeepsEtcdBelowItsQuota writes as fast as the page can ask for. History is cut each five minutes, so
+// etcd holds ten minutes of it at most, and writes into the space of what was cut.
+func TestCompactionKeepsEtcdBelowItsQuota(t *testing.T) {
+	p := start(t, "-flight=off", "-demo=false", "-controllers=false")
+	code, body := p.send(t, "POST", "/viz/knobs", `{"name":"traffic.rate","value":"10000"}`)
+	require.Equal(t, code, http.StatusOK, body)
+	for began := time.Now(); time.Since(began) < *fullRate; time.Sleep(10 * time.Second) {
+		var knobs struct {
+			Traffic sandbox.TrafficInfo
+			Etcd    etcdnode.State
+		}
+		code, body := p.get(t, "/viz/knobs")
+		require.NoError(t, json.Unmarshal([]byte(body), &knobs), code)
+		m := knobs.Etcd.Members[0]
+		t.Logf("%v: %d changes, %d MB", time.Since(began).Round(time.Second), knobs.Traffic.Written, m.Bytes>>20)
+		require.True(t, knobs.Traffic.Error == "" && knobs.Etcd.Ready() == nil, "%+v", knobs)
+		assert.True(t, m.Bytes < m.Quota/10*9, "the file has %d of %d bytes", m.Bytes, m.Quota)
+	}
+	assert.Equal(t, p.end(t), exitOK)
+}

@@ -1,0 +1,104 @@
+package etcdnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// lookTimeout is how long a member may take to say how it is. One that is gone refuses at once. On a busy machine a
+// connection alone may take a second, and silence must not be taken for an etcd that has no leader.
+const lookTimeout = 3 * time.Second
+
+// errFull is told instead of etcd's own words, which do not say what to do.
+var errFull = errors.New("etcd has used up its quota: start with another -data-dir, or, if it runs elsewhere, compact, " +
+	"defragment and disarm it")
+
+// State is how an etcd was when it was looked at.
+type State struct {
+	Members []Member `json:"members"`
+}
+
+// Member is how one member of it was.
+type Member struct {
+	Name   string `json:"name"`
+	Leader bool   `json:"leader"`
+	Bytes  int64  `json:"bytes"` // of the database file, which is what counts against the quota
+	Quota  int64  `json:"quota"` // 0: it does not say
+	Full   bool   `json:"full"`  // it refuses writes
+	Error  string `json:"error,omitempty"`
+
+	led bool // it knows a leader
+}
+
+// Look asks all members together how they are. One that neither answers nor refuses takes three seconds.
+func Look(ctx context.Context, client *clientv3.Client) State {
+	endpoints := client.Endpoints()
+	state := State{Members: make([]Member, len(endpoints))}
+	var asked sync.WaitGroup
+	for i, endpoint := range endpoints {
+		asked.Go(func() { state.Members[i] = lookAt(ctx, client, endpoint) })
+	}
+	asked.Wait()
+	return state
+}
+
+func lookAt(ctx context.Context, client *clientv3.Client, endpoint string) Member {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	m := Member{Name: endpoint[strings.LastIndex(endpoint, "/")+1:]}
+	status, err := status(ctx, client, endpoint)
+	if err != nil {
+		m.Error = fmt.Sprintf("etcd does not answer: %v", err)
+		return m
+	}
+	m.led, m.Leader = status.Leader != 0, status.Leader == status.Header.MemberId
+	m.Bytes, m.Quota = status.DbSize, status.DbSizeQuota
+	m.Full = strings.Contains(strings.Join(status.Errors, " "), pb.AlarmType_NOSPACE.String())
+	return m
+}
+
+// status asks a member once. The client's own method asks again and again until ctx is done.
+func status(ctx context.Context, client *clientv3.Client, endpoint string) (*pb.StatusResponse, error) {
+	conn, err := client.Dial(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return pb.NewMaintenanceClient(conn).Status(ctx, &pb.StatusRequest{})
+}
+
+// Ready returns why writes would fail; nil if they would not.
+func (s State) Ready() error {
+	why := s.Members[0].Error // told if no member answers
+	for _, m := range s.Members {
+		switch {
+		case m.Full: // all of them say it
+			return errFull
+		case m.led:
+			return nil
+		case m.Error == "":
+			why = "etcd has no leader"
+		}
+	}
+	return errors.New(why)
+}
+
+// String says in words whether writes are taken, and which of several members leads.
+func (s State) String() string {
+	if err := s.Ready(); err != nil {
+		return "it takes no writes, because " + err.Error()
+	}
+	for _, m := range s.Members {
+		if m.Leader && len(s.Members) > 1 {
+			return "it takes writes, and " + m.Name + " leads"
+		}
+	}
+	return "it takes writes"
+}
