@@ -161,6 +161,14 @@ type record struct {
 	mu        sync.Mutex
 	calls     []string
 	resyncErr error
+	refuses   error // what Add, Update and Delete of default/x return
+}
+
+func (s *record) refusal(obj any) error {
+	if strings.HasPrefix(name(obj), "x") {
+		return s.refuses
+	}
+	return nil
 }
 
 func (s *record) note(format string, args ...any) {
@@ -178,9 +186,9 @@ func (s *record) log() string {
 	return calls
 }
 
-func (s *record) Add(obj any) error    { s.note("add %s", name(obj)); return nil }
-func (s *record) Update(obj any) error { s.note("update %s", name(obj)); return nil }
-func (s *record) Delete(obj any) error { s.note("delete %s", name(obj)); return nil }
+func (s *record) Add(obj any) error    { s.note("add %s", name(obj)); return s.refusal(obj) }
+func (s *record) Update(obj any) error { s.note("update %s", name(obj)); return s.refusal(obj) }
+func (s *record) Delete(obj any) error { s.note("delete %s", name(obj)); return s.refusal(obj) }
 func (s *record) Resync() error        { s.note("resync"); return s.resyncErr }
 
 func (s *record) Replace(list []any, resourceVersion string) error {

@@ -128,7 +128,10 @@ func (h *watchHandler) handleEvents(ctx context.Context, errc <-chan error) erro
 // handleEvent carries one event into the store. The error is that of an ERROR event, or the
 // store's own 410 Expired, for an event older than its newest. A list heals both.
 //
-// Differs: upstream logs every error of the store, and goes on.
+// Any other error of the store is told, and the reflector goes on: what the store would not
+// take now, it would not take a second time.
+//
+// Differs: upstream logs every error of the store, 410 included, and goes on.
 func (h *watchHandler) handleEvent(event watch.Event) error {
 	h.r.received(event)
 	if event.Type == watch.Error {
@@ -142,6 +145,9 @@ func (h *watchHandler) handleEvent(event watch.Event) error {
 	h.eventCount++
 	if isExpiredError(err) {
 		return err
+	}
+	if err != nil {
+		h.r.storeFailed(event, err)
 	}
 	if event.Type != watch.Added {
 		h.ordered = true
@@ -199,6 +205,16 @@ func (h *watchHandler) recordResourceVersion(resourceVersion string) {
 		s.UpdateResourceVersion(resourceVersion)
 	}
 }
+
+// storeFailed counts and reports an event that the store has refused.
+func (r *Reflector) storeFailed(event watch.Event, err error) {
+	key, rv := Identify(r.probe, r.config.KeyOf, event.Object)
+	r.nStoreErrors.Add(1)
+	r.probe.Text(probe.ReflectorStoreFailed, err.Error(), key, rv)
+}
+
+// StoreErrors returns how many events the store has refused.
+func (r *Reflector) StoreErrors() int64 { return r.nStoreErrors.Load() }
 
 // received reports an event as it comes out of the watch.
 func (r *Reflector) received(event watch.Event) {

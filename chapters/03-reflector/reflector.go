@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,6 +73,8 @@ type Reflector struct {
 	lastWatchEnd string // why the last watch ended, or could not be opened
 	// The first list came in pages, so not from a watch cache: do not avoid paging.
 	paginatedResult bool
+
+	nStoreErrors atomic.Int64 // events that the store has refused
 
 	mu sync.RWMutex // guards the fields below; innermost
 	// Of the newest event or list that reached the store; "": none yet.

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -76,6 +77,32 @@ cacher has received the whole state at 9: 1 object.
 cacher receives DELETED default/a at 10.
 The watch of cacher ended: stop requested.`))
 		assert.Equal(t, probetest.Records(log)[2].Key, "/registry/pods/default/a", "key")
+	})
+}
+
+// Whatever the store refuses is counted and reported, and does not keep the reflector from what comes after it.
+func TestWhatTheStoreRefusesIsTold(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		log := probe.NewLog(clock.RealClock{}, 0)
+		s, store := newServer(), &record{refuses: errors.New("no attributes")}
+		s.onList(listing(podList("5")))
+		s.onWatch(played(time.Hour, event(watch.Added, pod("x", "6")), event(watch.Modified, pod("x", "7")),
+			event(watch.Deleted, pod("x", "8")), event(watch.Added, pod("a", "9"))))
+		r := newTestReflector(s, store, func(c *Config) { c.Probe = probe.New(log).Resource("pods").Subject("cacher") })
+		stop := running(t, r)
+		time.Sleep(time.Second)
+		stop()
+		told := ""
+		for _, each := range probetest.Records(log, probe.ReflectorStoreFailed) {
+			told += each.Sentence() + "\n"
+			assert.True(t, each.Anomaly(), "no anomaly")
+		}
+		wantLog(t, "told", told, `The store of cacher refuses default/x at 6, and misses it from now on: no attributes.
+The store of cacher refuses default/x at 7, and misses it from now on: no attributes.
+The store of cacher refuses default/x at 8, and misses it from now on: no attributes.
+`)
+		assert.Equal(t, r.Snapshot().StoreErrors, 3)
+		assert.Equal(t, r.LastSyncResourceVersion(), "9")
 	})
 }
 

@@ -30,8 +30,9 @@ type ListerWatcher interface {
 
 // Store is what a reflector fills. Objects belong to the store from the call on.
 //
-// An error of Add, Update or Delete is counted and changes nothing else: the reflector goes on with the next event. An
-// error of Replace or Resync ends the round, and the reflector begins again with a list.
+// An error of Add, Update or Delete is counted and reported, and the reflector goes on: the store misses that event, and
+// is told its version all the same. A 410 of theirs, and any error of Replace or Resync, ends the round, and the
+// reflector begins again with a list.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ReflectorStore
 type Store interface {

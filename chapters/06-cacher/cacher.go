@@ -71,6 +71,9 @@ type Cacher struct {
 
 	// Owned by the startCaching goroutine.
 	caching time.Time // when this attempt to fill the cache began
+
+	// Sent by dispatchEvents, received by forgetProcessed, never closed. Unbuffered: both are there.
+	forgotten chan struct{}
 }
 
 // New returns a cache that is empty, and not ready, until it is run. It starts nothing, and fails if config makes no
@@ -92,6 +95,7 @@ func New(config Config) (*Cacher, error) {
 		ready:            newReady(config.Clock),
 		budget:           newTimeBudget(config.Clock),
 		incoming:         make(chan *watchcache.Event, incomingSize),
+		forgotten:        make(chan struct{}),
 		watchers:         newIndexedWatchers(),
 		bookmarkWatchers: cachewatcher.NewBookmarkTimeBuckets(config.Clock),
 		metrics:          newMetrics(config.Resource),
@@ -169,6 +173,7 @@ func (c *Cacher) startCaching(ctx context.Context) {
 	c.caching = c.clock.Now()
 	err := c.reflector.ListAndWatch(ctx)
 	generation := c.ready.setError(err)
+	c.forgetProcessed()
 	reason := "the watch on the storage has ended"
 	if err != nil {
 		reason = err.Error()

@@ -28,6 +28,16 @@ func (c *Cacher) processEvent(event *watchcache.Event) {
 		cap(c.incoming))
 }
 
+// forgetProcessed lets the dispatcher take what is left of a generation, and then forget how far that came. The next one
+// may begin at a lower version, if etcd was restored, and its bookmarks must not promise the versions of the last one.
+// It is called on the goroutine that sends to incoming, and returns when no event is on its way.
+//
+// Differs: upstream goes on from the old version until an event or a progress notification comes.
+func (c *Cacher) forgetProcessed() {
+	c.incoming <- nil
+	<-c.forgotten
+}
+
 // dispatchEvents is the one goroutine through which every event of the resource passes. It runs
 // until incoming is closed, and never stops receiving before: the sender must not be left
 // blocked.
@@ -65,6 +75,11 @@ func bookmarkTick() time.Duration { return bookmarkTickMin + rand.N(bookmarkTick
 // dispatched: they can come many times a second, and what a watcher needs of them it gets from
 // the dispatcher's own.
 func (c *Cacher) receive(event *watchcache.Event) {
+	if event == nil { // forgetProcessed's
+		c.lastProcessedResourceVersion.Store(0)
+		c.forgotten <- struct{}{}
+		return
+	}
 	c.probe.Event(probe.IncomingReceived, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming),
 		cap(c.incoming))
 	if event.Type != watch.Bookmark {

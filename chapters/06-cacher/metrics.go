@@ -88,6 +88,9 @@ func (c *Cacher) registerMetrics(registry *prometheus.Registry) error {
 		func() int64 { return cache().EventsReceived })
 	counter("apiserver_watch_cache_events_dispatched_total",
 		"Events taken to their watchers, bookmarks of the storage included.", c.nDispatched.Load)
+	// upstream logs them only
+	counter("listwatch_watch_cache_store_errors_total", "Events that the watch cache could not take, and misses.",
+		c.reflector.StoreErrors)
 	counter("apiserver_terminated_watchers_total",
 		"Watchers closed because they did not keep up.", c.nTerminated.Load)
 	counter("apiserver_init_events_total", "Events with which watches began.", c.nInit.Load)

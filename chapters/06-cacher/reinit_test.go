@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
@@ -209,6 +210,52 @@ func TestAnEventOfThePastEndsTheCacheAndItListsAgain(t *testing.T) {
 		}
 		assert.True(t, strings.Contains(said, "ADDED of /registry/pods/default/b at 1 after"),
 			"the log says of the end: %q", said)
+	})
+}
+
+// restored is a storage that, once armed, says that it is at version 5, and sends only what is new from then on.
+type restored struct {
+	storage.Interface
+	armed atomic.Bool
+}
+
+func (r *restored) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
+	err := r.Interface.GetList(ctx, key, opts, out)
+	if list, ok := out.(*corev1.PodList); ok && err == nil && r.armed.Load() {
+		list.ResourceVersion = "5"
+	}
+	return err
+}
+
+func (r *restored) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	if !r.armed.Load() {
+		return r.Interface.Watch(ctx, key, opts)
+	}
+	if opts.ResourceVersion != "5" {
+		return nil, apierrors.NewResourceExpired("of another etcd")
+	}
+	w := watch.NewFake()
+	context.AfterFunc(ctx, w.Stop)
+	return w, nil
+}
+
+// The client would resume from the bookmark's version, and never learn of the events between the list's and that.
+func TestABookmarkPromisesNothingOfTheGenerationBefore(t *testing.T) {
+	back := &restored{}
+	over := func(c *Config) { back.Interface, c.Storage, c.UseWatchList = c.Storage, back, false }
+	run(t, over, func(f *fixture) {
+		for i := range 10 {
+			f.create(fmt.Sprint("default/p", i))
+		}
+		synctest.Wait()
+		assert.Equal(t, f.Snapshot().LastProcessed, 11)
+		back.armed.Store(true)
+		f.expire()
+		time.Sleep(2 * startCachingPeriod)
+		require.Equal(t, f.Snapshot().Generation, 2)
+		w := f.watch("", withBookmarks(everything("5")))
+		time.Sleep(time.Minute + 2*time.Second)
+		f.is("the watcher, which knows all up to 5", seen(w), "")
 	})
 }
 

@@ -50,7 +50,7 @@ type SharedInformerFactory struct {
 	goroutines routine.Group // Run of every informer started
 
 	mu           sync.Mutex // guards the fields below; no other lock is taken under it
-	informers    map[reflect.Type]*SharedIndexInformer
+	informers    map[informerKey]*SharedIndexInformer
 	shuttingDown bool
 }
 
@@ -58,23 +58,30 @@ type SharedInformerFactory struct {
 //
 // Upstream: k8s.io/client-go/informers/factory.go: NewSharedInformerFactory
 func NewSharedInformerFactory(cfg FactoryConfig) *SharedInformerFactory {
-	return &SharedInformerFactory{config: cfg, informers: map[reflect.Type]*SharedIndexInformer{}}
+	return &SharedInformerFactory{config: cfg, informers: map[informerKey]*SharedIndexInformer{}}
 }
 
-// InformerFor returns the informer of objects of example's type, and makes it, with a namespace
-// index, if there is none.
+// informerKey is what there is one informer of. The type alone would not do: objects of one type
+// may belong to several resources.
+type informerKey struct {
+	informerType reflect.Type
+	resource     string
+}
+
+// InformerFor returns the informer of a resource whose objects have example's type, and makes it,
+// with a namespace index, if there is none.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).InformerFor
 // Upstream: k8s.io/client-go/informers/core/v1/pod.go: NewFilteredPodInformer
-// Differs: upstream is given a function that makes the informer, generated for each type; and
-// its factory may be one of a single namespace.
+// Differs: upstream is given a function that makes the informer, generated for each type, and
+// looks for one by the type alone; and its factory may be one of a single namespace.
 func (f *SharedInformerFactory) InformerFor(
 	example runtime.Object, resource string,
 ) *SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	informerType := reflect.TypeOf(example)
-	if informer, exists := f.informers[informerType]; exists {
+	key := informerKey{reflect.TypeOf(example), resource}
+	if informer, exists := f.informers[key]; exists {
 		return informer
 	}
 	lw := f.config.Client.ListWatch(resource, metav1.NamespaceAll, f.config.TweakListOptions)
@@ -89,7 +96,7 @@ func (f *SharedInformerFactory) InformerFor(
 		UseWatchList:  f.config.UseWatchList,
 		Transform:     f.config.Transform,
 	})
-	f.informers[informerType] = informer
+	f.informers[key] = informer
 	return informer
 }
 

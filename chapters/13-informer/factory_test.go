@@ -108,6 +108,8 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		cancel()
 		f.Shutdown()
 		more := f.InformerFor(&corev1.ConfigMap{}, "configmaps")
+		assert.True(t, f.InformerFor(&corev1.ConfigMap{}, "configmaps") == more, "a second one of the same")
+		assert.True(t, f.InformerFor(&corev1.ConfigMap{}, "others") != more, "one for two resources of one type")
 		f.Start(ctx)
 		assert.False(t, more.started, "started after Shutdown")
 	})

@@ -148,6 +148,8 @@ const (
 	ReflectorWatching
 	// ReflectorReceived: an event was taken from the watch; the store does not have it yet.
 	ReflectorReceived
+	// ReflectorStoreFailed: the store could not take an event; the reflector goes on from its version without it.
+	ReflectorStoreFailed
 	// ReflectorSynced: the streamed initial state is complete and in the reflector's store. Args: n.
 	ReflectorSynced
 	// ReflectorWatchEnded: the watch has ended; the text says why.
