@@ -68,8 +68,8 @@ type informerKey struct {
 	resource     string
 }
 
-// InformerFor returns the informer of a resource whose objects have example's type, and makes it,
-// with a namespace index, if there is none.
+// InformerFor returns the informer of a resource whose objects have example's type, and makes
+// it, with a namespace index, if there is none.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).InformerFor
 // Upstream: k8s.io/client-go/informers/core/v1/pod.go: NewFilteredPodInformer
