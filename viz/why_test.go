@@ -184,13 +184,3 @@ func TestHowAPlaceStandsIsRead(t *testing.T) {
 			test.place, got, test.want)
 	}
 }
-
-// TestAKindThatIsStoppedIsKnownToBe: the chooser does not offer it.
-func TestAKindThatIsStoppedIsKnownToBe(t *testing.T) {
-	records := []probe.Record{rec(probe.CacherReady, "cacher", "", "", 5, 1)}
-	for i, point := range []probe.Point{probe.CacherReady, probe.ResourceStopped, probe.CacherReady} {
-		records = append(records, rec(point, "cacher", "", "", uint64(6+i), 1))
-		w := newWhy(t, records)
-		assert.Equal(t, run[bool](t, w, `page.fold.stopped(pods)`), point == probe.ResourceStopped, "after %s", point)
-	}
-}

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"strconv"
 
@@ -37,17 +36,8 @@ func (APIObjectVersioner) UpdateObject(obj runtime.Object, rv uint64) error {
 
 // Stamped returns a copy of obj that carries rv and has nothing else of its own: metadata's maps and slices, spec and
 // status are shared with obj, as is allowed to objects that nothing changes. obj is a pointer to a struct with an
-// ObjectMeta in it, as all types of the API are, or JSON, whose version lies in a map within a map: both are copied.
+// ObjectMeta in it, as all types of the API are.
 func (v APIObjectVersioner) Stamped(obj runtime.Object, rv uint64) (runtime.Object, error) {
-	if untyped, ok := obj.(runtime.Unstructured); ok {
-		content := maps.Clone(untyped.UnstructuredContent())
-		if metadata, ok := content["metadata"].(map[string]any); ok {
-			content["metadata"] = maps.Clone(metadata)
-		}
-		stamped := untyped.NewEmptyInstance()
-		stamped.SetUnstructuredContent(content)
-		return stamped, v.UpdateObject(stamped, rv)
-	}
 	shallow := reflect.New(reflect.TypeOf(obj).Elem())
 	shallow.Elem().Set(reflect.ValueOf(obj).Elem())
 	stamped := shallow.Interface().(runtime.Object)

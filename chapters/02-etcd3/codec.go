@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -44,11 +43,8 @@ type storageCodec struct {
 	decoder runtime.Decoder
 }
 
-// Encode writes an object as the version that is stored, and what has no Go type as JSON.
+// Encode writes an object as the version that is stored.
 func (c storageCodec) Encode(obj runtime.Object, w io.Writer) error {
-	if _, untyped := obj.(runtime.Unstructured); untyped {
-		return unstructured.UnstructuredJSONScheme.Encode(obj, w)
-	}
 	stored, err := scheme.Stored(obj)
 	if err != nil {
 		return err
@@ -56,7 +52,7 @@ func (c storageCodec) Encode(obj runtime.Object, w io.Writer) error {
 	return c.Encoder.Encode(stored, w)
 }
 
-// Decode leaves apiVersion and kind empty, as they are in every Go object of a known type: a caller that writes the
+// Decode leaves apiVersion and kind empty, as they are in every Go object: a caller that writes the
 // object out again says them again.
 func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind,
 	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {

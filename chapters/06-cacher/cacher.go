@@ -57,6 +57,7 @@ type Cacher struct {
 
 	// Guards the fields below; taken after the watchCache's lock, before ready.mu.
 	mu               sync.RWMutex
+	watcherIdx       int
 	watchers         indexedWatchers
 	bookmarkWatchers *cachewatcher.BookmarkTimeBuckets
 	// An event is being handed out: no watcher's input may be closed.
@@ -85,9 +86,6 @@ func New(config Config) (*Cacher, error) {
 		return nil, err
 	}
 	config.Dispatch = cmp.Or(config.Dispatch, TwoPhase)
-	if config.WatcherIDs == nil {
-		config.WatcherIDs = &atomic.Int64{}
-	}
 	c := &Cacher{
 		config:           config,
 		clock:            config.Clock,
@@ -146,9 +144,6 @@ func (c *Cacher) Run(ctx context.Context) {
 	c.terminateAllWatchers()
 	routines.Wait()
 	c.watcherRoutines.Wait()
-	if c.config.Registry != nil {
-		c.config.Registry.Unregister(c.metrics.all) // another cache of the resource may follow
-	}
 	c.probe.At(probe.CacherStopped, "", 0)
 }
 

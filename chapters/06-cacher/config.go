@@ -3,7 +3,6 @@ package cacher
 import (
 	"fmt"
 	"strings"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,8 +48,6 @@ type Config struct {
 	RingCapacity int                  // 0: as the rate of events demands
 	Dispatch     string               // [TwoPhase] or [Sequential]; "" means the former
 	UseWatchList bool                 // get the first state as a stream instead of a list
-	// WatcherIDs numbers the watchers, on from those of a cache that this one replaces; nil: from 1 on.
-	WatcherIDs *atomic.Int64
 }
 
 func (c *Config) validate() error {

@@ -18,7 +18,7 @@ import (
 // checker, sharded watches, and those of lists that 1.37 deprecates.
 type metrics struct {
 	// Set by newMetrics, never changed.
-	all     *prometheus.Registry // of this Cacher alone: it is shown, and taken away, as one
+	all     *prometheus.Registry // of this Cacher alone: it is shown as one
 	factory promauto.Factory     // adds to all, with group and resource as labels
 
 	initializations        prometheus.Counter

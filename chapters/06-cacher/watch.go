@@ -185,7 +185,8 @@ func (c *Cacher) register(
 	if err != nil || generation != req.generation {
 		return false
 	}
-	id := "w" + strconv.FormatInt(c.config.WatcherIDs.Add(1), 10)
+	c.watcherIdx++
+	id := "w" + strconv.Itoa(c.watcherIdx)
 	req.watcher.RegisterLocked(cachewatcher.Registration{
 		ID: id, Probe: c.config.Probe.Lane(id), Forgetter: req,
 		Interval: interval, ResourceVersion: req.requiredRV,

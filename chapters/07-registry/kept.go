@@ -35,22 +35,21 @@ func keptResources() []*Resource {
 		&corev1.ServiceAccount{}, &corev1.ServiceAccountList{}, false)
 	add(Resource{Name: "services", ShortNames: []string{"svc"}, Categories: all, Namespaced: true,
 		Columns: resources.ServiceColumns, Prefix: "/registry/services/specs", Default: resources.DefaultService,
-		CreateOnUpdate: true, Idle: "nothing here gives a service an address or endpoints"},
+		CreateOnUpdate: true},
 		&corev1.Service{}, &corev1.ServiceList{}, true)
 	add(Resource{Name: "replicationcontrollers", ShortNames: []string{"rc"}, Categories: all, Namespaced: true,
 		Columns: resources.ReplicaColumns, Prefix: "/registry/controllers", Strategy: resources.SpecStrategy{},
-		Default: resources.DefaultReplicationController, Idle: noPods},
+		Default: resources.DefaultReplicationController},
 		&corev1.ReplicationController{}, &corev1.ReplicationControllerList{}, true)
 	add(Resource{Name: "persistentvolumes", ShortNames: []string{"pv"}, Columns: resources.VolumeColumns,
-		Strategy: resources.VolumeStrategy{}, Default: resources.DefaultVolume, Idle: noVolumes},
+		Strategy: resources.VolumeStrategy{}, Default: resources.DefaultVolume},
 		&corev1.PersistentVolume{}, &corev1.PersistentVolumeList{}, true)
 	add(Resource{Name: "persistentvolumeclaims", ShortNames: []string{"pvc"}, Namespaced: true,
-		Columns: resources.ClaimColumns, Strategy: resources.VolumeStrategy{}, Default: resources.DefaultClaim,
-		Idle: noVolumes},
+		Columns: resources.ClaimColumns, Strategy: resources.VolumeStrategy{}, Default: resources.DefaultClaim},
 		&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolumeClaimList{}, true)
 	workload := func(name, short string, columns []resources.Column) Resource {
 		return Resource{Name: name, ShortNames: []string{short}, Categories: all, Namespaced: true, Columns: columns,
-			Strategy: resources.WorkloadStrategy{}, Default: resources.DefaultWorkload, Idle: noPods}
+			Strategy: resources.WorkloadStrategy{}, Default: resources.DefaultWorkload}
 	}
 	add(workload("deployments", "deploy", resources.DeploymentColumns),
 		&appsv1.Deployment{}, &appsv1.DeploymentList{}, true)
@@ -58,7 +57,7 @@ func keptResources() []*Resource {
 	add(workload("statefulsets", "sts", resources.StatefulSetColumns),
 		&appsv1.StatefulSet{}, &appsv1.StatefulSetList{}, true)
 	add(Resource{Name: "poddisruptionbudgets", ShortNames: []string{"pdb"}, Namespaced: true, VersionRequired: true,
-		Columns: resources.BudgetColumns, Strategy: resources.SpecStrategy{}, Idle: "evictions here ignore budgets"},
+		Columns: resources.BudgetColumns, Strategy: resources.SpecStrategy{}},
 		&policyv1.PodDisruptionBudget{}, &policyv1.PodDisruptionBudgetList{}, true)
 	add(Resource{Name: "storageclasses", ShortNames: []string{"sc"}, Columns: resources.ClassColumns,
 		Default: resources.DefaultStorageClass}, &storagev1.StorageClass{}, &storagev1.StorageClassList{}, false)
@@ -69,24 +68,15 @@ func keptResources() []*Resource {
 	add(Resource{Name: "csistoragecapacities", Namespaced: true, VersionRequired: true,
 		Columns: resources.CapacityColumns},
 		&storagev1.CSIStorageCapacity{}, &storagev1.CSIStorageCapacityList{}, false)
-	add(Resource{Name: "volumeattachments", VersionRequired: true, Columns: resources.AttachmentColumns,
-		Idle: noVolumes}, &storagev1.VolumeAttachment{}, &storagev1.VolumeAttachmentList{}, true)
-	add(Resource{Name: "resourceclaims", Namespaced: true, Columns: resources.DeviceClaimColumns, Idle: noDevices},
+	add(Resource{Name: "volumeattachments", VersionRequired: true, Columns: resources.AttachmentColumns}, &storagev1.VolumeAttachment{}, &storagev1.VolumeAttachmentList{}, true)
+	add(Resource{Name: "resourceclaims", Namespaced: true, Columns: resources.DeviceClaimColumns},
 		&resourcev1.ResourceClaim{}, &resourcev1.ResourceClaimList{}, true)
 	add(Resource{Name: "resourceslices", Columns: resources.SliceColumns, Strategy: resources.SpecStrategy{}},
 		&resourcev1.ResourceSlice{}, &resourcev1.ResourceSliceList{}, false)
 	add(Resource{Name: "deviceclasses", Strategy: resources.SpecStrategy{}},
 		&resourcev1.DeviceClass{}, &resourcev1.DeviceClassList{}, false)
-	add(Resource{Name: "devicetaintrules", Columns: resources.TaintRuleColumns, Strategy: resources.SpecStrategy{},
-		Idle: noDevices}, &resourcev1.DeviceTaintRule{}, &resourcev1.DeviceTaintRuleList{}, true)
+	add(Resource{Name: "devicetaintrules", Columns: resources.TaintRuleColumns, Strategy: resources.SpecStrategy{}}, &resourcev1.DeviceTaintRule{}, &resourcev1.DeviceTaintRuleList{}, true)
 	return kept
 }
-
-// Why a write comes to nothing.
-const (
-	noPods    = "nothing here makes pods of it"
-	noVolumes = "nothing here makes or binds volumes"
-	noDevices = "nothing here allocates devices"
-)
 
 var all = []string{"all"}

@@ -19,7 +19,7 @@ import (
 // Resources returns every resource of the program, by name: those that something here acts on, and those that are only
 // kept.
 func Resources() []*Resource {
-	own := []*Resource{ConfigMaps(), Definitions(), Events(), EventsV1(), Leases(), Namespaces(), Nodes(), Pods()}
+	own := []*Resource{ConfigMaps(), Events(), EventsV1(), Leases(), Namespaces(), Nodes(), Pods()}
 	return append(own, keptResources()...)
 }
 
@@ -34,7 +34,7 @@ func complete(r Resource, obj, list runtime.Object) *Resource {
 	}
 	r.GroupVersion, r.Kind = kinds[0].GroupVersion(), kinds[0].Kind
 	r.Singular = strings.ToLower(r.Kind)
-	r.Called, r.Prefix = cmp.Or(r.Called, r.Name), cmp.Or(r.Prefix, "/registry/"+r.Name)
+	r.Prefix = cmp.Or(r.Prefix, "/registry/"+r.Name)
 	r.NewFunc, r.NewListFunc = obj.DeepCopyObject, list.DeepCopyObject
 	if r.GetAttrs == nil {
 		r.GetAttrs, r.Fields = storage.DefaultNamespaceScopedAttr, defaultFields

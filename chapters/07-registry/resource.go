@@ -29,7 +29,6 @@ type Resource struct {
 	Name       string // "pods"
 	Singular   string // "pod"
 	Kind       string // "Pod"
-	Called     string // by the log and the page: groups may have resources of the same name
 	ShortNames []string
 	Categories []string
 	Namespaced bool
@@ -51,9 +50,6 @@ type Resource struct {
 
 	// Default fills in what the client left out. It must not depend on anything but the object.
 	Default func(obj runtime.Object)
-	// Prune takes out what the schema does not know, and returns an error for each; nil: there
-	// is a Go type and no schema.
-	Prune func(obj runtime.Object) []error
 
 	// ValidateName says what is wrong with an object's name.
 	ValidateName validation.ValidateNameFunc
@@ -65,15 +61,6 @@ type Resource struct {
 	// path of its own.
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
-
-	// OnDemand: the watch cache begins with the first watch, or list of a version, not with the
-	// server.
-	OnDemand bool
-
-	Custom *CustomResource // nil: no definition
-
-	// Idle is the warning to writers of a kind on which nothing acts.
-	Idle string
 
 	// TTL is how long after its last write an object is deleted by itself. 0: never.
 	TTL time.Duration

@@ -115,7 +115,7 @@ func (s *Store) Create(ctx context.Context, namespace string, obj runtime.Object
 }
 
 func (s *Store) create(ctx context.Context, namespace string, obj runtime.Object, dryRun bool) (runtime.Object, error) {
-	if err := s.admit(ctx, namespace, metadata(obj).GetName()); err != nil {
+	if err := s.admitCreate(ctx, namespace, metadata(obj).GetName()); err != nil {
 		return nil, err
 	}
 	if err := s.beforeCreate(namespace, obj); err != nil {

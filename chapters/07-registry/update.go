@@ -110,7 +110,7 @@ func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1
 		return nil, apierrors.NewConflict(u.store.resource.GroupResource(), u.name,
 			fmt.Errorf("StorageError: invalid object, Precondition failed: the object does not exist"))
 	}
-	if err := u.store.admit(ctx, u.namespace, u.name); err != nil {
+	if err := u.store.admitCreate(ctx, u.namespace, u.name); err != nil {
 		return nil, err
 	}
 	if err := u.store.beforeCreate(u.namespace, obj); err != nil {

@@ -38,7 +38,7 @@ func (s *Scope) readObject(w http.ResponseWriter, r *http.Request,
 	if problems := metav1validation.ValidateCreateOptions(options); len(problems) > 0 {
 		return nil, nil, NewInvalidOptions(kind, problems)
 	}
-	obj, err := body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation, s.Resource.Prune)
+	obj, err := body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation)
 	if err != nil {
 		return nil, nil, err
 	}

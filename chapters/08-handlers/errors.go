@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,9 +74,13 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 // Upstream: k8s.io/apiserver/pkg/server/handler.go: director.ServeHTTP
 // Differs: upstream says "404 page not found", from which clients make the first half of our message.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	const message = "the server could not find the requested resource; kubectl api-resources and docs/KINDS.md list " +
+	message := "the server could not find the requested resource; kubectl api-resources and docs/KINDS.md list " +
 		"those it has"
-	err := negotiation.Refusal(http.StatusNotFound, message)
+	if strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io") {
+		message = "the server could not find the requested resource; there are no custom resources here: " +
+			"go run ./cmd/viz -server URL shows those of a cluster that has them"
+	}
+	err := negotiation.Refusal(http.StatusNotFound, "%s", message)
 	// clients look into it to learn that it is no object that is missing
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	WriteError(w, r, err)

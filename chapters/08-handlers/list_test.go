@@ -206,6 +206,11 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 
 func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	a := newAPI(t)
+	for _, method := range []string{"GET", "POST"} {
+		definitions := a.do(method, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "{}")
+		status := wantStatus(t, definitions, 404, metav1.StatusReasonNotFound)
+		assert.True(t, strings.Contains(status.Message, "-server URL"), "%s: got %q", method, status.Message)
+	}
 	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes", "/api/v1/pods/a",
 		"/apis/apps/v1/daemonsets", "/api/v1/foo", podsPath + "/a/log"} {
 		status := wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)

@@ -1,10 +1,8 @@
 package handlers
 
 import (
-	"errors"
 	"net/http"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,14 +31,6 @@ func (s *Scope) answer(w http.ResponseWriter, r *http.Request, serve func(http.R
 	if err != nil {
 		WriteError(w, r, err)
 		return
-	}
-	definition, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
-	switch {
-	case s.Subresource != "", r.Method == http.MethodGet, r.Method == http.MethodDelete:
-	case s.Resource.Idle != "":
-		negotiation.AddWarnings(w, []error{errors.New(s.Resource.Name + " are only kept: " + s.Resource.Idle)})
-	case ok:
-		negotiation.AddWarnings(w, resources.DefinitionWarnings(definition))
 	}
 	transformResponseObject(w, r, s, code, output, obj)
 }

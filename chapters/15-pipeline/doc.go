@@ -1,10 +1,9 @@
 // Package pipeline wires every station: what each is made of, what starts it, and what stops it. Besides that it
 // creates the system's namespaces; everything else happened in an earlier chapter.
 //
-//   - server.go: [Server], the server half: per resource an etcd3 store, a Cacher and a registry store; before them all
-//     the handlers.
-//   - on_demand.go: a cache that begins with the first watch of its resource, as that of leases does.
-//   - system.go: what is done before the first client comes; definitions.go: custom resources.
+//   - stack.go: what one kind is made of: an etcd3 store, a Cacher, a delegator and a registry store.
+//   - server.go: [Server], the server half: a stack for each kind; before them all the handlers.
+//   - system.go: what is done before the first client comes.
 //   - client.go: [Client], the client half: a factory with one shared informer, the toy controllers with watches of
 //     their own.
 //   - pipeline.go: [Pipeline], both, and the order of their beginning and end.

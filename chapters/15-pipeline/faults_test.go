@@ -28,6 +28,7 @@ import (
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/handlertest"
 	"listwatch/internal/check/require"
+	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
 )
@@ -87,7 +88,7 @@ func (s *site) dial(ctx context.Context, network, address string) (net.Conn, err
 // startServer starts a server half on what is in the store. Its caches know nothing of the past.
 func (s *site) startServer(t *testing.T) {
 	t.Helper()
-	server, err := NewServer(ServerConfig{Client: s.store, Clock: clock.RealClock{}, UseWatchList: true,
+	server, err := NewServer(ServerConfig{Client: s.store, Handler: apiserver.Handler(nil), Clock: clock.RealClock{}, UseWatchList: true,
 		RingCapacity: s.capacity})
 	require.NoError(t, err)
 	listener := pipenet.Listen()

@@ -129,13 +129,6 @@ func (k *kindTest) patches() {
 		{"application/apply-patch+yaml", "?fieldManager=m&force=true", k.body("a", `"labels":{"l":"y"}`), "y", 2, 2},
 		{"application/merge-patch+json", "", `{"metadata":{"labels":{"l":"m"},"finalizers":null}}`, "m", 0, 2},
 	} {
-		if k.resource.Custom != nil { // no Go type says how its lists are merged
-			patch.nFinalizers, patch.nOwners = min(patch.nFinalizers, 1), 1
-			if patch.contentType == "application/strategic-merge-patch+json" {
-				k.send("PATCH", "/a", patch.contentType, patch.body, http.StatusUnsupportedMediaType)
-				patch.contentType, patch.body = "application/merge-patch+json", `{"metadata":{"annotations":{"m":"1"}}}`
-			}
-		}
 		obj := k.object("PATCH", "/a"+patch.query, patch.contentType, patch.body, 200)
 		if label, nf, no := obj.GetLabels()["l"], len(obj.GetFinalizers()), len(obj.GetOwnerReferences()); label !=
 			patch.label || nf != patch.nFinalizers || no != patch.nOwners {
@@ -148,24 +141,16 @@ func (k *kindTest) patches() {
 }
 
 func (k *kindTest) run() {
-	if k.resource.Custom != nil {
-		k.names("?resourceVersion=0") // a cache on demand begins, and remembers from here on
-	}
 	first := k.create("a")
 	k.create("b")
 	k.create("c")
-	if warned := k.send("POST", "?dryRun=All", "application/json", k.body("d", `"labels":{}`), 201).
-		Header().Get("Warning"); (warned != "") != (k.resource.Idle != "") {
-		k.t.Errorf("warning: got %q, the kind is idle because %q", warned, k.resource.Idle)
-	}
 	k.send("POST", "", "application/json", strings.Replace(k.body("d", `"labels":{}`), k.resource.Kind, "Job", 1),
 		400)
 	k.send("POST", "", "application/json", k.body("d", `"labels":{"l":5}`), http.StatusBadRequest) // labels are text
 	k.patches()
 	blind := http.StatusOK // the answer to a PUT that does not say which version it was made from
 	switch k.resource.Name {
-	case "leases", "poddisruptionbudgets", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments",
-		"widgets":
+	case "leases", "poddisruptionbudgets", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments":
 		blind = http.StatusUnprocessableEntity
 	}
 	k.send("PUT", "/a?dryRun=All", "application/json", k.body("a", `"labels":{}`), blind)
@@ -197,11 +182,11 @@ func (k *kindTest) run() {
 	k.first = first.GetResourceVersion()
 }
 
-// TestEveryKindIsServedAlike does with every kind what clients do with configmaps, custom resources included. Pods,
-// namespaces and definitions, which have a life, have tests of their own.
+// TestEveryKindIsServedAlike does with every kind what clients do with configmaps. Pods and namespaces, which have a
+// life, have tests of their own.
 func TestEveryKindIsServedAlike(t *testing.T) {
-	for _, resource := range append(registry.Resources(), widgets(t, widgetsV1)...) {
-		if resource.Name == "pods" || resource.Name == "namespaces" || resource.Name == "customresourcedefinitions" {
+	for _, resource := range registry.Resources() {
+		if resource.Name == "pods" || resource.Name == "namespaces" {
 			continue
 		}
 		t.Run(resource.GroupResource().String(), func(t *testing.T) {
@@ -211,12 +196,7 @@ func TestEveryKindIsServedAlike(t *testing.T) {
 				if resource.Namespaced {
 					k.path = resource.Root() + "/namespaces/default/" + resource.Name
 				}
-				k.serve(etcd, func() {
-					if resource.Custom != nil {
-						k.define(widgetsV1)
-					}
-					k.run()
-				})
+				k.serve(etcd, k.run)
 				k.serve(etcd, func() {
 					if got := k.names("") + ", " + k.watch("0"); got != "b c, ADDED b, ADDED c" {
 						t.Errorf("after a restart: got %s", got)

@@ -28,6 +28,7 @@ import (
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
 )
@@ -60,7 +61,8 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 	listener := pipenet.Listen()
 	httpClient := listener.Client()
 	base := &url.URL{Scheme: "http", Host: "pipe"}
-	serverConfig := ServerConfig{Client: mvcc.New(clk), Clock: clk, Probe: probe.New(log), UseWatchList: true}
+	serverConfig := ServerConfig{Client: mvcc.New(clk), Handler: apiserver.Handler(nil), Clock: clk,
+		Probe: probe.New(log), UseWatchList: true}
 	clientConfig := ClientConfig{Base: base, HTTP: httpClient, Clock: clk, Probe: probe.New(log), UseWatchList: true,
 		Controllers: true}
 	if change != nil {

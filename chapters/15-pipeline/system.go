@@ -15,25 +15,25 @@ import (
 // systemRetry is the time between two attempts to create the system's namespaces.
 const systemRetry = time.Second
 
-// postStart does what has to be done before clients come: it creates the namespaces that they count on, without which
-// nothing could be created that does not say where, and serves custom resources, until ctx is done. It begins when the
-// caches are filled, so that what they are filled with is what was there before us.
+// postStart creates the namespaces that clients count on: without them, a client could create
+// nothing that does not name its namespace. It begins when the caches are filled, so that they
+// are filled with what was there before us. It ends when the namespaces are there, or ctx is
+// done.
 //
 // Upstream: k8s.io/apiserver/pkg/server/hooks.go: (*GenericAPIServer).AddPostStartHook
-// Differs: looks at the namespaces once; upstream's controller looks every minute. They cannot be deleted.
+// Differs: looks at the namespaces once; upstream's controller looks every minute. They cannot
+// be deleted.
 func (s *Server) postStart(ctx context.Context) {
-	defer close(s.stopped)
-	for _, cache := range s.started {
-		if cache.Wait(ctx) != nil {
-			return
-		}
+	defer close(s.started)
+	if s.waitForCaches(ctx) != nil {
+		return
 	}
 	for s.createNamespaces(ctx) != nil {
 		if routine.Sleep(ctx, s.config.Clock, systemRetry) != nil {
 			return
 		}
 	}
-	s.custom.run(ctx)
+	s.prepared.Store(true)
 }
 
 func (s *Server) createNamespaces(ctx context.Context) error {

@@ -4,7 +4,6 @@
 // says it says in either. And the stations as they are called in the mode that runs.
 
 import { $, address, options, put, say, when } from "../dom/dom.js";
-import { stopped } from "../log/fold.js";
 
 const themes = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 
@@ -19,7 +18,7 @@ export function newLooks(stage) {
 
   function pickResources() {
     const { resources } = stage.player.state;
-    const known = Object.keys(resources).filter((name) => name !== "" && !stopped(resources[name])).sort();
+    const known = Object.keys(resources).filter((name) => name !== "").sort();
     options(select, known.includes(stage.resource) ? known : [stage.resource, ...known]);
     select.value = stage.resource;
   }

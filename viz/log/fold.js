@@ -7,7 +7,6 @@
 
 const maxTokens = 32; // per queue: as many as a pipe is drawn slot by slot
 const maxCells = 128; // of the ring: as many as are drawn one by one
-const maxStopped = 4; // resources that are served no longer
 const maxRows = 24; // per shelf
 const maxText = 240; // code points of any text a client may have chosen
 
@@ -210,14 +209,6 @@ function apply(infos, state, r) {
     if (info.op === "sum") sum(infos, res, subject, info, r);
   }
   applySpecial(infos, res, info, r);
-  if (info.name === "ResourceStopped") forgetStopped(state);
-}
-
-// forgetStopped keeps the newest few of the resources that are stopped.
-function forgetStopped({ resources }) {
-  const at = (name) => resources[name].stations.incoming.last.seq;
-  const all = Object.keys(resources).filter((name) => stopped(resources[name])).sort((a, b) => at(a) - at(b));
-  for (const name of all.slice(0, -maxStopped)) delete resources[name];
 }
 
 // note keeps what a record says at last of a station or of a subject. The args of queues are kept with the queue, those
@@ -314,9 +305,6 @@ function stop(infos, res) {
   }
   for (const station of ["etcd3", "ring", "store", "dispatch", "watcher"]) stationOf(res, station).vars = {};
 }
-
-// stopped reports whether the server serves the resource no longer, or not as it was served.
-export const stopped = (res) => res?.stations.incoming?.last.point === "ResourceStopped";
 
 // applyRing keeps the ring's two hands and what lies between them.
 function applyRing(ring, info, r) {

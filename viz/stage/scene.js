@@ -105,7 +105,7 @@ function show(scene, state, resource) {
   put(document.body, "data-lost", state.lost);
   if (!res) return;
   const general = state.resources[""];
-  showServer(scene, res, general, state.resources, resource);
+  showServer(scene, res, general, state.resources);
   showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
   showClient(scene, res);
@@ -118,10 +118,10 @@ function show(scene, state, resource) {
 // ---- server half
 
 // hasEnded reports whether the newest life of a resource's cache is over, and ended, whether no other one has begun.
-const hasEnded = (res) => /Stopped$/.test(res.stations.incoming?.last.point);
+const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
 const ended = (res) => hasEnded(res) && !youngest(res, "watchchan");
 
-function showServer(scene, res, general, all, resource) {
+function showServer(scene, res, general, all) {
   const { http } = general?.stations ?? {};
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
   const answered = http?.last.point === "RequestAnswered";
@@ -154,11 +154,11 @@ function showServer(scene, res, general, all, resource) {
     showPipe(scene, scene.queues.get(name), owner?.queues[name], 100);
   }
   scene.text("etcd3.error", scene.told?.etcd3 ?? "");
-  const { CacherReady: up = 0, CacherStopped: ends = 0, ResourceStopped: kinds = 0 } = res.points;
+  const { CacherReady: up = 0, CacherStopped: ends = 0 } = res.points;
   const ready = up > 0 && !hasEnded(res) && res.stations.incoming?.last.point !== "CacherNotReady";
   scene.text("incoming.ready", ended(res) ? "ended" : ready ? "ready" : "not ready");
   const lives = ended(res) ? "the server has ended" : "another server has started";
-  const state = kind ? `resource: ${kind}` : ends > kinds && !resource.includes(".") ? lives : "";
+  const state = kind ? `resource: ${kind}` : ends > 0 ? lives : "";
   scene.text("server.state", state);
   put(scene.root.querySelector(".about.ours"), "visibility", state ? "hidden" : "visible");
   const dispatch = res.stations.dispatch;

@@ -100,7 +100,7 @@ export function newTold(scene, story, records, from) {
     };
     Object.assign(t, {
       popped: new Map(), calls: new Map(), delays: new Map(), asks: "", gets: "", waited: "", snapshot: null, etcd: "",
-      etcd3: "", leader: "", closed: 0, lease: "", holder: "", kind: resource === "pods" ? "" : resource.split(".")[0],
+      etcd3: "", leader: "", closed: 0, lease: "", holder: "", kind: resource === "pods" ? "" : resource,
     });
     for (const r of notable) {
       if (r.seq > seq) break;
@@ -140,7 +140,7 @@ export function newTold(scene, story, records, from) {
     if (method === "GET" && own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
     const since = query.get("resourceVersion") ?? "";
     if (query.has("watch")) return { asks: "a watch", gets: since > 0 ? `from ${since}` : "" };
-    if (kind) return { asks: kind === "customresourcedefinitions" ? "a definition" : kind, gets: "" };
+    if (kind) return { asks: kind, gets: "" };
     if (!query.get("labelSelector")?.includes(`story=${story.id}`)) return { asks: "", gets: "" };
     const exact = query.get("resourceVersionMatch") === "Exact";
     return { asks: !since ? "no version" : exact ? `exactly ${since}` : `version ${since}`, gets: "" };

@@ -24,6 +24,7 @@ import (
 	"listwatch/internal/observe/rules"
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/play/scenario"
+	"listwatch/internal/server/apiserver"
 	"listwatch/viz"
 	"listwatch/viz/stories"
 )
@@ -168,8 +169,8 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline, error) {
 	o, etcd, p := r.Options, r.host.Etcd, probe.New(r.Log)
 	server, err := pipeline.NewServer(pipeline.ServerConfig{
-		Client: etcd.Client, EtcdReady: etcd.Ready, Clock: clocks.World, Patience: clocks.patience, Probe: p,
-		MediaType: o.MediaType, EtcdWatcher: o.Modes["etcd-watcher"], Dispatch: o.Modes["dispatch"],
+		Client: etcd.Client, Handler: apiserver.Handler(etcd.Ready), Clock: clocks.World,
+		Patience: clocks.patience, Probe: p, MediaType: o.MediaType, EtcdWatcher: o.Modes["etcd-watcher"], Dispatch: o.Modes["dispatch"],
 		RingCapacity: o.RingCapacity, UseWatchList: o.UseWatchList(),
 	})
 	if err != nil {

@@ -21,7 +21,6 @@ require (
 	github.com/go-chi/chi/v5 v5.5.0 // indirect
 	github.com/google/cel-go v0.29.2 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
-	k8s.io/apiextensions-apiserver v0.37.2 // indirect
 	k8s.io/streaming v0.37.2 // indirect
 )
 

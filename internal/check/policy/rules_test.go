@@ -100,8 +100,8 @@ func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.
 // floors are the rooms of the house from the ground up. A package imports its own floor and those below it;
 // docs/ARCHITECTURE.md says what is behind each door. Chapters are floors of their own, by their numbers.
 var floors = []string{
-	"docs", "internal/kube", "internal/observe", "chapters", "internal/server", "chapters/15-pipeline",
-	"internal/text", "internal/play", "viz", "cmd/internal/machine", "cmd", "internal/check",
+	"docs", "internal/kube", "internal/observe", "chapters", "internal/server", "internal/text", "internal/play",
+	"viz", "cmd/internal/machine", "cmd", "internal/check",
 }
 
 // floorOf returns the floor of a folder, -1 if it stands on none.
@@ -123,8 +123,8 @@ func chapterNumber(dir string) (number int) {
 }
 
 // checkImports holds that no import leads up: from no floor to a higher one, and from no chapter to itself or a later
-// one. Tests keep the order of the chapters, too, because who reads chapter 3 has not read chapter 6; otherwise they
-// import what they need. Which modules chapters may use, .golangci.yml says.
+// one. Beside earlier chapters, a chapter imports internal/kube and internal/observe only. Tests keep the order of the
+// chapters, too, because who reads chapter 3 has not read chapter 6; otherwise they import what they need. Which modules chapters may use, .golangci.yml says.
 func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 	for _, spec := range file.AST.Imports {
 		to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "listwatch/")
@@ -133,6 +133,9 @@ func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 		case !ours:
 		case from > 0 && other > 0 && (other > from || other == from && !file.Test):
 			r.fault(file.Path, line, "imports %s: a chapter imports only chapters with lower numbers", to)
+		case from > 0 && !file.Test && other == 0 && !strings.HasPrefix(to, "internal/kube") &&
+			!strings.HasPrefix(to, "internal/observe"):
+			r.fault(file.Path, line, "imports %s: of ours, a chapter imports internal/kube and internal/observe", to)
 		case !file.Test && floorOf(to) > floorOf(pkg.Dir):
 			r.fault(file.Path, line, "imports %s: it is on a higher floor", to)
 		}

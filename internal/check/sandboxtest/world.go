@@ -31,6 +31,7 @@ import (
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/sandbox"
+	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
 )
@@ -207,7 +208,8 @@ type server struct {
 }
 
 func (w *World) start(p *probe.Probe) (*server, error) {
-	half, err := pipeline.NewServer(pipeline.ServerConfig{Client: w.etcd, Clock: w.Clock, Probe: p, UseWatchList: true})
+	half, err := pipeline.NewServer(pipeline.ServerConfig{Client: w.etcd, Handler: apiserver.Handler(nil), Clock: w.Clock,
+		Probe: p, UseWatchList: true})
 	if err != nil {
 		return nil, err
 	}

@@ -54,9 +54,9 @@ func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 }
 
 // Decode reads an object of gvk into into, as [DecodeObject] does, and answers with its warnings. The error is 400.
-func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object, directive string,
-	prune func(runtime.Object) []error) (runtime.Object, error) {
-	obj, actual, warnings, err := DecodeObject(b.info, b.bytes, gvk, into, directive, prune)
+func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object,
+	directive string) (runtime.Object, error) {
+	obj, actual, warnings, err := DecodeObject(b.info, b.bytes, gvk, into, directive)
 	AddWarnings(w, warnings)
 	if err != nil {
 		return nil, explainDecodeError(err, actual, gvk, b.bytes)
@@ -65,20 +65,14 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the "+
 			"expected API version (%s)", actual.GroupVersion(), gvk.GroupVersion()))
 	}
-	if actual.Kind != gvk.Kind { // only an object without a Go type gets here
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind "+
-			"(%s)", actual.Kind, gvk.Kind))
-	}
 	return scheme.ClearKind(obj), nil
 }
 
 // DecodeObject reads an object, perhaps into into, and returns of what kind it says it is. What is done about unknown
 // and doubled fields is said by directive, Warn if it is empty: Strict refuses them, Warn returns them, Ignore drops
-// them. prune takes unknown fields out of an object that has no Go type, and returns an error for each; nil: there is
-// nothing to prune.
+// them.
 func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVersionKind, into runtime.Object,
-	directive string, prune func(runtime.Object) []error) (
-	obj runtime.Object, actual *schema.GroupVersionKind, warnings []error, err error) {
+	directive string) (obj runtime.Object, actual *schema.GroupVersionKind, warnings []error, err error) {
 	serializer := info.Serializer
 	if directive != metav1.FieldValidationIgnore && info.StrictSerializer != nil {
 		serializer = info.StrictSerializer
@@ -88,11 +82,8 @@ func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVers
 	if err != nil && (!ok || obj == nil) {
 		return nil, actual, nil, err
 	}
-	if prune != nil {
-		warnings = prune(obj)
-	}
 	if ok {
-		warnings = append(warnings, strict.Errors()...)
+		warnings = strict.Errors()
 	}
 	switch {
 	case directive == metav1.FieldValidationIgnore:
@@ -100,7 +91,7 @@ func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVers
 	case directive == metav1.FieldValidationStrict && len(warnings) > 0:
 		return nil, actual, nil, runtime.NewStrictDecodingError(warnings)
 	}
-	return obj, actual, warnings, scheme.CheckMetadata(obj)
+	return obj, actual, warnings, nil
 }
 
 // explainDecodeError says what was expected.

@@ -127,7 +127,7 @@ func TestABodyIsReadByItsContentType(t *testing.T) {
 		body, err := ReadObject(w, r)
 		obj := &corev1.Pod{}
 		if err == nil {
-			_, err = body.Decode(w, pod, obj, c.directive, nil)
+			_, err = body.Decode(w, pod, obj, c.directive)
 		}
 		if got := apierrors.ReasonForError(err); got != c.code && (c.code != "" || err != nil) {
 			t.Errorf("%s %.60s: got %v, want %q", c.contentType, c.body, err, c.code)

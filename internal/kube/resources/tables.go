@@ -83,9 +83,6 @@ func definitions(columns []Column) (described []metav1.TableColumnDefinition) {
 
 // field returns the value at a path of JSON names, such as "spec.nodeName"; nil if there is none.
 func (r *Row) field(path string) any {
-	if kept, ok := r.Object.(*unstructured.Unstructured); ok {
-		r.fields = kept.Object
-	}
 	if r.fields == nil {
 		// The error is for objects that JSON cannot say, and these have all come from JSON or could go there.
 		r.fields, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)

@@ -2,7 +2,6 @@
 package scheme
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -15,9 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -37,37 +34,17 @@ func init() {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
 		coordinationv1.AddToScheme, eventsv1.AddToScheme, policyv1.AddToScheme, resourcev1.AddToScheme,
-		storagev1.AddToScheme, apiextensionsv1.AddToScheme,
+		storagev1.AddToScheme,
 	} {
 		utilruntime.Must(add(Scheme))
 	}
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
 }
 
-// ClearKind takes kind and apiVersion out of obj, whose Go type says them from here on, and returns it. An object
-// without a Go type of its own, which is JSON, keeps them.
+// ClearKind takes kind and apiVersion out of obj, whose Go type says them from here on, and returns it.
 func ClearKind(obj runtime.Object) runtime.Object {
-	if _, untyped := obj.(runtime.Unstructured); !untyped {
-		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj
-}
-
-// CheckMetadata returns what is wrong with the metadata of an object without a Go type. The rest of the program reads
-// them as it reads those of any other, and would take what has a wrong type for missing.
-func CheckMetadata(obj runtime.Object) error {
-	untyped, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil
-	}
-	fields, ok := untyped.Object["metadata"].(map[string]any)
-	if !ok {
-		return errors.New("metadata: want an object")
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &metav1.ObjectMeta{}); err != nil {
-		return fmt.Errorf("metadata: %w", err)
-	}
-	return nil
 }
 
 // WithKind returns obj with kind and apiVersion filled in, without changing obj, which may be shared with every other

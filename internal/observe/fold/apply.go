@@ -2,7 +2,6 @@ package fold
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -61,26 +60,7 @@ func (s *State) apply(written *probe.Record) {
 		}
 	}
 	res.applySpecial(info, r)
-	if r.Point == probe.ResourceStopped {
-		s.forgetStopped()
-	}
 }
-
-// forgetStopped keeps the newest few of the resources that are stopped: clients may define any number of kinds, one
-// after the other.
-func (s *State) forgetStopped() {
-	stopped := slices.DeleteFunc(slices.Collect(maps.Keys(s.Resources)), func(name string) bool {
-		return !s.Resources[name].Stopped()
-	})
-	slices.SortFunc(stopped, func(a, b string) int {
-		return cmp.Compare(s.Resources[a].stoppedAt(), s.Resources[b].stoppedAt())
-	})
-	for _, name := range stopped[:max(0, len(stopped)-maxStopped)] {
-		delete(s.Resources, name)
-	}
-}
-
-func (r *Resource) stoppedAt() uint64 { return r.station(string(probe.Incoming)).Last.Seq }
 
 // note keeps a record as the newest of its station.
 func (st *Station) note(m Moment, info *Point, r *probe.Record) {

@@ -148,9 +148,8 @@ func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
 	assert.NoDiff(t, s.Resources["pods"].Ring, want, "ring")
 }
 
-// TestAResourceThatIsStoppedLeavesThePicture: the server's half with the cacher's end, the rest when other resources
-// have stopped, too.
-func TestAResourceThatIsStoppedLeavesThePicture(t *testing.T) {
+// TestACacheThatHasEndedLeavesThePicture: the server's half goes, the informer's stays.
+func TestACacheThatHasEndedLeavesThePicture(t *testing.T) {
 	s := folded(in(
 		rec(probe.WatchChanOpened, "etcd3-1", "", "", 0),
 		rec(probe.CacheReplaced, "cacher", "", "", 5, 0, 0, 100, 1),
@@ -162,25 +161,10 @@ func TestAResourceThatIsStoppedLeavesThePicture(t *testing.T) {
 		rec(probe.CacherStopped, "cacher", "", "", 0),
 	))
 	pods := s.Resources["pods"]
-	assert.False(t, pods.Stopped(), "another cacher may follow, and it is stopped")
 	assert.NoDiff(t, pods.Ring, Ring{Cells: []Cell{}}, "ring")
 	assert.Equal(t, len(pods.Waits), 0, "waits: got %v", pods.Waits)
 	assert.True(t, len(pods.Subjects) == 1 && len(pods.Shelves) == 1 && pods.Subjects["informer"] != nil,
 		"got %v and %v, want those of the informer", pods.Subjects, pods.Shelves)
-	stop := func(name string) {
-		s.Apply([]probe.Record{{Seq: s.Seq + 1, Point: probe.ResourceStopped, Resource: name}})
-	}
-	stop("pods")
-	assert.True(t, s.Resources["pods"].Stopped(), "it is not stopped")
-	for n := range maxStopped {
-		assert.True(t, s.Resources["pods"] != nil, "after %d others it has gone", n)
-		stop(strings.Repeat("x", n+1))
-	}
-	assert.True(t, s.Resources["pods"] == nil && len(s.Resources) == maxStopped, "got %v", s.Resources)
-	ready := rec(probe.CacherReady, "cacher", "", "", 7, 1)
-	ready.Seq, ready.Resource = s.Seq+1, "x"
-	s.Apply([]probe.Record{ready})
-	assert.True(t, !s.Resources["x"].Stopped(), "it is stopped, and served again")
 }
 
 // TestAResyncMakesAnInformerKnowNothingOlder: it is handed objects that it has, with the versions that they have.

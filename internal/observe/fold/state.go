@@ -7,8 +7,6 @@ const (
 	// MaxRows is how many objects of a shelf are known by name.
 	MaxRows = 24
 
-	maxStopped = 4 // resources that are served no longer
-
 	maxTokens = 32  // per queue: as many as a pipe is drawn slot by slot
 	maxCells  = 128 // of the ring: as many as are drawn one by one
 )
@@ -33,13 +31,6 @@ type Resource struct {
 	Shelves  map[string]*Shelf   `json:"shelves"` // by ShelfName: "store/cacher", "indexer/informer"
 	// Waits are the waits that have begun and not ended, by point and subject ("InputBlocked w3"), oldest first.
 	Waits map[string][]Wait `json:"waits"`
-}
-
-// Stopped reports whether the server serves the resource no longer, or not as it was served: its ring, its store and
-// its watchers are gone.
-func (r *Resource) Stopped() bool {
-	incoming := r.Stations[string(probe.Incoming)]
-	return incoming != nil && incoming.Last.Point == probe.ResourceStopped.String()
 }
 
 // Names tells names what the clients of the picture's watchers call themselves.

@@ -81,8 +81,6 @@ const (
 	// CacherStopped: the cacher has ended for good, and with it its ring, its store and its watchers; another one may
 	// follow.
 	CacherStopped
-	// ResourceStopped: the definition of the resource has changed or gone; its cacher, if it had one, has ended.
-	ResourceStopped
 	// IncomingBlocked: incoming is full: the one writer into the cache waits for the dispatcher.
 	IncomingBlocked
 	// IncomingSent: the event is in incoming; its sender does not hold the watchCache's lock. Args: len, cap.

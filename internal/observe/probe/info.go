@@ -232,8 +232,8 @@ func (r *Record) Anomaly() bool {
 const gone = 410
 
 // ObjectKey returns the "namespace/name" under which the client half knows an object, given the key of either half:
-// "/registry/pods/default/a" and "default/a" both give "default/a". The keys of some kinds have a group before the
-// resource, which has a dot, and those of services end in another folder.
+// "/registry/pods/default/a" and "default/a" both give "default/a". Those of services end in another
+// folder.
 func ObjectKey(key string) string {
 	rest, ok := strings.CutPrefix(key, "/")
 	if !ok {
@@ -241,7 +241,7 @@ func ObjectKey(key string) string {
 	}
 	parts := strings.SplitN(rest, "/", 3)
 	name := parts[len(parts)-1]
-	if len(parts) == 3 && (strings.Contains(parts[1], ".") || parts[1] == "services") {
+	if len(parts) == 3 && parts[1] == "services" {
 		_, name, _ = strings.Cut(name, "/")
 	}
 	return name

@@ -96,9 +96,6 @@ func (c *Checker) apply(r *probe.Record) (breaches []Breach) {
 			breaches = append(breaches, Breach{Rule: All[n].Number, Record: *r, Text: text})
 		}
 	}
-	if r.Point == probe.ResourceStopped {
-		delete(c.resources, r.Resource) // another cache of that name begins with a list
-	}
 	return breaches
 }
 

@@ -21,6 +21,7 @@ import (
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
+	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
 )
@@ -47,7 +48,7 @@ const (
 func inWorld(t *testing.T, body func(w *world)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
-		server := require.Value(pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk,
+		server := require.Value(pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Handler: apiserver.Handler(nil), Clock: clk,
 			UseWatchList: true, RingCapacity: historySize}))(t)
 		defer bubble.Go(t, "test.server", server.Run)()
 		require.NoError(t, server.WaitReady(t.Context()))

@@ -150,28 +150,14 @@ func (w *world) reset(t *testing.T) {
 	w.settle() // clients that were cut off come back
 }
 
-// TestAKindInAGroupIsWatched opens a watcher of a kind that has a Go type here, of one that is only kept, and of one
-// that a client defines while the server runs.
+// TestAKindInAGroupIsWatched opens a watcher of a kind outside core/v1.
 func TestAKindInAGroupIsWatched(t *testing.T) {
-	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
-		"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
-		"names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,
-		"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 	for resource, kind := range map[string][3]string{
-		"leases":              {"leases", "coordination.k8s.io/v1", "Lease"},
-		"replicasets":         {"replicasets", "apps/v1", "ReplicaSet"},
-		"widgets.example.com": {"widgets", "example.com/v1", "Widget"},
+		"leases":         {"leases", "coordination.k8s.io/v1", "Lease"},
+		"resourceclaims": {"resourceclaims", "resource.k8s.io/v1", "ResourceClaim"},
 	} {
 		t.Run(resource, func(t *testing.T) {
 			inWorld(t, nil, func(t *testing.T, w *world) {
-				if resource == "widgets.example.com" {
-					_, _, err := w.AddWatcher(t.Context(), nil, WatcherOptions{Resource: resource})
-					require.True(t, apierrors.IsNotFound(err), "before it is defined: got %v", err)
-					crds := w.client.WithAPIPath("/apis/apiextensions.k8s.io/v1")
-					require.NoError(t, crds.Post().Resource("customresourcedefinitions").Body([]byte(definition)).
-						Do(t.Context()).Error())
-					w.settle()
-				}
 				began := w.log.Last()
 				w.addWatcher(t, WatcherOptions{Resource: resource})
 				wire := w.connections.Wire()

@@ -154,7 +154,7 @@ func (w *watchers) make(options WatcherOptions) *watcher {
 	name := ""
 	if resource := w.Pipeline.Server.Resource(options.Resource); resource != nil {
 		if name = resource.Name; resource.Root() != "/api/v1" {
-			client = client.WithAPIPath(resource.Root()).Untyped()
+			client = client.WithAPIPath(resource.Root())
 		}
 	}
 	return &watcher{

@@ -20,6 +20,7 @@ import (
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
 )
@@ -57,7 +58,8 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 	httpClient := listener.Client()
 	base := &url.URL{Scheme: "http", Host: "pipe"}
 	p, store := probe.New(log), mvcc.New(clk)
-	server, err := pipeline.NewServer(pipeline.ServerConfig{Client: store, Clock: clk, Probe: p, UseWatchList: true})
+	server, err := pipeline.NewServer(pipeline.ServerConfig{Client: store, Handler: apiserver.Handler(nil), Clock: clk,
+		Probe: p, UseWatchList: true})
 	require.NoError(t, err)
 	connections := NewConnections(httpClient, nil)
 	clientConfig := pipeline.ClientConfig{

@@ -10,9 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
@@ -44,20 +42,11 @@ func inform(s *stagehand, a *args) (answer, error) {
 func (s *stagehand) informer(a *args, agent string) (*informer.SharedIndexInformer, error) {
 	name := a.word(0)
 	resync, _ := time.ParseDuration(a.values["resync"]) // 0: none
-	resource, called, example := "pods", "pods", runtime.Object(&corev1.Pod{})
-	path := a.values["path"] // "/apis/GROUP/VERSION"
-	if path != "" {
-		resource, example = a.values["resource"], &unstructured.Unstructured{}
-		called = resource + "." + strings.Split(path, "/")[2]
-	}
-	p := s.Probe.Resource(called).Subject(name)
+	p := s.Probe.Resource("pods").Subject(name)
 	client := s.Pipeline.Client.NewClient(agent, p)
-	if path != "" {
-		client = client.WithAPIPath(path).Untyped()
-	}
 	i := informer.NewSharedIndexInformer(informer.Config{
-		Name: name, ExampleObject: example, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resync,
-		ListerWatcher: client.ListWatch(resource, namespace, s.own(a.values["labels"])),
+		Name: name, ExampleObject: &corev1.Pod{}, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resync,
+		ListerWatcher: client.ListWatch("pods", namespace, s.own(a.values["labels"])),
 	})
 	_, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{
 		Name: a.word(1)})

@@ -30,7 +30,7 @@ type verb func(s *stagehand, a *args) (answer, error)
 
 // verbs are what a step can do. Pods are named by letters: "abc" are three of the story's pods.
 var verbs = map[string]verb{
-	// METHOD TARGET (PARAMETER=VALUE)… (JSON): TARGET is a pod, "pods" for the story's, or a path of another kind
+	// METHOD TARGET (PARAMETER=VALUE)… (JSON): TARGET is a pod, or "pods" for the story's
 	"send": send,
 	// PODS N: writes to them in turn, N in all: creates a pod, or changes a label; returns the last version
 	"change": change,
@@ -40,7 +40,7 @@ var verbs = map[string]verb{
 	"watch": openStream,
 
 	// Clients for the length of the story.
-	// NAME HANDLER (resync=D) (path=PATH resource=R): one more informer of the story's pods, or objects of another kind
+	// NAME HANDLER (resync=D): one more informer of the story's pods
 	"informer": inform,
 	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
 	"candidate": candidate,
@@ -156,9 +156,6 @@ func (a *answer) read(result listwatch.Result) error {
 // the pod as the informer knows it (PUT).
 func (s *stagehand) request(a *args) (*listwatch.Request, error) {
 	method, target := a.word(0), a.word(1)
-	if strings.HasPrefix(target, "/") {
-		return s.requestElsewhere(a), nil
-	}
 	request := s.client.Verb(method)
 	if method == http.MethodPatch {
 		request = s.client.Patch(types.MergePatchType).Body([]byte(a.body))
@@ -191,28 +188,6 @@ func (s *stagehand) request(a *args) (*listwatch.Request, error) {
 		return request, nil
 	}
 	return request.Name(pod.Name), nil
-}
-
-// requestElsewhere is for objects of other kinds. A patch applies, as kubectl apply --server-side does; what was
-// applied is deleted when the story is over.
-func (s *stagehand) requestElsewhere(a *args) *listwatch.Request {
-	parts := strings.Split(a.word(1)[1:], "/") // apis, GROUP, VERSION, then (namespaces, NAMESPACE,) RESOURCE, NAME
-	client := s.client.WithAPIPath("/" + strings.Join(parts[:3], "/")).Untyped()
-	of := func(r *listwatch.Request) *listwatch.Request {
-		if len(parts) > 5 {
-			r.Namespace(parts[4])
-		}
-		return r.Resource(parts[len(parts)-2]).Name(parts[len(parts)-1])
-	}
-	if a.word(0) != http.MethodPatch {
-		return of(client.Verb(a.word(0)))
-	}
-	s.ends = append(s.ends, func() {
-		for of(client.Delete()).Do(s.Writing).Error() == nil { // a finalizer may hold it for a while
-			_ = routine.Sleep(s.Writing, s.Clock, 20*tick)
-		}
-	})
-	return of(client.Patch(types.ApplyPatchType)).Param("fieldManager", s.story.ID).Body([]byte(a.body))
 }
 
 // newPod returns a pod of the story, which is no scheduler's and no kubelet's.

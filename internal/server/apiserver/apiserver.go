@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,27 +24,12 @@ type Config struct {
 	Registry  *prometheus.Registry // metrics are added to it and shown at /metrics; nil: a registry of its own
 }
 
-// API is the handler of a whole API server. Which kinds it serves may change while it does.
-type API struct {
-	// Set by New, never changed.
-	config  Config
-	metrics *metrics
-
-	serving atomic.Pointer[handlers.Server] // replaced by Serve
+// Handler returns [New] in the form in which the server half of a pipeline takes it.
+func Handler(etcdReady func() error) func(handlers.Config, *prometheus.Registry, func() error) http.Handler {
+	return func(config handlers.Config, registry *prometheus.Registry, ready func() error) http.Handler {
+		return New(Config{Config: config, Ready: ready, EtcdReady: etcdReady, Registry: registry})
+	}
 }
-
-// Serve serves custom beside the storages of the configuration, and no longer those of an earlier call. A request under
-// way goes on with what it has found. Serve is called by one goroutine at a time.
-//
-// Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go: crdHandler
-// Differs: all routes are made again, where upstream looks for a custom resource when no other route fits.
-func (a *API) Serve(custom map[string]handlers.Storage) { a.serving.Store(a.newServer(custom)) }
-
-// Scopes returns what is served at this moment, sorted by path. The caller must not change it.
-func (a *API) Scopes() []*handlers.Scope { return a.serving.Load().Scopes() }
-
-// ServeHTTP serves a request with the kinds of this moment.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.serving.Load().ServeHTTP(w, r) }
 
 // New returns the handler of a whole API server. It starts no goroutine; those of a request end with the request.
 // Beside the routes of [handlers.Server] it has these:
@@ -59,25 +43,19 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.serving.Load
 //	GET    /metrics                       what it has counted                                metrics.go
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
-func New(cfg Config) *API {
-	a := &API{config: cfg, metrics: newMetrics(cfg.Clock, cfg.Registry)}
-	a.config.Meter, a.config.Fields = a.metrics, newFieldManager
-	a.Serve(nil)
-	return a
-}
-
-func (a *API) newServer(custom map[string]handlers.Storage) *handlers.Server {
-	config := a.config.Config
-	config.Storage = reviews()
-	maps.Copy(config.Storage, a.config.Storage)
-	maps.Copy(config.Storage, custom)
-	server := handlers.New(config)
+func New(config Config) *handlers.Server {
+	storages := reviews()
+	maps.Copy(storages, config.Storage)
+	config.Storage = storages
+	metrics := newMetrics(config.Clock, config.Registry)
+	config.Meter, config.Fields = metrics, newFieldManager
+	server := handlers.New(config.Config)
 	for _, s := range server.Scopes() {
 		installPatch(server, s)
 	}
 	newDiscovery(server.Scopes()).install(server)
-	loadOpenAPI().with(server.Scopes()).install(server)
-	a.installHealth(server)
+	loadOpenAPI().install(server)
+	installHealth(server, &config, metrics)
 	return server
 }
 

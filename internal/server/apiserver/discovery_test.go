@@ -209,13 +209,8 @@ var update = flag.Bool("update", false, "write the table of docs/KINDS.md")
 // TestKindsAreDocumentedFresh compares the table of docs/KINDS.md with what discovery says.
 func TestKindsAreDocumentedFresh(t *testing.T) {
 	a := newAPI(t)
-	idle := map[string]string{}
-	for _, r := range registry.Resources() {
-		idle[r.GroupResource().String()] = r.Idle
-	}
 	var table strings.Builder
-	table.WriteString("| kind | resource | group | verbs | subresources | of no effect, because |\n" +
-		"|---|---|---|---|---|---|\n")
+	table.WriteString("| kind | resource | group | verbs | subresources |\n|---|---|---|---|---|\n")
 	usual := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	for _, path := range []string{"/api", "/apis"} {
 		list := into[apidiscoveryv2.APIGroupDiscoveryList](t, a.do("GET", path, "", "Accept", aggregatedAccept).Body)
@@ -233,9 +228,8 @@ func TestKindsAreDocumentedFresh(t *testing.T) {
 				for _, sub := range r.Subresources {
 					parts = append(parts, sub.Subresource)
 				}
-				gr := strings.TrimSuffix(r.Resource+"."+group.Name, ".")
-				fmt.Fprintf(&table, "| %s | %s | %s | %s | %s | %s |\n", r.ResponseKind.Kind, name, group.Name, verbs,
-					strings.Join(parts, ", "), idle[gr])
+				fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", r.ResponseKind.Kind, name, group.Name, verbs,
+					strings.Join(parts, ", "))
 			}
 		}
 	}

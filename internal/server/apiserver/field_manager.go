@@ -6,7 +6,6 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -44,31 +42,14 @@ type fieldManager struct{ manager *managedfields.FieldManager }
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
 func newFieldManager(s *handlers.Scope) handlers.FieldManager {
-	objects := objectConverter{scheme.Scheme, s.Kind, s.Resource.Default}
+	objects := objectConverter{scheme.Scheme, s.Resource.Default}
 	manager, err := managedfields.NewDefaultFieldManager(
-		converterOf(s), objects, objects, objects,
+		typeConverter(), objects, objects, objects,
 		s.Kind, s.Kind.GroupVersion(), s.Subresource, resetFields(s.Resource, s.Subresource))
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: field manager of %s: %v", s.Resource.Name, err))
 	}
 	return &fieldManager{manager}
-}
-
-// converterOf returns what knows the field types of a path.
-//
-// Differs: of definitions, no list is merged.
-func converterOf(s *handlers.Scope) managedfields.TypeConverter {
-	if s.Resource.Custom != nil {
-		models := maps.Clone(metadataModels())
-		addModel(models, s)
-		if converter, err := managedfields.NewTypeConverter(models, false); err == nil {
-			return converter
-		}
-	}
-	if s.Resource.Custom != nil || s.Resource.Name == "customresourcedefinitions" {
-		return managedfields.NewDeducedTypeConverter()
-	}
-	return typeConverter()
 }
 
 // resetFields are the fields that a write to this path does not change whatever it says, so that no manager comes to
@@ -164,31 +145,10 @@ func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructu
 	}
 }
 
-// objectConverter is the scheme as the library wants it, for objects of one kind, with its defaults. One without a Go
-// type has one version and always says its kind.
+// objectConverter is the scheme as the library wants it, with the defaults of one kind.
 type objectConverter struct {
 	*runtime.Scheme
-	kind       schema.GroupVersionKind
 	setDefault func(runtime.Object)
-}
-
-// ConvertToVersion implements [runtime.ObjectConvertor].
-func (c objectConverter) ConvertToVersion(in runtime.Object, version runtime.GroupVersioner) (runtime.Object, error) {
-	if c.Recognizes(c.kind) {
-		return c.Scheme.ConvertToVersion(in, version)
-	}
-	in.GetObjectKind().SetGroupVersionKind(c.kind)
-	return in, nil
-}
-
-// New implements [runtime.ObjectCreater].
-func (c objectConverter) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	if c.Recognizes(kind) {
-		return c.Scheme.New(kind)
-	}
-	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(kind)
-	return obj, nil
 }
 
 // Default implements [runtime.ObjectDefaulter].
@@ -205,36 +165,14 @@ var fieldTypes []byte
 // typeConverter reads fieldTypes, once for all servers of the process.
 //
 // Differs: upstream reads the same from the OpenAPI document that it serves; ours is too old to know every field.
-var typeConverter = sync.OnceValue(func() fieldTypeConverter {
+var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	gob.Register(map[any]any{}) // the default of a field that is a struct
 	parser := &typed.Parser{}
 	if err := gob.NewDecoder(bytes.NewReader(gunzip(fieldTypes))).Decode(&parser.Schema); err != nil {
 		panic(fmt.Sprintf("apiserver: embedded field types: %v", err))
 	}
-	return fieldTypeConverter{managedfields.NewSchemeTypeConverter(scheme.Scheme, parser), parser}
+	return managedfields.NewSchemeTypeConverter(scheme.Scheme, parser)
 })
-
-// fieldTypeConverter also knows the kinds that have no Go type, from which the library would read the type's name.
-type fieldTypeConverter struct {
-	managedfields.TypeConverter
-	parser *typed.Parser
-}
-
-// ObjectToTyped implements [managedfields.TypeConverter].
-func (c fieldTypeConverter) ObjectToTyped(obj runtime.Object,
-	options ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	kind := obj.GetObjectKind().GroupVersionKind()
-	if kept, ok := obj.(*unstructured.Unstructured); ok && !scheme.Scheme.Recognizes(kind) {
-		return c.parser.Type(typeName(kind)).FromUnstructured(kept.Object, options...)
-	}
-	return c.TypeConverter.ObjectToTyped(obj, options...)
-}
-
-// typeName returns how a kind of k8s.io/api is called in field types: "io.k8s.api.storage.v1.StorageClass".
-func typeName(kind schema.GroupVersionKind) string {
-	group, _, _ := strings.Cut(kind.Group, ".")
-	return "io.k8s.api." + group + "." + kind.Version + "." + kind.Kind
-}
 
 // managerName returns under which name a write is noted: the one it says, or the first word of the client's name.
 //

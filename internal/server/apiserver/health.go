@@ -14,12 +14,12 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go
 // Differs: upstream's livez asks etcd, too. Here a restart would help neither etcd nor the caches, which still answer.
-func (a *API) installHealth(server *handlers.Server) {
+func installHealth(server *handlers.Server, config *Config, m *metrics) {
 	server.HandlePlain(http.MethodGet, "/healthz", &health{name: "healthz"})
 	server.HandlePlain(http.MethodGet, "/livez", &health{name: "livez"})
 	server.HandlePlain(http.MethodGet, "/readyz", &health{name: "readyz", checks: []check{
-		{"etcd", a.config.EtcdReady}, {"watch-cache", a.config.Ready}}})
-	server.HandlePlain(http.MethodGet, "/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
+		{"etcd", config.EtcdReady}, {"watch-cache", config.Ready}}})
+	server.HandlePlain(http.MethodGet, "/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 }
 
 // check is one thing that is looked at.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -36,6 +37,8 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 	if registry == nil {
 		registry = prometheus.NewRegistry()
 	}
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	request := []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
 	resource := request[1:4]
 	with := func(labels []string, more ...string) []string { return slices.Concat(labels, more) }

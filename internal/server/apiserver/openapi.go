@@ -39,8 +39,7 @@ const (
 // today, v2 to older ones.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go: OpenAPIService
-// Differs: the documents are made once and for all; upstream builds them from its routes. v3 is JSON only. v2 has no
-// custom resources.
+// Differs: the documents are made once and for all; upstream builds them from its routes. v3 is JSON only.
 type openAPI struct {
 	v3 map[string]document // by path, such as "api/v1"
 	v2 document

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -65,7 +66,7 @@ var patchTypes = []string{
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: PatchResource
 func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
-	patchType, err := patchTypeOf(s, r)
+	patchType, err := patchTypeOf(r)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -93,18 +94,11 @@ func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runti
 	return obj, code, err
 }
 
-// patchTypeOf returns how the patch is written. The error is 415. A custom resource has no Go type to say how its lists
-// are merged strategically.
-func patchTypeOf(s *handlers.Scope, r *http.Request) (types.PatchType, error) {
-	known := patchTypes
-	if s.Resource.Custom != nil {
-		known = slices.DeleteFunc(slices.Clone(known), func(each string) bool {
-			return each == string(types.StrategicMergePatchType)
-		})
-	}
+// patchTypeOf returns how the patch is written. The error is 415.
+func patchTypeOf(r *http.Request) (types.PatchType, error) {
 	name, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || !slices.Contains(known, name) {
-		return "", negotiation.NewUnsupportedMediaType(known)
+	if err != nil || !slices.Contains(patchTypes, name) {
+		return "", negotiation.NewUnsupportedMediaType(patchTypes)
 	}
 	return types.PatchType(name), nil
 }
@@ -246,7 +240,7 @@ func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
 		}
 		return patched, nil
 	default:
-		patched, err := strategicMergePatch(original, p.patch, p.scope.Storage.New())
+		patched, err := strategicpatch.StrategicMergePatch(original, p.patch, p.scope.Storage.New())
 		return patched, p.interpretStrategicMergePatchError(err)
 	}
 }
@@ -320,15 +314,11 @@ func (p *patcher) interpretStrategicMergePatchError(err error) error {
 func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), negotiation.JSON)
 	gvk := p.scope.Kind
-	obj, _, warnings, err := negotiation.DecodeObject(info, patched, gvk, p.scope.Storage.New(), p.directive,
-		p.scope.Resource.Prune)
+	obj, _, warnings, err := negotiation.DecodeObject(info, patched, gvk, p.scope.Storage.New(), p.directive)
 	if err != nil {
 		return nil, newInvalidPatch(p.patch, err)
 	}
 	p.warnings = warnings
-	if obj.GetObjectKind().GroupVersionKind() != gvk { // only an object without a Go type says another
-		return nil, newInvalidPatch(p.patch, errors.New("the kind of an object cannot change"))
-	}
 	return scheme.ClearKind(obj), nil
 }
 

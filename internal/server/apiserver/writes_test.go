@@ -34,7 +34,7 @@ func pathOf(s *handlers.Scope, name string) string {
 func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 	a := newAPI(t)
 	tried := 0
-	for _, s := range a.handler.(*API).Scopes() {
+	for _, s := range a.handler.(*handlers.Server).Scopes() {
 		if s.Subresource == "" {
 			continue
 		}
@@ -161,7 +161,7 @@ var oddly = map[string]string{
 func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newAPI(t)
-		for i, s := range a.handler.(*API).Scopes() {
+		for i, s := range a.handler.(*handlers.Server).Scopes() {
 			if !slices.Contains(s.Verbs, "patch") || s.Resource.Name == "customresourcedefinitions" {
 				continue
 			}

@@ -17,6 +17,7 @@ import (
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
 )
@@ -158,7 +159,7 @@ func TestAnAbortedRequestEndsItsHandler(t *testing.T) {
 func TestAPageThatDoesNotReadIsEvicted(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 1<<16)
-		server, err := pipeline.NewServer(pipeline.ServerConfig{
+		server, err := pipeline.NewServer(pipeline.ServerConfig{Handler: apiserver.Handler(nil),
 			Client: mvcc.New(clock.RealClock{}), Clock: clock.RealClock{}, Probe: probe.New(log), UseWatchList: true,
 		})
 		require.NoError(t, err)

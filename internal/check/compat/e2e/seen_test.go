@@ -105,9 +105,6 @@ var besides = map[string]string{
 	"one-leader 1":     "lease: [0-9.]+ s",
 	"one-leader 3":     "first|lease: [01][.][0-9] s|lease 10",
 	"one-leader 4":     "lease expired|second|lease: [23][.][0-9] s",
-	"new-kind 1":       "resource: backups|backups",
-	"new-kind 2":       "resource: backups|a definition",
-	"new-kind 6":       "DELETE|a definition",
 }
 
 // says returns what of besides is not so at a beat.
