@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -272,6 +273,53 @@ func (s *sleeper) sleep(ctx context.Context, d time.Duration) {
 		s.nWatches++
 		pause(ctx, d)
 	}
+}
+
+// leaver asks for a state as a stream and reads nothing of it. When the dispatcher has had time for a bookmark, it writes
+// until the dispatcher waits for its watcher, and leaves about then. It has a resource to itself: with other slow
+// watchers there would be no time left to wait for it.
+type leaver struct {
+	address string
+	api     typed.SecretInterface
+	random  *rand.Rand
+
+	nWatches int // owned by run; read when it has returned
+}
+
+func (l *leaver) String() string { return fmt.Sprintf("leaver: %d watches", l.nWatches) }
+
+// run comes and leaves until ctx is done.
+func (l *leaver) run(ctx context.Context) {
+	for pause(ctx, 100*time.Millisecond) {
+		for i := range 30 { // more than the watcher's channel and the connection hold
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("big-", i)},
+				Data: map[string][]byte{"a": make([]byte, 75_000)}}
+			if _, err := l.api.Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+				break // they are there, or the program is not
+			}
+		}
+		l.comeAndLeave(ctx)
+	}
+}
+
+func (l *leaver) comeAndLeave(ctx context.Context) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.address)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // what it does not read shall be felt
+	_, err = fmt.Fprintf(conn, "GET /api/v1/namespaces/%s/secrets?watch=1&sendInitialEvents=true&resourceVersionMatch="+
+		"NotOlderThan&allowWatchBookmarks=true HTTP/1.1\r\nHost: %s\r\n\r\n", namespace, l.address)
+	if err != nil || !pause(ctx, 2500*time.Millisecond) { // a bookmark comes about once a second
+		return
+	}
+	l.nWatches++
+	for range 11 { // a watcher's input holds ten
+		change := fmt.Sprintf(`{"stringData":{"n":"%d"}}`, l.random.Uint64())
+		_, _ = l.api.Patch(ctx, "big-0", types.MergePatchType, []byte(change), metav1.PatchOptions{})
+	}
+	pause(ctx, time.Duration(l.random.IntN(100))*time.Millisecond)
 }
 
 // informer is one of the real client-go, which speaks protobuf. It has to end with what is stored. What it is told on

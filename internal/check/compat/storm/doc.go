@@ -6,7 +6,7 @@
 //   - faults_test.go: what is done to the program: commands of the page, restarts of etcd, kill -9, SIGSTOP, cut
 //     connections.
 //   - clients_test.go: writers, each of which raises the counters of all objects; raw watches that resume; watches that
-//     read nothing; informers of the real client-go.
+//     read nothing, or leave just when they are waited for; informers of the real client-go.
 //   - judge_test.go: what one raw watch was told, checked event by event, and what writers were answered: no read is
 //     stale, and no update is lost. finds_test.go: the checks find faults. The program itself holds its log to the ten
 //     rules, and is asked what it found before it ends.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -183,6 +184,11 @@ func (s *storm) interrupt(within time.Duration) {
 	s.viz.Interrupt(s.t)
 	if code := s.viz.ExitCode(s.t, within); code != 0 {
 		s.fault("Ctrl-C: exit status %d", code)
+	}
+	for _, line := range s.viz.Stderr.Lines() {
+		if strings.Contains(line, "without waiting") {
+			s.fault("Ctrl-C: %s", line)
+		}
 	}
 }
 

@@ -21,6 +21,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"listwatch/internal/check/assert"
@@ -214,6 +216,8 @@ func (s *storm) letIn() (writers []*writer) {
 		s.clients = append(s.clients, newInformer(both[i%2]),
 			&sleeper{address: s.address, webSocket: i%2 == 0, random: random()})
 	}
+	secrets := kubernetes.NewForConfigOrDie(&rest.Config{Host: both[0], QPS: -1, Timeout: callWithin}).CoreV1()
+	s.clients = append(s.clients, &leaver{address: s.address, api: secrets.Secrets(namespace), random: random()})
 	return writers
 }
 
