@@ -29,7 +29,8 @@ const (
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: Cacher
 // Differs: Run instead of goroutines started by the constructor; incoming carries pointers to
-// events that never change, instead of copies; no size estimator, no sharded watches.
+// events that never change, instead of copies; no size estimator, no sharded watches; no
+// incomingHWM, which logs each new highest length of incoming.
 type Cacher struct {
 	// Set by New, never changed.
 	config     Config

@@ -18,6 +18,7 @@ import (
 // there. The error is that of [Store.keyFor].
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
+// Differs: one function for all kinds; upstream has a PredicateFunc for each, such as MatchPod.
 func (s *Store) storageOptions(namespace string,
 	options *metainternalversion.ListOptions) (key string, opts storage.ListOptions, err error) {
 	p := storage.SelectionPredicate{
@@ -91,7 +92,8 @@ func (s *Store) List(ctx context.Context, namespace string, options *metainterna
 // narrowest directory. The caller stops it.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).WatchPredicate
-// Differs: upstream has a ProgressNotify option too; the cacher asks for it itself.
+// Differs: upstream has a ProgressNotify option too; the cacher asks for it itself. Nothing is
+// decorated: upstream may wrap the watch, to change objects on their way (newDecoratedWatcher).
 func (s *Store) Watch(ctx context.Context, namespace string,
 	options *metainternalversion.ListOptions) (watch.Interface, error) {
 	key, opts, err := s.storageOptions(namespace, options)

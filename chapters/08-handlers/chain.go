@@ -18,6 +18,7 @@ import (
 // counted, its time is limited, and its panics are turned into answers.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
+// Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: InstrumentHandlerFunc
 func (s *Server) instrument(scope *Scope, verb string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)

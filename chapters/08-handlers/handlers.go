@@ -47,6 +47,9 @@ type Config struct {
 }
 
 // Meter counts what the handlers do. Its methods are called from the goroutines of requests.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: RecordLongRunning
+// Differs: an interface, of which the metrics are one implementation.
 type Meter interface {
 	// Begin counts a request in; scope is nil outside of resources. The returned function counts it out.
 	Begin(r *http.Request, scope *Scope, verb string) (end func(status int, written int64))

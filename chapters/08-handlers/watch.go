@@ -20,7 +20,8 @@ import (
 // WatchServer drains one watch into one response. It is used once, by one goroutine.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: WatchServer
-// Differs: it always runs in the goroutine of the request.
+// Differs: it always runs in the goroutine of the request. Frames are JSON only, so there is no
+// Framer and no UseTextFraming. The timeout is a duration; upstream has a TimeoutFactory.
 type WatchServer struct {
 	// Set by newWatchServer, never changed.
 	scope    *Scope

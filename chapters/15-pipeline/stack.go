@@ -44,6 +44,8 @@ func (s *Server) build(resource *registry.Resource) (*stack, error) {
 // newStore returns the etcd3 store of a resource.
 //
 // Upstream: k8s.io/apiserver/pkg/server/options/etcd.go: (*StorageFactoryRestOptionsFactory).GetRESTOptions
+// Differs: called for every kind; upstream calls decorators, such as UndecoratedStorage, which
+// calls NewRawStorage and factory.Create.
 func (s *Server) newStore(resource *registry.Resource) (*etcd3.Store, error) {
 	mediaType := cmp.Or(s.config.MediaType, etcd3.MediaTypeProtobuf)
 	codec, err := etcd3.NewCodec(scheme.Codecs, resource.GroupVersion, mediaType)
