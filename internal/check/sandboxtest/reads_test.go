@@ -1,0 +1,204 @@
+package sandboxtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"listwatch/docs"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+)
+
+// read is a request, and what it gets. In query, VERSION is the version of the second of three objects, FUTURE one that is
+// not reached, TOKEN a token for the next page, and GONE that of the 410 to an older one.
+type read struct {
+	query string
+	code  int
+	waits time.Duration
+	says  string // something in the answer, or in the first frame of a watch; "" of a watch: there is none
+	exact bool   // the list has VERSION; otherwise that or a later one
+}
+
+const (
+	state  = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+	events = "&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+	most   = 3 * time.Second // that a cache waits for a version
+)
+
+// reads are the rows of docs/READS.md, by table and first cells: what they promise of a cache, and, if that is another
+// thing, of events, which have none.
+var reads = map[string][]read{
+	"GET `\"\"`":  {{query: "/c", code: 200, says: `"c"`}},
+	"GET `\"0\"`": {{query: "/c?resourceVersion=0", code: 200, says: `"c"`}},
+	"GET `N`":     {{query: "/c?resourceVersion=VERSION", code: 200, says: `"c"`}},
+
+	"LIST `\"\"` –":                           {{query: "?", code: 200, says: `"c"`}},
+	"LIST `\"0\"` – or NotOlderThan":          {{query: "?resourceVersion=0", code: 200, says: `"c"`}},
+	"LIST `N` – (no `limit`) or NotOlderThan": {{query: "?resourceVersion=VERSION", code: 200, says: `"c"`}},
+	"LIST `N` – with `limit`":                 {{query: "?resourceVersion=VERSION&limit=2", code: 200, says: `"b"`, exact: true}},
+	"LIST `N` Exact": {{query: "?resourceVersion=VERSION&resourceVersionMatch=Exact", code: 200, says: `"b"`,
+		exact: true}},
+	"LIST – `continue` token":                              {{query: "?continue=TOKEN", code: 200, says: `"c"`, exact: true}},
+	"LIST – `continue` token of a 410 (its version is -1)": {{query: "?continue=GONE", code: 200, says: `"c"`}},
+
+	"WATCH `\"\"` `true`, or absent":                     {{query: "?watch=1" + state, code: 200, says: `"a"`}},
+	"WATCH `\"0\"` `true`, or absent":                    {{query: "?watch=1&resourceVersion=0", code: 200, says: `"a"`}},
+	"WATCH `N` absent or `false`":                        {{query: "?watch=1&resourceVersion=VERSION", code: 200, says: `"c"`}},
+	"WATCH `N`, newer than the server absent or `false`": {{query: "?watch=1&resourceVersion=FUTURE", code: 200}},
+	"WATCH `N`, after which an event may be missing in the ring absent or `false`": {{
+		query: "?watch=1&resourceVersion=1", code: 200, says: `"code":410`}},
+	"WATCH `N` `true`":      {{query: "?watch=1&resourceVersion=VERSION" + state, code: 200, says: `"a"`}},
+	"WATCH `\"\"` `false`":  {{query: "?watch=1" + events, code: 200}},
+	"WATCH `\"0\"` `false`": {{query: "?watch=1&resourceVersion=0" + events, code: 200}},
+
+	"LIST at `\"0\"` with a `limit`": {
+		{query: "?resourceVersion=0&limit=1", code: 200, says: `"c"`},
+		{query: "?resourceVersion=0&limit=1", code: 200, says: `"continue":"`}},
+	"GET or LIST at a version that is not reached": {
+		{query: "?resourceVersion=FUTURE", code: 504, waits: most, says: `"retryAfterSeconds":1`},
+		{query: "?resourceVersion=FUTURE", code: 504, says: `"ResourceVersionTooLarge","message":"Too large resource version"}]},`}},
+	"WATCH with the state at a version that is not reached": {
+		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, waits: most, says: `"code":504`},
+		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, says: `"code":504`}},
+}
+
+// rows returns what the rows of the tables are about: their first cells, up to the one who answers.
+func rows(t *testing.T) (found []string) {
+	t.Helper()
+	text := require.Value(docs.FS().Open("READS.md"))(t)
+	defer text.Close()
+	table, cells := "", 0
+	for line := range strings.Lines(string(require.Value(io.ReadAll(text))(t))) {
+		switch {
+		case strings.HasPrefix(line, "## "):
+			table, cells = strings.Fields(line)[1], 2
+			if table == "GET" {
+				cells = 1
+			}
+		case (table == "GET" || table == "LIST" || table == "WATCH") && strings.HasPrefix(line, "| ") &&
+			!strings.HasPrefix(line, "| `resourceVersion`"):
+			row := strings.Split(strings.Trim(line, "| \n"), " | ")
+			found = append(found, table+" "+unlinked(strings.Join(row[:cells], " ")))
+		case strings.HasPrefix(line, "| GET") || strings.HasPrefix(line, "| LIST") || strings.HasPrefix(line, "| WATCH"):
+			row, _, _ := strings.Cut(line[2:], " |") // of the table of what has no cache
+			found = append(found, row)
+		}
+	}
+	return found
+}
+
+// unlinked drops what links lead to.
+func unlinked(text string) string {
+	before, rest, found := strings.Cut(text, "[")
+	name, after, _ := strings.Cut(rest, "](")
+	_, after, _ = strings.Cut(after, ")")
+	if !found {
+		return text
+	}
+	return before + name + after
+}
+
+// ask returns the status, how long the answer, or the first frame of a watch, took, and that.
+func (w *World) ask(t *testing.T, method, path, body string) (code int, took time.Duration, says string) {
+	t.Helper()
+	began := time.Now()
+	request := require.Value(http.NewRequestWithContext(t.Context(), method, "http://pipe"+path,
+		strings.NewReader(body)))(t)
+	request.Header.Set("Content-Type", "application/json")
+	response := require.Value(w.HTTP.Do(request))(t)
+	defer response.Body.Close()
+	if strings.Contains(path, "watch=") {
+		says, _ = bufio.NewReader(response.Body).ReadString('\n')
+	} else {
+		says = string(require.Value(io.ReadAll(response.Body))(t))
+	}
+	return response.StatusCode, time.Since(began), says
+}
+
+// TestWhatReadsGetIsWhatTheTablesSay asks for everything that docs/READS.md has a row for, of a kind with a cache and of
+// events, which have none.
+func TestWhatReadsGetIsWhatTheTablesSay(t *testing.T) {
+	asked := append(slices.Collect(maps.Keys(reads)), "GET any, cache not ready") // comes last in checkReads
+	assert.EqualSlices(t, slices.Sorted(slices.Values(rows(t))), slices.Sorted(slices.Values(asked)), "rows")
+	for i, resource := range []string{"configmaps", "events"} {
+		t.Run(resource, func(t *testing.T) {
+			Run(t, 1<<16, func(t *testing.T, w *World) { w.checkReads(t, "/api/v1/namespaces/default/"+resource, i) })
+		})
+	}
+}
+
+// meta is what an object, a list and a refusal have of it.
+type meta struct {
+	Metadata struct{ ResourceVersion, Continue string }
+}
+
+func (w *World) checkReads(t *testing.T, path string, which int) {
+	read := func(method, query, body string) (seen meta) {
+		_, _, says := w.ask(t, method, path+query, body)
+		require.NoError(t, json.Unmarshal([]byte(says), &seen), says)
+		return seen
+	}
+	create := func(name string) string {
+		return read("POST", "", fmt.Sprintf(`{"metadata":{"name":%q},"involvedObject":{"namespace":"default"}}`,
+			name)).Metadata.ResourceVersion
+	}
+	compact := func() {
+		_, err := w.Pipeline.Server.Compact(t.Context())
+		require.NoError(t, err)
+		time.Sleep(time.Minute) // in a bubble: a cache learns of it
+	}
+	create("a")
+	old := read("GET", "?limit=1", "")
+	create("b0")
+	compact()
+	gone := read("GET", "?continue="+url.QueryEscape(old.Metadata.Continue), "")
+	values := map[string]string{"VERSION": create("b"), "FUTURE": "1000000", "GONE": url.QueryEscape(gone.Metadata.Continue)}
+	create("c")
+	page := read("GET", "?limit=1", "")
+	values["TOKEN"] = url.QueryEscape(page.Metadata.Continue)
+	for row, each := range reads {
+		r := each[min(which, len(each)-1)]
+		query := r.query
+		for name, value := range values {
+			query = strings.ReplaceAll(query, "="+name, "="+value)
+		}
+		if strings.Contains(query, "watch=1") {
+			query += "&timeoutSeconds=5"
+		}
+		code, took, says := w.ask(t, "GET", path+query, "")
+		late := took - r.waits
+		if r.says == "" {
+			late = 0 // until the watch's time was over
+		}
+		assert.True(t, code == r.code && strings.Contains(says, r.says) && (r.says != "" || says == "") && late >= 0 &&
+			late < time.Second, "%s: got %d after %v: %.300s", row, code, took, says)
+		if !strings.HasPrefix(row, "LIST") || code != 200 {
+			continue
+		}
+		var list meta
+		require.NoError(t, json.Unmarshal([]byte(says), &list))
+		want := values["VERSION"]
+		if strings.Contains(r.query, "TOKEN") {
+			want = page.Metadata.ResourceVersion
+		}
+		got, _ := strconv.Atoi(list.Metadata.ResourceVersion)
+		least, _ := strconv.Atoi(want)
+		assert.True(t, got == least || !r.exact && got > least, "%s: version %d, want %d", row, got, least)
+	}
+	for _, line := range []string{"server stop", "etcd slow 20s", "server start"} {
+		require.NoError(t, w.Do(t.Context(), strings.Fields(line)...))
+	}
+	code, took, says := w.ask(t, "GET", path+"/c?resourceVersion=0", "")
+	assert.True(t, code == 200 && took < time.Second && strings.Contains(says, `"c"`),
+		"while the cache is not ready: %d after %v: %s", code, took, says)
+}
