@@ -92,7 +92,7 @@ type BindingsREST struct{ *BindingREST }
 
 // Describe returns what is known about bindings.
 func (BindingsREST) Describe() *Resource {
-	return &Resource{GroupVersion: corev1.SchemeGroupVersion, Name: "bindings", Singular: "binding", Kind: "Binding",
+	return &Resource{GroupVersion: corev1.SchemeGroupVersion, Name: "bindings", Kind: "Binding",
 		Namespaced: true}
 }
 

@@ -9,8 +9,8 @@
 //   - dryrun.go: [DryRunnableStorage], writes that stop just before the write.
 //   - delete.go: a mark, and then the end; lifecycle.go: nothing is created in a namespace that is not there, and no
 //     namespace goes before what is in it.
-//   - pod.go: a whole kind; binding.go, status.go: its subresources; kinds.go and kept.go: the
-//     other kinds, as far as they differ. What pods are checked for, the strategies of the other
+//   - pod.go: a whole kind; binding.go, status.go: its subresources; kinds.go: the other
+//     kinds, as far as they differ. What pods are checked for, the strategies of the other
 //     kinds, and the rows of all, are in internal/kube/resources.
 //
 // # Locks and goroutines

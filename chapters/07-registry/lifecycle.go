@@ -61,7 +61,7 @@ func (s *Store) admitDelete(name string) error {
 		return nil
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Resource: s.resource.Name}, name,
-		fmt.Errorf("this %s may not be deleted", s.resource.Singular))
+		fmt.Errorf("this %s may not be deleted", s.resource.Singular()))
 }
 
 // ContentKeeper is implemented by the strategy of a kind whose objects are held back from

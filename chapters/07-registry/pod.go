@@ -97,6 +97,9 @@ var (
 	_ GracefulDeleteStrategy = podStrategy{}
 )
 
+// AllowUnconditionalUpdate says yes.
+func (podStrategy) AllowUnconditionalUpdate() bool { return true }
+
 // PrepareForCreate gives a new pod its first status.
 func (podStrategy) PrepareForCreate(obj runtime.Object) {
 	pod := obj.(*corev1.Pod)

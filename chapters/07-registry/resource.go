@@ -27,7 +27,6 @@ type Resource struct {
 	GroupVersion schema.GroupVersion // of core its group is ""
 
 	Name       string // "pods"
-	Singular   string // "pod"
 	Kind       string // "Pod"
 	ShortNames []string
 	Categories []string
@@ -71,8 +70,7 @@ type Resource struct {
 	// ReturnDeletedObject: a delete answers with the object's last state instead of a Status.
 	ReturnDeletedObject bool
 
-	VersionRequired bool // a PUT without a resource version is 422
-	CreateOnUpdate  bool // a PUT of an object that does not exist creates it
+	CreateOnUpdate bool // a PUT of an object that does not exist creates it
 }
 
 // GroupResource returns the resource's name without its version, as errors want it.
@@ -84,6 +82,9 @@ func (r *Resource) GroupResource() schema.GroupResource {
 func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
 	return r.GroupVersion.WithKind(r.Kind)
 }
+
+// Singular returns the name of one object: "pod".
+func (r *Resource) Singular() string { return strings.ToLower(r.Kind) }
 
 // Root returns the path below which the API serves the resource's group: "/api/v1", "/apis/coordination.k8s.io/v1".
 func (r *Resource) Root() string {

@@ -25,9 +25,11 @@ type CreateStrategy interface {
 // UpdateStrategy is what differs from kind to kind when an object is changed.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: RESTUpdateStrategy
-// Differs: AllowCreateOnUpdate and AllowUnconditionalUpdate are fields,
-// [Resource.CreateOnUpdate] and [Resource.VersionRequired].
+// Differs: AllowCreateOnUpdate is a field, [Resource.CreateOnUpdate].
 type UpdateStrategy interface {
+	// AllowUnconditionalUpdate reports whether a PUT without a resource version replaces whatever
+	// is stored; otherwise it is 422. That of the resource's strategy holds for its status, too.
+	AllowUnconditionalUpdate() bool
 	// PrepareForUpdate undoes in obj every change that this kind of update may not make. It
 	// must not change old.
 	PrepareForUpdate(obj, old runtime.Object)

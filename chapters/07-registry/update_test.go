@@ -35,10 +35,15 @@ func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
 	assert.Equal(t, got.Labels["x"], "1")
 }
 
+// versioned is a strategy that allows no unconditional update.
+type versioned struct{ Strategy }
+
+func (versioned) AllowUnconditionalUpdate() bool { return false }
+
 func TestUpdateWithoutAVersionIsRefusedWhereItIsRequired(t *testing.T) {
 	w := newWorld(t)
 	resource := Pods()
-	resource.VersionRequired = true
+	resource.Strategy = versioned{resource.Strategy}
 	config := w.config(resource)
 	w.create(pod("a"))
 	_, _, err := New(config).Update(t.Context(), "default", "a", replacing(pod("a")), false, &metav1.UpdateOptions{})

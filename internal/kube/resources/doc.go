@@ -11,6 +11,9 @@ import (
 // freely is the strategy of a kind that accepts everything.
 type freely struct{}
 
+// AllowUnconditionalUpdate says yes.
+func (freely) AllowUnconditionalUpdate() bool { return true }
+
 // PrepareForCreate changes nothing.
 func (freely) PrepareForCreate(runtime.Object) {}
 

@@ -2,11 +2,9 @@ package resources
 
 import (
 	"reflect"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -41,6 +39,18 @@ func (s SpecStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	}
 }
 
+// VersionedStrategy is for those of them that are not replaced blindly.
+type VersionedStrategy struct{ KeptStrategy }
+
+// AllowUnconditionalUpdate says no.
+func (VersionedStrategy) AllowUnconditionalUpdate() bool { return false }
+
+// BudgetStrategy is for disruption budgets.
+type BudgetStrategy struct{ SpecStrategy }
+
+// AllowUnconditionalUpdate says no.
+func (BudgetStrategy) AllowUnconditionalUpdate() bool { return false }
+
 // KeptStatusStrategy is for the status of such kinds, and of nodes.
 type KeptStatusStrategy struct{ KeptStrategy }
 
@@ -49,9 +59,6 @@ func (KeptStatusStrategy) PrepareForUpdate(obj, old runtime.Object) { setPart(ob
 
 // part returns a field of an object, by its name in Go; nil if it has none.
 func part(obj runtime.Object, name string) any {
-	if kept, ok := obj.(*unstructured.Unstructured); ok {
-		return kept.Object[strings.ToLower(name)]
-	}
 	value := reflect.ValueOf(obj).Elem().FieldByName(name)
 	if !value.IsValid() {
 		return nil
@@ -64,14 +71,7 @@ func setPart(obj, from runtime.Object, name string) {
 	if from == nil {
 		from = reflect.New(reflect.TypeOf(obj).Elem()).Interface().(runtime.Object)
 	}
-	value := part(from.DeepCopyObject(), name)
-	kept, ok := obj.(*unstructured.Unstructured)
-	switch {
-	case !ok && value != nil:
+	if value := part(from.DeepCopyObject(), name); value != nil {
 		reflect.ValueOf(obj).Elem().FieldByName(name).Set(reflect.ValueOf(value))
-	case ok && value != nil:
-		kept.Object[strings.ToLower(name)] = value
-	case ok:
-		delete(kept.Object, strings.ToLower(name))
 	}
 }

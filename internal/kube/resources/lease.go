@@ -11,6 +11,9 @@ import (
 // Differs: no coordinated leader election: a strategy and a preferred holder are kept and not looked at.
 type LeaseStrategy struct{ freely }
 
+// AllowUnconditionalUpdate says no.
+func (LeaseStrategy) AllowUnconditionalUpdate() bool { return false }
+
 // Validate checks the numbers.
 func (LeaseStrategy) Validate(obj runtime.Object) field.ErrorList {
 	spec, path := &obj.(*coordinationv1.Lease).Spec, field.NewPath("spec")

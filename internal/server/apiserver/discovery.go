@@ -77,14 +77,14 @@ func (d *discovery) add(gv schema.GroupVersion, scopes []*handlers.Scope) {
 				Subresource: s.Subresource, ResponseKind: &kind, Verbs: s.Verbs})
 			continue
 		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{Name: r.Name, SingularName: r.Singular,
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: r.Name, SingularName: r.Singular(),
 			Namespaced: r.Namespaced, Kind: r.Kind, Verbs: s.Verbs, ShortNames: r.ShortNames, Categories: r.Categories})
 		scope := apidiscoveryv2.ScopeCluster
 		if r.Namespaced {
 			scope = apidiscoveryv2.ScopeNamespace
 		}
 		byVersion.Resources = append(byVersion.Resources, apidiscoveryv2.APIResourceDiscovery{Resource: r.Name,
-			SingularResource: r.Singular, ResponseKind: &kind, Scope: scope, Verbs: s.Verbs, ShortNames: r.ShortNames,
+			SingularResource: r.Singular(), ResponseKind: &kind, Scope: scope, Verbs: s.Verbs, ShortNames: r.ShortNames,
 			Categories: r.Categories})
 	}
 	group := apidiscoveryv2.APIGroupDiscovery{Versions: []apidiscoveryv2.APIVersionDiscovery{byVersion}}

@@ -33,7 +33,7 @@ func reviews() map[string]handlers.Storage {
 	} {
 		singular := strings.ToLower(kind)
 		storages[singular+"s"] = review{
-			&registry.Resource{GroupVersion: gv, Name: singular + "s", Singular: singular, Kind: kind}}
+			&registry.Resource{GroupVersion: gv, Name: singular + "s", Kind: kind}}
 	}
 	return storages
 }
