@@ -169,7 +169,7 @@ func reading(t *testing.T) *engine {
 	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
 	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
 		var readAll = (text) => {
-			const reader = page.recording.newReader(fold, { put() {}, keep() {} });
+			const reader = new page.recording.Reader(fold, { put() {}, keep() {} });
 			for (const line of text.split("\n")) reader.line(line);
 			return reader.end();
 		}; true`)
@@ -292,7 +292,7 @@ func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
 // TestThePageKeepsNoMoreThanTheLog: as the log goes on, what it drops leaves the page's tape.
 func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	e := newEngine(t, map[string]string{"tape": "log/tape.js"})
-	got := run[[]int](t, e, `const tape = page.tape.newTape(null, page.tape.serverSource("log", 4096));
+	got := run[[]int](t, e, `const tape = new page.tape.Tape(null, page.tape.serverSource("log", 4096));
 		for (let seq = 1; seq <= 10_000; seq++) tape.put([{ seq }]);
 		[tape.between(1, 10_001).length, tape.holds(5905, 10_001) ? 1 : 0];`)
 	assert.True(t, got[0] <= 4096+1024 && got[1] == 1, "records kept, and all of the log's are: got %v", got)

@@ -30,12 +30,12 @@ import { newConsole } from "../console/console.js";
 import { newInspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, program } from "../lib/api.js";
-import { $, put } from "../dom/dom.js";
+import { $, put, when } from "../dom/dom.js";
 import { newPanel } from "../dom/panel.js";
 import { clockText } from "../lib/times.js";
-import { newFeed } from "../log/feed.js";
+import { Feed } from "../log/feed.js";
 import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";
-import { newTape, serverSource } from "../log/tape.js";
+import { Tape, serverSource } from "../log/tape.js";
 import { newSpacetime } from "../spacetime/spacetime.js";
 import { newMotion } from "../stage/motion.js";
 import { newPicture } from "../stage/picture.js";
@@ -145,9 +145,9 @@ const { timeline } = stage;
 const listed = [[["?"], "this list", () => keys.show()]];
 const guide = () => parts.map((part) => part.guide?.()).findLast(Boolean);
 const keys = newKeys([...parts.flatMap((part) => part.keys ?? []), ...listed], guide);
-player.reset(newTape(fold, null), newState(), false);
+player.reset(new Tape(fold, null), newState(), false);
 
-const feed = newFeed({
+const feed = new Feed({
   snapshot: begin,
   records: (list) => waiting.push(...list),
   coalesced(message) {
@@ -178,7 +178,7 @@ async function begin(answer) {
     const early = logShown.log === "" && follow.has() ? [follow.key, follow.rv, follow.by] : null;
     logShown = { log: answer.log, recording: answer.recording ?? "" };
     follow.clear();
-    player.reset(newTape(fold, source), answer.state, recorded);
+    player.reset(new Tape(fold, source), answer.state, recorded);
     if (early) follow.set(...early);
   }
   all("begin", answer);
@@ -327,6 +327,10 @@ window.listwatch = {
   picture: (how) => stage.picture.read(how), openRecording: (file) => stage.visit.openRecording(file),
 };
 
-if (!document.body.dataset.take) feed.begin();
+// No viewer sees a hidden page: it has no stream.
+when(document, "visibilitychange", () => (document.hidden ? feed.end() : feed.begin()));
+when(window, "pagehide", () => feed.end());
+setInterval(() => feed.check(), 1000);
+if (!document.body.dataset.take && !document.hidden) feed.begin();
 else if (program || !stage.scenarios.openAsked()) stage.visit.openTake(document.body.dataset.take);
 requestAnimationFrame(frame);

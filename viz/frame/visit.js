@@ -2,7 +2,7 @@
 // Visits: links to a moment, and recordings that are dropped onto the page.
 
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
-import { newTape } from "../log/tape.js";
+import { Tape } from "../log/tape.js";
 import { fileAt, program, take } from "../lib/api.js";
 import { $, copied, make, put, when } from "../dom/dom.js";
 
@@ -81,7 +81,7 @@ export function newVisit(stage) {
   // lay puts a recording, which it returns, where the records of the program were, and lets go of that,
   // if there is one.
   async function lay(file, wanted = () => true) {
-    const tape = newTape(fold, null);
+    const tape = new Tape(fold, null);
     const { hash, header, records, state, first } = await readRecording(file, fold, tape);
     if (!wanted()) return null;
     stage.leave(hash);

@@ -1,4 +1,4 @@
-// @ts-nocheck
 // Limits are what the program and the page have to agree on. The program sends them with the page (index.go).
 
-export const limits = JSON.parse(document.body.dataset.limits);
+/** @type {frame.Limits} */
+export const limits = JSON.parse(document.body.dataset.limits ?? "");

@@ -1,16 +1,18 @@
-// @ts-nocheck
 // Texts: counted, or shortened to the room that there is.
 
 // counted says how many there are of something.
+/** @param {number} n @param {string} noun */
 export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
 // cut shortens a text that a client chose to n characters.
+/** @param {string | undefined} text @param {number} n */
 export function cut(text, n) {
   const all = Array.from(text ?? "");
   return all.length <= n ? all.join("") : all.slice(0, n - 1).join("") + "…";
 }
 
 // squeeze shortens a name to n characters from its middle: names differ at their ends.
+/** @param {string} name @param {number} n */
 export function squeeze(name, n) {
   const all = Array.from(name);
   if (all.length <= n) return name;

@@ -1,7 +1,7 @@
-// @ts-nocheck
 // Times and durations as texts.
 
 // clockText writes a time of the log: minutes, seconds, and so many decimals.
+/** @param {number} ns @param {number} [decimals] */
 export function clockText(ns, decimals = 0) {
   const seconds = ns / 1e9;
   const minutes = Math.floor(seconds / 60);
@@ -10,6 +10,7 @@ export function clockText(ns, decimals = 0) {
 }
 
 // milliseconds writes a duration as people say it.
+/** @param {number} ns */
 export function milliseconds(ns) {
   const ms = ns / 1e6;
   if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`;
@@ -18,11 +19,13 @@ export function milliseconds(ns) {
 }
 
 // times writes a speed as people say it.
+/** @param {number} speed */
 export const times = (speed) =>
   speed >= 1 ? `${Number(speed.toPrecision(2))}×` : `1/${Number((1 / speed).toPrecision(2))}×`;
 
 // marks returns the round times from one time to another, a few for as long as people look at: never more than 200,
 // whatever times a record claims.
+/** @param {number} from @param {number} to */
 export function marks(from, to) {
   const steps = [1, 5, 10, 30, 60, 300, 600, 3600];
   const step = (steps.find((s) => (to - from) / 1e9 / s <= 8) ?? 3600) * 1e9;

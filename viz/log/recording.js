@@ -1,9 +1,23 @@
-// @ts-nocheck
 // Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then
 // one record a line (internal/observe/recording). What it may hold is bounded as there: all of it is kept in memory.
 
-import { queryOf, split } from "../lib/api.js";
+import { queryOf, refusal, split } from "../lib/api.js";
 import { bound, complete, isCount, isVersion, newState } from "./fold.js";
+
+/**
+ * @typedef {import("./fold.js").Fold} Fold
+ * @typedef {import("./tape.js").Tape} Tape
+ * @typedef {object} Header
+ * @property {string} format
+ * @property {number} version
+ * @property {unknown} [keyframe]
+ * @property {{ [name: string]: string }} [switches] with which the program ran
+ * @property {string} [points] which table of points it had
+ * @property {string} [reason] why it was written
+ * @property {{ [point: string]: string }} [table] the args of its points
+ * @property {string} started
+ * @typedef {{ at: number, log: string, recording: string, key: string, rv: string }} Link
+ */
 
 const version = 1;
 const maxRecords = 2_000_000;
@@ -19,53 +33,67 @@ const together = 512; // records that are folded at once
 // readRecording reads a recording onto an empty tape, with a picture every now and then, and returns {header, records,
 // state, first, hash}: state is the picture after the last record, first the number of the one before the first. An
 // error says what is wrong with the file.
+/** @param {File} file @param {Fold} fold @param {Tape} tape */
 export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();
-  const reader = newReader(fold, tape);
+  const reader = new Reader(fold, tape);
   for await (const line of unpack(bytes)) reader.line(line);
   return { ...reader.end(), hash: await hashOf(bytes) };
 }
 
-// newReader reads a recording line by line. Of another version it is read if every line of it can be. tape has put and
+// A Reader reads a recording line by line. Of another version it is read if every line of it can be. tape has put and
 // keep.
-export function newReader(fold, tape) {
-  const records = [];
-  let header = null;
-  let state = null;
-  let folded = 0;
-  let n = 0; // lines
+export class Reader {
+  /** @param {Fold} fold @param {Pick<Tape, "put" | "keep">} tape */
+  constructor(fold, tape) {
+    this.fold = fold;
+    this.tape = tape;
+    /** @type {probe.Record[]} */
+    this.records = [];
+    /** @type {Header | null} */
+    this.header = null;
+    this.state = newState();
+    this.pictured = false; // the recording begins with a picture
+    this.folded = 0;
+    this.lines = 0;
+  }
 
-  function begin(text) {
-    const written = measure(text) ?? parse(text);
+  /** @param {string} text */
+  begin(text) {
+    measure(text);
+    const written = parse(text);
     need(written?.format === "listwatch recording", "the file is not a recording of this program");
-    header = written;
+    this.header = { ...written, keyframe: undefined };
+    this.pictured = written.keyframe !== undefined;
     try {
-      state = header.keyframe === undefined ? null : complete(header.keyframe);
+      if (this.pictured) this.state = complete(written.keyframe);
     } catch {
       throw new Error("the recording does not begin with a picture");
     }
-    header = { ...header, keyframe: undefined };
   }
 
-  function take(text) {
+  /** @param {string} text */
+  take(text) {
+    const { records } = this;
     const r = parse(text);
     need(
       r !== null && typeof r === "object",
-      `line ${n} of the recording is not a record: the file is cut off, or was not written by this program`
+      `line ${this.lines} of the recording is not a record: the file is cut off, or was not written by this program`
     );
-    checkRecord(r, records.at(-1), n);
-    adapt(r);
-    if (records.length === 0) start(r.seq - 1);
+    checkRecord(r, records.at(-1), this.lines);
+    this.adapt(r);
+    if (records.length === 0) this.start(r.seq - 1);
     need(records.length < maxRecords, `the recording has more than the ${maxRecords} records that can be shown`);
     records.push(r);
-    if (records.length - folded === together) foldOn();
+    if (records.length - this.folded === together) this.foldOn();
   }
 
   // adapt makes a record of another version one of this: args have their names from the recording's table, and a moment
   // of a point that is unknown here says only that point's name.
-  function adapt(r) {
-    const info = fold.infos.get(r.point);
-    const { [r.point]: names } = header.table ?? {};
+  /** @param {probe.Record} r */
+  adapt(r) {
+    const info = this.fold.infos.get(r.point);
+    const names = this.header?.table?.[r.point];
     if (!info) Object.assign(r, { point: "Unknown", text: bound(r.point), args: [] });
     else if (typeof names === "string" && names !== info.args.join(" ")) {
       const there = names.split(" ");
@@ -73,53 +101,57 @@ export function newReader(fold, tape) {
     }
   }
 
-  function start(seq) {
-    const begins = `but its records begin with ${seq + 1}`;
-    need(!state || state.seq === seq, `the recording's picture is of record ${state?.seq}, ${begins}`);
-    state ??= { ...newState(), seq };
-    room(state);
-    tape.keep(state, true);
+  /** @param {number} seq */
+  start(seq) {
+    const fits = !this.pictured || this.state.seq === seq;
+    need(fits, `the recording's picture is of record ${this.state.seq}, but its records begin with ${seq + 1}`);
+    this.state.seq = seq;
+    room(this.state);
+    this.tape.keep(this.state, true);
   }
 
-  function foldOn() {
-    const list = records.slice(folded);
-    folded = records.length;
-    tape.put(list);
-    fold.apply(state, list);
-    room(state);
-    tape.keep(state);
+  foldOn() {
+    const list = this.records.slice(this.folded);
+    this.folded = this.records.length;
+    this.tape.put(list);
+    this.fold.apply(this.state, list);
+    room(this.state);
+    this.tape.keep(this.state);
   }
 
   // guarded says of another version what it is before what is wrong.
-  function guarded(act, text) {
+  /** @param {() => void} act */
+  guarded(act) {
     try {
-      return act(text);
+      act();
     } catch (problem) {
-      if (!header || header.version === version) throw problem;
+      if (!this.header || this.header.version === version) throw problem;
       throw new Error(
-        `the recording is of version ${String(header.version).slice(0, 20)}, and this page, which knows version ` +
-          `${version}, cannot read it: ${problem.message}`
+        `the recording is of version ${String(this.header.version).slice(0, 20)}, and this page, which knows version ` +
+          `${version}, cannot read it: ${refusal(problem).message}`
       );
     }
   }
 
-  function line(text) {
-    n++;
+  /** @param {string} text */
+  line(text) {
+    this.lines++;
     need(text.length <= maxLine, tooMany.bytes);
-    if (n === 1) guarded(begin, text);
-    else if (text !== "") guarded(take, text);
+    if (this.lines === 1) this.guarded(() => this.begin(text));
+    else if (text !== "") this.guarded(() => this.take(text));
   }
 
-  function end() {
-    need(records.length > 0, header ? "the recording is empty" : "the file is not a recording of this program");
-    guarded(foldOn);
+  end() {
+    const { header, records, state } = this;
+    const none = header ? "the recording is empty" : "the file is not a recording of this program";
+    if (!header || records.length === 0) throw new Error(none);
+    this.guarded(() => this.foldOn());
     return { header, records, state, first: records[0].seq - 1 };
   }
-
-  return { line, end };
 }
 
 // partsOf counts what of a picture takes memory.
+/** @param {fold.State} state */
 export function partsOf(state) {
   let n = 0;
   for (const res of Object.values(state.resources)) {
@@ -135,11 +167,13 @@ const tooMany = {
   parts: `the recording has more than the ${maxParts} subjects, stores and waits that can be shown`,
 };
 
+/** @param {unknown} holds @param {string} problem @returns {asserts holds} */
 function need(holds, problem) {
   if (!holds) throw new Error(problem);
 }
 
 // room throws if a picture is too large to be shown.
+/** @param {fold.State} state */
 function room(state) {
   need(Object.keys(state.resources).length <= maxResources, tooMany.resources);
   need(partsOf(state) <= maxParts, tooMany.parts);
@@ -147,6 +181,7 @@ function room(state) {
 
 // measure throws if reading a header would take too much memory. It looks at brackets, commas and quotes alone (measure
 // in internal/observe/fold/bounds.go); a header's picture lies one deeper.
+/** @param {string} text */
 function measure(text) {
   const at = new Array(8).fill(0); // values by depth
   let [depth, all, quote] = [0, 0, -1];
@@ -170,14 +205,15 @@ function measure(text) {
   need(at[5] <= maxNames && all <= maxValues, tooMany.parts);
 }
 
-const texts = ["resource", "subject", "type", "key", "text"];
+const texts = /** @type {const} */ (["resource", "subject", "type", "key", "text"]);
 
+/** @param {probe.Record} r @param {probe.Record | undefined} before @param {number} line */
 function checkRecord(r, before, line) {
   need(isCount(r.seq) && r.seq > 0, `line ${line} has no sequence number that can be counted with`);
   need(isCount(r.t ??= 0), `record ${r.seq} has no time that can be counted with`);
-  need(!before || r.seq === before.seq + 1, `record ${before?.seq + 1} is missing`);
+  need(!before || r.seq === before.seq + 1, `record ${(before?.seq ?? 0) + 1} is missing`);
   need(!before || r.t >= before.t, `record ${r.seq} is earlier than the one before it`);
-  need(typeof r.point === "string" && r.point !== "", `record ${r.seq} names no point`);
+  need(typeof r.point === "string" && String(r.point), `record ${r.seq} names no point`);
   const args = r.args ?? [];
   const few = Array.isArray(args) && args.length <= 4;
   need(few && args.every(Number.isSafeInteger), `record ${r.seq} has args that cannot be counted with`);
@@ -189,6 +225,7 @@ function checkRecord(r, before, line) {
 }
 
 // unpack yields the lines of a file.
+/** @param {ArrayBuffer} bytes */
 async function* unpack(bytes) {
   let all = 0;
   const bounded = new TransformStream({
@@ -201,11 +238,12 @@ async function* unpack(bytes) {
   try {
     yield* split(new Response(text), "\n", true);
   } catch (problem) {
-    if (problem.message === tooMany.bytes) throw problem;
+    if (refusal(problem).message === tooMany.bytes) throw problem;
     throw new Error("the file is not a recording: it is not compressed as one, or is cut off");
   }
 }
 
+/** @param {string} line */
 function parse(line) {
   try {
     return JSON.parse(line);
@@ -216,6 +254,7 @@ function parse(line) {
 
 // hashOf names a file as the program does; "" where a browser cannot hash, which is on pages that are neither local nor
 // encrypted.
+/** @param {ArrayBuffer} bytes */
 async function hashOf(bytes) {
   if (!globalThis.crypto?.subtle) return "";
   const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
@@ -226,20 +265,24 @@ async function hashOf(bytes) {
 
 // linkTo returns the part of an address that names a moment: the log or the recording it is of, the cursor, and who is
 // followed.
+/** @param {{ log: string, recording: string, cursor: number, follow: { key: string, rv: string } }} to */
 export function linkTo({ log, recording, cursor, follow }) {
   const { key, rv } = follow;
   return `#${queryOf({ ...(recording ? { recording } : { log }), at: cursor, key, rv })}`;
 }
 
 // readLink returns what an address names, or null.
+/** @param {string} hash @returns {Link | null} */
 export function readLink(hash) {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   const at = Number(parts.get("at"));
   if (!parts.has("at") || !isCount(at)) return null;
-  return { at, ...Object.fromEntries(["log", "recording", "key", "rv"].map((name) => [name, parts.get(name) ?? ""])) };
+  const [log, recording, key, rv] = ["log", "recording", "key", "rv"].map((name) => parts.get(name) ?? "");
+  return { at, log, recording, key, rv };
 }
 
 // misfit says why a link does not fit what is shown, or returns "".
+/** @param {Link} link @param {{ log: string, recording: string, oldest: number, head: number }} shown */
 export function misfit(link, shown) {
   if (link.recording && link.recording !== shown.recording) {
     return `This link is to record ${link.at} of the recording ${link.recording.slice(0, 16)}, which is not shown ` +

@@ -231,11 +231,11 @@ func (s *shown) scrubs(t *testing.T) {
 // the test lets its time pass.
 const paced = `await (async () => {
 	const load = (name) => import("/viz/assets/" + name + ".js");
-	const [{ newPlayer }, { newTape }, { newFold, newState }] = await Promise.all(
+	const [{ newPlayer }, { Tape }, { newFold, newState }] = await Promise.all(
 		["timeline/player", "log/tape", "log/fold"].map(load));
 	const fold = newFold(await (await fetch("/viz/points")).json());
 	const record = (seq, t) => ({ seq, t, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] });
-	const tape = newTape(fold, null);
+	const tape = new Tape(fold, null);
 	let skipped = 0;
 	const none = () => {};
 	const trouble = (e) => { throw e; };

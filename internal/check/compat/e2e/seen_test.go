@@ -65,10 +65,10 @@ const telling = `async (id, beat, without, to) => {
 	await scenarios.openStory(id, { beat });
 	await rests();
 	if (!without) return true;
-	const [{ newTape }, whole] = [await import("/viz/assets/log/tape.js"), player.tape];
+	const [{ Tape }, whole] = [await import("/viz/assets/log/tape.js"), player.tape];
 	const all = whole.between(player.oldest + 1, player.head + 1);
 	const lay = async (records) => {
-		const tape = newTape(stage.fold, null);
+		const tape = new Tape(stage.fold, null);
 		const state = await whole.stateAt(player.oldest);
 		tape.keep(state, true);
 		tape.put(records);

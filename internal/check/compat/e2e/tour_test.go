@@ -225,10 +225,10 @@ func TestAPageThatWatchesOnGivesItsTourOn(t *testing.T) {
 	t.Parallel()
 	_, p := still(t)
 	const feed = `(async () => {
-		const { newFeed } = await import("/viz/assets/log/feed.js");
+		const { Feed } = await import("/viz/assets/log/feed.js");
 		let heard = null;
 		const nothing = () => {};
-		const feed = newFeed({ snapshot: nothing, records: nothing, coalesced: nothing, world: nothing, took: nothing,
+		const feed = new Feed({ snapshot: nothing, records: nothing, coalesced: nothing, world: nothing, took: nothing,
 			follows: () => "&tour", state: (word) => word === "live" && heard?.() });
 		const live = () => new Promise((done) => (heard = done));
 		await Promise.all([feed.begin(), live()]);
