@@ -23,11 +23,6 @@ var (
 	imports  = regexp.MustCompile(`(?m)^import \{[^}]*\} from "([^"]+)";`)
 	comments = regexp.MustCompile(`(?m)//.*$`)
 	reaching = regexp.MustCompile(`\b(?:fetch|EventSource|XMLHttpRequest|WebSocket|sendBeacon|importScripts)\(`)
-	used     = regexp.MustCompile(`\bstage\.(\w+)`)
-	taken    = regexp.MustCompile(`\{([^{}]*)\} = stage;`)
-	added    = regexp.MustCompile(`(\w+): new[A-Z]`)
-	offered  = regexp.MustCompile(`(?s)const stage = \{(.*?)\n\};`)
-	names    = regexp.MustCompile(`(?m)^  (?:get )?(\w+)[(:]`)
 )
 
 // assets returns the names of the page's scripts, styles and pictures.
@@ -78,39 +73,6 @@ func TestOneModuleReachesTheProgram(t *testing.T) {
 		code := comments.ReplaceAllString(string(source), "")
 		if found := reaching.FindString(code); found != "" && filepath.ToSlash(name) != "lib/api.js" {
 			t.Errorf("%s calls %s: only lib/api.js asks the program", name, strings.TrimSuffix(found, "("))
-		}
-	}
-}
-
-// TestPartsUseWhatTheStageOffers finds misspelt names in code that no test may ever click on.
-func TestPartsUseWhatTheStageOffers(t *testing.T) {
-	all := scripts()
-	page := all["frame/page.js"]
-	offers := map[string]bool{}
-	literal := offered.FindStringSubmatch(page)
-	require.True(t, literal != nil, "page.js has no stage")
-	for _, match := range names.FindAllStringSubmatch(literal[1], -1) {
-		offers[match[1]] = true
-	}
-	for _, match := range added.FindAllStringSubmatch(page, -1) {
-		offers[match[1]] = true
-	}
-	short, _, _ := strings.Cut(strings.TrimSpace(literal[1]), "\n")
-	for each := range strings.SplitSeq(short, ",") {
-		offers[strings.TrimSpace(each)] = true
-	}
-	for name, source := range all {
-		var uses []string
-		for _, match := range used.FindAllStringSubmatch(source, -1) {
-			uses = append(uses, match[1])
-		}
-		for _, match := range taken.FindAllStringSubmatch(source, -1) {
-			for each := range strings.SplitSeq(match[1], ",") {
-				uses = append(uses, strings.TrimSpace(each))
-			}
-		}
-		for _, each := range uses {
-			assert.True(t, offers[each], "%s uses stage.%s, which page.js does not offer", name, each)
 		}
 	}
 }

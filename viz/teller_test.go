@@ -18,7 +18,7 @@ const theatre = `
 		{ pace, look: ["wire"], question: { ask: "Which?", answers: ["This", "That"], right: 1 } },
 		{ pace, look: ["handler"] },
 	];
-	var teller = page.teller.newTeller(beats, {
+	var teller = new page.teller.Teller(beats, {
 		range: async (i) => {
 			asked.push(i); if (fails) throw new Error(fails); return { from: i * 10, to: i * 10 + 10 };
 		},

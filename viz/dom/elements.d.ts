@@ -10,3 +10,37 @@ interface Element extends HTMLOrSVGElement { // every element here is HTML or SV
 }
 
 declare var listwatchWire: import("../lib/api.js").Wire | undefined;
+
+// The parts of the page, and what they share.
+declare namespace page {
+  type Player = import("../timeline/player.js").Player;
+  type Scene = import("../stage/scene.js").Scene;
+  type Planner = import("../stage/plan.js").Planner;
+  type Motion = import("../stage/motion.js").Motion;
+  type Zoom = import("../stage/zoom.js").Zoom;
+  type Follow = ReturnType<typeof import("../timeline/follow.js").newFollow>;
+  type Infos = import("../log/fold.js").Infos;
+  type Key = import("./panel.js").Key;
+  type Guide = { [key: string]: (() => unknown) | RegExp | undefined; quiet?: RegExp };
+  type Switches = { [name: string]: string } | undefined; // { fifo: "real" }
+
+  // Part is a part of the page: it has those of these that it needs (frame/page.js).
+  interface Part {
+    begin?(answer: import("../log/feed.js").Snapshot): void;
+    switches?(now: Switches): void;
+    arrived?(list: probe.Record[]): void;
+    applied?(list: probe.Record[], now: number): void;
+    jumped?(now: number): void;
+    landed?(r: probe.Record, now: number): void;
+    skipped?(ns: number): void;
+    shown?(res: fold.Resource | undefined, state: fold.State): void;
+    draw?(now: number, ms: number): void;
+    resource?(name: string): void;
+    world?(status: hold.Status): void;
+    followed?(): void;
+    restyle?(): void;
+    escape?(): boolean | void;
+    guide?(): Guide | null;
+    keys?: Key[];
+  }
+}

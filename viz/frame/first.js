@@ -17,7 +17,7 @@ export function newFirst(stage) {
 
   function show() {
     root.dataset.first = "asks";
-    stage.scene.lay();
+    stage.scene.relay();
     player.single = true;
     $("#tour-start").focus({ preventScroll: true });
   }
@@ -37,7 +37,7 @@ export function newFirst(stage) {
     delete root.dataset.first;
     player.single = false;
     localStorage.setItem(storage.seen, "seen");
-    stage.scene.lay();
+    stage.scene.relay();
     stage.touch();
     return true;
   }

@@ -1,28 +1,40 @@
-// @ts-nocheck
 // Looks: which resource is on stage, in which colours, and in which detail: the path (stations, queues, objects), or
 // the machinery, too: locks, the budget, goroutines, gates, the ring's hands, versions in brackets. What an attribute
 // says it says in either. And the stations as they are called in the mode that runs.
 
-import { $, address, options, put, say, when } from "../dom/dom.js";
+import { $, address, options, part, parts, put, say, when } from "../dom/dom.js";
 
+/**
+ * @typedef {object} Stage
+ * @property {page.Player} player
+ * @property {page.Scene} scene
+ * @property {() => string} resource on stage
+ * @property {(name: string) => void} setResource
+ * @property {() => void} restyle
+ */
+
+/** @type {{ [theme: string]: string }} */
 const themes = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 
+/** @param {Stage} stage */
 export function newLooks(stage) {
-  const select = $("#resource");
+  const { scene } = stage;
+  const select = $("#resource", HTMLSelectElement);
   const button = $("#theme");
   const { dataset } = document.documentElement;
-  const { root } = stage.scene;
-  const title = root.querySelector('[data-station="etcd3"] .title');
+  const { root } = scene;
+  const title = part(root, '[data-station="etcd3"] .title');
   title.dataset.etcd2 = "etcdWatcher";
-  const named = [title, ...root.querySelectorAll("[data-named]")].map((el) => [el, el.textContent]);
+  const named = [title, ...parts(root, "[data-named]")].map((el) => ({ el, words: el.textContent ?? "" }));
 
   function pickResources() {
     const { resources } = stage.player.state;
     const known = Object.keys(resources).filter((name) => name !== "").sort();
-    options(select, known.includes(stage.resource) ? known : [stage.resource, ...known]);
-    select.value = stage.resource;
+    options(select, known.includes(stage.resource()) ? known : [stage.resource(), ...known]);
+    select.value = stage.resource();
   }
 
+  /** @param {string} theme */
   const name = (theme) => say(button, `Theme: ${themes[theme]}`);
 
   function turn() {
@@ -35,6 +47,7 @@ export function newLooks(stage) {
   }
 
   // setDetail shows the path or the machinery; the address says which, so that a link to this moment does.
+  /** @param {string} name */
   function setDetail(name) {
     put(document.body, "data-detail", name);
     put($("#detail"), "aria-pressed", String(name === "machinery"));
@@ -48,26 +61,31 @@ export function newLooks(stage) {
 
   // switches names the stations as in the mode that runs: a text of the scenery has its words for another mode in an
   // attribute of that name. A recording brings the switches that it was made with.
+  /** @param {page.Switches} now */
   function switches(now) {
     const modes = Object.values(now ?? {});
-    for (const [el, words] of named) say(el, modes.map((mode) => el.dataset[mode]).find(Boolean) ?? words);
+    for (const { el, words } of named) say(el, modes.map((mode) => el.dataset[mode]).find(Boolean) ?? words);
     put(document.body, "data-server", now?.server ?? "");
     put(root, "data-etcd-watcher", now?.["etcd-watcher"] ?? "etcd3");
-    stage.scene.grouped = now?.fifo === "delta";
-    stage.scene.inTurn = now?.dispatch === "sequential";
-    stage.touch();
+    scene.grouped = now?.fifo === "delta";
+    scene.inTurn = now?.dispatch === "sequential";
+    scene.stale = true;
   }
 
   name(dataset.theme ?? "");
-  const asked = new URLSearchParams(location.search).get("detail");
+  const asked = new URLSearchParams(location.search).get("detail") ?? "";
   const first = document.body.classList.contains("figure") ? "machinery" : "path";
   setDetail(["path", "machinery"].includes(asked) ? asked : first);
   when(select, "change", () => stage.setResource(select.value));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
-  return {
-    shown: pickResources, resource: (name) => (select.value = name), switches,
+  /** @type {page.Part} */
+  const looks = {
+    shown: pickResources, switches,
+    /** @param {string} name */
+    resource: (name) => (select.value = name),
     keys: [
       [["t"], "theme", turn], [["k"], "the machinery: locks, budget, goroutines, hands; or the path alone", turnDetail],
     ],
   };
+  return looks;
 }

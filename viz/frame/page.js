@@ -30,6 +30,7 @@ import { newConsole } from "../console/console.js";
 import { newInspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, program } from "../lib/api.js";
+import { limits } from "../lib/limits.js";
 import { $, put, when } from "../dom/dom.js";
 import { newPanel } from "../dom/panel.js";
 import { clockText } from "../lib/times.js";
@@ -37,18 +38,19 @@ import { Feed } from "../log/feed.js";
 import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { Tape, serverSource } from "../log/tape.js";
 import { newSpacetime } from "../spacetime/spacetime.js";
-import { newMotion } from "../stage/motion.js";
-import { newPicture } from "../stage/picture.js";
-import { newScene } from "../stage/scene.js";
-import { newTelling } from "../stage/telling.js";
-import { newWaits } from "../stage/waits.js";
-import { newZoom } from "../stage/zoom.js";
+import { Motion } from "../stage/motion.js";
+import { Planner } from "../stage/plan.js";
+import { readPicture } from "../stage/picture.js";
+import { Scene } from "../stage/scene.js";
+import { Telling } from "../stage/telling.js";
+import { Waits } from "../stage/waits.js";
+import { Zoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
 import { newPresenter } from "../stories/presenter.js";
 import { newScenarios } from "../stories/scenarios.js";
 import { newFollow } from "../timeline/follow.js";
 import { newHold } from "../timeline/hold.js";
-import { newPlayer, sweep } from "../timeline/player.js";
+import { Player, sweep } from "../timeline/player.js";
 import { newTable } from "../timeline/table.js";
 import { newTimeline } from "../timeline/timeline.js";
 import { newTour } from "../tour/tour.js";
@@ -59,7 +61,7 @@ import { newFirst } from "./first.js";
 import { newHands } from "./hands.js";
 import { newKeys } from "./keys.js";
 import { newLooks } from "./looks.js";
-import { newStatus } from "./status.js";
+import { Status } from "./status.js";
 import { newVisit } from "./visit.js";
 
 const soon = 600; // records in which what stands is looked for
@@ -68,7 +70,7 @@ const ledHere = 200; // records that are looked at for what stands where then
 
 const fold = newFold(JSON.parse(document.body.dataset.table));
 const { infos } = fold;
-const scene = newScene(JSON.parse(document.body.dataset.geometry));
+const scene = new Scene(JSON.parse(document.body.dataset.geometry));
 
 const cost = newCost();
 let dirty = false;
@@ -105,17 +107,29 @@ const follow = newFollow(infos, {
   },
 });
 scene.followed = follow.matches;
-const motion = newMotion($("#tokens"), scene, { infos, follow, here });
+const planner = new Planner(scene, { infos, here, matches: follow.matches, writes: limits.writes });
+// etcd's watch may tell of a change before its writer does: what has left etcd has its number
+scene.leaving = () => planner.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
+const motion = new Motion($("#tokens", HTMLCanvasElement), scene, planner);
 const pictured = () => player.state.resources[resource]; // of the resource on stage
-const player = newPlayer(fold, {
-  motion: { ...motion, matches: follow.matches, plan: (list) => motion.plan(list, pictured()) },
+const player = new Player(fold, {
+  motion: {
+    travels: (r) => planner.travels(r), matches: follow.matches, under: (change) => planner.under(change),
+    plan: (list) => planner.plan(list, pictured()),
+    launch(plan, t0, t1, folded) {
+      planner.launch(plan, t0, t1, folded);
+      scene.stale = true; // etcd has its number
+    },
+    land: (plan) => motion.land(plan),
+    pass: (list) => planner.pass(list),
+  },
   resource: () => resource,
   applied, jumped, grounded: stand, froze, trouble, skipped: (ns) => all("skipped", ns),
-});
+}, new Tape(fold, null), newState());
 
 // stage is what the parts share: what the page itself offers, and every part by its name.
 const stage = {
-  fold, infos, scene, player, follow, motion, isFlag, here, called, says, setResource, restyle, leave, attend,
+  fold, infos, scene, player, follow, planner, motion, isFlag, here, called, says, setResource, restyle, leave, attend,
   get source() { return source; },
   get shown() { return logShown; },
   get resource() { return resource; },
@@ -123,21 +137,30 @@ const stage = {
   get drawn() { return !dirty; }, // is what is on screen the picture of the cursor?
   touch: () => (scene.stale = true), // the scene has to be drawn again
   tell: (words) => stage.controls.tell(words), // in passing
+  news: (words) => source && stage.banner.notice(words),
   switched: (now) => all("switches", now),
   escape: () => parts.findLast((part) => part.escape?.()),
   reopen: () => feed.reopen(), // after leave
 };
 
-const newPromises = () => newPanel(stage, "promises", ["g", "what is guaranteed: the ten promises"], 2000);
+const newPromises = () => newPanel(stage.news, "promises", ["g", "what is guaranteed: the ten promises"], 2000);
 
 // Every part by its name, in the order in which they are made and called. A part may use in its constructor only what
 // is above it; later, all.
+const drawn = () => !dirty;
 const made = {
-  follow: () => follow, timeline: newTimeline, telling: newTelling, table: newTable, banner: newBanner,
-  controls: newControls, status: newStatus, visit: newVisit, looks: newLooks, hands: newHands, figure: newFigure,
-  hold: newHold, knobs: newKnobs, scenarios: newScenarios, promises: newPromises, lens: newLens, console: newConsole,
-  presenter: newPresenter, spacetime: newSpacetime, zoom: newZoom, inspector: newInspector, waits: newWaits,
-  picture: newPicture, tour: newTour, first: newFirst,
+  zoom: () => new Zoom({ scene, motion }), follow: () => follow, timeline: newTimeline, telling: () => new Telling({ ...stage, drawn }),
+  table: () => newTable({ ...stage, drawn, told: () => stage.telling.seq }),
+  banner: () => newBanner({ connection: () => connection[0], says }),
+  controls: newControls, status: () => new Status({
+    ...stage, connection: () => connection, program: () => source !== null, held: () => stage.hold.held,
+  }),
+  visit: newVisit, looks: () => newLooks({ ...stage, resource: () => resource }), hands: newHands,
+  figure: () => newFigure({ ...stage, zoom: stage.zoom }),
+  hold: newHold, knobs: () => newKnobs({ ...stage, trouble: stage.banner.trouble }), scenarios: newScenarios,
+  promises: newPromises, lens: () => newLens({ ...stage, resource: () => resource, trouble: stage.banner.trouble }),
+  console: newConsole, presenter: () => newPresenter({ ...stage, zoom: stage.zoom }), spacetime: newSpacetime,
+  inspector: newInspector, waits: () => new Waits(stage), tour: newTour, first: newFirst,
 };
 for (const [name, make] of Object.entries(made)) parts.push((stage[name] = make(stage)));
 const { timeline } = stage;
@@ -145,7 +168,7 @@ const { timeline } = stage;
 const listed = [[["?"], "this list", () => keys.show()]];
 const guide = () => parts.map((part) => part.guide?.()).findLast(Boolean);
 const keys = newKeys([...parts.flatMap((part) => part.keys ?? []), ...listed], guide);
-player.reset(new Tape(fold, null), newState(), false);
+player.reset(player.tape, player.state, false);
 
 const feed = new Feed({
   snapshot: begin,
@@ -229,7 +252,7 @@ function turn(now, ms) {
   flush();
   player.tick(player.runs() ? ms : 0);
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
-  motion.draw(player.clock, player.pile(), coming);
+  motion.draw(player.clock, { pile: player.pile(), stream: player.beat.stream, coming });
   all("draw", now, ms);
 }
 
@@ -250,8 +273,8 @@ function applied(list, sum = false) {
   dirty = true;
   summing ||= sum;
   if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) scene.changed(player.state, resource);
-  motion.closed(list);
-  if (player.sweeping || sum) motion.records(list, player.clock, pictured());
+  planner.closed(list);
+  if (player.sweeping || sum) motion.records(list, player.clock, player.beat.stream, pictured());
   all("applied", list, now);
   if (player.mode === "frozen") all("landed", list.at(-1), now);
 }
@@ -259,7 +282,7 @@ function applied(list, sum = false) {
 // stand puts on the stage what the records that led to the cursor had in their hands, and nothing else.
 function stand() {
   motion.clear();
-  motion.stand(player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1));
+  planner.stand(player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1));
 }
 
 // jumped is told that another picture is on stage.
@@ -324,7 +347,7 @@ function restyle() {
 window.listwatch = {
   get state() { return player.state; },
   cost: cost.read, motion, player, timeline, follow, clockText, stage, feed,
-  picture: (how) => stage.picture.read(how), openRecording: (file) => stage.visit.openRecording(file),
+  picture: (how) => readPicture({ ...stage, waiting: () => stage.hold.waiting }, how), openRecording: (file) => stage.visit.openRecording(file),
 };
 
 // No viewer sees a hidden page: it has no stream.

@@ -6,8 +6,8 @@
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it goes with what is followed, or shows what was reported here last.
 
-import { $, copied, make, mark, put, say, when } from "../dom/dom.js";
-import { html, program, queryOf } from "../lib/api.js";
+import { $, copied, elementOf, make, mark, put, say, when } from "../dom/dom.js";
+import { program, queryOf, text } from "../lib/api.js";
 import { stateOf } from "./state.js";
 import { newWhy } from "./why.js";
 
@@ -89,7 +89,7 @@ export function newInspector(stage) {
       if (!stage.source && program && living.has(tab)) {
         throw new Error("This recording lives in this page only: the program that serves the page does not know it.");
       }
-      const article = await html(`/viz/part/${place.station}/${tab}?${mine}`);
+      const article = elementOf(await text(`/viz/part/${place.station}/${tab}?${mine}`));
       if (wanted()) swap(article);
     } catch (problem) {
       if (wanted()) refuse(problem instanceof TypeError ? "The program does not answer." : problem.message);

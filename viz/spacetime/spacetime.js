@@ -85,7 +85,7 @@ export function newSpacetime(stage) {
 
   function draw(now) {
     if (!open || busy || now - drawnAt < (player.mode === "frozen" ? 0 : period)) return;
-    const stream = player.mode === "live" && stage.motion.level > 0;
+    const stream = player.mode === "live" && player.beat.stream;
     if (stream) return blank("too much happens to be read: freeze (Space)");
     if (!stale) return;
     drawnAt = now;

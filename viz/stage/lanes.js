@@ -1,25 +1,33 @@
-// @ts-nocheck
 // Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
 
 import { widthOf } from "../dom/canvas.js";
-import { $, label, mark, put, say, widen } from "../dom/dom.js";
+import { $, label, mark, part, put, say, widen } from "../dom/dom.js";
 import { cut, squeeze } from "../lib/texts.js";
 import { showPipe } from "./pipe.js";
 import { feeds, hangsOn, nameOf, own } from "./places.js";
 
+/**
+ * @typedef {import("./places.js").Kind} Kind
+ * @typedef {import("./places.js").Lane} Lane
+ * @typedef {import("./scene.js").Scene} Scene
+ */
+
 // kinds are the stations in which lanes stand, and the attributes that name their subjects.
+/** @type {{ [kind in Kind]: [station: probe.Station, attribute: string] }} */
 const kinds = {
   watchers: ["watcher", "data-watcher"], listeners: ["listener", "data-listener"],
   handlers: ["handler", "data-handler-of"], workqueues: ["workqueue", "data-workqueue"],
 };
 
 // made is a new one of what the page has a prototype of (lanes.templ).
-export const made = (name) => $(`#${name}`).content.querySelector("g").cloneNode(true);
+/** @param {string} name */
+export const made = (name) => /** @type {HTMLElement} */ (part($(`#${name}`, HTMLTemplateElement).content, "g").cloneNode(true));
 
-// lanes keeps one group a lane in the container of its kind. What does not fit is kept in the document, but not drawn.
+// lanes keeps one group a lane in the container of its kind, and returns them. What does not fit is kept in the
+// document, but not drawn.
+/** @param {Scene} scene @param {Kind} kind */
 function lanes(scene, kind) {
   const [station, attribute] = kinds[kind];
-  const container = scene.root.querySelector(`#${kind}`);
   const known = scene.lanes[kind];
   const { lanes: all } = scene.places[kind];
   for (const [id, el] of known) {
@@ -27,27 +35,26 @@ function lanes(scene, kind) {
     el.remove();
     known.delete(id);
   }
-  for (const [id, lane] of all) {
-    let el = known.get(id);
-    if (!el) {
-      el = made(`${station}-lane`);
-      el.setAttribute(attribute, id);
-      container.append(el);
-      known.set(id, el);
+  return [...all.values()].map((lane) => {
+    const el = known.get(lane.id) ?? made(`${station}-lane`);
+    if (!known.has(lane.id)) {
+      el.setAttribute(attribute, lane.id);
+      part(scene.root, `#${kind}`).append(el);
+      known.set(lane.id, el);
     }
     put(el, "transform", `translate(0 ${lane.at[1] - scene.geometry.boxes[station].Y})`);
     mark(el, "over", !lane.shown);
     el.lane = lane;
-    if (lane.shown) wayIn(el, kind, scene);
-  }
-  return all;
+    if (lane.shown) wayIn(el, lane, kind, scene);
+    return { el, ...lane };
+  });
 }
 
 // wayIn draws the rail from the fan-out to a lane.
-function wayIn(el, kind, { geometry: g, tall }) {
+/** @param {Element} el @param {Lane} lane @param {Kind} kind @param {Scene} scene */
+function wayIn(el, { at: [X, Y] }, kind, { geometry: g, tall }) {
   const path = el.querySelector(".way-in");
   if (!path) return;
-  const [X, Y] = el.lane.at;
   const [from, to, axis] = kind === "watchers" ? [929, 0, g.serverAxis] : [g.boxes.processor.X, 302, g.clientAxis];
   if (tall && kind === "listeners") {
     const above = g.boxes.listener.Y - Y - 42;
@@ -57,6 +64,7 @@ function wayIn(el, kind, { geometry: g, tall }) {
   put(path, "d", `M${from - X} ${axis - Y}C${middle} ${axis - Y} ${middle} 26 ${to} 26`);
 }
 
+/** @param {number} n */
 const more = (n) => (n > 0 ? `+${n} more` : "");
 
 // A lane's name ends before the counters, of which that of a large channel is wider.
@@ -64,76 +72,82 @@ const nameFont = "600 14px system-ui, sans-serif";
 const [room, narrow, tallRoom] = [132, 108, 132]; // units
 const most = 26; // letters of a name
 
+/** @param {Scene} scene */
 export function showWatchers(scene) {
   const { hidden } = scene.places.watchers;
   const list = lanes(scene, "watchers");
-  scene.text("watcher.n", list.size);
+  scene.text("watcher.n", list.length);
   scene.text("watcher.more", more(hidden));
-  put(scene.root.querySelector("#watcher-rest"), "visibility", hidden > 0 ? "visible" : "hidden");
-  scene.text("wire.n", list.size);
-  scene.text("wire.streams", list.size === 1 ? "stream" : "streams");
-  const others = list.size - scene.serving.size; // whose ways lead off the stage
-  scene.text("wire.others", others > 0 && others < list.size ? `${others} to others` : "");
-  for (const [id, { subject }] of list) {
-    const el = scene.lanes.watchers.get(id);
-    const capacity = subject.vars.capacity ?? 0;
-    el.pipes ??= ["input", "result"].map((name) => el.querySelector(`[data-queue="${name}"]`));
-    for (const pipe of el.pipes) showPipe(scene, pipe, subject.queues[pipe.dataset.queue], capacity, el.lane.shown);
-    if (!el.lane.shown) continue;
-    label(el, cut(`${subject.texts.WireOpened ?? id}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300));
-    const member = scene.told?.members.find((each) => each.subject === id);
-    mark(el, "pinned", Boolean(member));
-    mark(el, "mine", own(subject) && !member);
-    const [, watched = id] = /[^!]=([\w-]+)$/.exec(subject.texts.WatcherAdded) ?? []; // it has no connection
-    const name = squeeze(nameOf(subject) || watched, most) + (own(subject) ? " · you" : "");
-    const closed = subject.counts.WatcherForced ? " · closed" : ""; // it is there until its client has read the rest
-    const [title, called] = [el.querySelector(".name"), (member?.name ?? name) + closed];
-    const wide = scene.tall ? tallRoom : capacity < 100 ? room : narrow;
-    say(title, called);
-    widen(title, widthOf(called, nameFont) > wide ? wide : 0); // closer where it is wider than its room
-    const end = scene.serving.has(id) ? scene.edges.wireX : scene.edges.right + 6;
-    put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
-  }
+  put(part(scene.root, "#watcher-rest"), "visibility", hidden > 0 ? "visible" : "hidden");
+  scene.text("wire.n", list.length);
+  scene.text("wire.streams", list.length === 1 ? "stream" : "streams");
+  const others = list.length - scene.serving.size; // whose ways lead off the stage
+  scene.text("wire.others", others > 0 && others < list.length ? `${others} to others` : "");
+  for (const lane of list) showWatcher(scene, lane);
 }
 
+/** @param {Scene} scene @param {Lane & { el: Element }} lane */
+function showWatcher(scene, { id, subject, shown, el }) {
+  const capacity = subject.vars.capacity ?? 0;
+  el.pipes ??= ["input", "result"].map((name) => part(el, `[data-queue="${name}"]`));
+  for (const pipe of el.pipes) showPipe(scene, pipe, subject.queues[pipe.dataset.queue ?? ""], capacity, shown);
+  if (!shown) return;
+  label(el, cut(`${subject.texts.WireOpened ?? id}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300));
+  const member = scene.told?.members.find((each) => each.subject === id);
+  mark(el, "pinned", Boolean(member));
+  mark(el, "mine", own(subject) && !member);
+  const [, watched = id] = /[^!]=([\w-]+)$/.exec(subject.texts.WatcherAdded ?? "") ?? []; // it has no connection
+  const name = squeeze(nameOf(subject) || watched, most) + (own(subject) ? " · you" : "");
+  const closed = subject.counts.WatcherForced ? " · closed" : ""; // it is there until its client has read the rest
+  const [title, called] = [part(el, ".name"), (member?.name ?? name) + closed];
+  const wide = scene.tall ? tallRoom : capacity < 100 ? room : narrow;
+  say(title, called);
+  widen(title, widthOf(called, nameFont) > wide ? wide : 0); // closer where it is wider than its room
+  const end = scene.serving.has(id) ? scene.edges.wireX : scene.edges.right + 6;
+  put(part(el, ".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
+}
+
+/** @param {Scene} scene */
 export function showListeners(scene) {
-  lanes(scene, "handlers");
   scene.text("listener.more", more(scene.places.listeners.hidden));
-  for (const [id, { subject }] of lanes(scene, "listeners")) {
-    const el = scene.lanes.listeners.get(id);
-    say(el.querySelector(".name"), squeeze(feeds(id), 10));
+  for (const { el, id, subject } of lanes(scene, "handlers")) showHandler(scene, el, id, subject);
+  for (const { el, id, subject, shown } of lanes(scene, "listeners")) {
+    say(part(el, ".name"), squeeze(feeds(id), 10));
     label(el, cut(`listener ${id} of ${subject.texts.ListenerAdded || "an informer"}`, 200));
     mark(el, "elsewhere", !hangsOn(scene, subject));
     for (const name of ["add", "pending", "next"]) {
-      showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0, el.lane.shown);
+      showPipe(scene, part(el, `[data-queue="${name}"]`), subject.queues[name], 0, shown);
     }
     const { pending } = subject.queues;
     const calm = hangsOn(scene, subject) ? "pending 0" : "own informer"; // one that is not drawn
-    say(el.querySelector('[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : calm);
-    const handler = scene.lanes.handlers.get(id);
-    const n = subject.counts.HandlerReturned ?? 0;
-    const running = (subject.counts.HandlerCalled ?? 0) > n;
-    const [slow, call] = [scene.told?.delays.get(id), scene.told?.calls.get(id)];
-    const count = n === 1 ? "1 call" : `${n} calls`;
-    const state = running ? (call ? `▶ ${call}` : "runs") : (call ?? (slow ? `takes ${slow}` : count));
-    mark(handler, "running", running);
-    mark(handler, "called", Boolean(call));
-    say(handler.querySelector(".count"), call ? count : "");
-    const words = handler.querySelector(".state");
-    say(words, state);
-    widen(words, call && state.length > 11 ? 90 : 0);
-    put(handler, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
+    say(part(el, '[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : calm);
   }
 }
 
+/** @param {Scene} scene @param {Element} el @param {string} id @param {fold.Subject} subject */
+function showHandler(scene, el, id, { counts }) {
+  const n = counts.HandlerReturned ?? 0;
+  const running = (counts.HandlerCalled ?? 0) > n;
+  const [slow, call] = [scene.told?.delays.get(id), scene.told?.calls.get(id)];
+  const count = n === 1 ? "1 call" : `${n} calls`;
+  const state = running ? (call ? `▶ ${call}` : "runs") : (call ?? (slow ? `takes ${slow}` : count));
+  mark(el, "running", running);
+  mark(el, "called", Boolean(call));
+  say(part(el, ".count"), call ? count : "");
+  const words = part(el, ".state");
+  say(words, state);
+  widen(words, call && state.length > 11 ? 90 : 0);
+  put(el, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
+}
+
+/** @param {Scene} scene @param {fold.Resource} res */
 export function showWorkqueues(scene, res) {
   for (const [id, el] of scene.lanes.handlers) mark(el, "ends", !res.subjects[feeds(id)]?.queues.workqueue);
   const handlers = new Set([...scene.lanes.handlers.keys()].map(feeds));
   scene.text("workqueue.more", more(scene.places.workqueues.hidden));
-  for (const [id, { subject }] of lanes(scene, "workqueues")) {
-    const el = scene.lanes.workqueues.get(id);
-    say(el.querySelector(".name"), handlers.has(id) ? `${cut(id, 11)}’s keys` : cut(id, 18));
+  for (const { el, id, subject, shown } of lanes(scene, "workqueues")) {
+    say(part(el, ".name"), handlers.has(id) ? `${cut(id, 11)}’s keys` : cut(id, 18));
     label(el, cut(subject.texts.Reconciled ?? id, 200));
-    showPipe(scene, el.querySelector('[data-queue="workqueue"]'), subject.queues.workqueue, 0, el.lane.shown);
+    showPipe(scene, part(el, '[data-queue="workqueue"]'), subject.queues.workqueue, 0, shown);
   }
 }

@@ -1,50 +1,26 @@
-// @ts-nocheck
 // The ring: the history of the watchCache, with its two hands, and the range that is served.
 
-import { mark, pool, put, say, svg, widen } from "../dom/dom.js";
+import { mark, part, pool, put, say, svg, widen } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
 import { made } from "./lanes.js";
+import { atTurn, few, innerOf, ringSpot, seat, turnOf } from "./ground.js";
 import { twin } from "./pipe.js";
 import { shapeOf } from "./tokens.js";
 
+/** @typedef {import("./scene.js").Scene} Scene */
+
 const fresh = 75e9; // ns: the history the ring tries to keep
 const drawn = 128; // cells at most; of a larger ring each is several places
-const few = 32; // of so few cells each has its version in it
-const wide = 44; // the inner radius of such a ring
 const fewest = 8; // of so few cells the versions are larger
 const deep = 38; // units along the radius in which a version stands
 const level = 12; // of so few cells the versions are level, of more they stand along the radius
 
-// turnOf is where a position lies, from 0 at slot 0 to 1 behind the last slot.
-function turnOf(ring, pos) {
-  return ring.capacity > 0 ? (((pos % ring.capacity) + ring.capacity) % ring.capacity) / ring.capacity : 0;
-}
-
-// at is a point at a turn of the ring, so far from its middle.
-function at({ x, y }, r, turn) {
-  const angle = 2 * Math.PI * turn - Math.PI / 2;
-  return [x + r * Math.cos(angle), y + r * Math.sin(angle)];
-}
-
-const inner = (g, ring) => (ring.capacity > 0 && ring.capacity <= few ? wide : g.in);
-
-// seat is a point of the ring: turn along it, depth 0 at its inner edge, 1 at its outer one.
-function seat({ geometry: { ring: g }, ring }, turn, depth) {
-  const from = inner(g, ring);
-  return at(g, from + (g.out - from) * depth, turn);
-}
-
-// ringSpot is where a position of the ring is drawn.
-export function ringSpot(scene, ring, pos) {
-  const depth = ring.capacity <= few ? 1.3 : 0.5; // beside a cell that has its version in it
-  return seat(scene, turnOf(ring, pos) + 0.5 / Math.max(1, ring.capacity), depth);
-}
-
+/** @param {Scene} scene @param {fold.Resource} res @param {number} now */
 export function showRing(scene, res, now) {
   const { ring } = res;
-  const station = scene.stations.get("ring");
+  const station = scene.station("ring");
   scene.ring = ring;
-  for (const name of ["start", "end", "capacity"]) put(station, `data-${name}`, ring[name]);
+  for (const name of /** @type {const} */ (["start", "end", "capacity"])) put(station, `data-${name}`, ring[name]);
   put(station, "data-oldest-rv", ring.oldest);
   put(station, "data-newest-rv", ring.newest);
   scene.text("ring.newest", ring.newest === "0" ? "–" : ring.newest);
@@ -55,36 +31,38 @@ export function showRing(scene, res, now) {
   if (!(ring.capacity > 0)) return showNone(scene);
   showCells(scene, ring, now);
   const followed = ring.cells.filter(scene.followed).slice(-1); // of an object with many changes the newest one
-  const rings = pool(scene.root.querySelector("#ring-followed"), followed.length, twin);
-  followed.forEach((cell, i) => place(rings[i], ringSpot(scene, ring, cell.pos)));
+  const rings = pool(part(scene.root, "#ring-followed"), followed.length, twin);
+  followed.forEach((cell, i) => place(rings[i], ringSpot(scene.geometry.ring, ring, cell.pos)));
   showHands(scene, ring);
   showPins(scene, ring);
 }
 
 // showNone shows that there is no ring: not yet, or no more.
+/** @param {Scene} scene */
 function showNone(scene) {
-  for (const id of ["cells", "followed", "versions", "pins"]) pool(scene.root.querySelector(`#ring-${id}`), 0);
-  put(scene.root.querySelector("#ring-served"), "d", "");
+  for (const id of ["cells", "followed", "versions", "pins"]) pool(part(scene.root, `#ring-${id}`), 0);
+  put(part(scene.root, "#ring-served"), "d", "");
   scene.bins = 0;
 }
 
+/** @param {Scene} scene @param {fold.Ring} ring @param {number} now */
 function showCells(scene, ring, now) {
   const bins = Math.min(ring.capacity, drawn);
-  const cells = pool(scene.root.querySelector("#ring-cells"), bins, () => svg("path", { class: "cell" }));
+  const cells = pool(part(scene.root, "#ring-cells"), bins, () => svg("path", { class: "cell" }));
   if (scene.bins !== bins) {
     const g = scene.geometry.ring;
-    const from = inner(g, ring);
+    const from = innerOf(g, ring);
     for (let i = 0; i < bins; i++) put(cells[i], "d", cellPath(g, from, i / bins, (i + 1) / bins));
-    const track = scene.stations.get("ring").querySelector(".track");
+    const track = part(scene.station("ring"), ".track");
     put(track, "r", (g.out + from) / 2);
     put(track, "stroke-width", g.out - from);
-    mark(scene.stations.get("ring"), "few", bins <= few);
+    mark(scene.station("ring"), "few", bins <= few);
   }
   scene.bins = bins;
   const perBin = ring.capacity / bins;
-  const filled = Array.from({ length: bins }, (_, i) =>
-    perBin > 1 && holds(ring, i * perBin, (i + 1) * perBin) ? { type: "", t: now } : null);
-  const binOf = (pos) => Math.floor((pos % ring.capacity) / perBin);
+  const filled = Array.from({ length: bins }, (_, i) => /** @type {{ type: string, t: number, pos?: number } | null} */ (
+    perBin > 1 && holds(ring, i * perBin, (i + 1) * perBin) ? { type: "", t: now } : null));
+  const binOf = (/** @type {number} */ pos) => Math.floor((pos % ring.capacity) / perBin);
   for (const cell of ring.cells) filled[binOf(cell.pos)] = cell;
   const newest = ring.end > ring.start ? binOf(ring.end - 1) : -1;
   filled.forEach((cell, i) => {
@@ -96,14 +74,15 @@ function showCells(scene, ring, now) {
 }
 
 // showVersions writes each version into its cell, along the radius where cells are narrow.
+/** @param {Scene} scene @param {fold.Ring} ring */
 function showVersions(scene, ring) {
   const cells = ring.capacity <= few ? ring.cells : [];
-  const texts = pool(scene.root.querySelector("#ring-versions"), cells.length, () =>
+  const texts = pool(part(scene.root, "#ring-versions"), cells.length, () =>
     svg("text", { class: "mid", lengthAdjust: "spacingAndGlyphs" }));
   cells.forEach((cell, i) => {
     const turn = turnOf(ring, cell.pos) + 0.5 / ring.capacity;
     const along = turn * 360 + (turn < 0.5 ? -90 : 90);
-    place(texts[i], seat(scene, turn, 0.5), ring.capacity > level ? along : 0);
+    place(texts[i], seat(scene.geometry.ring, ring, turn, 0.5), ring.capacity > level ? along : 0);
     put(texts[i], "dy", ring.capacity > level ? 4 : 5);
     say(texts[i], cell.rv);
     const wants = cell.rv.length * (ring.capacity > fewest ? 7.2 : 8.8);
@@ -112,9 +91,10 @@ function showVersions(scene, ring) {
 }
 
 // showPins marks which version the clients of a story know: at its cell, or, if that is gone, before the oldest one.
+/** @param {Scene} scene @param {fold.Ring} ring */
 function showPins(scene, ring) {
   const pinned = (scene.told?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
-  const pins = pool(scene.root.querySelector("#ring-pins"), pinned.length, () => made("ring-pin"));
+  const pins = pool(part(scene.root, "#ring-pins"), pinned.length, () => made("ring-pin"));
   mark(scene.root, "pinning", pinned.length > 0);
   pinned.forEach(({ name, rv, open }, i) => {
     const cell = ring.cells.findLast((each) => !laterRV(each.rv, rv));
@@ -122,7 +102,7 @@ function showPins(scene, ring) {
     const turn = turnOf(ring, cell?.pos ?? ring.start) + (cell ? 0.5 / Math.max(1, ring.capacity) : 0);
     const [head, words] = pins[i].children;
     mark(pins[i], "gone", gone);
-    place(head, seat(scene, turn, gone ? 1.25 : 1), turn * 360);
+    place(head, seat(scene.geometry.ring, ring, turn, gone ? 1.25 : 1), turn * 360);
     const ahead = laterRV(rv, ring.newest);
     const past = !open || laterRV(ring.newest, rv) ? "was" : "is";
     const { X, W } = scene.geometry.boxes.ring;
@@ -134,24 +114,27 @@ function showPins(scene, ring) {
   });
 }
 
+/** @param {Element} el @param {import("./ground.js").Spot} at @param {number} [turned] */
 function place(el, [x, y], turned = 0) {
   const turn = turned ? ` rotate(${turned.toFixed(1)})` : "";
   put(el, "transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})${turn}`);
 }
 
 // holds reports whether any of the slots [from, to) is between the hands.
+/** @param {fold.Ring} ring @param {number} from @param {number} to */
 function holds(ring, from, to) {
   const n = ring.end - ring.start;
   const first = ring.start % ring.capacity;
   return n > 0 && ((from < first + n && to > first) || from + ring.capacity < first + n);
 }
 
+/** @param {Scene} scene @param {fold.Ring} ring */
 function showHands(scene, ring) {
-  for (const id of ["start", "end"]) {
+  for (const id of /** @type {const} */ (["start", "end"])) {
     const turn = turnOf(ring, ring[id]);
-    const [x, y] = seat(scene, turn, 1.03).map((v) => v.toFixed(1));
+    const [x, y] = seat(scene.geometry.ring, ring, turn, 1.03).map((v) => v.toFixed(1));
     put(
-      scene.root.querySelector(`#hand-${id}`), "transform", `translate(${x} ${y}) rotate(${(turn * 360).toFixed(1)})`
+      part(scene.root, `#hand-${id}`), "transform", `translate(${x} ${y}) rotate(${(turn * 360).toFixed(1)})`
     );
   }
   const from = turnOf(ring, ring.start);
@@ -159,11 +142,13 @@ function showHands(scene, ring) {
   const g = scene.geometry.ring;
   const r = g.in - 4;
   const arc = `M${spot(g, r, from)}A${r} ${r} 0 ${span > 0.5 ? 1 : 0} 1 ${spot(g, r, from + span)}`;
-  put(scene.root.querySelector("#ring-served"), "d", span > 0 ? arc : "");
+  put(part(scene.root, "#ring-served"), "d", span > 0 ? arc : "");
 }
 
-const spot = (g, r, turn) => at(g, r, turn).map((v) => v.toFixed(2)).join(" ");
+/** @param {stage.Geometry["ring"]} g @param {number} r @param {number} turn */
+const spot = (g, r, turn) => atTurn(g, r, turn).map((v) => v.toFixed(2)).join(" ");
 
+/** @param {stage.Geometry["ring"]} g @param {number} inside @param {number} from @param {number} to */
 function cellPath(g, inside, from, to) {
   const gap = Math.min(0.0012, (to - from) * 0.2);
   const [a, b] = [from + gap, to - gap];

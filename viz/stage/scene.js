@@ -1,111 +1,217 @@
-// @ts-nocheck
 // The scene: the folded state as the scenery. It is drawn again from the state whenever the state has changed, and
-// knows nothing of records; what moves between two states is motion.js.
+// knows nothing of records; what moves between two states is motion.js. A style sheet moves the stations to where the
+// layout has them (ground.js).
 
-import { $, mark, put, say } from "../dom/dom.js";
+import { $, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { squeeze } from "../lib/texts.js";
 import { shelfName, youngest } from "../log/fold.js";
+import { layouts } from "./ground.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
-import { newLayout } from "./layout.js";
 import { showPipe, showShelf } from "./pipe.js";
 import { hangsOn, placesOf, reflects, serves } from "./places.js";
-import { ringSpot, showRing } from "./ring.js";
+import { showRing } from "./ring.js";
 
+/**
+ * @typedef {import("./brush.js").Box} Box
+ * @typedef {import("./places.js").Kind} Kind
+ * @typedef {object} Member of the cast of a story, as it stands
+ * @property {string} name
+ * @property {boolean} [pin]
+ * @property {string} subject
+ * @property {string} [client]
+ * @property {string} word
+ * @property {boolean} alarm
+ * @property {string} rv
+ * @property {boolean} open
+ * @property {string} [type]
+ * @property {string} more
+ * @typedef {object} Told what a story adds
+ * @property {boolean} story
+ * @property {number} from
+ * @property {Member[]} members
+ * @property {Map<string, string>} names
+ * @property {Map<string, string[]>} popped
+ * @property {Map<string, string>} calls
+ * @property {Map<string, string>} delays
+ * @property {string} asks
+ * @property {string} gets
+ * @property {string} waited
+ * @property {string | null} snapshot
+ * @property {string} etcd
+ * @property {string} etcd3
+ * @property {number} closed
+ * @property {string} lease
+ * @property {string} holder
+ * @property {string} kind
+ * @property {(res: fold.Resource, seq: number, resource: string) => void} at
+ * @property {() => void} draw
+ * @property {() => void} leave
+ */
+
+const narrow = "(max-width: 700px)";
 const none = { lanes: new Map(), hidden: 0 };
+/** @type {import("./places.js").Places} */
 const nowhere = {
   informer: "informer", serving: new Set(), watchers: none, listeners: none, handlers: none, workqueues: none,
 };
 
-export function newScene(geometry) {
-  const root = $(".scenery");
-  const texts = new Map([...root.querySelectorAll("[data-text]")].map((el) => [el.dataset.text, el]));
-  const stations = new Map([...root.querySelectorAll("[data-station]")].map((el) => [el.dataset.station, el]));
-  const named = (name) => [name, root.querySelector(`[data-queue="${name}"]`)];
-  const queues = new Map(["etcd3-incoming", "etcd3-result", "incoming", "fifo"].map(named));
-  const beside = [...root.querySelectorAll("text")].filter((el) => !el.closest(".station"));
-  let places = null; // of the lanes; null: they are made when they are asked for
-  let now = { state: null, resource: "" };
-  let read = null; // what words has returned: {view, boxes}, by station
-  const scene = {
-    geometry, root, texts, stations, queues,
-    inTurn: false, // -dispatch=sequential: there are no passes
-    grouped: false, // -fifo=delta
-    lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
-    view: null, // what of the stage is seen; zoom.js
-    told: null, // what a story adds: told.js; tell puts it here
-    tell(told) {
-      if (!told) scene.told?.leave();
-      scene.told = told;
-      scene.stale = true;
-    },
-    // changed is told that other subjects are there: thousands may come between two frames.
-    changed(state, resource) {
-      [now, places] = [{ state, resource }, null];
-    },
-    get places() { return (places ??= settle()); },
-    get informer() { return scene.places.informer; }, // that is drawn
-    get serving() { return scene.places.serving; }, // watchers whose client it is
-    front: null, // the subject that has to be seen: a watcher, an informer, or a listener of it
-    followed: () => false, // of a token, a row, a cell: is it what is followed?
-    leaving: () => "0", // the version that is on its way from etcd on; motion.js
-    slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
-    ring: { capacity: 0 },
-    store: [],
-    show(state, resource) {
-      read = null;
-      scene.changed(state, resource);
-      places = settle();
-      show(scene, state, resource);
-    },
-    // words returns where texts can be read: [left, top, right, bottom] in units of the stage. Only those are measured
-    // whose station is near.
-    words(near) {
-      const view = Object.values(scene.view).join();
-      if (read?.view !== view) read = { view, boxes: new Map([["", boxesOf(scene, beside)]]) };
-      for (const [name, el] of stations) {
-        const { X, Y, W, H } = scene.boxOf(name);
-        if (read.boxes.has(name) || !near([X - 40, Y - 40, X + W + 110, Y + H + 40])) continue;
-        read.boxes.set(name, boxesOf(scene, el.querySelectorAll("text")));
-      }
-      return [...read.boxes.values()].flat();
-    },
-    // wells are the boxes of the queues that are drawn.
-    wells: () => boxesOf(scene, root.querySelectorAll(".pipe .wall")).map((box) => Object.assign(box, { well: true })),
-    text(name, value) {
-      const el = texts.get(name);
-      if (el) say(el, String(value));
-    },
-  };
-  // settle finds out where the lanes are in the newest picture.
-  function settle() {
-    const res = now.state?.resources[now.resource];
-    if (!res) return nowhere;
-    scene.now = now.state.t;
-    scene.told?.at(res, now.state.seq, now.resource);
-    return placesOf({ geometry, told: scene.told, informer: informerOf(scene, res) }, res);
+export class Scene {
+  /** @param {stage.Geometry} geometry */
+  constructor(geometry) {
+    const root = $(".scenery", SVGSVGElement);
+    this.geometry = geometry;
+    this.root = root;
+    this.texts = new Map(parts(root, "[data-text]").map((el) => [el.dataset.text ?? "", el]));
+    this.stations = new Map(parts(root, "[data-station]").map((el) => [el.dataset.station ?? "", el]));
+    this.queues = new Map(["etcd3-incoming", "etcd3-result", "incoming", "fifo"].map((name) => (
+      [name, part(root, `[data-queue="${name}"]`)])));
+    this.beside = parts(root, "text").filter((el) => !el.closest(".station"));
+    this.inTurn = false; // -dispatch=sequential: there are no passes
+    this.grouped = false; // -fifo=delta
+    /** @type {{ [kind in Kind]: Map<string, Element> }} */
+    this.lanes = { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() };
+    /** @type {import("./ground.js").View} */
+    this.view = { x: 0, y: 0, w: geometry.width, h: geometry.height }; // what of the stage is seen; zoom.js
+    /** @type {Told | null} */
+    this.told = null;
+    /** @type {string} */
+    this.front = ""; // the subject that has to be seen: a watcher, an informer, or a listener of it
+    /** @type {(of: { key?: string, rv?: string }) => boolean} */
+    this.followed = () => false; // of a token, a row, a cell: is it what is followed?
+    this.leaving = () => "0"; // the version that is on its way from etcd on
+    /** @type {fold.Ring} */
+    this.ring = { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] };
+    this.bins = 0; // of the ring's drawing
+    /** @type {fold.Row[]} */
+    this.store = [];
+    this.stale = false;
+    this.named = ""; // the change that the sentence names
+    this.now = 0; // of the log
+    /** @type {{ state: fold.State | null, resource: string }} */
+    this.newest = { state: null, resource: "" };
+    /** @type {import("./places.js").Places | null} */
+    this.placed = null; // the lanes; null: they are placed when they are asked for
+    /** @type {{ view: string, boxes: Map<string, Box[]> } | null} */
+    this.read = null; // what words has returned, by station
+    this.layouts = layouts(geometry);
+    this.layout = this.layouts.wide;
+    this.plain = false; // the first view
+    this.large = 1; // times the size of a token
+    this.asked = matchMedia(narrow);
+    this.lay();
   }
-  scene.relaid = newLayout(scene); // tells of another layout
-  return scene;
+
+  // ---- the layout
+
+  get tall() { return this.layout.tall; }
+  get width() { return this.layout.width; }
+  get height() { return this.layout.height; }
+  get edges() { return this.layout.edges; }
+  get place() { return this.layout.place; }
+  get boxOf() { return this.layout.boxOf; }
+
+  // lay chooses the layout, and reports whether it is another one.
+  lay() {
+    this.plain = Boolean(document.documentElement.dataset.first);
+    const small = this.plain || document.body.classList.contains("figure"); // drawn whole
+    const was = this.layout.tall;
+    const { tall, first, wide } = this.layouts;
+    this.layout = this.asked.matches && !small ? tall : this.plain ? first : wide;
+    this.large = this.plain && this.asked.matches ? 2.4 : 1;
+    $("#stage").classList.toggle("tall", this.layout.tall);
+    return was !== this.layout.tall;
+  }
+
+  // relaid tells when the layout has changed; relay is told that what decides about it has.
+  /** @param {() => void} changed */
+  relaid(changed) { when(this.asked, "change", () => this.lay() && changed()); }
+  relay() { this.asked.dispatchEvent(new Event("change")); }
+
+  // ---- what is there
+
+  /** @param {Told | null} told */
+  tell(told) {
+    if (!told) this.told?.leave();
+    this.told = told;
+    this.stale = true;
+  }
+
+  // changed is told that other subjects are there: thousands may come between two frames.
+  /** @param {fold.State} state @param {string} resource */
+  changed(state, resource) {
+    this.newest = { state, resource };
+    this.placed = null;
+  }
+
+  get places() { return (this.placed ??= this.settle()); }
+  get informer() { return this.places.informer; } // that is drawn
+  get serving() { return this.places.serving; } // watchers whose client it is
+
+  // settle finds out where the lanes are in the newest picture.
+  settle() {
+    const { state, resource } = this.newest;
+    const res = state?.resources[resource];
+    if (!state || !res) return nowhere;
+    this.now = state.t;
+    this.told?.at(res, state.seq, resource);
+    return placesOf({ geometry: this.geometry, told: this.told, informer: informerOf(this, res) }, res);
+  }
+
+  /** @param {string} name */
+  station(name) { return /** @type {HTMLElement} */ (this.stations.get(name)); }
+
+  /** @param {string} name @param {string | number} value */
+  text(name, value) {
+    const el = this.texts.get(name);
+    if (el) say(el, value);
+  }
+
+  /** @param {fold.State} state @param {string} resource */
+  show(state, resource) {
+    this.read = null;
+    this.changed(state, resource);
+    this.placed = this.settle();
+    show(this, state, resource);
+  }
+
+  // words returns where texts can be read. Only those are measured whose station is near.
+  /** @param {(box: Box) => boolean} near */
+  words(near) {
+    const view = Object.values(this.view).join();
+    if (this.read?.view !== view) this.read = { view, boxes: new Map([["", boxesOf(this, this.beside)]]) };
+    const { boxes } = this.read;
+    for (const [name, el] of this.stations) {
+      const { X, Y, W, H } = this.boxOf(/** @type {probe.Station} */ (name));
+      if (boxes.has(name) || !near([X - 40, Y - 40, X + W + 110, Y + H + 40])) continue;
+      boxes.set(name, boxesOf(this, el.querySelectorAll("text")));
+    }
+    return [...boxes.values()].flat();
+  }
+
+  // wells are the boxes of the queues that are drawn.
+  wells() { return boxesOf(this, this.root.querySelectorAll(".pipe .wall")); }
 }
 
 // boxesOf measures what can be seen of some elements, in units of the stage.
+/** @param {Scene} scene @param {Iterable<Element>} elements @returns {Box[]} */
 function boxesOf({ root, view }, elements) {
   const ground = root.getBoundingClientRect();
   const scale = view.w / ground.width;
   return [...elements].filter((el) => el.checkVisibility({ visibilityProperty: true })).map((el) => {
     const { left, top, right, bottom } = el.getBoundingClientRect();
-    return [left - ground.left, top - ground.top, right - ground.left, bottom - ground.top]
-      .map((side, i) => side * scale + (i % 2 ? view.y : view.x));
+    const x = (/** @type {number} */ side) => (side - ground.left) * scale + view.x;
+    const y = (/** @type {number} */ side) => (side - ground.top) * scale + view.y;
+    return /** @type {Box} */ ([x(left), y(top), x(right), y(bottom)]);
   }).filter(([left, , right]) => right > left);
 }
 
+/** @param {Scene} scene @param {fold.State} state @param {string} resource */
 function show(scene, state, resource) {
   const res = state.resources[resource];
   put(document.body, "data-seq", state.seq);
   put(document.body, "data-lost", state.lost);
   if (!res) return;
-  const general = state.resources[""];
-  showServer(scene, res, general, state.resources);
+  showServer(scene, res, state);
   showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
   showClient(scene, res);
@@ -118,108 +224,126 @@ function show(scene, state, resource) {
 // ---- server half
 
 // hasEnded reports whether the newest life of a resource's cache is over, and ended, whether no other one has begun.
+/** @param {fold.Resource} res */
 const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
+/** @param {fold.Resource} res */
 const ended = (res) => hasEnded(res) && !youngest(res, "watchchan");
 
-function showServer(scene, res, general, all) {
-  const { http } = general?.stations ?? {};
+/** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
+function showServer(scene, res, whole) {
+  const watchers = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
+  showRequests(scene, res, whole);
+  showEtcd(scene, res, whole);
+  showLife(scene, res);
+  showDispatch(scene, res, watchers);
+  const { closed = 0 } = scene.told ?? {};
+  const bytes = res.stations.wire?.vars.bytes;
+  scene.text("wire.bytes", bytes === undefined ? "" : `${bytes} B`);
+  scene.text("watcher.closed", closed > watchers ? `${closed} streams ended` : "");
+}
+
+// showRequests shows the newest request.
+/** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
+function showRequests(scene, res, { resources: { "": general, ...rest } }) {
+  const { told } = scene;
+  const http = general?.stations.http;
+  const { last = { seq: 0, point: "", text: "" }, vars = {} } = http ?? {};
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
-  const answered = http?.last.point === "RequestAnswered";
-  const old = answered && scene.told?.story && http.last.seq <= scene.told.from; // the beat is about another one
-  const request = !old && (answered || http?.last.point === "RequestReceived");
+  const answered = last.point === "RequestAnswered";
+  const old = Boolean(answered && told?.story && last.seq <= told.from); // the beat is about another one
+  const request = !old && (answered || last.point === "RequestReceived");
   // Its change may be on its way before its answer is.
-  const written = etcdsSince(all, http?.last.seq).some(({ last }) => last.point === "TxnCommitted");
-  const reads = http?.last.text.startsWith("GET");
-  const under = /[?&]watch=/.test(http?.last.text) ? "open" : written && !reads ? "in etcd" : "waits";
-  const status = old ? "" : answered ? String(http.vars.status ?? "") : request ? under : "";
-  scene.text("http.says", old ? "" : answered ? scene.told?.waited || "last answer" : "last request");
-  scene.text("http.method", request ? http.last.text.split(" ", 1)[0] : "–");
-  scene.text("http.status", status);
-  mark(scene.stations.get("http"), "refusal", answered && http.vars.status >= 400);
+  const written = http && etcdsSince({ ...rest, "": general }, last.seq).some((each) => each.last.point === "TxnCommitted");
+  const reads = last.text.startsWith("GET");
+  const under = /[?&]watch=/.test(last.text) ? "open" : written && !reads ? "in etcd" : "waits";
+  scene.text("http.says", old ? "" : answered ? told?.waited || "last answer" : "last request");
+  scene.text("http.method", request ? last.text.split(" ", 1)[0] : "–");
+  scene.text("http.status", old ? "" : answered ? String(vars.status ?? "") : request ? under : "");
+  mark(scene.station("http"), "refusal", answered && vars.status >= 400);
   scene.text("http.count", requests);
-  const { asks = "", gets = "" } = (request && scene.told) || {};
-  scene.text("http.asks", asks);
-  scene.text("http.gets", gets);
-  scene.text("etcd.rev", revisionOf(res, all, scene.leaving()));
-  const etcd = general?.stations.etcd;
+  scene.text("http.asks", (request && told?.asks) || "");
+  scene.text("http.gets", (request && told?.gets) || "");
+}
+
+/** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
+function showEtcd(scene, res, { resources }) {
+  scene.text("etcd.rev", revisionOf(res, resources, scene.leaving()));
+  const etcd = resources[""]?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
-  const { closed = 0, lease = "", holder = "", kind = "" } = scene.told ?? {};
+  const { lease = "", holder = "" } = scene.told ?? {};
   scene.text("etcd.full", refuses ? "no writes" : percent);
   scene.text("etcd.said", refuses ? "" : (scene.told?.etcd ?? ""));
-  mark(scene.stations.get("etcd"), "refuses", refuses);
+  scene.text("etcd.lease", holder ? `lease ${lease}` : "");
+  scene.text("etcd.holder", holder);
+  mark(scene.station("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
   const cacher = res.subjects.cacher ?? res.subjects[""];
-  for (const [name, owner] of [["etcd3-incoming", chan], ["etcd3-result", chan], ["incoming", cacher]]) {
+  for (const [name, owner] of /** @type {const} */ ([
+    ["etcd3-incoming", chan], ["etcd3-result", chan], ["incoming", cacher],
+  ])) {
     showPipe(scene, scene.queues.get(name), owner?.queues[name], 100);
   }
   scene.text("etcd3.error", scene.told?.etcd3 ?? "");
+}
+
+// showLife shows whether the cache of the resource serves.
+/** @param {Scene} scene @param {fold.Resource} res */
+function showLife(scene, res) {
   const { CacherReady: up = 0, CacherStopped: ends = 0 } = res.points;
   const ready = up > 0 && !hasEnded(res) && res.stations.incoming?.last.point !== "CacherNotReady";
   scene.text("incoming.ready", ended(res) ? "ended" : ready ? "ready" : "not ready");
   const lives = ended(res) ? "the server has ended" : "another server has started";
+  const kind = scene.told?.kind;
   const state = kind ? `resource: ${kind}` : ends > 0 ? lives : "";
   scene.text("server.state", state);
-  put(scene.root.querySelector(".about.ours"), "visibility", state ? "hidden" : "visible");
-  const dispatch = res.stations.dispatch;
-  const n = dispatch?.vars.watchers;
-  const blocked = dispatch?.last.point === "DispatchBlocked";
-  mark(scene.stations.get("dispatch"), "blocked", blocked);
-  const full = `${dispatch?.vars.blocked} full`;
-  const watchers = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
-  const same = !(youngest(res, "watcher")?.opened > dispatch?.last.seq); // as when it picked them
+  put(part(scene.root, ".about.ours"), "visibility", state ? "hidden" : "visible");
+}
+
+/** @param {Scene} scene @param {fold.Resource} res @param {number} watchers */
+function showDispatch(scene, res, watchers) {
+  const { vars = {}, last } = res.stations.dispatch ?? {};
+  const n = vars.watchers;
+  const blocked = last?.point === "DispatchBlocked";
+  mark(scene.station("dispatch"), "blocked", blocked);
+  const full = `${vars.blocked} full`;
+  const youngestSeq = youngest(res, "watcher")?.opened ?? 0;
+  const same = !(last && youngestSeq > last.seq); // as when it picked them
   const to = !scene.told ? `to ${n}` : n <= watchers && same ? `to ${n} of ${watchers}` : "";
   const [sent, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [to, `pass 2: ${full}`];
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
   // The budget is spent by waiting: what is left of it is a matter of time.
-  const budget = blocked ? Math.max(0, dispatch.vars.budget - (scene.now - dispatch.last.t) / 1e6) : 100;
+  const budget = blocked ? Math.max(0, vars.budget - (scene.now - last.t) / 1e6) : 100;
   scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");
-  put(scene.root.querySelector("#battery"), "width", Math.round(1.56 * Math.min(100, budget)));
-  const wire = res.stations.wire;
-  scene.text("wire.bytes", wire?.vars.bytes === undefined ? "" : `${wire.vars.bytes} B`);
-  scene.text("watcher.closed", closed > watchers ? `${closed} streams ended` : "");
-  scene.text("etcd.lease", holder ? `lease ${lease}` : "");
-  scene.text("etcd.holder", holder);
+  put(part(scene.root, "#battery"), "width", Math.round(1.56 * Math.min(100, budget)));
 }
 
 // ---- client half
 
 // informerOf is whose reflector, FIFO and indexer are drawn: there is room for one. It is that of the subject that has
 // to be seen.
+/** @param {Scene} scene @param {fold.Resource} res @returns {string} */
 function informerOf(scene, res) {
   const members = scene.told?.members ?? [];
-  const owner = (id) => members.find(({ subject }) => subject === id)?.client
+  const owner = (/** @type {string} */ id) => members.find(({ subject }) => subject === id)?.client
     ?? (res.subjects[id]?.queues.fifo ? id : res.subjects[id]?.texts.ListenerAdded);
-  const front = [owner(scene.front), ...members.map(({ client }) => client)].find((id) => res.subjects[id]);
+  const front = [owner(scene.front), ...members.map(({ client }) => client)].find((id) => id && res.subjects[id]);
   if (front) return front;
   if (res.subjects.informer) return "informer";
   const clients = Object.keys(res.subjects).filter((id) => id !== "cacher" && reflects(res.subjects[id]));
   return clients.sort()[0] ?? "informer";
 }
 
+/** @param {Scene} scene @param {fold.Resource} res */
 function showClient(scene, res) {
   const reflector = res.subjects[scene.informer];
   const opens = Object.values(res.subjects).some((s) => s.kind === "watcher" && serves(scene, s)
-    && s.opened > reflector?.last.seq); // its watch, and it has no answer yet
+    && reflector && s.opened > reflector.last.seq); // its watch, and it has no answer yet
   scene.text("reflector.state", opens ? "starting" : reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
   const whose = scene.informer.replace(/^informer-?/, "") || (scene.told?.story ? "the informer" : "");
   scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
-  const queue = /^informer-(real|delta)$/.exec(scene.informer)?.[1]; // a story compares them
-  const kind = { real: "RealFIFO", delta: "DeltaFIFO" }[queue] ?? "FIFO";
-  say(scene.stations.get("fifo").querySelector(".title"), kind);
-  const grouped = queue ? queue === "delta" : scene.grouped;
-  scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
-  const fifo = reflector?.queues.fifo;
-  showPipe(scene, scene.queues.get("fifo"), fifo, 0);
-  const popped = (id) => (queue && scene.told?.popped.get(id)) || [];
-  const out = popped(scene.informer);
-  const gave = grouped ? popped("informer-real").slice(-8).join(" ") : "";
-  scene.text("fifo.other", gave && "RealFIFO gave");
-  scene.text("fifo.gave", gave);
-  scene.text("fifo.high", fifo?.high && out.length === 0 ? `most: ${fifo.high}` : "");
-  scene.text("fifo.left", out.length > 0 ? `${kind} gave` : "");
-  scene.text("fifo.out", out.slice(-8).join(" "));
+  showFIFO(scene, reflector);
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
   // a reflector and its queue
   const alone = scene.told?.story && reflector && !Object.values(res.subjects)
@@ -229,20 +353,45 @@ function showClient(scene, res) {
   scene.text("processor.listeners", n === undefined ? "" : `of ${n}`);
 }
 
+/** @param {Scene} scene @param {fold.Subject | undefined} reflector */
+function showFIFO(scene, reflector) {
+  const queue = /^informer-(real|delta)$/.exec(scene.informer)?.[1]; // a story compares them
+  const kind = queue === "real" ? "RealFIFO" : queue === "delta" ? "DeltaFIFO" : "FIFO";
+  say(part(scene.station("fifo"), ".title"), kind);
+  const grouped = queue ? queue === "delta" : scene.grouped;
+  scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
+  const fifo = reflector?.queues.fifo;
+  showPipe(scene, scene.queues.get("fifo"), fifo, 0);
+  const popped = (/** @type {string} */ id) => (queue && scene.told?.popped.get(id)) || [];
+  const out = popped(scene.informer);
+  const gave = grouped ? popped("informer-real").slice(-8).join(" ") : "";
+  scene.text("fifo.other", gave && "RealFIFO gave");
+  scene.text("fifo.gave", gave);
+  scene.text("fifo.high", fifo?.high && out.length === 0 ? `most: ${fifo.high}` : "");
+  scene.text("fifo.left", out.length > 0 ? `${kind} gave` : "");
+  scene.text("fifo.out", out.slice(-8).join(" "));
+}
+
+/** @type {{ [point: string]: string }} */
 const states = { ReflectorBackoff: "backing off", ReflectorWatchEnded: "watch ended", ReflectorListed: "listed" };
+/** @param {fold.Subject} s */
 const stateOf = (s) => states[s.last.point] ?? (s.counts.ReflectorWatching ? "watching" : "starting");
 
 // etcdsSince returns what is known of etcd, by resource, of which the last record comes after another.
-const etcdsSince = (all, seq) => Object.values(all).map(({ stations }) => stations.etcd)
-  .filter((each) => each?.last.seq > seq);
+/** @param {{ [name: string]: fold.Resource | undefined }} all @param {number} seq */
+const etcdsSince = (all, seq) => Object.values(all).flatMap((res) => {
+  const etcd = res?.stations.etcd;
+  return etcd && etcd.last.seq > seq ? [etcd] : [];
+});
 
 // revisionOf returns the newest revision that etcd is known to have. A watch may deliver a change before its writer has
 // the answer and reports it: what arrived at the watch is in etcd, and what is leaving for it. The revision also counts
 // what is not drawn.
+/** @param {fold.Resource} res @param {{ [name: string]: fold.Resource }} all @param {string} leaving */
 function revisionOf(res, all, leaving) {
   const { etcd, etcd3 } = res.stations;
   const later = etcdsSince(all, etcd?.last.seq ?? 0);
-  const known = [etcd, etcd3, ...later].map((each) => each?.rv).concat(leaving).map((rv) => BigInt(rv ?? 0));
+  const known = [etcd, etcd3, ...later].map((each) => each?.rv ?? "0").concat(leaving).map(BigInt);
   const newest = known.reduce((a, b) => (a > b ? a : b));
   return newest > 0n ? String(newest) : "–";
 }

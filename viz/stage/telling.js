@@ -1,119 +1,159 @@
-// @ts-nocheck
 // Telling: the one sentence below the stage. It speaks of the change that is on its way; when the viewer steps, of the
 // record at the cursor. For those who listen instead of look it is spoken: a live region that changed with every
 // sentence would never stop talking, so it changes every two seconds at most, and an anomaly interrupts. While a story
 // is told, the story speaks.
 
-import { $, mark, put, say } from "../dom/dom.js";
+import { $, mark, part, parts, put, say } from "../dom/dom.js";
 import { isAlarm } from "../log/fold.js";
-import { changeOf } from "./steps.js";
+import { stationsOf } from "./ground.js";
+import { changeOf } from "./hops.js";
+
+/**
+ * @typedef {object} Stage
+ * @property {page.Infos} infos
+ * @property {page.Scene} scene
+ * @property {page.Player} player
+ * @property {page.Planner} planner
+ * @property {page.Motion} motion
+ * @property {() => boolean} drawn is what is on screen the picture of the cursor?
+ * @property {(r: probe.Record) => boolean} here
+ * @property {(r: probe.Record) => string} says
+ */
 
 const read = 1000; // ms that a sentence stays at least, if its change does
 const period = 2000; // … where nothing travels, and from one that is spoken to the next
 const looked = 1000; // records in which the newest one of a change is looked for
 
-export function newTelling(stage) {
-  const { infos, scene, player } = stage;
-  const bar = $("#sentence");
-  let change = ""; // that is on its way
-  let next = null; // the newest record that the sentence may turn to
-  let alarm = null; // one of which it has to speak
-  let told = null; // the record that it is about
-  let toldAt = 0;
-  let reported = ""; // the station where that was
-  let movedAt = 0;
-  let spoken = ["", -Infinity]; // what, and when
-
-  // turnTo notes which change is on its way. Of another one there is nothing more to be said.
-  function turnTo(name) {
-    if (name === change) return;
-    const led = player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1);
-    [change, next] = [name, led.findLast((r) => changeOf(r) === name && stage.here(r)) ?? null];
+export class Telling {
+  /** @param {Stage} stage */
+  constructor(stage) {
+    this.stage = stage;
+    this.bar = $("#sentence");
+    this.change = ""; // that is on its way
+    /** @type {probe.Record | null} */
+    this.next = null; // the newest record that the sentence may turn to
+    /** @type {probe.Record | null} */
+    this.alarm = null; // one of which it has to speak
+    /** @type {probe.Record | null} */
+    this.told = null; // the record that it is about
+    this.toldAt = 0;
+    this.reported = ""; // the station where that was
+    this.movedAt = 0;
+    this.spoken = ""; // what was spoken, and when
+    this.spokenAt = -Infinity;
   }
 
-  function consider(list) {
-    for (const r of list.filter(stage.here)) {
-      if (isAlarm(infos.get(r.point), r)) alarm ??= r;
-      if (!change || changeOf(r) === change) next = r;
+  get seq() { return this.told?.seq ?? 0; }
+
+  /** @param {probe.Record} r */
+  alarms(r) { return isAlarm(this.stage.infos.get(r.point), r); }
+
+  // turnTo notes which change is on its way. Of another one there is nothing more to be said.
+  /** @param {string} name */
+  turnTo(name) {
+    if (name === this.change) return;
+    const { player, here } = this.stage;
+    const led = player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1);
+    [this.change, this.next] = [name, led.findLast((r) => changeOf(r) === name && here(r)) ?? null];
+  }
+
+  /** @param {probe.Record[]} list */
+  applied(list) {
+    for (const r of list.filter(this.stage.here)) {
+      if (this.alarms(r)) this.alarm ??= r;
+      if (!this.change || changeOf(r) === this.change) this.next = r;
     }
   }
 
   // passed reports whether the sentence is not about the change that is on its way.
-  const passed = () => !told || (changeOf(told) !== change && !isAlarm(infos.get(told.point), told));
+  passed() { return !this.told || (changeOf(this.told) !== this.change && !this.alarms(this.told)); }
 
   // draw turns to another record when the sentence has been read, or when its change is not the one in the air any
   // more.
-  function draw(now) {
-    speak(now);
-    if (player.mode === "frozen") return light();
-    if (!stage.drawn) return;
-    const moving = stage.motion.change;
+  /** @param {number} now */
+  draw(now) {
+    this.speak(now);
+    if (this.stage.player.mode === "frozen") return this.light();
+    if (!this.stage.drawn()) return;
+    const moving = this.stage.planner.moves.at(-1)?.change;
     if (moving) {
-      turnTo(moving);
-      movedAt = now;
-    } else if (now - movedAt > read) change = ""; // it has arrived
-    const stays = now - toldAt < (moving || alarm ? read : period);
-    if (stays && !(moving && next && passed())) return;
-    if (alarm ?? next) tell(alarm ?? next, now);
+      this.turnTo(moving);
+      this.movedAt = now;
+    } else if (now - this.movedAt > read) this.change = ""; // it has arrived
+    const stays = now - this.toldAt < (moving || this.alarm ? read : period);
+    if (stays && !(moving && this.next && this.passed())) return;
+    const r = this.alarm ?? this.next;
+    if (r) this.landed(r, now);
   }
 
-  function speak(now) {
-    if (now - spoken[1] < period || document.body.dataset.story || Number(document.body.dataset.tour)) return;
-    const text = bar.querySelector(".where").textContent + bar.querySelector(".words").textContent;
-    if (text === spoken[0]) return;
-    spoken = [text, now];
-    say($(bar.classList.contains("anomaly") ? "#alarm" : "#spoken"), text);
+  /** @param {number} now */
+  speak(now) {
+    if (now - this.spokenAt < period || document.body.dataset.story || Number(document.body.dataset.tour)) return;
+    const text = `${part(this.bar, ".where").textContent}${part(this.bar, ".words").textContent}`;
+    if (text === this.spoken) return;
+    [this.spoken, this.spokenAt] = [text, now];
+    say($(this.bar.classList.contains("anomaly") ? "#alarm" : "#spoken"), text);
   }
 
   // begins is said where no record leads to: before the first one there is.
-  function begins(seq) {
-    clear();
-    told = null;
+  /** @param {number} seq */
+  begins(seq) {
+    this.jumped();
+    this.told = null;
     const gone = "What led here is not in the log any more.";
-    write(seq, "start", `The first moment there is${seq > 0 ? `. ${gone}` : ": nothing has happened yet."}`);
+    this.write(seq, "start", `The first moment there is${seq > 0 ? `. ${gone}` : ": nothing has happened yet."}`);
   }
 
   // write says words about a record, and lights the station where its token is; without one, where it was reported.
-  function write(seq, where, words, anomaly = false) {
+  /** @param {number} seq @param {string} where @param {string} words @param {boolean} [anomaly] */
+  write(seq, where, words, anomaly = false) {
+    const { bar, told, stage: { scene } } = this;
     put(bar, "data-told", seq);
     put(bar, "class", anomaly ? "sentence anomaly" : "sentence");
     const title = scene.stations.get(where)?.querySelector(".title")?.textContent ?? where;
     const texts = { at: `record ${seq}`, where: title, words };
-    for (const [name, text] of Object.entries(texts)) say(bar.querySelector(`.${name}`), text);
-    const elsewhere = /^(reflector|fifo|indexer)$/.test(where) && told.subject !== scene.informer;
-    reported = elsewhere ? "" : where; // that client is not drawn
-    light();
+    for (const [name, text] of Object.entries(texts)) say(part(bar, `.${name}`), text);
+    const elsewhere = /^(reflector|fifo|indexer)$/.test(where) && told?.subject !== scene.informer;
+    this.reported = elsewhere ? "" : where; // that client is not drawn
+    this.light();
   }
 
-  function light() {
-    const [x, y] = stage.motion.at(told ? changeOf(told) : "", player.clock) ?? [];
-    const off = ({ X, Y, W, H }) => Math.max(X - x, x - X - W, Y - y, y - Y - H);
-    const near = Object.keys(scene.geometry.boxes).map((name) => [off(scene.boxOf(name)), name]);
-    const lit = x === undefined ? reported : near.reduce((a, b) => (b[0] < a[0] ? b : a))[1];
+  light() {
+    const { told, reported, stage: { scene, motion, player } } = this;
+    const spot = motion.at(told ? changeOf(told) : "", player.clock);
+    const lit = spot ? nearest(scene, spot) : reported;
     for (const [name, el] of scene.stations) mark(el, "told", name === lit);
     // What the sentence names has a frame: lanes, rows and tokens. A client may be called as a workqueue is.
     scene.named = told && !scene.told && !scene.plain ? changeOf(told) : "";
     for (const lanes of Object.values(scene.lanes)) {
       for (const [id, el] of lanes) {
-        const its = el.dataset.watcher || el.closest(".station").dataset.station === reported;
-        mark(el, "told", Boolean(scene.named && its) && id === told.subject);
+        const its = el.dataset.watcher || el.closest("[data-station]")?.dataset.station === reported;
+        mark(el, "told", Boolean(scene.named && its) && id === told?.subject);
       }
     }
-    for (const el of scene.root.querySelectorAll(".row, .held use")) {
-      mark(el, "told", Boolean(el.object) && changeOf(el.object) === scene.named);
+    for (const el of parts(scene.root, ".row, .held use")) {
+      mark(el, "told", Boolean(el.object && changeOf(el.object) === scene.named));
     }
   }
 
-  function tell(r, now) {
-    [next, alarm, told, toldAt] = [null, null, r, now];
-    const info = infos.get(r.point);
-    write(r.seq, info.station, stage.says(r), isAlarm(info, r));
+  // landed tells of a record.
+  /** @param {probe.Record} r @param {number} now */
+  landed(r, now) {
+    [this.next, this.alarm, this.told, this.toldAt] = [null, null, r, now];
+    this.write(r.seq, this.stage.infos.get(r.point).station, this.stage.says(r), this.alarms(r));
   }
 
-  const clear = () => ([change, next, alarm] = ["", null, null]);
+  jumped() { [this.change, this.next, this.alarm] = ["", null, null]; }
 
-  return {
-    told: () => told?.seq ?? 0, begins, draw,
-    applied: consider, jumped: clear, landed: tell, shown: () => put(bar, "data-seq", player.cursor),
+  shown() { put(this.bar, "data-seq", this.stage.player.cursor); }
+}
+
+// nearest is the station whose box is nearest to a spot.
+/** @param {page.Scene} scene @param {import("./ground.js").Spot} spot */
+function nearest(scene, [x, y]) {
+  const off = (/** @type {probe.Station} */ name) => {
+    const { X, Y, W, H } = scene.boxOf(name);
+    return Math.max(X - x, x - X - W, Y - y, y - Y - H);
   };
+  return stationsOf(scene.geometry).reduce((a, b) => (off(b) < off(a) ? b : a));
 }

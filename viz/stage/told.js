@@ -6,9 +6,8 @@
 import { mark, pool, put, say, widen } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
 import { made } from "./lanes.js";
-import { callOwn } from "./pipe.js";
 import { reflects } from "./places.js";
-import { shapeOf } from "./tokens.js";
+import { callOwn, shapeOf } from "./tokens.js";
 
 const leaseLasts = 3; // s: that of a story's controllers (machine.go)
 const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };

@@ -1,4 +1,3 @@
-// @ts-nocheck
 // Who waits, and where. The queues at which a goroutine waits are marked; why it does, the inspector says. Goroutines
 // are drawn where they stand: the four that every event has to pass by name (roles), those of each lane between the
 // channels they take from and send to, and, while it is held up, one beside the etcd3 watch or the reflector (posts).
@@ -6,13 +5,25 @@
 // and of every record whether a lock was held there: so it is closed when a goroutine waits for it, and, where time
 // stands, when the record at the cursor was reported under it. How long it is held in between is not written down.
 
-import { $, label, mark, put, say } from "../dom/dom.js";
+import { $, label, mark, part, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/times.js";
+
+/**
+ * @typedef {object} Stage
+ * @property {page.Scene} scene
+ * @property {page.Infos} infos
+ * @property {page.Player} player
+ * @property {(r: { resource?: string }) => boolean} here
+ * @typedef {{ lane: string, subject?: (scene: page.Scene) => string, called: string, hands?: boolean }} Role
+ * @typedef {[string, name: string, stations: string[], waited: probe.PointName, writer: string]} Padlock
+ * @typedef {(point: probe.PointName, id: string) => boolean} Blocked
+ */
 
 const grace = 250; // ms that a goroutine waits before it is shown: a hand-over that takes a moment is no stop
 
 // roles and posts by the name of the glyph: the goroutine, of which subject, and what it is called there. What it waits
 // for is in the waits of the picture, by the points that stand under its name in the table.
+/** @type {{ [name: string]: Role }} */
 const roles = {
   caching: { lane: "cacher.startCaching", subject: () => "cacher", called: "startCaching" },
   dispatch: { lane: "cacher.dispatchEvents", called: "dispatchEvents" },
@@ -23,12 +34,14 @@ const roles = {
   stream: { lane: "StreamWatcher.receive", subject: (scene) => scene.informer, called: "receive", hands: true },
 };
 // states of a goroutine by the kind of its wait: an icon, and the words.
+/** @type {{ [kind: string]: [icon: string, words: string] }} */
 export const states = {
   room: ["⇥", "waits for room"], taker: ["⇥", "waits for a receiver"], lock: ["⌛", "waits for a lock"],
   client: ["⇥", "writes to its client"], version: ["⌛", "waits for a version"],
   return: ["▶", "runs what it calls"], work: ["⇤", "has nothing to do"],
 };
 // signs of a lane's goroutines by state: a path around the origin, and the words.
+/** @type {{ [does: string]: [path: string, words: string] }} */
 const signs = {
   send: ["M-3.6 0H1.6M-0.8 -2.4L1.8 0L-0.8 2.4M3.8 -3.4V3.4", "waits to send"],
   receive: ["M3.6 0H-1.6M0.8 -2.4L-1.8 0L0.8 2.4M-3.8 -3.4V3.4", "waits to receive"],
@@ -36,44 +49,58 @@ const signs = {
 };
 // padlocks: the station on which each stands, its name, where what is done under it is reported, the points of those
 // who had to wait, and who holds it for writing.
+/** @type {Padlock[]} */
 const padlocks = [
   ["store", "WatchCache.mu", ["ring", "store"], "CacheLockWaited", "cacher.startCaching"],
   ["dispatch", "Cacher.mu", ["dispatch", "watcher", "incoming"], "CacherLockWaited", "cacher.dispatchEvents"],
   ["fifo", "the queue's lock", ["fifo"], "FIFOLockWaited", "reflector.Run"],
 ];
 
-export function newWaits(stage) {
-  const { scene, infos, player } = stage;
-  const cast = Object.entries(roles).map(([name, role]) => ({ ...role, el: $(`[data-role="${name}"]`) }));
-  let firstSeen = new Map(); // by the seq of a wait: when this page saw it first
-  let due = Infinity; // when the next wait will have lasted
-  let marked = new Set(); // the drawings of queues at which goroutines wait
+export class Waits {
+  /** @param {Stage} stage */
+  constructor(stage) {
+    this.stage = stage;
+    this.cast = Object.entries(roles).map(([name, role]) => ({ ...role, el: $(`[data-role="${name}"]`) }));
+    /** @type {Map<number, number>} */
+    this.firstSeen = new Map(); // by the seq of a wait: when this page saw it first
+    this.due = Infinity; // when the next wait will have lasted
+    /** @type {Set<Element>} */
+    this.marked = new Set(); // the drawings of queues at which goroutines wait
+  }
+
+  get frozen() { return this.stage.player.mode === "frozen"; }
 
   // lasting leaves out the waits that have only begun, except where the picture stands still.
-  function lasting(waits) {
+  /** @param {fold.Wait[]} waits */
+  lasting(waits) {
     const now = performance.now();
-    firstSeen = new Map(waits.map(({ seq }) => [seq, firstSeen.get(seq) ?? now]));
-    const since = ({ seq }) => now - firstSeen.get(seq);
-    const young = player.mode === "frozen" ? [] : waits.filter((w) => since(w) < grace);
-    due = now + Math.min(...young.map((w) => grace - since(w)));
+    this.firstSeen = new Map(waits.map(({ seq }) => [seq, this.firstSeen.get(seq) ?? now]));
+    const since = (/** @type {fold.Wait} */ { seq }) => now - (this.firstSeen.get(seq) ?? now);
+    const young = this.frozen ? [] : waits.filter((w) => since(w) < grace);
+    this.due = now + Math.min(...young.map((w) => grace - since(w)));
     return waits.filter((w) => !young.includes(w));
   }
 
   // pipeOf finds the drawing of a queue: in a lane, or the one that there is.
-  function pipeOf(queue, subject) {
+  /** @param {fold.Wait} wait */
+  pipeOf({ on, subject }) {
+    const { scene } = this.stage;
     const { watchers, listeners, workqueues } = scene.lanes;
     const lane = watchers.get(subject) ?? listeners.get(subject) ?? workqueues.get(subject);
-    return lane?.querySelector(`[data-queue="${queue}"]`) ?? scene.queues.get(queue) ?? null;
+    return lane?.querySelector(`[data-queue="${on}"]`) ?? scene.queues.get(on) ?? null;
   }
 
-  function showBlocked(waits) {
-    const held = new Set(waits.map((w) => pipeOf(w.on, w.subject)).filter(Boolean));
-    for (const pipe of marked.union(held)) mark(pipe, "blocked", held.has(pipe));
-    marked = held;
+  /** @param {fold.Wait[]} waits */
+  showBlocked(waits) {
+    const held = new Set(waits.map((w) => this.pipeOf(w)).filter((pipe) => pipe !== null));
+    for (const pipe of this.marked.union(held)) mark(pipe, "blocked", held.has(pipe));
+    this.marked = held;
     put(document.body, "data-blocked", waits.length);
   }
 
-  function showRole(one, waits, state) {
+  /** @param {Role & { el: Element }} one @param {fold.Wait[]} waits @param {fold.State} state */
+  showRole(one, waits, state) {
+    const { scene } = this.stage;
     const mine = waits.filter((w) => {
       const other = one.subject && w.on !== "add" && w.subject && w.subject !== one.subject(scene);
       const young = one.hands && scene.told && state.t - w.t <= grace * 1e6; // a story stands also in a hand-over
@@ -83,68 +110,78 @@ export function newWaits(stage) {
     const [icon, words] = states[wait?.kind] ?? ["", "waits for no other one"];
     const other = Boolean(wait) && wait.kind !== "work";
     mark(one.el, "held", other);
-    say(one.el.querySelector("text"), `${icon} ${one.called}`.trim());
+    say(part(one.el, "text"), `${icon} ${one.called}`.trim());
     const since = other ? `, for ${milliseconds(Math.max(0, state.t - wait.t))}` : "";
     const where = wait?.on ? ` at ${wait.on}${wait.subject ? ` of ${wait.subject}` : ""}` : "";
     label(one.el, `${one.lane} ${words}${since}${where}.`);
   }
 
-  function stand(el, name, does, who, why = "") {
-    const node = el.querySelector(`[data-goroutine="${name}"]`);
-    const [path, words] = signs[does] ?? ["", "has nothing to do"];
-    put(node, "data-does", does);
-    put(node.querySelector("path"), "d", path);
-    label(node, `${who} ${words}${why}`);
-  }
-
-  function showWatcher(id, el, blocked) {
-    const [full, deaf] = [blocked("ResultBlocked", id), blocked("ResultReceived", id)];
-    stand(el, "process", full ? "send" : "receive", `${id} processInterval`, full ? ": result is full" : " from input");
-    const client = deaf ? ": its client does not read" : " from result";
-    stand(el, "serve", deaf ? "send" : "receive", `${id} WatchServer`, client);
-  }
-
-  function showListener(id, el, blocked, { counts, queues }) {
-    const calls = (counts.HandlerCalled ?? 0) > (counts.HandlerReturned ?? 0);
-    const pending = queues.pending?.len ?? 0;
-    const full = blocked("AddBlocked", id);
-    stand(el, "distribute", full ? "send" : "", "the informer's goroutine", full ? ` ${id} a notification` : "");
-    stand(el, "pop", "receive", `${id} pop`, " from add");
-    stand(el, "offer", pending > 0 ? "send" : "", `${id} pop`, pending > 0 ? ` to next; ${pending} are pending` : "");
-    stand(el, "run", calls ? "run" : "receive", `${id} run`, calls ? " the handler" : " from next");
-  }
-
-  function showLock([station, name, stations, waited, writer], all, n) {
+  /** @param {Padlock} padlock @param {fold.Wait[]} all @param {number} n */
+  showLock([station, name, stations, waited, writer], all, n) {
+    const { player, infos, here } = this.stage;
     const el = $(`[data-lock="${station}"]`);
-    const r = player.mode === "frozen" ? player.tape.get(player.cursor) : null;
-    const info = r && stage.here(r) ? infos.get(r.point) : null;
-    const under = Boolean(info?.locked) && stations.includes(info.station);
+    const r = this.frozen ? player.tape.get(player.cursor) : null;
+    const info = r && here(r) ? infos.get(r.point) : null;
+    const under = Boolean(info?.locked && stations.includes(info.station));
     const waits = all.filter((w) => w.point === waited);
     put(el, "data-state", waits.length > 0 ? "waited" : under ? "held" : "free");
     mark(el, "closed", under || waits.length > 0);
-    say(el.querySelector(".lock-word"), waits.length > 0 ? `${waits.length} wait` : under ? "W" : "");
+    say(part(el, ".lock-word"), waits.length > 0 ? `${waits.length} wait` : under ? "W" : "");
     const holder = (info?.lane ?? writer).split(" ")[0];
     const now = waits.length > 0 ? `${waits[0].lane.split(" ")[0]} waits for it`
       : under ? `held for writing by ${holder}, at this record` : "no goroutine waits for it";
     label(el, `${name}: ${now}. So far goroutines have waited for it ${n === 1 ? "once" : `${n} times`}.`);
   }
 
-  function shown(res, state) {
+  /** @param {fold.Resource | undefined} res @param {fold.State} state */
+  shown(res, state) {
     const all = Object.values(res?.waits ?? {}).flat();
-    const held = lasting(all.filter((w) => w.kind !== "work"));
-    showBlocked(held.filter((w) => w.on));
+    const held = this.lasting(all.filter((w) => w.kind !== "work"));
+    this.showBlocked(held.filter((w) => w.on));
     if (!res) return;
     const idle = all.filter((w) => w.kind === "work");
     const lasted = new Set(held.map((w) => w.seq));
+    /** @type {Blocked} */
     const blocked = (point, id) => lasted.has(res.waits[`${point} ${id}`]?.[0].seq);
-    for (const one of cast) showRole(one, [...held, ...idle], state);
-    const lanes = (kind, show) => scene.lanes[kind].forEach((el, id) => (
-      el.lane?.shown && res.subjects[id] && show(id, el, blocked, res.subjects[id])
-    ));
-    lanes("watchers", showWatcher);
-    lanes("listeners", showListener);
-    for (const lock of padlocks) showLock(lock, held, res.points[lock[3]] ?? 0);
+    for (const one of this.cast) this.showRole(one, [...held, ...idle], state);
+    const { watchers, listeners } = this.stage.scene.lanes;
+    for (const [id, el] of watchers) if (el.lane?.shown && res.subjects[id]) showWatcher(id, el, blocked);
+    for (const [id, el] of listeners) {
+      if (el.lane?.shown && res.subjects[id]) showListener(id, el, blocked, res.subjects[id]);
+    }
+    for (const lock of padlocks) this.showLock(lock, held, res.points[lock[3]] ?? 0);
   }
 
-  return { shown, draw: (now) => now >= due && stage.touch() };
+  /** @param {number} now */
+  draw(now) {
+    if (now >= this.due) this.stage.scene.stale = true;
+  }
+}
+
+/** @param {Element} el @param {string} name @param {string} does @param {string} who @param {string} [why] */
+function stand(el, name, does, who, why = "") {
+  const node = part(el, `[data-goroutine="${name}"]`);
+  const [path, words] = signs[does] ?? ["", "has nothing to do"];
+  put(node, "data-does", does);
+  put(part(node, "path"), "d", path);
+  label(node, `${who} ${words}${why}`);
+}
+
+/** @param {string} id @param {Element} el @param {Blocked} blocked */
+function showWatcher(id, el, blocked) {
+  const [full, deaf] = [blocked("ResultBlocked", id), blocked("ResultReceived", id)];
+  stand(el, "process", full ? "send" : "receive", `${id} processInterval`, full ? ": result is full" : " from input");
+  const client = deaf ? ": its client does not read" : " from result";
+  stand(el, "serve", deaf ? "send" : "receive", `${id} WatchServer`, client);
+}
+
+/** @param {string} id @param {Element} el @param {Blocked} blocked @param {fold.Subject} subject */
+function showListener(id, el, blocked, { counts, queues }) {
+  const calls = (counts.HandlerCalled ?? 0) > (counts.HandlerReturned ?? 0);
+  const pending = queues.pending?.len ?? 0;
+  const full = blocked("AddBlocked", id);
+  stand(el, "distribute", full ? "send" : "", "the informer's goroutine", full ? ` ${id} a notification` : "");
+  stand(el, "pop", "receive", `${id} pop`, " from add");
+  stand(el, "offer", pending > 0 ? "send" : "", `${id} pop`, pending > 0 ? ` to next; ${pending} are pending` : "");
+  stand(el, "run", calls ? "run" : "receive", `${id} run`, calls ? " the handler" : " from next");
 }

@@ -1,4 +1,3 @@
-// @ts-nocheck
 // Knobs: what can be done to the running pipeline. Each is one POST, and what it did stands in the log like everything
 // else. The program renders the panel; any control of the page with data-knob turns one.
 
@@ -7,25 +6,37 @@ import { closeWatcher, turnKnob } from "../lib/cluster.js";
 import { $, say, when } from "../dom/dom.js";
 import { newPanel, renew } from "../dom/panel.js";
 
+/**
+ * @typedef {object} Stage
+ * @property {(words: string) => void} tell in passing
+ * @property {(news: string) => void} news
+ * @property {(problem: unknown) => void} trouble
+ */
+
+/** @param {Stage} stage @returns {page.Part} */
 export function newKnobs(stage) {
   const panel = $("#knobs");
-  const part = newPanel(stage, "knobs", ["x", "knobs: slow it, stall it, cut it, load it"]);
-  if (!part.keys) return part;
+  const part = newPanel(stage.news, "knobs", ["x", "knobs: slow it, stall it, cut it, load it"]);
+  const { keys } = part;
+  if (!keys) return part;
 
   // command runs one, and says what came of it. In a held world it waits, and a record will say how it ends.
+  /** @param {string} words @param {() => Promise<unknown>} act @param {string} [done] */
   async function command(words, act, done = "") {
-    const told = ({ id }) => stage.tell(id ? `${words}: command ${id} waits with the held world` : words + done);
-    await act().then(told, stage.banner.trouble);
+    const told = (/** @type {any} */ { id }) => stage.tell(id ? `${words}: command ${id} waits with the held world` : words + done);
+    await act().then(told, stage.trouble);
     // if the program does not answer, the banner says it
     if (!panel.hidden) await renew("/viz/panel/knobs", true).catch(() => {});
   }
 
-  const turn = (name, target = "", value = "") =>
+  /** @param {string} [name] @param {string} [target] @param {string} [value] */
+  const turn = (name = "", target = "", value = "") =>
     command([name, target, value].filter(Boolean).join(" "), () => turnKnob(name, target, value));
 
   const reset = () => command("reset", () => ask("POST", "/viz/reset"), ": done");
 
-  const valueOf = ({ value, dataset }) => (dataset.values ? String(JSON.parse(dataset.values)[value]) : value);
+  /** @param {HTMLInputElement} control */
+  const valueOf = ({ value, dataset }) => (dataset.values ? String(JSON.parse(dataset.values)[Number(value)]) : value);
 
   when(document, "click", ({ target }) => {
     const { knob, target: name, value, closes } = target.closest("button")?.dataset ?? {};
@@ -35,9 +46,11 @@ export function newKnobs(stage) {
   when(panel, "change", ({ target }) => {
     const { knob, target: name } = target.dataset;
     if (knob === "switch") target.blur(); // what is shown from now on is how it is
-    turn(knob, name, valueOf(target));
+    turn(knob, name, valueOf(/** @type {HTMLInputElement} */ (target)));
   });
-  when(panel, "input", ({ target }) => target.dataset.values && say($("#traffic-text"), `${valueOf(target)}/s`));
+  when(panel, "input", ({ target }) => {
+    if (target.dataset.values) say($("#traffic-text"), `${valueOf(/** @type {HTMLInputElement} */ (target))}/s`);
+  });
 
-  return { ...part, keys: [...part.keys, [["r"], "reset the sandbox", reset]] };
+  return { ...part, keys: [...keys, [["r"], "reset the sandbox", reset]] };
 }

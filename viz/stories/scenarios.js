@@ -5,10 +5,10 @@
 // on. What was not played, or did not show a beat, is told from the recording that the program brings along, and the
 // page says so.
 
-import { $, address, below, make, mark, put, say, when } from "../dom/dom.js";
-import { ask, elementOf, get } from "../lib/api.js";
+import { $, address, below, elementOf, make, mark, put, say, when } from "../dom/dom.js";
+import { ask, get } from "../lib/api.js";
 import { newTold } from "../stage/told.js";
-import { newTeller } from "./teller.js";
+import { Teller } from "./teller.js";
 
 const storage = "stories";
 const addressOf = (id) => `/viz/scenario/${encodeURIComponent(id)}`;
@@ -48,7 +48,7 @@ export function newScenarios(stage) {
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = document.body.dataset.plays === "true" && !story.alone && beat === 0;
     const paced = story.beats.map((each, i) => ({ ...each, pace: story.pace[i] }));
-    teller = newTeller(paced, { range, play, seek: player.seek, changed: show, trouble: stage.banner.trouble });
+    teller = new Teller(paced, { range, play, seek: (seq) => player.seek(seq), changed: show, trouble: stage.banner.trouble });
     teller.still = calm.matches;
     if (live) await toProgram();
     player.freeze();
@@ -242,7 +242,7 @@ export function newScenarios(stage) {
   // guide gives the arrows, a clicker, Space and the numbers of answers to the story.
   function guide() {
     if (!teller) return null;
-    const { next, back, toggle } = teller;
+    const { next, back, toggle } = Object.fromEntries(["next", "back", "toggle"].map((name) => [name, () => teller[name]()]));
     const answer = (i) => () => teller.guess(i);
     return {
       ArrowRight: next, PageDown: next, ArrowLeft: back, PageUp: back, " ": toggle,

@@ -1,4 +1,3 @@
-// @ts-nocheck
 // The teller: at which beat of a story the viewer is, and what comes next. It knows no document, no clock and no
 // program: what it needs done it asks of `on`, and time comes by tick. So it can be tested without a browser.
 //
@@ -14,184 +13,219 @@
 // Next goes on: it begins, hurries, or turns to the beat that follows. Back turns to where the beat before rests.
 // Auto-play presses Next in time.
 
+/**
+ * @typedef {{ lead: number, play: number, rest: number }} Pace ms for which auto-play reads a beat, plays it and rests
+ * @typedef {{ pace?: Pace, question?: { answers: string[], right: number } }} Beat
+ * @typedef {{ from: number, to: number }} Range
+ */
+
+/**
+ * @template {Range} R
+ * @typedef {object} Hands what a teller needs done
+ * @property {(i: number) => Promise<R>} range returns where the i-th beat stands
+ * @property {(range: R, ms: number) => Promise<boolean>} play moves the cursor there, and returns whether it came there
+ * @property {(seq: number) => Promise<boolean> | boolean} seek moves it at once
+ * @property {() => void} changed is told of every change
+ * @property {(problem: unknown) => void} trouble
+ */
+
 const byHand = 1500; // ms at most that words stand before the beat plays, when a hand pressed Next
 const none = { lead: 0, play: 0, rest: 0 };
 
-// newTeller tells beats; each may have a pace {lead, play, rest} (viz/stories/pace.go), for how many ms auto-play reads
-// it, plays it and rests. on.range(i) returns, perhaps later, where the i-th beat stands, {from, to}; on.play(range, ms)
-// moves the cursor there within ms and returns whether it came there; on.seek(seq) moves it at once; on.changed() is
-// told of every change.
-export function newTeller(beats, on) {
-  let range = null; // of the beat
-  let left = Infinity; // ms until auto-play, or a lead, goes on
-  let ticket = 0; // of what was asked last: what was asked before comes too late
-  const pace = () => beats[t.beat].pace ?? none;
+// A Teller tells beats.
+/** @template {Range} R */
+export class Teller {
+  /** @param {Beat[]} beats @param {Hands<R>} on */
+  constructor(beats, on) {
+    this.beats = beats;
+    this.on = on;
+    this.beat = 0;
+    this.phase = "busy";
+    this.auto = false;
+    this.still = false; // nothing is to move: a beat is at its end at once
+    /** @type {(number | undefined)[]} */
+    this.guesses = []; // by beat
+    /** @type {Set<number>} */
+    this.shown = new Set(); // beats whose end was seen
+    /** @type {R | null} */
+    this.range = null; // of the beat
+    this.left = Infinity; // ms until auto-play, or a lead, goes on
+    this.ticket = 0; // of what was asked last: what was asked before comes too late
+  }
 
-  const t = {
-    beat: 0,
-    phase: "busy",
-    auto: false,
-    still: false, // nothing is to move: a beat is at its end at once
-    guesses: [], // by beat
-    shown: new Set(), // beats whose end was seen
-    get last() { return t.beat === beats.length - 1; },
-    get resting() { return t.phase === "ready" || t.phase === "rests"; },
-    get over() { return t.last && t.phase === "rests"; },
-  };
+  get last() { return this.beat === this.beats.length - 1; }
+  get resting() { return this.phase === "ready" || this.phase === "rests"; }
+  get over() { return this.last && this.phase === "rests"; }
+  get pace() { return this.beats[this.beat].pace ?? none; }
 
-  function turn(phase, ms = Infinity) {
-    t.phase = phase;
-    left = ms;
-    if (phase === "rests") t.shown.add(t.beat);
-    on.changed();
+  /** @param {string} phase @param {number} [ms] */
+  turn(phase, ms = Infinity) {
+    this.phase = phase;
+    this.left = ms;
+    if (phase === "rests") this.shown.add(this.beat);
+    this.on.changed();
   }
 
   // doing runs act unless something else is asked meanwhile. What fails leaves the viewer away from the beat.
-  async function doing(act) {
-    const mine = ++ticket;
-    const current = () => mine === ticket;
+  /** @param {(current: () => boolean) => Promise<void>} act */
+  async doing(act) {
+    const mine = ++this.ticket;
+    const current = () => mine === this.ticket;
     try {
       await act(current);
     } catch (problem) {
       if (!current()) return;
-      t.auto = false;
-      turn("away");
-      on.trouble(problem);
+      this.auto = false;
+      this.turn("away");
+      this.on.trouble(problem);
     }
   }
 
-  const asks = (i) => Boolean(beats[i].question) && t.guesses[i] === undefined;
+  /** @param {number} i */
+  asks(i) { return Boolean(this.beats[i].question) && this.guesses[i] === undefined; }
 
-  // come fetches the records of the beat, and moves the cursor to one of its ends. It returns whether that is still
+  // come fetches the records of the beat, and moves the cursor to one of its ends. It returns its range if that is still
   // wanted.
-  async function come(current, end) {
-    turn("busy");
-    const found = await on.range(t.beat);
-    if (!current()) return false;
-    range = found;
-    await on.seek(range[end]);
-    return current();
+  /** @param {() => boolean} current @param {"from" | "to"} end */
+  async come(current, end) {
+    this.turn("busy");
+    const found = await this.on.range(this.beat);
+    if (!current()) return null;
+    this.range = found;
+    await this.on.seek(found[end]);
+    return current() ? found : null;
   }
 
   // open turns to a beat and waits there for the viewer. The first one of a story that is to be played has no records
   // yet.
-  t.open = (i, played = true) =>
-    doing(async (current) => {
-      t.beat = i;
-      range = null;
-      if (!played || (await come(current, "from"))) turn("ready", t.auto ? lead(asks(i)) : Infinity);
+  /** @param {number} i @param {boolean} [played] */
+  open(i, played = true) {
+    return this.doing(async (current) => {
+      this.beat = i;
+      this.range = null;
+      if (played && !(await this.come(current, "from"))) return;
+      this.turn("ready", this.auto ? this.lead(this.asks(i)) : Infinity);
     });
-
-  // lead is for how long the words of the beat stand: whole, or for one who has just pressed Next.
-  const lead = (whole) => (whole ? pace().lead : Math.min(byHand, pace().lead));
-
-  // begin plays the beat; what it says has been read already if it was waited for.
-  const begin = (read) =>
-    doing(async (current) => {
-      if (!(await come(current, "from"))) return;
-      if (!read && !t.still) return turn("lead", lead(t.auto));
-      await run(current);
-    });
-
-  async function run(current) {
-    turn("plays");
-    const reached = await on.play(range, pace().play);
-    if (current()) settle(reached);
   }
 
-  function settle(reached) {
-    if (t.last || !reached) t.auto = false;
-    turn(reached ? "rests" : "away", t.auto ? pace().rest : Infinity);
+  // lead is for how long the words of the beat stand: whole, or for one who has just pressed Next.
+  /** @param {boolean} whole */
+  lead(whole) { return whole ? this.pace.lead : Math.min(byHand, this.pace.lead); }
+
+  // begin plays the beat; what it says has been read already if it was waited for.
+  /** @param {boolean} read */
+  begin(read) {
+    return this.doing(async (current) => {
+      const range = await this.come(current, "from");
+      if (!range) return;
+      if (!read && !this.still) return this.turn("lead", this.lead(this.auto));
+      await this.run(current, range);
+    });
+  }
+
+  /** @param {() => boolean} current @param {R} range */
+  async run(current, range) {
+    this.turn("plays");
+    const reached = await this.on.play(range, this.pace.play);
+    if (current()) this.settle(reached);
+  }
+
+  /** @param {boolean} reached */
+  settle(reached) {
+    if (this.last || !reached) this.auto = false;
+    this.turn(reached ? "rests" : "away", this.auto ? this.pace.rest : Infinity);
   }
 
   // finish shows the beat's end at once.
-  const finish = () =>
-    doing(async (current) => {
-      const reached = await on.seek(range.to);
-      if (current()) settle(reached !== false);
+  /** @param {R} range */
+  finish(range) {
+    return this.doing(async (current) => {
+      const reached = await this.on.seek(range.to);
+      if (current()) this.settle(reached !== false);
     });
+  }
 
   // turnTo plays a beat, or waits there for an answer.
-  t.turnTo = (i) => {
-    t.beat = i;
-    return asks(i) ? t.open(i) : begin(false);
-  };
+  /** @param {number} i */
+  turnTo(i) {
+    this.beat = i;
+    return this.asks(i) ? this.open(i) : this.begin(false);
+  }
 
   // restAt shows the end of a beat.
-  t.restAt = (i) => doing(async (current) => {
-    t.beat = i;
-    if (await come(current, "to")) turn("rests");
-  });
+  /** @param {number} i */
+  restAt(i) {
+    return this.doing(async (current) => {
+      this.beat = i;
+      if (await this.come(current, "to")) this.turn("rests");
+    });
+  }
 
-  t.next = () => {
-    switch (t.phase) {
-      case "ready":
-      case "away":
-        return begin(true);
-      case "lead":
-        return doing(run);
-      case "plays":
-        return finish();
-      case "rests":
-        if (!t.last) return t.turnTo(t.beat + 1);
+  next() {
+    const { phase, range } = this;
+    if (phase === "ready" || phase === "away") return this.begin(true);
+    if (phase === "lead" && range) return this.doing((current) => this.run(current, range));
+    if (phase === "plays" && range) return this.finish(range);
+    if (phase === "rests" && !this.last) return this.turnTo(this.beat + 1);
+  }
+
+  back() {
+    this.auto = false;
+    return this.beat === 0 ? this.open(0, Boolean(this.range)) : this.restAt(this.beat - 1);
+  }
+
+  toggle() {
+    this.auto = !this.auto;
+    if (!this.auto) {
+      if (this.phase !== "lead") this.left = Infinity;
+      return this.on.changed();
     }
-  };
-
-  t.back = () => {
-    t.auto = false;
-    return t.beat === 0 ? t.open(0, Boolean(range)) : t.restAt(t.beat - 1);
-  };
-
-  t.toggle = () => {
-    t.auto = !t.auto;
-    if (!t.auto) {
-      if (t.phase !== "lead") left = Infinity;
-      return on.changed();
-    }
-    if (t.over) return t.open(0);
-    if (t.phase === "away" || (t.phase === "ready" && !asks(t.beat))) return begin(true);
-    if (t.phase === "ready") left = lead(true);
-    if (t.phase === "rests") left = Math.min(byHand, pace().rest);
-    on.changed();
-  };
+    if (this.over) return this.open(0);
+    if (this.phase === "away" || (this.phase === "ready" && !this.asks(this.beat))) return this.begin(true);
+    if (this.phase === "ready") this.left = this.lead(true);
+    if (this.phase === "rests") this.left = Math.min(byHand, this.pace.rest);
+    this.on.changed();
+  }
 
   // guess answers the question of the beat, which the beat itself then answers.
-  t.guess = (i) => {
-    if (t.phase !== "ready" || !asks(t.beat) || i < 0 || i >= beats[t.beat].question.answers.length) return;
-    t.guesses[t.beat] = i;
-    return begin(true);
-  };
+  /** @param {number} i */
+  guess(i) {
+    const answers = this.beats[this.beat].question?.answers ?? [];
+    if (this.phase !== "ready" || !this.asks(this.beat) || i < 0 || i >= answers.length) return;
+    this.guesses[this.beat] = i;
+    return this.begin(true);
+  }
 
   // verdict is "right", "wrong" or "told", if nothing was guessed; "" as long as the beat has not shown it.
-  t.verdict = () => {
-    const question = beats[t.beat].question;
-    if (!question || t.phase !== "rests") return "";
-    const guess = t.guesses[t.beat];
+  verdict() {
+    const { question } = this.beats[this.beat];
+    if (!question || this.phase !== "rests") return "";
+    const guess = this.guesses[this.beat];
     return guess === undefined ? "told" : guess === question.right ? "right" : "wrong";
-  };
+  }
 
   // at is told where the cursor is: a beat rests only where it ends.
-  t.at = (cursor) => {
-    if (t.phase === "rests" && cursor !== range.to) {
-      t.auto = false;
-      turn("away");
-    } else if (t.phase === "away" && range && cursor === range.to) turn("rests");
-  };
+  /** @param {number} cursor */
+  at(cursor) {
+    if (this.phase === "rests" && cursor !== this.range?.to) {
+      this.auto = false;
+      this.turn("away");
+    } else if (this.phase === "away" && this.range && cursor === this.range.to) this.turn("rests");
+  }
 
-  t.tick = (ms) => {
-    if (left === Infinity) return;
-    left -= ms;
-    if (left > 0) return;
-    left = Infinity;
-    t.next();
-  };
+  /** @param {number} ms */
+  tick(ms) {
+    if (this.left === Infinity) return;
+    this.left -= ms;
+    if (this.left > 0) return;
+    this.left = Infinity;
+    this.next();
+  }
 
   // leave ends the telling: nothing that is under way comes to anything.
-  t.leave = () => {
-    ticket++;
-    left = Infinity;
-    t.auto = false;
-  };
-
-  return t;
+  leave() {
+    this.ticket++;
+    this.left = Infinity;
+    this.auto = false;
+  }
 }

@@ -8,7 +8,7 @@ import { $, make, mark, pool, put, say, when } from "../dom/dom.js";
 import { cut, squeeze } from "../lib/texts.js";
 import { times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
-import { shortKey } from "../stage/pipe.js";
+import { shortKey } from "../stage/tokens.js";
 
 const unattended = "15s"; // how long the world stays held when this page is gone without a word
 const hidden = "10m"; // … and when it is only out of sight

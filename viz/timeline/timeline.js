@@ -3,8 +3,8 @@
 // it by keys. What the ring's picture alone does not say stands on the stage, too: that a client was told 410 a moment
 // ago, or that the ring has another size.
 
-import { asking, get } from "../lib/api.js";
-import { $, put, when } from "../dom/dom.js";
+import { get } from "../lib/api.js";
+import { $, asking, put, when } from "../dom/dom.js";
 import { inks, newSheet, widthOf } from "../dom/canvas.js";
 import { limits } from "../lib/limits.js";
 import { clockText, marks } from "../lib/times.js";

@@ -10,7 +10,7 @@
 import { ask, get } from "../lib/api.js";
 import { $, address, mark, put, say, when } from "../dom/dom.js";
 import { newTold } from "../stage/told.js";
-import { newTeller } from "../stories/teller.js";
+import { Teller } from "../stories/teller.js";
 
 const storage = "tour";
 const slowly = 0.6; // times the reading pace: a step is a few hops
@@ -171,7 +171,7 @@ export function newTour(stage) {
     follow.set(run.key, "", "tour");
     await player.seek(run.asked - 1);
     if (mine !== ticket) return;
-    teller = newTeller(steps, { range, play, seek, changed, trouble: stage.banner.trouble });
+    teller = new Teller(steps, { range, play, seek, changed, trouble: stage.banner.trouble });
     teller.still = true; // words and picture come together
     if (step === 0) teller.turnTo(0);
     else if (run.steps[step].rest) teller.restAt(step);

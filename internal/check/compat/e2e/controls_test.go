@@ -231,7 +231,7 @@ func (s *shown) scrubs(t *testing.T) {
 // the test lets its time pass.
 const paced = `await (async () => {
 	const load = (name) => import("/viz/assets/" + name + ".js");
-	const [{ newPlayer }, { Tape }, { newFold, newState }] = await Promise.all(
+	const [{ Player }, { Tape }, { newFold, newState }] = await Promise.all(
 		["timeline/player", "log/tape", "log/fold"].map(load));
 	const fold = newFold(await (await fetch("/viz/points")).json());
 	const record = (seq, t) => ({ seq, t, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] });
@@ -240,9 +240,9 @@ const paced = `await (async () => {
 	const none = () => {};
 	const trouble = (e) => { throw e; };
 	const never = () => false;
-	const motion = { travels: never, matches: never, rated: never, under: never, pass: none };
-	const player = newPlayer(fold, { motion, applied: none, jumped: none, froze: none, trouble,
-		skipped: (ns) => (skipped += ns) });
+	const motion = { travels: never, matches: never, under: never, pass: none };
+	const player = new Player(fold, { motion, applied: none, jumped: none, froze: none, trouble,
+		skipped: (ns) => (skipped += ns) }, tape, newState());
 	player.reset(tape, newState(), true);
 	tape.put([...Array.from({ length: 1000 }, (_, i) => record(i + 1, (i + 1) * 1e6)), record(1001, 11e9)]);
 	player.head = 1001;

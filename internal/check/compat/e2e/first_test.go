@@ -37,7 +37,7 @@ const onFirst = `((wanted) => new Promise((done) => {
 	const [wrong, began] = [[], performance.now()];
 	let named = 0;
 	const look = () => {
-		const names = motion.labels().map(([, , text]) => text);
+		const names = motion.brush.labels.map(([, , text]) => text);
 		if (names.length > 1) wrong.push(names.join(" and "));
 		named += names.length;
 		if (named < wanted && performance.now() - began < 20000) return requestAnimationFrame(look);

@@ -187,7 +187,7 @@ func TestNoTokenStandsThatHasGoneOn(t *testing.T) {
 			continue
 		}
 		p.is(t, stands, "what stands in "+s.ID,
-			`listwatch.stage.motion.standing().map((t) => t.key.split("/").at(-1) + " in " + t.in).join()`)
+			`listwatch.stage.planner.standing.map((t) => t.key.split("/").at(-1) + " in " + t.in).join()`)
 	}
 }
 

@@ -61,7 +61,6 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Run("the ring is readable", func(t *testing.T) { ringIsReadable(t, p) })
 	t.Run("every point has its sentence", func(t *testing.T) { everyPointHasItsSentence(t, p) })
 	t.Run("clients have their names", func(t *testing.T) { clientsHaveTheirNames(t, p) })
-	t.Run("the level follows the rate", func(t *testing.T) { levelFollowsTheRate(t, p) })
 	t.Run("the timeline counts what was summed up", func(t *testing.T) { timelineCountsSums(t, p) })
 	t.Run("an anomaly is never merged", func(t *testing.T) { anomalyIsNeverMerged(t, p) })
 }
@@ -180,17 +179,6 @@ func slowLeafIsShown(t *testing.T, p *page, v *viz) {
 	p.strike(t, "Escape")
 }
 
-// levelFollowsTheRate asks the stage's own motion: above twenty changes a second they are a stream, until for two
-// seconds there have been much fewer.
-func levelFollowsTheRate(t *testing.T, p *page) {
-	p.is(t, "0 3 3 3 3 3 3 0 3 3 0", "levels by rate", `[[5, 0], [21, 1], [15, 100], [18, 5000], [10, 6000],
-		[10, 7000], [15, 7900], [10, 12000], [9000, 12100], [0, 12200], [0, 14300]].map(([rate, now], i) => {
-			if (i === 7) listwatch.motion.rated(10, 1e9 + 9000);
-			listwatch.motion.rated(rate, 1e9 + now);
-			return listwatch.motion.level;
-		}).join(" ")`)
-}
-
 // anomalyIsNeverMerged lets ten thousand events and three evictions come at once: of the events it is counted how many
 // pass, and each eviction is drawn.
 func anomalyIsNeverMerged(t *testing.T, p *page) {
@@ -208,9 +196,8 @@ func anomalyIsNeverMerged(t *testing.T, p *page) {
 		}
 		const now = performance.now();
 		const counted = (RingAppend) => ({ points: { RingAppend }, subjects: {} });
-		motion.rated(10000, now - 500);
-		motion.records([], now - 500, counted(0));
-		motion.records(list, now, counted(10000));
+		motion.records([], now - 500, true, counted(0));
+		motion.records(list, now, true, counted(10000));
 		const seen = [motion.anomalies, motion.flow.sums(now + 1).get("RingAppend")?.n ?? 0].join(" ");
 		motion.clear();
 		return seen;

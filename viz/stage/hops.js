@@ -1,0 +1,39 @@
+// Hops: which change a record is about, and which records are one hop of it.
+
+import { objectKey } from "../log/fold.js";
+
+// A token in a hurry passes what stands between two bars in one hop; in a great one, between two double bars.
+const route = "TxnCommitted | Etcd3IncomingSent Etcd3IncomingReceived | Etcd3ResultSent ReflectorReceived || " +
+  "RingAppend StoreUpdate | IncomingSent IncomingReceived || InputReceived ResultSent ResultReceived FrameWritten || " +
+  "FrameDecoded ReflectorReceived FIFOAdded | FIFOPopped IndexerUpdated || " +
+  "AddReceived PendingPushed PendingPopped HandlerCalled || WorkAdded WorkGot";
+const runs = route.split("||").map((each) => each.split(" "));
+const phases = route.split("|").map((each) => each.split(" "));
+const hurried = 1.3; // times the reading pace
+const greatly = 2;
+
+/** @param {string[][]} groups @param {probe.Record} a @param {probe.Record} b */
+const inOne = (groups, a, b) => groups.some((each) => each.includes(a.point) && each.includes(b.point));
+
+// changeOf names the change that a record is about: one version of one object, in either half.
+/** @param {{ rv?: string, key?: string }} r */
+export const changeOf = (r) => `${r.rv ?? ""} ${objectKey(r.key ?? "")}`;
+
+// together reports whether two records, the second soon after the first, are one hop: copies that go the same kind of
+// way, and, in a hurry, what one copy does next.
+/** @param {probe.Record} a @param {probe.Record} b @param {number} pace */
+export function together(a, b, pace) {
+  if (changeOf(a) !== changeOf(b)) return false;
+  if (a.point === b.point) return a.subject !== b.subject;
+  const one = a.subject === b.subject || inOne(runs.slice(0, 2), a, b); // up to the dispatcher there is one copy
+  return one && pace > hurried && inOne(pace > greatly ? runs : phases, a, b);
+}
+
+// departs reports whether a record says that something has left a queue, a shelf, the machine: its token sets out when
+// it is folded. Every other token has arrived when it is.
+/** @param {fold.Point} info @param {probe.Record} r */
+export function departs(info, r) {
+  if (info.op === "recv" || info.op === "pop") return true;
+  if (info.name === "ReflectorReceived") return r.subject === "cacher"; // which takes from resultChan
+  return info.name === "WatcherFiltered" || info.name === "FrameWritten";
+}
