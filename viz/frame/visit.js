@@ -1,135 +1,187 @@
-// @ts-nocheck
 // Visits: links to a moment, and recordings that are dropped onto the page.
 
+import { $, copied, make, put, when } from "../dom/dom.js";
+import { fileAt, program, refusal, take } from "../lib/api.js";
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { Tape } from "../log/tape.js";
-import { fileAt, program, take } from "../lib/api.js";
-import { $, copied, make, put, when } from "../dom/dom.js";
 
-export function newVisit(stage) {
-  const { player, follow, timeline, fold } = stage;
-  let returned = null; // told when the program is on stage again
+/**
+ * @typedef {import("../log/recording.js").Link} Link
+ * @typedef {import("../log/recording.js").Header} Header
+ * @typedef {object} Stage
+ * @property {page.Player} player
+ * @property {page.Follow} follow
+ * @property {{ clear: () => void, arrived: (list: probe.Record[]) => void }} timeline
+ * @property {import("../log/fold.js").Fold} fold
+ * @property {() => { log: string, recording: string }} shown what is on stage, as links name it
+ * @property {() => boolean} program is there one, and is it on stage?
+ * @property {() => (() => void) | undefined} figure in a chapter: what is told when the recording is on stage
+ * @property {() => void} again lets the newest change travel once more
+ * @property {(text: string, calm?: boolean) => void} notice
+ * @property {(words: string) => void} tell in passing
+ * @property {(problem: unknown) => void} trouble
+ * @property {(recording: string) => void} leave lets go of the program
+ * @property {() => void} reopen after leave
+ * @property {(switches: page.Switches) => void} switched
+ */
+
+const theOnly = "recording"; // the name of the take in a page of one recording (viz/export/one.go)
+
+export class Visit {
+  /** @param {Stage} stage */
+  constructor(stage) {
+    this.stage = stage;
+    /** @type {(() => void) | null} */
+    this.returned = null; // told when the program is on stage again
+    /** @type {page.Key[]} */
+    this.keys = [[["s"], "copy a link to this moment", () => this.copyLink()]];
+    this.bind();
+  }
+
+  begin() { this.returned?.(); }
 
   // arrive goes to where the address says, or to the beginning of a recording.
-  async function arrive(recorded) {
+  /** @param {boolean} recorded */
+  async arrive(recorded) {
+    const { player, again } = this.stage;
     if (player.moved || document.body.dataset.story) return; // the viewer was faster
     const link = readLink(location.hash);
-    if (link) return visit(link);
-    if (!recorded) return stage.first.again();
+    if (link) return this.visit(link);
+    if (!recorded) return again();
     if (await player.seek(player.oldest)) player.play();
   }
 
-  async function visit(link) {
-    const problem = misfit(link, { ...stage.shown, oldest: player.oldest, head: player.head });
-    if (problem) return stage.banner.notice(problem);
+  /** @param {Link} link */
+  async visit(link) {
+    const { player, follow, notice, shown } = this.stage;
+    const problem = misfit(link, { ...shown(), oldest: player.oldest, head: player.head });
+    if (problem) return notice(problem);
     await player.seek(link.at);
     if (link.key || link.rv) follow.set(link.key, link.rv);
   }
 
-  async function copyLink() {
-    const href = linkTo({ ...stage.shown, cursor: player.cursor, follow });
-    if (!stage.source && !stage.shown.recording) {
-      return stage.banner.notice(
-        "The browser cannot make a link to this recording: the page is neither local nor encrypted."
-      );
+  async copyLink() {
+    const { player: { cursor }, follow, shown, notice, tell } = this.stage;
+    if (!this.stage.program() && !shown().recording) {
+      return notice("The browser cannot make a link to this recording: the page is neither local nor encrypted.");
     }
-    window.history.replaceState(null, "", href);
-    stage.tell((await copied(location.href)) ? "link copied" : "the link is in the address bar");
+    window.history.replaceState(null, "", linkTo({ ...shown(), cursor, follow }));
+    tell((await copied(location.href)) ? "link copied" : "the link is in the address bar");
   }
 
   // show puts a recording on the stage, which comes as a File, from its beginning, or at the moment of a link to it. In
   // a chapter it stands still: the chapter moves it.
-  async function show(name, coming, explained = false) {
+  /** @param {string} name @param {File | Promise<File>} coming @param {boolean} [explained] */
+  async show(name, coming, explained = false) {
+    const { player, figure, notice } = this.stage;
     try {
-      const { hash, header, unknown } = await lay(await coming);
-      if (explained) explain(header, unknown);
-      else if (stage.figure.ready) return stage.figure.ready();
+      const { hash, header, records } = await this.put(await coming);
+      const ready = figure();
+      if (explained) this.explain(header, records.find((r) => r.point === "Unknown"));
+      else if (ready) return ready();
       const link = readLink(location.hash);
-      if (link?.recording && link.recording === hash) return visit(link);
+      if (link?.recording && link.recording === hash) return this.visit(link);
       if (await player.seek(player.oldest)) player.play();
     } catch (problem) {
-      stage.banner.notice(`${name}: ${problem.message}`);
+      notice(`${name}: ${refusal(problem).message}`);
     }
   }
 
-  // openRecording shows a recording that was dropped here, openTake one of ours.
-  const openRecording = (file) => show(file.name, file, true);
-  const openTake = (name) => show(name, take(name));
+  // openRecording shows a recording that was dropped here, openTake one of ours, or that was opened as a page.
+  /** @param {File} file */
+  openRecording(file) { return this.show(file.name, file, true); }
+  /** @param {string} name */
+  openTake(name) { return this.show(name, take(name), name === theOnly); }
 
   // layTake puts a recording that the program brings along on the stage, if it is still wanted when it has come, and
   // returns whether it was. It stands still.
-  const layTake = async (name, wanted) => Boolean(await lay(await take(name), wanted));
+  /** @param {string} name @param {() => boolean} wanted */
+  async layTake(name, wanted) {
+    const read = await this.read(await take(name));
+    if (wanted()) this.lay(read);
+    return wanted();
+  }
 
   // home puts back on the stage what was there before layTake: the running program, or the recording that the page is
   // about.
-  async function home() {
-    if (document.body.dataset.take) return openTake(document.body.dataset.take);
+  async home() {
+    if (document.body.dataset.take) return this.openTake(document.body.dataset.take);
     put(document.body, "data-laid", null);
-    const back = new Promise((done) => (returned = done));
-    stage.reopen();
+    const back = new Promise((done) => (this.returned = () => done(null)));
+    this.stage.reopen();
     await back;
   }
 
   // keep gives the viewer what the program remembers, as a file.
-  async function keep() {
+  async keep() {
     const file = await fileAt("/viz/recording", "listwatch.lw.gz");
     const href = URL.createObjectURL(file);
     make("a", { href, download: file.name }).click();
     URL.revokeObjectURL(href);
   }
 
-  // lay puts a recording, which it returns, where the records of the program were, and lets go of that,
-  // if there is one.
-  async function lay(file, wanted = () => true) {
-    const tape = new Tape(fold, null);
-    const { hash, header, records, state, first } = await readRecording(file, fold, tape);
-    if (!wanted()) return null;
-    stage.leave(hash);
+  /** @param {File} file */
+  async read(file) {
+    const tape = new Tape(this.stage.fold, null);
+    return { ...(await readRecording(file, this.stage.fold, tape)), tape };
+  }
+
+  /** @param {File} file */
+  async put(file) {
+    const read = await this.read(file);
+    this.lay(read);
+    return read;
+  }
+
+  // lay puts a recording where the records of the program were, and lets go of that, if there is one.
+  /** @param {Awaited<ReturnType<Visit["read"]>>} read */
+  lay({ hash, header, records, state, first, tape }) {
+    const { player, follow, timeline, leave, switched } = this.stage;
+    leave(hash);
     follow.clear();
     put(document.body, "data-laid", "true"); // what acts on the program is out of reach meanwhile
     player.oldest = first;
     timeline.clear();
-    timeline.add(records);
+    timeline.arrived(records);
     player.reset(tape, state, true);
-    stage.switched(header.switches);
-    return { hash, header, unknown: records.find((r) => r.point === "Unknown") };
+    switched(header.switches);
   }
 
-  function explain(header, unknown) {
+  /** @param {Header} header @param {probe.Record | undefined} unknown */
+  explain(header, unknown) {
+    const { notice } = this.stage;
     if (unknown) {
-      return stage.banner.notice(
+      return notice(
         `Another version of the program wrote this recording: its moments of ${unknown.text}, and of what else this ` +
           "one does not know, are shown by name only."
       );
     }
     const why = header.reason ? `Why: ${header.reason} ` : "";
-    stage.banner.notice(
+    notice(
       `A recording of ${new Date(header.started).toLocaleString()}. ${why}` +
         (program ? "Reload the page to leave it." : "The program is not here."), true
     );
   }
 
-  const offer = (on) => ($("#drop").hidden = !on);
-  when(document, "dragover", (event) => {
-    if (!event.dataTransfer.types.includes("Files")) return;
-    event.preventDefault();
-    offer(true);
-  });
-  when(document, "dragleave", ({ relatedTarget }) => offer(relatedTarget !== null));
-  when(document, "drop", (event) => {
-    offer(false);
-    const [file] = event.dataTransfer.files;
-    if (!file) return;
-    event.preventDefault();
-    openRecording(file);
-  });
-  when(window, "hashchange", () => {
-    const link = readLink(location.hash);
-    if (link && !stage.figure.ready) visit(link);
-  });
-  when("#keep", "click", () => keep().catch(stage.banner.trouble));
-  return {
-    arrive, home, layTake, openRecording, openTake, begin: () => returned?.(),
-    keys: [[["s"], "copy a link to this moment", copyLink]],
-  };
+  bind() {
+    const offer = (/** @type {boolean} */ on) => ($("#drop").hidden = !on);
+    when(document, "dragover", (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      offer(true);
+    });
+    when(document, "dragleave", ({ relatedTarget }) => offer(relatedTarget !== null));
+    when(document, "drop", (event) => {
+      offer(false);
+      const file = event.dataTransfer?.files[0];
+      if (!file) return;
+      event.preventDefault();
+      this.openRecording(file);
+    });
+    when(window, "hashchange", () => {
+      const link = readLink(location.hash);
+      if (link && !this.stage.figure()) this.visit(link);
+    });
+    when("#keep", "click", () => this.keep().catch(this.stage.trouble));
+  }
 }

@@ -1,10 +1,10 @@
-// @ts-nocheck
 // The space-time view: the same records with a line for every goroutine, time from left to right, a column for each
 // record, and an arrow for whatever one of them handed to another. It is drawn from the picture before its first
 // record, as everything is; where the stage shows one moment, it shows the eighty that led there. All of it is made
 // again for each run of records, as SVG, from what handovers.js has traced.
 
-import { $, mark, put, say, svg, when } from "../dom/dom.js";
+import { $, mark, part, put, say, svg, when } from "../dom/dom.js";
+import { refusal } from "../lib/api.js";
 import { counted, cut } from "../lib/texts.js";
 import { milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
@@ -23,207 +23,264 @@ const pitches = [16, 30]; // units from line to line, at least and at most
 const grace = 250e6; // ns of the log that a write to a client may last
 const tick = 10; // columns from one time to the next
 
+/** @param {number} index */
 const columnX = (index) => area.left + ((index + 0.5) * (area.right - area.left)) / room;
 
+/**
+ * @typedef {import("./handovers.js").Column} Column
+ * @typedef {import("./handovers.js").Arrow} Arrow
+ * @typedef {import("./handovers.js").Span} Span
+ * @typedef {import("./lines.js").Line} Line
+ * @typedef {Line & { y: number, beyond: number }} Row a line as it is drawn
+ * @typedef {object} Stage
+ * @property {page.Player} player
+ * @property {import("../log/fold.js").Fold} fold
+ * @property {page.Scene} scene
+ * @property {page.Follow} follow
+ * @property {(r: { resource?: string }) => boolean} here
+ * @property {(r: probe.Record) => boolean} isFlag must it not be overlooked?
+ * @property {(r: probe.Record) => string} says
+ */
+
 // element is an SVG element that says what it is to who points at it.
+/** @param {string} name @param {import("../dom/dom.js").Attributes} attributes @param {string} title @param {Element[]} content */
 const element = (name, attributes, title, ...content) => svg(name, attributes, ...content, svg("title", {}, title));
 
-export function newSpacetime(stage) {
-  const { player, fold, infos, scene, follow } = stage;
-  const root = $("#spacetime");
-  const ground = $(".ground");
-  const part = (name) => root.querySelector(`.${name}`);
-  const fill = (name, list) => part(name).replaceChildren(...list);
-  const followed = (r) => (follow.matches(r) ? " followed" : "");
-  let modes = {}; // the switches with which the program runs
-  let open = false;
-  let stale = false; // something happened that is not drawn
-  let busy = false;
-  let drawnAt = 0;
-  let columns = []; // those that are drawn
-
-  function turn() {
-    open = !open;
-    root.toggleAttribute("hidden", !open);
-    again();
-    showView();
+export class Spacetime {
+  /** @param {Stage} stage */
+  constructor(stage) {
+    this.stage = stage;
+    this.root = $("#spacetime");
+    this.ground = $(".ground");
+    /** @type {{ [name: string]: string }} */
+    this.modes = {}; // the switches with which the program runs
+    this.open = false;
+    this.stale = false; // something happened that is not drawn
+    this.busy = false;
+    this.drawnAt = 0;
+    /** @type {Column[]} */
+    this.columns = []; // those that are drawn
+    /** @type {page.Key[]} */
+    this.keys = [[["v"], "view: the loop, or space-time", () => this.turn()]];
+    when("#view", "click", () => this.turn());
+    when(this.ground, "scroll", () => this.showNames(), { passive: true });
+    when(this.root, "click", ({ target }) => {
+      const seq = Number(target.closest("[data-seq]")?.dataset.seq);
+      if (seq) stage.player.seek(seq);
+    });
+    this.showView();
   }
 
-  function showView() {
-    const name = open ? "space-time" : "loop";
+  /** @param {string} name */
+  part(name) { return part(this.root, `.${name}`); }
+  /** @param {string} name @param {Element[]} list */
+  fill(name, list) { this.part(name).replaceChildren(...list); }
+
+  turn() {
+    this.open = !this.open;
+    this.root.toggleAttribute("hidden", !this.open);
+    this.again();
+    this.showView();
+  }
+
+  showView() {
+    const name = this.open ? "space-time" : "loop";
     say($("#view"), `View: ${name}`);
     put(document.body, "data-view", name);
   }
 
   // range returns the first and the last record to be drawn: so many of the resource on stage around the cursor, as far
   // as no record is missing.
-  function range() {
-    const { tape, cursor, head, oldest } = player;
-    const last = player.mode === "frozen" ? Math.min(head, cursor + looked) : cursor;
+  range() {
+    const { player: { tape, cursor, head, oldest, mode }, here } = this.stage;
+    const last = mode === "frozen" ? Math.min(head, cursor + looked) : cursor;
     const known = tape.between(Math.max(oldest + 1, cursor - looked), last + 1);
     const at = known.findLastIndex((r) => r.seq <= cursor);
-    const mine = known.filter((r, i) => r.seq - i === cursor - at && stage.here(r)); // none is missing between
+    const mine = known.filter((r, i) => r.seq - i === cursor - at && here(r)); // none is missing between
     const after = mine.filter((r) => r.seq > cursor).slice(0, ahead);
     const before = mine.filter((r) => r.seq <= cursor).slice(after.length - room);
     return [before[0]?.seq ?? cursor + 1, after.at(-1)?.seq ?? cursor];
   }
 
-  async function build() {
+  async build() {
+    const { player, fold, here } = this.stage;
     const { tape, cursor, oldest, head, mode } = player;
-    stale = false;
+    this.stale = false;
     // What has left the log is not to be had: then there is less to be drawn.
     const [from, to] = [Math.max(oldest + 1, cursor - 10 * room), Math.min(head, cursor + 10 * ahead) + 1];
     if (mode === "frozen") await tape.load(from, to).catch(() => {});
-    const [first, last] = range();
+    const [first, last] = this.range();
     const before = await tape.stateAt(Math.max(oldest, first - 1));
-    if (!open) return;
-    if (tape !== player.tape) return again();
-    const traced = trace(fold, modes, before, tape.between(before.seq + 1, last + 1), stage.here);
-    if (traced.columns.length > 0) paint(traced);
-    else blank("no record of this resource is here");
+    if (!this.open) return;
+    if (tape !== player.tape) return this.again();
+    const traced = trace(fold, this.modes, before, tape.between(before.seq + 1, last + 1), here);
+    if (traced.columns.length > 0) this.paint(traced);
+    else this.blank("no record of this resource is here");
   }
 
-  function draw(now) {
-    if (!open || busy || now - drawnAt < (player.mode === "frozen" ? 0 : period)) return;
+  /** @param {number} now */
+  draw(now) {
+    const { player } = this.stage;
+    const frozen = player.mode === "frozen";
+    if (!this.open || this.busy || now - this.drawnAt < (frozen ? 0 : period)) return;
     const stream = player.mode === "live" && player.beat.stream;
-    if (stream) return blank("too much happens to be read: freeze (Space)");
-    if (!stale) return;
-    drawnAt = now;
-    busy = true;
-    build().catch((problem) => blank(problem.message)).finally(() => (busy = false));
+    if (stream) return this.blank("too much happens to be read: freeze (Space)");
+    if (!this.stale) return;
+    this.drawnAt = now;
+    this.busy = true;
+    this.build().catch((problem) => this.blank(refusal(problem).message)).finally(() => (this.busy = false));
   }
 
   // blank says why there is nothing to be drawn.
-  function blank(why) {
-    columns = [];
-    stale = player.mode !== "frozen"; // while time runs there may soon be something; else another moment may be had
-    mark(root, "blank", true);
-    say(part("about"), why);
-    put(root, "aria-label", `Space-time view: ${why}.`);
-    put(root, "data-cursor", 0);
+  /** @param {string} why */
+  blank(why) {
+    this.columns = [];
+    // while time runs there may soon be something; else another moment may be had
+    this.stale = this.stage.player.mode !== "frozen";
+    mark(this.root, "blank", true);
+    say(this.part("about"), why);
+    put(this.root, "aria-label", `Space-time view: ${why}.`);
+    put(this.root, "data-cursor", 0);
   }
 
   // moved keeps the view where it is as long as the cursor is well within it.
-  function moved() {
-    if (!open) return;
+  moved() {
+    if (!this.open) return;
+    const { columns, stage: { player } } = this;
     const index = columns.findIndex((c) => c.r.seq >= player.cursor);
-    if (busy || player.mode !== "frozen" || index < edge || index > columns.length - 1 - edge) stale = true;
-    else showCursor();
+    if (this.busy || player.mode !== "frozen" || index < edge || index > columns.length - 1 - edge) this.stale = true;
+    else this.showCursor();
   }
 
-  function again() {
-    stale = true;
-    columns = [];
+  again() {
+    this.stale = true;
+    this.columns = [];
   }
+
+  begin() { this.again(); }
+  resource() { this.again(); }
+  applied() { this.moved(); }
+  jumped() { this.moved(); }
+  landed() { this.moved(); }
+  followed() { this.stale = true; }
+  /** @param {page.Switches} now */
+  switches(now) { this.modes = now ?? {}; }
 
   // ---- the drawing
 
   // paint draws what was traced, which has a column at least.
-  function paint({ lines, arrows, spans, ...traced }) {
-    columns = traced.columns;
-    const pitch = Math.min(pitches[1], Math.max(pitches[0], (area.bottom - area.top) / lines.length));
-    const rows = Math.floor((area.bottom - area.top) / pitch); // that there is room for; the last is for all beyond
-    lines.forEach((l, i) => (l.y = area.top + (Math.min(i, rows - 1) + 0.5) * pitch));
-    const beyond = lines.length > rows ? lines.length - rows + 1 : 0;
-    const shown = lines.slice(0, rows).map((l, i) => (beyond && i === rows - 1 ? { ...l, beyond, place: true } : l));
-    const [first, last] = [columns[0], columns.at(-1)];
-    fill("lines", shown.map(({ place, y }) =>
+  /** @param {ReturnType<typeof trace>} traced */
+  paint({ lines, arrows, spans, columns }) {
+    const { root, stage: { follow } } = this;
+    this.columns = columns;
+    const [first, last] = [columns[0], columns[columns.length - 1]];
+    const shown = rowsOf(lines);
+    this.fill("lines", shown.map(({ place, y }) =>
       svg("path", { class: place ? "place" : "", d: `M${area.left} ${y}H${area.right}` })));
-    fill("names", shown.map(nameOf));
-    fill("spans", spans.map((span) => spanOf(span, last)));
-    fill("arrows", arrows.map(arrowOf));
-    fill("marks", columns.map(markOf));
-    fill("times", columns.filter(({ index }) => index % tick === 0).map(({ r, index }) => {
+    this.fill("names", shown.map(nameOf));
+    this.fill("spans", spans.map((span) => spanOf(span, last)));
+    this.fill("arrows", arrows.map((arrow) => arrowOf(arrow, this.followedOf(arrow.sent.r))));
+    this.fill("marks", columns.map((column) => this.markOf(column)));
+    this.fill("times", columns.filter(({ index }) => index % tick === 0).map(({ r, index }) => {
       const after = index === 0 ? "0 ms" : `+${((r.t - first.r.t) / 1e6).toFixed(2)}`;
       return svg("text", { x: columnX(index), y: area.bottom + 22 }, after);
     }));
     const mine = follow.has() ? columns.filter((c) => follow.matches(c.r)) : []; // the thread joins what is followed
-    put(part("thread"), "d", mine.map((c, i) => `${i ? "L" : "M"}${columnX(c.index)} ${c.line.y}`).join(""));
+    const thread = mine.map((c, i) => `${i ? "L" : "M"}${columnX(c.index)} ${c.line.y}`).join("");
+    put(this.part("thread"), "d", thread);
     mark(root, "blank", false);
-    Object.assign(root.dataset, { from: first.r.seq, to: last.r.seq });
+    put(root, "data-from", first.r.seq);
+    put(root, "data-to", last.r.seq);
     const took = columns.length > 1 ? milliseconds(last.r.t - first.r.t) : "no time";
     const [records, on] = [counted(columns.length, "record"), counted(lines.length, "line")];
-    say(part("about"), `${records} in ${took}, one column each, not to scale`);
+    say(this.part("about"), `${records} in ${took}, one column each, not to scale`);
     const words = `${records} on ${on} in ${took}, ${arrows.length} handed over`;
     put(root, "aria-label", `Space-time view: ${words}. The table below has the records in words.`);
-    showNames();
-    showCursor();
+    this.showNames();
+    this.showCursor();
   }
 
-  function nameOf({ title, place, beyond, y }) {
-    const whose = place ? "any goroutine that reports there" : "the goroutine of that name";
-    const words = beyond ? `${beyond} lines more, for which there is no room` : `${title}: ${whose}`;
-    const name = svg("tspan", {}, beyond ? `+${beyond} more` : title);
-    return element("text", { class: place ? "place" : "", x: area.left - 10, y: y + 4.5 }, words, name);
-  }
-
-  function spanOf({ kind, line, since, from, to }, last) {
-    const x = from ? columnX(from.index) : area.left;
-    const end = to ? columnX(to.index) : columnX(last.index) + 6;
-    // A goroutine also works while it waits for code that it has called, and for a write that goes through.
-    const runs = kind === "return" || (kind === "client" && (to ?? last).r.t - since < grace);
-    const words = `${line.title} ${states[kind][1]}${to ? `, ${milliseconds(to.r.t - since)}` : ""}`;
-    const box = { x, y: line.y - 4, width: Math.max(1, end - x), height: 8, rx: 2 };
-    return element("rect", { class: runs ? "runs" : "waits", ...box }, words);
-  }
-
-  function arrowOf({ sent, taken, says, queue }) {
-    const back = taken.index < sent.index;
-    const d = wayOf(columnX(sent.index), sent.line.y, columnX(taken.index), taken.line.y);
-    const late = back ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back"
-      : `, ${milliseconds(taken.r.t - sent.r.t)}`;
-    const look = `arrow ${queue ? "transfer" : "passage"}${followed(sent.r)}${back ? " back" : ""}`;
-    const words = `${sent.r.type ?? ""} ${objectKey(sent.r.key ?? "")} ${says}${late}`.trim();
-    return element("path", { class: look, d, "data-sent": sent.r.seq, "data-taken": taken.r.seq }, words);
-  }
+  /** @param {probe.Record} r */
+  followedOf(r) { return this.stage.follow.matches(r) ? " followed" : ""; }
 
   // markOf is a record: a token if it carries one, or must not be overlooked, else a dot.
-  function markOf({ r, line, index }) {
-    const flag = stage.isFlag(r);
-    const carries = flag || (infos.get(r.point).queue && r.type);
+  /** @param {Column} column */
+  markOf({ r, line, index }) {
+    const { fold, isFlag, says } = this.stage;
+    const flag = isFlag(r);
+    const carries = flag || (fold.infos.get(r.point).queue && r.type);
     const token = { href: `#token-${flag ? "error" : shapeOf(r.type)}`, x: -6.5, y: -6.5, width: 13, height: 13 };
     const place = { transform: `translate(${columnX(index)} ${line.y})`, "data-seq": r.seq };
-    return element("g", { class: `${flag ? "anomaly" : ""}${followed(r)}`, ...place },
-      `${r.seq}: ${cut(stage.says(r), 200)}`, svg("rect", { x: -6.5, y: -8, width: 13, height: 16, class: "target" }),
+    return element("g", { class: `${flag ? "anomaly" : ""}${this.followedOf(r)}`, ...place },
+      `${r.seq}: ${cut(says(r), 200)}`, svg("rect", { x: -6.5, y: -8, width: 13, height: 16, class: "target" }),
       carries ? svg("use", token) : svg("circle", { r: 2.6 }));
   }
 
   // showNames keeps the names in sight where the view is drawn larger than its place and was moved.
-  function showNames() {
-    const shift = (ground.scrollLeft * scene.geometry.width) / (root.getBoundingClientRect().width || Infinity);
-    put(part("margin"), "transform", `translate(${shift} 0)`);
-    put(part("shade"), "x", shift > 0 ? 0 : 14); // at rest within the frame
+  showNames() {
+    const wide = this.root.getBoundingClientRect().width || Infinity;
+    const shift = (this.ground.scrollLeft * this.stage.scene.geometry.width) / wide;
+    put(this.part("margin"), "transform", `translate(${shift} 0)`);
+    put(this.part("shade"), "x", shift > 0 ? 0 : 14); // at rest within the frame
   }
 
   // showCursor moves the cursor in what is drawn.
-  function showCursor() {
+  showCursor() {
+    const { columns, ground, stage: { player } } = this;
     const at = columns.findLast((c) => c.r.seq <= player.cursor)?.index ?? -1;
-    put(part("cursor"), "x", columnX(at) - 6.5);
-    put(part("cursor"), "visibility", at < 0 ? "hidden" : "inherit");
-    put(part("future"), "x", columnX(at) + 6.5);
-    put(part("future"), "width", Math.max(0, area.right - columnX(at) - 6.5));
-    put(root, "data-cursor", columns[at]?.r.seq ?? 0);
+    put(this.part("cursor"), "x", columnX(at) - 6.5);
+    put(this.part("cursor"), "visibility", at < 0 ? "hidden" : "inherit");
+    put(this.part("future"), "x", columnX(at) + 6.5);
+    put(this.part("future"), "width", Math.max(0, area.right - columnX(at) - 6.5));
+    put(this.root, "data-cursor", columns[at]?.r.seq ?? 0);
     // On a phone, and for the last row of a room, it is drawn larger than its place.
     if (at < 0 || player.mode !== "frozen" || ground.scrollWidth <= ground.clientWidth) return;
-    part("marks").children[at].scrollIntoView({ block: "nearest", inline: "center" });
+    this.part("marks").children[at].scrollIntoView({ block: "nearest", inline: "center" });
   }
+}
 
-  when("#view", "click", turn);
-  when(ground, "scroll", showNames, { passive: true });
-  when(root, "click", (event) => {
-    const seq = Number(event.target.closest("[data-seq]")?.dataset.seq);
-    if (seq) player.seek(seq);
-  });
-  showView();
-  return {
-    draw, begin: again, resource: again, applied: moved, jumped: moved, landed: moved,
-    switches: (now = {}) => (modes = now),
-    followed: () => (stale = true),
-    keys: [[["v"], "view: the loop, or space-time", turn]],
-  };
+// rowsOf gives lines their places, as many as there is room for; the last is for all beyond.
+/** @param {Line[]} lines @returns {Row[]} */
+function rowsOf(lines) {
+  const pitch = Math.min(pitches[1], Math.max(pitches[0], (area.bottom - area.top) / lines.length));
+  const rows = Math.floor((area.bottom - area.top) / pitch);
+  const all = lines.map((l, i) => Object.assign(l, { y: area.top + (Math.min(i, rows - 1) + 0.5) * pitch, beyond: 0 }));
+  const beyond = lines.length > rows ? lines.length - rows + 1 : 0;
+  return all.slice(0, rows).map((l, i) => (beyond && i === rows - 1 ? { ...l, beyond, place: true } : l));
+}
+
+/** @param {Row} row */
+function nameOf({ title, place, beyond, y }) {
+  const whose = place ? "any goroutine that reports there" : "the goroutine of that name";
+  const words = beyond ? `${beyond} lines more, for which there is no room` : `${title}: ${whose}`;
+  const name = svg("tspan", {}, beyond ? `+${beyond} more` : title);
+  return element("text", { class: place ? "place" : "", x: area.left - 10, y: y + 4.5 }, words, name);
+}
+
+/** @param {Span} span @param {Column} last */
+function spanOf({ kind, line: { title, y = 0 }, since, from, to }, last) {
+  const x = from ? columnX(from.index) : area.left;
+  const end = to ? columnX(to.index) : columnX(last.index) + 6;
+  // A goroutine also works while it waits for code that it has called, and for a write that goes through.
+  const runs = kind === "return" || (kind === "client" && (to ?? last).r.t - since < grace);
+  const words = `${title} ${states[kind][1]}${to ? `, ${milliseconds(to.r.t - since)}` : ""}`;
+  const box = { x, y: y - 4, width: Math.max(1, end - x), height: 8, rx: 2 };
+  return element("rect", { class: runs ? "runs" : "waits", ...box }, words);
+}
+
+/** @param {Arrow} arrow @param {string} followed */
+function arrowOf({ sent, taken, says, queue }, followed) {
+  const back = taken.index < sent.index;
+  const d = wayOf(columnX(sent.index), sent.line.y ?? 0, columnX(taken.index), taken.line.y ?? 0);
+  const late = back ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back"
+    : `, ${milliseconds(taken.r.t - sent.r.t)}`;
+  const look = `arrow ${queue ? "transfer" : "passage"}${followed}${back ? " back" : ""}`;
+  const words = `${sent.r.type ?? ""} ${objectKey(sent.r.key ?? "")} ${says}${late}`.trim();
+  return element("path", { class: look, d, "data-sent": sent.r.seq, "data-taken": taken.r.seq }, words);
 }
 
 // wayOf is the way from one mark to the tip before another. On one line it would hide in it: there it leaps.
+/** @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 */
 function wayOf(x1, y1, x2, y2) {
   const gap = 7;
   if (y1 === y2) return `M${x1} ${y1 - 5}Q${(x1 + x2) / 2} ${y1 - 15} ${x2 - Math.sign(x2 - x1) * 2} ${y2 - gap}`;

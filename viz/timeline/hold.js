@@ -1,14 +1,25 @@
-// @ts-nocheck
 // Holding the world: not the view of it but the program itself. The gate is closed and the world's clock is stopped;
 // from here it is resumed hop by hop, station by station, or altogether. What is shown is what the program says, never
 // what was asked for.
 
-import { ask, leave as lastWord } from "../lib/api.js";
-import { $, make, mark, pool, put, say, when } from "../dom/dom.js";
+import { $, make, mark, part, parts, pool, put, say, when } from "../dom/dom.js";
+import { ask, leave as lastWord, refusal } from "../lib/api.js";
 import { cut, squeeze } from "../lib/texts.js";
 import { times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { shortKey } from "../stage/tokens.js";
+
+/**
+ * @typedef {object} Stage
+ * @property {page.Player} player
+ * @property {page.Follow} follow
+ * @property {() => string} resource on stage
+ * @property {(words: string) => void} tell in passing
+ * @property {(words: string) => void} notice
+ * @property {(w: probe.Waiting) => string} called
+ * @typedef {hold.Status & { says?: string }} Answer
+ * @typedef {{ station?: string, resource?: string, subject?: string, key?: string, rv?: number }} Where
+ */
 
 const unattended = "15s"; // how long the world stays held when this page is gone without a word
 const hidden = "10m"; // … and when it is only out of sight
@@ -18,134 +29,182 @@ const holdsAll = "Hold the world: every goroutine stops at its next point, and s
 const resumesAll = "Resume: the program runs, and the page shows what is live (Shift+Space)";
 const nothingAtAGate = "No goroutine is paused at a gate: each waits for another one, or for the clock.";
 
-export function newHold(stage) {
-  const { player, follow } = stage;
-  if ($("#hold").hidden) return { held: false, waiting: [] };
-  const panel = $("#world");
-  const list = $("#held");
-  let status = null; // as the program said last
-  let heard = 0; // when
-  let wish; // a viewer wants the panel open though nothing is held, or away (false) although something is
-  let turned = 0; // the speed is being set
-  let hops = Promise.resolve(); // of what is followed
-  let own = false; // the viewer held something from this page
+export class Hold {
+  /** @param {Stage} stage */
+  constructor(stage) {
+    this.stage = stage;
+    this.panel = $("#world");
+    this.list = $("#held", HTMLTableSectionElement);
+    this.none = $("#hold").hidden; // the program cannot be held
+    /** @type {Answer | null} */
+    this.status = null; // as the program said last
+    this.heard = 0; // when
+    /** @type {boolean | undefined} */
+    this.wish = undefined; // a viewer wants the panel open though nothing is held, or away (false) although something is
+    this.turned = 0; // the speed is being set
+    this.hops = Promise.resolve(); // of what is followed
+    this.own = false; // the viewer held something from this page
+    this.going = false; // the page goes away
+    /** @type {page.Key[]} */
+    this.keys = [];
+    if (this.none) return;
+    this.keys = [
+      [["Shift+ "], "hold the world, resume it", () => this.toggle()],
+      [["h"], "held: one hop; of what you follow, if anything", () => (stage.follow.has() ? this.hopFollowed() : this.hop())],
+    ];
+    this.bindPanel();
+    this.bindPage();
+  }
+
+  get held() { return this.status?.held ?? false; }
+  get waiting() { return this.closed && this.status ? this.status.waiting : []; }
+  get closed() { return Boolean(this.status && (this.status.held || this.status.gates.length > 0)); }
 
   // command returns how the world is then, null if the program refused.
-  const command = (url, body) => ask("POST", url, body).then(show, (problem) => (stage.tell(problem.message), null));
-  const gate = (body) => command("/viz/hold", body);
-  const clock = (body) => command("/viz/clock", body);
-  const closed = () => Boolean(status?.held || status?.gates.length > 0);
-  const close = (where) => ((own = true), gate({ do: "hold", ...where, unattended }));
+  /** @param {string} url @param {unknown} body @returns {Promise<Answer | null>} */
+  command(url, body) {
+    return ask("POST", url, body).then((answer) => this.world(answer), (problem) => {
+      this.stage.tell(refusal(problem).message);
+      return null;
+    });
+  }
+
+  /** @param {Where & { do: string, unattended?: string }} body */
+  gate(body) { return this.command("/viz/hold", body); }
+  /** @param {{ paused?: boolean, advance?: string, speed?: number }} body */
+  clock(body) { return this.command("/viz/clock", body); }
+
+  /** @param {Where} [where] */
+  close(where) {
+    this.own = true;
+    return this.gate({ do: "hold", ...where, unattended });
+  }
 
   // away reports whether the viewer has left what is live: the one button then leads back there. A story and the tour
   // have their own way out.
-  const { dataset } = document.body;
-  const away = () => player.mode !== "live" && !player.recording && !(dataset.story ?? dataset.tour);
+  get away() {
+    const { player } = this.stage;
+    const { story, tour } = document.body.dataset;
+    return player.mode !== "live" && !player.recording && !(story ?? tour);
+  }
 
   // toggle holds the world. If it is held, or the page shows another moment than the newest, it resumes both.
-  function toggle() {
-    const elsewhere = away();
-    if (elsewhere) player.live();
-    if (closed()) return gate({ do: "release" });
-    return elsewhere ? null : close();
+  toggle() {
+    const elsewhere = this.away;
+    if (elsewhere) this.stage.player.live();
+    if (this.closed) return this.gate({ do: "release" });
+    return elsewhere ? null : this.close();
   }
 
   // hop lets goroutines pass one point, those that are meant, or all; or it walks one object or version.
-  async function hop(where, act = "step") {
-    if (!closed()) return stage.tell("nothing is held: hold the world first");
-    const { says } = (await gate({ do: act, ...where })) ?? {};
-    if (says) stage.tell(says);
+  /** @param {Where} [where] @param {string} [act] */
+  async hop(where, act = "step") {
+    if (!this.closed) return this.stage.tell("nothing is held: hold the world first");
+    const { says } = (await this.gate({ do: act, ...where })) ?? {};
+    if (says) this.stage.tell(says);
   }
 
   // hopFollowed moves what is followed to the next point at which a goroutine is held with it. If it waits in a queue,
   // the goroutine that is to take it is let go on, and nothing else. One hop is over before the next one begins.
-  function hopFollowed() {
-    if (!follow.has()) return stage.tell("follow an object first: click it, or press F");
-    const where = { resource: stage.resource, key: follow.key, rv: Number(follow.rv) || 0 };
-    hops = hops.then(() => hop(where, "walk"));
+  hopFollowed() {
+    const { follow, tell, resource } = this.stage;
+    if (!follow.has()) return tell("follow an object first: click it, or press F");
+    const where = { resource: resource(), key: follow.key, rv: Number(follow.rv) || 0 };
+    this.hops = this.hops.then(() => this.hop(where, "walk"));
   }
 
   // ---- what the program says
 
-  function show(answer) {
-    status = answer;
-    heard = performance.now();
-    player.worldPace = status.clock.paused ? 0 : status.clock.speed;
-    if (status.letGo && !closed()) stage.banner.notice(`Watchdog: ${status.letGo}.`);
-    const nameOf = ({ station, resource, subject }) => [station, resource, subject].filter(Boolean).join(":");
-    put(document.body, "data-gates", status.gates.map(nameOf).join(" "));
+  /** @param {Answer} status */
+  world(status) {
+    if (this.none) return status;
+    this.status = status;
+    this.heard = performance.now();
+    this.stage.player.worldPace = status.clock.paused ? 0 : status.clock.speed;
+    if (status.letGo && !this.closed) this.stage.notice(`Watchdog: ${status.letGo}.`);
+    const gates = status.gates.map((g) => [g.station, g.resource, g.subject].filter(Boolean).join(":"));
+    put(document.body, "data-gates", gates.join(" "));
     put(document.body, "data-clock", status.clock.paused ? "paused" : String(status.clock.speed));
-    if (!closed() && wish === false) wish = undefined;
-    showPanel();
-    showClock();
-    showGates();
-    showHeld();
+    if (!this.closed && this.wish === false) this.wish = undefined;
+    this.showPanel();
+    this.showClock(status);
+    this.showGates(status);
+    this.showHeld(status);
     return status;
   }
 
-  function showPanel() {
-    panel.hidden = !(wish ?? closed());
-    put($("#world-clock"), "aria-expanded", String(!panel.hidden));
+  showPanel() {
+    this.panel.hidden = !(this.wish ?? this.closed);
+    put($("#world-clock"), "aria-expanded", String(!this.panel.hidden));
   }
 
   // showBar writes what the one button does. It has the same place whatever is to be left.
-  function showBar() {
-    const resumes = closed() || away();
+  showBar() {
+    const resumes = this.closed || this.away;
     say($("#hold"), resumes ? "Resume" : "Hold");
     put($("#hold"), "title", resumes ? resumesAll : holdsAll);
-    put($("#hold"), "aria-pressed", String(closed()));
+    put($("#hold"), "aria-pressed", String(this.closed));
     mark($("#hold"), "main", resumes);
   }
 
-  function showClock() {
+  /** @param {Answer} status */
+  showClock(status) {
     const { paused, speed } = status.clock;
     say($("#world-clock"), paused ? "❄ 0×" : times(speed));
     put($("#world-clock"), "aria-label", `The world's clock ${paused ? "is stopped" : `runs at ${times(speed)}`}`);
-    const words = status.held ? "held" : closed() ? "gates closed" : paused ? "clock stopped" : "running";
+    const words = status.held ? "held" : this.closed ? "gates closed" : paused ? "clock stopped" : "running";
     say($("#world-state"), words);
     put($("#clock-run"), "aria-pressed", String(!paused));
     say($("#clock-run"), paused ? "Run clock" : "Stop clock");
-    if (document.activeElement !== $("#clock-speed")) $("#clock-speed").value = Math.log10(speed);
+    const slider = $("#clock-speed", HTMLInputElement);
+    if (document.activeElement !== slider) slider.value = String(Math.log10(speed));
     say($("#clock-speed-text"), times(speed));
   }
 
-  function showGates() {
-    const whole = (gates, station) => gates.some((g) => g.station === station && !g.subject && !g.resource);
-    const held = (station) => status.held && !whole(status.opened, station);
-    for (const button of panel.querySelectorAll("[data-gate]")) {
-      const station = button.dataset.gate;
-      put(button, "aria-pressed", String(whole(status.gates, station) || held(station)));
+  /** @param {Answer} status */
+  showGates(status) {
+    const whole = (/** @type {probe.Selector[]} */ gates, /** @type {string} */ station) => (
+      gates.some((g) => g.station === station && !g.subject && !g.resource));
+    const held = (/** @type {string} */ station) => status.held && !whole(status.opened, station);
+    for (const button of parts(this.panel, "[data-gate]")) {
+      const { gate = "" } = button.dataset;
+      put(button, "aria-pressed", String(whole(status.gates, gate) || held(gate)));
     }
-    for (const glyph of document.querySelectorAll("[data-gate-at]")) {
-      const station = glyph.dataset.gateAt;
-      put(glyph, "data-closed", String(status.gates.some((g) => g.station === station) || held(station)));
-      showAtGate(glyph, status.waiting.filter((w) => w.station === station));
+    for (const glyph of parts(document, "[data-gate-at]")) {
+      const { gateAt = "" } = glyph.dataset;
+      put(glyph, "data-closed", String(status.gates.some((g) => g.station === gateAt) || held(gateAt)));
+      this.showAtGate(glyph, status.waiting.filter((w) => w.station === gateAt));
     }
   }
 
   // showAtGate writes what the goroutines at a gate hold: the name of the first object, and that there are more.
-  function showAtGate(glyph, waiting) {
-    const keys = [...new Set(waiting.map((w) => w.key).filter(Boolean))];
-    put(glyph.querySelector(".count"), "visibility", waiting.length > 0 ? "visible" : "hidden");
-    say(glyph.querySelector("text"), `${waiting.length}`);
+  /** @param {HTMLElement} glyph @param {probe.Waiting[]} waiting */
+  showAtGate(glyph, waiting) {
+    const { follow } = this.stage;
+    const keys = [...new Set(waiting.map((w) => w.key ?? "").filter(Boolean))];
+    put(part(glyph, ".count"), "visibility", waiting.length > 0 ? "visible" : "hidden");
+    say(part(glyph, "text"), waiting.length);
     const name = keys[0] ? squeeze(shortKey(keys[0]), keys.length > 1 ? 4 : 6) : "";
-    say(glyph.querySelector(".who"), keys.length > 1 ? `${name} +${keys.length - 1}` : name);
+    say(part(glyph, ".who"), keys.length > 1 ? `${name} +${keys.length - 1}` : name);
     put(glyph, "aria-label", `${glyph.dataset.gateAt}: ${keys.join(", ")}`);
     put(glyph, "data-keys", keys.map(objectKey).join(" "));
     mark(glyph, "followed", follow.key !== "" && keys.some((key) => objectKey(key) === follow.key));
   }
 
-  function showHeld() {
+  /** @param {Answer} status */
+  showHeld(status) {
+    const { follow, called } = this.stage;
     const shown = status.waiting.slice(0, rows);
-    [...pool(list, shown.length, row)].forEach((tr, i) => {
-      const w = shown[i];
+    pool(this.list, shown.length, row);
+    shown.forEach((w, i) => {
+      const tr = this.list.rows[i];
       tr.held = w;
       const [who, point, what, since] = tr.cells;
-      say(who, `${w.goroutine}${w.subject ? ` · ${stage.called(w)}` : ""}`);
+      say(who, `${w.goroutine}${w.subject ? ` · ${called(w)}` : ""}`);
       put(who, "title", `${w.function} ${w.line}`);
       say(point, `${w.station} · ${w.point}`);
       put(point, "title", w.says);
-      say(what, cut([w.type, w.key, w.rv || ""].filter(Boolean).join(" ") || w.says, 60));
+      say(what, cut([w.type, w.key, w.rv].filter(Boolean).join(" ") || w.says, 60));
       say(since, `${Math.max(0, w.seconds).toFixed(1)} s`);
       mark(tr, "followed", follow.key !== "" && follow.key === w.key);
     });
@@ -154,74 +213,87 @@ export function newHold(stage) {
     say($("#held-none"), more > 0 ? `and ${more} more` : status.held ? nothingAtAGate : "No goroutine is held.");
   }
 
-  function row() {
-    const button = make("button", { type: "button", title: "Let it pass one point" }, "Hop");
-    const cells = ["", "", "", "n", ""].map((className, i) => make("td", { className }, i === 4 ? button : ""));
-    return make("tr", {}, ...cells);
+  followed() {
+    if (this.status) this.showHeld(this.status);
   }
 
   // draw lets the times go by between two words of the program.
-  function draw(now) {
-    showBar();
-    if (!status || panel.hidden) return;
-    const passed = (now - heard) / 1000;
+  /** @param {number} now */
+  draw(now) {
+    if (this.none) return;
+    this.showBar();
+    const { status } = this;
+    if (!status || this.panel.hidden) return;
+    const passed = ((now - this.heard) / 1000) * (status.clock.paused ? 0 : status.clock.speed);
     const next = status.clock.next[0];
-    const left = next && Math.max(0, next.in - passed * (status.clock.paused ? 0 : status.clock.speed));
+    const left = next ? Math.max(0, next.in - passed) : 0;
     const soon = next && `next timer: ${next.who}, in ${left.toFixed(left < 10 ? 2 : 0)} s`;
     say($("#world-next"), soon ?? "no timer is set");
-    say($("#world-since"), status.held ? `for ${((Date.now() - Date.parse(status.since)) / 1000).toFixed(0)} s` : "");
+    const since = (Date.now() - Date.parse(status.since ?? "")) / 1000;
+    say($("#world-since"), status.held ? `for ${since.toFixed(0)} s` : "");
+  }
+
+  escape() {
+    if (this.none || this.panel.hidden) return false;
+    this.wish = false;
+    this.showPanel();
+    return true;
   }
 
   // ---- hands
 
-  when("#hold", "click", toggle);
-  when("#hop", "click", () => hop());
-  when("#hop-followed", "click", hopFollowed);
-  when("#clock-run", "click", () => clock({ paused: !status?.clock.paused }));
-  when("#clock-second", "click", () => clock({ advance: "1s" }));
-  when("#clock-next", "click", async () => {
-    const next = status?.clock.next[0];
-    if ((await clock({ advance: "next" })) && next) stage.tell(`the clock has moved to the timer of ${next.who}`);
-  });
-  when("#world-clock", "click", () => {
-    wish = panel.hidden;
-    showPanel();
-  });
-  when("#gates", "click", ({ target }) => {
-    const button = target.closest("[data-gate]");
-    const station = button?.dataset.gate;
-    if (station && button.getAttribute("aria-pressed") === "true") gate({ do: "release", station });
-    else if (station) close({ station });
-  });
-  when(list, "click", (event) => {
-    const w = event.target.closest("tr")?.held;
-    if (!w) return;
-    const { station, resource = "", subject = "", key = "", rv = "0" } = w;
-    if (event.target.closest("button")) hop({ station, resource, subject, key, rv: Number(rv) });
-    else if (key) follow.set(key);
-  });
-  when("#clock-speed", "input", (event) => {
-    clearTimeout(turned);
-    const speed = 10 ** Number(event.target.value);
-    say($("#clock-speed-text"), times(speed));
-    turned = setTimeout(() => clock({ speed }), settle);
-  });
+  bindPanel() {
+    when("#hold", "click", () => this.toggle());
+    when("#hop", "click", () => this.hop());
+    when("#hop-followed", "click", () => this.hopFollowed());
+    when("#clock-run", "click", () => this.clock({ paused: !this.status?.clock.paused }));
+    when("#clock-second", "click", () => this.clock({ advance: "1s" }));
+    when("#clock-next", "click", async () => {
+      const next = this.status?.clock.next[0];
+      const moved = await this.clock({ advance: "next" });
+      if (moved && next) this.stage.tell(`the clock has moved to the timer of ${next.who}`);
+    });
+    when("#world-clock", "click", () => {
+      this.wish = Boolean(this.panel.hidden);
+      this.showPanel();
+    });
+    when("#gates", "click", ({ target }) => {
+      const button = target.closest("[data-gate]");
+      const station = button?.dataset.gate;
+      if (station && button.getAttribute("aria-pressed") === "true") this.gate({ do: "release", station });
+      else if (station) this.close({ station });
+    });
+    when(this.list, "click", ({ target }) => {
+      const w = target.closest("tr")?.held;
+      if (!w) return;
+      const { station, resource = "", subject = "", key = "", rv = "0" } = w;
+      if (target.closest("button")) this.hop({ station, resource, subject, key, rv: Number(rv) });
+      else if (key) this.stage.follow.set(key);
+    });
+    const slider = $("#clock-speed", HTMLInputElement);
+    when(slider, "input", () => {
+      clearTimeout(this.turned);
+      const speed = 10 ** Number(slider.value);
+      say($("#clock-speed-text"), times(speed));
+      this.turned = setTimeout(() => this.clock({ speed }), settle);
+    });
+  }
 
-  // A page that goes says how long to wait for another one to come.
-  const leave = (time) => own && closed() && lastWord("/viz/hold", { do: "leave", unattended: time });
-  let going = false;
-  when(window, "pagehide", () => ((going = true), leave(unattended)));
-  when(window, "pageshow", () => (going = false));
-  when(document, "visibilitychange", () => !going && document.hidden && leave(hidden));
+  // bindPage lets a page that goes say how long to wait for another one to come.
+  bindPage() {
+    const leave = (/** @type {string} */ time) => (
+      this.own && this.closed && lastWord("/viz/hold", { do: "leave", unattended: time }));
+    when(window, "pagehide", () => {
+      this.going = true;
+      leave(unattended);
+    });
+    when(window, "pageshow", () => (this.going = false));
+    when(document, "visibilitychange", () => !this.going && document.hidden && leave(hidden));
+  }
+}
 
-  return {
-    get held() { return status?.held ?? false; },
-    get waiting() { return closed() ? status.waiting : []; },
-    draw, world: show, followed: () => status && showHeld(),
-    escape: () => !panel.hidden && ((wish = false), showPanel(), true),
-    keys: [
-      [["Shift+ "], "hold the world, resume it", toggle],
-      [["h"], "held: one hop; of what you follow, if anything", () => (follow.has() ? hopFollowed() : hop())],
-    ],
-  };
+function row() {
+  const button = make("button", { type: "button", title: "Let it pass one point" }, "Hop");
+  const cells = ["", "", "", "n", ""].map((className, i) => make("td", { className }, i === 4 ? button : ""));
+  return make("tr", {}, ...cells);
 }

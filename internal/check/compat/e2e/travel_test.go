@@ -171,22 +171,22 @@ func TestOneChangeTravels(t *testing.T) {
 // standing stops at each record with which a change goes on, and says what cannot be read of the tokens there: one
 // whose place is a queue that does not count it, and a name on another name or on what is written.
 const standing = `(async () => {
-	const { motion, player, stage: { scene } } = listwatch;
+	const { motion, player, stage: { scene, planner } } = listwatch;
 	const frame = () => new Promise(requestAnimationFrame);
 	const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 	const wrong = [];
 	let named = 0;
 	await player.tape.load(player.oldest + 1, player.head + 1);
 	const all = player.tape.between(player.oldest + 1, player.head + 1).filter(listwatch.stage.here);
-	for (const r of all.filter(motion.travels)) {
+	for (const r of all.filter((r) => planner.travels(r))) {
 		await player.seek(r.seq);
 		for (let n = 0; n < 3; n++) await frame();
 		const at = r.seq + " " + r.point + ": ";
-		for (const { label, x, y } of motion.standing()) {
+		for (const { label, x, y } of planner.standing) {
 			const in_ = scene.wells().find(([l, t, r, b]) => x > l + 1 && x < r - 1 && y > t && y < b);
 			if (in_) wrong.push(at + label + " stands on a queue that does not count it");
 		}
-		const names = motion.labels().map(([, y, text, x, w]) => ({ text, box: [x, y - 10, x + w, y - 1] }));
+		const names = motion.brush.labels.map(([, y, text, x, w]) => ({ text, box: [x, y - 10, x + w, y - 1] }));
 		named += names.length;
 		names.forEach(({ text, box }, i) => {
 			if (names.slice(i + 1).some((other) => meet(box, other.box))) wrong.push(at + text + " is on a name");
