@@ -20,7 +20,7 @@ export class Hands {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
-    this.shown = 1; // the speed
+    this.speed = 1; // that is shown
     this.keys = this.strokes();
     this.bind();
   }
@@ -71,8 +71,8 @@ export class Hands {
   // draw shows the speed.
   draw() {
     const { speed } = this.stage.player;
-    if (speed === this.shown) return;
-    this.shown = speed;
+    if (speed === this.speed) return;
+    this.speed = speed;
     $("#speed", HTMLInputElement).value = Math.log10(speed).toFixed(1);
     say($("#speed-text"), times(speed));
   }

@@ -20,8 +20,6 @@ const themes = { "": "as the system", light: "light", dark: "dark", contrast: "h
 export function newLooks(stage) {
   const { scene } = stage;
   const select = $("#resource", HTMLSelectElement);
-  const button = $("#theme");
-  const { dataset } = document.documentElement;
   const { root } = scene;
   const title = part(root, '[data-station="etcd3"] .title');
   title.dataset.etcd2 = "etcdWatcher";
@@ -32,18 +30,6 @@ export function newLooks(stage) {
     const known = Object.keys(resources).filter((name) => name !== "").sort();
     options(select, known.includes(stage.resource()) ? known : [stage.resource(), ...known]);
     select.value = stage.resource();
-  }
-
-  /** @param {string} theme */
-  const name = (theme) => say(button, `Theme: ${themes[theme]}`);
-
-  function turn() {
-    const all = Object.keys(themes);
-    const theme = all[(all.indexOf(dataset.theme ?? "") + 1) % all.length];
-    put(document.documentElement, "data-theme", theme || null);
-    localStorage.setItem("theme", theme);
-    name(theme);
-    stage.restyle();
   }
 
   // setDetail shows the path or the machinery; the address says which, so that a link to this moment does.
@@ -72,12 +58,11 @@ export function newLooks(stage) {
     scene.stale = true;
   }
 
-  name(dataset.theme ?? "");
+  const turn = newTheme(stage.restyle);
   const asked = new URLSearchParams(location.search).get("detail") ?? "";
   const first = document.body.classList.contains("figure") ? "machinery" : "path";
   setDetail(["path", "machinery"].includes(asked) ? asked : first);
   when(select, "change", () => stage.setResource(select.value));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
   /** @type {page.Part} */
   const looks = {
     shown: pickResources, switches,
@@ -88,4 +73,25 @@ export function newLooks(stage) {
     ],
   };
   return looks;
+}
+
+// newTheme returns what turns to the next theme.
+/** @param {() => void} restyle */
+function newTheme(restyle) {
+  const { dataset } = document.documentElement;
+  /** @param {string} theme */
+  const name = (theme) => say($("#theme"), `Theme: ${themes[theme]}`);
+
+  function turn() {
+    const all = Object.keys(themes);
+    const theme = all[(all.indexOf(dataset.theme ?? "") + 1) % all.length];
+    put(document.documentElement, "data-theme", theme || null);
+    localStorage.setItem("theme", theme);
+    name(theme);
+    restyle();
+  }
+
+  name(dataset.theme ?? "");
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
+  return turn;
 }

@@ -13,6 +13,11 @@ const leaseLasts = 3; // s: that of a story's controllers (machine.go)
 const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
 
 // newTold takes a story, its records up to the beat that is told, and where that beat begins. The tour has no beats.
+/**
+ * @param {import("./scene.js").Scene} scene @param {{ id: string, cast?: scenario.Member[], versions?: string[], beats?: object[] }} story
+ * @param {probe.Record[]} records @param {number} from
+ * @returns {import("./scene.js").Told}
+ */
 export function newTold(scene, story, records, from) {
   const own = new RegExp(`/${story.id}-(\\w+)$`);
   const cast = (story.cast ?? []).map((member) => ({ ...member, is: new RegExp(member.is) }));

@@ -19,6 +19,7 @@ const act = 6300;
 const overview = [2000, 4500];
 const quiet = /^[^tak? ]$/; // of the page's single keys: theme, presenter, machinery and the list of keys go on
 
+/** @param {object} stage @returns {page.Part} */
 export function newTour(stage) {
   const { player, follow, scene } = stage;
   const panel = $("#tour");
