@@ -256,15 +256,15 @@ func clientsHaveTheirNames(t *testing.T, p *page) {
 // counted there already: everything is counted once.
 func timelineCountsSums(t *testing.T, p *page) {
 	got := evaluate[[]int](t, p, `(async () => {
-		const { newTimeline } = await import("/viz/assets/timeline/timeline.js");
+		const { Timeline } = await import("/viz/assets/timeline/timeline.js");
 		const record = (seq) => ({ seq, t: seq * 1e7, point: "RingAppend" });
 		const list = [38, 39, 40, 41, 42].map(record);
 		const tape = { between: (from, to) => list.filter((r) => r.seq >= from && r.seq < to) };
 		const player = { mode: "frozen", tape, oldest: 1, head: 42 };
-		const line = newTimeline({ player, isFlag: ({ seq }) => seq % 2 > 0, says: String });
-		line.add(list);
+		const line = new Timeline({ player, isFlag: ({ seq }) => seq % 2 > 0, says: String });
+		line.arrived(list);
 		line.index({ last: 40, t: 4e8, buckets: [[0, 1, 40, 7]], flags: [{ seq: 15 }, { seq: 39 }] });
-		line.add([42, 43].map(record));
+		line.arrived([42, 43].map(record));
 		const all = (i) => line.buckets.reduce((n, b) => n + b[i], 0);
 		return [all(2), all(3), ...line.flags.map((f) => f.seq)];
 	})()`)
