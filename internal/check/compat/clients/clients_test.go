@@ -22,6 +22,7 @@ var programs = []struct {
 	{"controller-runtime 0.25.2 two managers", books, nil},
 	{"client-go 0.26.15", oldClient, nil},
 	{"kube-scheduler 1.37.2 and kwok 0.8.0", schedule, nil},
+	{"the replica set controller of kube-controller-manager 1.37.2", replicate, nil},
 	{"kube-state-metrics 2.15.0", stateMetrics, []string{"+ kube_pod_tolerations"}}, // admission adds them
 	{"helm 3.18.6", helm, nil},
 	{"k9s 0.50.18", k9s, nil},

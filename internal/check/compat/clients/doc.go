@@ -9,5 +9,5 @@
 //   - clients_test.go: both servers, and what differs between them
 //   - programs_test.go: what is done with each program
 //   - etcd_test.go: three nodes of etcd and two of our servers, of which the leading node dies
-//   - scheduler_test.go: 500 pods by the real kube-scheduler and kwok, without a lens
+//   - scheduler_test.go: kube-scheduler, kwok and a replica set controller; 500 pods, without a lens
 package clients

@@ -89,6 +89,47 @@ func schedule(t *testing.T, at *target) []string {
 	return facts
 }
 
+// replicate lets an unmodified replica set controller make pods, which kube-scheduler and kwok run, adopt one that is
+// there, release one that does not fit any more, and follow the number that is wanted.
+func replicate(t *testing.T, at *target) []string {
+	startCluster(t, at, 4)
+	program.Start(t, exec.Command(program.BuildOf(t, "../kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+		"--kubeconfig", at.kubeconfig, "--controllers=replicaset-controller", "--leader-elect=false",
+		"--use-service-account-credentials=false", "--secure-port=0"))
+	at.apply(t, pods("set", 0, 1, ""))
+	at.runs(t, "set", 1)
+	at.apply(t, `
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: set}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: set}}
+  template: {metadata: {labels: {app: set}}, spec: {containers: [{name: c, image: i}]}}
+`)
+	status := func(want string) {
+		t.Helper()
+		at.eventually(t, want, "get", "rs", "set", "--no-headers", "-o", "jsonpath={.status.replicas} "+
+			"{.status.readyReplicas} {.status.availableReplicas} {.status.observedGeneration}")
+	}
+	status("3 3 3 1")
+	owner := "jsonpath={.metadata.ownerReferences[0].kind} {.metadata.ownerReferences[0].name}"
+	facts := []string{"who has the pod that was there: " + at.Run(t, "get", "pod", "set-0", "-o", owner)}
+	at.Run(t, "label", "pod", "set-0", "app=other", "--overwrite")
+	at.eventually(t, "", "get", "pod", "set-0", "-o", owner)
+	at.runs(t, "set", 3)
+	at.Run(t, "patch", "rs", "set", "-p", `{"spec":{"replicas":5}}`)
+	status("5 5 5 2")
+	at.Run(t, "patch", "rs", "set", "-p", `{"spec":{"replicas":1}}`)
+	status("1 1 1 3")
+	at.runs(t, "set", 1)
+	created := at.Run(t, "get", "events", "--field-selector", "reason=SuccessfulCreate", "-o", "name")
+	facts = append(facts, fmt.Sprint("SuccessfulCreate: ", strings.Count(created, "\n")))
+	at.Run(t, "delete", "rs", "set", "--cascade=orphan")
+	at.Run(t, "delete", "pods", "-l", "app in (set, other)", "--now")
+	return facts
+}
+
 // runs waits until n pods of a name run, and returns them.
 func (at *target) runs(t *testing.T, name string, n int) (running []corev1.Pod) {
 	t.Helper()
