@@ -81,10 +81,6 @@ func embedded(contentType, file string) *form {
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: document: %v", err)) // it is part of the program
 	}
-	return newForm(contentType, zipped)
-}
-
-func newForm(contentType string, zipped []byte) *form {
 	return &form{contentType, zipped, fmt.Sprintf("%X", sha256.Sum256(zipped))}
 }
 

@@ -19,11 +19,6 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// kinds are all that are served but definitions.
-var kinds = slices.DeleteFunc(registry.Resources(), func(r *registry.Resource) bool {
-	return r.Name == "customresourcedefinitions"
-})
-
 // servedPaths are the paths that we have, as the documents of a kube-apiserver write them, and servedRoots the roots of
 // their groups.
 var servedPaths, servedRoots = func() (paths map[string]bool, roots []string) {
@@ -37,7 +32,7 @@ var servedPaths, servedRoots = func() (paths map[string]bool, roots []string) {
 		"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews":  true,
 	}
 	roots = []string{"/apis/authentication.k8s.io/v1", "/apis/authorization.k8s.io/v1"}
-	for _, r := range kinds {
+	for _, r := range registry.Resources() {
 		roots = append(roots, r.Root())
 		for _, root := range []string{r.Root() + "/", r.Root() + "/watch/"} {
 			of := root + r.Name
@@ -72,7 +67,7 @@ func TestFieldTypesAreThoseOfClientGo(t *testing.T) {
 		entries[name] = strings.TrimRight(entry, "\n")
 	}
 	var wanted []string
-	for _, r := range kinds {
+	for _, r := range registry.Resources() {
 		group, _, _ := strings.Cut(r.GroupVersion.Group, ".")
 		if group == "" {
 			group = "core"
