@@ -15,7 +15,7 @@ type stack struct {
 	resource *registry.Resource
 	store    *etcd3.Store      // reads and writes etcd
 	cacher   *cacher.Cacher    // nil: reads go to etcd, too
-	storage  storage.Interface // a delegator before store and cacher; without a cacher it is store
+	storage  storage.Interface // a delegator before both; without a cacher it is store
 	registry registry.Config   // of the registry stores, which the handlers call
 }
 
