@@ -74,7 +74,8 @@ type Cacher struct {
 	// Owned by the startCaching goroutine.
 	caching time.Time // when this attempt to fill the cache began
 
-	// Sent by dispatchEvents, received by forgetProcessed, never closed. Unbuffered: both are there.
+	// Sent by dispatchEvents, received by forgetProcessed, never closed. Unbuffered: both are
+	// there.
 	forgotten chan struct{}
 }
 

@@ -48,8 +48,8 @@ type newObject struct {
 }
 
 // UpdatedObject is the [registry.UpdatedObjectInfo] of a PUT. It returns a copy each time: the
-// registry fills it in, and may ask again. A uid in the body is a precondition: old must have it,
-// so an object that is gone is not created again.
+// registry fills it in, and may ask again. A uid in the body is a precondition: old must have
+// it, so an object that is gone is not created again.
 func (n newObject) UpdatedObject(_ context.Context,
 	old runtime.Object) (runtime.Object, error) {
 	obj := n.obj.DeepCopyObject()
