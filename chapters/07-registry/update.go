@@ -125,7 +125,8 @@ var errNoVersion = field.Invalid(field.NewPath("metadata", "resourceVersion"), 0
 // checkVersion refuses an object made from another version than the one that is stored.
 func (u *update) checkVersion(accessor, old metav1.Object) error {
 	resource := u.store.resource.GroupResource()
-	if accessor.GetResourceVersion() == "" && !u.store.resource.Strategy.AllowUnconditionalUpdate() {
+	if accessor.GetResourceVersion() == "" &&
+		!u.store.resource.Strategy.AllowUnconditionalUpdate() {
 		return u.store.newInvalid(u.name, field.ErrorList{errNoVersion})
 	}
 	if accessor.GetResourceVersion() == "" {
