@@ -27,8 +27,6 @@ const (
 
 // long are the scripts that are yet to be split.
 var long = map[string]bool{
-	"book/book.js":       true,
-	"export/static.js":   true,
 	"stage/told.js":      true,
 	"timeline/follow.js": true,
 	"tour/tour.js":       true,

@@ -10,6 +10,14 @@ interface Element extends HTMLOrSVGElement { // every element here is HTML or SV
 }
 
 declare var listwatchWire: import("../lib/api.js").Wire | undefined;
+declare var listwatchFile: (name: string, text: string) => void;
+declare var listwatchData: (name: string) => Promise<any>; // JSON
+declare var listwatchReady: Promise<void> | undefined;
+declare var listwatch: { stage: { banner: { notice(text: string): void } } } | undefined;
+declare var listwatchRun: (how: { // cmd/tab
+  root: string; bytes(name: string): Promise<Uint8Array>; size: number; parts: number;
+  say(loaded: number, text?: string): void; tell(text: string): void;
+}) => Promise<string>;
 
 // The parts of the page, and what they share.
 declare namespace page {
