@@ -90,6 +90,7 @@ lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types
 	diff -r viz bin/fresh/viz # a difference: run make generate and commit the result
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz
+	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz/tsconfig.pure.json # what knows no document
 
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
 	@git ls-files | grep -vE '(_templ|/probe/constants)\.go$$|\.(gz|png|svg|sum|pb)$$|^LICENSE' | tr '\n' '\0' | xargs -0 awk -f internal/check/tools/size.awk | sort

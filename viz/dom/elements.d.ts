@@ -9,7 +9,6 @@ interface Element extends HTMLOrSVGElement { // every element here is HTML or SV
   held?: probe.Waiting; // of a row of the world's panel
 }
 
-declare var listwatchWire: import("../lib/api.js").Wire | undefined;
 declare var listwatchFile: (name: string, text: string) => void;
 declare var listwatchData: (name: string) => Promise<any>; // JSON
 declare var listwatchReady: Promise<void> | undefined;

@@ -30,7 +30,7 @@ import { newPanel } from "../dom/panel.js";
 import { Inspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, program, refusal } from "../lib/api.js";
-import { limits } from "../lib/limits.js";
+import { limits } from "../dom/limits.js";
 import { clockText } from "../lib/times.js";
 import { Feed } from "../log/feed.js";
 import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";

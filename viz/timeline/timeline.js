@@ -5,7 +5,7 @@
 import { inks, newSheet, widthOf } from "../dom/canvas.js";
 import { $, asking, part, put, when } from "../dom/dom.js";
 import { get } from "../lib/api.js";
-import { limits } from "../lib/limits.js";
+import { limits } from "../dom/limits.js";
 import { clockText, marks } from "../lib/times.js";
 
 /**
