@@ -11,7 +11,7 @@ import (
 
 // The tall stage is for a narrow window: the stations are stacked row by row, and the path winds downwards. Each
 // station is drawn as on the wide stage and moved; only the ways between stations are others. So a token's place is
-// still a point of the wide stage, which layout.js moves.
+// still a point of the wide stage, which ground.js moves.
 const (
 	tallWidth, tallHeight = 446, 1490
 	tallWireX, tallLoopX  = 438.0, 8.0
