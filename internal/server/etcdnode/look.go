@@ -12,8 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// lookTimeout is how long a member may take to say how it is. One that is gone refuses at once. On a busy machine a
-// connection alone may take a second, and silence must not be taken for an etcd that has no leader.
+// lookTimeout is how long a member may take to answer. On a busy machine a connection alone may take a second.
 const lookTimeout = 3 * time.Second
 
 // errFull is told instead of etcd's own words, which do not say what to do.
@@ -21,7 +20,7 @@ var errFull = errors.New("etcd has used up its quota: start with another -data-d
 	"defragment and disarm it")
 
 // State is how an etcd was when it was looked at.
-type State struct {
+type State struct{
 	Members []Member `json:"members"`
 }
 
@@ -33,8 +32,7 @@ type Member struct {
 	Quota  int64  `json:"quota"` // 0: it does not say
 	Full   bool   `json:"full"`  // it refuses writes
 	Error  string `json:"error,omitempty"`
-
-	led bool // it knows a leader
+	led    bool   // it knows a leader
 }
 
 // Look asks all members together how they are. One that neither answers nor refuses takes three seconds.
