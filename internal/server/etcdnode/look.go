@@ -15,12 +15,11 @@ import (
 // lookTimeout is how long a member may take to answer. On a busy machine a connection alone may take a second.
 const lookTimeout = 3 * time.Second
 
-// errFull is told instead of etcd's own words, which do not say what to do.
-var errFull = errors.New("etcd has used up its quota: start with another -data-dir, or, if it runs elsewhere, compact, " +
-	"defragment and disarm it")
+// errFull says what to do, which etcd's own words do not.
+var errFull = errors.New("etcd has used up its quota: start with another -data-dir, or defragment one that is elsewhere")
 
 // State is how an etcd was when it was looked at.
-type State struct{
+type State struct {
 	Members []Member `json:"members"`
 }
 
@@ -37,10 +36,9 @@ type Member struct {
 
 // Look asks all members together how they are. One that neither answers nor refuses takes three seconds.
 func Look(ctx context.Context, client *clientv3.Client) State {
-	endpoints := client.Endpoints()
-	state := State{Members: make([]Member, len(endpoints))}
+	state := State{Members: make([]Member, len(client.Endpoints()))}
 	var asked sync.WaitGroup
-	for i, endpoint := range endpoints {
+	for i, endpoint := range client.Endpoints() {
 		asked.Go(func() { state.Members[i] = lookAt(ctx, client, endpoint) })
 	}
 	asked.Wait()
