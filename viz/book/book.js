@@ -41,7 +41,9 @@ class MiniStage {
     });
     window.addEventListener("scroll", () => this.scrolled(), { passive: true }); // once a frame, before it is drawn
     this.answer.addEventListener("toggle", () => this.scrolled());
-    for (const type of /** @type {const} */ (["pointerover", "focusin", "focusout"])) when(window, type, () => this.point());
+    for (const type of /** @type {const} */ (["pointerover", "focusin", "focusout"])) {
+      when(window, type, () => this.point());
+    }
     when(part(mini, ".back"), "click", () => this.turn(-1));
     when(part(mini, ".on"), "click", () => this.turn(1));
     when(mini, "click", ({ target }) => {

@@ -36,7 +36,8 @@ function show() {
   for (const row of index) {
     const scores = words.map((word) => score(row, word));
     const sum = scores.reduce((a, b) => a + b) + (words.length > 1 && row[4].includes(words.join(" ")) ? 10 : 0);
-    if (scores.every(Boolean)) hits.push({ score: row[3] ? sum : sum / 4, row }); // a declaration comes after what tells of it
+    // a declaration comes after what tells of it
+    if (scores.every(Boolean)) hits.push({ score: row[3] ? sum : sum / 4, row });
   }
   hits.sort((a, b) => b.score - a.score);
   found.textContent = hits.length === 0 ? "Nothing has every one of these words."

@@ -21,14 +21,16 @@ export const part = (el, selector, _kind) => /** @type {T} */ (el.querySelector(
 
 // parts are all that a selector finds within an element.
 /** @param {ParentNode} el @param {string} selector @returns {HTMLElement[]} */
-export const parts = (el, selector) => [...el.querySelectorAll(selector)].map((each) => /** @type {HTMLElement} */ (each));
+export const parts = (el, selector) => [...el.querySelectorAll(selector)].map((each) =>
+  /** @type {HTMLElement} */ (each));
 
 // when calls act at every event of a type on a target: an element, or what a selector finds. What bubbles comes from an
 // element.
 /**
  * @template {keyof Events} K
  * @param {string | EventTarget} target @param {K} type
- * @param {(event: Events[K] & { target: HTMLElement }) => void} act @param {boolean | AddEventListenerOptions} [options]
+ * @param {(event: Events[K] & { target: HTMLElement }) => void} act
+ * @param {boolean | AddEventListenerOptions} [options]
  */
 export const when = (target, type, act, options) => (typeof target === "string" ? $(target) : target)
   .addEventListener(type, /** @type {EventListener} */ (act), options);

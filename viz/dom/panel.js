@@ -7,8 +7,8 @@ import { $, asking, elementOf, mark, parts } from "./dom.js";
 
 // newPanel returns a part of the page: a panel that a button and a key open. It is renewed once a second while it is
 // open, and every so many ms while it is closed (0: not then). Its piece #NAME-state has data-news, "" as long as
-// nothing is wrong: else the button is marked, and when it changes it is said. heed() is told when the panel was renewed.
-// Without a button there is no panel.
+// nothing is wrong: else the button is marked, and when it changes it is said. heed() is told when the panel was
+// renewed. Without a button there is no panel.
 /**
  * @param {(news: string) => void} tell @param {string} name @param {[key: string, words: string]} stroke
  * @param {number} [closed] @param {() => void} [heed]

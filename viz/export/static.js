@@ -101,7 +101,8 @@
 
   // tell says a sentence in the banner, once the page has one.
   /** @param {string} text @returns {unknown} */
-  const tell = (text) => (globalThis.listwatch ? globalThis.listwatch.stage.banner.notice(text) : setTimeout(tell, 100, text));
+  const tell = (text) => (globalThis.listwatch ? globalThis.listwatch.stage.banner.notice(text)
+    : setTimeout(tell, 100, text));
 
   // runHere runs the program in this tab (cmd/tab) and puts its page in place of this one. page.js waits for that. The
   // recordings and the book stay those of these files. If the program does not begin, the page stays as it is.

@@ -79,7 +79,8 @@ export class Controls {
   // shown names the pod that is followed on the buttons, which work while it is there.
   shown() {
     const { follow: { key }, scene, resource } = this.stage;
-    const there = key.startsWith(inDefault) && resource() === "pods" && scene.store.some((row) => objectKey(row.key) === key);
+    const there = key.startsWith(inDefault) && resource() === "pods"
+      && scene.store.some((row) => objectKey(row.key) === key);
     for (const place of parts(document, "[data-followed]")) {
       say(place, there ? key : "the followed pod");
       if (place.parentElement instanceof HTMLButtonElement) place.parentElement.disabled = !there;

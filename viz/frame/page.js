@@ -191,8 +191,8 @@ const tour = newTour({
   get shown() { return on.shown; },
   get resource() { return on.resource; },
 });
-parts.push(follow, timeline, telling, table, banner, controls, status, visit, looks, hands, figure, hold, knobs, scenarios,
-  promises, lens, presenter, spacetime, zoom, inspector, waits, tour, first);
+parts.push(follow, timeline, telling, table, banner, controls, status, visit, looks, hands, figure, hold, knobs,
+  scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, tour, first);
 
 /** @type {page.Key} */
 const listed = [["?"], "this list", () => keys.show()];

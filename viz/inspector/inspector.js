@@ -230,7 +230,8 @@ export class Inspector {
 
   bind() {
     const { scene, tell } = this.stage;
-    const again = (/** @type {string} */ name, /** @type {Extra} */ extra = {}) => this.place && this.choose(this.place, name, extra);
+    const again = (/** @type {string} */ name, /** @type {Extra} */ extra = {}) =>
+      this.place && this.choose(this.place, name, extra);
     when(scene.root, "click", ({ target }) => {
       if (target.closest("[data-key]:not([data-key=''])")) return; // that is followed instead
       const wanted = placeOf(target);
@@ -301,7 +302,8 @@ const table = ({ title: name, rows }) => make("table", { className: "fields", da
 
 /** @param {ReturnType<ReturnType<typeof newWhy>["chains"]>[number]} chain */
 const drawn = ({ links, full, says }) => make("section", { className: `chain${full ? " full" : ""}` },
-  make("p", {}, says), make("ol", {}, ...links.map(({ name, station, queue, subject, len, cap, takes }) => make("li", {},
+  make("p", {}, says), make("ol", {}, ...links.map(({ name, station, queue, subject, len, cap, takes }) =>
+    make("li", {},
     make("button", {
       type: "button", className: "place", data: { place: station ?? "", queueName: queue, subject },
     }, name),

@@ -89,8 +89,8 @@ export function newWhy(infos) {
     const names = new Set(here.map((info) => info.queue));
     if (!res) return [];
     const found = Object.keys(res.subjects).filter((id) => !subject || id === subject).sort()
-      .flatMap((id) => [...names].map((name = "") => ({ name, id, q: res.subjects[id].queues[name] })).filter(({ q }) => q))
-      .sort((a, b) => b.q.len - a.q.len);
+      .flatMap((id) => Object.entries(res.subjects[id].queues).map(([name, q]) => ({ name, id, q })))
+      .filter(({ name }) => names.has(name)).sort((a, b) => b.q.len - a.q.len);
     return found.slice(0, most).map(({ name, id }) => tell(why(res, name, id).map((l) => linkOf(l, t, titles)), t));
   }
 

@@ -5,7 +5,7 @@
 // Nothing here knows the document.
 
 /**
- * @typedef {Omit<Map<string, fold.Point>, "get"> & { get(name: string): fold.Point }} Infos the table of points, by name
+ * @typedef {Omit<Map<string, fold.Point>, "get"> & { get(name: string): fold.Point }} Infos the points, by name
  * @typedef {ReturnType<typeof newFold>} Fold
  * @typedef {string | ShapeList | { [name: string]: Shape }} Shape of a part of a state
  * @typedef {(Shape | number)[]} ShapeList
@@ -355,7 +355,9 @@ function stop(infos, res) {
     delete res.subjects[id];
     endAllWaits(infos, res, id);
   }
-  for (const station of /** @type {const} */ (["etcd3", "ring", "store", "dispatch", "watcher"])) stationOf(res, station).vars = {};
+  for (const station of /** @type {const} */ (["etcd3", "ring", "store", "dispatch", "watcher"])) {
+    stationOf(res, station).vars = {};
+  }
 }
 
 // applyRing keeps the ring's two hands and what lies between them.
@@ -389,7 +391,8 @@ function takeResult(res, r) {
 // youngest is the subject of a kind that was opened last.
 /** @param {fold.Resource} res @param {string} kind */
 export const youngest = (res, kind) => Object.values(res.subjects).filter((subject) => subject.kind === kind)
-  .reduce((/** @type {fold.Subject | null} */ last, subject) => (last && last.opened >= subject.opened ? last : subject), null);
+  .reduce((/** @type {fold.Subject | null} */ last, subject) =>
+    (last && last.opened >= subject.opened ? last : subject), null);
 
 // updateShelf puts an object on the shelf, or takes it off. A record without a key speaks of the whole store: it
 // was replaced, and nothing is known of the rows; or it was told by a bookmark how new it is, and the rows stay.

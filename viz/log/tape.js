@@ -74,7 +74,9 @@ export class Tape {
     if (before?.seq === state.seq) return;
     if (!always && before && state.seq - before.seq < Math.max(frameEvery, before.parts)) return;
     for (const [resource, { subjects }] of Object.entries(state.resources)) {
-      for (const [id, { texts: { WireOpened: text } }] of Object.entries(subjects)) if (text) this.name(resource, id, text);
+      for (const [id, { texts: { WireOpened: text } }] of Object.entries(subjects)) {
+        if (text) this.name(resource, id, text);
+      }
     }
     frames.splice(i, 0, { seq: state.seq, parts: partsOf(state), state: given ? state : structuredClone(state) });
     if (this.source && frames.length > frameRoom) frames.shift();

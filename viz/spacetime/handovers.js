@@ -119,7 +119,8 @@ class Run {
       if (sent === had.sent + 1) this.given.push({ id: nth(sent), column });
       if (received === had.received + 1) this.taken.push({ id: nth(received), column, says, queue, races: true });
     }
-    const seen = (/** @type {string} */ point, /** @type {string | undefined} */ whose) => `${point} ${whose ?? ""} ${change(r)}`;
+    const seen = (/** @type {string} */ point, /** @type {string | undefined} */ whose) =>
+      `${point} ${whose ?? ""} ${change(r)}`;
     const seers = r.point === "FrameWritten" ? namesOf(res.subjects[r.subject ?? ""])
       : [r.point === "TxnCommitted" ? "" : r.subject]; // who may see again what the record tells
     for (const who of seers) this.given.push({ id: seen(r.point, who), column });

@@ -43,7 +43,10 @@ const columnX = (index) => area.left + ((index + 0.5) * (area.right - area.left)
  */
 
 // element is an SVG element that says what it is to who points at it.
-/** @param {string} name @param {import("../dom/dom.js").Attributes} attributes @param {string} title @param {Element[]} content */
+/**
+ * @param {string} name @param {import("../dom/dom.js").Attributes} attributes @param {string} title
+ * @param {Element[]} content
+ */
 const element = (name, attributes, title, ...content) => svg(name, attributes, ...content, svg("title", {}, title));
 
 export class Spacetime {

@@ -105,18 +105,23 @@ export class Brush {
     this.labels.pop();
     const { Y, H } = this.scene.boxOf("wire");
     const behind = y > Y + H / 2; // what goes on leftward has it on its right
-    const name = this.beside({ ...token, x, y, left: behind }, free) ?? this.beside({ ...token, x, y, left: !behind }, free);
+    const on = (/** @type {boolean} */ left) => this.beside({ ...token, x, y, left }, free);
+    const name = on(behind) ?? on(!behind);
     const bare = this.pill({ ...token, label: "" }, [x, y]); // between others none has room
     return name ? [bare, name] : [bare];
   }
 
   // beside is the name of a token that a pipe draws, on the side where the queue is empty; null where one stands.
-  /** @param {{ label: string, x: number, y: number, left: boolean }} token @param {Free} [free] @returns {Painting | null} */
+  /**
+   * @param {{ label: string, x: number, y: number, left: boolean }} token @param {Free} [free]
+   * @returns {Painting | null}
+   */
   beside({ label, x, y, left }, free = () => true) {
     const wide = widthOf(label, font);
     const from = left ? x + 12 : x - 12 - wide;
     // a pill begins before its name
-    const on = (/** @type {Written} */ [, oy, , ox, w]) => Math.abs(oy - 5 - y) < 16 && ox - 26 < from + wide && from < ox + w + 8;
+    const on = (/** @type {Written} */ [, oy, , ox, w]) => Math.abs(oy - 5 - y) < 16 && ox - 26 < from + wide
+      && from < ox + w + 8;
     if (this.labels.some(on) || !free([from, y - 6, from + wide, y + 6], false)) return null;
     this.labels.push([x, y + 5, label, from, wide]);
     return { box: [from - 4, y - 12, from + wide + 4, y + 12], paint: () => this.write(label, from, y) };

@@ -20,7 +20,8 @@ const apart = 100; // ms from one look at the counters to the next, at least
 const wire = Infinity;
 /** @type {Map<probe.PointName, ["watchers" | "listeners", number, number]>} */
 const lanes = new Map([
-  ["InputSent", ["watchers", 0, 104]], ["ResultSent", ["watchers", 114, 218]], ["FrameWritten", ["watchers", 218, wire]],
+  ["InputSent", ["watchers", 0, 104]], ["ResultSent", ["watchers", 114, 218]],
+  ["FrameWritten", ["watchers", 218, wire]],
   ["AddReceived", ["listeners", 300, 268]], ["PendingPushed", ["listeners", 300, 268]],
   ["HandlerCalled", ["listeners", 32, -16]],
 ]);
@@ -64,7 +65,9 @@ export class Flow {
   clear() { this.looks.length = 0; }
 
   // wayOf returns the name of the way that a record of a point takes, and its ends; null: it is not drawn.
-  /** @param {probe.PointName} point @param {string | undefined} subject @returns {{ name: string, ends: Ends } | null} */
+  /**
+   * @param {probe.PointName} point @param {string | undefined} subject @returns {{ name: string, ends: Ends } | null}
+   */
   wayOf(point, subject) {
     const { scene } = this;
     const own = (scene.tall && this.tall[point]) || this.ways[point];

@@ -1,6 +1,6 @@
 // The ground: where things are on the stage. Go lays out a wide stage and a tall one, for a narrow window (layout.go,
-// tall.go). What moves has its coordinates on the wide stage; a layout says where a point is on the stage that is shown.
-// Nothing here knows the document.
+// tall.go). What moves has its coordinates on the wide stage; a layout says where a point is on the stage that is
+// shown. Nothing here knows the document.
 
 /**
  * @typedef {import("./way.js").Spot} Spot
@@ -62,7 +62,8 @@ function onTall(g, [x, y]) {
   if (x > 1200) return [t.wireX, y > 255 && y < 277 ? t.wireY : y + down(above ? "watcher" : "reflector")];
   if (x < 40) return [x - g.loopX + t.loopX, y + down(above ? "http" : "workqueue")];
   if (above && x > 430 && x < 450) return [352, 300]; // the way into the ring comes from above
-  const off = (/** @type {probe.Station} */ name) => Math.max(g.boxes[name].X - x, x - g.boxes[name].X - g.boxes[name].W);
+  const off = (/** @type {probe.Station} */ name) => Math.max(g.boxes[name].X - x,
+    x - g.boxes[name].X - g.boxes[name].W);
   const there = stationsOf(g).filter((name) => name !== "wire" && g.boxes[name].Y < 266 === above);
   const nearest = there.reduce((best, name) => (off(name) < off(best) ? name : best));
   return [x + t.boxes[nearest].X - g.boxes[nearest].X, y + down(nearest)];
@@ -90,7 +91,10 @@ export function placed({ place }, point) {
 export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
 
 // cellOf is where the n-th token of a queue stands, n from 0 at the exit: a token for each slot, or as many as fit.
-/** @param {Box} pipe @param {number} n @param {number} slots @param {boolean} left @param {number} [step] @returns {Spot} */
+/**
+ * @param {Box} pipe @param {number} n @param {number} slots @param {boolean} left @param {number} [step]
+ * @returns {Spot}
+ */
 export function cellOf(pipe, n, slots, left, step = slots > 0 ? pipe.W / slots : 15) {
   const along = (Math.min(n, slots > 0 ? slots - 1 : Math.floor(pipe.W / step) - 1) + 0.5) * step;
   return [left ? pipe.X + along : pipe.X + pipe.W - along, pipe.Y + pipe.H / 2];

@@ -21,7 +21,10 @@ const kinds = {
 
 // made is a new one of what the page has a prototype of (lanes.templ).
 /** @param {string} name */
-export const made = (name) => /** @type {HTMLElement} */ (part($(`#${name}`, HTMLTemplateElement).content, "g").cloneNode(true));
+export function made(name) {
+  const { content } = $(`#${name}`, HTMLTemplateElement);
+  return /** @type {HTMLElement} */ (part(content, "g").cloneNode(true));
+}
 
 // lanes keeps one group a lane in the container of its kind, and returns them. What does not fit is kept in the
 // document, but not drawn.

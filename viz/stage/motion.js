@@ -1,5 +1,5 @@
-// Motion: what is painted of a plan. A change is a token that travels, and stands between two hops; one that stands in a
-// queue is drawn by its pipe. Where time stands, dotted ways lead to where what stands goes next. Of a stream nothing
+// Motion: what is painted of a plan. A change is a token that travels, and stands between two hops; one that stands in
+// a queue is drawn by its pipe. Where time stands, dotted ways lead to where what stands goes next. Of a stream nothing
 // travels: its ways have stripes (flow.js), and singly is drawn only what must not be overlooked.
 
 import { newSheet } from "../dom/canvas.js";
@@ -18,7 +18,8 @@ import { along } from "./way.js";
  * @typedef {import("./plan.js").Move} Move
  * @typedef {Move & { t0: number, done: number, t1: number, single?: boolean }} Trail of a way, from when till when
  * @typedef {Move & { done: number, of?: Move }} Next way of what stands
- * @typedef {{ pile: number, stream: boolean, coming: () => [list: probe.Record[], res: fold.Resource | undefined] }} State
+ * @typedef {{ pile: number, stream: boolean, coming: () => [list: probe.Record[], res: fold.Resource | undefined] }}
+ *   State
  */
 
 const trailLasts = 380; // ms
@@ -146,7 +147,10 @@ export class Motion {
     const scale = box.width / view.w;
     const [px, py] = [view.x + (x - box.x) / scale, view.y + (y - box.y) / scale];
     const there = [...this.flying(now), ...this.planner.standing.map((t) => ({ ...t, now: [t.x, t.y] }))];
-    return there.find((t) => Math.abs(t.now[1] - py) < 16 && Math.abs(t.now[0] - px) < 20 + 5 * t.label.length)?.key ?? "";
+    const near = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ label) => (
+      Math.abs(y - py) < 16 && Math.abs(x - px) < 20 + 5 * label.length);
+    const hit = there.find(({ now: [tx, ty], label }) => near(tx, ty, label));
+    return hit?.key ?? "";
   }
 
   // ---- drawing
@@ -184,7 +188,8 @@ export class Motion {
     const taken = stood && !stream ? [...scene.words(() => true).map((box) => ({ box, well: false })),
       ...scene.wells().map((box) => ({ box, well: true }))] : [];
     const reads = taken.length > 0;
-    const free = (/** @type {Box} */ box, wells = true) => !taken.some((each) => (wells || !each.well) && meet(box, each.box));
+    const free = (/** @type {Box} */ box, wells = true) => !taken.some((each) =>
+      (wells || !each.well) && meet(box, each.box));
     const lay = (/** @type {Move} */ m, /** @type {Spot} */ at) => {
       const called = bare(m, at) ? { ...m, label: "" } : m;
       if (!reads) return [brush.pill(called, at)];
@@ -208,7 +213,8 @@ export class Motion {
     const { scene, stood } = this;
     const { X } = scene.boxOf("watcher");
     // What the dispatcher holds has the name: its copies are marks until they are in their lanes.
-    const split = (/** @type {Move} */ m, /** @type {number} */ x) => m.point === "InputSent" && moved.length > 1 && x < X;
+    const split = (/** @type {Move} */ m, /** @type {number} */ x) =>
+      m.point === "InputSent" && moved.length > 1 && x < X;
     // On the first view one token has a name: other copies are marks, too.
     const { watchers, listeners } = scene.places;
     const laneOf = (/** @type {string} */ id) => watchers.lanes.get(id) ?? listeners.lanes.get(id);
@@ -245,7 +251,10 @@ export class Motion {
   }
 
   // stretch is what of a way lies between two of its lengths, as a thing to be painted; null: nothing does.
-  /** @param {Move} way @param {number} from @param {number} to @param {{ globalAlpha: number }} [look] @returns {Painting | null} */
+  /**
+   * @param {Move} way @param {number} from @param {number} to @param {{ globalAlpha: number }} [look]
+   * @returns {Painting | null}
+   */
   stretch({ legs, colour }, from, to, look) {
     if (to <= from) return null;
     const { ctx } = this.sheet;
@@ -278,7 +287,8 @@ export class Motion {
 
   /** @param {Move} move @param {number} begin @param {number} end @param {number} now @param {number} most */
   tail(move, begin, end, now, most) {
-    const at = (/** @type {number} */ t) => Math.min(most, Math.max(0, (t - begin) / Math.max(1, end - begin)) * move.length);
+    const lasts = Math.max(1, end - begin);
+    const at = (/** @type {number} */ t) => Math.min(most, Math.max(0, (t - begin) / lasts) * move.length);
     return this.still.matches ? null : this.stretch(move, at(now - trailLasts), at(now), { globalAlpha: 0.4 });
   }
 

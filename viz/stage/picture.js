@@ -13,9 +13,9 @@ import { heldIn } from "./pipe.js";
  * @property {page.Player} player
  * @property {() => probe.Waiting[]} waiting goroutines at the gate
  * @typedef {{ key: string, rv: string }} Token
- * @typedef {Token & { owner: string, in: string, x: number, y: number, alpha: number }} Drawn in: the queue or station in
- *   which it stands; "": it is on its way
- * @typedef {{ text: string, x: number, y: number, w: number, h: number, moves?: boolean }} Text in CSS pixels of the window
+ * @typedef {Token & { owner: string, in: string, x: number, y: number, alpha: number }} Drawn in: the queue
+ *   or station in which it stands; "": it is on its way
+ * @typedef {{ text: string, x: number, y: number, w: number, h: number, moves?: boolean }} Text in CSS pixels
  * @typedef {object} Picture
  * @property {number} cursor
  * @property {number} newest
@@ -48,7 +48,8 @@ export function readPicture(stage, { texts: wanted = true } = {}) {
   const { scene, planner, player, motion } = stage;
   const { mode, seq } = document.body.dataset;
   const { start, end, capacity } = scene.station("ring").dataset;
-  const top = document.querySelector("#records tr"); // an empty table, at the beginning of a recording, says nothing else
+  // an empty table, at the beginning of a recording, says nothing else
+  const top = document.querySelector("#records tr");
   const said = saidNow();
   return {
     cursor: Number(seq), newest: player.head, mode, pace: player.pace, behind: player.lag() / 1000,
@@ -70,7 +71,8 @@ export function readPicture(stage, { texts: wanted = true } = {}) {
 /** @param {page.Scene} scene */
 function queues(scene) {
   return parts(scene.root, "[data-queue]").map((el) => {
-    const { watcher, listener, workqueue } = el.closest("[data-watcher], [data-listener], [data-workqueue]")?.dataset ?? {};
+    const lane = el.closest("[data-watcher], [data-listener], [data-workqueue]");
+    const { watcher, listener, workqueue } = lane?.dataset ?? {};
     const slots = el.querySelector(".slots")?.childElementCount ?? 0;
     return {
       name: el.dataset.queue ?? "", owner: watcher ?? listener ?? workqueue ?? "",

@@ -70,7 +70,8 @@ export function showShelf(scene, name, shelf) {
     const object = shown[i] ?? null;
     const stands = i === shown.length + (old ? 1 : 0) && rest > 0;
     mark(row, "newest", Boolean(object) && object.key === newest);
-    showRow(scene, row, { object, earlier: i === shown.length ? old : "", rest: stands ? rest : 0, box: scene.geometry.boxes[name] });
+    const earlier = i === shown.length ? old : "";
+    showRow(scene, row, { object, earlier, rest: stands ? rest : 0, box: scene.geometry.boxes[name] });
   });
 }
 
@@ -144,7 +145,8 @@ function fillPipe(scene, el, { len, cap, tokens: known }) {
   const fit = slots || Math.floor(g.W / (names ? 12 : 15));
   const step = slots ? g.W / slots : len > g.W / 15 ? 12 : 15;
   // after a gap only their number is known
-  const tokens = len <= fit ? [...Array.from({ length: Math.max(0, len - known.length) }, () => unknown), ...known] : [];
+  const others = Array.from({ length: Math.max(0, len - known.length) }, () => unknown);
+  const tokens = len <= fit ? [...others, ...known] : [];
   el.tokens = tokens.map((token, i) => ({ ...token, at: cellOf(g, i, slots, leftward.has(name), step) }));
   showHeld(scene, el, Math.min(g.H - 1, Math.max(8, step * 1.25)));
   const called = (/** @type {fold.Token} */ token) => (token.type.endsWith("All") ? "all" : names?.get(token.rv)) ?? "";

@@ -270,8 +270,8 @@ export class Planner {
     }));
   }
 
-  // ahead returns the ways to their next places of what stands with the stage: of from, that is, every copy by its name,
-  // what the records that come say of it. From one place copies may go several ways.
+  // ahead returns the ways to their next places of what stands with the stage: of from, that is, every copy by its
+  // name, what the records that come say of it. From one place copies may go several ways.
   /** @param {probe.Record[]} list @param {fold.Resource | undefined} res @param {Map<string, Move>} from */
   ahead(list, res, from) {
     const ways = [];

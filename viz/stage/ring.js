@@ -60,7 +60,8 @@ function showCells(scene, ring, now) {
   }
   scene.bins = bins;
   const perBin = ring.capacity / bins;
-  const filled = Array.from({ length: bins }, (_, i) => /** @type {{ type: string, t: number, pos?: number } | null} */ (
+  /** @type {({ type: string, t: number, pos?: number } | null)[]} */
+  const filled = Array.from({ length: bins }, (_, i) => (
     perBin > 1 && holds(ring, i * perBin, (i + 1) * perBin) ? { type: "", t: now } : null));
   const binOf = (/** @type {number} */ pos) => Math.floor((pos % ring.capacity) / perBin);
   for (const cell of ring.cells) filled[binOf(cell.pos)] = cell;

@@ -33,7 +33,10 @@ const alarm = { colour: "anomaly", ends: true, slow: true, fresh: true };
 
 // A Router says where things are for a record, and hands its ways to the plan.
 export class Router {
-  /** @param {Ground} scene @param {Planner} plan @param {string[]} writes the methods of requests that change something */
+  /**
+   * @param {Ground} scene @param {Planner} plan
+   * @param {string[]} writes the methods of requests that change something
+   */
   constructor(scene, plan, writes) {
     this.scene = scene;
     this.plan = plan;
@@ -81,14 +84,20 @@ export class Router {
   outlet(name) { return this.end(name, !leftward.has(name)); }
 
   // sent goes into a queue of a lane, taken out of it.
-  /** @param {Kind} kind @param {probe.Record} r @param {Pipe} name @param {Maybe[]} from @param {Look & { copy?: string }} [look] */
+  /**
+   * @param {Kind} kind @param {probe.Record} r @param {Pipe} name @param {Maybe[]} from
+   * @param {Look & { copy?: string }} [look]
+   */
   sent(kind, r, name, from, look) {
     if (!this.spot(kind, r, 0)) return;
     this.go(look?.copy ?? mine(r), [...from, this.spot(kind, r, ...this.inlet(name)),
       this.spot(kind, r, ...this.cell(r, name))], look);
   }
 
-  /** @param {Kind} kind @param {probe.Record} r @param {Pipe} name @param {Spot} to @param {Look & { copy?: string }} [look] */
+  /**
+   * @param {Kind} kind @param {probe.Record} r @param {Pipe} name @param {Spot} to
+   * @param {Look & { copy?: string }} [look]
+   */
   taken(kind, r, name, to, look) {
     if (!this.spot(kind, r, 0)) return;
     this.go(look?.copy ?? mine(r), [this.spot(kind, r, ...this.cell(r, name, 0)),
@@ -146,7 +155,8 @@ export class Router {
     const to = this.spot("listeners", r, 284);
     if (!hangsOn(this.scene, this.laneOf("listeners", r)?.subject) || this.plan.where(mine(r))) return [[to]];
     const { a, g } = this;
-    const way = [a.processor, /** @type {Spot} */ ([g.boxes.processor.X, g.clientAxis]), this.spot("listeners", r, 302), to];
+    /** @type {Maybe[]} */
+    const way = [a.processor, [g.boxes.processor.X, g.clientAxis], this.spot("listeners", r, 302), to];
     const look = { takes: inside(r) };
     return this.plan.where(inside(r)) ? [[a.indexer, [742, g.clientAxis], ...way], look] : [way, look];
   }
@@ -206,7 +216,8 @@ export const routes = {
   RingAppend(s, r) {
     const capacity = r.args?.[2] ?? 0;
     const slot = ringSpot(s.g.ring, { capacity: r.args?.[2] ?? 1 }, (r.args?.[1] ?? 1) - 1);
-    const beside = capacity <= 32 ? /** @type {Point} */ ([...slot, "straight"]) : null; // its cell has the version in it
+    // its cell has the version in it
+    const beside = capacity <= 32 ? /** @type {Point} */ ([...slot, "straight"]) : null;
     s.go(copy(r), [s.ringIn, ...s.rim(s.ringDoor, slot), beside]);
   },
   StoreUpdate(s, r) {
@@ -220,7 +231,9 @@ export const routes = {
     const from = /** @type {Spot[]} */ ([s.a.dispatch, [929, s.g.serverAxis]]);
     const rest = copy(r, "more"); // one for all that have no lane of their own
     if (s.spot("watchers", r, 0)) s.sent("watchers", r, "input", from);
-    else if (!s.scene.plain && !s.plan.where(rest)) s.go(rest, [...from, [970, 236], [1010, 236]], { ends: true, fresh: true });
+    else if (!s.scene.plain && !s.plan.where(rest)) {
+      s.go(rest, [...from, [970, 236], [1010, 236]], { ends: true, fresh: true });
+    }
   },
   DispatchFinished: (s, r) => s.plan.end(copy(r)),
   InputReceived(s, r) { // what its client has had is passed over, and no record says so

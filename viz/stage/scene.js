@@ -253,7 +253,8 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   const old = Boolean(answered && told?.story && last.seq <= told.from); // the beat is about another one
   const request = !old && (answered || last.point === "RequestReceived");
   // Its change may be on its way before its answer is.
-  const written = http && etcdsSince({ ...rest, "": general }, last.seq).some((each) => each.last.point === "TxnCommitted");
+  const written = http && etcdsSince({ ...rest, "": general }, last.seq).some((each) =>
+    each.last.point === "TxnCommitted");
   const reads = last.text.startsWith("GET");
   const under = /[?&]watch=/.test(last.text) ? "open" : written && !reads ? "in etcd" : "waits";
   scene.text("http.says", old ? "" : answered ? told?.waited || "last answer" : "last request");

@@ -1,5 +1,5 @@
-// Tokens: what an event looks like, and what it is called. The shape is its type, the colour is what becomes of it. Each
-// shape has a sign inside, so that no viewer has to tell them apart by colour.
+// Tokens: what an event looks like, and what it is called. The shape is its type, the colour is what becomes of it.
+// Each shape has a sign inside, so that no viewer has to tell them apart by colour.
 
 import { cut } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";

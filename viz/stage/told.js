@@ -14,7 +14,8 @@ const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
 
 // newTold takes a story, its records up to the beat that is told, and where that beat begins. The tour has no beats.
 /**
- * @param {import("./scene.js").Scene} scene @param {{ id: string, cast?: scenario.Member[], versions?: string[], beats?: object[] }} story
+ * @param {import("./scene.js").Scene} scene
+ * @param {{ id: string, cast?: scenario.Member[], versions?: string[], beats?: object[] }} story
  * @param {probe.Record[]} records @param {number} from
  * @returns {import("./scene.js").Told}
  */

@@ -26,7 +26,8 @@ export function legsOf(points) {
     if (chord < level) continue;
     const own = point.length === 6;
     const flat = point.length === 3 || Math.abs(to[1] - from[1]) < level || Math.abs(to[0] - from[0]) < level;
-    legs.push({ from, to, bends: own ? bendsOf(point) : flat ? null : levelBends(from, to), length: own ? chord + 60 : chord });
+    const bends = own ? bendsOf(point) : flat ? null : levelBends(from, to);
+    legs.push({ from, to, bends, length: own ? chord + 60 : chord });
   }
   return legs;
 }
@@ -54,7 +55,8 @@ export function along(legs, at) {
     const { from: a, to: d, bends } = leg;
     if (!bends) return [a[0] * u + d[0] * t, a[1] * u + d[1] * t];
     const [b, c] = bends;
-    const on = (/** @type {0 | 1} */ i) => u * u * u * a[i] + 3 * u * u * t * b[i] + 3 * u * t * t * c[i] + t * t * t * d[i];
+    const on = (/** @type {0 | 1} */ i) =>
+      u * u * u * a[i] + 3 * u * u * t * b[i] + 3 * u * t * t * c[i] + t * t * t * d[i];
     return [on(0), on(1)];
   }
   return [0, 0];

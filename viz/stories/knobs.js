@@ -21,10 +21,10 @@ export function newKnobs(stage) {
   if (!keys) return part;
 
   // command runs one, and says what came of it. In a held world it waits, and a record will say how it ends.
-  /** @param {string} words @param {() => Promise<unknown>} act @param {string} [done] */
+  /** @param {string} words @param {() => Promise<{ id?: number }>} act @param {string} [done] */
   async function command(words, act, done = "") {
-    const told = (/** @type {any} */ { id }) => stage.tell(id ? `${words}: command ${id} waits with the held world` : words + done);
-    await act().then(told, stage.trouble);
+    await act().then(({ id }) => stage.tell(id ? `${words}: command ${id} waits with the held world` : words + done),
+      stage.trouble);
     // if the program does not answer, the banner says it
     if (!panel.hidden) await renew("/viz/panel/knobs", true).catch(() => {});
   }

@@ -18,7 +18,8 @@ export function newPresenter(stage) {
   const on = () => root.dataset.presenter === "on";
   /** @type {HTMLElement | null} */
   let lit = null;
-  const within = (/** @type {Element | null} */ el) => /** @type {HTMLElement | null} */ (el?.closest(".station") ?? null);
+  const within = (/** @type {Element | null} */ el) =>
+    /** @type {HTMLElement | null} */ (el?.closest(".station") ?? null);
 
   function toggle() {
     put(root, "data-presenter", on() ? null : "on");

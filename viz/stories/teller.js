@@ -84,8 +84,8 @@ export class Teller {
   /** @param {number} i */
   asks(i) { return Boolean(this.beats[i].question) && this.guesses[i] === undefined; }
 
-  // come fetches the records of the beat, and moves the cursor to one of its ends. It returns its range if that is still
-  // wanted.
+  // come fetches the records of the beat, and moves the cursor to one of its ends. It returns its range if that is
+  // still wanted.
   /** @param {() => boolean} current @param {"from" | "to"} end */
   async come(current, end) {
     this.turn("busy");

@@ -10,7 +10,8 @@ import { objectKey } from "../log/fold.js";
  * @typedef {object} Hearer
  * @property {() => void} changed another thing is followed
  * @property {(seq: number) => unknown} seek a hop was clicked
- * @property {(query: string, matches: (r: { key?: string, rv?: string }) => boolean) => Promise<probe.Record[]>} records
+ * @property {(query: string, matches: (r: { key?: string, rv?: string }) => boolean) => Promise<probe.Record[]>}
+ *   records
  * @property {() => number} cursor where the stage is
  * @property {(problem: unknown) => void} trouble
  * @typedef {{ r: probe.Record, from: number }} Hop from: the time of the step before
@@ -163,7 +164,8 @@ export function newFollow(infos, on) {
     if (!commit) return "Its commit has left the log.";
     // The writer tells of its commit when etcd has answered it; etcd's watch may have been faster.
     const begin = Math.min(commit.r.t, steps[0].r.t);
-    if (calls.length === 0) return `${milliseconds(steps[steps.length - 1].r.t - begin)} since the commit; no handler yet`;
+    const { t } = steps[steps.length - 1].r;
+    if (calls.length === 0) return `${milliseconds(t - begin)} since the commit; no handler yet`;
     const [first, last] = [calls[0], calls[calls.length - 1]].map((h) => milliseconds(h.r.t - begin));
     if (calls.length === 1) return `${first} from commit to handler`;
     return `${first} from commit to the first of ${calls.length} handlers, ${last} to the last`;

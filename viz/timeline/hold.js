@@ -40,7 +40,8 @@ export class Hold {
     this.status = null; // as the program said last
     this.heard = 0; // when
     /** @type {boolean | undefined} */
-    this.wish = undefined; // a viewer wants the panel open though nothing is held, or away (false) although something is
+    // a viewer wants the panel open though nothing is held, or away (false) although something is
+    this.wish = undefined;
     this.turned = 0; // the speed is being set
     this.hops = Promise.resolve(); // of what is followed
     this.own = false; // the viewer held something from this page
@@ -50,7 +51,8 @@ export class Hold {
     if (this.none) return;
     this.keys = [
       [["Shift+ "], "hold the world, resume it", () => this.toggle()],
-      [["h"], "held: one hop; of what you follow, if anything", () => (stage.follow.has() ? this.hopFollowed() : this.hop())],
+      [["h"], "held: one hop; of what you follow, if anything", () =>
+        (stage.follow.has() ? this.hopFollowed() : this.hop())],
     ];
     this.bindPanel();
     this.bindPage();

@@ -1,6 +1,6 @@
-// The pace: which changes are told, and how fast. Up to ten changes within ten seconds, each is told: the more wait, the
-// quicker. Of more than that one is told at a time, whole, and the others land meanwhile. Above twenty a second they are
-// a stream. Nothing here knows the document.
+// The pace: which changes are told, and how fast. Up to ten changes within ten seconds, each is told: the more wait,
+// the quicker. Of more than that one is told at a time, whole, and the others land meanwhile. Above twenty a second
+// they are a stream. Nothing here knows the document.
 
 import { changeOf as nameOf } from "../stage/hops.js";
 
@@ -168,7 +168,10 @@ export class Pace {
 
   // goalOf is a goal that tells as many of some changes as there is time for, the last one among them. When the time is
   // over, it is the only one.
-  /** @param {number} seq @param {number} n @param {number} pace @param {number} within @param {(reached: boolean) => void} done */
+  /**
+   * @param {number} seq @param {number} n @param {number} pace @param {number} within
+   * @param {(reached: boolean) => void} done
+   */
   goalOf(seq, n, pace, within, done) {
     const every = Math.max(1, Math.ceil(((n - 1) * way) / 3 / Math.max(1, within - gap * n)));
     this.goal = { seq, pace, due: this.clock + within, done, left: n, every };

@@ -190,12 +190,16 @@ export class Timeline {
     this.tell();
   }
 
-  /** @param {(t: number) => number} x @param {number} h @param {{ [name in "from" | "to" | "w" | "later"]: number }} span */
+  /**
+   * @param {(t: number) => number} x @param {number} h
+   * @param {{ [name in "from" | "to" | "w" | "later"]: number }} span
+   */
   drawBars(x, h, { from, to, w, later }) {
     const { ctx, colours } = this;
     const shown = this.buckets.filter((b) => (b[0] + 1) * width > from && b[0] * width < to);
     const most = shown.reduce((m, b) => Math.max(m, b[2]), 20);
-    const height = (/** @type {number} */ n) => (n > 0 ? Math.max(2, ((h - 14) * Math.log1p(n)) / Math.log1p(most)) : 0);
+    const height = (/** @type {number} */ n) => (n > 0 ? Math.max(2,
+      ((h - 14) * Math.log1p(n)) / Math.log1p(most)) : 0);
     const pitch = (width / (to - from)) * w;
     for (const b of shown) {
       ctx.globalAlpha = b[0] * width > later ? 0.4 : 1;
@@ -241,7 +245,8 @@ export class Timeline {
     put(slider, "aria-valuemin", player.oldest);
     put(slider, "aria-valuemax", player.head);
     put(slider, "aria-valuenow", player.cursor);
-    const where = player.mode === "live" ? "live" : `${clockText(player.state.t, 3)}, ${player.behind()} records behind`;
+    const where = player.mode === "live"
+      ? "live" : `${clockText(player.state.t, 3)}, ${player.behind()} records behind`;
     put(slider, "aria-valuetext", `record ${player.cursor}, ${where}`);
   }
 
