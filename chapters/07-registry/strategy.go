@@ -27,8 +27,9 @@ type CreateStrategy interface {
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: RESTUpdateStrategy
 // Differs: AllowCreateOnUpdate is a field, [Resource.CreateOnUpdate].
 type UpdateStrategy interface {
-	// AllowUnconditionalUpdate reports whether a PUT without a resource version replaces whatever
-	// is stored; otherwise it is 422. That of the resource's strategy holds for its status, too.
+	// AllowUnconditionalUpdate reports whether a PUT without a resource version replaces
+	// whatever is stored; otherwise it is 422. The resource's strategy decides for the status,
+	// too.
 	AllowUnconditionalUpdate() bool
 	// PrepareForUpdate undoes in obj every change that this kind of update may not make. It
 	// must not change old.
