@@ -30,6 +30,7 @@ type feed struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	follows wanted // what its page follows: told one by one, whatever is summed up
+	foreign bool   // its page is of another origin, and counts as none
 	tour    bool   // its page gives a tour
 
 	// Owned by the request's goroutine.
@@ -50,8 +51,9 @@ type feed struct {
 
 // serveEvents is the watch of the page's list-watch. It streams the records after since, or after the Last-Event-ID
 // of a client that comes back, and without either those from now on; above the display rate it streams their sum
-// and the records of what is followed (resource, key, rv). As long as one with `tour` is open, its page gives a tour.
-// It ends when the client goes, when the server ends, or with `gone` when the log no longer holds the next record.
+// and the records of what is followed (resource, key, rv). As long as one with `tour` is open, its page gives a tour. A
+// page of another origin counts as none: it keeps no world held, begins no demo, and gives no tour. The stream ends
+// when the client goes, when the server ends, or with `gone` when the log no longer holds the next record.
 func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -65,7 +67,8 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	f := &feed{
 		UI: u, log: u.config.Log, w: w, rc: http.NewResponseController(w), follows: follows,
-		tour: query.Has("tour"), seq: seq, counted: u.config.Log.Last(), sinceSum: flowPeriod, sinceWorld: worldPeriod,
+		foreign: foreign(r), tour: query.Has("tour"), seq: seq, counted: u.config.Log.Last(), sinceSum: flowPeriod,
+		sinceWorld: worldPeriod,
 	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -87,7 +90,7 @@ func (f *feed) stream(ctx context.Context) {
 		f.gone() // before anything else is said: who asks for what is not here has nothing to go on from
 		return
 	}
-	if f.tour && f.config.Sandbox != nil {
+	if f.tour && !f.foreign && f.config.Sandbox != nil {
 		end := f.config.Sandbox.Tour()
 		defer func() {
 			if last := end(); last {
@@ -98,10 +101,10 @@ func (f *feed) stream(ctx context.Context) {
 	if f.bookmark() != nil { // tells the page at once that it is connected, and where
 		return
 	}
-	if f.config.Hold != nil {
+	if f.config.Hold != nil && !f.foreign {
 		defer f.config.Hold.Attend()()
 	}
-	if f.config.Viewed != nil {
+	if f.config.Viewed != nil && !f.foreign {
 		f.config.Viewed()
 	}
 	for f.advance(ctx) && f.world() == nil {

@@ -22,8 +22,9 @@ func framed(header http.Header) {
 
 // Guard returns the middleware in front of the whole port, pages and API alike. It refuses requests that a foreign
 // web page could make a browser send: those under a foreign Host (421), cross-origin writes and cross-origin
-// websockets (403). It sets the headers that keep pages to themselves. Clients that are not browsers, such as
-// kubectl and curl, send neither Origin nor Sec-Fetch-Site and are not bothered.
+// websockets (403). Other cross-origin reads pass and have no effects: see [foreign]. It sets the headers that keep
+// pages to themselves. Clients that are not browsers, such as kubectl and curl, send neither Origin nor Sec-Fetch-Site
+// and are not bothered.
 //
 // Loopback names and addresses are always good hosts. hosts are others, with or without a port: the address that is
 // listened on. An unspecified address, "0.0.0.0" or "::", admits every IP address, which no DNS answer can forge, but
@@ -78,6 +79,14 @@ func (g *guard) knows(host string) bool {
 		return addr.Unmap().IsLoopback() || g.anyAddr || g.names[name]
 	}
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || name != "" && g.names[name]
+}
+
+// foreign reports whether a page of another origin sends a request: whether the guard would refuse it as a write. Such
+// a page can send a read, although it does not see the answer. The read is answered and has no effects.
+func foreign(r *http.Request) bool {
+	write := *r
+	write.Method = http.MethodPost
+	return http.NewCrossOriginProtection().Check(&write) != nil
 }
 
 // foreignSocket reports whether a page of another origin asks for a websocket. That is a GET, so it passes the

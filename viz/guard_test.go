@@ -5,13 +5,19 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/worldclock"
 	"listwatch/internal/play/guest"
 	"listwatch/internal/play/wiretap"
 	"listwatch/viz/inspector"
@@ -66,6 +72,60 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			Guard(test.hosts...)(ok).ServeHTTP(recorder, request)
 			assert.Equal(t, recorder.Code, test.code, "got %d %s, want %d", recorder.Code, recorder.Body, test.code)
+		})
+	}
+}
+
+// tourists counts the tours that are begun.
+type tourists struct {
+	Sandbox
+	tours int
+}
+
+func (s *tourists) Tour() (end func() (last bool)) { s.tours++; return func() bool { return false } }
+
+// TestAGetOfAForeignPageHasNoEffects opens the feed and looks into a lane, as pages and programs do.
+func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
+	for name, c := range map[string]struct {
+		site, origin string
+		effects      int
+	}{
+		"our page":                          {"same-origin", "", 1},
+		"our page in an old browser":        {"", "http://localhost:8080", 1},
+		"the address bar":                   {"none", "", 1},
+		"curl":                              {"", "", 1},
+		"a script of a foreign page":        {"cross-site", "", 0},
+		"a fetch of a foreign page":         {"cross-site", "http://evil.example", 0},
+		"a page on another port":            {"same-site", "http://localhost:9090", 0},
+		"a foreign page in an old browser":  {"", "http://evil.example", 0},
+		"a frame that is from nowhere":      {"", "null", 0},
+		"our address, but a foreign script": {"cross-site", "http://localhost:8080", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				w, pages := &tourists{}, 0
+				world := worldclock.New(time.Now())
+				log := probe.NewLog(world, 64)
+				log.LimitLoud(1, func(string) bool { return false })
+				pods := probe.New(log).Resource("pods")
+				pods.Lane("w1")
+				quiet := pods.Lane("w2")
+				held := hold.New(hold.Config{Gate: log.Gate(), Clock: world, Patience: world, Say: func(string) {}})
+				ui := New(Config{Log: log, Hold: held, Sandbox: w, Viewed: func() { pages++ }})
+				get := func(path string) {
+					r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost:8080"+path, nil)
+					r.Header.Set("Sec-Fetch-Site", c.site)
+					r.Header.Set("Origin", c.origin)
+					ui.ServeHTTP(httptest.NewRecorder(), r)
+				}
+				go get("/viz/events?tour")
+				get("/viz/part/watcher/what?resource=pods&subject=w2")
+				synctest.Wait()
+				before := log.Last()
+				quiet.Event(probe.InputSent, "ADDED", "default/a", 6, 1, 10)
+				got := []int{held.Status().Attending, w.tours, pages, int(log.Last() - before)}
+				assert.EqualSlices(t, got, slices.Repeat([]int{c.effects}, 4))
+			})
 		})
 	}
 }

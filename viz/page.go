@@ -52,7 +52,9 @@ func (u *UI) part(r *http.Request) (any, error) {
 	if err = cmp.Or(err, u.knows(r)); err != nil {
 		return nil, err
 	}
-	u.config.Log.Look(query.Get("resource"), query.Get("subject"))
+	if !foreign(r) {
+		u.config.Log.Look(query.Get("resource"), query.Get("subject"))
+	}
 	return u.inspector.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
 }
 
