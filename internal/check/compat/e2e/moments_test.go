@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,9 +73,14 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 	if *screenshots != "" {
 		which = looks
 	}
-	for _, l := range which {
+	drawn := ""
+	for i, l := range which {
 		for _, m := range keyMoments {
 			p.stand(t, v, m)
+			if i == 0 {
+				p.rest(t)
+				drawn += fmt.Sprintln(m.name, p.hash(t))
+			}
 			p.collides(t, m.name)
 			p.do(t, l.wear(1))
 			p.judge(t, m)
@@ -83,6 +90,11 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 			}
 		}
 	}
+	const sums = "moments.sum"
+	if *updateSums {
+		require.NoError(t, os.WriteFile(sums, []byte(drawn), 0o644))
+	}
+	assert.Equal(t, drawn, string(require.Value(os.ReadFile(sums))(t)), "what is drawn: look at it, then -update-sums")
 	if *opening == "" {
 		return
 	}
@@ -97,6 +109,16 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 		p.film(t, v, l.scheme, filepath.Join(*opening, "film-"+l.name+".png"))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(*opening, picturesSum), []byte(sumOfPictures(t)), 0o644))
+}
+
+var updateSums = flag.Bool("update-sums", false, "write moments.sum, the hashes of what is drawn at key moments")
+
+// hash returns a hash of what is drawn and said: of which change is where, and not of coordinates in the window.
+func (p *page) hash(t *testing.T) string {
+	t.Helper()
+	picture := evaluate[string](t, p, `JSON.stringify(window.listwatch.picture({ texts: false }),
+		(name, value) => (["x", "y", "alpha", "pace", "behind"].includes(name) ? undefined : value))`)
+	return fmt.Sprintf("%.6x", sha256.Sum256([]byte(picture)))
 }
 
 // stand opens the recording of a moment and goes there.
