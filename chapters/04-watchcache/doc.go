@@ -7,7 +7,7 @@
 //	┌──── mu ────────────────────────────────────────────────────────────────────────┐
 //	│  history: the ring            resourceVersion      store: btree + indices      │
 //	│  [startIndex, endIndex)             │              │                           │
-//	│                                     │              └─ snapshots: one tree per  │
+//	│                                     │              └─ snapshots: one clone per │
 //	│                                     │                 resource version         │
 //	└──────┬──────────────────────────────┼────────────────────────┬─────────────────┘
 //	       ▼ Interval: replay             ▼ cond: freshness        ▼ lists and gets

@@ -3,6 +3,7 @@ package watchcache
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -12,27 +13,59 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// The drawing of path copying: a tree of 10,000 pods and the one that a change makes of it, node by node.
-func TestTheDrawingOfPathCopyingIsOfThisTree(t *testing.T) {
-	var elements []*Element
-	for i := range 10_000 {
-		elements = append(elements, &Element{Key: fmt.Sprintf("default/p%04d", i)})
+// node is a node of the library's tree, which has no way to look inside.
+type node struct {
+	address  uintptr
+	elements int
+	children []node
+}
+
+func nodeOf(n reflect.Value) node {
+	found := node{address: n.Pointer(), elements: n.Elem().FieldByName("items").Len()}
+	children := n.Elem().FieldByName("children")
+	for i := range children.Len() {
+		found.children = append(found.children, nodeOf(children.Index(i)))
 	}
-	before := newTree(elements)
-	after, _ := before.set(&Element{Key: "default/p4500"})
-	oldRoot, newRoot := before.root, after.root
-	at := slices.IndexFunc(newRoot.children, func(n *node) bool { return !slices.Contains(oldRoot.children, n) })
+	return found
+}
+
+func rootOf(s btreeStore) node { return nodeOf(reflect.ValueOf(s.tree).Elem().FieldByName("root")) }
+
+// copied returns the position of the one child that a change has copied.
+func copied(t *testing.T, before, after node) int {
+	require.Equal(t, len(after.children), len(before.children), "another number of children")
+	at := -1
+	for i, child := range after.children {
+		if child.address != before.children[i].address {
+			require.Equal(t, at, -1, "two children are copied")
+			at = i
+		}
+	}
+	return at
+}
+
+// The drawing of path copying: a clone of a tree of 2,000 pods, and the tree after one more write, node by node.
+func TestTheDrawingOfPathCopyingIsOfThisTree(t *testing.T) {
+	tree := newBtreeStore()
+	for i := range 2000 {
+		tree.tree.ReplaceOrInsert(&Element{Key: fmt.Sprintf("default/p%04d", i)})
+	}
+	before := tree.clone()
+	tree.tree.ReplaceOrInsert(&Element{Key: "default/p0800"})
+	oldRoot, newRoot := rootOf(before), rootOf(tree)
+	at := copied(t, oldRoot, newRoot)
 	oldBranch, newBranch := oldRoot.children[at], newRoot.children[at]
-	leafAt := slices.IndexFunc(newBranch.children,
-		func(n *node) bool { return !slices.Contains(oldBranch.children, n) })
-	nodes := map[*node]bool{}
-	count(before.root, nodes)
+	leafAt := copied(t, oldBranch, newBranch)
+	leaf := newBranch.children[leafAt]
+	require.Equal(t, len(leaf.children), 0, "the tree has more than three levels")
+	nodes := map[uintptr]bool{}
+	count(oldRoot, nodes)
 	all := len(nodes)
-	count(after.root, nodes)
+	count(newRoot, nodes)
 
 	d := drawing.New("path-copying.svg", 380)
 	d.Text(16, 24, "bold", "before")
-	d.Text(624, 24, "end bold", "after a write of default/p4500")
+	d.Text(624, 24, "end bold", "after a write of default/p0800")
 	across := func(n, i int) int { return 20 + (i*2+1)*450/(n*2) } // the middle of box i of n
 	branchX := across(len(oldRoot.children), at)
 	d.In("kept", func() {
@@ -76,16 +109,15 @@ func TestTheDrawingOfPathCopyingIsOfThisTree(t *testing.T) {
 	d.Arrow("way", "M%d 300V268", x)
 	d.Text(x, 318, "mid", "the old leaf")
 	d.Text(470, 318, "end soft", "the %d leaves of one branch", len(oldBranch.children))
-	leaf := newBranch.children[leafAt]
-	d.Text(16, 346, "", "%d pods in %d nodes: a root, %d branches, %d leaves of up to %d pods.", before.length, all,
-		len(oldRoot.children), all-1-len(oldRoot.children), len(leaf.elements))
+	d.Text(16, 346, "", "%d pods in %d nodes: a root, %d branches, %d leaves. The old leaf has %d pods.",
+		before.tree.Len(), all, len(oldRoot.children), all-1-len(oldRoot.children), leaf.elements)
 	d.Text(16, 368, "", "The write copies the %d green nodes. It shares %d: the thin lines lead to them.",
 		len(nodes)-all, 2*all-len(nodes))
 	d.Check(t)
 }
 
-func count(n *node, seen map[*node]bool) {
-	seen[n] = true
+func count(n node, seen map[uintptr]bool) {
+	seen[n.address] = true
 	for _, child := range n.children {
 		count(child, seen)
 	}

@@ -59,18 +59,18 @@ func (w *WatchCache) listExact(ctx context.Context, key, from string, rv uint64)
 	if err != nil {
 		return List{}, err
 	}
-	return List{Elements: slices.Collect(state.from(key, from)), ResourceVersion: rv}, nil
+	return List{Elements: slices.Collect(state.orderedListPrefix(key, from)), ResourceVersion: rv}, nil
 }
 
-func (w *WatchCache) snapshotAt(ctx context.Context, key string, rv uint64) (tree, error) {
+func (w *WatchCache) snapshotAt(ctx context.Context, key string, rv uint64) (btreeStore, error) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {
-		return tree{}, err
+		return btreeStore{}, err
 	}
 	state, ok := w.snapshots.lessOrEqualLocked(rv)
 	if !ok {
-		return tree{}, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d", rv))
+		return btreeStore{}, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d", rv))
 	}
 	return state, nil
 }
@@ -97,28 +97,28 @@ func (w *WatchCache) listLatest(ctx context.Context, key, from string, rv uint64
 	if list.Indexed {
 		list.Elements = sortedBelow(list.Elements, key)
 	} else {
-		list.Elements = slices.Collect(state.from(key, from))
+		list.Elements = slices.Collect(state.orderedListPrefix(key, from))
 	}
 	return list, nil
 }
 
 // latest picks, under the lock, the newest state, and the elements of the index if that serves.
 func (w *WatchCache) latest(ctx context.Context, key string, rv uint64,
-	pred *storage.SelectionPredicate) (List, tree, error) {
+	pred *storage.SelectionPredicate) (List, btreeStore, error) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {
-		return List{}, tree{}, err
+		return List{}, btreeStore{}, err
 	}
 	if w.listVersion == 0 {
-		return List{}, tree{}, fmt.Errorf("list %s: the cache has not been filled yet", key)
+		return List{}, btreeStore{}, fmt.Errorf("list %s: the cache has not been filled yet", key)
 	}
 	list := List{ResourceVersion: w.resourceVersion}
 	value, pinned := w.config.Trigger.PinnedBy(pred)
 	if pinned {
 		list.Elements, list.Indexed = w.store.byTriggerLocked(value), true
 	}
-	return list, w.store.tree, nil
+	return list, w.store.state, nil
 }
 
 // getSingle is a list of one key.
@@ -147,7 +147,7 @@ func (w *WatchCache) Get(ctx context.Context, key string, rv uint64) (*Element, 
 	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {
 		return nil, 0, err
 	}
-	return w.store.tree.get(key), w.resourceVersion, nil
+	return w.store.state.getByKey(key), w.resourceVersion, nil
 }
 
 // HasSnapshot reports whether the state at rv can be read here: false if it is gone, true also if it is yet to come.

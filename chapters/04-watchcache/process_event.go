@@ -58,7 +58,7 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 	}
 	// Without the lock: only this goroutine ever changes the store, so none writes while it
 	// reads.
-	previous := w.store.tree.get(element.Key)
+	previous := w.store.elements.getByKey(element.Key)
 	if previous == nil {
 		return event, nil
 	}
@@ -117,6 +117,7 @@ func (w *WatchCache) updateStoreLocked(event *Event, element *Element) {
 	} else {
 		w.store.setLocked(element)
 	}
-	w.snapshots.addLocked(event.ResourceVersion, w.store.tree)
-	w.config.Probe.Event(probe.StoreUpdate, string(event.Type), event.Key, event.ResourceVersion, w.store.tree.length)
+	w.snapshots.addLocked(event.ResourceVersion, w.store.state)
+	n := w.store.state.tree.Len()
+	w.config.Probe.Event(probe.StoreUpdate, string(event.Type), event.Key, event.ResourceVersion, n)
 }

@@ -145,7 +145,7 @@ func (f *fixture) checkConsistency() {
 	rv := f.resourceVersion
 	if f.history.endIndex > f.history.startIndex {
 		newest := f.history.cache[(f.history.endIndex-1)%len(f.history.cache)]
-		element := f.store.tree.get("/registry/pods/default/a")
+		element := f.store.state.getByKey("/registry/pods/default/a")
 		if newest.ResourceVersion != rv || element.Object.(*corev1.Pod).ResourceVersion != fmt.Sprint(rv) {
 			f.t.Errorf("version %d, ring %d, store %s", rv, newest.ResourceVersion, element.Object.(*corev1.Pod).
 				ResourceVersion)

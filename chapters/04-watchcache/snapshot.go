@@ -26,11 +26,11 @@ type Snapshot struct {
 func (w *WatchCache) Recount(limit int) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	n := w.store.tree.length
+	n := w.store.state.tree.Len()
 	if n > limit {
 		return
 	}
-	for e := range w.store.tree.from("", "") {
+	for e := range w.store.state.orderedListPrefix("", "") {
 		rv, err := w.versioner.ObjectResourceVersion(e.Object)
 		if err != nil {
 			continue // it was stored with a version
@@ -51,7 +51,7 @@ func (w *WatchCache) Snapshot() Snapshot {
 		OldestRV:            w.history.oldestLocked(),
 		ResourceVersion:     w.resourceVersion,
 		ListResourceVersion: w.listVersion,
-		Objects:             w.store.tree.length,
+		Objects:             w.store.state.tree.Len(),
 		Snapshots:           len(w.snapshots.snapshots),
 		Waiting:             waiting,
 		EventsReceived:      w.received.Load(),

@@ -19,11 +19,11 @@ type snapshotter struct {
 
 type versionedSnapshot struct {
 	resourceVersion uint64
-	state           tree
+	state           btreeStore
 }
 
-// addLocked remembers the state at rv. Several events may share a resource version: the last state counts.
-func (s *snapshotter) addLocked(rv uint64, state tree) {
+// addLocked remembers the state at rv, which never changes again. Several events may share a resource version: the last state counts.
+func (s *snapshotter) addLocked(rv uint64, state btreeStore) {
 	if n := len(s.snapshots); n > 0 && s.snapshots[n-1].resourceVersion == rv {
 		s.snapshots[n-1].state = state
 		return
@@ -33,13 +33,13 @@ func (s *snapshotter) addLocked(rv uint64, state tree) {
 
 // lessOrEqualLocked returns the newest state that is not newer than rv, unless the storage has forgotten what was at
 // rv: whether an old version can still be read must not depend on who is asked.
-func (s *snapshotter) lessOrEqualLocked(rv uint64) (tree, bool) {
+func (s *snapshotter) lessOrEqualLocked(rv uint64) (btreeStore, bool) {
 	if rv < s.compactRevision {
-		return tree{}, false
+		return btreeStore{}, false
 	}
 	after := sort.Search(len(s.snapshots), func(i int) bool { return s.snapshots[i].resourceVersion > rv })
 	if after == 0 {
-		return tree{}, false
+		return btreeStore{}, false
 	}
 	return s.snapshots[after-1].state, true
 }

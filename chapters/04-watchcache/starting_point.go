@@ -40,14 +40,14 @@ func (w *WatchCache) intervalSinceLocked(
 	return w.history.intervalLocked(rv, w.listVersion, w.mu.RLocker())
 }
 
-// stateIntervalLocked costs the same for ten objects and for a million: it keeps a tree, and the reader of the interval
+// stateIntervalLocked costs the same for ten objects and for a million: it keeps a state, and the reader of the interval
 // expands it later, without the lock.
 func (w *WatchCache) stateIntervalLocked(key string, recursive bool) *Interval {
-	source := &storeSource{state: w.store.tree, prefix: key, resourceVersion: w.resourceVersion}
+	source := &storeSource{state: w.store.state, prefix: key, resourceVersion: w.resourceVersion}
 	if !recursive {
-		source.state = tree{} // of the one object, if there is one
-		if element := w.store.tree.get(key); element != nil {
-			source.state = newTree([]*Element{element})
+		source.state = newBtreeStore() // of the one object, if there is one
+		if element := w.store.state.getByKey(key); element != nil {
+			source.state = newBtreeStore(element)
 		}
 	}
 	return &Interval{source: source, ResourceVersion: w.resourceVersion}

@@ -11,17 +11,19 @@ import (
 // store holds the current elements, ordered by key, and the trigger's index over them.
 //
 // The order makes a list of one namespace a walk over neighbours, and paging a walk that begins
-// in the middle. A [tree] never changes: an event puts another one in its place. To keep a
-// state is therefore to keep its tree.
+// in the middle. An event changes the tree in place, and then clones it. Readers and snapshots
+// have the clones only, which never change.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: threadedStoreIndexer
-// Differs: no lock of its own. All of it runs under WatchCache.mu, but for the single writer,
-// who may read the tree without. At most one index, which files an element under one value.
+// Differs: no lock of its own, but WatchCache.mu. At most one index, which files an element
+// under one value.
 type store struct {
 	trigger *storage.Trigger // set by newStore, never changed; nil: no index
 
+	elements btreeStore // owned by the cache's one writer
+
 	// Guarded by WatchCache.mu.
-	tree  tree
+	state btreeStore                     // the newest clone of elements
 	index map[string]map[string]*Element // value, key
 }
 
@@ -31,26 +33,27 @@ func newStore(trigger *storage.Trigger) *store {
 	return s
 }
 
-// replaceLocked forgets everything and holds elements instead. Snapshots keep the old tree.
+// replaceLocked forgets everything and holds elements instead. Snapshots keep the old nodes.
 func (s *store) replaceLocked(elements []*Element) {
-	s.tree = newTree(elements)
+	s.elements = newBtreeStore(elements...)
+	s.state = s.elements.clone()
 	s.index = map[string]map[string]*Element{}
-	for e := range s.tree.from("", "") {
+	for e := range s.state.orderedListPrefix("", "") {
 		s.indexLocked(nil, e)
 	}
 }
 
 // setLocked adds e, or puts it in the place of the element with the same key.
 func (s *store) setLocked(e *Element) {
-	var old *Element
-	s.tree, old = s.tree.set(e)
+	old, _ := s.elements.tree.ReplaceOrInsert(e)
+	s.state = s.elements.clone()
 	s.indexLocked(old, e)
 }
 
 // deleteLocked removes the element at key, if there is one.
 func (s *store) deleteLocked(key string) {
-	var old *Element
-	s.tree, old = s.tree.delete(key)
+	old, _ := s.elements.tree.Delete(&Element{Key: key})
+	s.state = s.elements.clone()
 	s.indexLocked(old, nil)
 }
 

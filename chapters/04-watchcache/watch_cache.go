@@ -185,7 +185,7 @@ func (w *WatchCache) replace(elements []*Element, rv uint64) {
 	w.history.resetLocked()
 	w.store.replaceLocked(elements)
 	w.snapshots.resetLocked()
-	w.snapshots.addLocked(rv, w.store.tree)
+	w.snapshots.addLocked(rv, w.store.state)
 	w.listVersion = rv
 	w.resourceVersion = rv
 	w.config.Probe.At(probe.CacheReplaced, "", rv, w.history.startIndex, w.history.endIndex, len(w.history.cache),

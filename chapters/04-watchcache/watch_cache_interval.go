@@ -101,7 +101,7 @@ func (s *historySource) fill(batch []*Event) ([]*Event, error) {
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_interval.go: lazySnapshotCacheIntervalSource
 type storeSource struct {
 	// Set by WatchCache.stateIntervalLocked, never changed.
-	state           tree
+	state           btreeStore
 	prefix          string
 	resourceVersion uint64
 
@@ -110,7 +110,7 @@ type storeSource struct {
 }
 
 func (s *storeSource) fill(batch []*Event) ([]*Event, error) {
-	for element := range s.state.from(s.prefix, s.from) {
+	for element := range s.state.orderedListPrefix(s.prefix, s.from) {
 		if len(batch) == cap(batch) {
 			break
 		}
