@@ -2,12 +2,12 @@ package controllers
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/btree"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/observe/probe"
@@ -16,31 +16,27 @@ import (
 // waitingForAddSize is how many AddAfter may be ahead of the waiting loop before the next one blocks.
 const waitingForAddSize = 1000
 
-// treeDegree is how many children a node of the tree of times has, half of it at least.
-const treeDegree = 32
-
 // DelayingQueue is a [Queue] to which keys can be added later. A waiting loop, one goroutine,
-// keeps the keys whose time has not come in a tree ordered by that time. A key waits at most
-// once, with the earliest time asked for.
+// keeps the keys whose time has not come in a heap, with the earliest time first. A key waits
+// at most once, with the earliest time asked for.
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: delayingType
 // Differs: the waiting loop is started by Run, not by the constructor; it ends the queue when
-// its context ends. Upstream keeps the times in a heap, and its loop also wakes every ten
-// seconds, as a precaution.
+// its context ends. Upstream's loop also wakes every ten seconds, as a precaution.
 type DelayingQueue struct {
 	*Queue
 
 	// Set by NewDelayingQueue, never changed.
 	clock         clock.WithTicker
-	waitingForAdd chan waitFor  // sent by AddAfter, never closed; 1000: handlers do not wait
+	waitingForAdd chan *waitFor // sent by AddAfter, never closed; 1000: handlers do not wait
 	stop          chan struct{} // closed by ShutDown; ends Run and every blocked AddAfter
 	stopOnce      sync.Once
 
 	nWaiting atomic.Int64 // length of waiting, for Snapshot
 
 	// Owned by the goroutine in Run.
-	waiting *btree.BTreeG[waitFor]
-	known   map[string]time.Time // of the keys in waiting
+	waiting waitForPriorityQueue
+	known   map[string]*waitFor // what is in waiting, by key
 }
 
 // NewDelayingQueue returns an empty queue. Delays only run out while Run runs.
@@ -48,10 +44,9 @@ func NewDelayingQueue(clk clock.WithTicker, p *probe.Probe) *DelayingQueue {
 	return &DelayingQueue{
 		Queue:         NewQueue(p),
 		clock:         clk,
-		waitingForAdd: make(chan waitFor, waitingForAddSize),
+		waitingForAdd: make(chan *waitFor, waitingForAddSize),
 		stop:          make(chan struct{}),
-		waiting:       btree.NewG(treeDegree, waitFor.before),
-		known:         map[string]time.Time{},
+		known:         map[string]*waitFor{},
 	}
 }
 
@@ -64,7 +59,7 @@ func (q *DelayingQueue) AddAfter(key string, delay time.Duration) {
 		q.Add(key)
 		return
 	}
-	entry := waitFor{key: key, readyAt: q.clock.Now().Add(delay)}
+	entry := &waitFor{key: key, readyAt: q.clock.Now().Add(delay)}
 	select {
 	case <-q.stop:
 	case q.waitingForAdd <- entry: // perhaps after ShutDown, too: then it is lost there
@@ -96,8 +91,8 @@ func (q *DelayingQueue) wait(ctx context.Context) bool {
 	// A receive from a nil channel blocks forever: with nothing waiting, that case is switched
 	// off.
 	var nextReadyAt <-chan time.Time
-	if first, ok := q.waiting.Min(); ok {
-		timer := q.clock.NewTimer(first.readyAt.Sub(q.clock.Now()))
+	if len(q.waiting) > 0 {
+		timer := q.clock.NewTimer(q.waiting[0].readyAt.Sub(q.clock.Now()))
 		defer timer.Stop()
 		nextReadyAt = timer.C()
 	}
@@ -114,7 +109,7 @@ func (q *DelayingQueue) wait(ctx context.Context) bool {
 }
 
 // takeIn inserts entry and everything else AddAfter has sent so far, so that a burst costs one new timer, not one each.
-func (q *DelayingQueue) takeIn(entry waitFor) {
+func (q *DelayingQueue) takeIn(entry *waitFor) {
 	q.insert(entry)
 	for {
 		select {
@@ -130,26 +125,26 @@ func (q *DelayingQueue) takeIn(entry waitFor) {
 // back: the caller that asked for the earlier one was promised it.
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: insert
-func (q *DelayingQueue) insert(entry waitFor) {
-	if readyAt, ok := q.known[entry.key]; ok {
-		if !entry.readyAt.Before(readyAt) {
-			return
+func (q *DelayingQueue) insert(entry *waitFor) {
+	if existing, ok := q.known[entry.key]; ok {
+		if entry.readyAt.Before(existing.readyAt) {
+			existing.readyAt = entry.readyAt
+			heap.Fix(&q.waiting, existing.index)
 		}
-		q.waiting.Delete(waitFor{entry.key, readyAt})
+		return
 	}
-	q.known[entry.key] = entry.readyAt
-	q.waiting.ReplaceOrInsert(entry)
-	q.nWaiting.Store(int64(q.waiting.Len()))
+	q.known[entry.key] = entry
+	heap.Push(&q.waiting, entry)
+	q.nWaiting.Store(int64(len(q.waiting)))
 }
 
 // addReady moves every key whose time has come to the queue, earliest first.
 func (q *DelayingQueue) addReady() {
 	now := q.clock.Now()
-	first, ok := q.waiting.Min()
-	for ; ok && !first.readyAt.After(now); first, ok = q.waiting.Min() {
-		q.waiting.DeleteMin()
+	for len(q.waiting) > 0 && !q.waiting[0].readyAt.After(now) {
+		first := heap.Pop(&q.waiting).(*waitFor)
 		delete(q.known, first.key)
-		q.nWaiting.Store(int64(q.waiting.Len()))
+		q.nWaiting.Store(int64(len(q.waiting)))
 		q.Add(first.key)
 	}
 }
@@ -167,9 +162,39 @@ func (q *DelayingQueue) Snapshot() QueueSnapshot {
 type waitFor struct {
 	key     string
 	readyAt time.Time
+	index   int // in the heap
 }
 
-// before orders entries by time, those of one time by key.
-func (a waitFor) before(b waitFor) bool {
-	return cmp.Or(a.readyAt.Compare(b.readyAt), cmp.Compare(a.key, b.key)) < 0
+// waitForPriorityQueue implements [heap.Interface]. The first entry is the one with the earliest
+// time; of entries with one time it is the one with the least key.
+//
+// Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: waitForPriorityQueue
+// Differs: upstream does not compare keys.
+type waitForPriorityQueue []*waitFor
+
+func (pq waitForPriorityQueue) Len() int { return len(pq) }
+
+func (pq waitForPriorityQueue) Less(i, j int) bool {
+	return cmp.Or(pq[i].readyAt.Compare(pq[j].readyAt), cmp.Compare(pq[i].key, pq[j].key)) < 0
+}
+
+func (pq waitForPriorityQueue) Swap(i, j int) {
+	pq[i], pq[j] = pq[j], pq[i]
+	pq[i].index, pq[j].index = i, j
+}
+
+// Push and Pop are for the package heap, which keeps the order.
+func (pq *waitForPriorityQueue) Push(entry any) {
+	added := entry.(*waitFor)
+	added.index = len(*pq)
+	*pq = append(*pq, added)
+}
+
+// Pop removes the last entry.
+func (pq *waitForPriorityQueue) Pop() any {
+	last := len(*pq) - 1
+	entry := (*pq)[last]
+	(*pq)[last] = nil // the array outlives the cut
+	*pq = (*pq)[:last]
+	return entry
 }
