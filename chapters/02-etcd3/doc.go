@@ -14,8 +14,8 @@
 // # Goroutines
 //
 // A [Store] has none of its own. Each watch has four, named watchChan.run, .startWatching, .scheduleEventProcessing and
-// .collectEventProcessing, and ten that decode, named watchChan.processEvents. The reconstruction ([WatcherEtcd2]) has
-// three: etcdWatcher.run, .etcdWatch and .translate.
+// .collectEventProcessing, and one for each event that is being decoded, named watchChan.processEvent: ten at most. The
+// reconstruction ([WatcherEtcd2]) has three: etcdWatcher.run, .etcdWatch and .translate.
 //
 // # Locks
 //

@@ -26,19 +26,10 @@ type processingResult struct {
 	err    error
 }
 
-// job is one event to be decoded.
-type job struct {
-	event    *event
-	response chan<- *processingResult
-}
-
-// scheduleEventProcessing gives each event its place in processingQueue, and then the event
-// itself to a goroutine that decodes it.
+// scheduleEventProcessing gives each event its place in processingQueue, and then starts a
+// goroutine that decodes it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).scheduleEventProcessing
-// Differs: ten goroutines decode one event after the other; upstream starts one for each event.
-// Decoding goes deep: a new goroutine spends a third of its time on a stack that grows, and one
-// that is used again does not (docs/COSTS.md).
 func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 	for {
 		var e *event
@@ -48,7 +39,7 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 		case e = <-wc.incomingEventChan:
 		}
 		wc.received(e)
-		// Sent once by the goroutine that decodes, never closed; 1: it never waits.
+		// Sent once, by the goroutine that decodes, never closed; 1: that goroutine never waits.
 		response := make(chan *processingResult, 1)
 		// The place first, then the work: a full queue is what keeps the number of events
 		// under way down.
@@ -57,25 +48,14 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 			return
 		case wc.processingQueue <- response:
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case wc.jobs <- job{e, response}:
-		}
+		wc.group.Go(ctx, "watchChan.processEvent", func(context.Context) { response <- wc.processEvent(e) })
 	}
 }
 
-// processEvents decodes events until ctx is done, whatever their places in the queue.
-func (wc *watchChan) processEvents(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case j := <-wc.jobs:
-			result, err := wc.transform(j.event)
-			j.response <- &processingResult{result: result, key: j.event.key, rev: j.event.rev, err: err}
-		}
-	}
+// processEvent decodes one event.
+func (wc *watchChan) processEvent(e *event) *processingResult {
+	result, err := wc.transform(e)
+	return &processingResult{result: result, key: e.key, rev: e.rev, err: err}
 }
 
 // collectEventProcessing sends results in the order of processingQueue. The first error ends
@@ -90,12 +70,7 @@ func (wc *watchChan) collectEventProcessing(ctx context.Context) {
 			return
 		case response = <-wc.processingQueue:
 		}
-		var r *processingResult
-		select {
-		case <-ctx.Done(): // its goroutine may never have begun
-			return
-		case r = <-response:
-		}
+		r := <-response // whatever has a place in the queue is decoded
 		if r.err != nil {
 			wc.sendError(ctx, r.err)
 			return

@@ -13,10 +13,10 @@ import (
 
 // watchChan is one watch on etcd, as a line of goroutines:
 //
-//	etcd ─► startWatching ─► incomingEventChan ─► scheduleEventProcessing ─► ten of processEvents: transform
-//	                              (100)                     │ processingQueue (9): whose turn it is  │
-//	                                                        ▼                                        ▼
-//	        reader ◄───────── resultChan (100) ◄─── collectEventProcessing ◄─────────────────────────┘
+//	etcd ─► startWatching ─► incomingEventChan ─► scheduleEventProcessing ─► up to ten processEvent: transform
+//	                              (100)                     │ processingQueue (9): whose turn it is │
+//	                                                        ▼                                       ▼
+//	        reader ◄───────── resultChan (100) ◄─── collectEventProcessing ◄────────────────────────┘
 //
 // and run, which waits for the end and closes resultChan.
 //
@@ -27,8 +27,6 @@ type watchChan struct {
 
 	// sent by scheduleEventProcessing, never closed; see processEventConcurrency
 	processingQueue chan chan *processingResult
-
-	jobs chan job // sent by scheduleEventProcessing, never closed; 0: one of those that decode takes it
 }
 
 var _ watch.Interface = (*watchChan)(nil)
@@ -37,7 +35,6 @@ func startWatchChan(ctx context.Context, s *stream) *watchChan {
 	wc := &watchChan{
 		stream:          s,
 		processingQueue: make(chan chan *processingResult, processEventConcurrency-1),
-		jobs:            make(chan job),
 	}
 	wc.owner.Go(ctx, "watchChan.run", wc.run)
 	return wc
@@ -49,9 +46,6 @@ func startWatchChan(ctx context.Context, s *stream) *watchChan {
 func (wc *watchChan) run(ctx context.Context) {
 	wc.group.Go(ctx, "watchChan.startWatching", wc.startWatching)
 	wc.group.Go(ctx, "watchChan.scheduleEventProcessing", wc.scheduleEventProcessing)
-	for range processEventConcurrency {
-		wc.group.Go(ctx, "watchChan.processEvents", wc.processEvents)
-	}
 	wc.group.Go(ctx, "watchChan.collectEventProcessing", wc.collectEventProcessing)
 	wc.reap(ctx)
 }
