@@ -36,7 +36,7 @@ const collisions = `(async () => {
 		.replace(/"(rv|oldest|newest|began)":"(\d+)"/g, (all, name, rv) => '"' + name + '":"' + late(rv) + '"')
 		.replace(/(\/registry\/\w+\/[\w-]+\/|"key":"[\w-]+\/)([\w.-]+)/g, (all, folder, name) => folder + long(name)));
 	if (!window.narrow) {
-		window.narrow = scene.show;
+		window.narrow = scene.show.bind(scene);
 		scene.show = (state, resource) => window.narrow(window.wide ? widen(state) : state, resource);
 	}
 	const drawn = async (wide) => {

@@ -303,7 +303,7 @@ func TestNothingIsCutInTheDefaultView(t *testing.T) {
 	p.strike(t, " ")
 	p.none(t, "cut", `(async () => {
 		const { scene } = listwatch.stage;
-		const { show } = scene;
+		const show = scene.show.bind(scene);
 		const late = (state) => JSON.parse(JSON.stringify(state).replace(/"(rv|oldest|newest)":"(\d+)"/g,
 			(all, name, rv) => '"' + name + '":"' + (rv === "0" ? rv : 700000 + Number(rv)) + '"'));
 		scene.show = (state, resource) => show(late(state), resource);
