@@ -2,7 +2,7 @@
 // the page on which every event is seen, all on one port.
 //
 // Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line. The
-// first signal ends the program within three seconds, a second one at once.
+// first signal ends the program within three seconds. A second one ends it at once, and then its temporary folder stays.
 package main
 
 import (
@@ -38,10 +38,18 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	os.Exit(run(interruptible(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// interruptible returns a context that the first signal ends. A second signal does what the system does with a program
+// that knows no signals.
+func interruptible() context.Context {
 	// Windows knows only os.Interrupt; asking for SIGTERM there is harmless.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal does what the system does with a program that knows no signals
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, end := context.WithCancel(context.Background())
+	// Stop first: a client that sees an effect of the first signal can rely on the second one.
+	context.AfterFunc(signalled, func() { stop(); end() })
+	return ctx
 }
 
 // run is main with what it touches handed in.

@@ -1,0 +1,82 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+)
+
+// asStuck in the environment makes this test binary [stuck]. No time passes by which it would end.
+const asStuck = "VIZ_TEST_AS_STUCK"
+
+func init() {
+	if os.Getenv(asStuck) == "" {
+		return
+	}
+	end := &ending{clock: clocktesting.NewFakeClock(time.Time{})}
+	o, err := parseOptions([]string{"-listen=127.0.0.1:0", "-flight=off", "-demo=false"}, os.Stderr)
+	if err == nil {
+		o.end = end
+		ready := make(chan string, 1)
+		go func() { fmt.Println(<-ready) }()
+		err = end.within(interruptible(), os.Stderr, func(ctx context.Context) error {
+			return stuck(ctx, o, false, nil, ready)
+		})
+	}
+	fmt.Fprintln(os.Stderr, "ends by itself:", err)
+	os.Exit(exitOK)
+}
+
+// child returns this test binary as another program, which is not started yet, and what it will write to stderr.
+func child(t *testing.T, as string, args ...string) (*exec.Cmd, *strings.Builder) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	c, stderr := exec.CommandContext(ctx, os.Args[0], args...), &strings.Builder{}
+	c.Env, c.Stderr = append(os.Environ(), as+"=1"), stderr
+	return c, stderr
+}
+
+// TestASecondSignalEndsTheProgramAtOnce has a handler compute for ever, and the program's clock stand still: it never
+// ends by the first signal.
+func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
+	for _, sent := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sent.String(), func(t *testing.T) {
+			t.Parallel()
+			tmp := t.TempDir()
+			c, stderr := child(t, asStuck)
+			c.Env = append(c.Env, "TMPDIR="+tmp)
+			stdout := require.Value(c.StdoutPipe())(t)
+			require.NoError(t, c.Start())
+			url := strings.TrimSpace(require.Value(bufio.NewReader(stdout).ReadString('\n'))(t))
+			computes := require.Value(http.Get(url + "/computing"))(t)
+			defer computes.Body.Close()
+			watch := require.Value(http.Get(url + "/api/v1/pods?watch=true"))(t)
+			defer watch.Body.Close()
+			require.NoError(t, c.Process.Signal(sent))
+			_, err := io.Copy(io.Discard, watch.Body)
+			require.NoError(t, err, "the first signal ends a stream")
+			require.NoError(t, c.Process.Signal(sent))
+			_ = c.Wait() // says how it has ended
+			status := c.ProcessState.Sys().(syscall.WaitStatus)
+			assert.True(t, status.Signaled() && status.Signal() == sent && stderr.String() == "", "got %v and %q",
+				c.ProcessState, stderr)
+			left := require.Value(os.ReadDir(tmp))(t)
+			assert.True(t, len(left) == 1 && strings.HasPrefix(left[0].Name(), "listwatch-"), "left behind: %v", left)
+		})
+	}
+}
