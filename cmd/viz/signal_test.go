@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -79,4 +80,22 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 			assert.True(t, len(left) == 1 && strings.HasPrefix(left[0].Name(), "listwatch-"), "left behind: %v", left)
 		})
 	}
+}
+
+// TestASignalEndsAReplayInTheMiddleOfALine writes a line to the program that ends only with the program.
+func TestASignalEndsAReplayInTheMiddleOfALine(t *testing.T) {
+	t.Parallel()
+	c, stderr := child(t, asProgram, "-listen=127.0.0.1:0", "-replay=/dev/stdin")
+	file := require.Value(c.StdinPipe())(t)
+	require.NoError(t, c.Start())
+	line := require.Value(gzip.NewWriterLevel(file, gzip.NoCompression))(t)
+	_, err := line.Write(make([]byte, 1<<20)) // more than a pipe holds: when it is written, the program reads
+	require.NoError(t, err)
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	// Small pieces: the program sees the signal long before the line is too long.
+	for piece := make([]byte, 64); err == nil; err = line.Flush() {
+		_, _ = line.Write(piece)
+	}
+	_ = c.Wait() // says how it has ended
+	assert.True(t, c.ProcessState.ExitCode() == exitOK && stderr.String() == "", "got %v and %q", c.ProcessState, stderr)
 }
