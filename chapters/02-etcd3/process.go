@@ -39,7 +39,7 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 		case e = <-wc.incomingEventChan:
 		}
 		wc.received(e)
-		// Sent once, by the goroutine that decodes, never closed; 1: that goroutine never waits.
+		// Sent once, by the goroutine that decodes, never closed. 1: it never waits.
 		response := make(chan *processingResult, 1)
 		// The place first, then the work: a full queue is what keeps the number of events
 		// under way down.
@@ -48,7 +48,8 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 			return
 		case wc.processingQueue <- response:
 		}
-		wc.group.Go(ctx, "watchChan.processEvent", func(context.Context) { response <- wc.processEvent(e) })
+		wc.group.Go(ctx, "watchChan.processEvent",
+			func(context.Context) { response <- wc.processEvent(e) })
 	}
 }
 

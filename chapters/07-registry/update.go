@@ -124,7 +124,6 @@ var errNoVersion = field.Invalid(field.NewPath("metadata", "resourceVersion"), 0
 
 // checkVersion refuses an object made from another version than the one that is stored.
 func (u *update) checkVersion(accessor, old metav1.Object) error {
-	resource := u.store.resource.GroupResource()
 	if accessor.GetResourceVersion() == "" &&
 		!u.store.resource.Strategy.AllowUnconditionalUpdate() {
 		return u.store.newInvalid(u.name, field.ErrorList{errNoVersion})
@@ -134,7 +133,8 @@ func (u *update) checkVersion(accessor, old metav1.Object) error {
 		return nil
 	}
 	if accessor.GetResourceVersion() != old.GetResourceVersion() {
-		return apierrors.NewConflict(resource, u.name, errors.New(optimisticLockErrorMsg))
+		return apierrors.NewConflict(
+			u.store.resource.GroupResource(), u.name, errors.New(optimisticLockErrorMsg))
 	}
 	return nil
 }
