@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/routine"
@@ -34,6 +37,7 @@ type front struct {
 	handler  http.Handler
 	fail     context.CancelCauseFunc // told if serving breaks
 	h2c      bool                    // also speak HTTP/2 without TLS
+	log      *log.Logger             // what net/http cannot tell a client; nil: the standard one
 
 	// Of every connection, from Accept until net/http closes it or a handler hijacks it; and of HTTP/1's handlers.
 	open sync.WaitGroup
@@ -54,6 +58,7 @@ func (f *front) run(ctx context.Context) {
 			return context.WithValue(ctx, connKey{}, conn)
 		},
 		ConnState: f.track,
+		ErrorLog:  f.log,
 	}
 	if f.h2c {
 		server.Protocols = new(http.Protocols)
@@ -87,6 +92,34 @@ func (f *front) serveHTTP(over context.Context, w http.ResponseWriter, r *http.R
 	narrow(conn, r)
 	limitBody(w, r)
 	routine.Do(r.Context(), "front.request", func(context.Context) { f.handler.ServeHTTP(w, r) })
+}
+
+// newFrontLog returns a logger for fronts that writes each kind of line once: net/http repeats what it retries.
+func newFrontLog(out io.Writer) *log.Logger {
+	return log.New(&once{out: out, said: map[string]bool{}}, "viz: ", log.Lmsgprefix)
+}
+
+// once passes the first line of each kind on. One logger writes to it, under its own lock.
+type once struct {
+	out  io.Writer
+	said map[string]bool // by the beginning of a line, without digits: they are of a connection or a wait
+}
+
+const maxKinds = 100 // bounds what is said: a line may hold what a client has sent
+
+func (o *once) Write(line []byte) (int, error) {
+	begins, _, _ := strings.Cut(string(line), "; retrying in")
+	kind := strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, begins)
+	if o.said[kind] || len(o.said) == maxKinds {
+		return len(line), nil
+	}
+	o.said[kind] = true
+	return o.out.Write(line)
 }
 
 // connKey is where a request's context holds its connection.

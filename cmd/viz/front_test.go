@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,5 +195,36 @@ func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 		if <-s.ended; time.Since(began) > closeGrace/2 {
 			t.Errorf("the front ended %v after the answer", time.Since(began))
 		}
+	})
+}
+
+// poor is a listener for which there are too few files, a few times.
+type poor struct {
+	net.Listener
+	refuses int
+}
+
+func (p *poor) Accept() (net.Conn, error) {
+	if p.refuses--; p.refuses >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return p.Listener.Accept()
+}
+
+// TestAFrontSaysOnceWhatItRetries also after it has begun again, as a switch of modes makes it.
+func TestAFrontSaysOnceWhatItRetries(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var stderr strings.Builder
+		log := newFrontLog(&stderr)
+		for range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			f := &front{listener: &poor{pipenet.Listen(), 20}, fail: func(err error) { t.Error(err) }, log: log}
+			time.AfterFunc(time.Minute, cancel)
+			f.run(ctx)
+		}
+		log.Print("http: panic serving 127.0.0.1:5: boom")
+		const want = "viz: http: Accept error: accept: accept4: too many open files; retrying in 5ms\n" +
+			"viz: http: panic serving 127.0.0.1:5: boom\n"
+		assert.Equal(t, stderr.String(), want)
 	})
 }

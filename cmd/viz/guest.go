@@ -54,7 +54,7 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	// The front outlives ctx for as long as it takes its requests to end, which they do because the lens does.
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { stopServing(lens.ErrEnds) })
-	front := &front{listener: listener, handler: g, fail: fail, h2c: true}
+	front := &front{listener: listener, handler: g, fail: fail, h2c: true, log: newFrontLog(stderr)}
 	ready := sync.OnceFunc(func() {
 		g.passing.Go(serving, "viz.front", front.run)
 		announce(o, listener, stdout, stderr)

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,7 +21,7 @@ import (
 
 // startRecording begins to write the log to -record's file, if there is one. stop ends it when nothing writes to the
 // log any more, and returns when the file is complete: it contains the end of both halves. A recording that cannot go
-// on says so at once and ends, and not the program; stop returns why.
+// on says so at once and ends, and not the program; stop returns what goes wrong only at the end.
 func startRecording(
 	o *options, switches map[string]string, log *probe.Log, stderr io.Writer,
 ) (stop func() error, _ error) {
@@ -36,13 +36,14 @@ func startRecording(
 	var group routine.Group
 	ctx, cancel := context.WithCancel(context.Background())
 	group.Go(ctx, "viz.record", func(ctx context.Context) {
-		wrong := errors.Join(recording.Write(ctx, log, switches, file), file.Close())
-		if wrong == nil {
-			return
-		}
-		err = fmt.Errorf("-record %s: %w", name, wrong) // read when this goroutine has ended
-		if ctx.Err() == nil {
-			fmt.Fprintf(stderr, "viz: %v; the file ends there, and the program continues without it\n", err)
+		wrong := cmp.Or(recording.Write(ctx, log, switches, file), file.Close())
+		switch {
+		case wrong == nil:
+		case ctx.Err() == nil:
+			fmt.Fprintf(stderr, "viz: -record %s: %v; the file ends there, and the program continues without it\n", name,
+				wrong)
+		default:
+			err = fmt.Errorf("-record %s: %w", name, wrong) // read when this goroutine has ended
 		}
 	})
 	return o.end.last.add(func() error {
@@ -75,7 +76,7 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 	var group routine.Group
 	defer group.Wait()
 	defer fail(nil)
-	front := &front{listener: listener, handler: ui, fail: fail}
+	front := &front{listener: listener, handler: ui, fail: fail, log: newFrontLog(stderr)}
 	group.Go(ctx, "viz.ui", ui.Run)
 	group.Go(ctx, "viz.front", front.run)
 	announce(o, listener, stdout, stderr)

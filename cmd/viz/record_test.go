@@ -1,20 +1,24 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"listwatch/cmd/internal/machine"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/eventually"
@@ -90,10 +94,23 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 			!strings.Contains(said, "continues without") {
 			t.Errorf("said %q", said)
 		}
-		if err := stop(); !errors.Is(err, recording.ErrGap) {
-			t.Errorf("got %v, want ErrGap", err)
-		}
+		assert.NoError(t, stop(), "said before")
 	})
+}
+
+// TestARecordingThatFailsAtTheEndEndsTheProgramWithThat ends a run as soon as it is ready.
+func TestARecordingThatFailsAtTheEndEndsTheProgramWithThat(t *testing.T) {
+	o := require.Value(parseOptions([]string{"-flight=off", "-demo=false", "-controllers=false"}, io.Discard))(t)
+	o.end = &ending{}
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t).(*net.TCPListener)
+	defer listener.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	etcd := require.Value(openEtcd(ctx, o))(t)
+	defer etcd.close()
+	host := o.host(etcd, listener, io.Discard)
+	host.Record = func(*probe.Log) (func() error, error) { return func() error { return syscall.ENOSPC }, nil }
+	err := machine.Serve(ctx, host, o.Options, stop)
+	assert.True(t, errors.Is(err, syscall.ENOSPC), "got %v", err)
 }
 
 // readRecording is what -record left in the file.

@@ -58,6 +58,7 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 // host returns what the machine stands on.
 func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *machine.Host {
 	say := func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) }
+	frontLog := newFrontLog(stderr) // one for all runs
 	return &machine.Host{
 		Etcd: etcd.Etcd,
 		Base: baseURL(o.listen, listener.Addr().(*net.TCPAddr)),
@@ -67,7 +68,7 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 			ctx, stop := context.WithCancel(ctx)
 			defer o.end.streams.add(func() error { stop(); return nil })()
-			(&front{listener: lend(listener), handler: handler, fail: fail}).run(ctx)
+			(&front{listener: lend(listener), handler: handler, fail: fail, log: frontLog}).run(ctx)
 		},
 		Page: func(config *viz.Config) { *config = o.complete(listener, *config) },
 		Record: func(log *probe.Log) (func() error, error) {

@@ -130,9 +130,9 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	r.Server, r.Sandbox, r.UI = p.Server, owner, viz.New(page)
 
 	if h.Record != nil {
-		stop, err := h.Record(log)
-		if err != nil {
-			return nil, err
+		stop, wrong := h.Record(log)
+		if wrong != nil {
+			return nil, wrong
 		}
 		defer func() { err = errors.Join(err, stop()) }() // last: the recording contains the end of all the others
 	}

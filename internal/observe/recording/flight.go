@@ -40,13 +40,14 @@ type Flight struct {
 	Breaches func(seq uint64) []rules.Breach
 	// Shows reports whether the page gives its tour, which leads to a 410 on purpose.
 	Shows func() bool
-	// Say is called with one line about every file, also if it could not be written.
+	// Say is called with one line about every file, and once if none can be written, until one can.
 	Say func(line string)
 
 	// Owned by Run.
 	seq     uint64    // looked at up to here
 	broken  uint64    // record of the newest breach that was looked at
 	files   int       // saved
+	failing bool      // the last file could not be saved, and Say was called with that
 	resting time.Time // until then nothing is saved
 }
 
@@ -74,9 +75,13 @@ func (f *Flight) look(ctx context.Context) {
 	f.resting = time.Now().Add(flightRest)
 	name, err := f.save(ctx, trigger)
 	if err != nil {
-		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", trigger.reason, err))
+		if !f.failing {
+			f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", trigger.reason, err))
+		}
+		f.failing = true
 		return
 	}
+	f.failing = false
 	f.files++
 	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.",
 		trigger.reason, flightWindow, name))

@@ -169,8 +169,10 @@ func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
 		f.live(time.Minute)
 		f.broken = json.RawMessage("{") // cannot be written
 		f.run(t, func() {
-			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
-			f.live(4 * time.Second)
+			for range 3 { // what is wrong is said once
+				f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+				f.live(2 * flightRest)
+			}
 		})
 		if files := f.files(t); len(files) != 0 || len(f.lines) != 1 || !strings.Contains(f.lines[0],
 			"could not be saved") {

@@ -8,6 +8,7 @@
 package recording
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -126,7 +127,7 @@ func Write(ctx context.Context, log *probe.Log, switches map[string]string, out 
 	if err == nil {
 		_, err = drain(log, seq, zipped)
 	}
-	return errors.Join(err, zipped.Close())
+	return cmp.Or(err, zipped.Close()) // one: Close fails again for what has failed before
 }
 
 // drain writes everything the log holds beyond seq, and returns the last record it has written.

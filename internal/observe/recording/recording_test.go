@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -238,6 +240,28 @@ func TestAGreedyRecordingIsRefusedBeforeItTakesMemory(t *testing.T) {
 }
 
 // TestTextsAreCutAsThePageCutsThem: a recording does not hold on to what is never shown.
+// small takes so many bytes.
+type small int
+
+func (s *small) Write(p []byte) (int, error) {
+	if *s -= small(len(p)); *s < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(p), nil
+}
+
+func TestWhyARecordingCannotBeWrittenIsSaidOnce(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 1<<15)
+	for range 1 << 15 {
+		probe.New(log).Text(probe.RingAppend, rand.Text(), "default/a", log.Last())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	room := small(1 << 16)
+	err := Write(ctx, log, nil, &room)
+	assert.True(t, err != nil && strings.Count(err.Error(), syscall.ENOSPC.Error()) == 1, "got %v", err)
+}
+
 func TestTextsAreCutAsThePageCutsThem(t *testing.T) {
 	long := strings.Repeat("é", 100_000)
 	file := packed(t, `{"format":"listwatch recording","version":1}`+"\n"+
