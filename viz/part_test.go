@@ -62,7 +62,7 @@ func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 		assert.True(t, strings.Contains(page, "break chapters/"), "%s: no command for the debugger", point)
 	}
 	page := leaf(t, ui, "ring/code")
-	assert.True(t, strings.Contains(page, " lit\"") && strings.Contains(page, `data-point="CacheLockWaited"`),
+	assert.True(t, strings.Contains(page, " lit\"") && strings.Contains(page, `data-point="RingAppend"`),
 		"without a point the first declaration is shown: %s", page)
 }
 

@@ -77,7 +77,7 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 // apply makes the event visible, as one step for every goroutine that takes the lock. The error
 // is 410 for an event that is older than the newest; then nothing has changed.
 func (w *WatchCache) apply(event *Event, element *Element) error {
-	w.lock()
+	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.history.checkLocked(event); err != nil {
 		return err
@@ -97,17 +97,6 @@ func (w *WatchCache) apply(event *Event, element *Element) error {
 	}
 	w.updateStoreLocked(event, element)
 	return nil
-}
-
-// lock takes w.mu for writing, and reports if it has to wait for the readers: a slow list would hold
-// up the writer here.
-func (w *WatchCache) lock() {
-	if w.mu.TryLock() {
-		return
-	}
-	w.config.Probe.At(probe.CacheLockWaited, "", 0)
-	w.mu.Lock()
-	w.config.Probe.At(probe.CacheLockTaken, "", 0)
 }
 
 // updateStoreLocked changes the store and remembers the state. The caller holds w.mu for writing.

@@ -93,7 +93,7 @@ func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startDispatching
 func (c *Cacher) startDispatching(event *watchcache.Event) bool {
-	c.lock()
+	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watchersBuffer = c.watchersBuffer[:0]
 	if event.Type == watch.Bookmark {
@@ -107,16 +107,6 @@ func (c *Cacher) startDispatching(event *watchcache.Event) bool {
 	c.dispatching = true
 	c.probe.Event(probe.DispatchStarted, string(event.Type), event.Key, event.ResourceVersion, len(c.watchersBuffer))
 	return true
-}
-
-// lock takes c.mu, and reports if it has to wait for a goroutine that begins or ends a watch.
-func (c *Cacher) lock() {
-	if c.mu.TryLock() {
-		return
-	}
-	c.probe.At(probe.CacherLockWaited, "", 0)
-	c.mu.Lock()
-	c.probe.At(probe.CacherLockTaken, "", 0)
 }
 
 // pickWatchersLocked collects the watchers whose scope contains the object, and those that wait

@@ -53,17 +53,6 @@ func (c *commonFIFO) Snapshot() Snapshot {
 	return Snapshot{Kind: c.kind, Len: int(c.queued.Load()), Synced: c.HasSynced()}
 }
 
-// lock takes mu for a writer, and reports if it has to wait. It waits while a delta is processed under the lock: in
-// DeltaFIFO that is always the case, in RealFIFO only when very much is queued.
-func (c *commonFIFO) lock() {
-	if c.mu.TryLock() {
-		return
-	}
-	c.probe.At(probe.FIFOLockWaited, "", 0)
-	c.mu.Lock()
-	c.probe.At(probe.FIFOLockTaken, "", 0)
-}
-
 // waitForItemLocked lets the consumer sleep until something is queued. The error is [ErrFIFOClosed] once the queue is
 // closed and empty.
 func (c *commonFIFO) waitForItemLocked() error {

@@ -60,7 +60,7 @@ func (f *DeltaFIFO) Delete(obj any) error { return f.queueAction(Deleted, obj) }
 
 func (f *DeltaFIFO) queueAction(deltaType DeltaType, obj any) error {
 	delta, err := f.prepare(deltaType, obj)
-	f.lock()
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.populatedLocked(0)
 	if err != nil {
@@ -129,7 +129,7 @@ func (f *DeltaFIFO) Replace(list []any, _ string) error {
 		}
 		listed.Insert(deltas[i].Key)
 	}
-	f.lock()
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, delta := range deltas {
 		f.queueActionLocked(delta)
@@ -184,7 +184,7 @@ func (f *DeltaFIFO) unqueuedLocked() []string {
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Resync
 func (f *DeltaFIFO) Resync() error {
-	f.lock()
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, key := range f.unqueuedLocked() {
 		obj, exists, err := f.knownObjects.GetByKey(key)

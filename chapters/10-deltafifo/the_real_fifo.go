@@ -63,7 +63,7 @@ func (f *RealFIFO) Delete(obj any) error { return f.enqueue(Deleted, obj) }
 
 func (f *RealFIFO) enqueue(deltaType DeltaType, obj any) error {
 	delta, err := f.prepare(deltaType, obj)
-	f.lock()
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.populatedLocked(0)
 	if err != nil {
@@ -89,7 +89,7 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	if err != nil {
 		return err
 	}
-	f.lock()
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: objects}
 	f.addToItemsLocked(Delta{Type: ReplacedAll, Object: info})
@@ -117,7 +117,7 @@ func (f *RealFIFO) transformAll(list []any) ([]any, error) {
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Resync
 func (f *RealFIFO) Resync() error {
-	f.lock()
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.addToItemsLocked(Delta{Type: SyncAll, Object: SyncAllInfo{}})
 	return nil
@@ -128,7 +128,7 @@ func (f *RealFIFO) Resync() error {
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Bookmark
 func (f *RealFIFO) Bookmark(resourceVersion string) error {
-	f.lock()
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.addToItemsLocked(Delta{Type: Bookmark, Object: BookmarkInfo{ResourceVersion: resourceVersion}})
 	return nil

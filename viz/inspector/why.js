@@ -34,7 +34,7 @@ const ways = {
 // waitsFor says what a goroutine waits for instead of taking something.
 /** @type {{ [kind: string]: string }} */
 const waitsFor = {
-  room: "room at the next one", taker: "the next one to take it", lock: "a lock", version: "a newer version",
+  room: "room at the next one", taker: "the next one to take it", version: "a newer version",
   client: "its client to read", return: "its own code to return", work: "something to do",
 };
 
@@ -47,8 +47,8 @@ const orAny = (names) => names.replaceAll(" ", " or ") || "any goroutine";
 /** @param {Infos} infos */
 export function newWhy(infos) {
   // why follows the waiting from a queue of a subject. The goroutine that takes from the queue waits at another queue,
-  // whose receiver waits at a third. The last link's receiver can end all of it: it waits for a client, a handler or a
-  // lock, or for nothing. The chain has at least one link, and no queue twice.
+  // whose receiver waits at a third. The last link's receiver can end all of it: it waits for a client or a
+  // handler, or for nothing. The chain has at least one link, and no queue twice.
   /** @param {fold.Resource} res @param {string} queue @param {string} subject */
   function why(res, queue, subject) {
     /** @type {Link[]} */
@@ -154,7 +154,6 @@ function endOf({ name, taker, takers }, t) {
   const waits = {
     client: `the client of ${subject}: ${who} has been writing to it for ${spent}.`,
     return: `the code of ${subject}, which has been at ${objectKey(key)} for ${spent}.`,
-    lock: `a lock that ${who} has wanted for ${spent}.`,
   };
   return `All of them wait for ${waits[kind] ?? `${who}.`}`;
 }

@@ -38,19 +38,18 @@ declare namespace probe {
   type PointName = "Unknown" | "RequestReceived" | "RequestAnswered" | "KnobTurned" | "CommandEnded" |
     "PredicateChosen" | "TxnCommitted" | "TxnConflict" | "RangeRead" | "EtcdLookedAt" | "EtcdFailed" | "ProgramStopped"
     | "WatchChanOpened" | "WatchChanClosed" | "WatchChanError" | "Etcd3IncomingBlocked" | "Etcd3IncomingSent" |
-    "Etcd3IncomingReceived" | "Etcd3ResultBlocked" | "Etcd3ResultSent" | "CacheLockWaited" | "CacheLockTaken" |
-    "RingAppend" | "RingResize" | "RVAdvanced" | "StoreUpdate" | "StoreHolds" | "CacheReplaced" | "FreshnessWait" |
-    "FreshnessReady" | "FreshnessGivenUp" | "ListServed" | "CacherReady" | "CacherNotReady" | "CacherStopped" |
-    "IncomingBlocked" | "IncomingSent" | "IncomingReceived" | "CacherLockWaited" | "CacherLockTaken" |
-    "DispatchStarted" | "DispatchBlocked" | "DispatchFinished" | "WatcherAdded" | "WatcherInterval" | "WatcherForced" |
-    "WatcherSummed" | "WatcherRemoved" | "InputBlocked" | "InputSent" | "InputReceived" | "WatcherFiltered" |
-    "ResultBlocked" | "ResultSent" | "ResultReceived" | "WireOpened" | "FrameWritten" | "WireFlushed" | "WireClosed" |
-    "FrameDecoded" | "StreamBlocked" | "StreamEnded" | "ReflectorListed" | "ReflectorWatching" | "ReflectorReceived" |
-    "ReflectorStoreFailed" | "ReflectorSynced" | "ReflectorWatchEnded" | "ReflectorBackoff" | "FIFOLockWaited" |
-    "FIFOLockTaken" | "FIFOAdded" | "FIFOWaited" | "FIFOPopped" | "FIFOClosed" | "FIFOProcessed" | "IndexerUpdated" |
-    "IndexerHolds" | "Distributed" | "ListenerAdded" | "ListenerRemoved" | "AddBlocked" | "AddReceived" |
-    "PendingPushed" | "PendingPopped" | "HandlerCalled" | "HandlerReturned" | "HandlerSlow" | "WorkAdded" |
-    "WorkWaited" | "WorkWoken" | "WorkGot" | "WorkDone" | "WorkRetry" | "Reconciled";
+    "Etcd3IncomingReceived" | "Etcd3ResultBlocked" | "Etcd3ResultSent" | "RingAppend" | "RingResize" | "RVAdvanced" |
+    "StoreUpdate" | "StoreHolds" | "CacheReplaced" | "FreshnessWait" | "FreshnessReady" | "FreshnessGivenUp" |
+    "ListServed" | "CacherReady" | "CacherNotReady" | "CacherStopped" | "IncomingBlocked" | "IncomingSent" |
+    "IncomingReceived" | "DispatchStarted" | "DispatchBlocked" | "DispatchFinished" | "WatcherAdded" |
+    "WatcherInterval" | "WatcherForced" | "WatcherSummed" | "WatcherRemoved" | "InputBlocked" | "InputSent" |
+    "InputReceived" | "WatcherFiltered" | "ResultBlocked" | "ResultSent" | "ResultReceived" | "WireOpened" |
+    "FrameWritten" | "WireFlushed" | "WireClosed" | "FrameDecoded" | "StreamBlocked" | "StreamEnded" |
+    "ReflectorListed" | "ReflectorWatching" | "ReflectorReceived" | "ReflectorStoreFailed" | "ReflectorSynced" |
+    "ReflectorWatchEnded" | "ReflectorBackoff" | "FIFOAdded" | "FIFOWaited" | "FIFOPopped" | "FIFOClosed" |
+    "FIFOProcessed" | "IndexerUpdated" | "IndexerHolds" | "Distributed" | "ListenerAdded" | "ListenerRemoved" |
+    "AddBlocked" | "AddReceived" | "PendingPushed" | "PendingPopped" | "HandlerCalled" | "HandlerReturned" |
+    "HandlerSlow" | "WorkAdded" | "WorkWaited" | "WorkWoken" | "WorkGot" | "WorkDone" | "WorkRetry" | "Reconciled";
   type QueueName = "etcd3-incoming" | "etcd3-result" | "incoming" | "input" | "result" | "fifo" | "pending" |
     "workqueue";
   type Record = { seq: number; t: number; point: probe.PointName; resource?: string; subject?: string; type?: string;

@@ -1,9 +1,8 @@
 // Who waits, and where. The queues at which a goroutine waits are marked; why it does, the inspector says. Goroutines
 // are drawn where they stand: the four that every event has to pass by name (roles), those of each lane between the
 // channels they take from and send to, and, while it is held up, one beside the etcd3 watch or the reflector (posts).
-// A padlock stands on the border of each station that has a lock. The log says who had to wait for a lock and got it,
-// and of every record whether a lock was held there: so it is closed when a goroutine waits for it, and, where time
-// stands, when the record at the cursor was reported under it. How long it is held in between is not written down.
+// A padlock stands on the border of each station that has a lock. The log says of every record whether a lock was held
+// there: where time stands, the padlock is closed if the record at the cursor was reported under it.
 
 import { $, label, mark, part, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/times.js";
@@ -15,7 +14,7 @@ import { milliseconds } from "../lib/times.js";
  * @property {page.Player} player
  * @property {(r: { resource?: string }) => boolean} here
  * @typedef {{ lane: string, subject?: (scene: page.Scene) => string, called: string, hands?: boolean }} Role
- * @typedef {[string, name: string, stations: string[], waited: probe.PointName, writer: string]} Padlock
+ * @typedef {[string, name: string, stations: string[], writer: string]} Padlock
  * @typedef {(point: probe.PointName, id: string) => boolean} Blocked
  */
 
@@ -36,7 +35,7 @@ const roles = {
 // states of a goroutine by the kind of its wait: an icon, and the words.
 /** @type {{ [kind: string]: [icon: string, words: string] }} */
 export const states = {
-  room: ["⇥", "waits for room"], taker: ["⇥", "waits for a receiver"], lock: ["⌛", "waits for a lock"],
+  room: ["⇥", "waits for room"], taker: ["⇥", "waits for a receiver"],
   client: ["⇥", "writes to its client"], version: ["⌛", "waits for a version"],
   return: ["▶", "runs what it calls"], work: ["⇤", "has nothing to do"],
 };
@@ -47,13 +46,13 @@ const signs = {
   receive: ["M3.6 0H-1.6M0.8 -2.4L-1.8 0L0.8 2.4M-3.8 -3.4V3.4", "waits to receive"],
   run: ["M-2.2 -3.6L3.6 0L-2.2 3.6Z", "runs"],
 };
-// padlocks: the station on which each stands, its name, where what is done under it is reported, the points of those
-// who had to wait, and who holds it for writing.
+// padlocks: the station on which each stands, its name, where what is done under it is reported, and who holds it for
+// writing.
 /** @type {Padlock[]} */
 const padlocks = [
-  ["store", "WatchCache.mu", ["ring", "store"], "CacheLockWaited", "cacher.startCaching"],
-  ["dispatch", "Cacher.mu", ["dispatch", "watcher", "incoming"], "CacherLockWaited", "cacher.dispatchEvents"],
-  ["fifo", "the queue's lock", ["fifo"], "FIFOLockWaited", "reflector.Run"],
+  ["store", "WatchCache.mu", ["ring", "store"], "cacher.startCaching"],
+  ["dispatch", "Cacher.mu", ["dispatch", "watcher", "incoming"], "cacher.dispatchEvents"],
+  ["fifo", "the queue's lock", ["fifo"], "reflector.Run"],
 ];
 
 export class Waits {
@@ -116,21 +115,18 @@ export class Waits {
     label(one.el, `${one.lane} ${words}${since}${where}.`);
   }
 
-  /** @param {Padlock} padlock @param {fold.Wait[]} all @param {number} n */
-  showLock([station, name, stations, waited, writer], all, n) {
+  /** @param {Padlock} padlock */
+  showLock([station, name, stations, writer]) {
     const { player, infos, here } = this.stage;
     const el = $(`[data-lock="${station}"]`);
     const r = this.frozen ? player.tape.get(player.cursor) : null;
     const info = r && here(r) ? infos.get(r.point) : null;
     const under = Boolean(info?.locked && stations.includes(info.station));
-    const waits = all.filter((w) => w.point === waited);
-    put(el, "data-state", waits.length > 0 ? "waited" : under ? "held" : "free");
-    mark(el, "closed", under || waits.length > 0);
-    say(part(el, ".lock-word"), waits.length > 0 ? `${waits.length} wait` : under ? "W" : "");
+    put(el, "data-state", under ? "held" : "free");
+    mark(el, "closed", under);
+    say(part(el, ".lock-word"), under ? "W" : "");
     const holder = (info?.lane ?? writer).split(" ")[0];
-    const now = waits.length > 0 ? `${waits[0].lane.split(" ")[0]} waits for it`
-      : under ? `held for writing by ${holder}, at this record` : "no goroutine waits for it";
-    label(el, `${name}: ${now}. So far goroutines have waited for it ${n === 1 ? "once" : `${n} times`}.`);
+    label(el, under ? `${name}: held for writing by ${holder}, at this record.` : `${name}.`);
   }
 
   /** @param {fold.Resource | undefined} res @param {fold.State} state */
@@ -149,7 +145,7 @@ export class Waits {
     for (const [id, el] of listeners) {
       if (el.lane?.shown && res.subjects[id]) showListener(id, el, blocked, res.subjects[id]);
     }
-    for (const lock of padlocks) this.showLock(lock, held, res.points[lock[3]] ?? 0);
+    for (const lock of padlocks) this.showLock(lock);
   }
 
   /** @param {number} now */

@@ -48,10 +48,6 @@ const (
 	Etcd3ResultBlocked
 	// Etcd3ResultSent: the event has been decoded and is in resultChan, in the order in which it came. Args: len, cap.
 	Etcd3ResultSent
-	// CacheLockWaited: another goroutine holds the watchCache's lock: the writer waits.
-	CacheLockWaited
-	// CacheLockTaken: the writer has the watchCache's lock.
-	CacheLockTaken
 	// RingAppend: the event is in the ring; the store does not have it yet; no reader sees either while the lock is
 	// held. Args: start, end, capacity, oldest.
 	RingAppend
@@ -87,10 +83,6 @@ const (
 	IncomingSent
 	// IncomingReceived: the dispatcher took the event. Args: len, cap.
 	IncomingReceived
-	// CacherLockWaited: a goroutine that opens or closes a watch holds the Cacher's lock: the dispatcher waits.
-	CacherLockWaited
-	// CacherLockTaken: the dispatcher has the Cacher's lock.
-	CacherLockTaken
 	// DispatchStarted: the recipients were picked; until the dispatch is finished no watcher's input may be closed.
 	// Args: watchers.
 	DispatchStarted
@@ -154,10 +146,6 @@ const (
 	ReflectorWatchEnded
 	// ReflectorBackoff: the reflector is about to wait before it tries again. Args: ms.
 	ReflectorBackoff
-	// FIFOLockWaited: the consumer processes a delta under the lock of the queue: the writer waits.
-	FIFOLockWaited
-	// FIFOLockTaken: the writer of the queue has its lock.
-	FIFOLockTaken
 	// FIFOAdded: the delta is queued; no handler has been called for it. Args: len, cap.
 	FIFOAdded
 	// FIFOWaited: the queue is empty: its consumer releases the lock and sleeps.

@@ -73,11 +73,11 @@ func (h Hop) Matches(r *Record) bool {
 	return h.Selector.matches(r) && (h.Key == "" || ObjectKey(h.Key) == ObjectKey(r.Key)) && (h.RV == 0 || h.RV == r.RV)
 }
 
-// Holdable reports whether a goroutine can be held at the point. One that is about to wait for room, a lock or work is
+// Holdable reports whether a goroutine can be held at the point. One that is about to wait for room or a taker is
 // not held on top of that: it waits, as the moment says.
 func (p Point) Holdable() bool {
 	info := p.Info()
-	onOther := info.Waits == ForRoom || info.Waits == ForTaker || info.Waits == ForLock
+	onOther := info.Waits == ForRoom || info.Waits == ForTaker
 	return !info.Locked && info.Passes == "" && !onOther
 }
 

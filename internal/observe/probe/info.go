@@ -70,7 +70,6 @@ type Wait string
 const (
 	ForRoom    Wait = "room"    // a channel is full
 	ForTaker   Wait = "taker"   // no goroutine is at the other end of an unbuffered channel
-	ForLock    Wait = "lock"    // another goroutine holds it
 	ForVersion Wait = "version" // the cache is older than a reader wants
 	ForClient  Wait = "client"  // a write to the network has not returned
 	ForReturn  Wait = "return"  // of code that is not the station's own: a handler, a reconciliation

@@ -12,7 +12,7 @@ import (
 )
 
 // crowded is the recording of a moment at which nearly every goroutine is held up: by a client that does not read, by a
-// full channel of the etcd3 watch, by locks, and by a handler that does not return.
+// full channel of the etcd3 watch, and by a handler that does not return.
 func crowded() reel {
 	r := stalled()
 	r.add(probe.ListenerAdded, "slow", 9)
@@ -22,7 +22,6 @@ func crowded() reel {
 	r.add(probe.ListenerAdded, "idle", 9)
 	r.add(probe.AddBlocked, "idle", 9)
 	r.add(probe.Etcd3IncomingBlocked, "etcd3-1", 9)
-	r.add(probe.CacherLockWaited, "cacher", 9)
 	r.add(probe.RingAppend, "cacher", 9, 0, 1, 100, 9)
 	return r
 }
@@ -81,8 +80,8 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 	if got := strings.Join(seen.Posts, ", "); got != "⇥ collectEvent…, ⇥ startWatching" {
 		t.Errorf("beside the channels of the etcd3 watch stand %q", got)
 	}
-	assert.True(t, seen.Locks["dispatch"] == "waited" && seen.Locks["fifo"] == "free",
-		"locks: %v, want the Cacher's waited for and the queue's free", seen.Locks)
+	assert.True(t, seen.Locks["dispatch"] == "free" && seen.Locks["fifo"] == "free",
+		"locks: %v, want only that of the store held", seen.Locks)
 	p.seek(t, len(crowded())-1)
 	program.Eventually(t, patience, func() (bool, string) { // one step back no goroutine held it
 		seen = evaluate[drawing](t, p, readDrawing)

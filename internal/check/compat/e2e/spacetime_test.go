@@ -303,8 +303,8 @@ var places = map[string]string{
 	"WatchChanOpened": "watchChan *", "Etcd3IncomingSent": "startWatching",
 	"Etcd3IncomingReceived": "schedule…entProcessing", "Etcd3ResultSent": "collectEventProcessing",
 	"RingAppend": "startCaching", "IncomingSent": "startCaching", "WatcherForced": "dispatchEvents",
-	"ReflectorReceived": "s reflector *", "FIFOAdded": "s reflector *", "FIFOLockWaited": "s reflector *",
-	"FIFOLockTaken": "s reflector *", "FIFOWaited": "s", "FIFOPopped": "s", "IndexerUpdated": "s",
+	"ReflectorReceived": "s reflector *", "FIFOAdded": "s reflector *",
+	"FIFOWaited": "s", "FIFOPopped": "s", "IndexerUpdated": "s",
 	"AddBlocked": "s add *", "WorkAdded": "s queue *", "RingResize": "others *", "ProgramStopped": "others *",
 }
 
