@@ -3,7 +3,7 @@
 //
 //   - book.go: [New], which renders everything once; a [Book] does not change afterwards.
 //   - markdown.go: how goldmark is set up, the walk over one chapter's document, and what is rendered in a way of ours:
-//     a fence, and a quotation that is an answer, or begins with [!NOTE].
+//     a fence, an answer, and a quotation that begins with [!NOTE].
 //   - excerpt.go: a paragraph that is nothing but a link titled "code" becomes a declaration.
 //   - drawing.go: an image becomes part of the page.
 //   - part.go: words that mean a part of the stage.

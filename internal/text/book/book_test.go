@@ -2,10 +2,13 @@ package book
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"html"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,6 +41,10 @@ We append.
 
 [Example_forget](ring_test.go "code")
 
+<!-- made -->
+` + "```go\nfunc Example_forget() {\n\n\tmade()\n```" + `
+<!-- end -->
+
 [Example_forget](ring_test.go "output")
 
 > [!WARNING]
@@ -45,7 +52,11 @@ We append.
 
 **What wraps?**
 
-> **Answer** Nothing, and ` + "`rv`" + ` neither.
+<details><summary>Answer</summary>
+
+Nothing, and ` + "`rv`" + ` neither.
+
+</details>
 
 See [chapter 06](../06-cacher/README.md#the-walk), [the file](ring.go), [the law](../../docs/STYLE.md),
 [upstream](https://example.com/?a=1&b=2).[^1]
@@ -139,7 +150,7 @@ func TestAChapterBecomesAPage(t *testing.T) {
 	} {
 		assert.True(t, strings.Contains(chapter.HTML, part), "%s is missing", part)
 	}
-	for _, part := range []string{"<h1", "style=", "<script", "[!WARNING]", "README.md"} {
+	for _, part := range []string{"<h1", "style=", "<script", "[!WARNING]", "README.md", "made", "omitted"} {
 		assert.False(t, strings.Contains(chapter.HTML, part), "%s is there", part)
 	}
 	if t.Failed() {
@@ -157,6 +168,7 @@ func TestChaptersKnowTheirNeighboursAndFiles(t *testing.T) {
 }
 
 func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
+	const begins = "<details><summary>Answer</summary>\n\nIt is."
 	tests := []struct{ name, prose, want string }{
 		{"unknown symbol", "[Ring.gone](ring.go \"code\")", "line: Ring.gone is not declared in 04-ring"},
 		{"wrong file", "[Ring.add](other.go \"code\")", "line: Ring.add is declared in 04-ring/ring.go, not in " +
@@ -169,6 +181,10 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		{"dead file", "[x](gone.go)", "line: link to gone.go: open 04-ring/gone.go: file does not exist"},
 		{"script link", "[x](javascript:alert)", "line: link to javascript:alert: only https leads out of the book"},
 		{"raw HTML", "a <b>b</b>", "line: raw HTML is dropped"},
+		{"another fold", "<details><summary>More</summary>\n\nx\n\n</details>", "line: raw HTML is dropped"},
+		{"an answer without an end", begins, "line: the answer has no end"},
+		{"an end without an answer", "</details>", "line: raw HTML is dropped"},
+		{"an answer in a list", "- " + begins + "\n\n  </details>", "line: raw HTML is dropped"},
 		{"image", "![x](x.png)", "line: an image: draw it as an SVG file, or in a code fence"},
 		{"drawing that is not there", "![x](x.svg)", "line: x.svg: open 04-ring/x.svg: file does not exist"},
 		{"drawing that does something", "![x](y.svg)", `line: y.svg: a drawing has no " onclick="`},
@@ -230,7 +246,7 @@ func TestChaptersAreReadInAnHour(t *testing.T) {
 	book := require.Value(New(chapters.FS(), docs.FS()))(t)
 	words := 0
 	for _, chapter := range book.Chapters {
-		words += len(strings.Fields(read(t, chapter.Folder+"/README.md")))
+		words += len(strings.Fields(made.ReplaceAllString(read(t, chapter.Folder+"/README.md"), "")))
 		limit := cmp.Or(chapterLimits[chapter.Number], chapterMinutes)
 		got := minutes(chapter.HTML)
 		assert.True(t, got > 5 && got <= float64(limit), "%s takes %.1f minutes, want at most %d", chapter.Folder, got,
@@ -275,7 +291,7 @@ const columns = 96
 func TestExcerptsFitTheirBox(t *testing.T) {
 	tree := require.Value(source.Parse(chapters.FS()))(t)
 	e := newEditor(chapters.FS(), tree)
-	quoted := regexp.MustCompile(`(?m)^(?:> )?\[([\w.]+)\]\((\S+) "(code|whole)[^"]*"\)`)
+	quoted := regexp.MustCompile(`(?m)^\[([\w.]+)\]\((\S+) "(code|whole)[^"]*"\)`)
 	list := require.Value(chapters.List(chapters.FS()))(t)
 	lines := 0
 	for _, chapter := range list {
@@ -313,6 +329,47 @@ func TestAFirstTryIsShort(t *testing.T) {
 	}
 }
 
+var (
+	update   = flag.Bool("update", false, "write first tries and their outputs into the READMEs of the chapters")
+	firstTry = regexp.MustCompile(`(?m)^\[(\w+)\]\((first_try_test\.go) "(code|output)"\)\n`)
+)
+
+// On a forge a link is all that it has of a declaration. So a first try, which a reader has to see before the question,
+// and its output stand below their links, too.
+func TestFirstTriesAreFreshOnAForge(t *testing.T) {
+	tree := require.Value(source.Parse(chapters.FS()))(t)
+	tries := 0
+	for _, chapter := range require.Value(chapters.List(chapters.FS()))(t) {
+		text := read(t, chapter.Folder+"/README.md")
+		want := made.ReplaceAllString(text, "")
+		links := strings.Count(want, `](first_try_test.go "`)
+		want = firstTry.ReplaceAllStringFunc(want, func(link string) string {
+			links, tries = links-1, tries+1
+			match := firstTry.FindStringSubmatch(link)
+			decl := require.Value(tree.Holding(path.Join(chapter.Folder, match[2])).Find(match[1], match[2]))(t)
+			code, prints := cutOutput(decl.Src)
+			shown := "go\n" + code
+			if prints != "" {
+				shown += "\n}" // which is below the output
+			}
+			if match[3] == "output" {
+				shown = "text\n" + prints
+			}
+			return link + "\n<!-- made -->\n```" + shown + "\n```\n<!-- end -->\n"
+		})
+		assert.True(t, links == 0, "%s: a link to a first try does not stand at the beginning of its line", chapter.Folder)
+		assert.False(t, strings.Contains(want, "\n> **Answer**"), "%s: an answer is a quotation, which no forge folds",
+			chapter.Folder)
+		if *update {
+			file := filepath.Join("..", "..", "..", "chapters", chapter.Folder, "README.md")
+			require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
+		}
+		assert.True(t, *update || text == want, "%s: what is made in the README is stale: run make generate and commit "+
+			"the result", chapter.Folder)
+	}
+	assert.True(t, tries >= 50, "found %d links to first tries only", tries)
+}
+
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text := require.Value(fs.ReadFile(chapters.FS(), name))(t)
@@ -345,7 +402,8 @@ func TestTriesAndPartsAreQuoted(t *testing.T) {
 		name, prose string
 		want, not   []string
 	}{
-		{"in an answer", "> **Answer** So:\n>\n> " + `[Example_wait](first_try_test.go "output")`,
+		{"in an answer", "<details><summary>Answer</summary>\n\nSo:\n\n" +
+			`[Example_wait](first_try_test.go "output")` + "\n\n</details>",
 			[]string{"<summary>Answer</summary>", "&lt;one&gt;"}, []string{"<summary>What it prints"}},
 		{"fields", `[Type](first_try_test.go "code a d")`,
 			[]string{`data-n="4">`, `data-n="5">`, `data-n="6">`, `data-n="⋮">`, `data-n="9">`, `data-n="10">`},

@@ -39,13 +39,11 @@ func (d *document) excerpt(paragraph *ast.Paragraph) bool {
 		d.problem(paragraph, "%w", err)
 		out = fmt.Sprintf(`<p class="gap">%s is not to be found in %s.</p>`, html.EscapeString(symbol),
 			html.EscapeString(file))
-	} else if _, around := paragraph.Parent().AttributeString(answer); how == "output" && !around {
+	} else if how == "output" && d.answer == nil {
 		out = `<details class="answer"><summary>What it prints</summary>` + "\n" + out + "\n</details>"
 	}
 	paragraph.RemoveChild(paragraph, link) // it is no link any more
-	block := ast.NewTextBlock()
-	block.AppendChild(block, ready("%s", out))
-	paragraph.Parent().ReplaceChild(paragraph.Parent(), paragraph, block)
+	paragraph.Parent().ReplaceChild(paragraph.Parent(), paragraph, readyBlock("%s", out))
 	return true
 }
 

@@ -44,11 +44,15 @@ type document struct {
 	src     []byte
 
 	mentioned map[*Part]int // in which section last; the first is 0
+	answer    ast.Node      // the line that begins the answer in which the walk is; nil: it is in none
 }
 
 // render fills in the prose of a chapter, or of a document.
 func (e *editor) render(chapter *Chapter, name string, src []byte) {
 	src = []byte(callouts.Replace(string(src)))
+	src = made.ReplaceAllFunc(src, func(part []byte) []byte { // lines keep their numbers
+		return bytes.Repeat([]byte("\n"), bytes.Count(part, []byte("\n")))
+	})
 	d := &document{editor: e, chapter: chapter, name: name, src: src, mentioned: make(map[*Part]int)}
 	var out bytes.Buffer
 	if err := newMarkdown(d).Convert(src, &out); err != nil {
@@ -74,8 +78,6 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 			d.heading(node)
 		case *ast.Paragraph:
 			d.paragraph(node)
-		case *ast.Blockquote:
-			d.blockquote(node)
 		case *ast.Link:
 			d.link(node)
 			d.mention(node)
@@ -84,12 +86,13 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 		case *ast.Image:
 			d.drawing(node)
 		case *ast.HTMLBlock:
-			if comment := bytes.HasPrefix(node.Lines().Value(d.src), []byte("<!--")); !comment {
-				d.problem(node, "raw HTML is dropped")
-			}
+			d.htmlBlock(node)
 		case *ast.RawHTML:
 			d.problem(node, "raw HTML is dropped")
 		}
+	}
+	if d.answer != nil {
+		d.problem(d.answer, "the answer has no end")
 	}
 }
 
@@ -130,6 +133,13 @@ func ready(format string, args ...any) *ast.String {
 	return node
 }
 
+// readyBlock is a block of such HTML.
+func readyBlock(format string, args ...any) *ast.TextBlock {
+	block := ast.NewTextBlock()
+	block.AppendChild(block, ready(format, args...))
+	return block
+}
+
 // text returns the words of a node without their markup.
 func (d *document) text(node ast.Node) string {
 	if node, ok := node.(*ast.Text); ok {
@@ -154,7 +164,6 @@ func (d *document) problem(node ast.Node, format string, args ...any) {
 
 // RegisterFuncs tells goldmark which nodes are rendered here.
 func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
-	reg.Register(ast.KindBlockquote, d.renderQuote)
 	reg.Register(ast.KindFencedCodeBlock, d.renderFence)
 }
 
@@ -181,35 +190,26 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 // prompt is a command of a shell session, which is set off from what it prints. Without one all of it is commands.
 var prompt = regexp.MustCompile(`(?m)^\$ .*$`)
 
-// answer begins, in bold, a quotation that is folded.
-const answer = "Answer"
-
 // callouts are the marks by which a forge makes a box of a quotation. In the book it begins with the word.
 var callouts = strings.NewReplacer("\n> [!NOTE]\n", "\n> **Note.**\n", "\n> [!WARNING]\n", "\n> **Warning.**\n")
 
-// blockquote notes on a quotation that it is an answer, and takes the mark away.
-func (d *document) blockquote(quote *ast.Blockquote) {
-	first, ok := quote.FirstChild().(*ast.Paragraph)
-	if !ok {
-		return
-	}
-	if bold, ok := first.FirstChild().(*ast.Emphasis); ok && bold.Level == 2 && d.text(bold) == answer {
-		if behind, ok := bold.NextSibling().(*ast.Text); ok {
-			behind.Segment = behind.Segment.TrimLeftSpace(d.src)
-		}
-		first.RemoveChild(first, bold)
-		quote.SetAttributeString(answer, answer)
-	}
-}
+// made is what "make generate" writes below a link to a first try, for those who read on a forge. The book has the
+// declaration there.
+var made = regexp.MustCompile(`\n<!-- made -->\n(?s:.*?)\n<!-- end -->\n`)
 
-func (d *document) renderQuote(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	before, after := "<blockquote>\n", "</blockquote>\n"
-	if _, folded := node.AttributeString(answer); folded {
-		before, after = `<details class="answer"><summary>`+answer+"</summary>\n", "</details>\n"
+// htmlBlock handles the two lines around an answer, which a forge folds, too. Other HTML is dropped.
+func (d *document) htmlBlock(block *ast.HTMLBlock) {
+	line := strings.TrimSpace(string(block.Lines().Value(d.src)))
+	parent := block.Parent()
+	outside := parent.Kind() == ast.KindDocument // of lists and quotations
+	switch {
+	case line == "<details><summary>Answer</summary>" && outside && d.answer == nil:
+		d.answer = block
+		parent.ReplaceChild(parent, block, readyBlock(`<details class="answer"><summary>Answer</summary>`))
+	case line == "</details>" && outside && d.answer != nil:
+		d.answer = nil
+		parent.ReplaceChild(parent, block, readyBlock("</details>"))
+	case !strings.HasPrefix(line, "<!--"):
+		d.problem(block, "raw HTML is dropped")
 	}
-	if !entering {
-		before = after
-	}
-	_, _ = w.WriteString(before)
-	return ast.WalkContinue, nil
 }
