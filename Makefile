@@ -80,7 +80,7 @@ full: test storm cross tab clients ## what CI runs, and what is too long for it:
 	GOOS=js GOARCH=wasm $(GO) vet -modfile=bin/tab/go.mod -tags grpcnotrace ./cmd/tab
 	$(GO) test -tags full ./cmd/tab -count=1
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h
-	cd internal/check/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
+	cd internal/check/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented" -stay 61s
 
 lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types of the page's scripts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
@@ -95,7 +95,7 @@ lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
 	@git ls-files | grep -vE '(_templ|/probe/constants)\.go$$|\.(gz|png|svg|sum|pb)$$|^LICENSE' | tr '\n' '\0' | xargs -0 awk -f internal/check/tools/size.awk | sort
 
-generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the chapters' first tries, the constants of points, the page's types
+generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the chapters' first tries, the constants of points, the page's types, .vscode and .run
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test -tags generate ./internal/observe/probe -run Fresh -update
 	$(GO) test ./internal/play/lab -run Fresh -update
@@ -103,6 +103,7 @@ generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KI
 	$(GO) test ./internal/server/apiserver -run Fresh -update
 	$(GO) test ./internal/observe/takes -run TestTheStoryInNumbers -update
 	$(GO) test ./viz -run Fresh -update
+	$(GO) test ./internal/check/policy -run Fresh -update
 
 recordings: ## make the recordings of chapters and stories: internal/observe/takes/*.lw.gz
 	$(GO) test ./internal/observe/takes -run TestMake -update

@@ -35,6 +35,13 @@ func root(t *testing.T) string {
 	return dir
 }
 
+func read(t *testing.T, elements ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{root(t)}, elements...)...))
+	require.NoError(t, err)
+	return string(text)
+}
+
 // session is one delve at work, as a person at a terminal has it.
 type session struct {
 	*program.Process

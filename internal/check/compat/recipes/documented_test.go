@@ -31,7 +31,6 @@ func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
 		t.Run(p.file, func(t *testing.T) {
 			t.Parallel() // each at a terminal of its own
 			x := newTerminal(t)
-			p.looksOnly()
 			for i := range p.blocks {
 				p.blocks[i].run(t, p, x)
 			}
@@ -40,24 +39,6 @@ func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
 				p.write(t)
 			}
 		})
-	}
-}
-
-// looksOnly marks the starts of a program that no command of the page asks anything: there a reader looks at the stage.
-func (p *page) looksOnly() {
-	var last *step
-	for _, b := range p.blocks {
-		if len(b.words) > 0 && !everywhere {
-			continue
-		}
-		for i := range b.steps {
-			s := &b.steps[i]
-			if startsViz.MatchString(s.command) && !endsSoon.MatchString(s.command) {
-				last, s.looked = s, len(s.want) == 0
-			} else if last != nil {
-				last.looked = false
-			}
-		}
 	}
 }
 

@@ -31,7 +31,6 @@ type block struct {
 type step struct {
 	command  string // lines that went on with a backslash or behind "> " are lines here
 	typed    bool   // at the debugger's prompt
-	looked   bool   // starts a program that no other command asks anything
 	want     []string
 	from, to int // the lines of want in page.lines: [from, to)
 }
@@ -163,18 +162,5 @@ func TestAnOutputMatchesUpToWhatIsLeftOpen(t *testing.T) {
 	} {
 		got := matches(outputLines(c.want), outputLines(c.got))
 		assert.Equal(t, got, c.matches, "%q for %q: %v, want %v", c.got, c.want, got, c.matches)
-	}
-}
-
-func TestAProgramIsOnlyLookedAtIfNoCommandFollows(t *testing.T) {
-	const text = "```console\n$ go run ./cmd/viz -a\n```\n\n" +
-		"```console\n$ go run ./cmd/viz -b\n$ go run ./cmd/viz -export site\n```\n\n" +
-		"```console\n$ go run ./cmd/viz -c\nlistening on …\n```\n\n```console\n$ go run ./cmd/viz -d\n```\n"
-	p := parsePage(t, "x.md", text)
-	p.looksOnly()
-	for i, want := range []bool{true, false, false, true} {
-		if got := p.blocks[i].steps[0].looked; got != want {
-			t.Errorf("%s: only looked at: %v, want %v", p.blocks[i].steps[0].command, got, want)
-		}
 	}
 }

@@ -23,13 +23,9 @@ import (
 type recipe struct {
 	name   string
 	pkg    string   // "./chapters/06-cacher"
-	args   []string // what is debugged is told
 	script []string // "=> what delve shows" and "(dlv) what is typed", in this order
-	breaks []breakpoint
+	stops  string   // the function of its first breakpoint
 }
-
-// breakpoint is one that a recipe sets.
-type breakpoint struct{ name, function, condition, hits string }
 
 const running = "./cmd/viz" // of the recipes that debug the whole program
 
@@ -44,7 +40,7 @@ func recipes(t *testing.T) []recipe {
 		for line := range strings.Lines(read(t, "docs", "recipes", filepath.Base(file))) {
 			r.read(strings.TrimSpace(line))
 		}
-		if r.pkg == "" || len(r.breaks) == 0 || !slices.ContainsFunc(r.script, func(line string) bool {
+		if r.pkg == "" || r.stops == "" || !slices.ContainsFunc(r.script, func(line string) bool {
 			return strings.HasPrefix(line, "=> ")
 		}) {
 			t.Fatalf("%s does not say what to debug, where it stops and what is seen", file)
@@ -56,24 +52,14 @@ func recipes(t *testing.T) []recipe {
 
 func (r *recipe) read(line string) {
 	if command, ok := strings.CutPrefix(line, "# debug "); ok {
-		r.args = strings.Fields(command)
-		r.pkg, r.args = r.args[0], r.args[1:]
+		r.pkg = strings.Fields(command)[0]
 	}
 	if said, ok := strings.CutPrefix(line, "# "); ok && (strings.HasPrefix(said, "=> ") || strings.HasPrefix(said,
 		"(dlv) ")) {
 		r.script = append(r.script, said)
 	}
-	words := strings.SplitN(line, " ", 3)
-	switch words[0] {
-	case "break":
-		r.breaks = append(r.breaks, breakpoint{name: words[1], function: words[2]})
-	case "condition":
-		last := &r.breaks[len(r.breaks)-1]
-		if hits, ok := strings.CutPrefix(words[2], last.name+" "); ok && words[1] == "-hitcount" {
-			last.hits = hits
-		} else {
-			last.condition = words[2]
-		}
+	if words := strings.Fields(line); r.stops == "" && len(words) == 3 && words[0] == "break" {
+		r.stops = words[2]
 	}
 }
 
@@ -177,8 +163,8 @@ func TestThePageListsWhatTheRecipesDo(t *testing.T) {
 		row := fmt.Sprintf("| [%s](recipes/%s.dlv) |", r.name, r.name)
 		_, rest, found := strings.Cut(page, row)
 		line, _, _ := strings.Cut(rest, "\n")
-		if !found || !strings.Contains(line, "| `"+r.breaks[0].function+"` |") {
-			t.Errorf("no row %s… with `%s`", row, r.breaks[0].function)
+		if !found || !strings.Contains(line, "| `"+r.stops+"` |") {
+			t.Errorf("no row %s… with `%s`", row, r.stops)
 		}
 	}
 }

@@ -50,6 +50,8 @@ type terminal struct {
 	real    map[string]string // the address where something listens, by the written one
 	serving *program.Viz      // answers requests to the Kubernetes API; nil before the program is started
 	viz     *program.Viz
+	starts  *step // has started no program yet
+	flags   []string
 	open    []opened
 	version string // the newest one that a command has printed
 }
@@ -84,9 +86,12 @@ func newTerminal(t *testing.T) *terminal {
 func (x *terminal) run(s *step) {
 	x.t.Helper()
 	command := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s.command), "&"))
-	switch {
-	case startsViz.MatchString(command) && !endsSoon.MatchString(command):
+	if startsViz.MatchString(command) && !endsSoon.MatchString(command) {
 		x.startViz(s, command)
+		return
+	}
+	x.startsNow()
+	switch {
 	case startsProxy.MatchString(command):
 		x.startProxy(s)
 	case command != strings.TrimSpace(s.command), watches.MatchString(command) && !endItself.MatchString(command):
@@ -96,25 +101,35 @@ func (x *terminal) run(s *step) {
 	}
 }
 
-// startViz ends the program that runs, if one does, and starts another.
+// startViz ends the program that runs, if one does, and starts another one at the latest when a command follows.
 func (x *terminal) startViz(s *step, command string) {
 	x.t.Helper()
 	x.finish()
 	command, _, _ = strings.Cut(command, "#")
 	command = strings.ReplaceAll(command, "-listen "+ourAddress, "")
 	flags := strings.Fields(x.addressed(command))[len(strings.Fields("go run ./cmd/viz")):]
-	if s.looked && !everywhere {
-		x.knowsFlags(flags)
+	x.starts, x.flags = s, flags
+	if len(s.want) > 0 || everywhere {
+		x.startsNow()
+	}
+}
+
+// startsNow starts the program whose command was typed last. Where no other command of the page needs the program, its
+// reader looks at the stage, and only its flags are checked.
+func (x *terminal) startsNow() {
+	x.t.Helper()
+	if x.starts == nil {
 		return
 	}
-	x.viz = program.StartViz(x.t, flags...)
+	x.viz = program.StartViz(x.t, x.flags...)
 	x.real[ourAddress] = strings.TrimPrefix(x.viz.URL, "http://")
-	if said := x.written(x.viz.Stdout.String()); len(s.want) > 0 && !matches(s.want, said) {
-		x.differs(s, 0, said)
+	if said := x.written(x.viz.Stdout.String()); len(x.starts.want) > 0 && !matches(x.starts.want, said) {
+		x.differs(x.starts, 0, said)
 	}
-	if !strings.Contains(command, "-server") {
+	if !strings.Contains(strings.Join(x.flags, " "), "-server") {
 		x.serving = x.viz
 	}
+	x.starts = nil
 }
 
 // knowsFlags asks the program for its help behind the flags: one that it does not know it would refuse first.
@@ -269,6 +284,10 @@ func (x *terminal) guests() (n int) {
 // finish compares what the open commands have printed, and ends the program.
 func (x *terminal) finish() {
 	x.t.Helper()
+	if x.starts != nil {
+		x.knowsFlags(x.flags)
+		x.starts = nil
+	}
 	for _, o := range x.open {
 		if !eventually.Did(program.ReadyWithin, func() bool { return matches(o.step.want, x.said(o.file)) }) {
 			x.differs(o.step, 0, x.said(o.file))
