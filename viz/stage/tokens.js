@@ -38,6 +38,6 @@ export function shortKey(key) {
   return story.prefix && name.startsWith(story.prefix) ? name.slice(story.prefix.length) : name;
 }
 
-// brief is a name of at most n letters. Of a longer one with dots the first part says enough: of a node, a definition.
+// brief is a name of at most n letters. Of a longer one with dots the first part says enough, as of a node.
 /** @param {string} name @param {number} n */
 export const brief = (name, n) => cut(name.length > n ? name.split(".")[0] : name, n);
