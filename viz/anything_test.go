@@ -41,8 +41,10 @@ func (g *anything) records(n int) []probe.Record {
 			Type:     g.pick("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "Sync", ""),
 			Key: g.pick("/registry/pods/default/a", "default/a", "default/b", "",
 				hostile[g.rand.IntN(len(hostile))]),
-			RV:   g.rand.Uint64N(20) * g.rand.Uint64N(1<<60),
-			Text: hostile[g.rand.IntN(len(hostile))],
+			RV: g.rand.Uint64N(20) * g.rand.Uint64N(1<<60),
+			Texts: probe.NewTexts(map[string]string{
+				g.pick("agent", "method", "why", "__proto__"): hostile[g.rand.IntN(len(hostile))],
+			}),
 		}
 		for i := range r.Args {
 			r.Args[i] = g.rand.IntN(40)

@@ -29,9 +29,9 @@ type feed struct {
 	log     *probe.Log
 	w       http.ResponseWriter
 	rc      *http.ResponseController
-	follows wanted // what its page follows: told one by one, whatever is summed up
-	foreign bool   // its page is of another origin, and counts as none
-	tour    bool   // its page gives a tour
+	follows probe.Query // what its page follows: told one by one, whatever is summed up
+	foreign bool        // its page is of another origin, and counts as none
+	tour    bool        // its page gives a tour
 
 	// Owned by the request's goroutine.
 	seq    uint64 // of the last record that was written
@@ -60,7 +60,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 		query.Set("since", last)
 	}
 	seq, err := number(query, "since", u.config.Log.Last())
-	follows, wrong := readWanted(query)
+	follows, wrong := readQuery(query)
 	if err := cmp.Or(err, wrong); err != nil {
 		handlers.WriteError(w, r, err)
 		return
@@ -232,7 +232,7 @@ func (f *feed) flow(ctx context.Context) bool {
 func (f *feed) kept(from, to uint64) []byte {
 	out := []byte{'['}
 	for r := range f.log.Between(from, to) {
-		if r.Seq+flowTail > to || r.Anomaly() || f.follows.some() && f.follows.matches(r) {
+		if r.Seq+flowTail > to || r.Anomaly() || (f.follows.Key != "" || f.follows.RV != 0) && f.follows.Matches(r) {
 			out = appendNext(out, r)
 		}
 	}

@@ -153,20 +153,20 @@ func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
 	for _, watcher := range []struct{ id, opened string }{{"w1", "me /a"}, {"w2", "me /a"}, {"w3", "kubectl /b"}} {
 		p := pods.Subject(watcher.id)
 		p.Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 10)
-		p.Text(probe.WireOpened, watcher.opened, "", 0)
+		p.Texts(probe.WireOpened, strings.Fields(watcher.opened), "", 0)
 	}
 	for query, want := range map[string]string{
-		"?watcher=w1":                "pods w1 me /a 1\n",
-		"?resource=pods&watcher=w2":  "pods w2 me /a 2\n",
+		"?watcher=w1":                "pods w1 me 1\n",
+		"?resource=pods&watcher=w2":  "pods w2 me 2\n",
 		"?watcher=w3":                "",
 		"?resource=nodes&watcher=w2": "",
-		"":                           "pods w1 me /a 1\npods w2 me /a 2\n  you /b 3\n",
+		"":                           "pods w1 me 1\npods w2 me 2\n  you 3\n",
 	} {
 		var streams []inspector.Stream
 		err := json.Unmarshal(ask(ui, "GET", "/viz/wire"+query, "").Body.Bytes(), &streams)
 		got := ""
 		for _, each := range streams {
-			got += fmt.Sprintln(each.Resource, each.Watcher, each.OpenedBy, each.Wire.ID)
+			got += fmt.Sprintln(each.Resource, each.Watcher, each.Agent, each.Wire.ID)
 		}
 		assert.True(t, got == want && err == nil, "%q: %v\ngot  %s\nwant %s", query, err, got, want)
 	}

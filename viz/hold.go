@@ -25,7 +25,7 @@ type holdCommand struct {
 	//	leave    say how long what is held may stay so with no page open
 	Do string `json:"do"`
 
-	probe.Hop // a key and a version are for step and walk only
+	probe.Query // a key and a version are for step and walk only
 
 	Unattended string `json:"unattended"` // hold and leave: a duration; "" is five minutes
 }
@@ -40,7 +40,7 @@ type stepped struct {
 // hold holds the world, or lets it go, and answers with what is held then.
 func (u *UI) hold(r *http.Request, command *holdCommand) (any, error) {
 	world := u.config.Hold
-	selector := command.Selector
+	selector := probe.Query{Station: command.Station, Resource: command.Resource, Subject: command.Subject}
 	if selector.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
 		return nil, refuse(http.StatusBadRequest, "station: there is no %.40q", selector.Station)
 	}
@@ -48,10 +48,10 @@ func (u *UI) hold(r *http.Request, command *holdCommand) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := selector == probe.Selector{}
+	all := selector.Station == "" && selector.Resource == "" && selector.Subject == ""
 	switch {
 	case command.Do == "walk":
-		return (&walk{u, command.Hop}).run(r.Context())
+		return (&walk{u, command.Query}).run(r.Context())
 	case command.Do == "hold" && all:
 		world.Hold(unattended)
 	case command.Do == "hold":
@@ -65,7 +65,7 @@ func (u *UI) hold(r *http.Request, command *holdCommand) (any, error) {
 	case command.Do == "release":
 		world.ReleaseAt(selector)
 	case command.Do == "step":
-		n := world.Step(command.Hop)
+		n := world.Step(command.Query)
 		return stepped{n, passed(n), world.Status()}, nil
 	case command.Do == "leave":
 		world.Leave(unattended)

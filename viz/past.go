@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,19 +67,6 @@ func (u *UI) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) {
 	return u.folder.keyframe(ctx, seq)
 }
 
-// wanted are the records of one object, or of one resource version, or all.
-type wanted struct {
-	probe.Hop
-	points []string // by name; none: any
-}
-
-// some reports whether anything is asked for in particular.
-func (w *wanted) some() bool { return w.Key != "" || w.RV != 0 }
-
-func (w *wanted) matches(r *probe.Record) bool {
-	return (len(w.points) == 0 || slices.Contains(w.points, r.Point.String())) && w.Matches(r)
-}
-
 // records answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to)
 // that match, as many as fit, and where to go on. It is 410 Gone if the log no longer holds from.
 func (u *UI) records(r *http.Request) (any, error) {
@@ -88,7 +74,7 @@ func (u *UI) records(r *http.Request) (any, error) {
 	from, wrongFrom := number(query, "from", log.Oldest())
 	to, wrongTo := number(query, "to", log.Last()+1)
 	limit, wrongLimit := number(query, "limit", maxRecords)
-	want, wrong := readWanted(query)
+	want, wrong := readQuery(query)
 	if err := cmp.Or(wrongFrom, wrongTo, wrongLimit, wrong); err != nil {
 		return nil, err
 	}
@@ -106,7 +92,7 @@ func (u *UI) records(r *http.Request) (any, error) {
 			break
 		}
 		next++
-		if want.matches(r) {
+		if want.Matches(r) {
 			found++
 			body = appendNext(body, r)
 		}
@@ -122,22 +108,28 @@ func (u *UI) records(r *http.Request) (any, error) {
 	}{u.id, log.Oldest(), next, append(body, ']')}, nil
 }
 
-// readWanted reads what is asked for; several points have commas between them.
-func readWanted(values url.Values) (wanted, error) {
-	var want wanted
-	want.Resource, want.Subject, want.Key = values.Get("resource"), values.Get("subject"), values.Get("key")
+// readQuery reads which records are meant; several points have commas between them. A parameter that has the name of a
+// field is that field's pattern.
+func readQuery(values url.Values) (q probe.Query, err error) {
+	q.Resource, q.Subject, q.Key = values.Get("resource"), values.Get("subject"), values.Get("key")
+	q.Type, q.Station = values.Get("type"), probe.Station(values.Get("station"))
 	if points := values.Get("point"); points != "" {
-		want.points = strings.Split(points, ",")
+		for name := range strings.SplitSeq(points, ",") {
+			point, known := probe.PointNamed(name)
+			if !known {
+				return q, refuse(http.StatusBadRequest, "point: there is no %.40q", name)
+			}
+			q.Points = append(q.Points, point)
+		}
 	}
-	var err error
-	want.RV, err = number(values, "rv", 0)
-	return want, err
+	q.RV, err = number(values, "rv", 0)
+	return q, err
 }
 
 // serveTold answers GET /viz/told?resource=&key=&rv=&point=&subject= with what the records say that match, a sentence a
 // line: for a terminal.
 func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
-	want, err := readWanted(r.URL.Query())
+	want, err := readQuery(r.URL.Query())
 	if err != nil {
 		handlers.WriteError(w, r, err)
 		return
@@ -152,7 +144,7 @@ func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
 	}
 	log := u.config.Log
 	for record := range log.Between(log.Oldest()-1, log.Last()) {
-		if want.matches(record) {
+		if want.Matches(record) {
 			fmt.Fprintln(w, strings.Map(harmless, log.Names().Sentence(record))) // the peer may have gone
 		}
 	}

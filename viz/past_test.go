@@ -176,7 +176,7 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 	pods.Subject("w1").Text(probe.WireOpened, "curl\x1b[2J", "", 0)
 	for query, want := range map[string]string{
 		"?key=default/a":                      "etcd commits ADDED default/a as revision 7.\n",
-		"?subject=w1":                         "The stream of curl\ufffd[2J is open: curl\ufffd[2J.\n",
+		"?subject=w1":                         "The stream of curl\ufffd[2J is open: curl\ufffd[2J .\n",
 		"?point=RingAppend":                   "",
 		"?point=WireOpened,TxnCommitted&rv=8": "etcd commits ADDED default/b as revision 8.\n",
 	} {
@@ -190,13 +190,14 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 // TestAFlagNamesTheClient, also one whose stream was opened before the log's first record.
 func TestAFlagNamesTheClient(t *testing.T) {
 	opened := func(seq uint64, watcher, text string) probe.Record {
-		return probe.Record{Seq: seq, Point: probe.WireOpened, Resource: "pods", Subject: watcher, Text: text}
+		return probe.Record{Seq: seq, Point: probe.WireOpened, Resource: "pods", Subject: watcher,
+			Texts: probe.TextsOf(probe.WireOpened, text)}
 	}
 	start := fold.New()
 	start.Apply([]probe.Record{{Seq: 1, Point: probe.WatcherAdded, Resource: "pods", Subject: "w4"},
-		opened(2, "w4", "listwatch-page-1 /api/v1/pods")})
+		opened(2, "w4", "listwatch-page-1")})
 	log, _ := newLog()
-	log.Replay(opened(3, "w5", "kubectl/v1.37.2 (linux) /api/v1/pods"))
+	log.Replay(opened(3, "w5", "kubectl/v1.37.2 (linux)"))
 	for i, watcher := range []string{"w4", "w5", "w6"} {
 		log.Replay(probe.Record{Seq: uint64(4 + i), Point: probe.WatcherForced, Resource: "pods", Subject: watcher})
 	}

@@ -13,7 +13,8 @@ import (
 const crowd = `
 	var looks = 0, counted = (object) => new Proxy(object, { get: (of, name) => (looks++, of[name]) });
 	var picture = (n) => ({ subjects: Object.fromEntries(Array.from({ length: n }, (_, i) => ["w" + i, counted({
-		kind: "watcher", opened: i + 1, counts: {}, queues: {}, texts: { WireOpened: "client-" + (n - i) + "/1.0" },
+		kind: "watcher", opened: i + 1, counts: {}, queues: {},
+		texts: { WireOpened: { agent: "client-" + (n - i) + "/1.0" } },
 	})])) });
 	var scene = {
 		informer: "informer", told: null,

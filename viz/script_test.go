@@ -196,9 +196,9 @@ func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 			`); return "shown"; } catch (problem) { return problem.message; } })()`)
 		assert.True(t, strings.Contains(said, want), "got %q, want %q", said, want)
 	}
-	cut := `{"format":"listwatch recording","version":1}` + "\n" + `{"seq":1,"point":"RingAppend","text":"` +
-		strings.Repeat("é", 1000) + `"}`
-	if n := run[int](t, e, `readAll(`+quote(t, []byte(cut))+`).records[0].text.length`); n != probe.MaxText {
+	cut := `{"format":"listwatch recording","version":1}` + "\n" + `{"seq":1,"point":"RingAppend","texts":{"why":"` +
+		strings.Repeat("é", 1000) + `"}}`
+	if n := run[int](t, e, `readAll(`+quote(t, []byte(cut))+`).records[0].texts.why.length`); n != probe.MaxText {
 		t.Errorf("a text of %d, want %d", n, probe.MaxText)
 	}
 }
@@ -283,9 +283,9 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
 	got := run[string](t, reading(t), `JSON.stringify(readAll(`+quote(t, []byte(
 		`{"format":"listwatch recording","version":1,"table":{"AddSent":"len cap","RingAppend":"oldest colour start"}}`+
-			"\n"+`{"seq":1,"t":5,"point":"AddSent","resource":"pods","args":[1,10],"text":"x"}`+"\n"+
+			"\n"+`{"seq":1,"t":5,"point":"AddSent","resource":"pods","args":[1,10],"texts":{"a":"x"}}`+"\n"+
 			`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[3,99,1]}`))+`).records)`)
-	assert.Equal(t, got, `[{"seq":1,"t":5,"point":"Unknown","resource":"pods","args":[],"text":"AddSent"},`+
+	assert.Equal(t, got, `[{"seq":1,"t":5,"point":"Unknown","resource":"pods","args":[],"texts":{"name":"AddSent"}},`+
 		`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[1,0,0,3]}]`)
 }
 

@@ -33,14 +33,20 @@ func TestTypesAreFresh(t *testing.T) {
 		scenario.Range{}, scenario.Seen{}, stories.Pace{}, frame.Limits{}} {
 		d.of(reflect.TypeOf(root), false)
 	}
-	queues := map[string]bool{}
+	queues, texts := map[string]bool{}, map[string]bool{}
 	d["probe"]["PointName"] = ""
 	for _, point := range fold.Points() {
 		d["probe"]["PointName"] += " | " + fmt.Sprintf("%q", point.Name)
+		for _, name := range point.Texts.List() {
+			texts[name] = true
+		}
 		if point.Queue != "" && !queues[point.Queue] {
 			queues[point.Queue] = true
 			d["probe"]["QueueName"] += " | " + fmt.Sprintf("%q", point.Queue)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		d["probe"]["TextName"] += " | " + fmt.Sprintf("%q", name)
 	}
 	for _, station := range probe.Stations {
 		d["probe"]["Station"] += " | " + fmt.Sprintf("%q", station)
@@ -92,6 +98,8 @@ func (d declarations) of(t reflect.Type, text bool) string {
 		return "probe.Station"
 	case t == reflect.TypeFor[probe.Words]():
 		return "string[]"
+	case t == reflect.TypeFor[probe.Texts]():
+		return "{ [name in probe.TextName]?: string }"
 	case t.PkgPath() == "time" && t.Name() == "Time":
 		return "string"
 	case t.PkgPath() == "encoding/json":

@@ -24,7 +24,7 @@ const (
 // walk is one walk.
 type walk struct {
 	*UI
-	probe.Hop // what is walked: an object or a version, of a resource
+	probe.Query // what is walked: an object or a version, of a resource
 }
 
 // run moves what is walked to its next point at which a goroutine is held. If it waits in a queue, the goroutine that
@@ -32,7 +32,7 @@ type walk struct {
 func (w *walk) run(ctx context.Context) (stepped, error) {
 	world, began := w.config.Hold, w.config.Log.Last()
 	status := world.Status()
-	before, next := w.newest(&status), probe.Hop{Key: w.Key, RV: w.RV}
+	before, next := w.newest(&status), probe.Query{Key: w.Key, RV: w.RV}
 	var front *probe.Waiting // whom next lets go on; nil: what is walked
 	for range walkRounds {
 		world.Step(next)
@@ -56,8 +56,8 @@ func (w *walk) run(ctx context.Context) (stepped, error) {
 		if front = w.inFront(&status); front == nil {
 			break
 		}
-		at := probe.Selector{Station: front.Station, Resource: front.Resource, Subject: front.Subject}
-		next = probe.Hop{Selector: at, Key: front.Key, RV: front.RV}
+		next = probe.Query{Station: front.Station, Resource: front.Resource, Subject: front.Subject,
+			Key: front.Key, RV: front.RV}
 	}
 	const nowhere = "it is held nowhere: it has come to its end, or waits for a timer"
 	return stepped{Says: nowhere, Status: status}, nil

@@ -56,7 +56,7 @@ func TestWhyIsThisBlocked(t *testing.T) {
 	toTheClient := "w3/result (client)"
 	opened := func(agent string) []probe.Record {
 		r := rec(probe.WireOpened, "w3", "", "", 0)
-		r.Text = agent + " /api/v1/pods?watch=1"
+		r.Texts = probe.TextsOf(probe.WireOpened, agent, "/api/v1/pods", "watch=1")
 		return []probe.Record{r}
 	}
 	tests := []struct {

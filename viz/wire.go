@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"listwatch/internal/kube/redact"
@@ -31,11 +32,13 @@ func (u *UI) streams(ctx context.Context, resource, watcher string) ([]inspector
 	}
 	streams, taken := []inspector.Stream{}, map[*fold.Subject]bool{}
 	for _, wire := range u.config.Wire() {
-		one := inspector.Stream{OpenedBy: wire.OpenedBy()}
+		agent, path, query := wire.OpenedBy()
+		one := inspector.Stream{Agent: agent}
+		opened := []string{probe.Bound(agent), probe.Bound(path), probe.Bound(redact.Query(query))}
 		var oldest *fold.Subject
 		for name, picture := range state.Resources {
 			for id, subject := range picture.Subjects {
-				if !taken[subject] && subject.Texts[probe.WireOpened.String()] == probe.Bound(one.OpenedBy) &&
+				if !taken[subject] && slices.Equal(openedBy(subject), opened) &&
 					(oldest == nil || subject.Opened < oldest.Opened) {
 					oldest, one.Resource, one.Watcher = subject, name, id
 				}
@@ -53,6 +56,14 @@ func (u *UI) streams(ctx context.Context, resource, watcher string) ([]inspector
 	return streams, nil
 }
 
+// openedBy returns what the client of a watcher calls itself, and the path and the query of its stream.
+func openedBy(watcher *fold.Subject) (said []string) {
+	for _, name := range []probe.Field{probe.FieldAgent, probe.FieldPath, probe.FieldQuery} {
+		said = append(said, watcher.Said(probe.WireOpened, name))
+	}
+	return said
+}
+
 // withoutSecrets masks what opens doors in the bytes of a stream.
 func withoutSecrets(stream wiretap.Stream) (masked wiretap.Stream, err error) {
 	written, err := json.Marshal(stream)
@@ -60,7 +71,7 @@ func withoutSecrets(stream wiretap.Stream) (masked wiretap.Stream, err error) {
 		return masked, err
 	}
 	hide := redact.JSON
-	if strings.Contains(stream.OpenedBy(), "/secrets") {
+	if _, path, _ := stream.OpenedBy(); strings.Contains(path, "/secrets") {
 		hide = redact.Stream
 	}
 	return masked, json.Unmarshal(hide(written), &masked)

@@ -41,6 +41,17 @@ func (s *SelectionPredicate) Empty() bool {
 	return (s.Label == nil || s.Label.Empty()) && (s.Field == nil || s.Field.Empty())
 }
 
+// Describe returns both selectors as they are written, "" for one that selects every object.
+func (s *SelectionPredicate) Describe() (labels, fields string) {
+	if s.Label != nil && !s.Label.Empty() {
+		labels = s.Label.String()
+	}
+	if s.Field != nil && !s.Field.Empty() {
+		fields = s.Field.String()
+	}
+	return labels, fields
+}
+
 // Matches reports whether obj is selected. Its error is that of GetAttrs, which is not asked if the predicate is empty.
 func (s *SelectionPredicate) Matches(obj runtime.Object) (bool, error) {
 	if s.Empty() {

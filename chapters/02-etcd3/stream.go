@@ -141,7 +141,8 @@ func (s *stream) sendError(ctx context.Context, err error) {
 	if err == nil || isCancelError(err) {
 		return
 	}
-	s.probe.Text(probe.WatchChanError, err.Error(), s.key, 0)
+	reason := string(interpretWatchError(err).Status().Reason)
+	s.probe.Texts(probe.WatchChanError, []string{err.Error(), reason}, s.key, 0)
 	s.send(ctx, transformErrorToEvent(err), "", 0)
 }
 

@@ -56,7 +56,8 @@ func (h *watchHandler) open(ctx context.Context, options metav1.ListOptions) err
 		return err
 	}
 	h.w = w
-	h.r.probe.Text(probe.ReflectorWatching, describe(options), "", storage.ProbeVersion(options.ResourceVersion))
+	said := []string{describe(options), options.ResourceVersion}
+	h.r.probe.Texts(probe.ReflectorWatching, said, "", storage.ProbeVersion(options.ResourceVersion))
 	return nil
 }
 
@@ -91,7 +92,8 @@ func (h *watchHandler) handleAnyWatch(ctx context.Context, errc <-chan error) er
 		text = err.Error()
 	}
 	h.r.lastWatchEnd = text
-	h.r.probe.Text(probe.ReflectorWatchEnded, text, "", storage.ProbeVersion(h.r.LastSyncResourceVersion()))
+	said := []string{text, string(apierrors.ReasonForError(err))}
+	h.r.probe.Texts(probe.ReflectorWatchEnded, said, "", storage.ProbeVersion(h.r.LastSyncResourceVersion()))
 	return err
 }
 

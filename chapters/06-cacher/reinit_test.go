@@ -206,7 +206,7 @@ func TestAnEventOfThePastEndsTheCacheAndItListsAgain(t *testing.T) {
 		}
 		said := ""
 		for _, r := range probetest.Records(f.log, probe.ReflectorWatchEnded) {
-			said += r.Text
+			said += r.Field(probe.FieldWhy)
 		}
 		assert.True(t, strings.Contains(said, "ADDED of /registry/pods/default/b at 1 after"),
 			"the log says of the end: %q", said)

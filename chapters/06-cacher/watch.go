@@ -3,6 +3,7 @@ package cacher
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
@@ -115,20 +116,14 @@ func (c *Cacher) newWatcher(ctx context.Context, req *watchRequest) *cachewatche
 		ChanSize: c.watchCache.SuggestedWatchChannelSize(c.config.Trigger != nil, req.triggerUsed),
 		Filter:   cachewatcher.Filter{Key: req.key, Predicate: pred},
 		Deadline: deadline,
-		Text:     describe(req),
+		Text:     strings.Join(describe(req), " "),
 	})
 }
 
-// describe returns the watch as a person would ask for it.
-func describe(req *watchRequest) string {
-	text := req.key
-	if label := req.opts.Predicate.Label; label != nil && !label.Empty() {
-		text += " labels " + label.String()
-	}
-	if field := req.opts.Predicate.Field; field != nil && !field.Empty() {
-		text += " fields " + field.String()
-	}
-	return text
+// describe returns what the watch asks for: a key, and selectors of labels and fields.
+func describe(req *watchRequest) []string {
+	labels, fields := req.opts.Predicate.Describe()
+	return []string{req.key, labels, fields}
 }
 
 // startWatch chooses where the watch begins and registers it, as one step: the watchCache's
@@ -193,7 +188,7 @@ func (c *Cacher) register(
 		BookmarkAfterResourceVersion: bookmarkAfter, InitEvents: &c.nInit,
 	})
 	c.watchers.addLocked(req)
-	req.watcher.Probe().Text(probe.WatcherAdded, describe(req), req.key, interval.ResourceVersion,
+	req.watcher.Probe().Texts(probe.WatcherAdded, describe(req), req.key, interval.ResourceVersion,
 		cap(req.watcher.ResultChan()))
 	if req.opts.Predicate.AllowWatchBookmarks {
 		c.bookmarkWatchers.AddLocked(req.watcher)

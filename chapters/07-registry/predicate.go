@@ -100,7 +100,7 @@ func (s *Store) Watch(ctx context.Context, namespace string,
 	if err != nil {
 		return nil, err
 	}
-	s.probe.Text(probe.PredicateChosen, describe(key, &opts), key, 0)
+	s.probe.Texts(probe.PredicateChosen, describe(key, &opts), key, 0)
 	w, err := s.storage.Watch(ctx, key, opts)
 	if err != nil {
 		return nil, storage.InterpretError(err, "watch", s.resource.GroupResource(), "")
@@ -108,17 +108,12 @@ func (s *Store) Watch(ctx context.Context, namespace string,
 	return w, nil
 }
 
-// describe puts a key and a predicate into words.
-func describe(key string, opts *storage.ListOptions) string {
-	text, p := "the object "+key, &opts.Predicate
+// describe returns what is asked for: a scope, and selectors of labels and fields.
+func describe(key string, opts *storage.ListOptions) []string {
+	scope := "the object " + key
 	if opts.Recursive {
-		text = "everything under " + key + "/"
+		scope = "everything under " + key + "/"
 	}
-	if p.Label != nil && !p.Label.Empty() {
-		text += " with labels " + p.Label.String()
-	}
-	if p.Field != nil && !p.Field.Empty() {
-		text += " with fields " + p.Field.String()
-	}
-	return text
+	labels, fields := opts.Predicate.Describe()
+	return []string{scope, labels, fields}
 }

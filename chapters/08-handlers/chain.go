@@ -22,15 +22,15 @@ import (
 func (s *Server) instrument(scope *Scope, verb string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		line := requestLine(r)
-		s.Probe.Text(probe.RequestReceived, line+sender(r), "", 0)
+		said := describe(r)
+		s.Probe.Texts(probe.RequestReceived, said, "", 0)
 		watching, counted := isWatch(verb, r), verb
 		if watching {
 			counted = "watch"
 		}
 		end := s.Meter.Begin(r, scope, counted)
 		// Deferred, because cutting a connection is done by a panic.
-		defer s.answered(recorder, r, line, end)
+		defer s.answered(recorder, r, said, end)
 		switch {
 		case s.shutsDown():
 			w.Header().Set("Connection", "close") // the next request finds another server
@@ -63,30 +63,30 @@ func (s *Server) shutsDown() bool {
 // sender names the client as it names itself, without its version: " by kubectl", or "" if it does not.
 func sender(r *http.Request) string {
 	name, _, _ := strings.Cut(r.UserAgent(), "/")
-	if name == "" {
-		return ""
-	}
-	return " by " + name[:min(len(name), 64)]
+	return name[:min(len(name), 64)]
 }
 
-// requestLine returns what the log says of a request: its method, path and query, the latter with the values of the
-// API's own parameters alone. The path is never a secret; of headers only the client's name is logged ([sender]), of
-// bodies nothing.
-func requestLine(r *http.Request) string {
-	line := r.Method + " " + r.URL.EscapedPath()
-	if r.URL.RawQuery == "" {
-		return line
+// describe returns what the log says of a request: its method, path, query, client and the version it asks for. The
+// query has the values of the API's own parameters alone. The path is never a secret; of headers only the client's name
+// is logged ([sender]), of bodies nothing.
+func describe(r *http.Request) []string {
+	query := ""
+	if r.URL.RawQuery != "" {
+		query = redact.Query(r.URL.RawQuery)
 	}
-	return line + "?" + redact.Query(r.URL.RawQuery)
+	version := r.URL.Query().Get("resourceVersion")
+	return []string{r.Method, r.URL.EscapedPath(), query, sender(r), version}
 }
 
-func (s *Server) answered(recorder middleware.WrapResponseWriter, r *http.Request, line string, end func(int, int64)) {
+func (s *Server) answered(
+	recorder middleware.WrapResponseWriter, r *http.Request, said []string, end func(int, int64),
+) {
 	status := recorder.Status()
 	if status == 0 && wantsWebsocket(r) {
 		status = http.StatusSwitchingProtocols // the connection was handed over, and answered for itself
 	}
 	end(status, int64(recorder.BytesWritten()))
-	s.Probe.Text(probe.RequestAnswered, line, "", 0, status)
+	s.Probe.Texts(probe.RequestAnswered, said, "", 0, status)
 }
 
 // isWatch reports whether a request will go on for long, judged by its URL alone: if its options turn out to be

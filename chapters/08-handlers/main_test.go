@@ -164,11 +164,27 @@ type frame struct {
 	Object json.RawMessage `json:"object"`
 }
 
+// said returns the texts of a record: of a request, its method or client, path and query; of all others, every text.
+func said(r *probe.Record) string {
+	texts, query := []string{}, r.Field(probe.FieldQuery)
+	for _, name := range r.Point.Info().Texts.List() {
+		switch text := r.Field(probe.Field(name)); {
+		case name == "path" && query != "":
+			texts = append(texts, text+"?"+query)
+		case name == "agent" && text != "" && r.Point == probe.RequestReceived:
+			texts = append(texts, "by", text)
+		case name != "query" && name != "version" && (name != "agent" || r.Point == probe.WireOpened):
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
 // recorded returns what the log holds of the wanted points: their names, with text, or with type and key.
 func (a *api) recorded(wanted ...probe.Point) []string {
 	var lines []string
 	for _, r := range probetest.Records(a.log, wanted...) {
-		words := strings.Fields(strings.Join([]string{r.Point.String(), r.Text, r.Type, probe.ObjectKey(r.Key)}, " "))
+		words := strings.Fields(strings.Join([]string{r.Point.String(), said(&r), r.Type, probe.ObjectKey(r.Key)}, " "))
 		lines = append(lines, strings.Join(words, " "))
 	}
 	return lines

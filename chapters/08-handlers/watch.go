@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -116,7 +115,8 @@ func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
 func (s *WatchServer) run(ctx context.Context, r *http.Request, to stream) {
 	timer := s.scope.server.Clock.NewTimer(s.timeout)
 	defer timer.Stop()
-	s.probe.Text(probe.WireOpened, r.UserAgent()+" "+strings.TrimPrefix(requestLine(r), r.Method+" "), "", 0)
+	said := describe(r)
+	s.probe.Texts(probe.WireOpened, []string{r.UserAgent(), said[1], said[2], said[4]}, "", 0)
 	why := s.serve(ctx, to, timer.C())
 	to.Close(why, why == serverShutsDown)
 	s.probe.Text(probe.WireClosed, why, "", 0)

@@ -132,7 +132,7 @@ func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
 		p.Stop()
 		var reported []string
 		for _, r := range probetest.Records(log, probe.HandlerSlow) {
-			reported = append(reported, fmt.Sprint(r.Subject, " ", r.Key, " ", r.RV, " ", r.Text))
+			reported = append(reported, fmt.Sprint(r.Subject, " ", r.Key, " ", r.RV, " ", r.Field(probe.FieldTook)))
 		}
 		assert.NoDiff(t, reported, []string{"l1 default/a 2 101ms", "l1 default/a 3 101ms"}[:counted], "reports")
 	})
@@ -235,7 +235,7 @@ func TestNoCallOfARemovedHandlerBegins(t *testing.T) {
 				p.OnAdd(pod("a", i+1), false)
 			}
 			synctest.Wait() // the handler has the first, pop has the second in its hand
-			log.Gate().Close(probe.Selector{Station: probe.Listener})
+			log.Gate().Close(probe.Query{Station: probe.Listener})
 			close(r.Block)
 			synctest.Wait() // run is ready for the third, and pop is held with it
 			want(t, r, "+a@1", "+a@2")

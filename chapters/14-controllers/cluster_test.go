@@ -384,7 +384,7 @@ func TestProbesTellWhatAControllerDid(t *testing.T) {
 		settle(5 * time.Second)
 		var told []string
 		for _, r := range probetest.Records(c.log, probe.Reconciled, probe.WorkRetry) {
-			told = append(told, r.Subject+": "+r.Text)
+			told = append(told, r.Subject+": "+r.Field(probe.FieldDid)+r.Field(probe.FieldWhy))
 		}
 		for _, want := range []string{
 			"scheduler: default/a is bound to node1", "kubelet-node1: default/a: admit is done",

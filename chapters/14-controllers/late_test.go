@@ -130,7 +130,7 @@ func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
 		wantAtRest(t, scheduler, map[string]int{"node1": 0, "node2": 1})
 		retries, looks := probetest.Records(c.log, probe.WorkRetry), probetest.Records(c.log, probe.Reconciled)
 		assert.True(t, len(retries) == 1 && retries[0].Args[0] == 5, "looked again: %v, want once, after 5 ms", retries)
-		assert.True(t, len(looks) != 0 && looks[0].Text == "default/a is on node2: nothing to do",
+		assert.True(t, len(looks) != 0 && looks[0].Field(probe.FieldDid) == "default/a is on node2: nothing to do",
 			"its looks found %v, want first that a is on node2", looks)
 	})
 }

@@ -136,7 +136,7 @@ func TestNoClientIsSentAwayAtTheStart(t *testing.T) {
 		answered := probetest.Records(w.log, probe.RequestAnswered)
 		assert.True(t, len(answered) != 0, "no request was answered")
 		for _, r := range answered {
-			assert.True(t, r.Args[0] != http.StatusTooManyRequests, "429 for %s", r.Text)
+			assert.True(t, r.Args[0] != http.StatusTooManyRequests, "429: %s", r.Sentence())
 		}
 	})
 }

@@ -133,7 +133,7 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 		case probe.WireOpened:
 			ends[r.Subject] = "open"
 		case probe.WireClosed:
-			ends[r.Subject] = r.Text
+			ends[r.Subject] = r.Field(probe.FieldWhy)
 		}
 	}
 	assert.True(t, ends["c1"] == "the lens ended" && !slices.Contains(slices.Collect(maps.Values(ends)), "open"),

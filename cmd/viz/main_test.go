@@ -99,7 +99,7 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 		"/book/06-cacher":         "Cacher",
 		"/viz/snapshot":           `"seq":`,
 		"/viz/state":              `"cachers"`,
-		"/viz/wire":               `"openedBy":"listwatch-informer /api/v1/pods?`,
+		"/viz/wire":               `"agent":"listwatch-informer`,
 		"/api/v1/pods":            `"PodList"`,
 		"/version":                `"gitVersion"`,
 		"/readyz":                 "ok",

@@ -85,7 +85,7 @@ export class First {
   /** @param {number} now */
   greet(now) {
     const lanes = [...this.stage.scene.places.watchers.lanes.values()];
-    const theirs = lanes.some(({ subject }) => subject.texts.WireOpened?.startsWith("kubectl"));
+    const theirs = lanes.some(({ subject }) => subject.texts.WireOpened?.agent?.startsWith("kubectl"));
     if (theirs || this.state.dataset.watch !== "here") {
       put(this.state, "data-watch", theirs ? "here" : now - this.asked > patience ? "late" : "waits");
     }

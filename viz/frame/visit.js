@@ -152,8 +152,8 @@ export class Visit {
     const { notice } = this.stage;
     if (unknown) {
       return notice(
-        `Another version of the program wrote this recording: its moments of ${unknown.text}, and of what else this ` +
-          "one does not know, are shown by name only."
+        `Another version of the program wrote this recording: its moments of ${unknown.texts?.name}, and of what ` +
+          "else this one does not know, are shown by name only."
       );
     }
     const why = header.reason ? `Why: ${header.reason} ` : "";

@@ -34,8 +34,8 @@ type Inspector struct {
 type Stream struct {
 	Resource string         `json:"resource"` // "" if the watcher is not known
 	Watcher  string         `json:"watcher"`
-	OpenedBy string         `json:"openedBy"`
-	Wire     wiretap.Stream `json:"wire"` // without secrets
+	Agent    string         `json:"agent"` // what its client calls itself
+	Wire     wiretap.Stream `json:"wire"`  // without secrets
 }
 
 // partTab is one leaf of the inspector.

@@ -135,12 +135,6 @@ func (i *Inspector) partBytes(ctx context.Context, p *part) (templ.Component, er
 	return partBytesLeaf(p, streams, why), nil
 }
 
-// agent is what the client of the stream calls itself.
-func (s *Stream) agent() string {
-	agent, _, _ := strings.Cut(s.OpenedBy, " ")
-	return agent
-}
-
 // newest returns the chunks that are shown, oldest first.
 func newest(chunks []wiretap.Chunk) []wiretap.Chunk { return chunks[max(0, len(chunks)-shownChunks):] }
 

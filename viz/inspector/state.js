@@ -11,6 +11,12 @@ import { objectKey, shelfName } from "../log/fold.js";
 /** @param {{ [name: string]: string | number | undefined }} values @param {string} [suffix] @returns {Row[]} */
 const named = (values, suffix = "") => Object.keys(values).sort().map((name) => [name + suffix, values[name]]);
 
+// flat are the texts of points by point and name.
+/** @param {fold.Subject["texts"]} texts @returns {{ [name: string]: string }} */
+const flat = (texts) => Object.fromEntries(Object.entries(texts).flatMap(([point, said]) => (
+  Object.entries(said).map(([name, text]) => [`${point} ${name}`, text])
+)));
+
 // stateOf returns what is known of a place {station, queue, subject}: groups {title, rows} of [name, value]. titles has
 // the names of the queues, and about(point) says whether one is reported there.
 /**
@@ -55,7 +61,8 @@ export function stateOf(res, { station, queue, subject }, titles, about) {
     }
     /** @type {Row[]} */
     const rv = s.rv === "0" ? [] : [["rv", s.rv]];
-    if (!queue) add(`${s.kind} ${id}`.trim(), ...named(s.vars), ...named(s.texts), ...named(s.counts, " ×"), ...rv);
+    if (queue) continue;
+    add(`${s.kind} ${id}`.trim(), ...named(s.vars), ...named(flat(s.texts)), ...named(s.counts, " ×"), ...rv);
   }
   return groups;
 }

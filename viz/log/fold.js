@@ -25,14 +25,14 @@ const dict = () => Object.create(null);
 
 // The shape of a state: kinds of values by name, lists of a shape, which may have a length, and maps of one (each).
 const token = { type: "text", key: "text", rv: "version" };
-const moment = { seq: "count", t: "count", point: "text", subject: "text", ...token, text: "text" };
+const moment = { seq: "count", t: "count", point: "text", subject: "text", ...token, texts: { each: "text" } };
 const station = { count: "count", rv: "version", vars: { each: "number" }, last: moment };
 const queue = {
   len: "count", cap: "count", sent: "number", received: "number", high: "count", tokens: [token],
 };
 const subject = {
-  kind: "text", opened: "count", began: "version", rv: "version", vars: { each: "number" }, texts: { each: "text" },
-  counts: { each: "count" }, queues: { each: queue }, last: moment,
+  kind: "text", opened: "count", began: "version", rv: "version", vars: { each: "number" },
+  texts: { each: { each: "text" } }, counts: { each: "count" }, queues: { each: queue }, last: moment,
 };
 const shelf = { n: "count", rows: [{ ...token, seq: "count" }] };
 const wait = {
@@ -242,7 +242,7 @@ function apply(infos, state, r) {
   if (subject) {
     note(subject, moment, info, r);
     add(subject.counts, info.name, 1);
-    if (r.text) subject.texts[info.name] = moment.text;
+    if (r.texts) subject.texts[info.name] = moment.texts;
     move(subject, info, r);
     if (info.op === "sum") sum(infos, res, subject, info, r);
   }
@@ -426,8 +426,16 @@ const tokenOf = (r) => ({ type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0
 
 /** @param {probe.Record} r @returns {fold.Moment} */
 const momentOf = (r) => ({
-  seq: r.seq, t: r.t, point: r.point, subject: bound(r.subject), text: bound(r.text), ...tokenOf(r),
+  seq: r.seq, t: r.t, point: r.point, subject: bound(r.subject), texts: textsOf(r), ...tokenOf(r),
 });
+
+// textsOf are what a record says in words, by name.
+/** @param {probe.Record} r @returns {probe.Record["texts"] & {}} */
+function textsOf(r) {
+  const texts = dict();
+  for (const [name, text] of Object.entries(r.texts ?? {})) texts[name] = bound(text);
+  return texts;
+}
 
 // arg returns the arg of that name, 0 if the point has none.
 /** @param {fold.Point} info @param {probe.Record} r @param {string} name */
@@ -470,18 +478,19 @@ export function sentence(info, r, who = r.subject ?? "") {
   /** @type {{ [name: string]: string }} */
   const words = {
     type: r.type ?? "", key: objectKey(r.key ?? ""), rv: r.rv ?? "0",
-    text: r.text ?? "", subject: who, resource: r.resource ?? "",
+    subject: who, resource: r.resource ?? "",
   };
   info.args.forEach((name, i) => (words[name] = String(r.args?.[i] ?? 0)));
-  let says = info.says;
-  for (const [form, other] of info.texts ?? []) {
-    const [before, after] = form.split("*");
-    if (!words.text.startsWith(before) || !words.text.endsWith(after)) continue;
-    says = other;
-    words.it = words.text.slice(before.length, words.text.length - after.length);
-  }
+  /** @type {{ [name: string]: string | undefined }} */
+  const texts = r.texts ?? {};
+  for (const name of info.texts ?? []) words[name] = texts[name] ?? "";
+  const is = (/** @type {string} */ field) => words[field.split("=")[0]] === field.split("=")[1];
+  let says = info.cases?.findLast(([values]) => values.split(" ").every(is))?.[1] ?? info.says;
   if (!r.key) says = says.replace(/ (?:of |for )?\{key\}/g, ""); // a bookmark is about no object
   if (!Number(r.rv)) says = says.replace(/ at \{rv\}/g, "");
+  says = says.replace(/\[([^\]]*)\]/g, (_, part) => ( // what is left out if a blank in it stays empty
+    [...part.matchAll(/\{(\w+)/g)].every(([, name]) => words[name]) ? part : ""
+  ));
   return says.replace(/\{(\w+)(?: ([\w ]+))?\}/g, (whole, name, noun) => {
     const word = words[name];
     if (word === undefined) return whole;
@@ -507,6 +516,6 @@ export function agentOf(text) {
 // namesOf returns how the client of a watcher may be called: as it calls itself on the wire, or as its informer.
 /** @param {fold.Subject | undefined} subject */
 export function namesOf(subject) {
-  const name = agentOf(subject?.texts.WireOpened);
+  const name = agentOf(subject?.texts.WireOpened?.agent);
   return name ? [name, `${name}-informer`] : [];
 }

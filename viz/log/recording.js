@@ -94,7 +94,7 @@ export class Reader {
   adapt(r) {
     const info = this.fold.infos.get(r.point);
     const names = this.header?.table?.[r.point];
-    if (!info) Object.assign(r, { point: "Unknown", text: bound(r.point), args: [] });
+    if (!info) Object.assign(r, { point: "Unknown", texts: { name: bound(r.point) }, args: [] });
     else if (typeof names === "string" && names !== info.args.join(" ")) {
       const there = names.split(" ");
       r.args = info.args.map((name) => r.args?.[there.indexOf(name)] ?? 0);
@@ -205,7 +205,8 @@ function measure(text) {
   need(at[5] <= maxNames && all <= maxValues, tooMany.parts);
 }
 
-const texts = /** @type {const} */ (["resource", "subject", "type", "key", "text"]);
+const texts = /** @type {const} */ (["resource", "subject", "type", "key"]);
+const maxTexts = 8; // of a record
 
 /** @param {probe.Record} r @param {probe.Record | undefined} before @param {number} line */
 function checkRecord(r, before, line) {
@@ -222,6 +223,11 @@ function checkRecord(r, before, line) {
     need(typeof r[name] === "string", `the ${name} of record ${r.seq} is not text`);
     r[name] = bound(r[name]);
   }
+  if (r.texts === undefined) return;
+  need(r.texts !== null && typeof r.texts === "object", `record ${r.seq} has no texts by name`);
+  const said = Object.entries(r.texts).sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, maxTexts);
+  need(said.every(([, text]) => typeof text === "string"), `a text of record ${r.seq} is not text`);
+  r.texts = Object.fromEntries(said.map(([name, text]) => [bound(name), bound(text)]));
 }
 
 // unpack yields the lines of a file.

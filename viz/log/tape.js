@@ -58,7 +58,7 @@ export class Tape {
   /** @param {probe.Record[]} list */
   put(list) {
     for (const r of list) {
-      if (r.point === "WireOpened" && r.subject) this.name(r.resource, r.subject, r.text);
+      if (r.point === "WireOpened" && r.subject) this.name(r.resource, r.subject, r.texts?.agent);
       this.records.set(r.seq, r);
       if (this.records.size > this.room + stride) this.records.delete(first(this.records));
     }
@@ -74,8 +74,8 @@ export class Tape {
     if (before?.seq === state.seq) return;
     if (!always && before && state.seq - before.seq < Math.max(frameEvery, before.parts)) return;
     for (const [resource, { subjects }] of Object.entries(state.resources)) {
-      for (const [id, { texts: { WireOpened: text } }] of Object.entries(subjects)) {
-        if (text) this.name(resource, id, text);
+      for (const [id, { texts: { WireOpened: opened } }] of Object.entries(subjects)) {
+        if (opened?.agent) this.name(resource, id, opened.agent);
       }
     }
     frames.splice(i, 0, { seq: state.seq, parts: partsOf(state), state: given ? state : structuredClone(state) });

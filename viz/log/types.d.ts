@@ -3,10 +3,11 @@
 declare namespace fold {
   type Cell = { pos: number; t: number; type: string; key: string; rv: string };
   type Moment = { seq: number; t: number; point: probe.PointName | ""; subject: string; type: string; key: string; rv:
-    string; text: string };
+    string; texts: { [name in probe.TextName]?: string } };
   type Point = { name: probe.PointName; station: probe.Station; op: string; opens?: string; queue?: string; args:
-    string[]; lane?: string; waits?: string; on?: string; holds?: string[]; until?: string[]; locked?: boolean;
-    anomaly?: boolean; fact: string; says: string; texts?: string[][]; owner?: string; ends?: string[] };
+    string[]; texts?: string[]; lane?: string; waits?: string; on?: string; holds?: string[]; until?: string[];
+    locked?: boolean; anomaly?: boolean; fact: string; says: string; cases?: string[][]; owner?: string; ends?:
+    string[] };
   type Queue = { len: number; cap: number; sent: number; received: number; high: number; tokens: fold.Token[] };
   type Resource = { stations: { [name in probe.Station]?: fold.Station }; subjects: { [name: string]: fold.Subject };
     points: { [name in probe.PointName]?: number }; ring: fold.Ring; shelves: { [name: string]: fold.Shelf }; waits: {
@@ -17,8 +18,8 @@ declare namespace fold {
   type State = { seq: number; t: number; lost: number; resources: { [name: string]: fold.Resource } };
   type Station = { count: number; rv: string; vars: { [name: string]: number }; last: fold.Moment };
   type Subject = { kind: string; opened: number; began: string; rv: string; vars: { [name: string]: number }; texts: {
-    [name in probe.PointName]?: string }; counts: { [name in probe.PointName]?: number }; queues: { [name: string]:
-    fold.Queue }; last: fold.Moment };
+    [name in probe.PointName]?: { [name in probe.TextName]?: string } }; counts: { [name in probe.PointName]?: number
+    }; queues: { [name: string]: fold.Queue }; last: fold.Moment };
   type Token = { type: string; key: string; rv: string };
   type Wait = { seq: number; t: number; point: probe.PointName | ""; kind: string; subject: string; lane: string; on:
     string; type: string; key: string; rv: string };
@@ -30,8 +31,8 @@ declare namespace frame {
 
 declare namespace hold {
   type Clock = { now: string; speed: number; paused: boolean; next: worldclock.Due[] };
-  type Status = { held: boolean; gates: probe.Selector[]; opened: probe.Selector[]; waiting: probe.Waiting[]; since?:
-    string; clock: hold.Clock; stations: probe.Station[]; attending: number; unattended: string; letGo?: string };
+  type Status = { held: boolean; gates: probe.Query[]; opened: probe.Query[]; waiting: probe.Waiting[]; since?: string;
+    clock: hold.Clock; stations: probe.Station[]; attending: number; unattended: string; letGo?: string };
 }
 
 declare namespace probe {
@@ -50,22 +51,26 @@ declare namespace probe {
     "FIFOProcessed" | "IndexerUpdated" | "IndexerHolds" | "Distributed" | "ListenerAdded" | "ListenerRemoved" |
     "AddBlocked" | "AddReceived" | "PendingPushed" | "PendingPopped" | "HandlerCalled" | "HandlerReturned" |
     "HandlerSlow" | "WorkAdded" | "WorkWaited" | "WorkWoken" | "WorkGot" | "WorkDone" | "WorkRetry" | "Reconciled";
+  type Query = { points?: probe.PointName[]; station?: probe.Station; resource?: string; subject?: string; type?:
+    string; key?: string; rv?: number; fields?: { [name: string]: string }; from?: number; to?: number };
   type QueueName = "etcd3-incoming" | "etcd3-result" | "incoming" | "input" | "result" | "fifo" | "pending" |
     "workqueue";
   type Record = { seq: number; t: number; point: probe.PointName; resource?: string; subject?: string; type?: string;
-    key?: string; rv?: string; args?: number[]; text?: string };
-  type Selector = { station?: probe.Station; resource?: string; subject?: string };
+    key?: string; rv?: string; args?: number[]; texts?: { [name in probe.TextName]?: string } };
   type Station = "http" | "etcd" | "etcd3" | "ring" | "store" | "incoming" | "dispatch" | "watcher" | "wire" |
     "reflector" | "fifo" | "indexer" | "processor" | "listener" | "handler" | "workqueue";
+  type TextName = "agent" | "did" | "error" | "fields" | "from" | "health" | "informer" | "labels" | "method" | "name"
+    | "path" | "pause" | "prefix" | "query" | "reason" | "scope" | "target" | "took" | "value" | "version" | "what" |
+    "why";
   type Waiting = { goroutine: string; function: string; line: string; station: probe.Station; seq: number; t: number;
     point: probe.PointName; resource?: string; subject?: string; type?: string; key?: string; rv?: string; args?:
-    number[]; text?: string; says: string; seconds: number };
+    number[]; texts?: { [name in probe.TextName]?: string }; says: string; seconds: number };
 }
 
 declare namespace scenario {
   type Beat = { say: string; look: probe.Station[]; question?: scenario.Question; seen: string; at: string; text:
     string; as?: string };
-  type Member = { name: string; is: string; nth?: number; pin?: boolean; other?: string };
+  type Member = { name: string; is: { [name: string]: string }; nth?: number; pin?: boolean; other?: string };
   type Question = { ask: string; answers: string[]; right: number; why?: string };
   type Range = { from: number; to: number; resource?: string; behind: number; subject?: string; seen: string };
   type Seen = { id: string; from: number; to: number; saw: string; beats: scenario.Range[]; untold?: string; symptom?:

@@ -28,7 +28,7 @@ import { compareLines, lineOf } from "./lines.js";
 // again says of points at which a change is seen again, where it was seen before: from, of whom, and which way it came.
 // A revision is committed once, and its writer may be told after its watchers.
 /** @param {probe.Record} r @param {fold.Resource} res */
-const informer = (r, res) => res.subjects[r.subject ?? ""]?.texts.ListenerAdded;
+const informer = (r, res) => res.subjects[r.subject ?? ""]?.texts.ListenerAdded?.informer;
 /** @type {Passage} */
 const fed = { from: ["IndexerUpdated"], whose: informer, says: "by hand, through addCh" };
 /** @type {{ [point in probe.PointName]?: Passage }} */

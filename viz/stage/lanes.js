@@ -12,6 +12,10 @@ import { feeds, hangsOn, nameOf, own } from "./places.js";
  * @typedef {import("./scene.js").Scene} Scene
  */
 
+// words are some of the texts that a point said last, in that order.
+/** @param {probe.Record["texts"]} texts @param {probe.TextName[]} names */
+const words = (texts, ...names) => names.map((name) => texts?.[name]).filter(Boolean).join(" ");
+
 // kinds are the stations in which lanes stand, and the attributes that name their subjects.
 /** @type {{ [kind in Kind]: [station: probe.Station, attribute: string] }} */
 const kinds = {
@@ -95,11 +99,13 @@ function showWatcher(scene, { id, subject, shown, el }) {
   el.pipes ??= ["input", "result"].map((name) => part(el, `[data-queue="${name}"]`));
   for (const pipe of el.pipes) showPipe(scene, pipe, subject.queues[pipe.dataset.queue ?? ""], capacity, shown);
   if (!shown) return;
-  label(el, cut(`${subject.texts.WireOpened ?? id}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300));
+  const { WireOpened: opened, WatcherAdded: added } = subject.texts;
+  const who = opened ? words(opened, "agent", "path", "query") : id;
+  label(el, cut(`${who}. It watches ${words(added, "prefix", "labels", "fields")}`, 300));
   const member = scene.told?.members.find((each) => each.subject === id);
   mark(el, "pinned", Boolean(member));
   mark(el, "mine", own(subject) && !member);
-  const [, watched = id] = /[^!]=([\w-]+)$/.exec(subject.texts.WatcherAdded ?? "") ?? []; // it has no connection
+  const [, watched = id] = /[^!]=([\w-]+)$/.exec(words(added, "labels", "fields")) ?? []; // it has no connection
   const name = squeeze(nameOf(subject) || watched, most) + (own(subject) ? " · you" : "");
   const closed = subject.counts.WatcherForced ? " · closed" : ""; // it is there until its client has read the rest
   const [title, called] = [part(el, ".name"), (member?.name ?? name) + closed];
@@ -116,7 +122,7 @@ export function showListeners(scene) {
   for (const { el, id, subject } of lanes(scene, "handlers")) showHandler(scene, el, id, subject);
   for (const { el, id, subject, shown } of lanes(scene, "listeners")) {
     say(part(el, ".name"), squeeze(feeds(id), 10));
-    label(el, cut(`listener ${id} of ${subject.texts.ListenerAdded || "an informer"}`, 200));
+    label(el, cut(`listener ${id} of ${subject.texts.ListenerAdded?.informer || "an informer"}`, 200));
     mark(el, "elsewhere", !hangsOn(scene, subject));
     for (const name of ["add", "pending", "next"]) {
       showPipe(scene, part(el, `[data-queue="${name}"]`), subject.queues[name], 0, shown);
@@ -150,7 +156,7 @@ export function showWorkqueues(scene, res) {
   scene.text("workqueue.more", more(scene.places.workqueues.hidden));
   for (const { el, id, subject, shown } of lanes(scene, "workqueues")) {
     say(part(el, ".name"), handlers.has(id) ? `${cut(id, 11)}’s keys` : cut(id, 18));
-    label(el, cut(subject.texts.Reconciled ?? id, 200));
+    label(el, cut(subject.texts.Reconciled?.did ?? id, 200));
     showPipe(scene, part(el, '[data-queue="workqueue"]'), subject.queues.workqueue, 0, shown);
   }
 }

@@ -19,7 +19,7 @@ import { agentOf, namesOf } from "../log/fold.js";
 
 // nameOf is what a watcher's lane is called.
 /** @param {fold.Subject} subject */
-export const nameOf = (subject) => agentOf(subject.texts.WireOpened);
+export const nameOf = (subject) => agentOf(subject.texts.WireOpened?.agent);
 
 // own is a client that the viewer has opened: kubectl, or a watcher of this page.
 /** @param {fold.Subject} subject */
@@ -36,7 +36,8 @@ export const serves = (scene, watcher) => namesOf(watcher).includes(scene.inform
 // hangsOn reports whether a listener belongs to the informer that is drawn. One of another informer is drawn where
 // listeners are, and no rail leads to it.
 /** @param {{ informer: string }} scene @param {fold.Subject | undefined} listener */
-export const hangsOn = (scene, listener) => (listener?.texts.ListenerAdded ?? scene.informer) === scene.informer;
+export const hangsOn = (scene, listener) =>
+  (listener?.texts.ListenerAdded?.informer ?? scene.informer) === scene.informer;
 
 // feeds is whose workqueue the handler of a listener fills, if it fills one: that of "scheduler" is called
 // "scheduler-handler".

@@ -177,7 +177,7 @@ export class Router {
 export const routes = {
   // What a controller writes goes up the loop, if a worker of its has the key.
   RequestReceived(s, r) {
-    const [method, path = ""] = (r.text ?? "").split(" ", 2);
+    const { method = "", path = "" } = r.texts ?? {};
     if (!s.writes.includes(method)) return;
     const parts = path.split("/namespaces/")[1]?.split("/") ?? [];
     const key = `${parts[0]}/${parts[2]}`;

@@ -247,7 +247,9 @@ function showServer(scene, res, whole) {
 function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   const { told } = scene;
   const http = general?.stations.http;
-  const { last = { seq: 0, point: "", text: "" }, vars = {} } = http ?? {};
+  const { last = { seq: 0, point: "", texts: {} }, vars = {} } = http ?? {};
+  /** @type {fold.Moment["texts"]} */
+  const { method = "", query } = last.texts;
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
   const answered = last.point === "RequestAnswered";
   const old = Boolean(answered && told?.story && last.seq <= told.from); // the beat is about another one
@@ -255,10 +257,10 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   // Its change may be on its way before its answer is.
   const written = http && etcdsSince({ ...rest, "": general }, last.seq).some((each) =>
     each.last.point === "TxnCommitted");
-  const reads = last.text.startsWith("GET");
-  const under = /[?&]watch=/.test(last.text) ? "open" : written && !reads ? "in etcd" : "waits";
+  const watches = new URLSearchParams(query).has("watch");
+  const under = watches ? "open" : written && method !== "GET" ? "in etcd" : "waits";
   scene.text("http.says", old ? "" : answered ? told?.waited || "last answer" : "last request");
-  scene.text("http.method", request ? last.text.split(" ", 1)[0] : "–");
+  scene.text("http.method", request ? method : "–");
   scene.text("http.status", old ? "" : answered ? String(vars.status ?? "") : request ? under : "");
   mark(scene.station("http"), "refusal", answered && vars.status >= 400);
   scene.text("http.count", requests);
@@ -327,7 +329,7 @@ function showDispatch(scene, res, watchers) {
 function informerOf(scene, res) {
   const members = scene.told?.members ?? [];
   const owner = (/** @type {string} */ id) => members.find(({ subject }) => subject === id)?.client
-    ?? (res.subjects[id]?.queues.fifo ? id : res.subjects[id]?.texts.ListenerAdded);
+    ?? (res.subjects[id]?.queues.fifo ? id : res.subjects[id]?.texts.ListenerAdded?.informer);
   const front = [owner(scene.front), ...members.map(({ client }) => client)].find((id) => id && res.subjects[id]);
   if (front) return front;
   if (res.subjects.informer) return "informer";

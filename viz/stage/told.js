@@ -5,9 +5,13 @@
 
 import { mark, pool, put, say, widen } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
+import { like, says as saying } from "../log/query.js";
 import { made } from "./lanes.js";
 import { reflects } from "./places.js";
 import { callOwn, shapeOf } from "./tokens.js";
+
+// lineOf is what a request and its answer have in common.
+const lineOf = ({ method, path, query = "" }) => `${method} ${path}?${query}`;
 
 const leaseLasts = 3; // s: that of a story's controllers (machine.go)
 const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
@@ -21,8 +25,8 @@ const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
  */
 export function newTold(scene, story, records, from) {
   const own = new RegExp(`/${story.id}-(\\w+)$`);
-  const cast = (story.cast ?? []).map((member) => ({ ...member, is: new RegExp(member.is) }));
-  const wanted = (text) => cast.some(({ is }) => is.test(text));
+  const cast = story.cast ?? [];
+  const wanted = (texts) => cast.some(({ is }) => saying(is, texts));
   const names = new Map(); // by version
   const first = records[0]?.seq ?? 0;
   const t = { story: Boolean(story.beats), names, from, members: [], at, draw };
@@ -57,8 +61,8 @@ export function newTold(scene, story, records, from) {
     },
     WatcherInterval: (r) => heard.intervals.set(r.subject, r.args?.[0]),
     HandlerCalled: calls, HandlerReturned: calls,
-    WatchChanError: (r) => (t.etcd3 = /compacted/.test(r.text) ? "compacted" : "error"),
-    KnobTurned: (r) => turned(r.text ?? ""),
+    WatchChanError: (r) => (t.etcd3 = r.texts?.reason === "Expired" ? "compacted" : "error"),
+    KnobTurned: (r) => turned(r.texts ?? {}),
     ListServed: (r) => (heard.served = r),
     FIFOPopped(r) {
       const out = t.popped.get(r.subject) ?? [];
@@ -66,34 +70,35 @@ export function newTold(scene, story, records, from) {
     },
     TxnCommitted: (r) => r.resource === "leases" && Object.assign(t, { lease: r.rv, renewed: r.t }),
     RequestReceived(r) {
-      const [line, by] = r.text.split(" by ");
-      heard.asking.set(line, [...(heard.asking.get(line) ?? []), { by, t: r.t }]);
-      Object.assign(t, asked(line, by), { waited: "" });
+      const line = lineOf(r.texts);
+      heard.asking.set(line, [...(heard.asking.get(line) ?? []), { by: r.texts.agent ?? "", t: r.t }]);
+      Object.assign(t, asked(r.texts, r.texts.agent ?? ""), { waited: "" });
     },
     RequestAnswered(r) {
-      const waiting = heard.asking.get(r.text) ?? [];
+      const query = new URLSearchParams(r.texts.query);
+      const waiting = heard.asking.get(lineOf(r.texts)) ?? [];
       const one = new Set(waiting.map(({ by }) => by)).size === 1; // of two that ask the same it is not known
       const asker = (one && waiting.pop()) || { by: "", t: r.t };
-      const seconds = r.text.includes("watch=") ? 0 : (r.t - asker.t) / 1e9;
+      const seconds = query.has("watch") ? 0 : (r.t - asker.t) / 1e9;
       const waited = seconds > 0.5 ? `waited ${seconds.toFixed(1)} s` : "";
-      Object.assign(t, asked(r.text, asker.by, r.args?.[0]), { waited });
-      if (r.text.includes(`story%3D${story.id}`) && !r.text.includes("watch=")) answered(r);
+      Object.assign(t, asked(r.texts, asker.by, r.args?.[0]), { waited });
+      if (query.get("labelSelector") === `story=${story.id}` && !query.has("watch")) answered(r, query);
     },
   };
   const notable = records.filter((r) => hears[r.point]);
 
   function opens(r) {
-    const opened = streamOf(r.subject || `refused ${r.seq}`, r.text, r.rv);
+    const opened = streamOf(r.subject || `refused ${r.seq}`, r.texts ?? {}, r.rv);
     if (!r.subject) heard.refused = opened.id;
     heard.streams.delete(opened.id); // it is the newest
-    if (wanted(r.text)) heard.streams.set(opened.id, opened);
+    if (wanted(opened.texts)) heard.streams.set(opened.id, opened);
   }
 
   // at makes the story's part of the picture: what its records up to seq say.
   function at(res, seq, resource) {
     const streams = Object.entries(res.subjects).filter(([, s]) => s.kind === "watcher" && s.opened < first)
-      .map(([id, s]) => streamOf(id, s.texts.WireOpened ?? s.texts.WatcherAdded ?? "", s.began))
-      .filter(({ text }) => wanted(text));
+      .map(([id, s]) => streamOf(id, s.texts.WireOpened ?? s.texts.WatcherAdded ?? {}, s.began))
+      .filter(({ texts }) => wanted(texts));
     heard = {
       resource, streams: new Map(streams.map((stream) => [stream.id, stream])),
       asking: new Map(), // by request: who waits for its answer, and since when
@@ -114,15 +119,15 @@ export function newTold(scene, story, records, from) {
     t.members = cast.map((member) => seenOf(member, [...heard.streams.values()], res));
   }
 
-  // streamOf is a stream of the client that says text of itself.
-  function streamOf(id, text, rv = "0") {
-    const wire = !text.startsWith("/");
-    const asked = /[?&]resourceVersion=(\d+)/.exec(text)?.[1];
-    return { id, text, began: asked ?? rv, resumes: asked > 0, wire, who: wire ? text.split(" ")[0] : text };
+  // streamOf is a stream of the client that says texts of itself, or a watcher that has no connection.
+  function streamOf(id, texts, rv = "0") {
+    const { agent, prefix, labels = "", fields = "", version } = texts;
+    const wire = prefix === undefined;
+    const who = wire ? (agent ?? "").split(" ")[0] : `${prefix} ${labels} ${fields}`;
+    return { id, texts, began: version ?? rv, resumes: version > 0, wire, who };
   }
 
-  function turned(text) {
-    const [, knob, target, value] = /^(\S+)(?: of (\S+))?(?: to (\S+))?/.exec(text) ?? [];
+  function turned({ name: knob, target = "", value = "" }) {
     if (knob === "line.stall" || knob === "line.cut") {
       heard.stalled.set(target, value === "true" && knob.slice(5));
     }
@@ -132,18 +137,15 @@ export function newTold(scene, story, records, from) {
 
   // asked returns what the HTTP box says of a request, once it is answered with its status. Who has written a lease
   // holds it.
-  function asked(line, by, status) {
-    const [method, url] = line.split(" ");
-    const [path, search] = url.split("?");
+  function asked({ method, path, query: search, version: since = "" }, by, status) {
     const query = new URLSearchParams(search);
     const [, kind = ""] = /^\/apis(?:\/[^/]+){2}(?:\/namespaces\/[^/]+)?\/(\w+)/.exec(path) ?? [];
     if (kind === "leases") {
-      const member = cast.find(({ is }) => is.test(by))?.name ?? "";
+      const member = cast.find(({ is }) => is.agent && like(is.agent, by))?.name ?? "";
       if (member && method !== "GET" && status < 300) heard.leaders.add((t.holder = member));
       return { asks: member && `from ${member}`, gets: "" };
     }
     if (method === "GET" && own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
-    const since = query.get("resourceVersion") ?? "";
     if (query.has("watch")) return { asks: "a watch", gets: since > 0 ? `from ${since}` : "" };
     if (kind) return { asks: kind, gets: "" };
     if (!query.get("labelSelector")?.includes(`story=${story.id}`)) return { asks: "", gets: "" };
@@ -152,20 +154,20 @@ export function newTold(scene, story, records, from) {
   }
 
   // answered notes what a list of the story got.
-  function answered(r) {
+  function answered(r, query) {
     const { rv } = heard.served ?? {};
     t.gets = r.args?.[0] === 200 && rv ? `→ ${(story.versions && names.get(rv)) || rv}` : "";
     if (!t.gets) return;
-    t.snapshot = r.text.includes("resourceVersionMatch=Exact") ? rv : null;
+    t.snapshot = query.get("resourceVersionMatch") === "Exact" ? rv : null;
     heard.listed = rv;
   }
 
   // seenOf is a member of the cast as it stands.
   function seenOf({ name, is, nth = 0, pin, other }, streams, res) {
     const { stalled, listed } = heard;
-    const matching = streams.filter(({ text }) => is.test(text));
+    const matching = streams.filter(({ texts }) => saying(is, texts));
     const agents = [...new Set(matching.map((stream) => stream.who))];
-    const who = agents[nth] ?? /^\^([\w-]+)/.exec(is.source)?.[1] ?? ""; // it may have closed its stream before
+    const who = agents[nth] ?? (is.agent ?? "").replace(/\*$/, ""); // it may have closed its stream before
     const mine = matching.filter((stream) => stream.who === who);
     const now = mine.at(-1);
     const said = mine.findLast((stream) => stream.said)?.said;

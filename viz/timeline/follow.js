@@ -5,6 +5,7 @@ import { $, make, mark, options, part, put, say, svg, when } from "../dom/dom.js
 import { cut } from "../lib/texts.js";
 import { clockText, milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
+import { matches as matching } from "../log/query.js";
 
 /**
  * @typedef {object} Hearer
@@ -21,7 +22,10 @@ const most = 4000; // records of one object kept
 const redraw = 250; // ms
 const listed = 50; // of its revisions
 const hopsShown = 400;
-const kubectl = /^(POST|PUT|PATCH|DELETE) .* by kubectl$/;
+// kubectls are requests of kubectl to write.
+const kubectls = {
+  points: ["RequestReceived"], fields: { agent: "kubectl", method: "POST|PUT|PATCH|DELETE" },
+};
 
 // newFollow calls on.changed() when another thing is followed, on.seek(seq) when a hop is clicked. records(query,
 // match) returns all there are, cursor() where the stage is.
@@ -65,7 +69,7 @@ export function newFollow(infos, on) {
   /** @param {probe.Record[]} list */
   function arrived(list) {
     for (const r of list) {
-      if (r.point === "RequestReceived" && kubectl.test(r.text ?? "")) asked = true;
+      if (matching(kubectls, r)) asked = true;
       if (r.point !== "TxnCommitted" || !asked || r.resource !== document.body.dataset.resource) continue;
       asked = false;
       if (!f.has()) wrote(objectKey(r.key ?? ""));

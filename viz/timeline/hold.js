@@ -165,7 +165,7 @@ export class Hold {
 
   /** @param {Answer} status */
   showGates(status) {
-    const whole = (/** @type {probe.Selector[]} */ gates, /** @type {string} */ station) => (
+    const whole = (/** @type {probe.Query[]} */ gates, /** @type {string} */ station) => (
       gates.some((g) => g.station === station && !g.subject && !g.resource));
     const held = (/** @type {string} */ station) => status.held && !whole(status.opened, station);
     for (const button of parts(this.panel, "[data-gate]")) {

@@ -137,13 +137,15 @@ func (a *actor) stop(ctx context.Context) {
 	}
 	opened := a.stream()
 	a.turn(ctx, "line.stall", "true")
-	of := func(point probe.Point) moment { return moment{point: point, who: opened.Subject, from: opened.Seq} }
+	of := func(point probe.Point) probe.Query {
+		return probe.Query{Points: on(point), Subject: opened.Subject, From: opened.Seq}
+	}
 	for n := 1; a.err == nil && n <= min(most, a.ring()-spare); n++ {
 		a.Read = a.change(ctx, n, 2000)
 		if a.read(); len(a.all(of(probe.ResultBlocked))) == 0 {
 			continue
 		}
-		sent := moment{point: probe.InputSent, who: opened.Subject, rv: a.Read}
+		sent := probe.Query{Points: on(probe.InputSent), Subject: opened.Subject, RV: a.Read}
 		last := a.await(ctx, func() probe.Record { return a.first(sent) })
 		// What looks full may be so for a moment only, until the connection takes no more.
 		if len(a.all(of(probe.InputSent)))-len(a.all(of(probe.InputReceived))) >= last.Args[1] {
@@ -174,8 +176,9 @@ func (a *actor) back(ctx context.Context) {
 	a.remove(ctx)
 	// The controllers are done with the pod that is gone: what they still work on comes into no workqueue.
 	a.await(ctx, func() probe.Record {
-		gone := a.first(moment{point: probe.HandlerCalled, typ: "DELETED", own: true})
-		added, done := moment{point: probe.WorkAdded, own: true}, moment{point: probe.WorkDone, own: true}
+		gone := a.first(probe.Query{Points: on(probe.HandlerCalled), Type: "DELETED", Key: a.Key})
+		added := probe.Query{Points: on(probe.WorkAdded), Key: a.Key}
+		done := probe.Query{Points: on(probe.WorkDone), Key: a.Key}
 		if a.newest(done).Seq < a.newest(added).Seq {
 			return probe.Record{}
 		}
@@ -199,10 +202,10 @@ func (a *actor) overrun(ctx context.Context) {
 	a.turn(ctx, "line.cut", "false")
 	a.await(ctx, func() probe.Record {
 		now := a.stream()
-		switch lost := a.first(moment{point: probe.FrameWritten, typ: "ERROR", from: before.Seq}); {
+		switch lost := a.first(probe.Query{Points: on(probe.FrameWritten), Type: "ERROR", From: before.Seq}); {
 		case now.Subject == before.Subject:
 		case lost.Seq > 0:
-			return a.newest(moment{point: probe.FrameWritten, typ: "BOOKMARK", who: now.Subject})
+			return a.newest(probe.Query{Points: on(probe.FrameWritten), Type: "BOOKMARK", Subject: now.Subject})
 		case a.sent().RV >= newest:
 			return a.sent()
 		}
@@ -211,7 +214,7 @@ func (a *actor) overrun(ctx context.Context) {
 }
 
 // ring returns how many places the ring has.
-func (a *actor) ring() int { return a.newest(moment{point: probe.RingAppend}).Args[2] }
+func (a *actor) ring() int { return a.newest(probe.Query{Points: on(probe.RingAppend)}).Args[2] }
 
 // end removes the client and the pod, as far as they are still there.
 func (a *actor) end(ctx context.Context) {
@@ -262,12 +265,14 @@ func (a *actor) turn(ctx context.Context, name, value string) {
 
 // stream is how the client's newest stream was opened.
 func (a *actor) stream() probe.Record {
-	return a.newest(moment{point: probe.WireOpened, text: a.Agent, served: true})
+	opened := openedBy(a.Agent)
+	opened.Subject = "*"
+	return a.newest(opened)
 }
 
 // sent is the newest that was written to that stream.
 func (a *actor) sent() probe.Record {
-	return a.newest(moment{point: probe.FrameWritten, who: a.stream().Subject, served: true})
+	return a.newest(probe.Query{Points: on(probe.FrameWritten), Subject: a.stream().Subject})
 }
 
 // ---- the pod
@@ -306,10 +311,10 @@ func (a *actor) remove(ctx context.Context) {
 // handled waits until the informer has stored a version, and a handler was called with it.
 func (a *actor) handled(ctx context.Context, rv uint64) {
 	a.await(ctx, func() probe.Record {
-		if a.first(moment{point: probe.IndexerUpdated, rv: rv, who: a.Informer}).Seq == 0 {
+		if a.first(probe.Query{Points: on(probe.IndexerUpdated), RV: rv, Subject: a.Informer}).Seq == 0 {
 			return probe.Record{}
 		}
-		return a.first(moment{point: probe.HandlerCalled, rv: rv})
+		return a.first(probe.Query{Points: on(probe.HandlerCalled), RV: rv})
 	})
 }
 

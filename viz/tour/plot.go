@@ -39,42 +39,49 @@ func newPlot(t *Tour, start *fold.State, records []probe.Record) *plot {
 	p := &plot{Tour: t, version: noVersion, last: noVersion, reader: noWatcher, client: noWatcher}
 	p.past = past{t.Key, records}
 	for id, subject := range pods(start).Subjects {
-		name := probe.AgentOf(subject.Texts[probe.WireOpened.String()])
+		name := probe.AgentOf(subject.Said(probe.WireOpened, probe.FieldAgent))
 		if subject.Kind == "watcher" && (name == t.Informer || name+"-informer" == t.Informer) {
 			p.reader = id
 		}
 	}
-	created := p.all(moment{point: probe.TxnCommitted, typ: "ADDED", own: true})
+	created := p.all(probe.Query{Points: on(probe.TxnCommitted), Type: "ADDED", Key: p.key})
 	if len(created) > 0 {
 		p.version = created[0].RV
 	}
 	if len(created) > 1 {
 		p.last = created[len(created)-1].RV
 	}
-	p.begun = p.first(moment{rv: p.version})
-	p.asked = p.newest(moment{point: probe.RequestReceived, text: "POST", to: p.begun.Seq})
-	for _, r := range p.all(moment{point: probe.HandlerCalled, rv: p.last}) {
+	p.begun = p.first(probe.Query{RV: p.version})
+	p.asked = p.newest(probe.Query{Points: on(probe.RequestReceived), To: p.begun.Seq,
+		Fields: map[probe.Field]string{probe.FieldMethod: "POST"}})
+	for _, r := range p.all(probe.Query{Points: on(probe.HandlerCalled), RV: p.last}) {
 		p.handlers = append(p.handlers, feeds(r))
 	}
-	turned := func(knob string) moment { return moment{point: probe.KnobTurned, text: knob} }
-	opened := moment{point: probe.WireOpened, text: t.Agent, served: true}
-	p.stalled = p.first(turned("line.stall of " + t.Agent + " to true"))
-	p.until = p.newest(turned("line.drop of " + t.Agent)).Seq
-	opened.to = p.until
+	turned := func(knob, value string) probe.Query {
+		return probe.Query{Points: on(probe.KnobTurned), Fields: map[probe.Field]string{
+			probe.FieldName: knob, probe.FieldTarget: t.Agent, probe.FieldValue: value}}
+	}
+	opened := openedBy(t.Agent)
+	opened.Subject = "*"
+	p.stalled = p.first(turned("line.stall", "true"))
+	p.until = p.newest(turned("line.drop", "")).Seq
+	opened.To = p.until
 	p.client = cmp.Or(p.newest(opened).Subject, noWatcher)
 	if p.until == 0 {
 		return p
 	}
-	opened.from, opened.to = p.until, 0
+	opened.From, opened.To = p.until, 0
 	p.back = p.first(opened)
-	p.mended = p.newest(turned("line.cut of " + t.Agent + " to false"))
-	if cut := p.newest(turned("line.cut of " + t.Agent + " to true")); cut.Seq > 0 {
-		p.refused = p.first(moment{point: probe.FrameWritten, typ: "ERROR", from: cut.Seq})
+	p.mended = p.newest(turned("line.cut", "false"))
+	if cut := p.newest(turned("line.cut", "true")); cut.Seq > 0 {
+		p.refused = p.first(probe.Query{Points: on(probe.FrameWritten), Type: "ERROR", From: cut.Seq})
 	}
 	if p.refused.Seq > 0 {
-		late := p.newest(moment{point: probe.WireOpened, text: t.Agent, to: p.refused.Seq})
+		refused := openedBy(t.Agent)
+		refused.To = p.refused.Seq
+		late := p.newest(refused)
 		p.knew = resumedAt(late)
-		opened.from = p.refused.Seq
+		opened.From = p.refused.Seq
 		p.again = p.first(opened)
 	}
 	return p
@@ -86,31 +93,31 @@ func pods(state *fold.State) *fold.Resource {
 }
 
 // during returns the records that are meant while the client does not read.
-func (p *plot) during(m moment) []probe.Record {
+func (p *plot) during(m probe.Query) []probe.Record {
 	if p.stalled.Seq == 0 {
 		return nil
 	}
-	m.from, m.to = p.stalled.Seq, p.until
+	m.From, m.To = p.stalled.Seq, p.until
 	return p.all(m)
 }
 
 // change is when the ring takes a change of the pod.
-func (p *plot) change() moment { return moment{point: probe.RingAppend, own: true} }
+func (p *plot) change() probe.Query { return probe.Query{Points: on(probe.RingAppend), Key: p.key} }
 
 // rests returns the record at which each step rests; one without a number is not in the log yet.
 func (p *plot) rests() []probe.Record {
 	first := func(point probe.Point, who string) probe.Record {
-		return p.first(moment{point: point, rv: p.version, who: who})
+		return p.first(probe.Query{Points: on(point), RV: p.version, Subject: who})
 	}
-	full, late, worked := probe.Record{}, p.caughtUp(), p.newest(moment{point: probe.HandlerCalled, rv: p.last})
+	full, late, worked := probe.Record{}, p.caughtUp(), p.newest(probe.Query{Points: on(probe.HandlerCalled), RV: p.last})
 	if len(p.during(p.change())) > 0 {
-		full = p.newest(moment{to: p.until})
+		full = p.newest(probe.Query{To: p.until})
 	}
 	if p.refused.Seq > 0 {
-		late = called(p.first(moment{point: probe.ResultSent, who: p.again.Subject, typ: "BOOKMARK"}), p.again)
+		late = called(p.first(probe.Query{Points: on(probe.ResultSent), Subject: p.again.Subject, Type: "BOOKMARK"}), p.again)
 	}
-	stored := p.first(moment{point: probe.IndexerUpdated, rv: p.last, who: p.Informer})
-	if queued := p.queued(moment{from: stored.Seq + 1}); stored.Seq > 0 && len(queued) > 0 {
+	stored := p.first(probe.Query{Points: on(probe.IndexerUpdated), RV: p.last, Subject: p.Informer})
+	if queued := p.queued(probe.Query{From: stored.Seq + 1}); stored.Seq > 0 && len(queued) > 0 {
 		worked = queued[0]
 	}
 	return []probe.Record{
@@ -125,10 +132,10 @@ func (p *plot) caughtUp() probe.Record {
 	if p.back.Seq == 0 {
 		return probe.Record{}
 	}
-	read := p.first(moment{point: probe.FrameWritten, who: p.back.Subject})
-	sent := moment{point: probe.ResultSent, who: p.back.Subject}
+	read := p.first(probe.Query{Points: on(probe.FrameWritten), Subject: p.back.Subject})
+	sent := probe.Query{Points: on(probe.ResultSent), Subject: p.back.Subject}
 	if read.Seq > 0 {
-		sent.to = read.Seq + 1
+		sent.To = read.Seq + 1
 	}
 	return called(p.newest(sent), p.back)
 }
@@ -144,8 +151,8 @@ func called(r, opened probe.Record) probe.Record {
 
 // queued returns the records with which the pod comes into workqueues whose handlers are on the stage; not while a
 // worker has it: then it waits elsewhere.
-func (p *plot) queued(m moment) []probe.Record {
-	m.point, m.own = probe.WorkAdded, true
+func (p *plot) queued(m probe.Query) []probe.Record {
+	m.Points, m.Key = on(probe.WorkAdded), p.key
 	return slices.DeleteFunc(p.all(m), func(r probe.Record) bool {
 		return r.Args[0] == 0 || !slices.Contains(p.handlers, r.Subject)
 	})
@@ -156,7 +163,7 @@ func feeds(handler probe.Record) string { return strings.TrimSuffix(handler.Subj
 
 // happened says what happened up to the record r at which a step rests, res being the picture there.
 func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words map[string]any) string {
-	ring := p.first(moment{point: probe.RingAppend, rv: p.version})
+	ring := p.first(probe.Query{Points: on(probe.RingAppend), RV: p.version})
 	places, capacity := ring.Args[1]-ring.Args[0], ring.Args[2]
 	queue := func(watcher, name string) fold.Queue {
 		if subject := res.Subjects[watcher]; subject != nil && subject.Queues[name] != nil {
@@ -170,7 +177,7 @@ func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words ma
 	if input.Len > 0 && input.Len == input.Cap {
 		end[0] = "full"
 	}
-	if len(p.during(moment{point: probe.WatcherForced, who: p.client})) > 0 {
+	if len(p.during(probe.Query{Points: on(probe.WatcherForced), Subject: p.client})) > 0 {
 		end[0] = "closed"
 	}
 	if places < capacity {
@@ -180,7 +187,7 @@ func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words ma
 		end[2] = "kept"
 	}
 	// On a stage with several informers, another one's handler may have been earlier.
-	other := slices.DeleteFunc(p.queued(moment{to: r.Seq}), func(r probe.Record) bool { return r.RV == p.version })
+	other := slices.DeleteFunc(p.queued(probe.Query{To: r.Seq}), func(r probe.Record) bool { return r.RV == p.version })
 	if r.Point == probe.HandlerCalled && len(other) > 0 {
 		end[3], words["other"] = "both", other[len(other)-1].Subject
 	}
@@ -196,7 +203,7 @@ func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words ma
 	}
 	changes, stored := p.during(p.change()), 0
 	for _, change := range changes {
-		if len(p.during(moment{point: probe.IndexerUpdated, who: p.Informer, rv: change.RV})) > 0 {
+		if len(p.during(probe.Query{Points: on(probe.IndexerUpdated), Subject: p.Informer, RV: change.RV})) > 0 {
 			stored++
 		}
 	}
@@ -204,18 +211,17 @@ func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words ma
 	if stored != len(changes) {
 		words["stored"] = fmt.Sprintf("%d of %d changes", stored, len(changes))
 	}
-	if len(p.during(moment{point: probe.DispatchBlocked})) > 0 {
+	if len(p.during(probe.Query{Points: on(probe.DispatchBlocked)})) > 0 {
 		words["wait"] = "the dispatcher waited a moment"
 	}
 	words["places"], words["capacity"], words["knew"], words["mark"] = places, capacity, p.knew, r.RV
 	words["clients"], words["handler"] = watchers, feeds(r)
-	words["picked"] = p.first(moment{point: probe.DispatchStarted, rv: p.version}).Args[0]
+	words["picked"] = p.first(probe.Query{Points: on(probe.DispatchStarted), RV: p.version}).Args[0]
 	words["input"], words["result"] = of(queue(p.reader, "input")), of(queue(p.client, "result"))
 	words["full"] = of(input)
-	words["from"] = p.first(moment{point: probe.WatcherAdded, who: cmp.Or(p.back.Subject, noWatcher)}).RV
-	words["pods"] = len(p.all(moment{
-		point: probe.ResultSent, who: cmp.Or(p.again.Subject, noWatcher), typ: "ADDED", to: r.Seq + 1,
-	}))
+	words["from"] = p.first(probe.Query{Points: on(probe.WatcherAdded), Subject: cmp.Or(p.back.Subject, noWatcher)}).RV
+	words["pods"] = len(p.all(probe.Query{Points: on(probe.ResultSent), Subject: cmp.Or(p.again.Subject, noWatcher),
+		Type: "ADDED", To: r.Seq + 1}))
 	return filled(text, words)
 }
 

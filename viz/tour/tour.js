@@ -113,7 +113,7 @@ export function newTour(stage) {
   // matters, a pin at the ring.
   function cast() {
     const pin = teller.beat === half + 1 || teller.beat === half + 2;
-    const member = { name: run.who, is: `^${run.agent} `, pin };
+    const member = { name: run.who, is: { agent: run.agent }, pin };
     const records = player.tape.between(run.from + 1, end() + 1).filter(stage.here);
     scene.tell(newTold(scene, { id: "tour", cast: [member] }, records, 0));
   }

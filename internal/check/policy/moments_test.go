@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"io/fs"
@@ -67,7 +68,7 @@ func reports(dir string) bool {
 }
 
 // fixedArgs is how many arguments each method takes before those that the point declares.
-var fixedArgs = map[string]int{"At": 3, "Event": 4, "Text": 4}
+var fixedArgs = map[string]int{"At": 3, "Event": 4, "Text": 4, "Texts": 4}
 
 // checkMoment looks at one report.
 func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
@@ -82,10 +83,12 @@ func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
 	if !ownLine(moment) {
 		complain("does not stand on its own line")
 	}
-	for says, method := range map[string]string{"{type}": "Event", "{text}": "Text"} {
-		if strings.Contains(info.Says, says) && moment.Method != method {
-			complain("says %s and is reported by %s, which has none", says, moment.Method)
-		}
+	if strings.Contains(info.Says, "{type}") && moment.Method != "Event" {
+		complain("says {type} and is reported by %s, which has none", moment.Method)
+	}
+	want := map[int]string{0: "At Event", 1: "Text"}
+	if methods := cmp.Or(want[len(info.Texts.List())], "Texts"); !slices.Contains(strings.Fields(methods), moment.Method) {
+		complain("has the texts %q and is reported by %s", info.Texts, moment.Method)
 	}
 	locked := moment.In != nil && holdsLock(moment)
 	if info.Locked && !locked {

@@ -140,7 +140,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 	}
 	for want, declared := range map[string]probe.Info{
 		store + ":11: Appended says {type} and is reported by At, which has none":              {Says: "{type} {key}"},
-		store + ":11: Appended says {text} and is reported by At, which has none":              {Says: "{text}"},
+		store + `:11: Appended has the texts "why" and is reported by At`:                      {Texts: "why"},
 		store + ":11: Appended is declared Locked, but Store.Get holds no lock there":          {Locked: true},
 		points + "Appended names the lane store.run, but no goroutine of that name is started": {Lane: "store.run"},
 	} {

@@ -49,7 +49,7 @@ var All = []Greedy{
 
 // LongTexts is one of few records and many bytes; it takes seconds to unpack.
 var LongTexts = Greedy{"long texts", "longer than the 512 MB", records, 950,
-	`{"seq":%[1]d,"point":"RingAppend","resource":"pods","text":"%[1]d` + strings.Repeat("long", 1<<18) + "\"}\n", ""}
+	`{"seq":%[1]d,"point":"RingAppend","resource":"pods","texts":{"why":"%[1]d` + strings.Repeat("long", 1<<18) + "\"}}\n", ""}
 
 // File returns the recording.
 func (g Greedy) File() []byte {

@@ -83,9 +83,15 @@ func Secret(text string) string {
 	return text
 }
 
-// JSON returns a JSON value with [Text] applied to each of its strings, and "" for what is not JSON.
+// JSON returns a JSON value with [Text] applied to each of its strings, [Query] to what is called "query", and "" for
+// what is not JSON.
 func JSON(written []byte) json.RawMessage {
-	return changed(written, func(_, text string) string { return Text(text) })
+	return changed(written, func(key, text string) string {
+		if key == "query" {
+			return Query(text)
+		}
+		return Text(text)
+	})
 }
 
 // Stream is [JSON] for a connection on which Secrets travel. It hides each piece that came ("data") whole: a Secret may

@@ -38,7 +38,7 @@ func (s *State) apply(written *probe.Record) {
 	}
 	info := &table[r.Point]
 	res := s.resource(r.Resource)
-	moment := Moment{Seq: s.Seq, T: s.T, Point: info.Name, Subject: r.Subject, Token: tokenOf(r), Text: r.Text}
+	moment := Moment{Seq: s.Seq, T: s.T, Point: info.Name, Subject: r.Subject, Token: tokenOf(r), Texts: r.Texts}
 	res.Points[info.Name]++
 	res.station(string(info.Station)).note(moment, info, r)
 	switch info.Op {
@@ -80,8 +80,8 @@ func (sub *Subject) note(m Moment, info *Point, r *probe.Record) {
 	if sub.Kind != "" || info.Station == probe.Reflector {
 		sub.RV = cmp.Or(r.RV, sub.RV)
 	}
-	if r.Text != "" {
-		sub.Texts[info.Name] = m.Text
+	if r.Texts != "" {
+		sub.Texts[info.Name] = m.Texts
 	}
 	keepArgs(sub.Vars, info, r)
 }

@@ -224,7 +224,7 @@ func history(t *rapid.T) []probe.Record {
 	one := rapid.Custom(func(t *rapid.T) probe.Record {
 		r := rec(points.Draw(t, "point"), subjects.Draw(t, "subject"), types.Draw(t, "type"), keys.Draw(t, "key"),
 			rapid.Uint64Max(60).Draw(t, "rv"), args.Draw(t, "args")...)
-		r.Text = rapid.StringN(0, 300, -1).Draw(t, "text")
+		r.Texts = probe.NewTexts(map[string]string{"why": rapid.StringN(0, 300, -1).Draw(t, "text")})
 		return r
 	})
 	return in(rapid.SliceOfN(one, 0, 120).Draw(t, "records")...)

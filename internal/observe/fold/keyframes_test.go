@@ -88,7 +88,7 @@ func TestKeyframesAreBoundedInBytes(t *testing.T) {
 	s := New()
 	for i := range 1000 {
 		subject := newSubject("watcher", 1)
-		subject.Texts["WireOpened"] = strings.Repeat("x", 2000)
+		subject.Texts["WireOpened"] = probe.Texts(strings.Repeat("x", 2000))
 		s.resource("pods").Subjects[fmt.Sprint("w", i)] = subject
 	}
 	k := NewKeyframes(10)

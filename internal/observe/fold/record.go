@@ -37,7 +37,7 @@ func ReadRecord(written []byte) (probe.Record, error) {
 	}
 	known := false
 	if r.Record.Point, known = probe.PointNamed(r.Point); !known {
-		r.Args, r.Text = [4]int{}, r.Point
+		r.Args, r.Texts = [4]int{}, probe.NewTexts(map[string]string{string(probe.FieldName): r.Point})
 	}
 	return bounded(&r.Record), nil
 }
@@ -45,7 +45,7 @@ func ReadRecord(written []byte) (probe.Record, error) {
 // bounded returns a record with its texts cut.
 func bounded(r *probe.Record) probe.Record {
 	cut := *r
-	for _, text := range []*string{&cut.Resource, &cut.Subject, &cut.Type, &cut.Key, &cut.Text} {
+	for _, text := range []*string{&cut.Resource, &cut.Subject, &cut.Type, &cut.Key} {
 		*text = probe.Bound(*text)
 	}
 	return cut

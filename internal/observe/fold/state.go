@@ -37,8 +37,8 @@ type Resource struct {
 func (s *State) Names(names *probe.Names) {
 	for resource, res := range s.Resources {
 		for id, subject := range res.Subjects {
-			if text := subject.Texts[probe.WireOpened.String()]; text != "" {
-				names.Set(resource, id, text)
+			if agent := subject.Said(probe.WireOpened, probe.FieldAgent); agent != "" {
+				names.Set(resource, id, agent)
 			}
 		}
 	}
@@ -59,22 +59,27 @@ type Moment struct {
 	Point   string `json:"point"`
 	Subject string `json:"subject"`
 	Token
-	Text string `json:"text"`
+	Texts probe.Texts `json:"texts"`
 }
 
 // Subject is one of several of a kind that open and close, such as watcher "w3", or one that is always there, such as
 // "informer".
 type Subject struct {
 	// [probe.Info.Opens] of the opening point: "watcher"; "" if it never opens
-	Kind   string            `json:"kind"`
-	Opened uint64            `json:"opened"`       // seq of the opening, 0 if that was not seen
-	Began  uint64            `json:"began,string"` // RV of the opening: what a watcher was registered from
-	RV     uint64            `json:"rv,string"`
-	Vars   map[string]int64  `json:"vars"`
-	Texts  map[string]string `json:"texts"`  // the last text of each point that had one
-	Counts map[string]uint64 `json:"counts"` // how often each point was reported of it
-	Queues map[string]*Queue `json:"queues"`
-	Last   Moment            `json:"last"`
+	Kind   string                 `json:"kind"`
+	Opened uint64                 `json:"opened"`       // seq of the opening, 0 if that was not seen
+	Began  uint64                 `json:"began,string"` // RV of the opening: what a watcher was registered from
+	RV     uint64                 `json:"rv,string"`
+	Vars   map[string]int64       `json:"vars"`
+	Texts  map[string]probe.Texts `json:"texts"`  // the last texts of each point that had any
+	Counts map[string]uint64      `json:"counts"` // how often each point was reported of it
+	Queues map[string]*Queue      `json:"queues"`
+	Last   Moment                 `json:"last"`
+}
+
+// Said returns a text that a point said last of the subject, "" if it did not.
+func (s *Subject) Said(point probe.Point, name probe.Field) string {
+	return s.Texts[point.String()].Get(name)
 }
 
 // Queue is a channel, or a queue under a lock.

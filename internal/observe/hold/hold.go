@@ -83,7 +83,7 @@ func (w *World) Hold(unattended time.Duration) {
 }
 
 // HoldAt closes the gate at one station, or for one subject there. The clock is left alone.
-func (w *World) HoldAt(s probe.Selector, unattended time.Duration) {
+func (w *World) HoldAt(s probe.Query, unattended time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attendLocked(unattended)
@@ -106,7 +106,7 @@ func (w *World) Release() {
 }
 
 // ReleaseAt opens the gate for a station or one subject there, also while the world is held.
-func (w *World) ReleaseAt(s probe.Selector) {
+func (w *World) ReleaseAt(s probe.Query) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = w.config.Patience.Now()
@@ -122,7 +122,7 @@ func (w *World) runOnLocked() {
 }
 
 // Step lets those whom hop selects pass one point each, and returns how many that were.
-func (w *World) Step(hop probe.Hop) int {
+func (w *World) Step(hop probe.Query) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = w.config.Patience.Now()

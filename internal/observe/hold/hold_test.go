@@ -112,9 +112,9 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 			got.Says != "laptop takes ADDED default/a at 1 from its input." {
 			t.Errorf("waiting: %+v", got)
 		}
-		n := f.Step(probe.Hop{Key: "default/b"})
+		n := f.Step(probe.Query{Key: "default/b"})
 		assert.Equal(t, n, 0, "%d passed with an object that does not exist", n)
-		n = f.Step(probe.Hop{Key: "default/a"})
+		n = f.Step(probe.Query{Key: "default/a"})
 		assert.Equal(t, n, 1, "%d passed, want 1", n)
 		synctest.Wait()
 		assert.True(t, f.log.Last() == 2,
@@ -198,7 +198,7 @@ func TestTheWatchdogResumesAWorldWithNoPageOpen(t *testing.T) {
 func TestTheWatchdogOpensForgottenGates(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
-		f.HoldAt(probe.Selector{Station: probe.Watcher, Subject: "w1"}, time.Minute)
+		f.HoldAt(probe.Query{Station: probe.Watcher, Subject: "w1"}, time.Minute)
 		time.Sleep(2 * time.Second)
 		s := f.Status()
 		assert.True(t, !s.Held && len(s.Gates) == 1 && len(s.Waiting) == 1 && !s.Clock.Paused, "status: %+v", s)
@@ -211,7 +211,7 @@ func TestTheWatchdogOpensForgottenGates(t *testing.T) {
 func TestAGateOfItsOwnOutlastsTheHold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
-		f.HoldAt(probe.Selector{Station: probe.Watcher}, 0)
+		f.HoldAt(probe.Query{Station: probe.Watcher}, 0)
 		f.Hold(0)
 		f.Release()
 		time.Sleep(3 * time.Second)

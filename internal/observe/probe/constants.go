@@ -5,18 +5,21 @@ package probe
 // The points, in path order.
 const (
 	// Unknown: a recording holds a moment of a point that this version of the program does not have; it changes
-	// nothing.
+	// nothing. Texts: name.
 	Unknown Point = iota
-	// RequestReceived: a request has passed routing; nothing has been read or written yet.
+	// RequestReceived: a request has passed routing; nothing has been read or written yet. Texts: method, path, query,
+	// agent, version.
 	RequestReceived
-	// RequestAnswered: the handler has returned; for a watch this is the end of the stream. Args: status.
+	// RequestAnswered: the handler has returned; for a watch this is the end of the stream. Args: status. Texts:
+	// method, path, query, agent, version, reason.
 	RequestAnswered
-	// KnobTurned: a knob of the sandbox is turned; its effect follows.
+	// KnobTurned: a knob of the sandbox is turned; its effect follows. Texts: name, target, value.
 	KnobTurned
 	// CommandEnded: a command that was answered before its end is over; an error of it has no other reader. Args:
-	// command.
+	// command. Texts: error.
 	CommandEnded
-	// PredicateChosen: the registry has turned selectors, namespace and name into one key and one predicate.
+	// PredicateChosen: the registry has turned selectors, namespace and name into one key and one predicate. Texts:
+	// scope, labels, fields.
 	PredicateChosen
 	// TxnCommitted: the optimistic transaction succeeded: the revision exists and is durable as etcd promises.
 	TxnCommitted
@@ -25,18 +28,18 @@ const (
 	// RangeRead: one range of keys was read at one revision. Args: n.
 	RangeRead
 	// EtcdLookedAt: etcd's leader, the size of its database, or whether it refuses writes (refuses is 1) has changed
-	// since the last check. Args: percent, kB, refuses.
+	// since the last check. Args: percent, kB, refuses. Texts: health.
 	EtcdLookedAt
-	// EtcdFailed: etcd has logged that it cannot continue; the program ends.
+	// EtcdFailed: etcd has logged that it cannot continue; the program ends. Texts: error.
 	EtcdFailed
 	// ProgramStopped: the whole program runs again after a debugger or SIGSTOP had stopped it; its clocks have not
-	// counted the pause.
+	// counted the pause. Texts: pause.
 	ProgramStopped
-	// WatchChanOpened: the watchChan exists, its goroutines are about to start.
+	// WatchChanOpened: the watchChan exists, its goroutines are about to start. Texts: from.
 	WatchChanOpened
 	// WatchChanClosed: all goroutines of the watchChan have ended and resultChan is closed.
 	WatchChanClosed
-	// WatchChanError: the watch cannot continue; it is about to send one ERROR event.
+	// WatchChanError: the watch cannot continue; it is about to send one ERROR event. Texts: error, reason.
 	WatchChanError
 	// Etcd3IncomingBlocked: incomingEventChan is full: the watchChan reads nothing more from etcd.
 	Etcd3IncomingBlocked
@@ -52,7 +55,7 @@ const (
 	// held. Args: start, end, capacity, oldest.
 	RingAppend
 	// RingResize: the events have moved into a ring of another size; their absolute positions are unchanged. Args:
-	// start, end, capacity, oldest.
+	// start, end, capacity, oldest. Texts: why.
 	RingResize
 	// RVAdvanced: a bookmark moved the cache's resource version without an event.
 	RVAdvanced
@@ -66,13 +69,14 @@ const (
 	FreshnessWait
 	// FreshnessReady: the reader's resource version has been reached.
 	FreshnessReady
-	// FreshnessGivenUp: the reader has given up: its time is over, or its client has disconnected.
+	// FreshnessGivenUp: the reader has given up: its time is over, or its client has disconnected. Texts: error.
 	FreshnessGivenUp
 	// ListServed: a list was answered from the cache. Args: n.
 	ListServed
 	// CacherReady: the first list is in the cache: the cacher accepts reads and watches. Args: generation.
 	CacherReady
 	// CacherNotReady: the cacher has lost its source: it refuses watches and most reads with 429. Args: generation.
+	// Texts: why.
 	CacherNotReady
 	// CacherStopped: the cacher has ended for good, and with it its ring, its store and its watchers; another one may
 	// follow.
@@ -91,7 +95,8 @@ const (
 	DispatchBlocked
 	// DispatchFinished: every recipient has the event or has been stopped; deferred stops were carried out.
 	DispatchFinished
-	// WatcherAdded: the starting point was chosen and the watcher registered, as one step. Args: capacity.
+	// WatcherAdded: the starting point was chosen and the watcher registered, as one step. Args: capacity. Texts:
+	// prefix, labels, fields.
 	WatcherAdded
 	// WatcherInterval: the watcher has sent everything up to its starting point. Args: n.
 	WatcherInterval
@@ -118,33 +123,35 @@ const (
 	ResultSent
 	// ResultReceived: the WatchServer took the event and is about to encode it. Args: len, cap.
 	ResultReceived
-	// WireOpened: status 200 and the headers are on the wire: from here on no HTTP error is possible.
+	// WireOpened: status 200 and the headers are on the wire: from here on no HTTP error is possible. Texts: agent,
+	// path, query, version.
 	WireOpened
 	// FrameWritten: one frame was written; it is flushed if nothing else is queued. Args: bytes, queued.
 	FrameWritten
 	// WireFlushed: everything written so far is on its way to the client, and result is empty.
 	WireFlushed
-	// WireClosed: the response has ended.
+	// WireClosed: the response has ended. Texts: why.
 	WireClosed
 	// FrameDecoded: the client has decoded one frame into an event.
 	FrameDecoded
 	// StreamBlocked: the reflector does not take the event yet: nothing more is read from the wire.
 	StreamBlocked
-	// StreamEnded: the client's side of the stream has ended.
+	// StreamEnded: the client's side of the stream has ended. Texts: why.
 	StreamEnded
 	// ReflectorListed: a list is in the reflector's store. Args: n.
 	ReflectorListed
-	// ReflectorWatching: a watch is open.
+	// ReflectorWatching: a watch is open. Texts: what, version.
 	ReflectorWatching
 	// ReflectorReceived: an event was taken from the watch; the store does not have it yet.
 	ReflectorReceived
 	// ReflectorStoreFailed: the store could not take an event; the reflector goes on from its version without it.
+	// Texts: error.
 	ReflectorStoreFailed
 	// ReflectorSynced: the streamed initial state is complete and in the reflector's store. Args: n.
 	ReflectorSynced
-	// ReflectorWatchEnded: the watch has ended; the text says why.
+	// ReflectorWatchEnded: the watch has ended; why says for what. Texts: why, reason.
 	ReflectorWatchEnded
-	// ReflectorBackoff: the reflector is about to wait before it tries again. Args: ms.
+	// ReflectorBackoff: the reflector is about to wait before it tries again. Args: ms. Texts: why.
 	ReflectorBackoff
 	// FIFOAdded: the delta is queued; no handler has been called for it. Args: len, cap.
 	FIFOAdded
@@ -164,7 +171,7 @@ const (
 	IndexerHolds
 	// Distributed: the notification was handed to every listener concerned. Args: listeners.
 	Distributed
-	// ListenerAdded: the listener is registered and receives everything from here on; the text says with which
+	// ListenerAdded: the listener is registered and receives everything from here on, with this informer. Texts:
 	// informer.
 	ListenerAdded
 	// ListenerRemoved: the listener's goroutines have ended.
@@ -184,7 +191,7 @@ const (
 	// HandlerReturned: the handler has returned.
 	HandlerReturned
 	// HandlerSlow: the handler has returned late, and more notifications wait than the pending ring first had places
-	// for.
+	// for. Texts: took.
 	HandlerSlow
 	// WorkAdded: the key is queued, or was queued or being worked on already. Args: len, cap.
 	WorkAdded
@@ -196,10 +203,57 @@ const (
 	WorkGot
 	// WorkDone: the worker has released the key.
 	WorkDone
-	// WorkRetry: the key comes back after a delay. Args: ms.
+	// WorkRetry: the key comes back after a delay. Args: ms. Texts: why.
 	WorkRetry
-	// Reconciled: the controller has acted, or has found nothing to do. Args: wrote.
+	// Reconciled: the controller has acted, or has found nothing to do. Args: wrote. Texts: did.
 	Reconciled
 
 	declared // is how many there are
+)
+
+// The names of numbers and texts.
+const (
+	FieldAgent      Field = "agent"
+	FieldBlocked    Field = "blocked"
+	FieldBudget     Field = "budget"
+	FieldBytes      Field = "bytes"
+	FieldCap        Field = "cap"
+	FieldCapacity   Field = "capacity"
+	FieldCommand    Field = "command"
+	FieldDid        Field = "did"
+	FieldEnd        Field = "end"
+	FieldError      Field = "error"
+	FieldFields     Field = "fields"
+	FieldFrom       Field = "from"
+	FieldGeneration Field = "generation"
+	FieldHealth     Field = "health"
+	FieldInformer   Field = "informer"
+	FieldKB         Field = "kB"
+	FieldLabels     Field = "labels"
+	FieldLen        Field = "len"
+	FieldListeners  Field = "listeners"
+	FieldMethod     Field = "method"
+	FieldMs         Field = "ms"
+	FieldN          Field = "n"
+	FieldName       Field = "name"
+	FieldOldest     Field = "oldest"
+	FieldPath       Field = "path"
+	FieldPause      Field = "pause"
+	FieldPercent    Field = "percent"
+	FieldPrefix     Field = "prefix"
+	FieldQuery      Field = "query"
+	FieldQueued     Field = "queued"
+	FieldReason     Field = "reason"
+	FieldRefuses    Field = "refuses"
+	FieldScope      Field = "scope"
+	FieldStart      Field = "start"
+	FieldStatus     Field = "status"
+	FieldTarget     Field = "target"
+	FieldTook       Field = "took"
+	FieldValue      Field = "value"
+	FieldVersion    Field = "version"
+	FieldWatchers   Field = "watchers"
+	FieldWhat       Field = "what"
+	FieldWhy        Field = "why"
+	FieldWrote      Field = "wrote"
 )

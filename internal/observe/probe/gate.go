@@ -1,9 +1,9 @@
 package probe
 
 import (
+	"reflect"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,8 +35,8 @@ type Gate struct {
 	mu      sync.Mutex // guards the fields below; nothing is called while it is held
 	world   bool       // held as a whole
 	ended   bool       // open for good
-	gates   []Selector // closed, whatever the world is
-	opened  []Selector // open, although the world is held
+	gates   []Query    // closed, whatever the world is
+	opened  []Query    // open, although the world is held
 	waiting []*waiter  // in the order in which they came
 }
 
@@ -46,31 +46,6 @@ type waiter struct {
 	since   time.Time     // on the wall: the world's clock may be stopped
 	passed  chan struct{} // closed, once, by the goroutine that releases it, under Gate.mu; nothing is sent
 	callers []uintptr
-}
-
-// Selector says which of the moments at a station; what is empty matches everything.
-type Selector struct {
-	Station  Station `json:"station,omitempty"`
-	Resource string  `json:"resource,omitempty"`
-	Subject  string  `json:"subject,omitempty"`
-}
-
-func (s Selector) matches(r *Record) bool {
-	return (s.Station == "" || s.Station == r.Point.Info().Station) &&
-		(s.Resource == "" || s.Resource == r.Resource) &&
-		(s.Subject == "" || s.Subject == r.Subject)
-}
-
-// Hop says who is to pass one point: those selected, and of them those concerned with an object or a version.
-type Hop struct {
-	Selector
-	Key string `json:"key"` // in either half's form; "": any
-	RV  uint64 `json:"rv"`  // 0: any
-}
-
-// Matches reports whether hop selects a moment.
-func (h Hop) Matches(r *Record) bool {
-	return h.Selector.matches(r) && (h.Key == "" || ObjectKey(h.Key) == ObjectKey(r.Key)) && (h.RV == 0 || h.RV == r.RV)
 }
 
 // Holdable reports whether a goroutine can be held at the point. One that is about to wait for room or a taker is
@@ -84,7 +59,7 @@ func (p Point) Holdable() bool {
 // onlyLooks reports whether a moment is that of a request that reads. A watch is opened by reading, too; what then
 // flows in it is held like everything else.
 func onlyLooks(r *Record) bool {
-	return (r.Point == RequestReceived || r.Point == RequestAnswered) && strings.HasPrefix(r.Text, "GET ")
+	return (r.Point == RequestReceived || r.Point == RequestAnswered) && r.Texts.Get(FieldMethod) == "GET"
 }
 
 // Hold closes the gate for the whole world, stations that were opened on their own included.
@@ -96,17 +71,17 @@ func (g *Gate) Unhold() { g.change(func() { g.world, g.opened = false, nil }) }
 // Release opens the gate for every goroutine.
 func (g *Gate) Release() { g.change(func() { g.world, g.opened, g.gates = false, nil, nil }) }
 
-// Close closes the gate for what s selects.
-func (g *Gate) Close(s Selector) {
-	g.change(func() { g.opened, g.gates = without(g.opened, s), append(without(g.gates, s), s) })
+// Close closes the gate for what q means.
+func (g *Gate) Close(q Query) {
+	g.change(func() { g.opened, g.gates = without(g.opened, q), append(without(g.gates, q), q) })
 }
 
-// Open opens the gate for what s selects, also while the world is held: then that station runs on its own.
-func (g *Gate) Open(s Selector) {
+// Open opens the gate for what q means, also while the world is held: then that station runs on its own.
+func (g *Gate) Open(q Query) {
 	g.change(func() {
-		g.gates = without(g.gates, s)
+		g.gates = without(g.gates, q)
 		if g.world {
-			g.opened = append(without(g.opened, s), s)
+			g.opened = append(without(g.opened, q), q)
 		}
 	})
 }
@@ -123,13 +98,13 @@ func (g *Gate) change(make func()) {
 	g.letGoLocked(func(r *Record) bool { return !g.holdsLocked(r) })
 }
 
-// Step releases the goroutines that are held now and that hop selects, and returns how many these were. Each passes
+// Step releases the goroutines that are held now at what q means, and returns how many these were. Each passes
 // exactly one point: the gate stays closed, and holds it at the next one.
-func (g *Gate) Step(hop Hop) int {
+func (g *Gate) Step(q Query) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := len(g.waiting)
-	g.letGoLocked(hop.Matches)
+	g.letGoLocked(q.Matches)
 	return before - len(g.waiting)
 }
 
@@ -158,7 +133,7 @@ func (g *Gate) enter(r Record) *waiter {
 }
 
 func (g *Gate) holdsLocked(r *Record) bool {
-	selected := func(s Selector) bool { return s.matches(r) }
+	selected := func(q Query) bool { return q.Matches(r) }
 	switch {
 	case g.ended:
 		return false
@@ -195,6 +170,6 @@ func (g *Gate) Closed() bool { return g.closed.Load() }
 func (g *Gate) Changes() uint64 { return g.changes.Load() }
 
 // without returns a copy of list that lacks one.
-func without[T comparable](list []T, one T) []T {
-	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
+func without[T any](list []T, one T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return reflect.DeepEqual(each, one) })
 }

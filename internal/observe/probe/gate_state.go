@@ -13,10 +13,10 @@ const callersOfAt = 5
 
 // GateState is what a gate says of itself.
 type GateState struct {
-	Held    bool       `json:"held"`    // the world as a whole
-	Gates   []Selector `json:"gates"`   // closed at single stations
-	Opened  []Selector `json:"opened"`  // open although the world is held
-	Waiting []Waiting  `json:"waiting"` // held at the gate, the longest first
+	Held    bool      `json:"held"`    // the world as a whole
+	Gates   []Query   `json:"gates"`   // closed at single stations
+	Opened  []Query   `json:"opened"`  // open although the world is held
+	Waiting []Waiting `json:"waiting"` // held at the gate, the longest first
 }
 
 // Waiting is one goroutine that is paused at the gate.
@@ -35,8 +35,8 @@ type Waiting struct {
 func (g *Gate) State() GateState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	state := GateState{Held: g.world && !g.ended, Gates: append([]Selector{}, g.gates...),
-		Opened: append([]Selector{}, g.opened...), Waiting: []Waiting{}}
+	state := GateState{Held: g.world && !g.ended, Gates: append([]Query{}, g.gates...),
+		Opened: append([]Query{}, g.opened...), Waiting: []Waiting{}}
 	for _, w := range g.waiting {
 		state.Waiting = append(state.Waiting, w.describe(g.names))
 	}

@@ -90,7 +90,7 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		if got := where(gate); !slices.Equal(got, []Point{InputSent, InputReceived}) {
 			t.Fatalf("held at %v", got)
 		}
-		if n := gate.Step(Hop{}); n != 2 {
+		if n := gate.Step(Query{}); n != 2 {
 			t.Errorf("%d passed, want 2", n)
 		}
 		synctest.Wait()
@@ -116,19 +116,19 @@ func TestOnlyTheFollowedObjectPasses(t *testing.T) {
 		gate.Hold()
 		group := l.run(t, 5)
 		synctest.Wait()
-		gate.Step(Hop{}) // 2 stands at InputSent, 1 at ResultSent and ResultReceived
+		gate.Step(Query{}) // 2 stands at InputSent, 1 at ResultSent and ResultReceived
 		synctest.Wait()
-		if n := gate.Step(Hop{Key: "/registry/pods/default/1"}); n != 2 {
+		if n := gate.Step(Query{Key: "/registry/pods/default/1"}); n != 2 {
 			t.Errorf("%d passed with default/1, want 2", n)
 		}
 		synctest.Wait()
 		if got := where(gate); !slices.Equal(got, []Point{InputSent, InputReceived, FrameWritten}) {
 			t.Errorf("held at %v, want default/2 where it was, and taken by middle, which had nothing else to do", got)
 		}
-		if n := gate.Step(Hop{RV: 4711}); n != 0 {
+		if n := gate.Step(Query{RV: 4711}); n != 0 {
 			t.Errorf("%d passed with a version that does not exist", n)
 		}
-		if n := gate.Step(Hop{Selector: Selector{Station: Wire}}); n != 1 {
+		if n := gate.Step(Query{Station: Wire}); n != 1 {
 			t.Errorf("%d passed at the wire, want 1", n)
 		}
 		gate.End()
@@ -140,7 +140,7 @@ func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
-		gate.Close(Selector{Station: Wire})
+		gate.Close(Query{Station: Wire})
 		group := l.run(t, 100)
 		synctest.Wait()
 		if got := where(gate); !slices.Equal(got, []Point{ResultReceived}) {
@@ -153,7 +153,7 @@ func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
 			got[InputSent] != 22 {
 			t.Errorf("reported: %v", got)
 		}
-		gate.Open(Selector{Station: Wire})
+		gate.Open(Query{Station: Wire})
 		group.Wait()
 		if got := l.counts(); got[FrameWritten] != 100 {
 			t.Errorf("%d values arrived, want 100", got[FrameWritten])
@@ -166,14 +166,14 @@ func TestAGateForOneSubjectStopsNoOther(t *testing.T) {
 		slow, fast := newLine(), newLine()
 		fast.log, fast.probe = slow.log, New(slow.log).Resource("pods").Subject("w2")
 		gate := slow.log.Gate()
-		gate.Close(Selector{Station: Wire, Subject: "w1"})
+		gate.Close(Query{Station: Wire, Subject: "w1"})
 		slowly, quickly := slow.run(t, 30), fast.run(t, 30)
 		quickly.Wait()
 		synctest.Wait()
 		if got := slow.counts()[FrameWritten]; got != 30 {
 			t.Errorf("%d frames in the log, want the 30 of w2", got)
 		}
-		gate.Open(Selector{Station: Wire, Subject: "w1"})
+		gate.Open(Query{Station: Wire, Subject: "w1"})
 		slowly.Wait()
 	})
 }
@@ -185,14 +185,14 @@ func TestInAHeldWorldAStationCanRun(t *testing.T) {
 		gate.Hold()
 		group := l.run(t, 8)
 		synctest.Wait()
-		gate.Open(Selector{Station: Watcher})
+		gate.Open(Query{Station: Watcher})
 		synctest.Wait()
 		if got := where(gate); !slices.Equal(got, []Point{ResultReceived}) {
 			t.Errorf("held at %v, want the sink alone", got)
 		}
 		assert.True(t, len(l.result) == 7, "result holds %d, want the 7 that the sink has not", len(l.result))
 		gate.Hold() // everything is held again
-		gate.Step(Hop{})
+		gate.Step(Query{})
 		synctest.Wait()
 		if got := where(gate); !slices.Equal(got, []Point{FrameWritten}) {
 			t.Errorf("held at %v", got)
@@ -211,8 +211,8 @@ func TestNoGoroutineIsHeldUnderALockOrForReading(t *testing.T) {
 			p.At(point, "default/a", 1) // returns, or the test never ends
 		}
 	}
-	p.Text(RequestReceived, "GET /api/v1/pods", "", 0)
-	p.Text(RequestAnswered, "GET /api/v1/pods?watch=1", "", 0)
+	p.Texts(RequestReceived, []string{"GET", "/api/v1/pods"}, "", 0)
+	p.Texts(RequestAnswered, []string{"GET", "/api/v1/pods", "watch=1"}, "", 0)
 	if n := len(log.Gate().State().Waiting); n != 0 {
 		t.Errorf("%d are held", n)
 	}

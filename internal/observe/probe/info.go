@@ -88,6 +88,7 @@ type Info struct {
 	Opens   string  `json:"opens,omitempty"` // for Open: what kind of subject appears: "watchchan", "watcher", "listener"
 	Queue   string  `json:"queue,omitempty"` // for Send, Recv, Push, Pop: the data-queue name
 	Args    Words   `json:"args"`            // names; they become the station's (or the subject's) variables
+	Texts   Words   `json:"texts,omitempty"` // names of what it says in words
 	// the goroutine that reports it, by its routine name, or the names it has in several forms of the station; "" if
 	// any goroutine may
 	Lane  string `json:"lane,omitempty"`
@@ -102,12 +103,15 @@ type Info struct {
 	// happens to every event at every watcher: of a quiet lane it is left out and, if its own name is here, counted
 	Routine string `json:"-"`
 	Fact    string `json:"fact"` // what is true at this moment
-	// the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in; {n object}
-	// counts: 1 object, 2 objects
+	// the page's sentence; {type} {key} {rv} {subject} {resource}, args and texts by name are filled in; {n object}
+	// counts: 1 object, 2 objects; [ by {agent}] is left out if there is no agent
 	Says string `json:"says"`
-	// sentences for texts of a form, in which * stands for what {it} is: they come before Says
-	Texts [][2]string `json:"texts,omitempty"`
+	// sentences for records whose fields have values, "name=line.drop value=true": they come before Says
+	Cases [][2]string `json:"cases,omitempty"`
 }
+
+// Field names a number or a text of a record.
+type Field string
 
 // Words are names, separated by spaces; in JSON a list.
 type Words string
@@ -167,8 +171,12 @@ func Points() []Point {
 	return all
 }
 
-// blanks are what [Info].Says leaves to be filled in: a name, and behind it what the number of that name counts.
-var blanks = regexp.MustCompile(`\{(\w+)( [\w ]+)?\}`)
+// blanks are what [Info].Says leaves to be filled in: a name, and behind it what the number of that name counts. parts
+// are what is left out if a blank in it stays empty.
+var (
+	blanks = regexp.MustCompile(`\{(\w+)( [\w ]+)?\}`)
+	parts  = regexp.MustCompile(`\[([^\]]*)\]`)
+)
 
 // What a sentence leaves out when a record is about no object, as those about bookmarks are, or has no version, as an
 // ERROR.
@@ -181,6 +189,11 @@ var (
 func (r *Record) Sentence() string {
 	info := r.Point.Info()
 	says := info.Says
+	for _, each := range info.Cases {
+		if r.has(each[0]) {
+			says = each[1]
+		}
+	}
 	if r.Key == "" {
 		says = withoutKey.Replace(says)
 	}
@@ -189,17 +202,19 @@ func (r *Record) Sentence() string {
 	}
 	words := map[string]string{
 		"type": r.Type, "key": ObjectKey(r.Key), "rv": strconv.FormatUint(r.RV, 10),
-		"text": r.Text, "subject": r.Subject, "resource": r.Resource,
+		"subject": r.Subject, "resource": r.Resource,
 	}
-	for i, name := range info.Args.List() {
-		words[name] = strconv.Itoa(r.Args[i])
+	for _, name := range append(info.Args.List(), info.Texts.List()...) {
+		words[name] = r.Field(Field(name))
 	}
-	for _, each := range info.Texts {
-		before, after, _ := strings.Cut(each[0], "*")
-		if strings.HasPrefix(r.Text, before) && strings.HasSuffix(r.Text, after) {
-			says, words["it"] = each[1], strings.TrimSuffix(strings.TrimPrefix(r.Text, before), after)
+	says = parts.ReplaceAllStringFunc(says, func(part string) string {
+		for _, blank := range blanks.FindAllStringSubmatch(part, -1) {
+			if words[blank[1]] == "" {
+				return ""
+			}
 		}
-	}
+		return strings.Trim(part, "[]")
+	})
 	return blanks.ReplaceAllStringFunc(says, func(blank string) string {
 		name, noun, counts := strings.Cut(strings.Trim(blank, "{}"), " ")
 		switch word, known := words[name]; {
@@ -213,6 +228,27 @@ func (r *Record) Sentence() string {
 			return word + " " + noun + "s"
 		}
 	})
+}
+
+// has reports whether the record's fields have the values of a case.
+func (r *Record) has(values string) bool {
+	for each := range strings.FieldsSeq(values) {
+		name, value, _ := strings.Cut(each, "=")
+		if r.Field(Field(name)) != value {
+			return false
+		}
+	}
+	return true
+}
+
+// Field returns a number or a text of the record, "" if it has none of that name.
+func (r *Record) Field(name Field) string {
+	for i, arg := range r.Point.Info().Args.List() {
+		if arg == string(name) {
+			return strconv.Itoa(r.Args[i])
+		}
+	}
+	return r.Texts.Get(name)
 }
 
 // Anomaly reports whether the record is one that is never merged with others: its point is declared so, or a client is

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -122,7 +121,7 @@ func (ln *lane) keeps(point Point, typ string) bool {
 }
 
 // notes is told every moment that is written and not routine, before it is.
-func (ln *lane) notes(point Point, text string) {
+func (ln *lane) notes(point Point, texts Texts) {
 	info := point.Info()
 	for _, name := range info.Until.List() {
 		if i := slices.Index(points[WatcherSummed].Args.List(), name); i >= 0 {
@@ -140,7 +139,7 @@ func (ln *lane) notes(point Point, text string) {
 	case point == InputBlocked:
 		all.lookLocked(ln) // the dispatcher waits for it
 	case point == WireOpened:
-		if agent, _, _ := strings.Cut(text, " "); all.own != nil && all.own(agent) {
+		if all.own != nil && all.own(texts.Get(FieldAgent)) {
 			ln.own = true
 			ln.wake()
 		}

@@ -92,7 +92,7 @@ func TestWhatAQuietLaneTells(t *testing.T) {
 		}, "w2 WireOpened, " + whole},
 		{"all, while a gate is closed", func(log *Log, p *Probe) {
 			event(p)
-			log.Gate().Close(Selector{Station: Etcd})
+			log.Gate().Close(Query{Station: Etcd})
 			event(p)
 			log.Gate().Release()
 			log.SumLanes()
@@ -151,7 +151,7 @@ func TestEachMomentIsReportedOrSummed(t *testing.T) {
 		log.SumLanes,
 		func() { log.Look("pods", "w1") },
 		func() { log.Look("pods", "w2") },
-		func() { log.Gate().Close(Selector{Station: Etcd}); log.Gate().Release() },
+		func() { log.Gate().Close(Query{Station: Etcd}); log.Gate().Release() },
 	} {
 		changes.Go(func() {
 			for {

@@ -20,10 +20,10 @@ type Record struct {
 	Subject  string        `json:"subject,omitempty"`  // who: "w3", "l1", "cacher"; "" when there is only one
 	Type     string        `json:"type,omitempty"`     // event type, for moments about a typed event
 	// as the station knows it: "/registry/pods/default/a" in the server half, "default/a" in the client half
-	Key  string `json:"key,omitempty"`
-	RV   uint64 `json:"rv,omitempty,string"`
-	Args [4]int `json:"args"`           // meanings in [Info.Args] of the point
-	Text string `json:"text,omitempty"` // hostile input: escape before showing
+	Key   string `json:"key,omitempty"`
+	RV    uint64 `json:"rv,omitempty,string"`
+	Args  [4]int `json:"args"`            // meanings in [Info.Args] of the point
+	Texts Texts  `json:"texts,omitempty"` // hostile input: escape before showing
 }
 
 // DefaultLogSize is how many records a log keeps: about ten seconds at five thousand records a second.
@@ -87,13 +87,13 @@ func (l *Log) slotLocked(place uint64) *Record {
 }
 
 // put appends a record and returns its number. t is the time as its reporter saw it: a record is never given an earlier
-// one than the record before it. The key is cut; the text is, before.
-func (l *Log) put(t time.Duration, point Point, resource, subject, typ, text, key string, rv uint64,
-	args []int) uint64 {
+// one than the record before it. The key is cut; the texts are, before.
+func (l *Log) put(t time.Duration, point Point, resource, subject, typ string, texts Texts, key string,
+	rv uint64, args []int) uint64 {
 	r, seq, t := l.next(t)
 	// Field by field: a whole record, put together and copied, would take twice as long.
 	r.Time, r.Point, r.Resource, r.Subject, r.Type, r.RV = t, point, resource, subject, typ, rv
-	r.Text, r.Key = text, cutKey(key)
+	r.Texts, r.Key = texts, cutKey(key)
 	r.Args = [4]int{}
 	copy(r.Args[:], args)
 	l.names.Note(r)
@@ -132,7 +132,7 @@ func await(r *Record, seq uint64) {
 // with its sequence number; every other one gets the next, which is its own if the recording has no gap.
 func (l *Log) Replay(r Record) {
 	l.begin(r.Seq)
-	l.put(r.Time, r.Point, r.Resource, r.Subject, r.Type, r.Text, r.Key, r.RV, r.Args[:])
+	l.put(r.Time, r.Point, r.Resource, r.Subject, r.Type, r.Texts, r.Key, r.RV, r.Args[:])
 }
 
 // begin makes seq the number of the first record, if there is none yet.
@@ -146,7 +146,7 @@ func (l *Log) begin(seq uint64) {
 
 // Tell appends a record of what another program has done, now. No gate could hold that up, so none holds up the caller.
 func (l *Log) Tell(r Record) {
-	l.put(l.now(), r.Point, r.Resource, r.Subject, r.Type, r.Text, r.Key, r.RV, r.Args[:])
+	l.put(l.now(), r.Point, r.Resource, r.Subject, r.Type, r.Texts, r.Key, r.RV, r.Args[:])
 }
 
 // Gate returns the gate at which the goroutines stand that report to this log.

@@ -21,13 +21,13 @@ func NewNames() *Names { return &Names{lru.New(maxNames)} }
 // Note takes the name that a record tells: where a stream is opened, its client says what it calls itself.
 func (n *Names) Note(r *Record) {
 	if r.Point == WireOpened && r.Subject != "" {
-		n.Set(r.Resource, r.Subject, r.Text)
+		n.Set(r.Resource, r.Subject, r.Texts.Get(FieldAgent))
 	}
 }
 
 // Set says what the client of a watcher calls itself on the wire.
-func (n *Names) Set(resource, watcher, text string) {
-	n.of.Add([2]string{resource, watcher}, strings.Clone(AgentOf(text)))
+func (n *Names) Set(resource, watcher, agent string) {
+	n.of.Add([2]string{resource, watcher}, strings.Clone(AgentOf(agent)))
 }
 
 // Sentence is [Record.Sentence] with a watcher called as its client.
@@ -39,9 +39,9 @@ func (n *Names) Sentence(r *Record) string {
 	return named.Sentence()
 }
 
-// AgentOf returns what a client is called that calls itself text on the wire: the first word, without a version.
-func AgentOf(text string) string {
-	word, _, _ := strings.Cut(text, " ")
+// AgentOf returns what a client is called that calls itself agent on the wire: the first word, without a version.
+func AgentOf(agent string) string {
+	word, _, _ := strings.Cut(agent, " ")
 	name, _, _ := strings.Cut(word, "/")
 	return strings.TrimPrefix(cmp.Or(name, word), "listwatch-")
 }

@@ -80,11 +80,18 @@ func (p *Probe) Event(point Point, typ, key string, rv uint64, args ...int) {
 	}
 }
 
-// Text is At for a moment that needs words: an error, a request line, a selector. The text may hold anything a
-// client sent; whatever shows it escapes it. The log keeps [MaxText] runes of it.
+// Text is At for a moment that needs words: an error, a reason, a duration. The text may hold anything a client sent;
+// whatever shows it escapes it. The log keeps [MaxText] runes of it, under the name that the point declares.
 func (p *Probe) Text(point Point, text, key string, rv uint64, args ...int) {
 	if p != nil {
-		p.report(point, "", Bound(text), key, rv, args)
+		p.report(point, "", TextsOf(point, text), key, rv, args)
+	}
+}
+
+// Texts is Text for a moment with several texts, in the order in which the point declares their names.
+func (p *Probe) Texts(point Point, texts []string, key string, rv uint64, args ...int) {
+	if p != nil {
+		p.report(point, "", TextsOf(point, texts...), key, rv, args)
 	}
 }
 
@@ -114,19 +121,19 @@ func cutKey(key string) string {
 	return strings.Clone(key[:MaxKey])
 }
 
-func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int) {
+func (p *Probe) report(point Point, typ string, texts Texts, key string, rv uint64, args []int) {
 	if p.lane != nil {
 		if p.lane.keeps(point, typ) {
 			return
 		}
 		if routines[point].count == 0 {
-			p.lane.notes(point, text)
+			p.lane.notes(point, texts)
 		}
 	}
-	seq := p.log.put(p.log.now(), point, p.resource, p.subject, typ, text, key, rv, args)
+	seq := p.log.put(p.log.now(), point, p.resource, p.subject, typ, texts, key, rv, args)
 	if p.log.gate.closed.Load() { // while the world runs, a load is all it costs
 		r := Record{Seq: seq, Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: cutKey(key),
-			RV: rv, Text: text}
+			RV: rv, Texts: texts}
 		copy(r.Args[:], args)
 		p.log.gate.wait(r)
 	}

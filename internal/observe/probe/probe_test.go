@@ -2,6 +2,8 @@ package probe
 
 import (
 	"flag"
+	"go/format"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -101,7 +103,7 @@ func TestReportingDoesNotAllocate(t *testing.T) {
 var placeholder = regexp.MustCompile(`\{([^}]*)\}`)
 
 func TestEveryPointIsDeclaredWhole(t *testing.T) {
-	builtin := []string{"type", "key", "rv", "text", "subject", "resource"}
+	builtin := []string{"type", "key", "rv", "subject", "resource"}
 	for _, p := range Points() {
 		t.Run(p.String(), func(t *testing.T) {
 			info := p.Info()
@@ -122,7 +124,8 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 				name, _, counts := strings.Cut(found[1], " ")
 				assert.True(t, info.Station != Ring || name != "start" && name != "end",
 					"the sentence says a position of the ring, which stands beside versions")
-				if !slices.Contains(info.Args.List(), name) && (counts || !slices.Contains(builtin, name)) {
+				if !slices.Contains(info.Args.List(), name) && (counts || !slices.Contains(append(builtin,
+					info.Texts.List()...), name)) {
 					t.Errorf("the sentence names {%s}, which no record has", found[1])
 				}
 			}
@@ -139,10 +142,12 @@ func TestASentenceIsFilledIn(t *testing.T) {
 		{Record{Point: ListServed, RV: 7, Args: [4]int{1}}, "A list of 1 object is served from the cache at 7."},
 		{Record{Point: ListServed, RV: 7, Args: [4]int{2}}, "A list of 2 objects is served from the cache at 7."},
 		// What a client chose is filled in as it is.
-		{Record{Point: RequestReceived, Text: "GET /{n object}{key}"}, "Request GET /{n object}{key}."},
-		{Record{Point: KnobTurned, Text: "line.stall of a to true"}, "One client stops reading: a."},
-		{Record{Point: KnobTurned, Text: "line.drop of a"}, "The connection of a breaks."},
-		{Record{Point: KnobTurned, Text: "traffic.rate to 200"}, "A knob is turned: traffic.rate to 200."},
+		{Record{Point: RequestReceived, Texts: TextsOf(RequestReceived, "GET", "/{n object}{key}[a]")},
+			"Request GET /{n object}{key}[a]."},
+		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "line.stall", "a", "true")}, "One client stops reading: a."},
+		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "line.drop", "a")}, "The connection of a breaks."},
+		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "traffic.rate", "", "200")},
+			"A knob is turned: traffic.rate to 200."},
 		// A record about no object, or about no version, leaves no gap.
 		{Record{Point: Etcd3IncomingSent, RV: 7}, "Revision 7 enters incomingEventChan."},
 		{Record{Point: ResultSent, RV: 7, Type: "BOOKMARK", Subject: "w1"}, "BOOKMARK at 7 enters the result of w1."},
@@ -177,15 +182,16 @@ func TestTheLogKeepsLittleOfWhatAClientSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLog(clock.RealClock{}, 4)
-			New(l).Text(RequestReceived, test.sent, test.sent, 0)
+			New(l).Text(WireClosed, test.sent, test.sent, 0)
 			records, _ := l.Since(nil, 0, 1)
 			got := records[0]
-			if got.Text != test.text || got.Key != test.key {
-				t.Fatalf("got a text of %d bytes and a key of %d, want %d and %d", len(got.Text), len(got.Key),
+			text := got.Texts.Get(FieldWhy)
+			if text != test.text || got.Key != test.key {
+				t.Fatalf("got a text of %d bytes and a key of %d, want %d and %d", len(text), len(got.Key),
 					len(test.text), len(test.key))
 			}
 			cut := len(test.text) < len(test.sent)
-			assert.False(t, cut && unsafe.StringData(got.Text) == unsafe.StringData(test.sent),
+			assert.False(t, cut && unsafe.StringData(text) == unsafe.StringData(test.sent),
 				"the text holds on to all that was sent")
 		})
 	}
@@ -312,9 +318,26 @@ func TestConstantsAreFresh(t *testing.T) {
 		if args := info.Args.List(); len(args) > 0 {
 			doc += " Args: " + strings.Join(args, ", ") + "."
 		}
+		if texts := info.Texts.List(); len(texts) > 0 {
+			doc += " Texts: " + strings.Join(texts, ", ") + "."
+		}
 		want += comment(doc) + "\t" + info.Name + map[bool]string{true: " Point = iota"}[point == 0] + "\n"
 	}
-	want += "\n\tdeclared // is how many there are\n)\n"
+	want += "\n\tdeclared // is how many there are\n)\n\n// The names of numbers and texts.\nconst (\n"
+	names := map[string]bool{}
+	for _, point := range points {
+		for _, name := range append(point.Args.List(), point.Texts.List()...) {
+			names[name] = point.Op != Sum
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if names[name] {
+			want += "\tField" + strings.ToUpper(name[:1]) + name[1:] + " Field = " + strconv.Quote(name) + "\n"
+		}
+	}
+	formatted, err := format.Source([]byte(want + ")\n"))
+	require.NoError(t, err)
+	want = string(formatted)
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}

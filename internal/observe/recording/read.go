@@ -42,7 +42,7 @@ type Recording struct {
 func (r *Recording) Unknown() (names []string) {
 	for i := range r.Records {
 		if r.Records[i].Point == probe.Unknown {
-			names = append(names, r.Records[i].Text)
+			names = append(names, r.Records[i].Texts.Get(probe.FieldName))
 		}
 	}
 	slices.Sort(names)

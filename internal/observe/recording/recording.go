@@ -146,7 +146,12 @@ func drain(log *probe.Log, seq uint64, out io.Writer) (uint64, error) {
 
 // writeRecord writes a record as a line, with secrets in its text redacted.
 func writeRecord(out io.Writer, r probe.Record) error {
-	r.Text = redact.Text(r.Text)
+	r.Texts = r.Texts.With(func(name probe.Field, text string) string {
+		if name == probe.FieldQuery {
+			return redact.Query(text)
+		}
+		return redact.Text(text)
+	})
 	if _, err := out.Write(append(fold.AppendRecord(nil, &r), '\n')); err != nil {
 		return fmt.Errorf("write recording: %w", err)
 	}

@@ -140,12 +140,13 @@ func TestARecordingOfAnotherVersionIsShownIfItCanBe(t *testing.T) {
 func TestARecordingOfAnotherTableIsRead(t *testing.T) {
 	file := packed(t, `{"format":"listwatch recording","version":1,"table":{"AddSent":"len cap",`+
 		`"RingAppend":"oldest colour start","StoreUpdate":"n"}}`+"\n"+
-		`{"seq":1,"t":5,"point":"AddSent","resource":"pods","subject":"l1","key":"default/a","args":[1,10],"text":"x"}`+
+		`{"seq":1,"t":5,"point":"AddSent","resource":"pods","subject":"l1","key":"default/a","args":[1,10],"texts":{"a":"x"}}`+
 		"\n"+`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[3,99,1]}`+"\n"+
 		`{"seq":3,"t":7,"point":"StoreUpdate","resource":"pods","rv":"7","args":[8]}`)
 	rec := require.Value(Read(t.Context(), bytes.NewReader(file)))(t)
 	assert.EqualSlices(t, rec.Records, []probe.Record{
-		{Seq: 1, Time: 5, Point: probe.Unknown, Resource: "pods", Subject: "l1", Key: "default/a", Text: "AddSent"},
+		{Seq: 1, Time: 5, Point: probe.Unknown, Resource: "pods", Subject: "l1", Key: "default/a",
+			Texts: probe.TextsOf(probe.Unknown, "AddSent")},
 		{Seq: 2, Time: 6, Point: probe.RingAppend, Resource: "pods", RV: 7, Args: [4]int{1, 0, 0, 3}},
 		{Seq: 3, Time: 7, Point: probe.StoreUpdate, Resource: "pods", RV: 7, Args: [4]int{8}},
 	}, "records")
@@ -198,12 +199,12 @@ func TestAPictureOfAnotherMomentIsRefused(t *testing.T) {
 func TestARecordingOpensNoDoors(t *testing.T) {
 	log := probe.NewLog(clock.RealClock{}, 16)
 	p := probe.New(log).Resource("pods").Subject("w1")
-	p.Text(probe.WireOpened, "curl /api/v1/pods?watch=1&access_token=s3cret", "", 0)
+	p.Texts(probe.WireOpened, []string{"curl", "/api/v1/pods", "watch=1&access_token=s3cret"}, "", 0)
 	p.Text(probe.WatchChanError, "Authorization: Bearer s3cret", "", 0)
 	records, _ := log.Since(nil, 0, 16)
 	state := fold.New()
 	state.Apply([]probe.Record{{Seq: 1, Point: probe.WatcherAdded, Resource: "pods", Subject: "w1"},
-		{Seq: 2, Point: probe.WireOpened, Resource: "pods", Subject: "w1", Text: records[0].Text}})
+		{Seq: 2, Point: probe.WireOpened, Resource: "pods", Subject: "w1", Texts: records[0].Texts}})
 	state.Seq = 0 // the picture before the first record
 	header := NewHeader(time.Now(), nil)
 	header.Keyframe = require.Value(json.Marshal(state))(t)
@@ -266,12 +267,12 @@ func TestTextsAreCutAsThePageCutsThem(t *testing.T) {
 	long := strings.Repeat("é", 100_000)
 	file := packed(t, `{"format":"listwatch recording","version":1}`+"\n"+
 		`{"seq":1,"point":"RingAppend","resource":"`+long+`","subject":"`+long+`","type":"`+long+`","key":"`+long+
-		`","text":"`+long+`"}`)
+		`","texts":{"why":"`+long+`"}}`)
 	rec := require.Value(Read(t.Context(), bytes.NewReader(file)))(t)
 	want := strings.Repeat("é", probe.MaxText)
 	r := rec.Records[0]
 	for name, text := range map[string]string{"resource": r.Resource, "subject": r.Subject, "type": r.Type,
-		"key": r.Key, "text": r.Text} {
+		"key": r.Key, "text": r.Field(probe.FieldWhy)} {
 		assert.Equal(t, text, want, "%s: got %d bytes, want %d", name, len(text), len(want))
 	}
 }

@@ -71,7 +71,7 @@ func (s *storeFirst) check(r *probe.Record) string {
 		s.store(r)
 	case probe.ListenerAdded:
 		delete(s.told, r.Subject)
-		s.informerOf[r.Subject] = r.Text
+		s.informerOf[r.Subject] = r.Texts.Get(probe.FieldInformer)
 	case probe.ListenerRemoved:
 		delete(s.told, r.Subject)
 		delete(s.informerOf, r.Subject)

@@ -24,7 +24,7 @@ func at(p probe.Point, subject, typ, key string, rv uint64, args ...int) probe.R
 
 func added(subject string, rv uint64) probe.Record {
 	r := at(probe.WatcherAdded, subject, "", pods, rv, 10)
-	r.Text = pods
+	r.Texts = probe.TextsOf(probe.WatcherAdded, pods)
 	return r
 }
 
@@ -50,7 +50,7 @@ func changed(typ, key string, rv uint64) []probe.Record {
 
 func story() []probe.Record {
 	listens := at(probe.ListenerAdded, "l1", "", "", 0)
-	listens.Text = "informer"
+	listens.Texts = probe.TextsOf(probe.ListenerAdded, "informer")
 	records := []probe.Record{
 		listens,
 		at(probe.CacheReplaced, "cacher", "", "", 5, 0, 0, 100, 1),

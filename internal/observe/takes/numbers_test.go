@@ -106,7 +106,7 @@ func playNumbers(t *testing.T) (n numbers) {
 		// still while four more come.
 		turn("ring.capacity", "pods", "10")
 		turn("handler.delay", "observer", "1s")
-		w.Log.Gate().Close(probe.Selector{Station: probe.FIFO, Subject: "informer"})
+		w.Log.Gate().Close(probe.Query{Station: probe.FIFO, Subject: "informer"})
 		for i := range 18 {
 			if i == 5 {
 				w.Log.Gate().Release()

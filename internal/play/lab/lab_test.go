@@ -223,7 +223,7 @@ var proofs = map[string]func(log records) (answer string, proof probe.Record){
 	},
 	"predict-deletion": func(log records) (string, probe.Record) {
 		asked := log.from(probe.RequestReceived, func(r probe.Record) bool {
-			return strings.HasPrefix(r.Text, "DELETE ")
+			return r.Field(probe.FieldMethod) == "DELETE"
 		})
 		return asked.count(probe.TxnCommitted, func(r probe.Record) bool {
 			return probe.ObjectKey(r.Key) == "default/a"
@@ -231,7 +231,7 @@ var proofs = map[string]func(log records) (answer string, proof probe.Record){
 	},
 	"predict-status": func(log records) (string, probe.Record) {
 		answered := log.from(probe.RequestAnswered, func(r probe.Record) bool {
-			return strings.HasSuffix(r.Text, "resourceVersion=2")
+			return r.Field(probe.FieldVersion) == "2"
 		})[0]
 		return fmt.Sprint(answered.Args[0]), answered
 	},

@@ -31,9 +31,9 @@ const election = "leases.coordination.k8s.io"
 // request is one request, as the verdicts judge it and the log is told of it.
 type request struct {
 	Ask
-	id   uint64 // the log calls its watcher "c" and this
-	line string // see requestLine
-	at   time.Time
+	id          uint64 // the log calls its watcher "c" and this
+	path, query string // see requestOf
+	at          time.Time
 
 	trail  *trail  // nil: the request is none of the API's, and nothing else is kept of it
 	object *object // that it writes; nil: it writes none
@@ -96,11 +96,11 @@ type object struct {
 }
 
 // begin notes that a request has come.
-func (l *Lens) begin(ask Ask, line string) *request {
+func (l *Lens) begin(ask Ask, path, query string) *request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests++
-	r := &request{Ask: ask, at: l.config.Clock.Now(), line: line, id: l.requests}
+	r := &request{Ask: ask, at: l.config.Clock.Now(), path: path, query: query, id: l.requests}
 	if ask.Resource == "" {
 		return r
 	}
@@ -111,7 +111,7 @@ func (l *Lens) begin(ask Ask, line string) *request {
 	if plural := ask.plural(); l.named[plural] || len(l.named) < maxNamed {
 		l.named[plural], r.named = true, plural
 	}
-	l.tellLocked(r, probe.RequestReceived, probe.Record{Text: line + " by " + short(ask.Client)})
+	l.tellLocked(r, probe.RequestReceived, probe.Record{Texts: r.texts("")})
 	switch {
 	case ask.writes() && ask.Resource != election:
 		r.object = kept(l.objects, ask.one(), maxObjects, func() *object { return &object{} })

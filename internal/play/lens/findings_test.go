@@ -311,7 +311,7 @@ func idle() (*Lens, *clocktesting.FakeClock) {
 // asked begins a request for pods.
 func (l *Lens) asked(ask Ask) *exchange {
 	ask.Client, ask.Method, ask.Resource = "c", cmp.Or(ask.Method, http.MethodGet), "pods"
-	return &exchange{lens: l, request: l.begin(ask, "")}
+	return &exchange{lens: l, request: l.begin(ask, "", "")}
 }
 
 // TestAClientMayWriteBeforeTheLensHasNoted has a client that answers itself so quickly that the lens notes each

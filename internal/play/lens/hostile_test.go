@@ -153,7 +153,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	lines := append(told(t, log), told(t, other, probe.RequestAnswered)[2:]...)
 	want := []string{
 		"  Request GET /apis/example.com/v1/secrets?limit=5&access_token=*** by me.",
-		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** (90 bytes at version 7) with 200.",
+		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** with 200 (90 bytes at version 7).",
 		"  Request GET " +
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
 		"secrets c2 Watcher c2 is registered from 7: secrets.example.com with app=x.",

@@ -70,7 +70,8 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		handlers.WriteError(w, r, err)
 		return
 	}
-	x := &exchange{lens: l, request: l.begin(newAsk(r), requestLine(r))}
+	path, query := requestOf(r)
+	x := &exchange{lens: l, request: l.begin(newAsk(r), path, query)}
 	defer x.finish(r.Context())
 	proxy := httputil.ReverseProxy{
 		Rewrite:        x.rewrite,

@@ -94,7 +94,7 @@ func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 		t.Errorf("got %s %s %v %s", got.Host, got.RequestURI, got.Header, body)
 	}
 	lines := told(t, log, probe.RequestAnswered)
-	want := fmt.Sprintf("  Answered GET /api/v1/namespaces/%%61/pods?limit=500 (%d bytes at version 77) with 200.",
+	want := fmt.Sprintf("  Answered GET /api/v1/namespaces/%%61/pods?limit=500 with 200 (%d bytes at version 77).",
 		len(body))
 	assert.Equal(t, lines[1], want)
 }

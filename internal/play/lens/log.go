@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/kube/redact"
@@ -24,13 +23,18 @@ func (l *Lens) Show(log *probe.Log) {
 	}
 }
 
-// requestLine is what is told of a request: method, path and query, without secrets, and at most 200 bytes.
-func requestLine(r *http.Request) string {
-	line := r.Method + " " + r.URL.EscapedPath()
+// requestOf returns what is told of a request: its path and its query, without secrets, and at most 200 bytes of each.
+func requestOf(r *http.Request) (path, query string) {
 	if r.URL.RawQuery != "" {
-		line += "?" + redact.Query(r.URL.RawQuery)
+		query = redact.Query(r.URL.RawQuery)
 	}
-	return bound(line)
+	return bound(r.URL.EscapedPath()), bound(query)
+}
+
+// texts returns the texts of a record about the request.
+func (r *request) texts(reason string) probe.Texts {
+	return probe.NewTexts(map[string]string{"method": r.Method, "path": r.path, "query": r.query,
+		"agent": short(r.Client), "version": r.Version, "reason": reason})
 }
 
 // tellLocked tells a moment of a request.
@@ -47,20 +51,21 @@ func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
 
 // showLocked tells of a watch that it is open.
 func (l *Lens) showLocked(r *request) {
-	l.tellLocked(r, probe.WatcherAdded, probe.Record{Text: r.what(), RV: storage.ProbeVersion(r.Version)})
-	l.tellLocked(r, probe.WireOpened, probe.Record{Text: r.Client + " " + strings.TrimPrefix(r.line,
-		r.Method+" ")})
+	l.tellLocked(r, probe.WatcherAdded, probe.Record{RV: storage.ProbeVersion(r.Version),
+		Texts: probe.NewTexts(map[string]string{"prefix": r.what()})})
+	l.tellLocked(r, probe.WireOpened, probe.Record{Texts: probe.NewTexts(map[string]string{"agent": r.Client,
+		"path": r.path, "query": r.query, "version": r.Version})})
 }
 
 // closeLocked tells of the end.
 func (l *Lens) closeLocked(r *request, bytes int64) {
 	if r.streams {
-		l.tellLocked(r, probe.WireClosed, probe.Record{Text: r.cause})
+		l.tellLocked(r, probe.WireClosed, probe.Record{Texts: probe.NewTexts(map[string]string{"why": r.cause})})
 		l.tellLocked(r, probe.WatcherRemoved, probe.Record{})
 	}
-	text := r.line
+	reason := ""
 	if r.reads() && r.rv != "" {
-		text = fmt.Sprintf("%s (%d bytes at version %s)", text, bytes, r.rv)
+		reason = fmt.Sprintf("(%d bytes at version %s)", bytes, r.rv)
 	}
-	l.tellLocked(r, probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{r.status}})
+	l.tellLocked(r, probe.RequestAnswered, probe.Record{Texts: r.texts(reason), Args: [4]int{r.status}})
 }

@@ -182,7 +182,7 @@ func TestWhatAWatcherLeavesIsForgotten(t *testing.T) {
 func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		w.createAll(t, letters(40))
-		w.log.Gate().Close(probe.Selector{Station: probe.Etcd, Resource: "pods"})
+		w.log.Gate().Close(probe.Query{Station: probe.Etcd, Resource: "pods"})
 		resetting := make(chan error, 1)
 		go func() {
 			_, err := w.Reset(t.Context())
@@ -423,8 +423,8 @@ func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 			w.log.Gate().Release()
 			time.Sleep(2 * time.Minute)
 			ends := w.since(t, seq, is(probe.CommandEnded, ""))
-			if len(ends) != 1 || ends[0].Args[0] != int(receipt.ID) || fails != nil && !strings.Contains(ends[0].Text,
-				fails.Error()) {
+			if len(ends) != 1 || ends[0].Args[0] != int(receipt.ID) || fails != nil && !strings.Contains(
+				ends[0].Field(probe.FieldError), fails.Error()) {
 				t.Errorf("how it ended: got %v, want one record about %v", ends, fails)
 			}
 		}

@@ -160,7 +160,7 @@ func (s *Sandbox) count(n int) (open bool) {
 		return open
 	}
 	if s.demo != nil {
-		s.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(open)}.String())
+		s.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(open)})
 	}
 	if ring := s.ring(""); ring != nil {
 		capacity, fixed := ring.RingCapacity()

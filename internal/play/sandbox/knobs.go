@@ -32,18 +32,6 @@ type Knob struct {
 	Value  string `json:"value"`
 }
 
-// String returns the knob as the log says it.
-func (k Knob) String() string {
-	text := k.Name
-	if k.Target != "" {
-		text += " of " + k.Target
-	}
-	if k.Value != "" {
-		text += " to " + k.Value
-	}
-	return text
-}
-
 // row is one knob of the table. What is nil is not needed.
 type row struct {
 	help   string
@@ -183,7 +171,7 @@ func (s *Sandbox) turn(ctx context.Context, story *Telling, knob Knob, begun fun
 			s.remember(&story.before, back)
 		}
 	}
-	s.turned(knob.String())
+	s.turned(knob)
 	return found.turn(ctx, knob, begun)
 }
 
@@ -204,7 +192,7 @@ func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error
 		if err != nil || found.undo != nil && found.undo(knob) == knob {
 			continue // what it was turned on is gone, or it is as before
 		}
-		s.turned(knob.String())
+		s.turned(knob)
 		n++
 		s.start(ctx, func(ctx context.Context, begun func()) error { return found.turn(ctx, knob, begun) },
 			func(err error) { ends <- err })

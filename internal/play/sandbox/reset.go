@@ -29,7 +29,7 @@ func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
 
 // reset is the command that resets.
 func (s *Sandbox) reset(ctx context.Context, begun func()) error {
-	s.turned("everything, to where it was")
+	s.turned(Knob{Name: "everything", Value: "where it was"})
 	undone := s.endStory()
 	s.removeWatchers()
 	isBack := s.putBack(ctx, s.before)

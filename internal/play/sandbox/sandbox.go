@@ -258,8 +258,8 @@ func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 }
 
 // turned says in the log that something was turned.
-func (s *Sandbox) turned(text string) {
-	s.config.Probe.Text(probe.KnobTurned, text, "", 0)
+func (s *Sandbox) turned(k Knob) {
+	s.config.Probe.Texts(probe.KnobTurned, []string{k.Name, k.Target, k.Value}, "", 0)
 }
 
 func errEnding() error {

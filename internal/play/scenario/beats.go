@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,10 +40,9 @@ func (f *facts) add(r *probe.Record) {
 	switch {
 	case r.Point == probe.WatcherAdded:
 		f.added[r.Subject] = r.Seq
-	case r.Point == probe.WireOpened && strings.HasPrefix(r.Text, informerAgent+" "):
+	case r.Point == probe.WireOpened && r.Field(probe.FieldAgent) == informerAgent:
 		f.informer = r.Subject
-	case r.Point == probe.WireOpened && (strings.HasPrefix(r.Text, "story-"+f.id) ||
-		strings.HasPrefix(r.Text, "listwatch-page")):
+	case r.Point == probe.WireOpened && probe.Like("story-"+f.id+"*|listwatch-page*", r.Field(probe.FieldAgent)):
 		f.lanes = append(f.lanes, r.Subject)
 		// A client has its answer before the server says WireOpened: two streams that were opened one after the other
 		// may say so in either order. Their watchers were registered before the answers.
@@ -65,21 +64,21 @@ func (f *facts) owns(r *probe.Record) bool { return strings.Contains(r.Key, "/"+
 //
 //	FrameWritten stream=0 type=ADDED|MODIFIED n=10
 //
-// The values of type, subject and the point are alternatives; text is a regular expression.
+// It is a query, with what only a story knows of its records.
 type pattern struct {
-	words  string
-	points []probe.Point // any of them; none: any
-	terms  []term
-	n      int // the n-th record of the story that matches; 0: the first one after the beat before
+	probe.Query
+	words string
+	terms []term
+	n     int // the n-th record of the story that matches; 0: the first one after the beat before
 }
 
 type term struct {
-	name, value string
-	not         bool
-	text        *regexp.Regexp // of text
+	value string
+	not   bool
+	test  func(f *facts, r *probe.Record, value string) bool
 }
 
-// terms are what a record can be asked for.
+// terms are what a story asks of a record beside its query.
 var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	"own": func(f *facts, r *probe.Record, _ string) bool { return f.owns(r) },
 	"pod": func(f *facts, r *probe.Record, letter string) bool {
@@ -94,72 +93,84 @@ var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	},
 	// list is a request for the story's own pods.
 	"list": func(f *facts, r *probe.Record, _ string) bool {
-		return strings.HasPrefix(r.Text, "GET ") && strings.Contains(r.Text, "story%3D"+f.id) &&
-			!strings.Contains(r.Text, "watch=")
+		query, err := url.ParseQuery(r.Field(probe.FieldQuery))
+		return err == nil && r.Field(probe.FieldMethod) == "GET" && query.Get("labelSelector") == "story="+f.id &&
+			!query.Has("watch")
 	},
-	"subject":  func(_ *facts, r *probe.Record, names string) bool { return oneOf(names, r.Subject) },
-	"type":     func(_ *facts, r *probe.Record, types string) bool { return oneOf(types, r.Type) },
-	"resource": func(_ *facts, r *probe.Record, name string) bool { return r.Resource == name },
-	"queue":    func(_ *facts, r *probe.Record, name string) bool { return r.Point.Info().Queue == name },
-	"rv":       func(_ *facts, r *probe.Record, rv string) bool { return strconv.FormatUint(r.RV, 10) == rv },
-	"status":   func(_ *facts, r *probe.Record, code string) bool { return strconv.Itoa(r.Args[0]) == code },
-	"down":     func(_ *facts, r *probe.Record, nodes string) bool { return strconv.Itoa(r.Args[2]) == nodes },
+	"queue": func(_ *facts, r *probe.Record, name string) bool { return r.Point.Info().Queue == name },
 	"after": func(_ *facts, r *probe.Record, seq string) bool {
 		from, err := strconv.ParseUint(seq, 10, 64)
 		return err == nil && r.Seq > from
 	},
-	"text": nil, // see term.text
 }
 
-func oneOf(alternatives, value string) bool {
-	return slices.Contains(strings.Split(alternatives, "|"), value)
-}
-
+// parsePattern reads words of the form term, term=value or !term=value, after a point or several. What is no term of a
+// story's own is part of its query: resource, subject, type and rv, or a field of the points.
 func parsePattern(words []string) (p pattern, err error) {
 	p.words = strings.Join(words, " ")
 	for i, word := range words {
 		name, value, _ := strings.Cut(strings.TrimPrefix(word, "!"), "=")
-		each := term{name: name, value: value, not: strings.HasPrefix(word, "!")}
-		_, known := terms[name]
+		not := strings.HasPrefix(word, "!")
+		test, own := terms[name]
 		switch {
-		case i == 0 && !known:
+		case i == 0 && !own && !strings.Contains(word, "="):
 			for name := range strings.SplitSeq(word, "|") {
 				point, found := probe.PointNamed(name)
 				if !found {
 					return p, fmt.Errorf("%q: there is no point %s", p.words, name)
 				}
-				p.points = append(p.points, point)
+				p.Points = append(p.Points, point)
 			}
-			continue
 		case name == "n":
 			if p.n, err = strconv.Atoi(value); err != nil {
 				return p, fmt.Errorf("%q: %w", p.words, err)
 			}
-			continue
-		case name == "text":
-			if each.text, err = regexp.Compile(value); err != nil {
+		case own:
+			p.terms = append(p.terms, term{value, not, test})
+		default:
+			if err := p.ask(name, value, not); err != nil {
 				return p, fmt.Errorf("%q: %w", p.words, err)
 			}
-		case !known:
-			return p, fmt.Errorf("%q: there is no term %s", p.words, name)
 		}
-		p.terms = append(p.terms, each)
 	}
 	return p, nil
 }
 
-func (p *pattern) matches(f *facts, r *probe.Record) bool {
-	if p.points != nil && !slices.Contains(p.points, r.Point) {
-		return false
+// ask makes a word part of a query.
+func (p *pattern) ask(name, value string, not bool) (err error) {
+	texts := map[string]*string{"resource": &p.Resource, "subject": &p.Subject, "type": &p.Type}
+	has := func(point probe.Point) bool {
+		info := point.Info()
+		return slices.Contains(append(info.Args.List(), info.Texts.List()...), name)
 	}
-	for i := range p.terms {
-		t := &p.terms[i]
-		if t.text != nil && t.text.MatchString(r.Text) == t.not || t.text == nil && terms[t.name](f, r,
-			t.value) == t.not {
+	switch into := texts[name]; {
+	case into != nil && !not:
+		*into = value
+	case name == "rv" && !not:
+		p.RV, err = strconv.ParseUint(value, 10, 64)
+	case !slices.ContainsFunc(p.Points, has):
+		return fmt.Errorf("there is no term %s", name)
+	case not:
+		field := probe.Field(name)
+		p.terms = append(p.terms, term{value, true, func(_ *facts, r *probe.Record, value string) bool {
+			return probe.Like(value, r.Field(field))
+		}})
+	default:
+		if p.Fields == nil {
+			p.Fields = map[probe.Field]string{}
+		}
+		p.Fields[probe.Field(name)] = value
+	}
+	return err
+}
+
+func (p *pattern) matches(f *facts, r *probe.Record) bool {
+	for _, t := range p.terms {
+		if t.test(f, r, t.value) == t.not {
 			return false
 		}
 	}
-	return true
+	return p.Matches(r)
 }
 
 // moment is where a beat rests: at the record of its pattern. One of several patterns is when all of them have been.
@@ -188,8 +199,8 @@ func (m moment) String() string {
 	var all []string
 	for _, p := range m {
 		words := p.words
-		if len(p.points) > 0 {
-			words += " (" + p.points[0].Info().Fact + ")"
+		if len(p.Points) > 0 {
+			words += " (" + p.Points[0].Info().Fact + ")"
 		}
 		all = append(all, words)
 	}

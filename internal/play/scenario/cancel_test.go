@@ -74,7 +74,7 @@ func (w *World) cancelAfter(t *testing.T, id string, after uint64) {
 	over := false
 	for !over && w.Log.Last() < from+after {
 		synctest.Wait()
-		if gate.Step(probe.Hop{}) == 0 {
+		if gate.Step(probe.Query{}) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		select {

@@ -46,8 +46,8 @@ var Groups = []string{"Lost", "Too slow", "Stale", "How it works"}
 // Member is a client that a story is about.
 type Member struct {
 	Name string `json:"name"`
-	// Is is a regular expression. It matches what the client calls itself and asks for, or what its watcher selects.
-	Is string `json:"is"`
+	// Is says it by what its stream, or its watcher, says in words, as [probe.Query] has fields.
+	Is map[probe.Field]string `json:"is"`
 	// Nth says which one of several such clients it is, by the order in which they came; 0 is the first.
 	Nth int `json:"nth,omitempty"`
 	// Pin lets a pin at the ring show the version that the client knows.

@@ -178,7 +178,7 @@ func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 	inWorld(t, false, func(t *testing.T, w *World) {
 		w.Lab = true
 		gate := w.Log.Gate()
-		gate.Close(probe.Selector{Station: probe.Handler})
+		gate.Close(probe.Query{Station: probe.Handler})
 		time.AfterFunc(time.Minute, gate.Release) // what the story has changed is undone then
 		seen := require.Value(w.Play(t.Context(), "slow-handler"))(t)
 		if !strings.Contains(seen.Symptom, "waited 10s") || !strings.Contains(seen.Symptom, "HandlerReturned") {
@@ -226,8 +226,8 @@ func TestStreamsAreCountedInTheOrderInWhichTheyWereRegistered(t *testing.T) {
 	records := []probe.Record{
 		{Seq: 1, Point: probe.WatcherAdded, Subject: "w7"},
 		{Seq: 2, Point: probe.WatcherAdded, Subject: "w8"},
-		{Seq: 3, Point: probe.WireOpened, Subject: "w8", Text: "story-selector /api/v1/pods"},
-		{Seq: 4, Point: probe.WireOpened, Subject: "w7", Text: "story-selector /api/v1/pods"},
+		{Seq: 3, Point: probe.WireOpened, Subject: "w8", Texts: probe.TextsOf(probe.WireOpened, "story-selector")},
+		{Seq: 4, Point: probe.WireOpened, Subject: "w7", Texts: probe.TextsOf(probe.WireOpened, "story-selector")},
 	}
 	f := newFacts("selector")
 	for i := range records {

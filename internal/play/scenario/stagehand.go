@@ -113,8 +113,11 @@ func (s *stagehand) keep(name string) func(answer, error) error {
 func (s *stagehand) note(name string, r probe.Record) {
 	s.times[name] = r.Time
 	for field, value := range map[string]any{"rv": r.RV, "seq": r.Seq, "n": r.Args[0], "type": r.Type,
-		"subject": r.Subject, "text": fmt.Sprintf("%.90q", r.Text)} {
+		"subject": r.Subject} {
 		s.vars[name+"."+field] = fmt.Sprint(value)
+	}
+	for field, text := range r.Texts.All() {
+		s.vars[name+"."+string(field)] = fmt.Sprintf("%.90q", text)
 	}
 }
 

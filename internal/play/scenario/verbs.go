@@ -219,7 +219,9 @@ func change(s *stagehand, a *args) (answer, error) {
 		last = written.fields["rv"]
 	}
 	// A writer may have its answer before the cache has the event.
-	_, err := s.await(moment{{points: []probe.Point{probe.RingAppend}, terms: []term{{name: "rv", value: last}}}}, 0)
+	rv, _ := strconv.ParseUint(last, 10, 64) // our own server's
+	taken := probe.Query{Points: []probe.Point{probe.RingAppend}, RV: rv}
+	_, err := s.await(moment{{Query: taken, words: "RingAppend rv=" + last}}, 0)
 	return answer{value: last}, err
 }
 

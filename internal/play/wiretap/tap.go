@@ -39,13 +39,13 @@ type Stream struct {
 	Chunks  []Chunk `json:"chunks"`  // the newest
 }
 
-// OpenedBy returns the user agent of the request and its path with the query, or "" if the request is not complete.
-func (s *Stream) OpenedBy() string {
+// OpenedBy returns the user agent of the request, its path and its query, or nothing if the request is not complete.
+func (s *Stream) OpenedBy() (agent, path, query string) {
 	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(s.Request)))
 	if err != nil {
-		return "" // cut off, or never HTTP
+		return "", "", "" // cut off, or never HTTP
 	}
-	return request.UserAgent() + " " + request.URL.RequestURI()
+	return request.UserAgent(), request.URL.EscapedPath(), request.URL.RawQuery
 }
 
 // state is what comes next on the wire.

@@ -34,8 +34,8 @@ func TestTheWireHasTheChunksOfAWatch(t *testing.T) {
 	fmt.Fprintf(chunks, `{"long":%q}`+"\n", strings.Repeat("x", 2*maxData))
 	wire.Read(written.Bytes())
 	s := wire.Snapshot()
-	if s.OpenedBy() != "me /pods?watch=true" || s.Request != request || s.Header != header || s.Count != events ||
-		len(s.Chunks) != maxChunks || !wire.Watching() {
+	if fmt.Sprintln(s.OpenedBy()) != "me /pods watch=true\n" || s.Request != request || s.Header != header ||
+		s.Count != events || len(s.Chunks) != maxChunks || !wire.Watching() {
 		t.Errorf("got %q %q, %d chunks, %d kept", s.Request, s.Header, s.Count, len(s.Chunks))
 	}
 	if got, want := s.Chunks[0], (Chunk{SizeLine: "8\r\n", Data: "{\"i\":4}\n", Size: 8, End: "\r\n"}); got != want {

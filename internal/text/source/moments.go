@@ -16,7 +16,7 @@ const ProbePath = "listwatch/internal/observe/probe"
 //	w.probe.At(probe.RingAppend, event.Key, event.ResourceVersion, start, end, capacity, oldest)
 type Moment struct {
 	Point    string // "RingAppend"
-	Method   string // "At", "Event" or "Text"; "" if the point is mentioned in any other way
+	Method   string // "At", "Event", "Text" or "Texts"; "" if the point is mentioned in any other way
 	Package  *Package
 	File     *File
 	Line     int
@@ -26,7 +26,7 @@ type Moment struct {
 }
 
 // reports are the methods that report a point, their first argument.
-var reports = []string{"At", "Event", "Text"}
+var reports = []string{"At", "Event", "Text", "Texts"}
 
 // Moments returns every mention of a name for which isPoint is true, qualified by the probe package, in the files of
 // the tree that are not tests, sorted by point.

@@ -45,11 +45,16 @@ func everyPoint(arg, firstSeq, lastTime int64, text string) string {
 	}
 	seq := firstSeq
 	for _, point := range probe.Points() {
+		texts := map[string]string{}
+		for _, name := range point.Info().Texts.List() {
+			texts[name] = text
+		}
 		for _, key := range []string{"default/a", text} {
 			line(map[string]any{
 				"seq": seq, "t": seq - firstSeq, "point": point.Info().Name, "resource": "pods", "subject": "w1",
 				"type": "ADDED",
-				"key":  key, "rv": "18446744073709551615", "args": []int64{arg, arg, arg, arg}, "text": text,
+				"key":  key, "rv": "18446744073709551615", "args": []int64{arg, arg, arg, arg},
+				"texts": texts,
 			})
 			seq++
 		}

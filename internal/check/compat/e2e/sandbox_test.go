@@ -178,7 +178,8 @@ func brokenRecording(t *testing.T) (name string, seq int) {
 	t.Helper()
 	key := "/registry/pods/default/a"
 	records := []probe.Record{
-		{Point: probe.WatcherAdded, Key: "/registry/pods/", RV: 5, Text: "/registry/pods/", Args: [4]int{10}},
+		{Point: probe.WatcherAdded, Key: "/registry/pods/", RV: 5, Args: [4]int{10},
+			Texts: probe.TextsOf(probe.WatcherAdded, "/registry/pods/")},
 		{Point: probe.ResultSent, Type: "ADDED", Key: key, RV: 6, Args: [4]int{1, 10}},
 		{Point: probe.ResultSent, Type: "MODIFIED", Key: key, RV: 7, Args: [4]int{2, 10}},
 		{Point: probe.ResultSent, Type: "MODIFIED", Key: key, RV: 7, Args: [4]int{3, 10}},

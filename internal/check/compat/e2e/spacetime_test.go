@@ -204,7 +204,7 @@ func hasty() (r reel) {
 	r.add(probe.Etcd3IncomingSent, "etcd3-1", 9, 0, 100)
 	r.add(probe.TxnCommitted, "", 9)
 	r.add(probe.WireOpened, "w1", 9)
-	r[len(r)-1].Text = "listwatch-scheduler/1 /api/v1/pods"
+	r[len(r)-1].Texts = probe.TextsOf(probe.WireOpened, "listwatch-scheduler/1")
 	r.add(probe.FrameWritten, "w1", 9)
 	r.add(probe.FrameDecoded, "scheduler-informer", 9)
 	return r
@@ -356,8 +356,11 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 		event := func(point probe.Point, subject string) probe.Record {
 			return probe.Record{Point: point, Subject: subject, Type: "ADDED", Key: "default/a", RV: 7}
 		}
-		p.handsOver(t, []probe.Record{{Point: probe.ListenerAdded, Subject: "one", Text: "inf"},
-			{Point: probe.ListenerAdded, Subject: "other", Text: "inf"}, event(probe.IndexerUpdated, "inf"),
+		added := func(subject string) probe.Record {
+			texts := probe.TextsOf(probe.ListenerAdded, "inf")
+			return probe.Record{Point: probe.ListenerAdded, Subject: subject, Texts: texts}
+		}
+		p.handsOver(t, []probe.Record{added("one"), added("other"), event(probe.IndexerUpdated, "inf"),
 			event(probe.AddReceived, "one"), event(probe.HandlerCalled, "one"), event(probe.PendingPushed, "other"),
 		}, "", "3>4 4>5 3>6")
 	})
@@ -367,7 +370,7 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 		}
 		opened := func(subject string) []probe.Record {
 			return []probe.Record{{Point: probe.WatcherAdded, Subject: subject}, {Point: probe.WireOpened,
-				Subject: subject, Text: "listwatch-informer/1 /api"}}
+				Subject: subject, Texts: probe.TextsOf(probe.WireOpened, "listwatch-informer/1", "/api")}}
 		}
 		records := append(opened("w1"), frame(probe.FrameWritten, "w1"), frame(probe.FrameDecoded, "informer"),
 			frame(probe.FrameWritten, "w1"))

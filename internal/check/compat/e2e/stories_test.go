@@ -27,7 +27,8 @@ type told struct {
 // stories.
 func quiet(t *testing.T) (v *viz, all []told) {
 	t.Helper()
-	nothing := []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Text: "nothing"}}
+	said := probe.TextsOf(probe.KnobTurned, "nothing")
+	nothing := []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Texts: said}}
 	v = startViz(t, "-replay", writeRecording(t, nothing))
 	v.Get(t, "/viz/scenarios", &all)
 	for i := range all {

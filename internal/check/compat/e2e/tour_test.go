@@ -15,6 +15,7 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/probe"
 )
 
 // tourStop is what the page shows of the tour.
@@ -176,37 +177,33 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 // gone.
 func (v *viz) rested(t *testing.T) {
 	t.Helper()
-	demo := regexp.MustCompile(`^(POST|PATCH|DELETE) .* by listwatch-demo$`)
-	knob := regexp.MustCompile(`^demo\.rest to (true|false)$`)
+	demo := probe.Query{Points: []probe.Point{probe.RequestReceived}, Fields: map[probe.Field]string{
+		probe.FieldAgent: "listwatch-demo", probe.FieldMethod: "POST|PATCH|DELETE"}}
 	program.Eventually(t, patience, func() (bool, string) {
-		type record struct {
-			Seq         uint64
-			Point, Text string
-		}
-		records := []record{}
+		records := []probe.Record{}
 		for _, point := range []string{"KnobTurned", "RequestReceived"} {
-			var log struct{ Records []record }
+			var log struct{ Records []probe.Record }
 			v.Get(t, "/viz/records?from=1&to=60000&point="+point, &log)
 			records = append(records, log.Records...)
 		}
-		slices.SortFunc(records, func(a, b record) int { return cmp.Compare(a.Seq, b.Seq) })
+		slices.SortFunc(records, func(a, b probe.Record) int { return cmp.Compare(a.Seq, b.Seq) })
 		open, story := false, []string{} // what the demo did, and when it rested, in order
 		writes, inTour := 0, []string{}
 		for _, r := range records {
 			switch {
-			case r.Point == "KnobTurned" && knob.MatchString(r.Text):
-				open = strings.HasSuffix(r.Text, "true")
-				story = append(story, r.Text)
+			case r.Point == probe.KnobTurned && r.Field(probe.FieldName) == "demo.rest":
+				open = r.Field(probe.FieldValue) == "true"
+				story = append(story, r.Field(probe.FieldValue))
 				writes = 0
-			case r.Point == "RequestReceived" && demo.MatchString(r.Text) && open:
-				inTour = append(inTour, r.Text)
-			case r.Point == "RequestReceived" && demo.MatchString(r.Text):
+			case demo.Matches(&r) && open:
+				inTour = append(inTour, r.Field(probe.FieldPath))
+			case demo.Matches(&r):
 				writes++
 			}
 		}
 		// Each rest may begin while a write is under way.
 		require.True(t, len(inTour) <= len(story)/2, "while a tour is open: %q", inTour)
-		return !open && writes > 0 && slices.Contains(story, "demo.rest to false"),
+		return !open && writes > 0 && slices.Contains(story, "false"),
 			fmt.Sprintf("%q, then %d writes of the demo", story, writes)
 	})
 	var left []struct{ ID string }

@@ -149,7 +149,7 @@ func stopped(t *testing.T, v *program.Viz) time.Duration {
 		if r.Point != probe.ProgramStopped {
 			continue
 		}
-		d, err := time.ParseDuration(strings.ReplaceAll(r.Text, " ", ""))
+		d, err := time.ParseDuration(strings.ReplaceAll(r.Field(probe.FieldPause), " ", ""))
 		require.NoError(t, err)
 		sum += d
 	}

@@ -270,11 +270,12 @@ func (x *terminal) leaveOpen(s *step, command string) {
 // guests returns how many watches were opened so far by commands.
 func (x *terminal) guests() (n int) {
 	var log struct {
-		Records []struct{ Text string }
+		Records []struct{ Texts map[string]string }
 	}
 	x.serving.Get(x.t, "/viz/records?point=WireOpened", &log)
 	for _, r := range log.Records {
-		if strings.HasPrefix(r.Text, "kubectl") || strings.HasPrefix(r.Text, "curl") { // not a kubelet of the program
+		agent := r.Texts["agent"]
+		if strings.HasPrefix(agent, "kubectl") || strings.HasPrefix(agent, "curl") { // not a kubelet of the program
 			n++
 		}
 	}
