@@ -145,8 +145,8 @@ function fillPipe(scene, el, { len, cap, tokens: known }) {
   const fit = slots || Math.floor(g.W / (names ? 12 : 15));
   const step = slots ? g.W / slots : len > g.W / 15 ? 12 : 15;
   // after a gap only their number is known
-  const others = Array.from({ length: Math.max(0, len - known.length) }, () => unknown);
-  const tokens = len <= fit ? [...others, ...known] : [];
+  const others = () => Array.from({ length: Math.max(0, len - known.length) }, () => unknown);
+  const tokens = len <= fit ? [...others(), ...known] : [];
   el.tokens = tokens.map((token, i) => ({ ...token, at: cellOf(g, i, slots, leftward.has(name), step) }));
   showHeld(scene, el, Math.min(g.H - 1, Math.max(8, step * 1.25)));
   const called = (/** @type {fold.Token} */ token) => (token.type.endsWith("All") ? "all" : names?.get(token.rv)) ?? "";
