@@ -38,9 +38,9 @@ func workloadOf(obj runtime.Object) workload {
 	}
 }
 
-// DefaultWorkload fills in what the client left out of a deployment, a replica set or a stateful set.
+// DefaultWorkload fills in what the client left out of a deployment, a replica set or a stateful set, as
+// SetDefaults_Deployment and its neighbours do in k8s.io/kubernetes/pkg/apis/apps/v1.
 //
-// Upstream: k8s.io/kubernetes/pkg/apis/apps/v1/defaults.go: SetDefaults_Deployment
 // Differs: the volume claims in a stateful set are not completed.
 func DefaultWorkload(obj runtime.Object) {
 	w := workloadOf(obj)
@@ -84,9 +84,9 @@ func defaultStatefulSet(spec *appsv1.StatefulSetSpec) {
 	setDefault(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 }
 
-// WorkloadStrategy is for deployments, replica sets and stateful sets.
+// WorkloadStrategy is for deployments, replica sets and stateful sets. Upstream's are in
+// k8s.io/kubernetes/pkg/registry/apps.
 //
-// Upstream: k8s.io/kubernetes/pkg/registry/apps/deployment/strategy.go: deploymentStrategy
 // Differs: what only a stateful set has is not checked, but for what cannot be changed; neither is a status.
 type WorkloadStrategy struct{ SpecStrategy }
 
