@@ -186,7 +186,7 @@ var mutations = []mutation{
 		"TestUpdatesThatChangeNothingAreForListenersThatAreSyncing",
 	},
 	{
-		"chapters/14-controllers", "DelayingQueue.insert", "!entry.readyAt.Before(readyAt)", "false",
+		"chapters/14-controllers", "DelayingQueue.insert", "entry.readyAt.Before(existing.readyAt)", "true",
 		"TestTheEarlierOfTwoDelaysCountsAndFiresOnce",
 	},
 	// What a kubectl of 1.26 asks for, which only `make full` plays.
