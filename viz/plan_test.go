@@ -38,8 +38,8 @@ func TestAThousandLanesArePlacedInOneGo(t *testing.T) {
 	assert.Equal(t, got, "w11 0 true 970,62, w10 1 true 970,99, w9 2 true 970,136; 8")
 }
 
-// TestTheLevelFollowsTheRate: above twenty changes a second they are a stream, until for two seconds there have been
-// much fewer.
+// TestTheLevelFollowsTheRate: above twenty changes a second they are a stream, until for two seconds there have
+// been much fewer.
 func TestTheLevelFollowsTheRate(t *testing.T) {
 	e := newEngine(t, map[string]string{"pace": "timeline/pace.js"})
 	got := run[string](t, e, `(() => {
@@ -55,7 +55,8 @@ func TestTheLevelFollowsTheRate(t *testing.T) {
 
 // TestAPlayerMovesTheCursorAtItsPace: a record every millisecond for a second, then nothing for ten, then one more.
 func TestAPlayerMovesTheCursorAtItsPace(t *testing.T) {
-	e := newEngine(t, map[string]string{"player": "timeline/player.js", "tape": "log/tape.js", "fold": "log/fold.js"})
+	e := newEngine(t, map[string]string{"player": "timeline/player.js", "tape": "log/tape.js",
+		"fold": "log/fold.js"})
 	log, _ := newLog()
 	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
 	got := run[string](t, e, `var seen = "", structuredClone = (value) => JSON.parse(JSON.stringify(value));
@@ -68,12 +69,14 @@ func TestAPlayerMovesTheCursorAtItsPace(t *testing.T) {
 			const [none, never] = [() => {}, () => false];
 			const motion = { travels: never, matches: never, under: never, pass: none };
 			const player = new page.player.Player(fold, { motion, applied: none, jumped: none, froze: none,
-				trouble: (e) => { seen = String(e); }, skipped: (ns) => (skipped += ns) }, tape, page.fold.newState());
+				trouble: (e) => { seen = String(e); }, skipped: (ns) => (skipped += ns) },
+				tape, page.fold.newState());
 			player.reset(tape, page.fold.newState(), true);
 			tape.put([...Array.from({ length: 1000 }, (_, i) => record(i + 1, (i + 1) * 1e6)), record(1001, 11e9)]);
 			player.head = 1001;
 			const cursors = [];
-			for (const [speed, ...ms] of [[0.001, 1000, 1000, 1000], [0.1, 100, 100], [1, 16, 17], [10, 50], [1, 1000, 16]]) {
+			for (const [speed, ...ms] of [[0.001, 1000, 1000, 1000], [0.1, 100, 100], [1, 16, 17],
+				[10, 50], [1, 1000, 16]]) {
 				player.speed = speed;
 				await player.seek(0);
 				await player.play();

@@ -49,12 +49,14 @@ func scripts() map[string]string {
 
 // bare is a script without its comments.
 func bare(source string) string {
-	return string(api.Transform(source, api.TransformOptions{MinifyWhitespace: true, Charset: api.CharsetUTF8}).Code)
+	return string(api.Transform(source, api.TransformOptions{MinifyWhitespace: true,
+		Charset: api.CharsetUTF8}).Code)
 }
 
 func TestScriptsImportFromRoomsBelowTheirOwn(t *testing.T) {
 	entries := slices.Sorted(maps.Keys(scripts()))
-	built := api.Build(api.BuildOptions{EntryPoints: entries, Bundle: true, Metafile: true, Outdir: ".", Format: api.FormatESModule})
+	built := api.Build(api.BuildOptions{EntryPoints: entries, Bundle: true, Metafile: true, Outdir: ".",
+		Format: api.FormatESModule})
 	require.True(t, len(built.Errors) == 0, "%v", built.Errors)
 	var read struct {
 		Inputs map[string]struct{ Imports []struct{ Path string } }
@@ -67,14 +69,15 @@ func TestScriptsImportFromRoomsBelowTheirOwn(t *testing.T) {
 		for _, imported := range input.Imports {
 			n++
 			below := slices.Index(floors, path.Dir(imported.Path))
-			assert.True(t, below >= 0 && below <= room, "%s imports %s, which is on a floor above", name, imported.Path)
+			assert.True(t, below >= 0 && below <= room, "%s imports %s, which is on a floor above", name,
+				imported.Path)
 		}
 	}
 	assert.True(t, n >= 100, "found only %d imports", n)
 }
 
-// TestOneModuleReachesTheProgram: where the program is not behind a port, one module changes. What stands in for the
-// program in an export is no room, and asks through that module, too.
+// TestOneModuleReachesTheProgram: where the program is not behind a port, one module changes. What stands in for
+// the program in an export is no room, and asks through that module, too.
 func TestOneModuleReachesTheProgram(t *testing.T) {
 	all, err := filepath.Glob("*/*.js")
 	require.True(t, err == nil && len(all) >= len(scripts()), "%d files: %v", len(all), err)

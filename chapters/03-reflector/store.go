@@ -30,9 +30,9 @@ type ListerWatcher interface {
 
 // Store is what a reflector fills. Objects belong to the store from the call on.
 //
-// An error of Add, Update or Delete is counted and reported, and the reflector goes on: the store misses that event, and
-// is told its version all the same. A 410 of theirs, and any error of Replace or Resync, ends the round, and the
-// reflector begins again with a list.
+// An error of Add, Update or Delete is counted and reported, and the reflector goes on: the
+// store misses that event, and is told its version all the same. A 410 of theirs, and any error
+// of Replace or Resync, ends the round, and the reflector begins again with a list.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ReflectorStore
 type Store interface {
@@ -41,12 +41,14 @@ type Store interface {
 	Delete(obj any) error
 	// Replace makes list the whole content of the store, as of resourceVersion.
 	Replace(list []any, resourceVersion string) error
-	// Resync makes the store look at everything it holds again. What that means is the store's affair.
+	// Resync makes the store look at everything it holds again. What that means is the store's
+	// affair.
 	Resync() error
 }
 
-// ResourceVersionUpdater is a [Store] that wants to know how far the reflector is. It is told after every event,
-// bookmarks included, and after the event itself was stored. A list's version comes with Replace instead.
+// ResourceVersionUpdater is a [Store] that wants to know how far the reflector is. It is told
+// after every event, bookmarks included, and after the event itself was stored. A list's
+// version comes with Replace instead.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ResourceVersionUpdater
 type ResourceVersionUpdater interface {
@@ -60,9 +62,10 @@ type BookmarkStore interface {
 	Bookmark(resourceVersion string) error
 }
 
-// TransformingStore is a [Store] that changes objects before it keeps them. The reflector applies the function to the
-// objects of a streamed initial state as they come in, so that the large form need not be held for all of them at once.
-// The store applies it again in Replace: a TransformFunc must not mind being applied to its own result.
+// TransformingStore is a [Store] that changes objects before it keeps them. The reflector
+// applies the function to the objects of a streamed initial state as they come in, so that the
+// large form need not be held for all of them at once. The store applies it again in Replace: a
+// TransformFunc must not mind being applied to its own result.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: TransformingStore
 type TransformingStore interface {
@@ -96,8 +99,8 @@ func MetaNamespaceKeyFunc(obj any) (string, error) {
 	return accessor.GetName(), nil
 }
 
-// Identify returns the key and the resource version under which p's records speak of obj; what obj does not have is
-// returned as zero. While probes are off it returns at once.
+// Identify returns the key and the resource version under which p's records speak of obj; what
+// obj does not have is returned as zero. While probes are off it returns at once.
 func Identify(p *probe.Probe, keyOf KeyFunc, obj any) (key string, rv uint64) {
 	if p == nil {
 		return "", 0

@@ -22,7 +22,8 @@ type versionedSnapshot struct {
 	state           btreeStore
 }
 
-// addLocked remembers the state at rv, which never changes again. Several events may share a resource version: the last state counts.
+// addLocked remembers the state at rv, which never changes again. Several events may share a
+// resource version: the last state counts.
 func (s *snapshotter) addLocked(rv uint64, state btreeStore) {
 	if n := len(s.snapshots); n > 0 && s.snapshots[n-1].resourceVersion == rv {
 		s.snapshots[n-1].state = state
@@ -31,13 +32,15 @@ func (s *snapshotter) addLocked(rv uint64, state btreeStore) {
 	s.snapshots = append(s.snapshots, versionedSnapshot{rv, state})
 }
 
-// lessOrEqualLocked returns the newest state that is not newer than rv, unless the storage has forgotten what was at
-// rv: whether an old version can still be read must not depend on who is asked.
+// lessOrEqualLocked returns the newest state that is not newer than rv, unless the storage has
+// forgotten what was at rv: whether an old version can still be read must not depend on who is
+// asked.
 func (s *snapshotter) lessOrEqualLocked(rv uint64) (btreeStore, bool) {
 	if rv < s.compactRevision {
 		return btreeStore{}, false
 	}
-	after := sort.Search(len(s.snapshots), func(i int) bool { return s.snapshots[i].resourceVersion > rv })
+	after := sort.Search(len(s.snapshots),
+		func(i int) bool { return s.snapshots[i].resourceVersion > rv })
 	if after == 0 {
 		return btreeStore{}, false
 	}
@@ -48,17 +51,19 @@ func (s *snapshotter) lessOrEqualLocked(rv uint64) (btreeStore, bool) {
 func (s *snapshotter) removeLessLocked(rv uint64) {
 	n := 0
 	for n < len(s.snapshots) && s.snapshots[n].resourceVersion < rv {
-		s.snapshots[n] = versionedSnapshot{} // the slice's array outlives the cut: do not keep the tree alive with it
+		// The slice's array outlives the cut: do not keep the tree alive with it.
+		s.snapshots[n] = versionedSnapshot{}
 		n++
 	}
 	s.snapshots = s.snapshots[n:]
 }
 
-// compactLocked forgets the states that had passed before rv. The one that lasted until rv or beyond stays: it is what
-// the storage, too, still has at rv.
+// compactLocked forgets the states that had passed before rv. The one that lasted until rv or
+// beyond stays: it is what the storage, too, still has at rv.
 func (s *snapshotter) compactLocked(rv uint64) {
 	s.compactRevision = max(s.compactRevision, rv)
-	after := sort.Search(len(s.snapshots), func(i int) bool { return s.snapshots[i].resourceVersion > rv })
+	after := sort.Search(len(s.snapshots),
+		func(i int) bool { return s.snapshots[i].resourceVersion > rv })
 	if after > 0 {
 		s.removeLessLocked(s.snapshots[after-1].resourceVersion)
 	}

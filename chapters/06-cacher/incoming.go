@@ -12,9 +12,10 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// processEvent is called by the watchCache after every change and every bookmark, on the reflector's goroutine, with no
-// lock held. It blocks while incoming is full; meanwhile lists and new watches are served
-// from a cache that is ahead of its watchers, which is fine, and nothing more is read from the storage.
+// processEvent is called by the watchCache after every change and every bookmark, on the
+// reflector's goroutine, with no lock held. It blocks while incoming is full; meanwhile lists
+// and new watches are served from a cache that is ahead of its watchers, which is fine, and
+// nothing more is read from the storage.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).processEvent
 func (c *Cacher) processEvent(event *watchcache.Event) {
@@ -28,9 +29,10 @@ func (c *Cacher) processEvent(event *watchcache.Event) {
 		cap(c.incoming))
 }
 
-// forgetProcessed lets the dispatcher take what is left of a generation, and then forget how far that came. The next one
-// may begin at a lower version, if etcd was restored, and its bookmarks must not promise the versions of the last one.
-// It is called on the goroutine that sends to incoming, and returns when no event is on its way.
+// forgetProcessed lets the dispatcher take what is left of a generation, and then forget how
+// far that came. The next one may begin at a lower version, if etcd was restored, and its
+// bookmarks must not promise the versions of the last one. It is called on the goroutine that
+// sends to incoming, and returns when no event is on its way.
 //
 // Differs: upstream goes on from the old version until an event or a progress notification comes.
 func (c *Cacher) forgetProcessed() {
@@ -102,7 +104,8 @@ func (c *Cacher) dispatchBookmark() {
 	c.dispatchEvent(c.newBookmark(rv))
 }
 
-// newBookmark returns an event that carries nothing but rv, in an object that is empty otherwise.
+// newBookmark returns an event that carries nothing but rv, in an object that is empty
+// otherwise.
 func (c *Cacher) newBookmark(rv uint64) *watchcache.Event {
 	obj := c.config.NewFunc()
 	if err := c.versioner.UpdateObject(obj, rv); err != nil {

@@ -27,34 +27,42 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		field string // of a cause, in a 422 Invalid; "": it is 400 BadRequest
 	}{
 		"list, match without version": {"?resourceVersionMatch=Exact", "resourceVersionMatch"},
-		"list, unknown match":         {"?resourceVersion=1&resourceVersionMatch=About", "resourceVersionMatch"},
-		"list, exactly 0":             {"?resourceVersion=0&resourceVersionMatch=Exact", "resourceVersionMatch"},
+		"list, unknown match": {"?resourceVersion=1&resourceVersionMatch=About",
+			"resourceVersionMatch"},
+		"list, exactly 0": {"?resourceVersion=0&resourceVersionMatch=Exact",
+			"resourceVersionMatch"},
 		"list, match and continue": {"?resourceVersion=1&resourceVersionMatch=Exact&continue=x",
 			"resourceVersionMatch"},
-		"list, sendInitialEvents":              {"?sendInitialEvents=true", "sendInitialEvents"},
-		"list, negative timeout":               {"?timeoutSeconds=-1", "timeoutSeconds"},
-		"watch, match alone":                   {"?watch=1&resourceVersionMatch=NotOlderThan", "resourceVersionMatch"},
-		"watch, sendInitialEvents alone":       {"?watch=1&sendInitialEvents=true", "resourceVersionMatch"},
-		"watch, sendInitialEvents=false alone": {"?watch=1&sendInitialEvents=false", "resourceVersionMatch"},
+		"list, sendInitialEvents": {"?sendInitialEvents=true",
+			"sendInitialEvents"},
+		"list, negative timeout": {"?timeoutSeconds=-1", "timeoutSeconds"},
+		"watch, match alone": {"?watch=1&resourceVersionMatch=NotOlderThan",
+			"resourceVersionMatch"},
+		"watch, sendInitialEvents alone": {"?watch=1&sendInitialEvents=true",
+			"resourceVersionMatch"},
+		"watch, sendInitialEvents=false alone": {"?watch=1&sendInitialEvents=false",
+			"resourceVersionMatch"},
 		"watch, exact": {"?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact",
 			"resourceVersionMatch"},
-		"watch, match and continue": {"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x",
+		"watch, match and continue": {"?watch=1&sendInitialEvents=true" +
+			"&resourceVersionMatch=NotOlderThan&continue=x",
 			"resourceVersionMatch"},
-		"deprecated watch, checked as a list": {"/api/v1/watch/pods?sendInitialEvents=true", "sendInitialEvents"},
-		"list, version":                       {"?resourceVersion=x", ""},
-		"watch, version":                      {"?watch=1&resourceVersion=x", ""},
-		"list, continue":                      {"?continue=x", ""},
-		"limit":                               {"?limit=x", ""},
-		"label selector":                      {"?labelSelector=a,,b", ""},
-		"field selector":                      {"?fieldSelector=a", ""},
-		"unknown field":                       {"?fieldSelector=spec.x%3Da", ""},
-		"unknown field of a watch":            {"?watch=1&fieldSelector=spec.x%3Da", ""},
-		"field of another kind":               {"/api/v1/nodes?fieldSelector=metadata.namespace%3Da", ""},
-		"name and another name":               {watchOne + "?fieldSelector=metadata.name%3Da", ""},
-		"name and another field":              {watchOne + "?fieldSelector=spec.nodeName%3Da", ""},
-		"timeout":                             {"?timeout=x", ""},
-		"get, version":                        {podsPath + "/a?resourceVersion=x", ""},
-		"table of the wrong kind":             {"?includeObject=Everything", ""},
+		"deprecated watch, checked as a list": {"/api/v1/watch/pods?sendInitialEvents=true",
+			"sendInitialEvents"},
+		"list, version":            {"?resourceVersion=x", ""},
+		"watch, version":           {"?watch=1&resourceVersion=x", ""},
+		"list, continue":           {"?continue=x", ""},
+		"limit":                    {"?limit=x", ""},
+		"label selector":           {"?labelSelector=a,,b", ""},
+		"field selector":           {"?fieldSelector=a", ""},
+		"unknown field":            {"?fieldSelector=spec.x%3Da", ""},
+		"unknown field of a watch": {"?watch=1&fieldSelector=spec.x%3Da", ""},
+		"field of another kind":    {"/api/v1/nodes?fieldSelector=metadata.namespace%3Da", ""},
+		"name and another name":    {watchOne + "?fieldSelector=metadata.name%3Da", ""},
+		"name and another field":   {watchOne + "?fieldSelector=spec.nodeName%3Da", ""},
+		"timeout":                  {"?timeout=x", ""},
+		"get, version":             {podsPath + "/a?resourceVersion=x", ""},
+		"table of the wrong kind":  {"?includeObject=Everything", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, accept := c.query, "application/json"
@@ -70,8 +78,10 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 				return
 			}
 			d := wantStatus(t, w, 422, metav1.StatusReasonInvalid).Details
-			assert.True(t, d != nil && len(d.Causes) > 0 && d.Causes[0].Field == c.field && d.Kind == "ListOptions" &&
-				d.Group == "meta.k8s.io", "details: got %+v, want ListOptions of meta.k8s.io, for %s", d, c.field)
+			assert.True(t, d != nil && len(d.Causes) > 0 && d.Causes[0].Field == c.field &&
+				d.Kind == "ListOptions" &&
+				d.Group == "meta.k8s.io",
+				"details: got %+v, want ListOptions of meta.k8s.io, for %s", d, c.field)
 		})
 	}
 	wantStatus(t, a.do("GET", podsPath+"/a", ""), 404, metav1.StatusReasonNotFound)
@@ -91,12 +101,15 @@ func TestDefaultWatchTimeoutsDiffer(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for range 10 {
 		timeout := watchTimeout(&metainternalversion.ListOptions{})
-		assert.True(t, timeout >= 30*time.Minute && timeout < time.Hour, "got %v, want [30m, 60m)", timeout)
+		assert.True(t, timeout >= 30*time.Minute && timeout < time.Hour,
+			"got %v, want [30m, 60m)", timeout)
 		seen[timeout] = true
 	}
 	assert.True(t, len(seen) != 1, "ten timeouts are all the same")
-	for given, want := range map[int64]time.Duration{5: 5 * time.Second, 1 << 62: 4611686018 * time.Second} {
-		assert.Equal(t, watchTimeout(&metainternalversion.ListOptions{TimeoutSeconds: &given}), want,
+	for given, want := range map[int64]time.Duration{5: 5 * time.Second,
+		1 << 62: 4611686018 * time.Second} {
+		assert.Equal(t, watchTimeout(&metainternalversion.ListOptions{TimeoutSeconds: &given}),
+			want,
 			"timeoutSeconds=%d", given)
 	}
 }
@@ -126,9 +139,11 @@ func TestAListCanBeATable(t *testing.T) {
 					Object *corev1.Pod
 				}
 			}](t, a.do("GET", podsPath+c.query, "", "Accept", tableV1).Body)
-			assert.True(t, table.Kind == "Table" && table.APIVersion == "meta.k8s.io/v1" && table.ResourceVersion != "",
+			assert.True(t, table.Kind == "Table" && table.APIVersion == "meta.k8s.io/v1" &&
+				table.ResourceVersion != "",
 				"got %s of %s at %q", table.Kind, table.APIVersion, table.ResourceVersion)
-			require.True(t, len(table.ColumnDefinitions) == 9 && len(table.Rows) == 1 && table.Rows[0].Cells[0] == "a",
+			require.True(t, len(table.ColumnDefinitions) == 9 && len(table.Rows) == 1 &&
+				table.Rows[0].Cells[0] == "a",
 				"got %d columns and rows %v", len(table.ColumnDefinitions), table.Rows)
 			row := table.Rows[0].Object
 			if c.rowKind == "" {
@@ -149,14 +164,16 @@ func TestAListCanBeMetadataOnly(t *testing.T) {
 	list := into[metav1.PartialObjectMetadataList](t, a.do("GET", podsPath, "", "Accept",
 		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"+
 			"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Body)
-	if list.Kind != "PartialObjectMetadataList" || list.ResourceVersion == "" || len(list.Items) != 1 ||
+	if list.Kind != "PartialObjectMetadataList" || list.ResourceVersion == "" ||
+		len(list.Items) != 1 ||
 		list.Items[0].Kind != "PartialObjectMetadata" || list.Items[0].Labels["app"] != "web" {
 		t.Errorf("got %+v", list)
 	}
 	one := into[metav1.PartialObjectMetadata](t, a.do("GET", podsPath+"/a", "", "Accept",
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1").Body)
 	assert.True(t, one.Kind == "PartialObjectMetadata" && one.Name == "a", "one: got %+v", one)
-	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"),
+	wantStatus(t, a.do("GET", podsPath, "", "Accept",
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"),
 		406, metav1.StatusReasonNotAcceptable)
 }
 
@@ -165,10 +182,12 @@ func TestAnEmptyListHasItems(t *testing.T) {
 	assert.True(t, strings.Contains(body, `"items":[]`), "got %s", body)
 }
 
-// YAML has no way to write some characters, as the writer has them: the answer is JSON then, with the same code.
+// YAML has no way to write some characters, as the writer has them: the answer is JSON then,
+// with the same code.
 func TestAnAnswerThatYAMLCannotSayIsJSON(t *testing.T) {
 	a := newAPI(t)
-	created := a.do("POST", podsPath, strings.Replace(podA, `"web"`, `"web"},"annotations":{"k":"\u0080"`, 1), "Accept",
+	created := a.do("POST", podsPath,
+		strings.Replace(podA, `"web"`, `"web"},"annotations":{"k":"\u0080"`, 1), "Accept",
 		"application/yaml")
 	renamed := strings.Replace(podA, `"a"`, `"\u0080"`, 1)
 	for name, c := range map[string]struct {
@@ -180,8 +199,10 @@ func TestAnAnswerThatYAMLCannotSayIsJSON(t *testing.T) {
 		"a list":    {a.do("GET", podsPath, "", "Accept", "application/yaml"), 200},
 		"a refusal": {a.do("PUT", podsPath+"/a", renamed, "Accept", "application/yaml"), 400},
 	} {
-		assert.True(t, c.answer.Code == c.code && c.answer.Header().Get("Content-Type") == "application/json" &&
-			strings.Contains(c.answer.Body.String(), "\u0080"), "%s: got %d %v %s", name, c.answer.Code, c.answer.Header(),
+		assert.True(t, c.answer.Code == c.code &&
+			c.answer.Header().Get("Content-Type") == "application/json" &&
+			strings.Contains(c.answer.Body.String(), "\u0080"), "%s: got %d %v %s", name,
+			c.answer.Code, c.answer.Header(),
 			c.answer.Body)
 	}
 }
@@ -190,7 +211,8 @@ func TestAnswersCanBeYAML(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
 	w := a.do("GET", podsPath+"/a", "", "Accept", "application/yaml")
-	if w.Header().Get("Content-Type") != "application/yaml" || !strings.Contains(w.Body.String(), "\nkind: Pod\n") {
+	if w.Header().Get("Content-Type") != "application/yaml" ||
+		!strings.Contains(w.Body.String(), "\nkind: Pod\n") {
 		t.Errorf("got %s\n%s", w.Header().Get("Content-Type"), w.Body)
 	}
 }
@@ -199,7 +221,8 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
 	for agent, want := range map[string]bool{"curl/8": true, "kubectl/v1.37": false} {
-		got := strings.Contains(a.do("GET", podsPath+"/a", "", "User-Agent", agent).Body.String(), "\n  \"kind\"")
+		got := strings.Contains(a.do("GET", podsPath+"/a", "", "User-Agent",
+			agent).Body.String(), "\n  \"kind\"")
 		assert.Equal(t, got, want, "%s: got indented %v, want %v", agent, got, want)
 	}
 }
@@ -207,21 +230,27 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	a := newAPI(t)
 	for _, method := range []string{"GET", "POST"} {
-		definitions := a.do(method, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "{}")
+		definitions := a.do(method, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+			"{}")
 		status := wantStatus(t, definitions, 404, metav1.StatusReasonNotFound)
-		assert.True(t, strings.Contains(status.Message, "-server URL"), "%s: got %q", method, status.Message)
+		assert.True(t, strings.Contains(status.Message, "-server URL"), "%s: got %q", method,
+			status.Message)
 	}
-	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes", "/api/v1/pods/a",
+	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes",
+		"/api/v1/pods/a",
 		"/apis/apps/v1/daemonsets", "/api/v1/foo", podsPath + "/a/log"} {
 		status := wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
-		assert.True(t, strings.HasPrefix(status.Message, "the server could not find the requested resource; ") &&
+		assert.True(t, strings.HasPrefix(status.Message,
+			"the server could not find the requested resource; ") &&
 			strings.Contains(status.Message, "docs/KINDS.md"),
 			"%s: got %q", path, status.Message)
 		assert.True(t, status.Details != nil && status.Details.Name == "",
 			"%s: got details %v, want some, of no object", path, status.Details)
 	}
-	for _, call := range [][2]string{{"POST", "/api/v1/pods"}, {"PUT", podsPath}, {"POST", podsPath + "/a"},
-		{"DELETE", podsPath + "/a/status"}, {"GET", podsPath + "/a/binding"}, {"BREW", podsPath}} {
+	for _, call := range [][2]string{{"POST", "/api/v1/pods"}, {"PUT", podsPath},
+		{"POST", podsPath + "/a"},
+		{"DELETE", podsPath + "/a/status"}, {"GET", podsPath + "/a/binding"},
+		{"BREW", podsPath}} {
 		wantStatus(t, a.do(call[0], call[1], ""), 405, metav1.StatusReasonMethodNotAllowed)
 	}
 	w := a.do("GET", podsPath+"/", "")
@@ -230,15 +259,19 @@ func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 
 func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {
 	a := newAPI(t)
-	wantStatus(t, a.do("GET", podsPath, "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
-	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/vnd.kubernetes.protobuf"), 406,
+	wantStatus(t, a.do("GET", podsPath, "", "Accept", "text/html"), 406,
+		metav1.StatusReasonNotAcceptable)
+	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/vnd.kubernetes.protobuf"),
+		406,
 		metav1.StatusReasonNotAcceptable)
 	w := a.do("GET", podsPath+"?watch=1", "", "Accept", "application/yaml")
-	assert.True(t, w.Code == http.StatusNotAcceptable && strings.Contains(w.Body.String(), "\nreason: NotAcceptable\n"),
+	assert.True(t, w.Code == http.StatusNotAcceptable &&
+		strings.Contains(w.Body.String(), "\nreason: NotAcceptable\n"),
 		"a watch in YAML: got %d %s", w.Code, w.Body)
 	wantStatus(t, a.do("POST", podsPath, podA, "Content-Type", "text/csv"), 415,
 		metav1.StatusReasonUnsupportedMediaType)
-	for _, accept := range []string{"", "*/*", "application/*", "application/vnd.kubernetes.protobuf,application/json",
+	for _, accept := range []string{"", "*/*", "application/*",
+		"application/vnd.kubernetes.protobuf,application/json",
 		"application/cbor, application/json;q=0.1"} {
 		if w := a.do("GET", podsPath, "", "Accept", accept); w.Code != http.StatusOK ||
 			w.Header().Get("Content-Type") != "application/json" {
@@ -251,7 +284,8 @@ func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {
 func podScope(t *testing.T) *Scope {
 	t.Helper()
 	r := registry.Pods()
-	return &Scope{server: &Server{Config: Config{Clock: clock.RealClock{}}}, Resource: r, Storage: stuck{resource: r}}
+	return &Scope{server: &Server{Config: Config{Clock: clock.RealClock{}}}, Resource: r,
+		Storage: stuck{resource: r}}
 }
 
 func request(t *testing.T, target string) *http.Request {

@@ -26,9 +26,13 @@ import (
 )
 
 // dial opens a websocket to the API, over a pipe.
-func dial(t *testing.T, client *http.Client, path string, header http.Header) (*websocket.Conn, *http.Response, error) {
+func dial(
+	t *testing.T, client *http.Client, path string, header http.Header,
+) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
-	dialer := websocket.Dialer{NetDialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := websocket.Dialer{NetDialContext: func(
+		ctx context.Context, network, address string,
+	) (net.Conn, error) {
 		return client.Transport.(*http.Transport).DialContext(ctx, network, address)
 	}}
 	return dialer.DialContext(t.Context(), "ws://api"+path, header)
@@ -47,24 +51,27 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 		a := newCachedAPI(t)
 		conn := mustDial(t, a.serve(), podsPath+"?watch=1&timeoutSeconds=60")
 		a.create(podA)
-		require.NoError(t, conn.WriteMessage(websocket.TextMessage, []byte("what a client says is ignored")))
+		require.NoError(t, conn.WriteMessage(websocket.TextMessage,
+			[]byte("what a client says is ignored")))
 		a.do("DELETE", podsPath+"/a", "")
 		var got []watch.EventType
 		for {
 			kind, message, err := conn.ReadMessage()
 			if err != nil {
-				if !websocket.IsCloseError(err, websocket.CloseNormalClosure) || !strings.Contains(err.Error(),
-					"timeoutSeconds is over") {
+				if !websocket.IsCloseError(err, websocket.CloseNormalClosure) ||
+					!strings.Contains(err.Error(), "timeoutSeconds is over") {
 					t.Errorf("the end: got %v", err)
 				}
 				break
 			}
-			assert.True(t, kind == websocket.TextMessage && strings.Count(string(message), "\n") == 1,
+			assert.True(t, kind == websocket.TextMessage &&
+				strings.Count(string(message), "\n") == 1,
 				"got message of type %d: %q", kind, message)
 			f := into[frame](t, strings.NewReader(string(message)))
 			got = append(got, f.Type)
 		}
-		assert.EqualSlices(t, got, []watch.EventType{watch.Added, watch.Modified, watch.Deleted})
+		assert.EqualSlices(t, got,
+			[]watch.EventType{watch.Added, watch.Modified, watch.Deleted})
 		synctest.Wait()
 		if got := a.recorded(probe.WireOpened, probe.WireClosed); len(got) != 2 {
 			t.Errorf("probes: got %v", got)
@@ -72,7 +79,8 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 	})
 }
 
-// TestAStreamThatEndsWithTheServerSaysSo lets the requests' contexts end, too, as they do when a server is shut down.
+// TestAStreamThatEndsWithTheServerSaysSo lets the requests' contexts end, too, as they do when
+// a server is shut down.
 func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
@@ -84,7 +92,8 @@ func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 		synctest.Wait()
 		close(a.shutdown)
 		cancel()
-		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) ||
+		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err,
+			websocket.CloseGoingAway) ||
 			!strings.Contains(err.Error(), "the server shuts down") {
 			t.Errorf("the websocket's end: got %v", err)
 		}
@@ -92,8 +101,9 @@ func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 			t.Errorf("the other stream's end: got %v", err)
 		}
 		synctest.Wait()
-		if got, want := a.recorded(probe.WireClosed), []string{"WireClosed the server shuts down",
-			"WireClosed the server shuts down"}; !slices.Equal(got, want) {
+		if got, want := a.recorded(probe.WireClosed),
+			[]string{"WireClosed the server shuts down",
+				"WireClosed the server shuts down"}; !slices.Equal(got, want) {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -102,15 +112,18 @@ func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 func TestAPageFromElsewhereGetsNoWebsocket(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		client := newCachedAPI(t).serve()
-		_, response, err := dial(t, client, podsPath+"?watch=1", http.Header{"Origin": {"https://elsewhere.test"}})
-		require.True(t, err != nil && response.StatusCode == http.StatusForbidden, "got %v, %v", response, err)
+		_, response, err := dial(t, client, podsPath+"?watch=1",
+			http.Header{"Origin": {"https://elsewhere.test"}})
+		require.True(t, err != nil && response.StatusCode == http.StatusForbidden, "got %v, %v",
+			response, err)
 		status := into[metav1.Status](t, response.Body)
-		assert.True(t, status.Code == 403 && status.Reason == metav1.StatusReasonForbidden, "got %+v", status)
+		assert.True(t, status.Code == 403 && status.Reason == metav1.StatusReasonForbidden,
+			"got %+v", status)
 	})
 }
 
-// A page cannot set headers of a websocket, so it sends its token as a subprotocol; and a browser fails unless the
-// server answers with one of those that the page has named.
+// A page cannot set headers of a websocket, so it sends its token as a subprotocol; and a
+// browser fails unless the server answers with one of those that the page has named.
 func TestAWebsocketsSubprotocolIsAnswered(t *testing.T) {
 	const bearer = "base64url.bearer.authorization.k8s.io.dG9rZW4"
 	bubble.Test(t, func(t *testing.T) {
@@ -130,14 +143,16 @@ func TestAWebsocketsSubprotocolIsAnswered(t *testing.T) {
 		} {
 			conn, response, err := dial(t, client, podsPath+"?watch=1&timeoutSeconds=1",
 				http.Header{"Sec-Websocket-Protocol": c.protocols})
-			require.True(t, response != nil && response.StatusCode == c.code, "%q: got %v, %v", c.protocols, response, err)
+			require.True(t, response != nil && response.StatusCode == c.code, "%q: got %v, %v",
+				c.protocols, response, err)
 			if err != nil {
 				assert.Equal(t, int(into[metav1.Status](t, response.Body).Code), c.code)
 				continue
 			}
 			assert.Equal(t, conn.Subprotocol(), c.want, "%q", c.protocols)
 			kind, _, err := conn.ReadMessage() // text, whatever the name of the protocol promises
-			assert.True(t, kind == websocket.TextMessage || websocket.IsCloseError(err, websocket.CloseNormalClosure),
+			assert.True(t, kind == websocket.TextMessage ||
+				websocket.IsCloseError(err, websocket.CloseNormalClosure),
 				"%q: got %v %v", c.protocols, kind, err)
 			conn.Close()
 		}
@@ -152,11 +167,14 @@ func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
 		const watchList = "?watch=1&allowWatchBookmarks=true&timeoutSeconds=60"
 		for query, want := range map[string]string{watchList: "gzip",
 			"?watch=1&resourceVersion=6&timeoutSeconds=60": ""} {
-			request, _ := http.NewRequestWithContext(t.Context(), "GET", "http://api"+podsPath+query, nil)
-			request.Header.Set("Accept-Encoding", "gzip") // set by hand, it is not undone by the client
+			request, _ := http.NewRequestWithContext(t.Context(), "GET",
+				"http://api"+podsPath+query, nil)
+			request.Header.Set("Accept-Encoding",
+				"gzip") // set by hand, it is not undone by the client
 			response := require.Value(client.Do(request))(t)
 			defer response.Body.Close()
-			assert.Equal(t, response.Header.Get("Content-Encoding"), want, "%s: got encoding", query)
+			assert.Equal(t, response.Header.Get("Content-Encoding"), want, "%s: got encoding",
+				query)
 			if want == "" {
 				continue
 			}
@@ -177,12 +195,14 @@ func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
 
 func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
 	a := newAPI(t)
-	pod := strings.Replace(podA, `"web"`, fmt.Sprintf(`"web"},"annotations":{"k":%q`, strings.Repeat("x", 10<<10)), 1)
+	pod := strings.Replace(podA, `"web"`,
+		fmt.Sprintf(`"web"},"annotations":{"k":%q`, strings.Repeat("x", 10<<10)), 1)
 	for i := range 20 {
 		a.create(strings.Replace(pod, `"a"`, fmt.Sprintf(`"p%d"`, i), 1))
 	}
 	for _, c := range []struct{ query, accept, want string }{
-		{"", "gzip", "gzip"}, {"", "br, gzip;q=0.5", "gzip"}, {"", "", ""}, {"", "gzip;q=0", ""}, {"?limit=2", "gzip",
+		{"", "gzip", "gzip"}, {"", "br, gzip;q=0.5", "gzip"}, {"", "", ""},
+		{"", "gzip;q=0", ""}, {"?limit=2", "gzip",
 			""},
 	} {
 		w := a.do("GET", podsPath+c.query, "", "Accept-Encoding", c.accept)
@@ -196,8 +216,10 @@ func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
 		if c.query != "" {
 			want = 2
 		}
-		if list := into[corev1.PodList](t, body); len(list.Items) != want || list.Kind != "PodList" {
-			t.Errorf("%q, %q: got %d items of a %s", c.query, c.accept, len(list.Items), list.Kind)
+		if list := into[corev1.PodList](t, body); len(list.Items) != want ||
+			list.Kind != "PodList" {
+			t.Errorf("%q, %q: got %d items of a %s", c.query, c.accept, len(list.Items),
+				list.Kind)
 		}
 	}
 }

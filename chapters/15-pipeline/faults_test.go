@@ -33,8 +33,8 @@ import (
 	"listwatch/internal/server/pipenet"
 )
 
-// site is a server half that can be restarted, and an informer of the pods with app=x that sees it through a wire that
-// breaks on order.
+// site is a server half that can be restarted, and an informer of the pods with app=x that sees
+// it through a wire that breaks on order.
 type site struct {
 	store    *mvcc.Store // what survives
 	capacity int         // of the server's rings
@@ -48,16 +48,19 @@ type site struct {
 }
 
 // inSite runs body in a bubble with a server and an informer that has synced.
-func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t *testing.T, s *site)) {
+func inSite(t *testing.T, fifo string, watchList bool, capacity int,
+	body func(t *testing.T, s *site)) {
 	bubble.Test(t, func(t *testing.T) {
-		s := &site{store: mvcc.New(clock.RealClock{}), capacity: capacity, handler: &handlertest.Follower{
-			Wants: func(pod *corev1.Pod) bool { return pod.Labels["app"] == "x" }}}
+		s := &site{store: mvcc.New(clock.RealClock{}), capacity: capacity,
+			handler: &handlertest.Follower{
+				Wants: func(pod *corev1.Pod) bool { return pod.Labels["app"] == "x" }}}
 		transport := &http.Transport{DialContext: s.dial}
 		s.wire = newWire(transport)
 		s.client = s.rest(transport)
 		s.startServer(t)
 		s.informer = informer.NewSharedIndexInformer(informer.Config{
-			Name: "pods", Clock: clock.RealClock{}, ExampleObject: &corev1.Pod{}, FIFO: fifo, UseWatchList: watchList,
+			Name: "pods", Clock: clock.RealClock{}, ExampleObject: &corev1.Pod{}, FIFO: fifo,
+			UseWatchList: watchList,
 			ListerWatcher: s.rest(s.wire).ListWatch("pods", metav1.NamespaceAll,
 				func(opts *metav1.ListOptions) { opts.LabelSelector = "app=x" }),
 		})
@@ -85,10 +88,12 @@ func (s *site) dial(ctx context.Context, network, address string) (net.Conn, err
 	return s.listener.Load().Dial(ctx, network, address)
 }
 
-// startServer starts a server half on what is in the store. Its caches know nothing of the past.
+// startServer starts a server half on what is in the store. Its caches know nothing of the
+// past.
 func (s *site) startServer(t *testing.T) {
 	t.Helper()
-	server, err := NewServer(ServerConfig{Client: s.store, Handler: apiserver.Handler(nil), Clock: clock.RealClock{}, UseWatchList: true,
+	server, err := NewServer(ServerConfig{Client: s.store, Handler: apiserver.Handler(nil),
+		Clock: clock.RealClock{}, UseWatchList: true,
 		RingCapacity: s.capacity})
 	require.NoError(t, err)
 	listener := pipenet.Listen()
@@ -96,7 +101,8 @@ func (s *site) startServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var serverRuns sync.WaitGroup
 	front := &crashingFront{handler: server.Handler()}
-	httpServer := &http.Server{Handler: front, BaseContext: func(net.Listener) context.Context { return ctx }}
+	httpServer := &http.Server{Handler: front,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
 	serverRuns.Go(func() { server.Run(ctx) })
 	serverRuns.Go(func() { httpServer.Serve(listener) })
 	s.end = server.EndStreams
@@ -108,13 +114,13 @@ func (s *site) startServer(t *testing.T) {
 		serverRuns.Wait()
 	}
 	require.NoError(t, server.WaitReady(t.Context()))
-	// The clients have noticed by now which of their connections broke: none will send a write over such a one, which
-	// cannot be tried again.
+	// The clients have noticed by now which of their connections broke: none will send a write
+	// over such a one, which cannot be tried again.
 	synctest.Wait()
 }
 
-// crashingFront passes requests on until it is told to refuse. requests are those that were passed on and have not
-// ended.
+// crashingFront passes requests on until it is told to refuse. requests are those that were
+// passed on and have not ended.
 type crashingFront struct {
 	handler  http.Handler
 	requests sync.WaitGroup
@@ -172,7 +178,8 @@ func (s *site) remove(name string) {
 		GracePeriodSeconds: &zero}).Do(context.Background())
 }
 
-// check compares what the server has with what the informer stores and what its handler was told.
+// check compares what the server has with what the informer stores and what its handler was
+// told.
 func (s *site) check(t *testing.T, when string) {
 	t.Helper()
 	synctest.Wait()
@@ -194,7 +201,8 @@ func (s *site) check(t *testing.T, when string) {
 	require.True(t, len(strange) == 0, "%s: the handler was told %q", when, strange)
 }
 
-// wire is a RoundTripper that breaks: requests can be refused, and streams be cut after so many bytes or stand still.
+// wire is a RoundTripper that breaks: requests can be refused, and streams be cut after so many
+// bytes or stand still.
 type wire struct {
 	// Set by newWire, never changed.
 	under http.RoundTripper
@@ -294,8 +302,9 @@ func (s *streamOnWire) Read(p []byte) (int, error) {
 
 var bothFIFOs = []string{informer.FIFOReal, informer.FIFODelta}
 
-// TestAStreamCutAtAnyByteLosesNothing cuts the stream inside the frame of one event, at every byte of it, in the ways
-// in which a connection can end. Each time the event reaches the handler once, and no new list is needed.
+// TestAStreamCutAtAnyByteLosesNothing cuts the stream inside the frame of one event, at every
+// byte of it, in the ways in which a connection can end. Each time the event reaches the
+// handler once, and no new list is needed.
 func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 	ends := []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET}
 	inSite(t, informer.FIFOReal, true, 0, func(t *testing.T, s *site) {
@@ -322,13 +331,15 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 		}
 		_, cuts, initialNow := s.wire.counts()
 		assert.True(t, cuts >= frame, "got %d cuts, want one at each of %d bytes", cuts, frame)
-		assert.Equal(t, initialNow, initial, "the state was asked for %d times more", initialNow-initial)
+		assert.Equal(t, initialNow, initial, "the state was asked for %d times more",
+			initialNow-initial)
 	})
 }
 
-// TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp stops reading the stream while a lot happens. The server
-// gives that watcher up, every other client goes on, and afterwards the informer is where the server is: through the
-// history, if the server still has it, or through a new list.
+// TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp stops reading the stream while a lot
+// happens. The server gives that watcher up, every other client goes on, and afterwards the
+// informer is where the server is: through the history, if the server still has it, or through
+// a new list.
 func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 	for _, capacity := range []int{0, 10} {
 		for _, fifo := range bothFIFOs {
@@ -348,38 +359,43 @@ func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 					}
 					s.remove("a")
 					if took := time.Since(began); took > 61*time.Second {
-						t.Errorf("600 writes, one each 100 ms, took %v: a writer was held up", took)
+						t.Errorf("600 writes, one each 100 ms, took %v: a writer was held up",
+							took)
 					}
 					s.wire.change(func(w *wire) { w.paused = false })
 					time.Sleep(5 * time.Minute)
 					s.check(t, "after")
 					_, _, initialNow := s.wire.counts()
 					assert.Equal(t, initialNow > initial, capacity == 10,
-						"ring of %d: the state was asked for %d times more", capacity, initialNow-initial)
+						"ring of %d: the state was asked for %d times more", capacity,
+						initialNow-initial)
 				})
 			})
 		}
 	}
 }
 
-// TestWhateverBreaksTheInformerEndsUpWhereTheServerIs lets chance break things: streams, connections, readers, servers.
-// Whenever it has been quiet for a while, the store is the server's state, and the handler was told nothing that cannot
-// be.
+// TestWhateverBreaksTheInformerEndsUpWhereTheServerIs lets chance break things: streams,
+// connections, readers, servers. Whenever it has been quiet for a while, the store is the
+// server's state, and the handler was told nothing that cannot be.
 func TestWhateverBreaksTheInformerEndsUpWhereTheServerIs(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, fifo := range bothFIFOs {
 			random := rand.New(rand.NewPCG(seed, 15))
 			t.Run(fmt.Sprintf("%d,%s", seed, fifo), func(t *testing.T) {
-				inSite(t, fifo, random.IntN(2) == 0, []int{0, 10}[random.IntN(2)], func(t *testing.T, s *site) {
-					for round := range 8 {
-						for range 12 {
-							s.misfortune(t, random)
+				inSite(t, fifo, random.IntN(2) == 0, []int{0, 10}[random.IntN(2)],
+					func(t *testing.T, s *site) {
+						for round := range 8 {
+							for range 12 {
+								s.misfortune(t, random)
+							}
+							s.wire.change(func(w *wire) {
+								w.refusing, w.paused, w.left = false, false, -1
+							})
+							time.Sleep(15 * time.Minute)
+							s.check(t, fmt.Sprintf("seed %d, round %d", seed, round))
 						}
-						s.wire.change(func(w *wire) { w.refusing, w.paused, w.left = false, false, -1 })
-						time.Sleep(15 * time.Minute)
-						s.check(t, fmt.Sprintf("seed %d, round %d", seed, round))
-					}
-				})
+					})
 			})
 		}
 	}
@@ -395,7 +411,8 @@ func (s *site) misfortune(t *testing.T, random *rand.Rand) {
 	case action < 12:
 		s.remove(name)
 	case action < 14:
-		end := []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, errors.New("tls: bad record")}[random.IntN(4)]
+		end := []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET,
+			errors.New("tls: bad record")}[random.IntN(4)]
 		left := random.IntN(1200)
 		s.wire.change(func(w *wire) { w.left, w.end = left, end })
 	case action < 15:

@@ -32,8 +32,8 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// endsWell stops the program and fails the test unless all of it ends by itself, with status 0: the clock by which the
-// program would no longer wait stands still.
+// endsWell stops the program and fails the test unless all of it ends by itself, with status 0: the clock by which
+// the program would no longer wait stands still.
 func (p *program) endsWell(t *testing.T) {
 	t.Helper()
 	if status := p.end(t); status != exitOK {
@@ -41,8 +41,8 @@ func (p *program) endsWell(t *testing.T) {
 	}
 }
 
-// TestTheProgramEndsWhateverDoesNot has a handler compute for ever, and a goroutine beside the machine wait for ever. It
-// moves the program's clock by three seconds.
+// TestTheProgramEndsWhateverDoesNot has a handler compute for ever, and a goroutine beside the machine wait for
+// ever. It moves the program's clock by three seconds.
 func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 	for name, want := range map[string]string{
 		"a handler computes": "front.request in viz.computing",
@@ -113,7 +113,8 @@ func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 		err := end.within(ctx, io.Discard, func(context.Context) error { <-over; return nil })
 		assert.True(t, err != nil && time.Since(began) == 3*time.Second, "%v after %v", err, time.Since(began))
 		synctest.Wait() // what the end has not waited for has noted all that it will
-		assert.EqualSlices(t, done, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s", "etcd 2.5s"})
+		assert.EqualSlices(t, done, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s",
+			"etcd 2.5s"})
 		close(over)
 	})
 }
@@ -128,8 +129,8 @@ func computing(over <-chan struct{}) {
 	}
 }
 
-// stuck is live with a handler that begins its answer and computes and, if waits, a goroutine that waits, until over is
-// closed.
+// stuck is live with a handler that begins its answer and computes and, if waits, a goroutine that waits, until
+// over is closed.
 func stuck(ctx context.Context, o *options, waits bool, over <-chan struct{}, ready chan<- string) error {
 	listening, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -219,8 +220,8 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 	assert.NoError(t, goleak.Find())
 }
 
-// TestTheProgramEndsWhateverItDoes stops it in a held world, with writes that wait, a story that plays, streams that
-// are open and a body that does not come.
+// TestTheProgramEndsWhateverItDoes stops it in a held world, with writes that wait, a story that plays, streams
+// that are open and a body that does not come.
 func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		t.Run(fmt.Sprintf("held %v", held), func(t *testing.T) {
@@ -228,7 +229,8 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 			var clients sync.WaitGroup
 			ask := func(method, path, body string) {
 				clients.Go(func() {
-					request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, p.url+path,
+					request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method,
+						p.url+path,
 						strings.NewReader(body))
 					if err != nil {
 						t.Error(err)
@@ -283,8 +285,8 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 }
 
 // TestTheClientHalfKeepsUp writes as fast as eight clients can. Nothing of the client half may be evicted or begin
-// again. With a ring of this size each watcher's channels hold a hundred events: enough for a moment in which a busy
-// machine does not let the program run, and nothing to a client that reads slowly.
+// again. With a ring of this size each watcher's channels hold a hundred events: enough for a moment in which a
+// busy machine does not let the program run, and nothing to a client that reads slowly.
 func TestTheClientHalfKeepsUp(t *testing.T) {
 	const clients, each = 8, 250
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-ring-capacity=8192")
@@ -313,8 +315,9 @@ func TestTheClientHalfKeepsUp(t *testing.T) {
 // patchPod returns the resource version of the pod that the merge patch made.
 func (p *program) patchPod(t *testing.T, name, patch string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, p.url+"/api/v1/namespaces/default/pods/"+
-		name, strings.NewReader(patch))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch,
+		p.url+"/api/v1/namespaces/default/pods/"+
+			name, strings.NewReader(patch))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/merge-patch+json")
 	response, err := http.DefaultClient.Do(request)

@@ -25,7 +25,8 @@ func init() {
 	}
 }
 
-// onSmallTemp runs the program with a temporary folder in which so many bytes are free, and says what it leaves there.
+// onSmallTemp runs the program with a temporary folder in which so many bytes are free, and says what it leaves
+// there.
 func onSmallTemp(dir, free string) {
 	must := func(err error) {
 		if err != nil {
@@ -60,8 +61,8 @@ func (filler) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process that has mounts of its own: they
-// go with it.
+// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process that has mounts of its own:
+// they go with it.
 func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, free := range []string{"0", "100000", "1600000", "12000000"} {
@@ -89,12 +90,13 @@ func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 	}
 }
 
-// TestFewOpenFilesAreToldInOneLine starts the program with too few for etcd and clients: it would listen, and refuse
-// each of them.
+// TestFewOpenFilesAreToldInOneLine starts the program with too few for etcd and clients: it would listen, and
+// refuse each of them.
 func TestFewOpenFilesAreToldInOneLine(t *testing.T) {
 	child := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 20; exec "$0" -listen 127.0.0.1:0`, os.Args[0])
 	child.Env = append(os.Environ(), asProgram+"=1")
 	said, err := child.CombinedOutput()
-	const want = "viz: cannot have 48 files open at once: too many open files; raise the limit, such as by ulimit -n 256\n"
+	const want = "viz: cannot have 48 files open at once: too many open files; " +
+		"raise the limit, such as by ulimit -n 256\n"
 	assert.True(t, child.ProcessState.ExitCode() == exitError && string(said) == want, "got %v and %q", err, said)
 }

@@ -1,8 +1,9 @@
-// Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book and
-// the page on which every event is seen, all on one port.
+// Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book
+// and the page on which every event is seen, all on one port.
 //
-// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line. The
-// first signal ends the program within three seconds. A second one ends it at once, and then its temporary folder stays.
+// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line.
+// The first signal ends the program within three seconds. A second one ends it at once, and then its temporary
+// folder stays.
 package main
 
 import (
@@ -29,9 +30,9 @@ const (
 	exitUsage = 2
 )
 
-// gcPercent is how much garbage there may be beside what is in use, in percent of it. Go's default is 100. The program
-// stands beside a browser and an editor, so it takes a third less memory, and a tenth more processor time while it is
-// flooded with writes: see docs/COSTS.md. GOGC in the environment wins.
+// gcPercent is how much garbage there may be beside what is in use, in percent of it. Go's default is 100. The
+// program stands beside a browser and an editor, so it takes a third less memory, and a tenth more processor time
+// while it is flooded with writes: see docs/COSTS.md. GOGC in the environment wins.
 const gcPercent = 50
 
 func main() {
@@ -41,8 +42,8 @@ func main() {
 	os.Exit(run(interruptible(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// interruptible returns a context that the first signal ends. A second signal does what the system does with a program
-// that knows no signals.
+// interruptible returns a context that the first signal ends. A second signal does what the system does with a
+// program that knows no signals.
 func interruptible() context.Context {
 	// Windows knows only os.Interrupt; asking for SIGTERM there is harmless.
 	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,8 +58,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runUntil(ctx, &ending{clock: clock.RealClock{}}, args, stdout, stderr)
 }
 
-// runUntil returns the exit status when nothing of the program runs any more, or end no longer waits for it. Nothing
-// temporary is left on disk.
+// runUntil returns the exit status when nothing of the program runs any more, or end no longer waits for it.
+// Nothing temporary is left on disk.
 func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	switch {
@@ -97,7 +98,8 @@ func checkOpenFiles() error {
 		file, err := os.Open(os.DevNull)
 		var why *os.PathError
 		if errors.As(err, &why) {
-			return fmt.Errorf("cannot have %d files open at once: %w; raise the limit, such as by ulimit -n 256", needed,
+			return fmt.Errorf("cannot have %d files open at once: %w; "+
+				"raise the limit, such as by ulimit -n 256", needed,
 				why.Err)
 		}
 		defer file.Close()

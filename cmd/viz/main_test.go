@@ -35,7 +35,7 @@ const patience = 30 * time.Second
 // program is a running run.
 type program struct {
 	url    string
-	clock  *clocktesting.FakeClock // by which the program ends; it stands still, so the program has to end by itself
+	clock  *clocktesting.FakeClock // by which the program ends; it stands still: the program has to end by itself
 	stop   context.CancelFunc
 	status chan int // sent once, when run has returned
 	stderr *strings.Builder
@@ -194,7 +194,8 @@ func TestDataInAFolderSurvives(t *testing.T) {
 	// The folder is in use now, and a second program has to say so.
 	var stderr strings.Builder
 	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-data-dir", dir}, io.Discard, &stderr)
-	if status != exitError || !strings.Contains(stderr.String(), "use") || strings.Count(stderr.String(), "\n") != 1 {
+	if status != exitError || !strings.Contains(stderr.String(), "use") ||
+		strings.Count(stderr.String(), "\n") != 1 {
 		t.Errorf("second program: status %d, stderr %q", status, stderr.String())
 	}
 	if status := p.end(t); status != exitOK {
@@ -263,19 +264,22 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"record and replay", []string{"-record=x", "-replay=y"}, exitUsage, "exclude each other"},
 		{"replay with a data folder", []string{"-replay=x", "-data-dir=y"}, exitUsage, "-replay and -data-dir " +
 			"exclude each other"},
-		{"replay with an etcd", []string{"-replay=x", "-etcd-endpoints=y"}, exitUsage, "-replay and -etcd-endpoints " +
-			"exclude each other"},
+		{"replay with an etcd", []string{"-replay=x", "-etcd-endpoints=y"}, exitUsage,
+			"-replay and -etcd-endpoints " +
+				"exclude each other"},
 		{"export of a recording", []string{"-export=x", "-replay=y"}, exitUsage, "-replay and -export exclude " +
 			"each other"},
-		{"export with an etcd", []string{"-export=x", "-etcd-endpoints=y"}, exitUsage, "-export and -etcd-endpoints " +
-			"exclude each other"},
+		{"export with an etcd", []string{"-export=x", "-etcd-endpoints=y"}, exitUsage,
+			"-export and -etcd-endpoints " +
+				"exclude each other"},
 		{"export of another server", []string{"-export=x", "-server=http://127.0.0.1:1"}, exitUsage,
 			"-server and -export exclude each other"},
 		{"export to nowhere", []string{"-export", filepath.Join(file, "x")}, exitError, "-export"},
 		{"empty endpoint", append(free, "-etcd-endpoints", "127.0.0.1:1,"), exitError, "cannot be reached"},
 		{"endpoint that is no URL", append(free, "-etcd-endpoints", "http://%zz"), exitError, "http://%zz"},
 		{"data dir is a file", append(free, "-data-dir", file), exitError, file},
-		{"data of three nodes", append(free, "-data-dir", three), exitError, three + " was made by three nodes, which " +
+		{"data of three nodes", append(free, "-data-dir", three), exitError, three +
+			" was made by three nodes, which " +
 			"this program does not run: start with another -data-dir"},
 		{"unreachable etcd", append(free, "-etcd-endpoints", "127.0.0.1:1"), exitError, "cannot be reached"},
 		{"no such recording", append(free, "-replay", file+".no"), exitError, "-replay"},
@@ -293,7 +297,8 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 			assert.True(t, status == test.status && strings.Contains(stderr.String(), test.want),
 				"got status %d and %q, want %d and %q", status, stderr.String(), test.status, test.want)
 			if strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 {
-				t.Errorf("want one line on stderr and none on stdout, got %q and %q", stderr.String(), stdout.String())
+				t.Errorf("want one line on stderr and none on stdout, got %q and %q", stderr.String(),
+					stdout.String())
 			}
 		})
 	}
@@ -329,7 +334,8 @@ func TestTheAddressThatIsPrintedIsOfTheFamilyThatWasAskedFor(t *testing.T) {
 	} {
 		assert.Equal(t, baseURL(asked, &net.TCPAddr{IP: net.IPv6unspecified, Port: 80}).String(), want, asked)
 	}
-	assert.Equal(t, baseURL("localhost:0", &net.TCPAddr{IP: net.IPv6loopback, Port: 80}).String(), "http://[::1]:80",
+	assert.Equal(t, baseURL("localhost:0", &net.TCPAddr{IP: net.IPv6loopback, Port: 80}).String(),
+		"http://[::1]:80",
 		"localhost")
 }
 

@@ -19,9 +19,9 @@ import (
 	"listwatch/viz"
 )
 
-// startRecording begins to write the log to -record's file, if there is one. stop ends it when nothing writes to the
-// log any more, and returns when the file is complete: it contains the end of both halves. A recording that cannot go
-// on says so at once and ends, and not the program; stop returns what goes wrong only at the end.
+// startRecording begins to write the log to -record's file, if there is one. stop ends it when nothing writes to
+// the log any more, and returns when the file is complete: it contains the end of both halves. A recording that
+// cannot go on says so at once and ends, and not the program; stop returns what goes wrong only at the end.
 func startRecording(
 	o *options, switches map[string]string, log *probe.Log, stderr io.Writer,
 ) (stop func() error, _ error) {
@@ -40,7 +40,8 @@ func startRecording(
 		switch {
 		case wrong == nil:
 		case ctx.Err() == nil:
-			fmt.Fprintf(stderr, "viz: -record %s: %v; the file ends there, and the program continues without it\n", name,
+			fmt.Fprintf(stderr, "viz: -record %s: %v; the file ends there, and "+
+				"the program continues without it\n", name,
 				wrong)
 		default:
 			err = fmt.Errorf("-record %s: %w", name, wrong) // read when this goroutine has ended
@@ -53,8 +54,8 @@ func startRecording(
 	}), nil
 }
 
-// replay shows a recording. Nothing runs: the API answers that it is not there. The whole recording is in the log at
-// once, and the page moves through it as people like.
+// replay shows a recording. Nothing runs: the API answers that it is not there. The whole recording is in the log
+// at once, and the page moves through it as people like.
 func replay(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
 	rec, err := recording.Open(ctx, o.replay)
 	if err != nil {
@@ -65,7 +66,8 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 		log.Replay(rec.Records[i])
 	}
 	if unknown := rec.Unknown(); len(unknown) > 0 {
-		fmt.Fprintf(stderr, "viz: another version of this program wrote %s: its moments of %.500s are shown by name "+
+		fmt.Fprintf(stderr, "viz: another version of this program wrote %s: "+
+			"its moments of %.500s are shown by name "+
 			"only\n", o.replay, strings.Join(unknown, ", "))
 	}
 	ui := viz.New(o.complete(listener, viz.Config{

@@ -44,7 +44,8 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	return live(ctx, o, listener, stdout, stderr)
 }
 
-// live runs the machine with a real etcd behind the port. Etcd with its data, and the port, outlive the machine's runs.
+// live runs the machine with a real etcd behind the port. Etcd with its data, and the port, outlive the machine's
+// runs.
 func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, stderr io.Writer) (err error) {
 	etcd, err := openEtcd(ctx, o)
 	if err != nil {
@@ -52,7 +53,8 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 	}
 	closeEtcd := o.end.last.add(etcd.close)
 	defer func() { err = errors.Join(err, closeEtcd()) }()
-	return machine.Serve(ctx, o.host(etcd, listener, stderr), o.Options, func() { announce(o, listener, stdout, stderr) })
+	return machine.Serve(ctx, o.host(etcd, listener, stderr), o.Options,
+		func() { announce(o, listener, stdout, stderr) })
 }
 
 // host returns what the machine stands on.
@@ -89,8 +91,8 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 	}
 }
 
-// complete adds what every page of this program has: the book, the lab in whose working copy it runs, and the names it
-// may be called by.
+// complete adds what every page of this program has: the book, the lab in whose working copy it runs, and the names
+// it may be called by.
 func (o *options) complete(listener net.Listener, config viz.Config) viz.Config {
 	host, _, _ := net.SplitHostPort(o.listen)
 	config.Book = book.New()
@@ -119,9 +121,9 @@ func announce(o *options, listener net.Listener, stdout, stderr io.Writer) {
 	}
 }
 
-// baseURL returns the address under which this machine reaches a listener at addr that was asked to listen on asked.
-// One for every address listens to both families and says [::], whichever was asked for: only -listen tells which is
-// meant.
+// baseURL returns the address under which this machine reaches a listener at addr that was asked to listen on
+// asked. One for every address listens to both families and says [::], whichever was asked for: only -listen tells
+// which is meant.
 func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 	ip := addr.IP
 	if ip.IsUnspecified() {
@@ -137,7 +139,8 @@ func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 // warnIfOpen says so if others than this machine can reach the listener: there is no authentication at all.
 func warnIfOpen(listener net.Listener, stderr io.Writer) {
 	if addr := listener.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() {
-		fmt.Fprintf(stderr, "viz: warning: %s can be reached from other machines, and anyone who reaches it may do "+
+		fmt.Fprintf(stderr, "viz: warning: %s can be reached from other machines, and "+
+			"anyone who reaches it may do "+
 			"everything\n", addr)
 	}
 }

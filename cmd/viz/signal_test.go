@@ -52,8 +52,8 @@ func child(t *testing.T, as string, args ...string) (*exec.Cmd, *strings.Builder
 	return c, stderr
 }
 
-// TestASecondSignalEndsTheProgramAtOnce has a handler compute for ever, and the program's clock stand still: it never
-// ends by the first signal.
+// TestASecondSignalEndsTheProgramAtOnce has a handler compute for ever, and the program's clock stand still: it
+// never ends by the first signal.
 func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 	for _, sent := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sent.String(), func(t *testing.T) {
@@ -77,7 +77,8 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 			assert.True(t, status.Signaled() && status.Signal() == sent && stderr.String() == "", "got %v and %q",
 				c.ProcessState, stderr)
 			left := require.Value(os.ReadDir(tmp))(t)
-			assert.True(t, len(left) == 1 && strings.HasPrefix(left[0].Name(), "listwatch-"), "left behind: %v", left)
+			assert.True(t, len(left) == 1 && strings.HasPrefix(left[0].Name(), "listwatch-"), "left behind: %v",
+				left)
 		})
 	}
 }
@@ -97,5 +98,6 @@ func TestASignalEndsAReplayInTheMiddleOfALine(t *testing.T) {
 		_, _ = line.Write(piece)
 	}
 	_ = c.Wait() // says how it has ended
-	assert.True(t, c.ProcessState.ExitCode() == exitOK && stderr.String() == "", "got %v and %q", c.ProcessState, stderr)
+	assert.True(t, c.ProcessState.ExitCode() == exitOK && stderr.String() == "", "got %v and %q", c.ProcessState,
+		stderr)
 }

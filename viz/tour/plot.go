@@ -18,8 +18,9 @@ const (
 	noWatcher = "-"
 )
 
-// plot is what happened to the pod and to the client. The pod is created twice, at version and at last. The client has
-// one watcher until its connection is dropped, another one when it comes back, and, if it then comes too late, a third.
+// plot is what happened to the pod and to the client. The pod is created twice, at version and at last. The client
+// has one watcher until its connection is dropped, another one when it comes back, and, if it then comes too late,
+// a third.
 type plot struct {
 	*Tour
 	past
@@ -109,12 +110,14 @@ func (p *plot) rests() []probe.Record {
 	first := func(point probe.Point, who string) probe.Record {
 		return p.first(probe.Query{Points: on(point), RV: p.version, Subject: who})
 	}
-	full, late, worked := probe.Record{}, p.caughtUp(), p.newest(probe.Query{Points: on(probe.HandlerCalled), RV: p.last})
+	full, late, worked := probe.Record{}, p.caughtUp(),
+		p.newest(probe.Query{Points: on(probe.HandlerCalled), RV: p.last})
 	if len(p.during(p.change())) > 0 {
 		full = p.newest(probe.Query{To: p.until})
 	}
 	if p.refused.Seq > 0 {
-		late = called(p.first(probe.Query{Points: on(probe.ResultSent), Subject: p.again.Subject, Type: "BOOKMARK"}), p.again)
+		late = called(p.first(probe.Query{Points: on(probe.ResultSent), Subject: p.again.Subject,
+			Type: "BOOKMARK"}), p.again)
 	}
 	stored := p.first(probe.Query{Points: on(probe.IndexerUpdated), RV: p.last, Subject: p.Informer})
 	if queued := p.queued(probe.Query{From: stored.Seq + 1}); stored.Seq > 0 && len(queued) > 0 {
@@ -187,7 +190,8 @@ func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words ma
 		end[2] = "kept"
 	}
 	// On a stage with several informers, another one's handler may have been earlier.
-	other := slices.DeleteFunc(p.queued(probe.Query{To: r.Seq}), func(r probe.Record) bool { return r.RV == p.version })
+	other := slices.DeleteFunc(p.queued(probe.Query{To: r.Seq}),
+		func(r probe.Record) bool { return r.RV == p.version })
 	if r.Point == probe.HandlerCalled && len(other) > 0 {
 		end[3], words["other"] = "both", other[len(other)-1].Subject
 	}
@@ -219,7 +223,8 @@ func (p *plot) happened(step *Step, r probe.Record, res *fold.Resource, words ma
 	words["picked"] = p.first(probe.Query{Points: on(probe.DispatchStarted), RV: p.version}).Args[0]
 	words["input"], words["result"] = of(queue(p.reader, "input")), of(queue(p.client, "result"))
 	words["full"] = of(input)
-	words["from"] = p.first(probe.Query{Points: on(probe.WatcherAdded), Subject: cmp.Or(p.back.Subject, noWatcher)}).RV
+	words["from"] = p.first(probe.Query{Points: on(probe.WatcherAdded),
+		Subject: cmp.Or(p.back.Subject, noWatcher)}).RV
 	words["pods"] = len(p.all(probe.Query{Points: on(probe.ResultSent), Subject: cmp.Or(p.again.Subject, noWatcher),
 		Type: "ADDED", To: r.Seq + 1}))
 	return filled(text, words)

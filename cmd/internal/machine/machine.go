@@ -1,6 +1,6 @@
-// Package machine is the program that every host of listwatch runs: both halves on an etcd, what is done to them, and
-// the page that shows them, wired once. It knows no socket, no signal, no file and no other process. Those are its
-// host's: cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
+// Package machine is the program that every host of listwatch runs: both halves on an etcd, what is done to them,
+// and the page that shows them, wired once. It knows no socket, no signal, no file and no other process. Those are
+// its host's: cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
 package machine
 
 import (
@@ -40,7 +40,8 @@ type Host struct {
 	Serve func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc)
 	// Page completes what the page says of its host; nil: nothing is to be added.
 	Page func(config *viz.Config)
-	// Record begins to write the log; nil: nothing is recorded. stop is called when nothing else of the run is left.
+	// Record begins to write the log; nil: nothing is recorded. stop is called when nothing else of the run is
+	// left.
 	Record func(log *probe.Log) (stop func() error, err error)
 	// Recorded names what Record writes: a recording is of one run, so modes cannot be switched. "": they can.
 	Recorded string
@@ -73,8 +74,8 @@ type Run struct {
 	next  chan Options // sent by Begin, received by run, never closed; buffered so that Begin never blocks
 }
 
-// Serve runs the machine until ctx is done or something essential breaks, and returns when nothing of it runs any more.
-// It calls ready once, when everything of the first run is.
+// Serve runs the machine until ctx is done or something essential breaks, and returns when nothing of it runs any
+// more. It calls ready once, when everything of the first run is.
 func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	ready = sync.OnceFunc(ready)
 	for now := &first; now != nil; {
@@ -87,8 +88,8 @@ func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	return nil
 }
 
-// run runs until ctx is done or something essential breaks, and then returns nil; or until other modes are wanted, and
-// returns the options with those. Then nothing of it runs any more.
+// run runs until ctx is done or something essential breaks, and then returns nil; or until other modes are wanted,
+// and returns the options with those. Then nothing of it runs any more.
 func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) {
 	h := r.host
 	clocks, stopClocks := StartClocks()
@@ -170,7 +171,8 @@ func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline
 	o, etcd, p := r.Options, r.host.Etcd, probe.New(r.Log)
 	server, err := pipeline.NewServer(pipeline.ServerConfig{
 		Client: etcd.Client, Handler: apiserver.Handler(etcd.Ready), Clock: clocks.World,
-		Patience: clocks.patience, Probe: p, MediaType: o.MediaType, EtcdWatcher: o.Modes["etcd-watcher"], Dispatch: o.Modes["dispatch"],
+		Patience: clocks.patience, Probe: p, MediaType: o.MediaType, EtcdWatcher: o.Modes["etcd-watcher"],
+		Dispatch:     o.Modes["dispatch"],
 		RingCapacity: o.RingCapacity, UseWatchList: o.UseWatchList(),
 	})
 	if err != nil {
@@ -237,8 +239,8 @@ func (r *Run) switchTo(other Options) (again func() error, err error) {
 	return func() error { return Begin(r.next, other, "switches") }, nil
 }
 
-// Begin ends a run, which receives from next, for another with other options: resources of that name. The error is 409
-// if it ends already.
+// Begin ends a run, which receives from next, for another with other options: resources of that name. The error is
+// 409 if it ends already.
 func Begin[O any](next chan<- O, other O, resources string) error {
 	select {
 	case next <- other:

@@ -18,13 +18,15 @@ import (
 
 var update = flag.Bool("update", false, "write the configurations of editors instead of comparing them")
 
-// recipe is a file of docs/recipes, as far as an editor's configuration has it. Test is "" where Args are a program's.
+// recipe is a file of docs/recipes, as far as an editor's configuration has it. Test is "" where Args are a
+// program's.
 type recipe struct {
 	Name, Folder, Test string
 	Args               []string
 }
 
-// TestConfigurationsOfEditorsAreFresh compares .vscode and .run with testdata/editors.txtar, filled with the recipes.
+// TestConfigurationsOfEditorsAreFresh compares .vscode and .run with testdata/editors.txtar, filled with the
+// recipes.
 func TestConfigurationsOfEditorsAreFresh(t *testing.T) {
 	const root = "../../.."
 	var recipes []recipe
@@ -33,7 +35,8 @@ func TestConfigurationsOfEditorsAreFresh(t *testing.T) {
 		line, _, _ = strings.Cut(line, "\n")
 		words := strings.Fields(line)
 		require.True(t, len(words) > 1, "%s needs a line: # debug PACKAGE ARGUMENTS", file)
-		r := recipe{Name: strings.TrimSuffix(filepath.Base(file), ".dlv"), Folder: path.Clean(words[0]), Args: words[1:]}
+		r := recipe{Name: strings.TrimSuffix(filepath.Base(file), ".dlv"), Folder: path.Clean(words[0]),
+			Args: words[1:]}
 		if r.Args[0] == "-test.run" {
 			r.Test = r.Args[1]
 		}
@@ -53,8 +56,10 @@ func TestConfigurationsOfEditorsAreFresh(t *testing.T) {
 			require.NoError(t, os.WriteFile(name, file.Data, 0o644))
 		}
 		text, _ := os.ReadFile(name)
-		assert.True(t, bytes.Equal(text, file.Data), "%s is stale: run make generate and commit the result", file.Name)
+		assert.True(t, bytes.Equal(text, file.Data), "%s is stale: run make generate and commit the result",
+			file.Name)
 	}
 	found := require.Value(filepath.Glob(root + "/.run/*"))(t)
-	assert.Equal(t, len(found), len(recipes)+2, "files of .run, of which attach and viz are no recipes: run make generate")
+	assert.Equal(t, len(found), len(recipes)+2,
+		"files of .run, of which attach and viz are no recipes: run make generate")
 }

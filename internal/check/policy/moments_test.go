@@ -18,8 +18,9 @@ import (
 // the HTTP server starts one for each request.
 var lanesWithoutRoutine = []string{"handlers.WatchServer"}
 
-// checkMoments holds that a declared point is exactly one line of the program, on its own, with the declared args, by
-// the method its sentence needs, under a lock if and only if it is declared so; and that its lane is a goroutine.
+// checkMoments holds that a declared point is exactly one line of the program, on its own, with the declared args,
+// by the method its sentence needs, under a lock if and only if it is declared so; and that its lane is a
+// goroutine.
 func (r *repo) checkMoments() {
 	places := make(map[string][]source.Moment)
 	for _, moment := range r.Moments(func(name string) bool { return r.points[name] != nil }) {
@@ -61,8 +62,8 @@ func (r *repo) declared(name string) int {
 	return 1 + strings.Count(before, "\n")
 }
 
-// reports tells whether a folder's code runs in the program and reports moments: stations do, and what serves them, and
-// what acts on them.
+// reports tells whether a folder's code runs in the program and reports moments: stations do, and what serves them,
+// and what acts on them.
 func reports(dir string) bool {
 	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox"
 }
@@ -87,7 +88,8 @@ func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
 		complain("says {type} and is reported by %s, which has none", moment.Method)
 	}
 	want := map[int]string{0: "At Event", 1: "Text"}
-	if methods := cmp.Or(want[len(info.Texts.List())], "Texts"); !slices.Contains(strings.Fields(methods), moment.Method) {
+	if methods := cmp.Or(want[len(info.Texts.List())], "Texts"); !slices.Contains(strings.Fields(methods),
+		moment.Method) {
 		complain("has the texts %q and is reported by %s", info.Texts, moment.Method)
 	}
 	locked := moment.In != nil && holdsLock(moment)
@@ -95,7 +97,8 @@ func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
 		complain("is declared Locked, but %s holds no lock there", moment.Function)
 	}
 	if !info.Locked && locked {
-		complain("is not declared Locked, but %s holds a lock there: the world must not be held at it", moment.Function)
+		complain("is not declared Locked, but %s holds a lock there: the world must not be held at it",
+			moment.Function)
 	}
 }
 
@@ -114,10 +117,10 @@ var (
 	unlockCall = regexp.MustCompile(`^[\w.]+\.R?Unlock\(\)$`)
 )
 
-// holdsLock tells from the text of a function alone whether a lock is held at a report in it: its name ends in Locked,
-// or the last line before that takes or gives back a lock takes one. Only lines count that are indented no deeper than
-// those behind them: what stands deeper is in another branch. A deferred Unlock gives back nothing before the end, and
-// what is around a function literal is not its own.
+// holdsLock tells from the text of a function alone whether a lock is held at a report in it: its name ends in
+// Locked, or the last line before that takes or gives back a lock takes one. Only lines count that are indented no
+// deeper than those behind them: what stands deeper is in another branch. A deferred Unlock gives back nothing
+// before the end, and what is around a function literal is not its own.
 //
 // This is reading, not proof. It is exact for code that keeps to the house rules, where a lock is held for a whole
 // function or for a straight run of lines.

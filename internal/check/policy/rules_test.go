@@ -42,9 +42,9 @@ func (r *repo) fault(path string, line int, format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf("%s:%d: %s", path, line, fmt.Sprintf(format, args...)))
 }
 
-// checkPackage looks at one package: where it stands and what it imports, the form of its Upstream and Differs lines
-// (that the upstream symbols exist is checked in internal/check/compat, which has the original at hand), and its
-// goroutines. If it starts any, its tests look for those that are left.
+// checkPackage looks at one package: where it stands and what it imports, the form of its Upstream and Differs
+// lines (that the upstream symbols exist is checked in internal/check/compat, which has the original at hand), and
+// its goroutines. If it starts any, its tests look for those that are left.
 func (r *repo) checkPackage(pkg *source.Package) {
 	if floorOf(pkg.Dir) < 0 {
 		r.fault(pkg.Dir, 0, "stands on no floor; there are %s", strings.Join(floors, ", "))
@@ -58,7 +58,8 @@ func (r *repo) checkPackage(pkg *source.Package) {
 		r.checkImports(pkg, file)
 		for node := range ast.Preorder(file.AST) {
 			if r.startsGoroutine(pkg, file, node) && !file.Test && !r.looksForLeaks(pkg.Dir) {
-				r.fault(file.Path, r.Line(node.Pos()), "starts a goroutine, and no test looks for those that are left")
+				r.fault(file.Path, r.Line(node.Pos()),
+					"starts a goroutine, and no test looks for those that are left")
 			}
 		}
 	}
@@ -72,13 +73,14 @@ func (r *repo) looksForLeaks(dir string) bool {
 	})
 }
 
-// startsGoroutine tells a go statement and a call of a method Go, and notes the name that the call gives, which is the
-// second of three arguments. A chapter has no go statement: a debugger shows the name. Examples may have them, because
-// they show what a user of the package writes.
+// startsGoroutine tells a go statement and a call of a method Go, and notes the name that the call gives, which is
+// the second of three arguments. A chapter has no go statement: a debugger shows the name. Examples may have them,
+// because they show what a user of the package writes.
 func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.Node) bool {
 	switch node := node.(type) {
 	case *ast.GoStmt:
-		example := strings.HasSuffix(file.Path, "example_test.go") || strings.HasSuffix(file.Path, "first_try_test.go")
+		example := strings.HasSuffix(file.Path, "example_test.go") ||
+			strings.HasSuffix(file.Path, "first_try_test.go")
 		if chapterNumber(pkg.Dir) > 0 && !example {
 			r.fault(file.Path, r.Line(node.Pos()), "a goroutine without a name: start it with routine.Group")
 		}
@@ -115,16 +117,17 @@ func floorOf(dir string) int {
 	return last
 }
 
-// chapterNumber returns the number of the chapter a folder belongs to: 6 for "chapters/06-cacher"; 0 if it belongs to
-// none.
+// chapterNumber returns the number of the chapter a folder belongs to: 6 for "chapters/06-cacher"; 0 if it belongs
+// to none.
 func chapterNumber(dir string) (number int) {
 	_, _ = fmt.Sscanf(dir, "chapters/%d-", &number)
 	return number
 }
 
-// checkImports holds that no import leads up: from no floor to a higher one, and from no chapter to itself or a later
-// one. Beside earlier chapters, a chapter imports internal/kube and internal/observe only. Tests keep the order of the
-// chapters, too, because who reads chapter 3 has not read chapter 6; otherwise they import what they need. Which modules chapters may use, .golangci.yml says.
+// checkImports holds that no import leads up: from no floor to a higher one, and from no chapter to itself or a
+// later one. Beside earlier chapters, a chapter imports internal/kube and internal/observe only. Tests keep the
+// order of the chapters, too, because who reads chapter 3 has not read chapter 6; otherwise they import what they
+// need. Which modules chapters may use, .golangci.yml says.
 func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 	for _, spec := range file.AST.Imports {
 		to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "listwatch/")
@@ -135,7 +138,8 @@ func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 			r.fault(file.Path, line, "imports %s: a chapter imports only chapters with lower numbers", to)
 		case from > 0 && !file.Test && other == 0 && !strings.HasPrefix(to, "internal/kube") &&
 			!strings.HasPrefix(to, "internal/observe"):
-			r.fault(file.Path, line, "imports %s: of ours, a chapter imports internal/kube and internal/observe", to)
+			r.fault(file.Path, line, "imports %s: of ours, a chapter imports internal/kube and internal/observe",
+				to)
 		case !file.Test && floorOf(to) > floorOf(pkg.Dir):
 			r.fault(file.Path, line, "imports %s: it is on a higher floor", to)
 		}

@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// read is a request, and what it gets. In query, VERSION is the version of the second of three objects, FUTURE one that is
-// not reached, TOKEN a token for the next page, and GONE that of the 410 to an older one.
+// read is a request, and what it gets. In query, VERSION is the version of the second of three objects, FUTURE one
+// that is not reached, TOKEN a token for the next page, and GONE that of the 410 to an older one.
 type read struct {
 	query string
 	code  int
@@ -35,8 +35,8 @@ const (
 	most   = 3 * time.Second // that a cache waits for a version
 )
 
-// reads are the rows of docs/READS.md, by table and first cells: what they promise of a cache, and, if that is another
-// thing, of events, which have none.
+// reads are the rows of docs/READS.md, by table and first cells: what they promise of a cache, and, if that is
+// another thing, of events, which have none.
 var reads = map[string][]read{
 	"GET `\"\"`":  {{query: "/c", code: 200, says: `"c"`}},
 	"GET `\"0\"`": {{query: "/c?resourceVersion=0", code: 200, says: `"c"`}},
@@ -45,15 +45,19 @@ var reads = map[string][]read{
 	"LIST `\"\"` –":                           {{query: "?", code: 200, says: `"c"`}},
 	"LIST `\"0\"` – or NotOlderThan":          {{query: "?resourceVersion=0", code: 200, says: `"c"`}},
 	"LIST `N` – (no `limit`) or NotOlderThan": {{query: "?resourceVersion=VERSION", code: 200, says: `"c"`}},
-	"LIST `N` – with `limit`":                 {{query: "?resourceVersion=VERSION&limit=2", code: 200, says: `"b"`, exact: true}},
+	"LIST `N` – with `limit`": {{query: "?resourceVersion=VERSION&limit=2", code: 200, says: `"b"`,
+		exact: true}},
 	"LIST `N` Exact": {{query: "?resourceVersion=VERSION&resourceVersionMatch=Exact", code: 200, says: `"b"`,
 		exact: true}},
-	"LIST – `continue` token":                              {{query: "?continue=TOKEN", code: 200, says: `"c"`, exact: true}},
+	"LIST – `continue` token": {{query: "?continue=TOKEN", code: 200, says: `"c"`,
+		exact: true}},
 	"LIST – `continue` token of a 410 (its version is -1)": {{query: "?continue=GONE", code: 200, says: `"c"`}},
 
-	"WATCH `\"\"` `true`, or absent":                     {{query: "?watch=1" + state, code: 200, says: `"a"`}},
-	"WATCH `\"0\"` `true`, or absent":                    {{query: "?watch=1&resourceVersion=0", code: 200, says: `"a"`}},
-	"WATCH `N` absent or `false`":                        {{query: "?watch=1&resourceVersion=VERSION", code: 200, says: `"c"`}},
+	"WATCH `\"\"` `true`, or absent": {{query: "?watch=1" + state, code: 200, says: `"a"`}},
+	"WATCH `\"0\"` `true`, or absent": {{query: "?watch=1&resourceVersion=0", code: 200,
+		says: `"a"`}},
+	"WATCH `N` absent or `false`": {{query: "?watch=1&resourceVersion=VERSION", code: 200,
+		says: `"c"`}},
 	"WATCH `N`, newer than the server absent or `false`": {{query: "?watch=1&resourceVersion=FUTURE", code: 200}},
 	"WATCH `N`, after which an event may be missing in the ring absent or `false`": {{
 		query: "?watch=1&resourceVersion=1", code: 200, says: `"code":410`}},
@@ -66,7 +70,8 @@ var reads = map[string][]read{
 		{query: "?resourceVersion=0&limit=1", code: 200, says: `"continue":"`}},
 	"GET or LIST at a version that is not reached": {
 		{query: "?resourceVersion=FUTURE", code: 504, waits: most, says: `"retryAfterSeconds":1`},
-		{query: "?resourceVersion=FUTURE", code: 504, says: `"ResourceVersionTooLarge","message":"Too large resource version"}]},`}},
+		{query: "?resourceVersion=FUTURE", code: 504, says: `"ResourceVersionTooLarge",` +
+			`"message":"Too large resource version"}]},`}},
 	"WATCH with the state at a version that is not reached": {
 		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, waits: most, says: `"code":504`},
 		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, says: `"code":504`}},
@@ -89,7 +94,8 @@ func rows(t *testing.T) (found []string) {
 			!strings.HasPrefix(line, "| `resourceVersion`"):
 			row := strings.Split(strings.Trim(line, "| \n"), " | ")
 			found = append(found, table+" "+unlinked(strings.Join(row[:cells], " ")))
-		case strings.HasPrefix(line, "| GET") || strings.HasPrefix(line, "| LIST") || strings.HasPrefix(line, "| WATCH"):
+		case strings.HasPrefix(line, "| GET") || strings.HasPrefix(line, "| LIST") ||
+			strings.HasPrefix(line, "| WATCH"):
 			row, _, _ := strings.Cut(line[2:], " |") // of the table of what has no cache
 			found = append(found, row)
 		}
@@ -125,14 +131,16 @@ func (w *World) ask(t *testing.T, method, path, body string) (code int, took tim
 	return response.StatusCode, time.Since(began), says
 }
 
-// TestWhatReadsGetIsWhatTheTablesSay asks for everything that docs/READS.md has a row for, of a kind with a cache and of
-// events, which have none.
+// TestWhatReadsGetIsWhatTheTablesSay asks for everything that docs/READS.md has a row for, of a kind with a cache
+// and of events, which have none.
 func TestWhatReadsGetIsWhatTheTablesSay(t *testing.T) {
 	asked := append(slices.Collect(maps.Keys(reads)), "GET any, cache not ready") // comes last in checkReads
 	assert.EqualSlices(t, slices.Sorted(slices.Values(rows(t))), slices.Sorted(slices.Values(asked)), "rows")
 	for i, resource := range []string{"configmaps", "events"} {
 		t.Run(resource, func(t *testing.T) {
-			Run(t, 1<<16, func(t *testing.T, w *World) { w.checkReads(t, "/api/v1/namespaces/default/"+resource, i) })
+			Run(t, 1<<16, func(t *testing.T, w *World) {
+				w.checkReads(t, "/api/v1/namespaces/default/"+resource, i)
+			})
 		})
 	}
 }
@@ -172,7 +180,8 @@ func (w *World) checkReads(t *testing.T, path string, which int) {
 	w.script(t, "server stop", "server start") // the caches of the next server know nothing of version 1
 	time.Sleep(time.Minute)                    // in a bubble: they are filled
 	gone := read("GET", "?continue="+url.QueryEscape(old.Metadata.Continue), "")
-	values := map[string]string{"VERSION": create("b"), "FUTURE": "1000000", "GONE": url.QueryEscape(gone.Metadata.Continue)}
+	values := map[string]string{"VERSION": create("b"), "FUTURE": "1000000",
+		"GONE": url.QueryEscape(gone.Metadata.Continue)}
 	create("c")
 	page := read("GET", "?limit=1", "")
 	values["TOKEN"] = url.QueryEscape(page.Metadata.Continue)
@@ -190,7 +199,8 @@ func (w *World) checkReads(t *testing.T, path string, which int) {
 		if r.says == "" {
 			late = 0 // until the watch's time was over
 		}
-		assert.True(t, code == r.code && strings.Contains(says, r.says) && (r.says != "" || says == "") && late >= 0 &&
+		assert.True(t, code == r.code && strings.Contains(says, r.says) && (r.says != "" || says == "") &&
+			late >= 0 &&
 			late < time.Second, "%s: got %d after %v: %.300s", row, code, took, says)
 		if !strings.HasPrefix(row, "LIST") || code != 200 {
 			continue

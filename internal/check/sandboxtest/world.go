@@ -1,6 +1,6 @@
-// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest: what stories are played on
-// in tests and when their recordings are made. Its server can be ended and started again, and its etcd be slow or go
-// back to a backup.
+// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest: what stories are played
+// on in tests and when their recordings are made. Its server can be ended and started again, and its etcd be slow
+// or go back to a backup.
 //
 // The bubble's goroutine alone calls what changes a [World].
 package sandboxtest
@@ -50,7 +50,7 @@ type World struct {
 	etcd       etcd
 	stopServer func()
 	listener   atomic.Pointer[pipenet.Listener] // where connections lead: to the server that was started last
-	hung       atomic.Pointer[atomic.Bool]      // while what connects is to hang when this becomes true; otherwise nil
+	hung       atomic.Pointer[atomic.Bool]      // while what connects is to hang when this is true; otherwise nil
 
 	// Of the other server.
 	first     *pipenet.Listener // where connections lead again after "other first"
@@ -64,7 +64,9 @@ type etcd struct {
 	slow *atomic.Int64
 }
 
-func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (
+	kubernetes.ListResponse, error,
+) {
 	if err := routine.Sleep(ctx, clock.RealClock{}, time.Duration(e.slow.Load())); err != nil {
 		return kubernetes.ListResponse{}, err
 	}
@@ -111,7 +113,8 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		w.Pipeline.Client = require.Value(pipeline.NewClient(pipeline.ClientConfig{
 			Base: base, HTTP: connections.Client, Clock: clk, Probe: w.Probe, UseWatchList: true, Controllers: true,
 		}))(t)
-		w.Sandbox = require.Value(sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections, Clock: clk,
+		w.Sandbox = require.Value(sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections,
+			Clock: clk,
 			Probe: w.Probe, Gate: w.Log.Gate()}))(t)
 		var clients sync.WaitGroup
 		clients.Go(func() { w.Pipeline.Client.Run(ctx) })
@@ -208,7 +211,8 @@ type server struct {
 }
 
 func (w *World) start(p *probe.Probe) (*server, error) {
-	half, err := pipeline.NewServer(pipeline.ServerConfig{Client: w.etcd, Handler: apiserver.Handler(nil), Clock: w.Clock,
+	half, err := pipeline.NewServer(pipeline.ServerConfig{Client: w.etcd, Handler: apiserver.Handler(nil),
+		Clock: w.Clock,
 		Probe: p, UseWatchList: true})
 	if err != nil {
 		return nil, err
@@ -219,8 +223,8 @@ func (w *World) start(p *probe.Probe) (*server, error) {
 	return s, nil
 }
 
-// startOther starts another server on the same etcd, of which nothing is recorded, and waits until it is ready. What
-// connects from now on is connected to it.
+// startOther starts another server on the same etcd, of which nothing is recorded, and waits until it is ready.
+// What connects from now on is connected to it.
 func (w *World) startOther(ctx context.Context) error {
 	s, err := w.start(nil)
 	if err != nil {

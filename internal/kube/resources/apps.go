@@ -28,10 +28,12 @@ func workloadOf(obj runtime.Object) workload {
 	switch obj := obj.(type) {
 	case *appsv1.Deployment:
 		spec := &obj.Spec
-		return workload{&spec.Replicas, &spec.RevisionHistoryLimit, &spec.MinReadySeconds, spec.Selector, &spec.Template}
+		return workload{&spec.Replicas, &spec.RevisionHistoryLimit, &spec.MinReadySeconds, spec.Selector,
+			&spec.Template}
 	case *appsv1.StatefulSet:
 		spec := &obj.Spec
-		return workload{&spec.Replicas, &spec.RevisionHistoryLimit, &spec.MinReadySeconds, spec.Selector, &spec.Template}
+		return workload{&spec.Replicas, &spec.RevisionHistoryLimit, &spec.MinReadySeconds, spec.Selector,
+			&spec.Template}
 	default:
 		spec := &obj.(*appsv1.ReplicaSet).Spec
 		return workload{&spec.Replicas, nil, &spec.MinReadySeconds, spec.Selector, &spec.Template}
@@ -132,7 +134,8 @@ func validateSelector(w workload, path *field.Path) field.ErrorList {
 	if w.selector == nil {
 		return field.ErrorList{field.Required(at, "")}
 	}
-	problems := metav1validation.ValidateLabelSelector(w.selector, metav1validation.LabelSelectorValidationOptions{}, at)
+	problems := metav1validation.ValidateLabelSelector(w.selector,
+		metav1validation.LabelSelectorValidationOptions{}, at)
 	selector, err := metav1.LabelSelectorAsSelector(w.selector)
 	switch {
 	case err != nil:

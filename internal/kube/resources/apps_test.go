@@ -47,7 +47,8 @@ func TestADeploymentIsRefusedAsUpstreamDoes(t *testing.T) {
 			d.Spec.MinReadySeconds = 600
 		},
 		"may not be specified when strategy `type` is 'Recreate'": func(d *appsv1.Deployment) {
-			d.Spec.Strategy = appsv1.DeploymentStrategy{Type: "Recreate", RollingUpdate: &appsv1.RollingUpdateDeployment{}}
+			d.Spec.Strategy = appsv1.DeploymentStrategy{
+				Type: "Recreate", RollingUpdate: &appsv1.RollingUpdateDeployment{}}
 		},
 		"spec.strategy: Unsupported value": func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Slow" },
 		"may not be 0 when `maxSurge` is 0": func(d *appsv1.Deployment) {
@@ -55,14 +56,17 @@ func TestADeploymentIsRefusedAsUpstreamDoes(t *testing.T) {
 				MaxUnavailable: new(intstr.FromString("0%")), MaxSurge: new(intstr.FromInt32(0))}
 		},
 		"must not be greater than 100%": func(d *appsv1.Deployment) {
-			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: new(intstr.FromString("101%"))}
+			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+				MaxUnavailable: new(intstr.FromString("101%"))}
 		},
 		"a valid percent string must be": func(d *appsv1.Deployment) {
-			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromString("many"))}
+			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+				MaxSurge: new(intstr.FromString("many"))}
 		},
 	} {
 		problems := WorkloadStrategy{}.Validate(deployment(change))
-		if got := problems.ToAggregate(); (got == nil) != (want == "") || got != nil && !strings.Contains(got.Error(), want) {
+		if got := problems.ToAggregate(); (got == nil) != (want == "") ||
+			got != nil && !strings.Contains(got.Error(), want) {
 			t.Errorf("got %v, want %q", got, want)
 		}
 	}

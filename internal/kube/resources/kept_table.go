@@ -18,7 +18,8 @@ var NameAndAgeColumns = NameAndAge()
 // The columns of deployments, and of the other kinds that make pods.
 var (
 	DeploymentColumns = append(NameAndAge(readyColumn,
-		Column{"Up-to-date", "How many pods have the newest template.", false, show("status.updatedReplicas", int64(0))},
+		Column{"Up-to-date", "How many pods have the newest template.", false,
+			show("status.updatedReplicas", int64(0))},
 		Column{"Available", "How many pods have been ready for long enough.", false,
 			show("status.availableReplicas", int64(0))}),
 		slices.Concat(containerColumns, selectorColumn)...)

@@ -1,13 +1,15 @@
 package probe
 
 // points declares every point, one row each, in path order behind Unknown: the server half from the request to
-// the wire, then the client half back to a write. The constants are generated from the rows, with their docs: make generate.
+// the wire, then the client half back to a write. The constants are generated from the rows, with their docs: make
+// generate.
 var points = [...]Info{
 	{Name: "Unknown", Station: HTTP, Op: Mark, // point 0
 		Passes: "no line reports it: only recordings hold it",
-		Fact:   "a recording holds a moment of a point that this version of the program does not have; it changes nothing",
-		Texts:  "name",
-		Says:   "A moment of another version of the program: {name}."},
+		Fact: "a recording holds a moment of a point that this version of the program does not have; it " +
+			"changes nothing",
+		Texts: "name",
+		Says:  "A moment of another version of the program: {name}."},
 	{Name: "RequestReceived", Station: HTTP, Op: Mark, Texts: "method path query agent version",
 		Fact: "a request has passed routing; nothing has been read or written yet",
 		Says: "Request {method} {path}[?{query}][ by {agent}]."},

@@ -144,7 +144,8 @@ func TestASentenceIsFilledIn(t *testing.T) {
 		// What a client chose is filled in as it is.
 		{Record{Point: RequestReceived, Texts: TextsOf(RequestReceived, "GET", "/{n object}{key}[a]")},
 			"Request GET /{n object}{key}[a]."},
-		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "line.stall", "a", "true")}, "One client stops reading: a."},
+		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "line.stall", "a", "true")},
+			"One client stops reading: a."},
 		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "line.drop", "a")}, "The connection of a breaks."},
 		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "traffic.rate", "", "200")},
 			"A knob is turned: traffic.rate to 200."},

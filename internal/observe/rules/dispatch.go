@@ -73,7 +73,8 @@ type recipient struct {
 func (n *noGap) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.WatcherAdded:
-		if said := r.Texts.Get; said(probe.FieldPrefix) == r.Key && said(probe.FieldLabels)+said(probe.FieldFields) == "" {
+		if said := r.Texts.Get; said(probe.FieldPrefix) == r.Key &&
+			said(probe.FieldLabels)+said(probe.FieldFields) == "" {
 			// A dispatch that is under way has picked its recipients: what it carries is in this watcher's interval.
 			n.watchers[r.Subject] = &recipient{key: r.Key, served: r.Seq}
 		}

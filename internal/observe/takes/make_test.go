@@ -326,7 +326,8 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		s := &set{log: probe.NewLog(clk, 1<<16), http: listener.Client()}
 		s.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: s.http, Clock: clk, QPS: -1,
 			UserAgent: "kubectl"})
-		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Handler: apiserver.Handler(nil), Clock: clk,
+		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk),
+			Handler: apiserver.Handler(nil), Clock: clk,
 			Probe: probe.New(s.log), UseWatchList: true, RingCapacity: sc.capacity})
 		require.NoError(t, err)
 		s.cable = &cable{Listener: listener}

@@ -56,8 +56,8 @@ func (l Lab) check(ctx context.Context, dir string, limit time.Duration, progres
 // timedOut is how a test binary says that its time is over, and which test was running.
 var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
 
-// leftBehind is the panic of a bubble whose test has ended before its goroutines. Often it only follows from a fault that
-// has ended the test.
+// leftBehind is the panic of a bubble whose test has ended before its goroutines. Often it only follows from a
+// fault that has ended the test.
 const leftBehind = "\npanic: deadlock: main bubble goroutine has exited"
 
 // explain says of a check that has failed, in a few lines, what is wrong: the promise, and what the first tests to fail

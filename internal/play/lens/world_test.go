@@ -48,8 +48,8 @@ const (
 func inWorld(t *testing.T, body func(w *world)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
-		server := require.Value(pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Handler: apiserver.Handler(nil), Clock: clk,
-			UseWatchList: true, RingCapacity: historySize}))(t)
+		server := require.Value(pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk),
+			Handler: apiserver.Handler(nil), Clock: clk, UseWatchList: true, RingCapacity: historySize}))(t)
 		defer bubble.Go(t, "test.server", server.Run)()
 		require.NoError(t, server.WaitReady(t.Context()))
 		var near, far pipenet.Network

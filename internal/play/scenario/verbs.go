@@ -104,7 +104,8 @@ func (a *args) number(n int) int {
 
 // ---- requests
 
-// send returns the status of the answer, its version as .rv, and .n, .turn, .tier and .bytes of the pods in it. A refusal is an error if nothing keeps what comes of it.
+// send returns the status of the answer, its version as .rv, and .n, .turn, .tier and .bytes of the pods in it. A
+// refusal is an error if nothing keeps what comes of it.
 func send(s *stagehand, a *args) (answer, error) {
 	ctx := s.Writing
 	if a.word(0) == http.MethodGet {

@@ -228,7 +228,8 @@ func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 		).Fill(obj)
 		obj.GetObjectKind().SetGroupVersionKind(resource.GroupVersionKind())
 		if _, err := typeConverter().ObjectToTyped(obj, typed.AllowDuplicates); err != nil {
-			t.Errorf("%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update", resource.Name, err)
+			t.Errorf("%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update",
+				resource.Name, err)
 		}
 	}
 }

@@ -105,8 +105,6 @@ func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
 	}
 }
 
-const podsPathPattern = "/api/v1/namespaces/{namespace}/pods/{name}"
-
 // Every route we serve is in a document, and no document promises one that we do not serve.
 func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
 	a := newAPI(t)

@@ -66,7 +66,8 @@ func newOpenAPI() *openAPI {
 	}}
 	err := fs.WalkDir(documents, "openapi/v3", func(file string, entry fs.DirEntry, err error) error {
 		if root, ok := strings.CutSuffix(file, ".json.gz"); ok {
-			all.v3[strings.TrimPrefix(root, "openapi/v3/")] = document{negotiation.JSON: embedded(negotiation.JSON, file)}
+			all.v3[strings.TrimPrefix(root, "openapi/v3/")] = document{
+				negotiation.JSON: embedded(negotiation.JSON, file)}
 		}
 		return err
 	})

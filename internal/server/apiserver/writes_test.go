@@ -66,8 +66,8 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 		if contentType == "application/json-patch+json" {
 			return fmt.Sprintf(`[{"op":"replace","path":"/metadata/uid","value":%q}]`, uid)
 		}
-		return fmt.Sprintf(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":%q,"uid":%q}}`, name,
-			uid)
+		return fmt.Sprintf(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":%q,"uid":%q}}`,
+			name, uid)
 	}
 	a := newAPI(t)
 	live := a.do("PUT", leases+"live", body("", "live", ""))
@@ -88,10 +88,10 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 	} {
 		for _, contentType := range c.contentTypes {
 			for _, dry := range []string{"", "&dryRun=All"} {
-				w := a.do(c.method, leases+c.name+"?fieldManager=m"+dry, body(contentType, c.name, "1234"), "Content-Type",
-					contentType)
-				assert.True(t, w.Code == c.code && strings.Contains(w.Body.String(), c.said), "%s of %s as %s%s: got %d %s",
-					c.method, c.name, contentType, dry, w.Code, w.Body)
+				w := a.do(c.method, leases+c.name+"?fieldManager=m"+dry, body(contentType, c.name, "1234"),
+					"Content-Type", contentType)
+				assert.True(t, w.Code == c.code && strings.Contains(w.Body.String(), c.said),
+					"%s of %s as %s%s: got %d %s", c.method, c.name, contentType, dry, w.Code, w.Body)
 			}
 		}
 	}
@@ -124,7 +124,8 @@ func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 			warning := w.Header().Get("Warning")
 			assert.True(t, len(w.Header()["Warning"]) == 1 &&
 				strings.Contains(warning, "ownerReferences contains duplicate entries") &&
-				strings.Contains(warning, "duplicate UID(s) observed: u1, u1"), "warnings: got %q", w.Header()["Warning"])
+				strings.Contains(warning, "duplicate UID(s) observed: u1, u1"),
+				"warnings: got %q", w.Header()["Warning"])
 		})
 	}
 	a := newAPI(t)
@@ -182,7 +183,8 @@ func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
 				versions = append(versions, into[metav1.PartialObjectMetadata](t, w.Body).ResourceVersion)
 				time.Sleep(2 * time.Second)
 			}
-			assert.True(t, versions[1] == versions[0] && versions[2] == versions[0], "%s: got versions %v", path, versions)
+			assert.True(t, versions[1] == versions[0] && versions[2] == versions[0],
+				"%s: got versions %v", path, versions)
 		}
 	})
 }

@@ -16,9 +16,9 @@ import (
 const lockWait = time.Second
 
 // checkFolder returns an error if the data in dir cannot be worked on: three members made it, as older programs could,
-// or its database is locked. Etcd itself would start an empty database beside the first, and wait for the lock for ever,
-// and silently. The answer may be outdated as soon as it is given: two processes that start at the same instant can
-// both pass, and then the later one waits after all.
+// or its database is locked. Etcd itself would start an empty database beside the first, and wait for the lock for
+// ever, and silently. The answer may be outdated as soon as it is given: two processes that start at the same
+// instant can both pass, and then the later one waits after all.
 func checkFolder(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "etcd-1", "member")); err == nil {
 		return fmt.Errorf("the etcd data in %s was made by three nodes, which this program does not run: start with "+

@@ -15,8 +15,8 @@ import (
 // lookTimeout is how long a member may take to answer. On a busy machine a connection alone may take a second.
 const lookTimeout = 3 * time.Second
 
-// errFull says what to do, which etcd's own words do not.
-var errFull = errors.New("etcd has used up its quota: start with another -data-dir, or defragment one that is elsewhere")
+var errFull = errors.New("etcd has used up its quota: " + // etcd's own words do not say what to do
+	"start with another -data-dir, or defragment one that is elsewhere")
 
 // State is how an etcd was when it was looked at.
 type State struct {

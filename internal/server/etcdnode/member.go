@@ -35,8 +35,8 @@ const (
 
 	// How long a tick counts when the time for a request is computed: five seconds and two election timeouts. Etcd's
 	// clock goes on at a breakpoint, and one process is what is debugged: a stop may take two minutes. The timeout's
-	// ticks stay few: etcd passes as many at its start, and asks raft to elect by them while raft replays its log, which
-	// etcd compacts meanwhile.
+	// ticks stay few: etcd passes as many at its start, and asks raft to elect by them while raft replays its log,
+	// which etcd compacts meanwhile.
 	patience = 12 * time.Second
 
 	// How many writes the member keeps in memory: up to these two together. No other member will ever ask for one.
@@ -81,7 +81,8 @@ func (e *Etcd) start(ctx context.Context) error {
 	}
 	server.Cfg.TickMs = uint(patience.Milliseconds()) // raft was given its own when the server was made
 	server.Start()
-	m := &member{server: server, trouble: e.trouble, grpc: v3rpc.Server(server, nil, nil), pipe: bufconn.Listen(pipeSize)}
+	m := &member{server: server, trouble: e.trouble, grpc: v3rpc.Server(server, nil, nil),
+		pipe: bufconn.Listen(pipeSize)}
 	m.group.Go(context.WithoutCancel(ctx), "etcdnode.serve", m.serve)
 	if err := m.awaitReady(ctx); err != nil {
 		m.stop()

@@ -357,15 +357,16 @@ func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 			}
 			return link + "\n<!-- made -->\n```" + shown + "\n```\n<!-- end -->\n"
 		})
-		assert.True(t, links == 0, "%s: a link to a first try does not stand at the beginning of its line", chapter.Folder)
+		assert.True(t, links == 0, "%s: a link to a first try does not stand at the beginning of its line",
+			chapter.Folder)
 		assert.False(t, strings.Contains(want, "\n> **Answer**"), "%s: an answer is a quotation, which no forge folds",
 			chapter.Folder)
 		if *update {
 			file := filepath.Join("..", "..", "..", "chapters", chapter.Folder, "README.md")
 			require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 		}
-		assert.True(t, *update || text == want, "%s: what is made in the README is stale: run make generate and commit "+
-			"the result", chapter.Folder)
+		assert.True(t, *update || text == want, "%s: what is made in the README is stale: run make generate and "+
+			"commit the result", chapter.Folder)
 	}
 	assert.True(t, tries >= 50, "found %d links to first tries only", tries)
 }

@@ -90,15 +90,15 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	steps := []struct{ act, effect string }{
 		{`$("#add-handler").click()`, `"ListenerAdded" handler-1`},
 		{choose(`#knob-handlers select[aria-label$=" handler-1 takes"]`, "500ms"),
-			`"KnobTurned" handler.delay of handler-1 to 500ms`},
+			`"KnobTurned" handler.delay handler-1 500ms`},
 		{`$('[data-knob="handler.remove"][data-target="handler-1"]').click()`, `"ListenerRemoved" handler-1`},
 		{choose("#ring-fixed", "8"), `"RingResize" a knob was turned`},
-		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity of pods to 0`},
+		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity pods 0`},
 		{pressed("drop"), `"ReflectorWatchEnded" informer`},
-		{pressed("stall"), `"KnobTurned" line.stall of listwatch-informer to true`},
-		{pressed(`stall"][aria-pressed="true`), `"KnobTurned" line.stall of listwatch-informer to false`},
+		{pressed("stall"), `"KnobTurned" line.stall listwatch-informer true`},
+		{pressed(`stall"][aria-pressed="true`), `"KnobTurned" line.stall listwatch-informer false`},
 		{pressed("cut"), `"ReflectorWatchEnded" informer`},
-		{pressed(`cut"][aria-pressed="true`), `"KnobTurned" line.cut of listwatch-informer to false`},
+		{pressed(`cut"][aria-pressed="true`), `"KnobTurned" line.cut listwatch-informer false`},
 		{`$('[data-knob="etcd.compact"]').click()`, `"KnobTurned" etcd.compact`},
 		{`$('[data-knob="etcd.restart"]').click()`, `"KnobTurned" etcd.restart`},
 		{choose("#traffic", "6"), `"TxnCommitted" t-`},
@@ -110,7 +110,8 @@ func (p *page) knobs(t *testing.T, v *viz) {
 		p.until(t, `(() => { try { `+step.act+`; return true } catch { return false } })()`)
 		point, words, _ := strings.Cut(step.effect, " ")
 		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1)
-			.some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words)
+			.some((r) => r.point === %s && (JSON.stringify(r) + Object.values(r.texts ?? {}).join(" ")).includes(%q))`,
+			from, point, words)
 	}
 	p.until(t, `$("#notice").textContent.includes("reset: done")`)
 	var state struct {

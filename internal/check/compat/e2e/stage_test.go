@@ -222,7 +222,7 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 		r := probe.Record{
 			Seq: uint64(i + 1), Point: point, Resource: "pods", Subject: "w3", Type: "MODIFIED",
 			Key: "/registry/pods/default/a", RV: 41,
-			Args: [4]int{1, 2, 3, 4}, Texts: probe.TextsOf(point, "why", "it", "is", "so"),
+			Args: [4]int{1, 2, 3, 4}, Texts: probe.TextsOf(point, "a reason", "it", "is", "so"),
 		}
 		written = append(written, string(fold.AppendRecord(nil, &r)))
 		want = append(want, r.Sentence())
