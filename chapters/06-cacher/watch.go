@@ -3,7 +3,6 @@ package cacher
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
@@ -116,7 +115,7 @@ func (c *Cacher) newWatcher(ctx context.Context, req *watchRequest) *cachewatche
 		ChanSize: c.watchCache.SuggestedWatchChannelSize(c.config.Trigger != nil, req.triggerUsed),
 		Filter:   cachewatcher.Filter{Key: req.key, Predicate: pred},
 		Deadline: deadline,
-		Text:     strings.Join(describe(req), " "),
+		Text:     textOf(req),
 	})
 }
 
@@ -124,6 +123,17 @@ func (c *Cacher) newWatcher(ctx context.Context, req *watchRequest) *cachewatche
 func describe(req *watchRequest) []string {
 	labels, fields := req.opts.Predicate.Describe()
 	return []string{req.key, labels, fields}
+}
+
+// textOf returns the same as one text, without selectors that select every object.
+func textOf(req *watchRequest) string {
+	text := req.key
+	for i, name := range []string{" labels ", " fields "} {
+		if selector := describe(req)[i+1]; selector != "" {
+			text += name + selector
+		}
+	}
+	return text
 }
 
 // startWatch chooses where the watch begins and registers it, as one step: the watchCache's
