@@ -128,10 +128,12 @@ func describe(req *watchRequest) []string {
 // textOf returns the same as one text, without selectors that select every object.
 func textOf(req *watchRequest) string {
 	text := req.key
-	for i, name := range []string{" labels ", " fields "} {
-		if selector := describe(req)[i+1]; selector != "" {
-			text += name + selector
-		}
+	labels, fields := req.opts.Predicate.Describe()
+	if labels != "" {
+		text += " labels " + labels
+	}
+	if fields != "" {
+		text += " fields " + fields
 	}
 	return text
 }
