@@ -21,7 +21,7 @@ func TestChaptersAreListedInReadingOrder(t *testing.T) {
 	got, err := List(fsys)
 	require.NoError(t, err)
 	want := []Chapter{{2, "02-etcd3", "etcd3"}, {4, "04-watchcache", "watchcache"}, {10, "10-deltafifo", "deltafifo"}}
-	assert.NoDiff(t, got, want, "chapters")
+	assert.NoDiff(t, want, got, "chapters")
 }
 
 func TestTheEmbeddedCourseHasItsFirstChapter(t *testing.T) {
@@ -29,7 +29,7 @@ func TestTheEmbeddedCourseHasItsFirstChapter(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, len(list) != 0 && list[0].Folder == "01-storage", "got %+v, want 01-storage first", list)
 	for i, chapter := range list {
-		assert.Equal(t, chapter.Number, i+1, "chapter %d has number %d: numbers have no gaps", i+1, chapter.Number)
+		assert.Equal(t, i+1, chapter.Number, "chapter %d has number %d: numbers have no gaps", i+1, chapter.Number)
 		_, err := fs.Stat(FS(), chapter.Folder+"/README.md")
 		assert.NoError(t, err, chapter.Folder)
 		doc := require.Value(fs.ReadFile(FS(), chapter.Folder+"/doc.go"))(t)

@@ -36,7 +36,7 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 			"go run ./cmd/lab check " + id, promise} {
 			assert.True(t, strings.Contains(page, want), "%s: the page does not say %s", id, want)
 		}
-		assert.Equal(t, strings.Contains(page, `id="lab-state"`), here.Rule > 0,
+		assert.Equal(t, here.Rule > 0, strings.Contains(page, `id="lab-state"`),
 			"%s is about promise %d; the page says otherwise", id, here.Rule)
 		figure := ask(ui, "GET", "/?figure", "").Body.String()
 		assert.False(t, strings.Contains(figure, `id="lab"`), "%s: a chapter's figure names the lab", id)

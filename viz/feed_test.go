@@ -122,14 +122,14 @@ func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		s.append(3)
 		response := s.get(t, "/viz/events?since=1", "")
-		assert.Equal(t, response.Header.Get("Content-Type"), "text/event-stream", "Content-Type")
+		assert.Equal(t, "text/event-stream", response.Header.Get("Content-Type"), "Content-Type")
 		in := bufio.NewReader(response.Body)
 		m, _ := next(t, in)
 		want(t, m, "bookmark", "1") // connected
 		m, _ = next(t, in)
 		want(t, m, "frame", "3")
 		got := fmt.Sprint(m.seqs(t))
-		assert.Equal(t, got, "[2 3]", "first frame: got records %s, want [2 3]", got)
+		assert.Equal(t, "[2 3]", got, "first frame: got records %s, want [2 3]", got)
 		start := time.Now()
 		m, _ = next(t, in)
 		want(t, m, "bookmark", "3")
@@ -169,11 +169,11 @@ func TestWhereAFeedBegins(t *testing.T) {
 				m, _ := next(t, in)
 				want(t, m, test.event, test.id)
 				if test.data != "" {
-					assert.Equal(t, m.data, test.data)
+					assert.Equal(t, test.data, m.data)
 				}
 				if test.rest != "" {
 					m, _ = next(t, in)
-					assert.Equal(t, fmt.Sprint(m.seqs(t)), test.rest, "records")
+					assert.Equal(t, test.rest, fmt.Sprint(m.seqs(t)), "records")
 				}
 				if test.event == "gone" {
 					m, ok := next(t, in)
@@ -188,7 +188,7 @@ func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
 	log, _ := newLog()
 	for _, since := range []string{"-1", "x", "99999999999999999999"} {
 		code := ask(New(Config{Log: log}), "GET", "/viz/events?since="+since, "").Code
-		assert.Equal(t, code, http.StatusBadRequest, since)
+		assert.Equal(t, http.StatusBadRequest, code, since)
 	}
 }
 
@@ -205,12 +205,12 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 		}
 		synctest.Wait()
 		seq, _, _ := s.ui.folder.snapshot(t.Context())
-		assert.Equal(t, seq, 1001, "folded up to %d, want 1001", seq)
+		assert.Equal(t, 1001, seq, "folded up to %d, want 1001", seq)
 		last := message{}
 		for m, ok := next(t, slow); ok; m, ok = next(t, slow) {
 			last = m
 		}
-		assert.Equal(t, last.event, "gone", "last message to the slow page: got %v, want gone", last)
+		assert.Equal(t, "gone", last.event, "last message to the slow page: got %v, want gone", last)
 	})
 }
 
@@ -282,20 +282,20 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 				coalesced++
 			}
 		}
-		assert.Equal(t, coalesced, 1, "got %d coalesced messages, want 1", coalesced)
+		assert.Equal(t, 1, coalesced, "got %d coalesced messages, want 1", coalesced)
 		assert.True(t, records+skipped == 18_001 && skipped >= 10_000,
 			"got %d records and %d skipped, want 18001 together and most of them skipped", records, skipped)
-		assert.Equal(t, anomalies, 30,
+		assert.Equal(t, 30, anomalies,
 			"got %d anomalies, one by one and with what was skipped, want none missing of 30 and none twice", anomalies)
 		got := state.Resources["pods"].Points["TxnCommitted"]
-		assert.Equal(t, got, 1+30*599, "counted %d commits, want %d", got, 1+30*599)
+		assert.Equal(t, 1+30*599, got, "counted %d commits, want %d", got, 1+30*599)
 		s.append(5) // and from there on it is sent every record again
 		for take() != "frame" {
 			s.append(1)
 		}
 		_, server, _ := s.ui.folder.snapshot(t.Context())
 		want, _ := fold.Read(server)
-		assert.NoDiff(t, state, want, "the state, and the server's")
+		assert.NoDiff(t, want, state, "the state, and the server's")
 	})
 }
 

@@ -130,7 +130,7 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 			"in silence: %d frames and %d sums more, want two frames", page.frames-frames, page.sums-sums)
 		_, written, _ := s.ui.folder.snapshot(t.Context())
 		server, _ := fold.Read(written)
-		assert.NoDiff(t, page.state, server, "the page's picture is not the server's")
+		assert.NoDiff(t, server, page.state, "the page's picture is not the server's")
 		for _, problem := range page.problem {
 			t.Error(problem)
 		}

@@ -71,7 +71,7 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 			}
 			recorder := httptest.NewRecorder()
 			Guard(test.hosts...)(ok).ServeHTTP(recorder, request)
-			assert.Equal(t, recorder.Code, test.code, "got %d %s, want %d", recorder.Code, recorder.Body, test.code)
+			assert.Equal(t, test.code, recorder.Code, "got %d %s, want %d", recorder.Code, recorder.Body, test.code)
 		})
 	}
 }
@@ -124,7 +124,7 @@ func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 				before := log.Last()
 				quiet.Event(probe.InputSent, "ADDED", "default/a", 6, 1, 10)
 				got := []int{held.Status().Attending, w.tours, pages, int(log.Last() - before)}
-				assert.EqualSlices(t, got, slices.Repeat([]int{c.effects}, 4))
+				assert.EqualSlices(t, slices.Repeat([]int{c.effects}, 4), got)
 			})
 		})
 	}
@@ -170,7 +170,7 @@ func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
 		}
 		assert.True(t, got == want && err == nil, "%q: %v\ngot  %s\nwant %s", query, err, got, want)
 	}
-	assert.Equal(t, ask(New(Config{Log: log}), "GET", "/viz/wire", "").Code, http.StatusNotFound, "without a wire")
+	assert.Equal(t, http.StatusNotFound, ask(New(Config{Log: log}), "GET", "/viz/wire", "").Code, "without a wire")
 }
 
 func requestOf(agent, path string) string {

@@ -16,8 +16,8 @@ import (
 func leaf(t *testing.T, ui *UI, path string) string {
 	t.Helper()
 	answer := ask(ui, "GET", "/viz/part/"+path, "")
-	require.Equal(t, answer.Code, http.StatusOK, "%s: got %d: %s", path, answer.Code, answer.Body)
-	assert.Equal(t, answer.Header().Get("Content-Type"), "text/html; charset=utf-8", "%s: Content-Type", path)
+	require.Equal(t, http.StatusOK, answer.Code, "%s: got %d: %s", path, answer.Code, answer.Body)
+	assert.Equal(t, "text/html; charset=utf-8", answer.Header().Get("Content-Type"), "%s: Content-Type", path)
 	return answer.Body.String()
 }
 
@@ -54,7 +54,7 @@ func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 		info := point.Info()
 		page := leaf(t, ui, fmt.Sprintf("%s/code?point=%s", info.Station, info.Name))
 		n := strings.Count(page, " lit\"")
-		assert.Equal(t, n, 1, "%s: %d lines are lit, want 1", point, n)
+		assert.Equal(t, 1, n, "%s: %d lines are lit, want 1", point, n)
 		match := lit.FindStringSubmatch(page)
 		if match == nil || match[2] != "" && (match[2] != info.Name || !strings.Contains(match[3], info.Name)) {
 			t.Errorf("%s: lit is %.200q", point, match)
@@ -84,7 +84,7 @@ func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {
 		"nowhere/what": 404, "ring/nothing": 404, "ring/state?queue=input": 404, "ring/state?at=x": 400,
 		"ring/state?log=other": 410,
 	} {
-		assert.Equal(t, ask(ui, "GET", "/viz/part/"+path, "").Code, want, path)
+		assert.Equal(t, want, ask(ui, "GET", "/viz/part/"+path, "").Code, path)
 	}
 }
 

@@ -73,7 +73,7 @@ func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
 		Seq   uint64
 		State json.RawMessage
 	}
-	require.Equal(t, read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame), http.StatusOK,
+	require.Equal(t, http.StatusOK, read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame),
 		"keyframe at %d", cursor)
 	state, err := fold.Read(frame.State)
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestAnyPictureCanBeHadAgain(t *testing.T) {
 		records, _ := log.Since(nil, 0, int(cursor))
 		want := fold.New()
 		want.Apply(records)
-		require.True(t, assert.NoDiff(t, pictureAt(t, ui, cursor), want), "at %d", cursor)
+		require.True(t, assert.NoDiff(t, want, pictureAt(t, ui, cursor)), "at %d", cursor)
 	}
 }
 
@@ -113,18 +113,18 @@ func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
 	assert.True(t, line.Oldest >= 3000-512 && line.Oldest <= 3000-512+512/4,
 		"oldest picture: got %d, want one shortly after %d", line.Oldest, 3000-512)
 	got := pictureAt(t, ui, line.Oldest)
-	assert.Equal(t, got.Seq, line.Oldest, "picture at %d: got that at", line.Oldest)
+	assert.Equal(t, line.Oldest, got.Seq, "picture at %d: got that at", line.Oldest)
 	rec, err := recording.Read(t.Context(), ask(ui, http.MethodGet, "/viz/recording", "").Body)
 	require.NoError(t, err)
-	assert.NoDiff(t, rec.Start, got, "a recording begins with another picture")
-	assert.Equal(t, len(rec.Records), 3000-int(line.Oldest), "records in a recording")
+	assert.NoDiff(t, got, rec.Start, "a recording begins with another picture")
+	assert.Equal(t, 3000-int(line.Oldest), len(rec.Records), "records in a recording")
 	for _, path := range []string{fmt.Sprint("/viz/keyframe?at=", line.Oldest-1), "/viz/records?from=7",
 		"/viz/keyframe?at=3000&log=ANOTHER", "/viz/records?log=ANOTHER"} {
-		assert.Equal(t, read(t, ui, path, nil), http.StatusGone, path)
+		assert.Equal(t, http.StatusGone, read(t, ui, path, nil), path)
 	}
 	for _, path := range []string{"/viz/keyframe?at=x", "/viz/records?from=0", "/viz/records?from=9&to=8",
 		"/viz/records?limit=-1", "/viz/records?rv=a"} {
-		assert.Equal(t, read(t, ui, path, nil), http.StatusBadRequest, path)
+		assert.Equal(t, http.StatusBadRequest, read(t, ui, path, nil), path)
 	}
 	var none recordsAnswer
 	if code := read(t, ui, "/viz/records?from=4000&to=5000", &none); code != http.StatusOK || len(none.Records) != 0 {
@@ -164,7 +164,7 @@ func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
 			r, _ := fold.ReadRecord(written)
 			seqs = append(seqs, r.Seq)
 		}
-		assert.Equal(t, fmt.Sprint(seqs), test.want, "%q", test.query)
+		assert.Equal(t, test.want, fmt.Sprint(seqs), "%q", test.query)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 		assert.True(t, answer.Code == http.StatusOK && answer.Body.String() == want,
 			"%q: got %d %q, want %q", query, answer.Code, answer.Body, want)
 	}
-	assert.Equal(t, ask(ui, "GET", "/viz/told?rv=none", "").Code, http.StatusBadRequest, "a version that is no number")
+	assert.Equal(t, http.StatusBadRequest, ask(ui, "GET", "/viz/told?rv=none", "").Code, "a version that is no number")
 }
 
 // TestAFlagNamesTheClient, also one whose stream was opened before the log's first record.
@@ -203,18 +203,18 @@ func TestAFlagNamesTheClient(t *testing.T) {
 	}
 	var line span
 	ui := New(Config{Log: log, Replay: true, Keyframe: start})
-	require.Equal(t, read(t, ui, "/viz/timeline", &line), http.StatusOK)
-	require.Equal(t, len(line.Flags), 3, "flags")
+	require.Equal(t, http.StatusOK, read(t, ui, "/viz/timeline", &line))
+	require.Equal(t, 3, len(line.Flags), "flags")
 	for i, who := range []string{"page-1", "kubectl", "w6"} {
 		want := who + " does not keep up and is closed; its client resumes from the last version it saw."
-		assert.Equal(t, line.Flags[i].Says, want)
+		assert.Equal(t, want, line.Flags[i].Says)
 	}
 }
 
 func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 	ui, log := busy(4096, 3000)
 	var line span
-	require.Equal(t, read(t, ui, "/viz/timeline", &line), http.StatusOK)
+	require.Equal(t, http.StatusOK, read(t, ui, "/viz/timeline", &line))
 	var records, events uint64
 	for _, b := range line.Buckets {
 		records += b[2]
@@ -244,7 +244,7 @@ func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
 	ui := New(Config{Log: log, Replay: true, Keyframe: &fold.State{Seq: 1_000_000,
 		Resources: map[string]*fold.Resource{}}})
 	seq, _ := snapshotOf(t, ui)
-	assert.Equal(t, seq, 1_000_000, "the picture stands at")
+	assert.Equal(t, 1_000_000, seq, "the picture stands at")
 }
 
 // TestOneStateIsWrittenForAllPages: pages that are sent sums share them.
@@ -255,9 +255,9 @@ func TestOneStateIsWrittenForAllPages(t *testing.T) {
 	_, first, _ := f.shared(t.Context(), 0)
 	p.At(probe.RingAppend, "default/b", 2)
 	_, second, _ := f.shared(t.Context(), 0)
-	assert.Equal(t, &first[0], &second[0], "a second page had the state written again")
+	assert.Equal(t, &second[0], &first[0], "a second page had the state written again")
 	seq, _, _ := f.shared(t.Context(), 1)
-	assert.Equal(t, seq, 2, "a page that knows record 1 was sent")
+	assert.Equal(t, 2, seq, "a page that knows record 1 was sent")
 }
 
 // TestFoldingALongLogEndsWithItsCaller folds one batch for a caller who has gone, and releases the lock; the rest is

@@ -35,7 +35,7 @@ func TestAThousandLanesArePlacedInOneGo(t *testing.T) {
 	got := run[string](t, e, `(({ watchers: { lanes, hidden } }) => [...lanes.values()].slice(0, 3)
 		.map(({ id, index, shown, at }) => [id, index, shown, at].join(" ")).join(", ") + "; " + hidden
 		)(page.places.placesOf(scene, picture(12)))`)
-	assert.Equal(t, got, "w11 0 true 970,62, w10 1 true 970,99, w9 2 true 970,136; 8")
+	assert.Equal(t, "w11 0 true 970,62, w10 1 true 970,99, w9 2 true 970,136; 8", got)
 }
 
 // TestTheLevelFollowsTheRate: above twenty changes a second they are a stream, until for two seconds there have
@@ -50,7 +50,7 @@ func TestTheLevelFollowsTheRate(t *testing.T) {
 				return pace.streams(rate) ? 3 : 0;
 			}).join(" ");
 	})()`)
-	assert.Equal(t, got, "0 3 3 3 3 3 3 3 0 3 3 0")
+	assert.Equal(t, "0 3 3 3 3 3 3 3 0 3 3 0", got)
 }
 
 // TestAPlayerMovesTheCursorAtItsPace: a record every millisecond for a second, then nothing for ten, then one more.
@@ -89,5 +89,5 @@ func TestAPlayerMovesTheCursorAtItsPace(t *testing.T) {
 			}
 			seen = [...cursors, Math.round(skipped / 1e6)].join(" ");
 		})(); ""`)
-	assert.Equal(t, got+run[string](t, e, "seen"), "3 20 33 500 1000 1000 1001 9584")
+	assert.Equal(t, "3 20 33 500 1000 1000 1001 9584", got+run[string](t, e, "seen"))
 }

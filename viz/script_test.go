@@ -262,7 +262,7 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 					return problem.message;
 				}
 			})()`)
-			assert.Equal(t, got, test.want)
+			assert.Equal(t, test.want, got)
 		})
 	}
 	for _, take := range takes.All { // and ours fit
@@ -285,8 +285,8 @@ func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
 		`{"format":"listwatch recording","version":1,"table":{"AddSent":"len cap","RingAppend":"oldest colour start"}}`+
 			"\n"+`{"seq":1,"t":5,"point":"AddSent","resource":"pods","args":[1,10],"texts":{"a":"x"}}`+"\n"+
 			`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[3,99,1]}`))+`).records)`)
-	assert.Equal(t, got, `[{"seq":1,"t":5,"point":"Unknown","resource":"pods","args":[],"texts":{"name":"AddSent"}},`+
-		`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[1,0,0,3]}]`)
+	assert.Equal(t, `[{"seq":1,"t":5,"point":"Unknown","resource":"pods","args":[],"texts":{"name":"AddSent"}},`+
+		`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[1,0,0,3]}]`, got)
 }
 
 // TestThePageKeepsNoMoreThanTheLog: as the log goes on, what it drops leaves the page's tape.

@@ -43,7 +43,7 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 	page := ask(lively("default/a"), "GET", "/", "").Body.String()
 	for _, station := range probe.Stations {
 		n := strings.Count(page, fmt.Sprintf(`data-station="%s"`, station))
-		assert.Equal(t, n, 1, "station %s: found %d times, want once", station, n)
+		assert.Equal(t, 1, n, "station %s: found %d times, want once", station, n)
 	}
 	for _, queue := range []string{"etcd3-incoming", "etcd3-result", "incoming", "input", "result", "add", "pending",
 		"next", "fifo", "workqueue"} {
@@ -68,10 +68,10 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 func TestThePageHoldsNoScriptAndNoStyleOfItsOwn(t *testing.T) {
 	page := ask(lively("default/a"), "GET", "/", "").Body.String()
 	found := regexp.MustCompile(`<script[^>]*>[^<]+`).FindString(page)
-	assert.Equal(t, found, "", "inline script: %.60s", found)
-	assert.Equal(t, regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|javascript:`).FindString(page), "",
+	assert.Equal(t, "", found, "inline script: %.60s", found)
+	assert.Equal(t, "", regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|javascript:`).FindString(page),
 		"inline style or handler")
-	assert.Equal(t, regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).FindString(page), "",
+	assert.Equal(t, "", regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).FindString(page),
 		"something is fetched from elsewhere")
 }
 
@@ -117,7 +117,7 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 		cache.At(probe.CacheReplaced, "", 5, 0, 0, 100, 1000)
 		time.Sleep(time.Minute)
 		last := log.Last()
-		require.Equal(t, last, 1, "of a thousand objects there are names: %d records", last)
+		require.Equal(t, 1, last, "of a thousand objects there are names: %d records", last)
 		cache.Event(probe.StoreUpdate, "DELETED", "/registry/pods/default/c", 6, 2)
 		time.Sleep(time.Minute)
 		synctest.Wait()

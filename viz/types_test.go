@@ -59,7 +59,7 @@ func TestTypesAreFresh(t *testing.T) {
 	}
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(got), "\r\n", "\n"), want, "%s is stale: run make generate", file)
+	assert.Equal(t, want, strings.ReplaceAll(string(got), "\r\n", "\n"), "%s is stale: run make generate", file)
 }
 
 // declarations by package and name: the type behind the name.

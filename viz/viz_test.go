@@ -64,8 +64,8 @@ func TestTheSnapshotIsTheFoldUpToThisMoment(t *testing.T) {
 	records, _ := log.Since(nil, 0, 10)
 	want := fold.New()
 	want.Apply(records)
-	assert.Equal(t, seq, 2, "snapshot: seq")
-	assert.NoDiff(t, state, want, "snapshot")
+	assert.Equal(t, 2, seq, "snapshot: seq")
+	assert.NoDiff(t, want, state, "snapshot")
 }
 
 func TestASnapshotAfterAGapSaysWhatIsMissingAndGoesOn(t *testing.T) {
@@ -116,8 +116,8 @@ func TestThePointsAreTheTable(t *testing.T) {
 func TestStateIsPulledFromTheComponents(t *testing.T) {
 	log, _ := newLog()
 	ui := New(Config{Log: log, Snapshot: func() any { return map[string]int{"fifo": 3} }})
-	assert.Equal(t, ask(ui, "GET", "/viz/state", "").Body.String(), `{"fifo":3}`, "state")
-	assert.Equal(t, ask(New(Config{Log: log}), "GET", "/viz/state", "").Code, http.StatusNotFound, "without components")
+	assert.Equal(t, `{"fifo":3}`, ask(ui, "GET", "/viz/state", "").Body.String(), "state")
+	assert.Equal(t, http.StatusNotFound, ask(New(Config{Log: log}), "GET", "/viz/state", "").Code, "without components")
 }
 
 func TestEveryOtherPathIsTheAPIs(t *testing.T) {
@@ -129,13 +129,13 @@ func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 	ui := New(Config{Log: log, API: api, Book: http.NotFoundHandler()})
 	for _, path := range []string{"/api", "/api/v1/pods", "/apis", "/version", "/openapi/v3", "/healthz", "/metrics",
 		"/no/such"} {
-		assert.Equal(t, ask(ui, "DELETE", path, "").Body.String(), "DELETE "+path, path)
+		assert.Equal(t, "DELETE "+path, ask(ui, "DELETE", path, "").Body.String(), path)
 	}
 	got := ask(ui, "GET", "/book/06-cacher", "").Code
-	assert.Equal(t, got, http.StatusNotFound, "the book: got %d from the API, want the book's own answer", got)
-	assert.Equal(t, ask(ui, "POST", "/viz/snapshot", "").Code, http.StatusMethodNotAllowed, "POST /viz/snapshot")
-	assert.Equal(t, ask(ui, "POST", "/book/", "").Code, http.StatusMethodNotAllowed, "POST /book/")
-	assert.Equal(t, ask(ui, "HEAD", "/", "").Code, http.StatusOK, "HEAD /")
+	assert.Equal(t, http.StatusNotFound, got, "the book: got %d from the API, want the book's own answer", got)
+	assert.Equal(t, http.StatusMethodNotAllowed, ask(ui, "POST", "/viz/snapshot", "").Code, "POST /viz/snapshot")
+	assert.Equal(t, http.StatusMethodNotAllowed, ask(ui, "POST", "/book/", "").Code, "POST /book/")
+	assert.Equal(t, http.StatusOK, ask(ui, "HEAD", "/", "").Code, "HEAD /")
 }
 
 func TestAssetsHaveATypeAndAnETag(t *testing.T) {
@@ -152,7 +152,7 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"none.js", "../viz.go", ""} {
-		assert.Equal(t, ask(ui, "GET", "/viz/assets/"+name, "").Code, http.StatusNotFound, "%q", name)
+		assert.Equal(t, http.StatusNotFound, ask(ui, "GET", "/viz/assets/"+name, "").Code, "%q", name)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := ask(ui, test.method, test.path, test.body, "Content-Type", test.mediaType)
-			assert.Equal(t, got.Code, test.code, "got %d %s, want %d", got.Code, got.Body, test.code)
+			assert.Equal(t, test.code, got.Code, "got %d %s, want %d", got.Code, got.Body, test.code)
 			if got.Code < 400 {
 				return
 			}
@@ -279,7 +279,7 @@ func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 		assert.True(t, strings.Contains(panel, want), "the panel lacks %s: %s", want, panel)
 	}
 	for _, path := range []string{"/viz/panel/knobs", "/viz/panel/promises"} {
-		assert.Equal(t, ask(New(Config{Log: log}), "GET", path, "").Code, http.StatusNotFound, path)
+		assert.Equal(t, http.StatusNotFound, ask(New(Config{Log: log}), "GET", path, "").Code, path)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestABodyThatDoesNotComeInTimeIs408(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	u.ServeHTTP(w, r)
-	assert.Equal(t, w.Code, http.StatusRequestTimeout, "got %d %s", w.Code, w.Body)
+	assert.Equal(t, http.StatusRequestTimeout, w.Code, "got %d %s", w.Code, w.Body)
 }
 
 func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
@@ -304,7 +304,7 @@ func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
 		t.Errorf("/viz/takes/life: %d with %d bytes", got.Code, got.Body.Len())
 	}
 	got := get("/viz/takes/none")
-	assert.Equal(t, got.Code, http.StatusNotFound, "/viz/takes/none")
+	assert.Equal(t, http.StatusNotFound, got.Code, "/viz/takes/none")
 	tests := []struct {
 		path, take, frame string
 		figure            bool
@@ -317,7 +317,7 @@ func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
 	for _, test := range tests {
 		w := get(test.path)
 		got := w.Header().Get("X-Frame-Options")
-		assert.Equal(t, got, test.frame, "%s: X-Frame-Options %q, want %q", test.path, got, test.frame)
+		assert.Equal(t, test.frame, got, "%s: X-Frame-Options %q, want %q", test.path, got, test.frame)
 		if own := strings.Contains(w.Header().Get("Content-Security-Policy"),
 			"frame-ancestors 'self'"); own != test.figure {
 			t.Errorf("%s: %s", test.path, w.Header().Get("Content-Security-Policy"))

@@ -100,7 +100,7 @@ func TestWhyIsThisBlocked(t *testing.T) {
 			w := newWhy(t, test.records)
 			got := run[string](t, w, fmt.Sprintf(`w.why(pods, %q, %q).map((l) => `+"`${l.subject}/${l.queue} "+
 				"(${l.taker?.kind ?? \"nothing\"})`"+`).join(" → ")`, test.queue, test.subject))
-			assert.Equal(t, got, test.want)
+			assert.Equal(t, test.want, got)
 		})
 	}
 }
@@ -144,7 +144,7 @@ func TestWhoWaitsForWhomIsTold(t *testing.T) {
 				const [c] = w.chains(pods, state.t, `+test.place+`, titles);
 				return c ? [c.says, c.links.length, c.full, c.links[0].takes].join(" ") : "nothing";
 			})()`)
-			assert.Equal(t, got, test.want)
+			assert.Equal(t, test.want, got)
 		})
 	}
 }

@@ -44,7 +44,7 @@ func TestStatusOfEachError(t *testing.T) {
 		})
 	}
 	strange := errors.New("strange")
-	assert.Equal(t, InterpretError(strange, "get", corev1.Resource("pods"), "a"), strange)
+	assert.Equal(t, strange, InterpretError(strange, "get", corev1.Resource("pods"), "a"))
 }
 
 func TestAnErrorTellsItsCode(t *testing.T) {
@@ -53,8 +53,8 @@ func TestAnErrorTellsItsCode(t *testing.T) {
 		InvalidObj:  NewInvalidObjError("/k", ""),
 		Unreachable: fmt.Errorf("create: %w", NewUnreachableError("/k", "")), 0: errors.New("x"),
 	} {
-		assert.Equal(t, CodeOf(err), code, err)
-		assert.Equal(t, IsNotFound(err), code == KeyNotFound, "%v: taken for a missing key", err)
+		assert.Equal(t, code, CodeOf(err), err)
+		assert.Equal(t, code == KeyNotFound, IsNotFound(err), "%v: taken for a missing key", err)
 	}
 }
 
@@ -116,8 +116,8 @@ func TestWhatAWatchBeginsWith(t *testing.T) {
 	} {
 		opts := ListOptions{SendInitialEvents: test.send, Predicate: SelectionPredicate{
 			AllowWatchBookmarks: test.bookmarks}}
-		assert.Equal(t, opts.AreInitialEventsRequired(test.rv), test.initial, "%s: initial events", name)
-		assert.Equal(t, opts.IsInitialEventsEndBookmarkRequired(), test.bookmark, "%s: end bookmark", name)
+		assert.Equal(t, test.initial, opts.AreInitialEventsRequired(test.rv), "%s: initial events", name)
+		assert.Equal(t, test.bookmark, opts.IsInitialEventsEndBookmarkRequired(), "%s: end bookmark", name)
 	}
 }
 
@@ -228,9 +228,9 @@ func TestAStampedCopyLeavesTheOriginalAlone(t *testing.T) {
 	original := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
 	before := original.DeepCopyObject()
 	stamped := require.Value(APIObjectVersioner{}.Stamped(original, 2))(t)
-	assert.NoDiff(t, runtime.Object(original), before, "the original")
+	assert.NoDiff(t, before, runtime.Object(original), "the original")
 	rv := require.Value(APIObjectVersioner{}.ObjectResourceVersion(stamped))(t)
-	assert.Equal(t, rv, 2)
+	assert.Equal(t, 2, rv)
 }
 
 func TestListIsStamped(t *testing.T) {
@@ -246,9 +246,9 @@ func TestVersionsForProbesAreZeroIfTheyAreNoNumbers(t *testing.T) {
 	pod := &corev1.Pod{}
 	for text, want := range map[string]uint64{"": 0, "7": 7, "x": 0, "9223372036854775808": 0} {
 		pod.ResourceVersion = text
-		assert.Equal(t, VersionOf(pod), want, "%q", text)
+		assert.Equal(t, want, VersionOf(pod), "%q", text)
 	}
-	assert.Equal(t, VersionOf("no object"), 0, "no object")
+	assert.Equal(t, 0, VersionOf("no object"), "no object")
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -62,7 +62,7 @@ func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
 			t.Errorf("after two: oldest %d, compacted %d, want 3", got, c.CompactRevision())
 		}
 		time.Sleep(DefaultCompactInterval) // writes 6
-		assert.Equal(t, oldest(t, client), 5, "after three: oldest")
+		assert.Equal(t, 5, oldest(t, client), "after three: oldest")
 	})
 }
 
@@ -75,12 +75,12 @@ func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
 		stopSecond := run(second)
 
 		time.Sleep(5*time.Minute + time.Second)
-		assert.Equal(t, client.Revision(), 6, "after five intervals, with one write each: revision")
+		assert.Equal(t, 6, client.Revision(), "after five intervals, with one write each: revision")
 		assert.True(t, first.CompactRevision() == 5 && second.CompactRevision() == 5,
 			"known compactions: got %d and %d, want 5 for both", first.CompactRevision(), second.CompactRevision())
 		stopSecond()
 		time.Sleep(time.Minute)
-		assert.Equal(t, client.Revision(), 7, "one alone: revision")
+		assert.Equal(t, 7, client.Revision(), "one alone: revision")
 	})
 }
 
@@ -93,7 +93,7 @@ func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
 		run(heir)
 		rev := client.Put("/registry/x", nil)
 		time.Sleep(2*time.Minute + time.Second)
-		assert.Equal(t, heir.CompactRevision(), rev, "compacted to the newest when the heir first looked")
+		assert.Equal(t, rev, heir.CompactRevision(), "compacted to the newest when the heir first looked")
 	})
 }
 
@@ -104,7 +104,7 @@ func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 	for range 3 {
 		require.NoError(t, c.compact(t.Context()))
 	}
-	assert.Equal(t, c.CompactRevision(), 3)
+	assert.Equal(t, 3, c.CompactRevision())
 	client.OptimisticDelete(t.Context(), compactRevKey, client.Revision(), kubernetes.DeleteOptions{})
 	if err := c.compact(t.Context()); err != nil || c.expected != 0 {
 		t.Errorf("got %v, expects %d, want a fresh beginning", err, c.expected)
@@ -172,12 +172,12 @@ func TestWhatIsWrittenAtAboutTheSameTimeSharesALease(t *testing.T) {
 			{time.Hour, 3}} {
 			time.Sleep(c.after)
 			create(t, s, pod(string(rune('a'+i)), ""))
-			assert.Equal(t, client.n, c.grants, "write %d: got %d leases, want %d", i, client.n, c.grants)
+			assert.Equal(t, c.grants, client.n, "write %d: got %d leases, want %d", i, client.n, c.grants)
 		}
 		for i := range 1000 {
 			relabel(t, s, "f", string(rune('a'+i%2)))
 		}
-		assert.Equal(t, client.n, 4, "after many writes: got %d leases, want 4", client.n)
+		assert.Equal(t, 4, client.n, "after many writes: got %d leases, want 4", client.n)
 	})
 }
 
@@ -200,7 +200,7 @@ func TestALeaseThatEtcdHasEndedIsReplaced(t *testing.T) {
 func TestWithoutATimeToLiveNothingIsLeased(t *testing.T) {
 	client := &grants{Client: mvcc.New(clock.RealClock{})}
 	create(t, newStore(t, client, nil), pod("a", ""))
-	assert.Equal(t, client.n, 0, "got %d leases", client.n)
+	assert.Equal(t, 0, client.n, "got %d leases", client.n)
 }
 
 func TestAGrantThatFailsFailsItsWriteAndIsTriedAgain(t *testing.T) {

@@ -64,7 +64,7 @@ func TestPagesDoubleUntilARareObjectIsFound(t *testing.T) {
 	got := mustList(t, s, opts)
 	assert.True(t, names(got) == "rare at 43" && got.Continue != "",
 		"got %q, continue %q, want rare and a token", names(got), got.Continue)
-	assert.EqualSlices(t, client.limits, []int64{1, 2, 4, 8, 16, 32}, "limits")
+	assert.EqualSlices(t, []int64{1, 2, 4, 8, 16, 32}, client.limits, "limits")
 	opts.Predicate.Continue = got.Continue
 	if got := mustList(t, s, opts); names(got) != " at 43" || got.Continue != "" {
 		t.Errorf("the rest: got %q, continue %q, want nothing", names(got), got.Continue)
@@ -74,7 +74,7 @@ func TestPagesDoubleUntilARareObjectIsFound(t *testing.T) {
 func TestLimitsGrowToTheBoundOnly(t *testing.T) {
 	for limit, want := range map[int64]int64{0: 0, 1: 2, 4999: 9998, 5000: 10000, 6000: 10000, 10000: 10000,
 		20000: 20000} {
-		assert.Equal(t, nextLimit(limit), want, "after %d", limit)
+		assert.Equal(t, want, nextLimit(limit), "after %d", limit)
 	}
 }
 

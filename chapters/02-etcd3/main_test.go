@@ -232,7 +232,7 @@ func FuzzStoredBytes(f *testing.F) {
 		got := &corev1.Pod{}
 		err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got)
 		listErr := s.GetList(t.Context(), prefix, everything(), newPodList())
-		require.Equal(t, listErr == nil, err == nil, "get says %v, list says %v", err, listErr)
+		require.Equal(t, err == nil, listErr == nil, "get says %v, list says %v", err, listErr)
 		if err != nil {
 			return
 		}

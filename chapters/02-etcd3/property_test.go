@@ -170,6 +170,6 @@ func TestPagedListsOfAnySizeAreTheStateOfOneRevision(t *testing.T) {
 			opts.Predicate.Continue = page.Continue
 			m.write(t, rt, s, client)
 		}
-		assert.EqualSlices(rt, got, want)
+		assert.EqualSlices(rt, want, got)
 	})
 }

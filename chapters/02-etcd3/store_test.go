@@ -101,7 +101,7 @@ func TestKeysOutsideTheResourceAreRefused(t *testing.T) {
 			assert.True(t, s.GetList(t.Context(), bad, one, newPodList()) != nil, "list: no error")
 			_, err := s.Watch(t.Context(), bad, one)
 			assert.True(t, err != nil, "watch: no error")
-			assert.Equal(t, client.Revision(), 1, "something was written")
+			assert.Equal(t, 1, client.Revision(), "something was written")
 		})
 	}
 }

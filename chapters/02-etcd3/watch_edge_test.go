@@ -153,7 +153,7 @@ func TestWatchRightAtTheCompactedRevisionIsExpired(t *testing.T) {
 			for e := range start(t, s, prefix, opts).ResultChan() {
 				got = append(got, line(e))
 			}
-			assert.EqualSlices(t, got, []string{"ERROR 410 Expired"}, "after %s", rv)
+			assert.EqualSlices(t, []string{"ERROR 410 Expired"}, got, "after %s", rv)
 		}
 	})
 }
@@ -175,7 +175,7 @@ func TestStopAndCancelCloseTheChannelOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		left := s.Snapshot().Watches
-		assert.Equal(t, len(left), 0, "still under way: %v", left)
+		assert.Equal(t, 0, len(left), "still under way: %v", left)
 	})
 }
 
@@ -229,7 +229,7 @@ func TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce(t *testing.T) 
 			got = append(got, strings.Fields(line(<-w.ResultChan()))[1])
 		}
 		assert.True(t, slices.IsSorted(got), "got %q, want them in order", got)
-		assert.Equal(t, time.Since(begin), 10*time.Second, "took")
+		assert.Equal(t, 10*time.Second, time.Since(begin), "took")
 	})
 }
 
@@ -253,7 +253,7 @@ func TestQueueReportsAddUp(t *testing.T) {
 				"%v reported by %q", r.Point, r.Subject)
 		}
 		for _, p := range []probe.Point{probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent} {
-			assert.Equal(t, count[p], 3, p)
+			assert.Equal(t, 3, count[p], p)
 		}
 		assert.True(t, count[probe.WatchChanOpened] == 1 && count[probe.WatchChanClosed] == 1 &&
 			last == probe.WatchChanClosed, "got %v, want one opened and one closed, the latter last", count)

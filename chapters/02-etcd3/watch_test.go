@@ -39,7 +39,7 @@ func (w trace) next() []string { return bubble.Drain(w.ResultChan(), line) }
 
 func (w trace) want(t *testing.T, want ...string) {
 	t.Helper()
-	assert.EqualSlices(t, w.next(), want)
+	assert.EqualSlices(t, want, w.next())
 }
 
 // A state of more than one page is still one state: without a hole where one page ends, and without what was written
@@ -138,7 +138,7 @@ func TestNothingIsLostWhenEtcdRestartsUnderLoad(t *testing.T) {
 				want = append(want, fmt.Sprint(i))
 			}
 			for name, got := range seen {
-				assert.EqualSlices(t, got, want, "%s: got %q, want 1…%d", name, got, each)
+				assert.EqualSlices(t, want, got, "%s: got %q, want 1…%d", name, got, each)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func TestUpdateThatChangesNothingWritesNothing(t *testing.T) {
 		assert.True(t, out.ResourceVersion == "2" && client.Revision() == 2,
 			"%s: got %s, revision %d, want 2", name, out.ResourceVersion, client.Revision())
 	}
-	assert.Equal(t, created.ResourceVersion, "2", "the cached object was changed: %v", created)
+	assert.Equal(t, "2", created.ResourceVersion, "the cached object was changed: %v", created)
 }
 
 func TestUpdateInAnotherFormIsWritten(t *testing.T) {
@@ -114,7 +114,7 @@ func TestErrorFoundOnAStaleGuessDoesNotCount(t *testing.T) {
 	assert.True(t, err == nil && out.ResourceVersion == "5", "delete: got %v, %v, want it deleted at 5", out, err)
 	fresh := create(t, s, pod("a", "old"))
 	err = s.Delete(t.Context(), key("a"), out, updated, fresh)
-	assert.Equal(t, storage.CodeOf(err), storage.InvalidObj, "delete on a guess that is right")
+	assert.Equal(t, storage.InvalidObj, storage.CodeOf(err), "delete on a guess that is right")
 }
 
 func TestStaleGuessOfAnObjectThatIsGoneIsNotFound(t *testing.T) {
@@ -150,9 +150,9 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 				"%s: got %v", name, err)
 			if !test.ok {
 				err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, cached)
-				assert.Equal(t, storage.CodeOf(err), storage.InvalidObj, "%s: delete", name)
+				assert.Equal(t, storage.InvalidObj, storage.CodeOf(err), "%s: delete", name)
 			}
-			assert.Equal(t, client.Revision(), before, "%s: something was written", name)
+			assert.Equal(t, before, client.Revision(), "%s: something was written", name)
 		}
 	}
 }
@@ -208,6 +208,6 @@ func TestReportedCommitsAreTheHistory(t *testing.T) {
 	for _, r := range probetest.Records(log, probe.TxnCommitted) {
 		got = append(got, r.Type+" "+r.Key+" "+strconv.FormatUint(r.RV, 10)+" "+r.Resource)
 	}
-	assert.EqualSlices(t, got, []string{"ADDED /registry/pods/default/a 2 pods",
-		"MODIFIED /registry/pods/default/a 3 pods", "DELETED /registry/pods/default/a 4 pods"})
+	assert.EqualSlices(t, []string{"ADDED /registry/pods/default/a 2 pods",
+		"MODIFIED /registry/pods/default/a 3 pods", "DELETED /registry/pods/default/a 4 pods"}, got)
 }

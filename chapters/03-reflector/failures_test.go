@@ -104,8 +104,8 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 				got, ok := strings.CutPrefix(s.log(), opening)
 				require.True(t, ok, "asked first:\n%s", got)
 				wantLog(t, "asked after the opening", got, row.want)
-				assert.Equal(t, handled, row.handled, "the handler was called")
-				assert.Equal(t, *waits, row.waits, "the reflector waited")
+				assert.Equal(t, row.handled, handled, "the handler was called")
+				assert.Equal(t, row.waits, *waits, "the reflector waited")
 				for i, w := range s.opened {
 					assert.False(t, w != nil && !w.isStopped(), "watch %d was not stopped", i)
 				}
@@ -141,9 +141,9 @@ func TestListAndWatchGivesNilWhenTold(t *testing.T) {
 			s := newServer()
 			s.onWatch(canceling)
 			r := newTestReflector(s, &record{}, func(c *Config) { c.UseWatchList = useWatchList })
-			assert.Equal(t, r.ListAndWatch(ctx), nil, "ended while a watch was being opened")
+			assert.Equal(t, nil, r.ListAndWatch(ctx), "ended while a watch was being opened")
 			s.onList(failing(ctx.Err()))
-			assert.Equal(t, r.ListAndWatch(ctx), nil, "ended while a list was being read")
+			assert.Equal(t, nil, r.ListAndWatch(ctx), "ended while a list was being read")
 		})
 	}
 }
@@ -157,7 +157,7 @@ func TestCancelBetweenStateAndWatchLeavesNothingOpen(t *testing.T) {
 				s.onWatch(played(time.Hour, endOfInitialEvents("5")))
 			}
 			r := newTestReflector(s, &cancelingStore{cancel: cancel}, func(c *Config) { c.UseWatchList = useWatchList })
-			assert.Equal(t, r.ListAndWatch(ctx), nil)
+			assert.Equal(t, nil, r.ListAndWatch(ctx))
 			for _, w := range s.opened {
 				assert.True(t, w.isStopped(), "a watch was not stopped")
 			}
@@ -220,6 +220,6 @@ func TestEventsThatAreNotUnderstoodChangeNothing(t *testing.T) {
 		w.send(watch.Modified, &metav1.Table{ListMeta: metav1.ListMeta{ResourceVersion: "9"}})
 		synctest.Wait()
 		wantLog(t, "store", store.log(), "")
-		assert.Equal(t, r.LastSyncResourceVersion(), "1", "LastSyncResourceVersion")
+		assert.Equal(t, "1", r.LastSyncResourceVersion(), "LastSyncResourceVersion")
 	})
 }

@@ -100,8 +100,8 @@ func TestPager(t *testing.T) {
 				}
 				got = fmt.Sprintf("%v at %s paginated=%v", names, list.ResourceVersion, list.Paginated)
 			}
-			assert.Equal(t, got, row.want)
-			assert.Equal(t, fmt.Sprint(p.asked), fmt.Sprint(row.asked), "asked\n got %v\nwant %v", p.asked, row.asked)
+			assert.Equal(t, row.want, got)
+			assert.Equal(t, fmt.Sprint(row.asked), fmt.Sprint(p.asked), "asked\n got %v\nwant %v", p.asked, row.asked)
 		})
 	}
 }
@@ -135,16 +135,16 @@ func TestDelaysBeginAgainAfterTwoMinutesOfHealth(t *testing.T) {
 		time.Sleep(b.delay())
 		time.Sleep(b.delay())
 		time.Sleep(backoffReset - time.Nanosecond)
-		assert.Equal(t, b.delay(), 3200*time.Millisecond, "a nanosecond too early")
+		assert.Equal(t, 3200*time.Millisecond, b.delay(), "a nanosecond too early")
 		time.Sleep(3200*time.Millisecond + backoffReset)
-		assert.Equal(t, b.delay(), backoffInit, "after two minutes")
+		assert.Equal(t, backoffInit, b.delay(), "after two minutes")
 	})
 }
 
 func TestJitterAtMostDoublesADelay(t *testing.T) {
 	b := &backoff{clock: clock.RealClock{}, jitter: func() float64 { return 0.5 }}
-	assert.Equal(t, b.delay(), 1200*time.Millisecond, "first")
-	assert.Equal(t, b.delay(), 2400*time.Millisecond, "second")
+	assert.Equal(t, 1200*time.Millisecond, b.delay(), "first")
+	assert.Equal(t, 2400*time.Millisecond, b.delay(), "second")
 }
 
 func TestRetryForgetsAfterAMinuteWithoutErrors(t *testing.T) {

@@ -30,7 +30,7 @@ func running(t *testing.T, r *Reflector) (stop func()) {
 
 func wantLog(t *testing.T, what, got, want string) {
 	t.Helper()
-	assert.NoDiff(t, got, want, what)
+	assert.NoDiff(t, want, got, what)
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,7 +76,7 @@ cacher receives BOOKMARK at 9.
 cacher has received the whole state at 9: 1 object.
 cacher receives DELETED default/a at 10.
 The watch of cacher ended: stop requested.`))
-		assert.Equal(t, probetest.Records(log)[2].Key, "/registry/pods/default/a", "key")
+		assert.Equal(t, "/registry/pods/default/a", probetest.Records(log)[2].Key, "key")
 	})
 }
 
@@ -101,14 +101,14 @@ func TestWhatTheStoreRefusesIsTold(t *testing.T) {
 The store of cacher refuses default/x at 7, and misses it from now on: no attributes.
 The store of cacher refuses default/x at 8, and misses it from now on: no attributes.
 `)
-		assert.Equal(t, r.Snapshot().StoreErrors, 3)
-		assert.Equal(t, r.LastSyncResourceVersion(), "9")
+		assert.Equal(t, 3, r.Snapshot().StoreErrors)
+		assert.Equal(t, "9", r.LastSyncResourceVersion())
 	})
 }
 
 func TestAKeyIsTheNameBehindTheNamespaceIfThereIsOne(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	for want, obj := range map[string]any{"default/a": pod("a", "1"), "n": node} {
-		assert.Equal(t, require.Value(MetaNamespaceKeyFunc(obj))(t), want)
+		assert.Equal(t, want, require.Value(MetaNamespaceKeyFunc(obj))(t))
 	}
 }

@@ -127,11 +127,11 @@ func TestVersionsOfInitialEventsAreNotRemembered(t *testing.T) {
 		w.send(watch.Added, pod("a", "9"))
 		w.send(watch.Added, pod("b", "4"))
 		synctest.Wait()
-		assert.Equal(t, r.LastSyncResourceVersion(), "", "after ADDED only")
+		assert.Equal(t, "", r.LastSyncResourceVersion(), "after ADDED only")
 		w.send(watch.Modified, pod("b", "10"))
 		w.send(watch.Added, pod("c", "11"))
 		synctest.Wait()
-		assert.Equal(t, r.LastSyncResourceVersion(), "11", "after MODIFIED")
+		assert.Equal(t, "11", r.LastSyncResourceVersion(), "after MODIFIED")
 		wantLog(t, "store", store.log(), "replace [] at ; add a@9; add b@4; update b@10; rv 10; add c@11; rv 11")
 	})
 }
@@ -139,7 +139,7 @@ func TestVersionsOfInitialEventsAreNotRemembered(t *testing.T) {
 func TestWatchTimeoutIsBetweenFiveAndTenMinutes(t *testing.T) {
 	for jitter, want := range map[float64]int64{0: 300, 0.5: 450, 0.9999: 599} {
 		r := newTestReflector(nil, nil, func(c *Config) { c.Jitter = func() float64 { return jitter } })
-		assert.Equal(t, *r.watchTimeoutSeconds(), want, "jitter %v", jitter)
+		assert.Equal(t, want, *r.watchTimeoutSeconds(), "jitter %v", jitter)
 	}
 }
 

@@ -33,11 +33,11 @@ func rootOf(s btreeStore) node { return nodeOf(reflect.ValueOf(s.tree).Elem().Fi
 
 // copied returns the position of the one child that a change has copied.
 func copied(t *testing.T, before, after node) int {
-	require.Equal(t, len(after.children), len(before.children), "another number of children")
+	require.Equal(t, len(before.children), len(after.children), "another number of children")
 	at := -1
 	for i, child := range after.children {
 		if child.address != before.children[i].address {
-			require.Equal(t, at, -1, "two children are copied")
+			require.Equal(t, -1, at, "two children are copied")
 			at = i
 		}
 	}
@@ -57,7 +57,7 @@ func TestTheDrawingOfPathCopyingIsOfThisTree(t *testing.T) {
 	oldBranch, newBranch := oldRoot.children[at], newRoot.children[at]
 	leafAt := copied(t, oldBranch, newBranch)
 	leaf := newBranch.children[leafAt]
-	require.Equal(t, len(leaf.children), 0, "the tree has more than three levels")
+	require.Equal(t, 0, len(leaf.children), "the tree has more than three levels")
 	nodes := map[uintptr]bool{}
 	count(oldRoot, nodes)
 	all := len(nodes)

@@ -161,5 +161,5 @@ func names(list List) string {
 
 func (f *fixture) is(what string, got any, want string) {
 	f.t.Helper()
-	assert.Equal(f.t, fmt.Sprint(got), want, "%s:\n got %v\nwant %v", what, got, want)
+	assert.Equal(f.t, want, fmt.Sprint(got), "%s:\n got %v\nwant %v", what, got, want)
 }

@@ -178,16 +178,16 @@ func TestTheCapacityIsAlwaysAHundredTimesAPowerOfTwoWithinBounds(t *testing.T) {
 		ring.now = ring.now.Add(2 * EventFreshDuration)
 		ring.append(1)
 	}
-	assert.Equal(t, len(ring.cache), lowerBoundCapacity, "after a long time")
-	assert.Equal(t, ring.oldestLocked(), ring.rv-lowerBoundCapacity+1, "the newest events are kept")
+	assert.Equal(t, lowerBoundCapacity, len(ring.cache), "after a long time")
+	assert.Equal(t, ring.rv-lowerBoundCapacity+1, ring.oldestLocked(), "the newest events are kept")
 	assert.True(t, slices.Max(seen) >= 6400, "largest capacity %d: the ring did not grow", slices.Max(seen))
 }
 
 func TestTheUpperBoundHolds(t *testing.T) {
 	ring := &bare{history: newHistory(0, nil)}
 	ring.append(upperBoundCapacity + 10)
-	assert.Equal(t, len(ring.cache), upperBoundCapacity, "capacity")
-	assert.Equal(t, ring.oldestLocked(), 11, "oldest")
+	assert.Equal(t, upperBoundCapacity, len(ring.cache), "capacity")
+	assert.Equal(t, 11, ring.oldestLocked(), "oldest")
 }
 
 func TestAnOpenIntervalSurvivesGrowth(t *testing.T) {
@@ -253,7 +253,7 @@ func TestAWatchChannelHoldsAboutASecondOfEvents(t *testing.T) {
 		{100, true, true, 10}, {102400, true, true, 10},
 	} {
 		f := newFixture(t, c.capacity)
-		assert.Equal(t, f.SuggestedWatchChannelSize(c.indexExists, c.trigger), c.want, "%+v", c)
+		assert.Equal(t, c.want, f.SuggestedWatchChannelSize(c.indexExists, c.trigger), "%+v", c)
 	}
 }
 

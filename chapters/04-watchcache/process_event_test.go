@@ -305,6 +305,6 @@ func TestAnUnknownObjectThatIsDeletedHasNoPrevious(t *testing.T) {
 	f := newFixture(t, 10)
 	f.list(1)
 	f.delete("default/a", 2)
-	assert.Equal(t, f.handled[0].PrevObject, nil, "a previous object out of nowhere")
+	assert.Equal(t, nil, f.handled[0].PrevObject, "a previous object out of nowhere")
 	f.is("objects", f.Snapshot().Objects, "0")
 }

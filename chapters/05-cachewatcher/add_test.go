@@ -152,7 +152,7 @@ func TestABookmarkIsSharedUnlessItIsMarked(t *testing.T) {
 		got := <-b.ResultChan()
 		assert.True(t, got.Object != marked.Object, "the shared bookmark was annotated")
 		got = <-b.ResultChan()
-		assert.Equal(t, got.Object, plain.Object, "a plain bookmark was copied for nothing")
+		assert.Equal(t, plain.Object, got.Object, "a plain bookmark was copied for nothing")
 		b.Stop()
 	})
 }
@@ -203,7 +203,7 @@ func TestACachingObjectIsTheObjectInEveryOtherRespect(t *testing.T) {
 		require.True(t, ok && copiedPod != p, "%s: %T, the original: %v", name, copied, copiedPod == p)
 		copiedPod.Labels["app"] = "2"
 	}
-	assert.Equal(t, p.Labels["app"], "1", "who writes to a copy writes to the object")
+	assert.Equal(t, "1", p.Labels["app"], "who writes to a copy writes to the object")
 }
 
 func TestAnEncodingThatFailsFailsForAll(t *testing.T) {
@@ -214,14 +214,14 @@ func TestAnEncodingThatFailsFailsForAll(t *testing.T) {
 		err := o.CacheEncode("x", fail, io.Discard)
 		assert.True(t, err != nil && err.Error() == "no", "got %v", err)
 	}
-	assert.Equal(t, calls, 1, "tried %d times", calls)
+	assert.Equal(t, 1, calls, "tried %d times", calls)
 }
 
 func TestAnEncodingThatPanicsIsNotTakenForAnEmptyOne(t *testing.T) {
 	o := &cachingObject{metaRuntimeInterface: pod("default/a", 7)}
 	for range 2 {
 		func() {
-			defer func() { assert.Equal(t, recover(), any("no"), "got an encoding") }()
+			defer func() { assert.Equal(t, any("no"), recover(), "got an encoding") }()
 			_ = o.CacheEncode("x", func(runtime.Object, io.Writer) error { panic("no") }, io.Discard)
 		}()
 	}

@@ -173,7 +173,7 @@ func describe(event watch.Event) string {
 
 func (b *bench) is(what, got, want string) {
 	b.t.Helper()
-	assert.Equal(b.t, got, want, "%s:\n got %s\nwant %s", what, got, want)
+	assert.Equal(b.t, want, got, "%s:\n got %s\nwant %s", what, got, want)
 }
 
 func (b *bench) add(events ...*watchcache.Event) {
@@ -320,7 +320,7 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 					goruntime.Gosched() // so that result is full now and then
 				}
 				got := event.Object.(*corev1.Pod).ResourceVersion
-				require.Equal(t, got, strconv.FormatUint(next, 10), "got %s, want %d", got, next)
+				require.Equal(t, strconv.FormatUint(next, 10), got, "got %s, want %d", got, next)
 				next++
 			}
 		})
@@ -366,7 +366,7 @@ func TestBucketsAreEmptiedWhenTheirTimeHasCome(t *testing.T) {
 			buckets.AddLocked(w)
 		}
 		time.Sleep(59 * time.Second)
-		assert.Equal(t, len(buckets.PopExpiredLocked()), 0, "watchers are due early")
+		assert.Equal(t, 0, len(buckets.PopExpiredLocked()), "watchers are due early")
 		time.Sleep(time.Second)
 		if n := len(buckets.PopExpiredLocked()); n != 50 || len(buckets.buckets) != 0 {
 			t.Errorf("%d watchers are due, and %d buckets are left", n, len(buckets.buckets))

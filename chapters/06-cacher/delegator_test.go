@@ -68,7 +68,7 @@ func TestWhoAnswersAList(t *testing.T) {
 				continue
 			}
 			f.is(c.name, []string{summary(out)}, c.want)
-			assert.Equal(t, f.raw.nLists.Load() > before, c.byStorage, "%s: answered by the storage", c.name)
+			assert.Equal(t, c.byStorage, f.raw.nLists.Load() > before, "%s: answered by the storage", c.name)
 			assert.True(t, out.Items != nil, "%s: items are nil", c.name)
 		}
 	})
@@ -124,7 +124,7 @@ func TestAColdCacheLeavesPagesToTheStorageAndRefusesTheRest(t *testing.T) {
 		f := newFixture(t, nil)
 		f.create("default/a")
 		items, _ := f.list("", paged(everything(""), 10, ""))
-		assert.Equal(t, len(items), 1, "a page: got %v", items)
+		assert.Equal(t, 1, len(items), "a page: got %v", items)
 		for name, opts := range map[string]storage.ListOptions{
 			"unlimited": everything(""), "selector": paged(selecting("", "app=x", ""), 10, ""),
 		} {
@@ -192,6 +192,6 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 			t.Errorf("the state before has label %v, %v", before.Items[0].Labels, err)
 		}
 		f.store.GuaranteedUpdate(f.ctx, prefix+"/default/z", &corev1.Pod{}, false, nil, nil, nil)
-		assert.Equal(t, <-f.raw.suggested, nil, "a suggestion out of nowhere")
+		assert.Equal(t, nil, <-f.raw.suggested, "a suggestion out of nowhere")
 	})
 }

@@ -77,14 +77,14 @@ func TestASlowWatcherCostsTheOthersNothingAndIsClosedAfterTheBudget(t *testing.T
 		start := time.Now()
 		f.update("default/a")
 		synctest.Wait()
-		assert.Equal(t, fast.last().Sub(start), 0, "the fast watcher waited for the slow one")
+		assert.Equal(t, 0, fast.last().Sub(start), "the fast watcher waited for the slow one")
 		// The first bookmark tick passed long ago: the budget is full.
 		time.Sleep(maxBudget - time.Millisecond)
 		synctest.Wait()
-		assert.Equal(t, f.Snapshot().NTerminated, 0, "closed before the budget was used up")
+		assert.Equal(t, 0, f.Snapshot().NTerminated, "closed before the budget was used up")
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		assert.Equal(t, f.Snapshot().NTerminated, 1, "not closed, though the budget is used up")
+		assert.Equal(t, 1, f.Snapshot().NTerminated, "not closed, though the budget is used up")
 		events := seen(slow)
 		f.is("the slow one's end", events[len(events)-1:], "closed")
 		n := len(events) - 1
@@ -125,18 +125,18 @@ func TestSlowWatchersShareOneBudget(t *testing.T) {
 		time.Sleep(maxBudget)
 		synctest.Wait()
 		n := f.Snapshot().NTerminated
-		assert.Equal(t, n, 3, "after %v: %d closed, want 3", time.Since(start), n)
+		assert.Equal(t, 3, n, "after %v: %d closed, want 3", time.Since(start), n)
 		// The budget is spent, but for what a tenth of a second has brought: the next one has that.
 		f.stuck(f.create("default/b"))
-		require.Equal(t, f.Snapshot().Budget, maxBudget/20, "budget")
+		require.Equal(t, maxBudget/20, f.Snapshot().Budget, "budget")
 		f.update("default/a")
 		time.Sleep(maxBudget/20 - time.Microsecond)
 		synctest.Wait()
-		assert.Equal(t, f.Snapshot().NTerminated, 3, "closed too early")
+		assert.Equal(t, 3, f.Snapshot().NTerminated, "closed too early")
 		time.Sleep(2 * time.Microsecond)
 		synctest.Wait()
 		n = f.Snapshot().NTerminated
-		assert.Equal(t, n, 4, "%d closed, want 4", n)
+		assert.Equal(t, 4, n, "%d closed, want 4", n)
 	})
 }
 
@@ -151,7 +151,7 @@ func TestDispatchingSequentiallyMakesTheNextWatcherWait(t *testing.T) {
 		start := time.Now()
 		f.update("default/a")
 		time.Sleep(time.Second)
-		assert.Equal(t, fast.last().Sub(start), maxBudget, "the fast watcher waited")
+		assert.Equal(t, maxBudget, fast.last().Sub(start), "the fast watcher waited")
 	})
 }
 
@@ -238,7 +238,7 @@ func TestAWatcherThatIsStoppedDuringADispatchIsStoppedAfterIt(t *testing.T) {
 		require.True(t, f.Snapshot().Dispatching, "not dispatching")
 		other.Stop()
 		synctest.Wait()
-		assert.Equal(t, f.deferredStops(), 1, "stops wait for the end of the dispatch")
+		assert.Equal(t, 1, f.deferredStops(), "stops wait for the end of the dispatch")
 		slow.Stop() // does not make the dispatch end sooner
 		time.Sleep(maxBudget)
 		synctest.Wait()
@@ -307,7 +307,7 @@ func TestStoppingAndDispatchingAtTheSameTime(t *testing.T) {
 				time.Sleep(time.Second)
 				synctest.Wait()
 				s := f.Snapshot()
-				assert.Equal(t, len(s.Watchers), 0, "%d watchers are left", len(s.Watchers))
+				assert.Equal(t, 0, len(s.Watchers), "%d watchers are left", len(s.Watchers))
 			})
 		})
 	}
@@ -423,7 +423,7 @@ func TestTheHistoryKeepsNoEncodings(t *testing.T) {
 		replay := f.watch("", everything("1"))
 		for range 2 {
 			event := <-replay.ResultChan()
-			assert.Equal(t, fmt.Sprintf("%T", event.Object), "*v1.Pod", "%s carries a %T", event.Type, event.Object)
+			assert.Equal(t, "*v1.Pod", fmt.Sprintf("%T", event.Object), "%s carries a %T", event.Type, event.Object)
 		}
 	})
 }
@@ -433,7 +433,7 @@ func TestTheBudgetBeginsAtNothingAndAccruesFiveMillisecondsATenthUpToAHundred(t 
 		b := newTimeBudget(clock.RealClock{})
 		is := func(what string, got, want time.Duration) {
 			t.Helper()
-			assert.Equal(t, got, want, what)
+			assert.Equal(t, want, got, what)
 		}
 		is("at first", b.takeAvailable(), 0)
 		time.Sleep(100 * time.Millisecond)

@@ -287,5 +287,5 @@ func describeEvent(event watch.Event) string {
 func (f *fixture) is(what string, got []string, want string) {
 	f.t.Helper()
 	joined := strings.Join(got, ", ")
-	assert.Equal(f.t, joined, want, "%s:\n got %s\nwant %s", what, joined, want)
+	assert.Equal(f.t, want, joined, "%s:\n got %s\nwant %s", what, joined, want)
 }

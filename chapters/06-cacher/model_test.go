@@ -188,7 +188,7 @@ func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 			c.RingCapacity, c.Dispatch, c.UseWatchList = capacity, mode, stream
 		}
 		run(t, change, func(f *fixture) { fault = f.play(&history{}, script) })
-		require.Equal(r, fault, "")
+		require.Equal(r, "", fault)
 	})
 }
 

@@ -78,7 +78,7 @@ func TestAShortLossOfTheLeaderEndsNoWatch(t *testing.T) {
 		f.create("default/b")
 		time.Sleep(10 * time.Second)
 		f.is("watch", seen(w), "ADDED default/b 3")
-		assert.Equal(t, f.Snapshot().Generation, 1, "generation")
+		assert.Equal(t, 1, f.Snapshot().Generation, "generation")
 	})
 }
 
@@ -96,7 +96,7 @@ func TestAWatchThatMeetsANewGenerationEndsAtOnce(t *testing.T) {
 				req.watcher = f.newWatcher(f.ctx, req)
 				interrupt(f)
 				f.is("watch", seen(f.startWatch(f.ctx, req)), "closed")
-				assert.Equal(t, len(f.Snapshot().Watchers), 0, "watchers registered")
+				assert.Equal(t, 0, len(f.Snapshot().Watchers), "watchers registered")
 			})
 		})
 	}
@@ -248,11 +248,11 @@ func TestABookmarkPromisesNothingOfTheGenerationBefore(t *testing.T) {
 			f.create(fmt.Sprint("default/p", i))
 		}
 		synctest.Wait()
-		assert.Equal(t, f.Snapshot().LastProcessed, 11)
+		assert.Equal(t, 11, f.Snapshot().LastProcessed)
 		back.armed.Store(true)
 		f.expire()
 		time.Sleep(2 * startCachingPeriod)
-		require.Equal(t, f.Snapshot().Generation, 2)
+		require.Equal(t, 2, f.Snapshot().Generation)
 		w := f.watch("", withBookmarks(everything("5")))
 		time.Sleep(time.Minute + 2*time.Second)
 		f.is("the watcher, which knows all up to 5", seen(w), "")
@@ -264,7 +264,7 @@ func TestEveryReturnToReadyIsAnotherGeneration(t *testing.T) {
 	_, _, err := r.check()
 	assert.True(t, err != nil, "ready at birth")
 	for want := 1; want < 4; want++ {
-		assert.Equal(t, r.setReady(), want, "setReady")
+		assert.Equal(t, want, r.setReady(), "setReady")
 		r.setReady() // a relist without an interruption goes on with the same one
 		generation, _, err := r.check()
 		assert.True(t, generation == want && err == nil, "check: got %d, %v, want %d", generation, err, want)
@@ -294,7 +294,7 @@ func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
 				require.True(t, len(got) == 0, "did not wait")
 				end(r, cancel)
 				err := <-got
-				assert.Equal(t, err == nil, name == "ready", "got %v", err)
+				assert.Equal(t, name == "ready", err == nil, "got %v", err)
 			})
 		})
 	}
@@ -310,7 +310,7 @@ func TestTheTimeOfAStateIsThatOfTheChange(t *testing.T) {
 		r.setError(errors.New("again")) // still the same downtime
 		time.Sleep(10 * time.Second)
 		_, since, _ := r.check()
-		assert.Equal(t, since, 20*time.Second)
+		assert.Equal(t, 20*time.Second, since)
 	})
 }
 
@@ -333,11 +333,11 @@ func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *
 		time.Sleep(compactorPollPeriod + time.Second)
 		synctest.Wait()
 		n = f.watchCache.Snapshot().Snapshots
-		assert.Equal(t, n, 1, "%d snapshots, want the newest only", n)
+		assert.Equal(t, 1, n, "%d snapshots, want the newest only", n)
 		exact := storage.ListOptions{ResourceVersion: "2", ResourceVersionMatch: "Exact",
 			Predicate: storage.Everything, Recursive: true}
 		before := f.raw.nLists.Load()
 		_ = f.store.GetList(f.ctx, prefix, exact, newPodList())
-		assert.Equal(t, f.raw.nLists.Load(), before+1, "a forgotten version was not left to the storage")
+		assert.Equal(t, before+1, f.raw.nLists.Load(), "a forgotten version was not left to the storage")
 	})
 }

@@ -20,7 +20,7 @@ func TestInitialEventsOfTheFutureAreTooLargeAfterThreeSeconds(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		start := time.Now()
 		w := f.watch("", watchList(everything("100")))
-		assert.Equal(t, time.Since(start), 3*time.Second, "waited")
+		assert.Equal(t, 3*time.Second, time.Since(start), "waited")
 		f.is("watch", seen(w), "ERROR 504 Timeout, closed")
 	})
 }
@@ -115,7 +115,7 @@ func TestAnEventFindsTheWatchersOfEachScopeOnce(t *testing.T) {
 			for _, w := range c.watchersBuffer {
 				got = append(got, scopeOfWatcher[w])
 			}
-			assert.EqualSlices(t, got, test.want)
+			assert.EqualSlices(t, test.want, got)
 		})
 	}
 }

@@ -56,7 +56,7 @@ func TestCreateGeneratesANameUntilOneIsFree(t *testing.T) {
 	n := 0
 	w.pods.Pod.generateName = func(base string) string { n++; return base + string(rune('0'+n)) }
 	got := w.create(pod("", func(p *corev1.Pod) { p.GenerateName = "web-" }))
-	assert.Equal(t, got.Name, "web-3", "name")
+	assert.Equal(t, "web-3", got.Name, "name")
 }
 
 func TestCreateGivesUpWhenNoGeneratedNameIsFree(t *testing.T) {
@@ -71,7 +71,7 @@ func TestCreateGivesUpWhenNoGeneratedNameIsFree(t *testing.T) {
 
 func TestGeneratedNamesFitALabel(t *testing.T) {
 	got := SimpleName(strings.Repeat("a", 300))
-	assert.Equal(t, len(got), maxNameLength, "length")
+	assert.Equal(t, maxNameLength, len(got), "length")
 }
 
 func TestCreateRefuses(t *testing.T) {
@@ -165,7 +165,7 @@ func TestDryRunsChangeNothing(t *testing.T) {
 		},
 	} {
 		assert.NoError(t, run(t.Context()), name)
-		assert.Equal(t, w.etcd.Revision(), before, "%s: the revision went from %d to", name, before)
+		assert.Equal(t, before, w.etcd.Revision(), "%s: the revision went from %d to", name, before)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestEveryMistakeInAPodIsNamedWithItsField(t *testing.T) {
 			for _, cause := range status.Details.Causes {
 				got = append(got, cause.Field+" "+strings.TrimPrefix(string(cause.Type), "FieldValue"))
 			}
-			assert.EqualSlices(t, got, []string{want}, "causes")
+			assert.EqualSlices(t, []string{want}, got, "causes")
 		})
 	}
 }

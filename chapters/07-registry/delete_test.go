@@ -97,7 +97,7 @@ func TestFinalizersHoldAnObjectBackUntilTheLastIsGone(t *testing.T) {
 	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.DeletionTimestamp = nil })
 	assert.True(t, w.get("a").DeletionTimestamp != nil, "an update took the deletion back")
 	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = nil })
-	assert.Equal(t, w.get("a"), nil, "the pod is still there without finalizers")
+	assert.Equal(t, nil, w.get("a"), "the pod is still there without finalizers")
 }
 
 func TestAddingAFinalizerToADeletedObjectIsInvalid(t *testing.T) {
@@ -224,7 +224,7 @@ func TestNothingIsCreatedInANamespaceThatIsNotThere(t *testing.T) {
 	w.create(pod("a"))
 	_, err := w.pods.Pod.Create(t.Context(), "nowhere", pod("a"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 404, metav1.StatusReasonNotFound)
-	assert.Equal(t, status.Message, `namespaces "nowhere" not found`, "message")
+	assert.Equal(t, `namespaces "nowhere" not found`, status.Message, "message")
 }
 
 func TestADeletedNamespaceRefusesContentAndWaitsForItsFinalizer(t *testing.T) {
@@ -258,5 +258,5 @@ func TestTheSystemsNamespacesStay(t *testing.T) {
 	_, namespaces, _ := lifecycle(t)
 	_, _, err := namespaces.Delete(t.Context(), "", "default", &metav1.DeleteOptions{})
 	status := wantStatus(t, err, 403, metav1.StatusReasonForbidden)
-	assert.Equal(t, status.Message, `namespaces "default" is forbidden: this namespace may not be deleted`, "message")
+	assert.Equal(t, `namespaces "default" is forbidden: this namespace may not be deleted`, status.Message, "message")
 }

@@ -32,7 +32,7 @@ func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
 		p.ResourceVersion = ""
 		p.Labels = map[string]string{"x": "1"}
 	})
-	assert.Equal(t, got.Labels["x"], "1")
+	assert.Equal(t, "1", got.Labels["x"])
 }
 
 // versioned is a strategy that allows no unconditional update.
@@ -48,8 +48,8 @@ func TestUpdateWithoutAVersionIsRefusedWhereItIsRequired(t *testing.T) {
 	w.create(pod("a"))
 	_, _, err := New(config).Update(t.Context(), "default", "a", replacing(pod("a")), false, &metav1.UpdateOptions{})
 	status := wantStatus(t, err, 422, metav1.StatusReasonInvalid)
-	assert.Equal(t, status.Message, `Pod "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified `+
-		`for an update`)
+	assert.Equal(t, `Pod "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified `+
+		`for an update`, status.Message)
 }
 
 func TestUpdateOfAMissingEventCreatesIt(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAnUpdateChangesWhatItMay(t *testing.T) {
 				status := err.(apierrors.APIStatus).Status()
 				got = fmt.Sprint(status.Code, " ", status.Reason)
 			}
-			assert.Equal(t, got, c.want)
+			assert.Equal(t, c.want, got)
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 	_, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"), &metav1.CreateOptions{})
 	require.NoError(t, err)
 	got := w.get("a")
-	assert.Equal(t, got.Spec.NodeName, "n1", "node")
+	assert.Equal(t, "n1", got.Spec.NodeName, "node")
 	if len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != corev1.PodScheduled ||
 		got.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("conditions: got %+v", got.Status.Conditions)
@@ -133,7 +133,7 @@ func TestBindingRefuses(t *testing.T) {
 	gated := w.create(pod("gated", func(p *corev1.Pod) {
 		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
 	}))
-	assert.Equal(t, gated.Status.Conditions[0].Reason, corev1.PodReasonSchedulingGated)
+	assert.Equal(t, corev1.PodReasonSchedulingGated, gated.Status.Conditions[0].Reason)
 	stranger := binding("a", "n1")
 	stranger.UID = "other"
 	for name, c := range map[string]struct {
@@ -198,7 +198,7 @@ func TestOptionsOfADeletionAreCheckedWhateverTheWayToIt(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				status := wantStatus(t, remove(&options), 422, metav1.StatusReasonInvalid)
-				assert.Equal(t, status.Details.Kind, "DeleteOptions")
+				assert.Equal(t, "DeleteOptions", status.Details.Kind)
 			})
 		}
 	}

@@ -79,7 +79,7 @@ func TestListSelects(t *testing.T) {
 			for _, item := range list.(*corev1.PodList).Items {
 				got = append(got, item.Name)
 			}
-			assert.EqualSlices(t, got, c.want)
+			assert.EqualSlices(t, c.want, got)
 		})
 	}
 }
@@ -103,7 +103,7 @@ func TestAGracefulDeletionIsSeenAsTwoEvents(t *testing.T) {
 		w.delete("a", metav1.DeleteOptions{})
 		for _, want := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
 			event := <-watching.ResultChan()
-			require.Equal(t, event.Type, want)
+			require.Equal(t, want, event.Type)
 		}
 	})
 }
@@ -122,7 +122,7 @@ func TestPodsAnswerForTheFieldsThatTheyList(t *testing.T) {
 		"status.podIP": "10.0.0.1",
 		"status.phase": string(obj.Status.Phase), "spec.priority": "",
 	} {
-		assert.Equal(t, set.Get(field), want, field)
+		assert.Equal(t, want, set.Get(field), field)
 	}
 	assert.False(t, set.Has("spec.priority"), "a field is known that is not listed")
 }
@@ -174,7 +174,7 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 			p := pod("a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending })
 			c.edit(p)
 			table := require.Value(resources.Table(p, resources.PodColumns, true, epoch))(t)
-			assert.NoDiff(t, table.Rows[0].Cells[1:4], c.want, "cells")
+			assert.NoDiff(t, c.want, table.Rows[0].Cells[1:4], "cells")
 		})
 	}
 }
@@ -220,7 +220,7 @@ func TestOtherKindsKeepTheirRules(t *testing.T) {
 	secret := &corev1.Secret{StringData: map[string]string{"k": "text"}}
 	resources.DefaultSecret(secret)
 	want := &corev1.Secret{Data: map[string][]byte{"k": []byte("text")}, Type: corev1.SecretTypeOpaque}
-	assert.NoDiff(t, secret, want, "secret")
+	assert.NoDiff(t, want, secret, "secret")
 
 	events := New(w.config(Events()))
 	stray := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, InvolvedObject: corev1.ObjectReference{

@@ -108,7 +108,7 @@ func TestARequestThatTakesTooLongTimesOut(t *testing.T) {
 				started := time.Now()
 				w := stuckAPI(t, stuck{}, nil).do("GET", podsPath+"/a"+query, "")
 				wantStatus(t, w, 504, metav1.StatusReasonTimeout)
-				assert.Equal(t, time.Since(started), want, "took")
+				assert.Equal(t, want, time.Since(started), "took")
 			})
 		})
 	}
@@ -122,7 +122,7 @@ func TestAWriteTimesOutSooner(t *testing.T) {
 			w := stuckAPI(t, stuck{}, nil).do("POST", podsPath+"?fieldManager=waits"+query,
 				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
 			wantStatus(t, w, 504, metav1.StatusReasonTimeout)
-			assert.Equal(t, time.Since(started), want, "%q took", query)
+			assert.Equal(t, want, time.Since(started), "%q took", query)
 		})
 	}
 }
@@ -239,7 +239,7 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 					}
 					c.answer(w)
 				})
-				assert.Equal(t, got, c.want)
+				assert.Equal(t, c.want, got)
 			})
 		})
 	}
@@ -247,7 +247,7 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 
 func TestADeadlineThatIsNotReachedLeavesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		assert.Equal(t, askTwice(t, func(http.ResponseWriter, *http.Request) {}), [2]int{200, 200})
+		assert.Equal(t, [2]int{200, 200}, askTwice(t, func(http.ResponseWriter, *http.Request) {}))
 	})
 }
 

@@ -45,7 +45,7 @@ func TestAbsurdNumbersAreRefusedOrTakenAtTheirWord(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				a := newCachedAPI(t)
 				w := a.do("GET", podsPath+query, "")
-				assert.Equal(t, w.Code, want, "got %d %.300s, want %d", w.Code, w.Body, want)
+				assert.Equal(t, want, w.Code, "got %d %.300s, want %d", w.Code, w.Body, want)
 			})
 		})
 	}

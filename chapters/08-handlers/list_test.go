@@ -93,7 +93,7 @@ func TestAWatchFromNowhereSaysThatItWantsTheState(t *testing.T) {
 		"watch=1&resourceVersion=5": false, "": false, "resourceVersion=0": false} {
 		opts := require.Value(s.listOpts(request(t, podsPath+"?"+query)))(t)
 		got := opts.SendInitialEvents != nil && *opts.SendInitialEvents
-		assert.Equal(t, got, want, "%s: got sendInitialEvents %v, want %v", query, got, want)
+		assert.Equal(t, want, got, "%s: got sendInitialEvents %v, want %v", query, got, want)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestDefaultWatchTimeoutsDiffer(t *testing.T) {
 	assert.True(t, len(seen) != 1, "ten timeouts are all the same")
 	for given, want := range map[int64]time.Duration{5: 5 * time.Second,
 		1 << 62: 4611686018 * time.Second} {
-		assert.Equal(t, watchTimeout(&metainternalversion.ListOptions{TimeoutSeconds: &given}),
-			want,
+		assert.Equal(t, want,
+			watchTimeout(&metainternalversion.ListOptions{TimeoutSeconds: &given}),
 			"timeoutSeconds=%d", given)
 	}
 }
@@ -147,7 +147,7 @@ func TestAListCanBeATable(t *testing.T) {
 				"got %d columns and rows %v", len(table.ColumnDefinitions), table.Rows)
 			row := table.Rows[0].Object
 			if c.rowKind == "" {
-				assert.Equal(t, row, nil, "row: got an object")
+				assert.Equal(t, nil, row, "row: got an object")
 				return
 			}
 			if row.Kind != c.rowKind || row.APIVersion == "" || row.Name != "a" ||
@@ -223,7 +223,7 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 	for agent, want := range map[string]bool{"curl/8": true, "kubectl/v1.37": false} {
 		got := strings.Contains(a.do("GET", podsPath+"/a", "", "User-Agent",
 			agent).Body.String(), "\n  \"kind\"")
-		assert.Equal(t, got, want, "%s: got indented %v, want %v", agent, got, want)
+		assert.Equal(t, want, got, "%s: got indented %v, want %v", agent, got, want)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 		wantStatus(t, a.do(call[0], call[1], ""), 405, metav1.StatusReasonMethodNotAllowed)
 	}
 	w := a.do("GET", podsPath+"/", "")
-	assert.Equal(t, w.Code, http.StatusOK, "a slash at the end")
+	assert.Equal(t, http.StatusOK, w.Code, "a slash at the end")
 }
 
 func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {

@@ -135,7 +135,7 @@ const podA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"
 func (a *api) create(pod string) {
 	a.t.Helper()
 	w := a.do("POST", podsPath, pod)
-	require.Equal(a.t, w.Code, http.StatusCreated, "create: got %d %s", w.Code, w.Body)
+	require.Equal(a.t, http.StatusCreated, w.Code, "create: got %d %s", w.Code, w.Body)
 }
 
 // into decodes the answer's JSON.

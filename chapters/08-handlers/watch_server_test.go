@@ -61,7 +61,7 @@ func TestABacklogIsFlushedOnce(t *testing.T) {
 	watching.Stop()
 	w := &counting{ResponseRecorder: *httptest.NewRecorder()}
 	serveWatch(t, watchScope(t), "application/json", watching, w)
-	assert.EqualSlices(t, w.trace, []string{"headers", "flush", "write", "write", "write", "flush"})
+	assert.EqualSlices(t, []string{"headers", "flush", "write", "write", "write", "flush"}, w.trace)
 }
 
 func TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables(t *testing.T) {
@@ -154,7 +154,7 @@ func TestManyWatchersOfOneObjectEncodeItOnce(t *testing.T) {
 	watching.Modify(object)
 	watching.Stop()
 	serveWatch(t, s, tableV1, watching, httptest.NewRecorder())
-	assert.Equal(t, object.encoded, 4, "a table with headers, one without, and one of another type: encodings in all")
+	assert.Equal(t, 4, object.encoded, "a table with headers, one without, and one of another type: encodings in all")
 }
 
 func TestSharedObjectsAreNotTouched(t *testing.T) {
@@ -163,7 +163,7 @@ func TestSharedObjectsAreNotTouched(t *testing.T) {
 	watching.Add(pod)
 	watching.Stop()
 	serveWatch(t, watchScope(t), "application/json", watching, httptest.NewRecorder())
-	assert.Equal(t, pod.Kind, "", "the object was given the kind")
+	assert.Equal(t, "", pod.Kind, "the object was given the kind")
 }
 
 func TestAWriterThatCannotFlushIsAnError(t *testing.T) {

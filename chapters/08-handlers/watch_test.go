@@ -66,7 +66,7 @@ func TestAWatchStreamsOneLineForEachEvent(t *testing.T) {
 				version = pod.ResourceVersion
 			}
 		}
-		assert.EqualSlices(t, got, []watch.EventType{watch.Added, watch.Modified, watch.Deleted})
+		assert.EqualSlices(t, []watch.EventType{watch.Added, watch.Modified, watch.Deleted}, got)
 		assert.True(t, version != "", "no bookmark before the end")
 		if elapsed := time.Since(started); lines.Err() != nil || elapsed != time.Minute {
 			t.Errorf("the end: got %v after %v, want a clean one after a minute", lines.Err(), elapsed)
@@ -83,7 +83,7 @@ func TestDeprecatedWatchPathsWatch(t *testing.T) {
 			"/api/v1/watch/namespaces/default/pods/a"} {
 			response := require.Value(client.Get("http://api" + path + "?resourceVersion=0&timeoutSeconds=1"))(t)
 			f := next(t, bufio.NewScanner(response.Body))
-			assert.Equal(t, f.Type, watch.Added, path)
+			assert.Equal(t, watch.Added, f.Type, path)
 			response.Body.Close()
 		}
 	})
@@ -109,7 +109,7 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 		}
 		got := a.recorded(probe.PredicateChosen, probe.WireOpened, probe.ResultReceived, probe.FrameWritten,
 			probe.WireClosed)
-		assert.EqualSlices(t, got, want, "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		assert.EqualSlices(t, want, got, "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		requests := a.recorded(probe.RequestReceived, probe.RequestAnswered)
 		if want := []string{
 			"RequestReceived POST " + podsPath, "RequestAnswered POST " + podsPath,

@@ -70,8 +70,8 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 			f := into[frame](t, strings.NewReader(string(message)))
 			got = append(got, f.Type)
 		}
-		assert.EqualSlices(t, got,
-			[]watch.EventType{watch.Added, watch.Modified, watch.Deleted})
+		assert.EqualSlices(t, []watch.EventType{watch.Added, watch.Modified, watch.Deleted},
+			got)
 		synctest.Wait()
 		if got := a.recorded(probe.WireOpened, probe.WireClosed); len(got) != 2 {
 			t.Errorf("probes: got %v", got)
@@ -146,10 +146,10 @@ func TestAWebsocketsSubprotocolIsAnswered(t *testing.T) {
 			require.True(t, response != nil && response.StatusCode == c.code, "%q: got %v, %v",
 				c.protocols, response, err)
 			if err != nil {
-				assert.Equal(t, int(into[metav1.Status](t, response.Body).Code), c.code)
+				assert.Equal(t, c.code, int(into[metav1.Status](t, response.Body).Code))
 				continue
 			}
-			assert.Equal(t, conn.Subprotocol(), c.want, "%q", c.protocols)
+			assert.Equal(t, c.want, conn.Subprotocol(), "%q", c.protocols)
 			kind, _, err := conn.ReadMessage() // text, whatever the name of the protocol promises
 			assert.True(t, kind == websocket.TextMessage ||
 				websocket.IsCloseError(err, websocket.CloseNormalClosure),
@@ -173,7 +173,7 @@ func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
 				"gzip") // set by hand, it is not undone by the client
 			response := require.Value(client.Do(request))(t)
 			defer response.Body.Close()
-			assert.Equal(t, response.Header.Get("Content-Encoding"), want, "%s: got encoding",
+			assert.Equal(t, want, response.Header.Get("Content-Encoding"), "%s: got encoding",
 				query)
 			if want == "" {
 				continue
@@ -182,7 +182,7 @@ func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
 			lines := bufio.NewScanner(plain)
 			for _, want := range []watch.EventType{watch.Added, watch.Bookmark} {
 				f := next(t, lines)
-				assert.Equal(t, f.Type, want)
+				assert.Equal(t, want, f.Type)
 			}
 			started := time.Now()
 			a.create(strings.Replace(podA, `"a"`, `"b"`, 1))
@@ -206,7 +206,7 @@ func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
 			""},
 	} {
 		w := a.do("GET", podsPath+c.query, "", "Accept-Encoding", c.accept)
-		assert.Equal(t, w.Header().Get("Content-Encoding"), c.want, "%q, %q", c.query, c.accept)
+		assert.Equal(t, c.want, w.Header().Get("Content-Encoding"), "%q, %q", c.query, c.accept)
 		var body io.Reader = w.Body
 		if c.want == "gzip" {
 			plain := require.Value(gzip.NewReader(body))(t)

@@ -86,7 +86,7 @@ func TestAPutMustBeAboutTheObjectOfItsPath(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
 	w := a.do("PUT", podsPath+"/a", strings.Replace(podA, "web", "db", 1))
-	assert.Equal(t, w.Code, 200, "got %d %s", w.Code, w.Body)
+	assert.Equal(t, 200, w.Code, "got %d %s", w.Code, w.Body)
 	wantStatus(t, a.do("PUT", podsPath+"/b", podA), 400, metav1.StatusReasonBadRequest)
 	wantStatus(t, a.do("PUT", podsPath+"/a", strings.Replace(podA, `"name":"a"`, `"namespace":"x","name":"a"`, 1)),
 		400, metav1.StatusReasonBadRequest)
@@ -134,7 +134,7 @@ func TestDeleteTakesItsOptionsFromBodyOrQuery(t *testing.T) {
 			a := newAPI(t)
 			a.create(scheduled)
 			w := a.do("DELETE", podsPath+"/a"+c.query, c.body)
-			require.Equal(t, w.Code, c.code, "got %d %s, want %d", w.Code, w.Body, c.code)
+			require.Equal(t, c.code, w.Code, "got %d %s, want %d", w.Code, w.Body, c.code)
 			if c.grace == 0 {
 				return
 			}
@@ -150,7 +150,7 @@ func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
 	a.create(podA)
 	a.create(strings.NewReplacer(`"a"`, `"b"`, "web", "db").Replace(podA))
 	w := a.do("DELETE", podsPath+"?labelSelector=app%3Dweb", "")
-	require.Equal(t, w.Code, 200, "got %d %s", w.Code, w.Body)
+	require.Equal(t, 200, w.Code, "got %d %s", w.Code, w.Body)
 	left := into[corev1.PodList](t, a.do("GET", podsPath, "").Body)
 	assert.True(t, len(left.Items) == 1 && left.Items[0].Name == "b", "left: got %+v", left.Items)
 }

@@ -57,8 +57,8 @@ func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) 
 		stop()
 
 		want := list + "\n0s " + watchFrom + "5" + lasting + "\n15.6s " + watchFrom + "6" + lasting
-		assert.NoDiff(t, s.log(), want, "asked")
-		assert.Equal(t, fmt.Sprint(store.told), "[replace a at 5 add b]", "store")
+		assert.NoDiff(t, want, s.log(), "asked")
+		assert.Equal(t, "[replace a at 5 add b]", fmt.Sprint(store.told), "store")
 		s.wantServing(t, 0)
 	})
 }
@@ -209,7 +209,7 @@ func (s *server) wantServing(t *testing.T, want int) {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	assert.Equal(t, s.serving, want, "the server is serving %d requests, want %d", s.serving, want)
+	assert.Equal(t, want, s.serving, "the server is serving %d requests, want %d", s.serving, want)
 }
 
 func (s *server) note(r *http.Request) {

@@ -50,7 +50,7 @@ func TestPathsAndParameters(t *testing.T) {
 	}
 	for _, row := range rows {
 		got := row.request.URL().String()
-		assert.Equal(t, got, "http://server:1/prefix/api/v1"+row.want, "got %s, want …%s", got, row.want)
+		assert.Equal(t, "http://server:1/prefix/api/v1"+row.want, got, "got %s, want …%s", got, row.want)
 		assert.NoError(t, row.request.err, row.want)
 	}
 }
@@ -96,7 +96,7 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 		var created corev1.Pod
 		require.NoError(t, c.Post().Namespace("default").Resource("pods").Body(pod("a",
 			"")).Do(t.Context()).Into(&created))
-		assert.NoDiff(t, &created, pod("a", ""), "there and back")
+		assert.NoDiff(t, pod("a", ""), &created, "there and back")
 		raw, err := c.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("a").Body([]byte(`{}`)).
 			Do(t.Context()).Raw()
 		assert.True(t, err == nil && string(raw) == "{}", "patch: got %s, %v, want {}", raw, err)
@@ -108,7 +108,7 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 			"[application/json] [application/json] [test]", "[application/json] [application/merge-patch+json] [test]",
 			"[application/json] [] [test]",
 		}
-		assert.NoDiff(t, headers, want, "headers")
+		assert.NoDiff(t, want, headers, "headers")
 	})
 }
 
@@ -129,7 +129,7 @@ func TestListWatchPutsSelectorsIntoEveryRequest(t *testing.T) {
 		want := "0s GET /api/v1/namespaces/default/pods?fieldSelector=spec.nodeName%3Dn&limit=500&resourceVersion=0\n" +
 			"0s GET /api/v1/namespaces/default/pods?allowWatchBookmarks=true&fieldSelector=spec.nodeName%3Dn" +
 			"&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&timeout=9m50s&timeoutSeconds=590&watch=true"
-		assert.NoDiff(t, s.log(), want, "asked")
+		assert.NoDiff(t, want, s.log(), "asked")
 	})
 }
 
@@ -259,7 +259,7 @@ func TestRetries(t *testing.T) {
 				start := time.Now()
 				ended := ending(do(t.Context(), s.rest(nil), row.verb))
 				asked := strings.Count(s.log(), "/api/v1/pods")
-				assert.Equal(t, fmt.Sprintf("%d attempts in %v: %s", asked, time.Since(start), ended), row.want)
+				assert.Equal(t, row.want, fmt.Sprintf("%d attempts in %v: %s", asked, time.Since(start), ended))
 			})
 		})
 	}
@@ -298,7 +298,7 @@ func TestAttemptsShareAConnectionIfTheAnswerIsShort(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			s := serve(t, times(1, answer(429, "text/plain", "1", strings.Repeat("x", size)), emptyList))
 			require.NoError(t, do(t.Context(), s.rest(nil), "list"))
-			assert.Equal(t, s.nDials, want, "an answer of %d bytes: got %d connections, want %d", size, s.nDials, want)
+			assert.Equal(t, want, s.nDials, "an answer of %d bytes: got %d connections, want %d", size, s.nDials, want)
 			s.wantServing(t, 0)
 		})
 	}
@@ -316,7 +316,7 @@ func TestRefusedConnectionIsNotRetried(t *testing.T) {
 			err := do(t.Context(), c, verb)
 			assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "%s: got %v, want connection refused", verb, err)
 		}
-		assert.Equal(t, time.Since(start), 0, "it took")
+		assert.Equal(t, 0, time.Since(start), "it took")
 	})
 }
 
@@ -329,7 +329,7 @@ func TestCancelEndsAWaitBetweenAttempts(t *testing.T) {
 			start := time.Now()
 			err := do(ctx, s.rest(nil), verb)
 			assert.True(t, errors.Is(err, context.Canceled), "%s: got %v, want context.Canceled", verb, err)
-			assert.Equal(t, time.Since(start), time.Second, "%s: it took", verb)
+			assert.Equal(t, time.Second, time.Since(start), "%s: it took", verb)
 		}
 	})
 }
@@ -342,13 +342,13 @@ func TestClientLimitsItself(t *testing.T) {
 			require.NoError(t, do(t.Context(), c, "list"))
 		}
 		want := strings.Fields("0s 0s 0s 500ms 1s 1.5s")
-		assert.NoDiff(t, firstFields(s.log()), want, "asked at")
+		assert.NoDiff(t, want, firstFields(s.log()), "asked at")
 		time.Sleep(time.Hour) // a bucket holds no more than the burst
 		for range 4 {
 			do(t.Context(), c, "list")
 		}
 		want = strings.Fields("1h0m1.5s 1h0m1.5s 1h0m1.5s 1h0m2s")
-		assert.NoDiff(t, firstFields(s.log()), want, "asked after an hour at")
+		assert.NoDiff(t, want, firstFields(s.log()), "asked after an hour at")
 	})
 }
 
@@ -361,7 +361,7 @@ func TestWatchesAreNotLimitedButTheirRetriesAre(t *testing.T) {
 			require.NoError(t, do(t.Context(), c, "watch"))
 		}
 		want := strings.Fields("0s 0s 0s 0s 0s 0s 8s")
-		assert.NoDiff(t, firstFields(s.log()), want, "asked at")
+		assert.NoDiff(t, want, firstFields(s.log()), "asked at")
 	})
 }
 
@@ -375,7 +375,7 @@ func TestCancelledWaitGivesItsTokenBack(t *testing.T) {
 		assert.True(t, errors.Is(err, context.Canceled), "got %v, want context.Canceled", err)
 		start := time.Now()
 		require.NoError(t, c.Get().tryThrottle(t.Context()))
-		assert.Equal(t, time.Since(start), 500*time.Millisecond, "the next waited")
+		assert.Equal(t, 500*time.Millisecond, time.Since(start), "the next waited")
 	})
 }
 

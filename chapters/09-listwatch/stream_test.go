@@ -35,7 +35,7 @@ func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 		s := serve(t, streaming(frame(watch.Added, pod("a", "1")), frame(watch.Deleted, pod("a", "2"))))
 		w := openWatch(t, s, nil)
 		for _, want := range []string{"ADDED a@1", "DELETED a@2"} {
-			assert.Equal(t, describe(<-w.ResultChan()), want)
+			assert.Equal(t, want, describe(<-w.ResultChan()))
 		}
 		w.Stop()
 		w.Stop()
@@ -49,7 +49,7 @@ func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 func TestStreamThatIsGivenUpIsClosedWithoutStop(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, streaming("garbage"))
-		assert.Equal(t, collect(openWatch(t, s, nil)), "ERROR 500 ClientWatchDecoding")
+		assert.Equal(t, "ERROR 500 ClientWatchDecoding", collect(openWatch(t, s, nil)))
 		s.wantServing(t, 0)
 	})
 }
@@ -61,7 +61,7 @@ func TestEventsEndSilentlyForWhoeverCancels(t *testing.T) {
 			ctx, cancel := contextWithCancel(t)
 			w := require.Value(s.rest(nil).ListWatch("pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
 			time.AfterFunc(time.Second, cancel)
-			assert.Equal(t, collect(w), "")
+			assert.Equal(t, "", collect(w))
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
 				synctest.Wait()
 				cancel()
 				synctest.Wait()
-				assert.Equal(t, collect(w), "", "after cancel")
+				assert.Equal(t, "", collect(w), "after cancel")
 				// No Stop: the goroutine has ended and the body is closed, or the bubble would not end.
 			})
 		})
@@ -122,7 +122,7 @@ func TestStreamCutAtEveryByteDeliversWholeFramesOnly(t *testing.T) {
 			if cut >= len(text)-1 {
 				want = "ADDED a@1 MODIFIED b@2"
 			}
-			assert.Equal(t, collect(sw), want, "cut at %d of %d", cut, len(text))
+			assert.Equal(t, want, collect(sw), "cut at %d of %d", cut, len(text))
 		})
 	}
 }
@@ -179,7 +179,7 @@ func TestHowAStreamEnds(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				sw := NewStreamWatcher(NewDecoder(row.body, decoder), reporter(), nil)
 				sw.Start(t.Context())
-				assert.Equal(t, collect(sw), row.want)
+				assert.Equal(t, row.want, collect(sw))
 			})
 		})
 	}
@@ -224,7 +224,7 @@ func TestAFrameHasSixteenMiBAtMostAndNoMoreIsRead(t *testing.T) {
 		require.NoError(t, err)
 		_, _, err = d.Decode()
 		require.True(t, errors.Is(err, want), "a frame of %d bytes: %v", size, err)
-		assert.Equal(t, d.stream.read, int64(len(first)+maxFrameSize), "bytes read")
+		assert.Equal(t, int64(len(first)+maxFrameSize), d.stream.read, "bytes read")
 	}
 }
 
@@ -256,7 +256,7 @@ func TestProbesOfAStream(t *testing.T) {
 					}
 				}
 				got := strings.Join(told, "\n")
-				assert.Equal(t, got, row.want, "told\n%s\nwant\n%s", got, row.want)
+				assert.Equal(t, row.want, got, "told\n%s\nwant\n%s", got, row.want)
 			})
 		})
 	}
@@ -304,7 +304,7 @@ func TestFrames(t *testing.T) {
 	}
 	for _, row := range rows {
 		for size := 1; size <= 4; size++ {
-			assert.Equal(t, framesOf(row.text, size), row.want, "%q in pieces of %d", row.text, size)
+			assert.Equal(t, row.want, framesOf(row.text, size), "%q in pieces of %d", row.text, size)
 		}
 	}
 }
@@ -315,7 +315,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
 		whole := framesOf(string(data), len(data)+1)
 		pieced := framesOf(string(data), int(size)%16+1)
-		assert.Equal(t, whole, pieced, "read at once\n%q\nin pieces\n%q", whole, pieced)
+		assert.Equal(t, pieced, whole, "read at once\n%q\nin pieces\n%q", whole, pieced)
 	})
 }
 

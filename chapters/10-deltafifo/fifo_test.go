@@ -70,9 +70,9 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 				c := newConsumer(tc.known...)
 				q := s.make(c)
 				tc.script(q)
-				assert.Equal(t, q.Snapshot().Len, len(want), "deltas wait")
+				assert.Equal(t, len(want), q.Snapshot().Len, "deltas wait")
 				drain(q, c, true)
-				assert.NoDiff(t, c.take(), want)
+				assert.NoDiff(t, want, c.take())
 			})
 		}
 	}
@@ -85,10 +85,10 @@ func TestOnePopOfADeltaFIFOTakesAllOfOneKey(t *testing.T) {
 	q.Add(pod("b", 2))
 	q.Delete(pod("a", 3))
 	q.Pop(c.process)
-	assert.Equal(t, cmp.Diff([]string{"Added a@1", "Deleted a@3"}, c.take()), "")
+	assert.Equal(t, "", cmp.Diff([]string{"Added a@1", "Deleted a@3"}, c.take()))
 	q.Add(pod("a", 4)) // behind b, and without what was taken
 	drain(q, c, false)
-	assert.Equal(t, cmp.Diff([]string{"Added b@2", "Added a@4"}, c.take()), "")
+	assert.Equal(t, "", cmp.Diff([]string{"Added b@2", "Added a@4"}, c.take()))
 }
 
 func TestADeltaFIFOWithoutAStoreKnowsOnlyWhatIsQueued(t *testing.T) {
@@ -99,7 +99,7 @@ func TestADeltaFIFOWithoutAStoreKnowsOnlyWhatIsQueued(t *testing.T) {
 	q.Delete(pod("b", 3))
 	q.Resync()
 	drain(q, c, false)
-	assert.Equal(t, cmp.Diff([]string{"Added b@2", "Deleted b@3"}, c.take()), "")
+	assert.Equal(t, "", cmp.Diff([]string{"Added b@2", "Deleted b@3"}, c.take()))
 }
 
 func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
@@ -181,8 +181,8 @@ func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
 				default:
 				}
 				q.Add(pod("a", 1))
-				assert.Equal(t, <-popped, boom)
-				assert.Equal(t, q.Snapshot().Len, 0, "wait: what failed is not put back")
+				assert.Equal(t, boom, <-popped)
+				assert.Equal(t, 0, q.Snapshot().Len, "wait: what failed is not put back")
 			})
 		})
 	}
@@ -210,7 +210,7 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 				if letIn {
 					q.mu.Unlock()
 				}
-				assert.Equal(t, letIn, tc.letIn,
+				assert.Equal(t, tc.letIn, letIn,
 					"with %d waiting: writers let in %v, want %v", tc.waiting, letIn, tc.letIn)
 				return nil
 			})
@@ -257,7 +257,7 @@ func TestBatches(t *testing.T) {
 			for q.Snapshot().Len > 0 {
 				q.PopBatch(note, note)
 			}
-			assert.Equal(t, cmp.Diff(tc.want, got), "")
+			assert.Equal(t, "", cmp.Diff(tc.want, got))
 		})
 	}
 }
@@ -279,7 +279,7 @@ func TestAnObjectWithoutKeyIsRefused(t *testing.T) {
 				assert.True(t, strings.HasPrefix(fmt.Sprint(err), "key of int"), "%s: got %v", name, err)
 			}
 			assert.True(t, s.real || q.Replace([]any{3}, "1") != nil, "Replace: want an error")
-			assert.Equal(t, q.Snapshot().Len, 0, "wait")
+			assert.Equal(t, 0, q.Snapshot().Len, "wait")
 		})
 	}
 }
@@ -318,6 +318,6 @@ func TestProbesTellWhatWaits(t *testing.T) {
 			`FIFOPopped Added "default/b" 1 len=1`,
 			`FIFOPopped Deleted "default/b" 2 len=0`,
 		}
-		assert.NoDiff(t, got, want)
+		assert.NoDiff(t, want, got)
 	})
 }

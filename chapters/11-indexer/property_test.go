@@ -19,7 +19,7 @@ func checkIndices(t require.TB, c *Indexer) {
 		rebuilt.Add(obj)
 	}
 	diff := cmp.Diff(rebuilt.index.indices, c.index.indices)
-	require.Equal(t, diff, "", "indices (-rebuilt +kept):\n%s", diff)
+	require.Equal(t, "", diff, "indices (-rebuilt +kept):\n%s", diff)
 }
 
 func TestIndicesEqualARebuild(t *testing.T) {

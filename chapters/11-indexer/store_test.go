@@ -72,9 +72,9 @@ func TestIndicesFollowEveryWrite(t *testing.T) {
 	want := func(index, value string, keys ...string) {
 		t.Helper()
 		got := require.Value(c.IndexKeys(index, value))(t)
-		assert.NoDiff(t, got, append([]string{}, keys...), "%s=%s", index, value)
+		assert.NoDiff(t, append([]string{}, keys...), got, "%s=%s", index, value)
 		objs, _ := c.ByIndex(index, value)
-		assert.NoDiff(t, keysOf(objs), append([]string{}, keys...), "objects of %s=%s", index, value)
+		assert.NoDiff(t, append([]string{}, keys...), keysOf(objs), "objects of %s=%s", index, value)
 	}
 	want(NamespaceIndex, "default", "default/a", "default/b")
 	want("node", "node-1", "default/b", "system/c")
@@ -101,7 +101,7 @@ func TestValuesOfDeletedObjectsVanish(t *testing.T) {
 		c.Delete(pod("default", fmt.Sprint(i), "", 20+i))
 	}
 	got := len(c.index.indices["node"])
-	assert.Equal(t, got, 1, "%d sets, want 1: the empty ones stay", got)
+	assert.Equal(t, 1, got, "%d sets, want 1: the empty ones stay", got)
 }
 
 func TestReadersGetTheNewestObject(t *testing.T) {
@@ -126,7 +126,7 @@ func TestIndexFindsObjectsLikeAnother(t *testing.T) {
 	}
 	like := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "x", "tier": "1"}}}
 	objs := require.Value(c.Index("labels", like))(t)
-	assert.NoDiff(t, keysOf(objs), []string{"default/a", "default/b", "default/c"}, "each once")
+	assert.NoDiff(t, []string{"default/a", "default/b", "default/c"}, keysOf(objs), "each once")
 	if keys, _ := c.IndexKeys("labels", "tier=1"); !slices.Equal(keys, []string{"default/b", "default/c"}) {
 		t.Errorf("tier=1 has %v: b is there under both of its values", keys)
 	}
@@ -148,7 +148,7 @@ func TestAddIndexersToAFilledStore(t *testing.T) {
 	require.NoError(t, c.AddIndexers(Indexers{"node": byNode}))
 	c.Add(pod("default", "b", "node-1", 2))
 	keys, _ := c.IndexKeys("node", "node-1")
-	assert.Equal(t, len(keys), 2, "keys %v", keys)
+	assert.Equal(t, 2, len(keys), "keys %v", keys)
 	err := c.AddIndexers(Indexers{"node": byNode, NamespaceIndex: MetaNamespaceIndexFunc})
 	assert.True(t, err != nil, "a name that exists was accepted")
 	assert.True(t, len(c.index.indexers) == 1, "indexers %v: half of a refused set was added", c.index.indexers)
@@ -178,7 +178,7 @@ func TestTransactionSaysWhatWasThereBefore(t *testing.T) {
 		assert.True(t, txns[i].Old == want.Old && txns[i].Existed == want.Existed,
 			"%d: old %v existed %v, want %v %v", i, txns[i].Old, txns[i].Existed, want.Old, want.Existed)
 	}
-	assert.Equal(t, cmp.Diff([]string{"default/b"}, c.ListKeys()), "")
+	assert.Equal(t, "", cmp.Diff([]string{"default/b"}, c.ListKeys()))
 }
 
 func TestReplaceAllSaysWhatItChanged(t *testing.T) {
@@ -222,13 +222,13 @@ func TestResourceVersionOfTheStore(t *testing.T) {
 	} {
 		step.do()
 		got := c.LastStoreSyncResourceVersion()
-		assert.Equal(t, got, step.want, "after %s: %q, want %q", step.name, got, step.want)
+		assert.Equal(t, step.want, got, "after %s: %q, want %q", step.name, got, step.want)
 		got = c.Snapshot().ResourceVersion
-		assert.Equal(t, got, step.want, "snapshot after %s: %q, want %q", step.name, got, step.want)
+		assert.Equal(t, step.want, got, "snapshot after %s: %q, want %q", step.name, got, step.want)
 	}
 	unordered := NewIndexer(Config{Unordered: true})
 	unordered.Add(pod("default", "a", "", 1))
-	assert.Equal(t, unordered.LastStoreSyncResourceVersion(), "", "a store behind a DeltaFIFO claims to be at")
+	assert.Equal(t, "", unordered.LastStoreSyncResourceVersion(), "a store behind a DeltaFIFO claims to be at")
 }
 
 func TestOfTwoListedUnderOneKeyTheLaterCounts(t *testing.T) {
@@ -236,7 +236,7 @@ func TestOfTwoListedUnderOneKeyTheLaterCounts(t *testing.T) {
 	later := pod("default", "a", "node-2", 3)
 	c.Replace([]any{pod("default", "a", "node-1", 1), pod("default", "b", "", 2), later}, "3")
 	got := c.List()
-	assert.Equal(t, len(got), 2, "lists %v", got)
+	assert.Equal(t, 2, len(got), "lists %v", got)
 	if got, _, _ := c.GetByKey("default/a"); got != later {
 		t.Errorf("holds %v", got)
 	}
@@ -316,7 +316,7 @@ func TestProbesTellWhatTheWriteMeant(t *testing.T) {
 		`IndexerUpdated DELETED "default/b" 3 n=1`,
 		`IndexerUpdated BOOKMARK "" 5 n=1`,
 	}
-	assert.NoDiff(t, got, want)
+	assert.NoDiff(t, want, got)
 }
 
 func TestLister(t *testing.T) {
@@ -344,7 +344,7 @@ func TestLister(t *testing.T) {
 				{names(lister.Namespace("default"), app), []string{"default/a"}},
 				{names(lister, labels.Nothing()), []string{}},
 			} {
-				assert.NoDiff(t, tc.got, tc.want)
+				assert.NoDiff(t, tc.want, tc.got)
 			}
 			got, err := lister.Namespace("system").Get("a")
 			assert.True(t, err == nil && got == other, "Get: %v, %v", got, err)

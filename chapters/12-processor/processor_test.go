@@ -57,7 +57,7 @@ func inBubble(t *testing.T, test func(t *testing.T, p *SharedProcessor)) {
 func want(t *testing.T, r *recorder, calls ...string) {
 	t.Helper()
 	synctest.Wait()
-	assert.NoDiff(t, r.Calls(), calls, "calls")
+	assert.NoDiff(t, calls, r.Calls(), "calls")
 }
 
 func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
@@ -72,8 +72,8 @@ func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
 		}
 		synctest.Wait()
 		told := fast.Calls()
-		require.Equal(t, len(told), 100, "the fast handler was told times")
-		require.Equal(t, time.Since(began), 0, "told after")
+		require.Equal(t, 100, len(told), "the fast handler was told times")
+		require.Equal(t, 0, time.Since(began), "told after")
 		time.Sleep(100 * time.Hour)
 		want(t, slow, told...)
 		p.Stop()
@@ -105,7 +105,7 @@ func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
 		pending(1025, 2048)
 		close(r.Block)
 		pending(0, 2048)
-		assert.Equal(t, len(r.Take()), 1027, "told")
+		assert.Equal(t, 1027, len(r.Take()), "told")
 		p.Stop()
 	})
 }
@@ -134,7 +134,7 @@ func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
 		for _, r := range probetest.Records(log, probe.HandlerSlow) {
 			reported = append(reported, fmt.Sprint(r.Subject, " ", r.Key, " ", r.RV, " ", r.Field(probe.FieldTook)))
 		}
-		assert.NoDiff(t, reported, []string{"l1 default/a 2 101ms", "l1 default/a 3 101ms"}[:counted], "reports")
+		assert.NoDiff(t, []string{"l1 default/a 2 101ms", "l1 default/a 3 101ms"}[:counted], reported, "reports")
 	})
 }
 
@@ -260,7 +260,7 @@ func TestAHandlerMayRemoveItself(t *testing.T) {
 		<-registration.ShutdownChan()
 		p.OnAdd(pod("b", 2), false)
 		p.Stop()
-		assert.Equal(t, calls, 1, "%d calls, want 1", calls)
+		assert.Equal(t, 1, calls, "%d calls, want 1", calls)
 	})
 }
 
@@ -275,7 +275,7 @@ func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		p.Stop()
-		assert.Equal(t, time.Since(began), time.Minute, "Stop took")
+		assert.Equal(t, time.Minute, time.Since(began), "Stop took")
 		want(t, r, "+a@1")
 		<-registration.ShutdownChan()
 		_, err := p.AddListener(r, ListenerOptions{UpstreamHasSynced: syncedUpstream()})
@@ -287,7 +287,7 @@ func TestNames(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		for _, tc := range []struct{ name, want string }{{"", "l1"}, {"audit", "audit"}, {"", "l2"}} {
 			listener := add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).(*processorListener)
-			assert.Equal(t, listener.id, tc.want, "%q became", tc.name)
+			assert.Equal(t, tc.want, listener.id, "%q became", tc.name)
 		}
 		if _, err := p.AddListener(&recorder{}, ListenerOptions{Name: "audit",
 			UpstreamHasSynced: syncedUpstream()}); err == nil {
@@ -366,20 +366,20 @@ func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 		}
 		for _, id := range []string{"l1", "fast"} {
 			for _, point := range []probe.Point{probe.HandlerCalled, probe.HandlerReturned} {
-				assert.NoDiff(t, hops[id][point], events, "%s of %s", point, id)
+				assert.NoDiff(t, events, hops[id][point], "%s of %s", point, id)
 			}
 			assert.True(t, len(hops[id][probe.ListenerAdded]) == 1 && len(hops[id][probe.ListenerRemoved]) == 1,
 				"%s: %v", id, hops[id])
 		}
 		// While the slow handler has a second with a, the update is in the hand of pop and only the deletion waits.
-		assert.NoDiff(t, hops["fast"][probe.AddReceived], events, "AddReceived of fast")
-		assert.NoDiff(t, hops["l1"][probe.AddReceived], events[:2], "AddReceived of l1")
+		assert.NoDiff(t, events, hops["fast"][probe.AddReceived], "AddReceived of fast")
+		assert.NoDiff(t, events[:2], hops["l1"][probe.AddReceived], "AddReceived of l1")
 		for _, point := range []probe.Point{probe.PendingPushed, probe.PendingPopped} {
-			assert.NoDiff(t, hops["l1"][point], events[2:], point)
+			assert.NoDiff(t, events[2:], hops["l1"][point], point)
 		}
-		assert.NoDiff(t, hops["informer"][probe.Distributed], events, "Distributed")
+		assert.NoDiff(t, events, hops["informer"][probe.Distributed], "Distributed")
 		last := records[len(records)-1]
-		assert.Equal(t, last.Point, probe.ListenerRemoved,
+		assert.Equal(t, probe.ListenerRemoved, last.Point,
 			"the last moment is %s: something was reported of a listener that had gone", last.Point)
 	})
 }
@@ -392,7 +392,7 @@ func TestFuncsAreCalledUnlessTheyAreNil(t *testing.T) {
 		h.OnUpdate(pod("a", 1), pod("a", 2))
 		h.OnDelete(pod("a", 2))
 	}
-	assert.EqualSlices(t, r.Take(), []string{"+a@1", "~a@1>2", "-a@2"})
+	assert.EqualSlices(t, []string{"+a@1", "~a@1>2", "-a@2"}, r.Take())
 }
 
 type typedRecorder struct {
@@ -417,12 +417,12 @@ func TestTypedHandlerIsSparedTombstones(t *testing.T) {
 	} {
 		h.OnDelete(obj)
 	}
-	assert.EqualSlices(t, r.Take(), []string{"+a@1*", "~a@1>2"})
+	assert.EqualSlices(t, []string{"+a@1*", "~a@1>2"}, r.Take())
 	for i, d := range r.deleted {
-		assert.Equal(t, d.GetKey(), "default/a", i)
+		assert.Equal(t, "default/a", d.GetKey(), i)
 		assert.True(t, (d.OptionalObj == last) == (i < 2) && (d.FinalStateUnknown == nil) == (i == 0), "%d: %v", i, d)
 	}
 	node := DeletedObject[*corev1.Node]{OptionalObj: &corev1.Node{}}
 	node.OptionalObj.Name = "n"
-	assert.Equal(t, node.GetKey(), "n", "without namespace")
+	assert.Equal(t, "n", node.GetKey(), "without namespace")
 }

@@ -71,7 +71,7 @@ func TestOneInformerPerType(t *testing.T) {
 	f.Nodes()
 	f.Nodes()
 	want := []string{"pods in ", "nodes in "}
-	assert.NoDiff(t, client.asked, want)
+	assert.NoDiff(t, want, client.asked)
 }
 
 func TestOptionsAreTweaked(t *testing.T) {
@@ -79,7 +79,7 @@ func TestOptionsAreTweaked(t *testing.T) {
 		cfg.TweakListOptions = func(options *metav1.ListOptions) { options.LabelSelector = "app=x" }
 	})
 	f.Pods()
-	assert.Equal(t, cmp.Diff([]string{"pods in ", "with app=x"}, client.asked), "")
+	assert.Equal(t, "", cmp.Diff([]string{"pods in ", "with app=x"}, client.asked))
 }
 
 type podNames struct {
@@ -101,7 +101,7 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && len(handler.names) == 2,
 			"told of %v", handler.names)
 		pods := f.Pods().Lister().Namespace("default").List(labels.Everything())
-		assert.Equal(t, len(pods), 2, "listed %v", pods)
+		assert.Equal(t, 2, len(pods), "listed %v", pods)
 		assert.False(t, late.HasSynced(), "started before Start")
 		f.Start(ctx)
 		assert.True(t, WaitFor(ctx, late.HasSyncedChecker()), "not started")

@@ -81,9 +81,9 @@ func TestTheInformerInTheTriesPlace(t *testing.T) {
 		b.server.set("c")
 		time.Sleep(time.Minute)
 		b.end()
-		assert.EqualSlices(t, told, []bool{true, true, true, true}, "the store has what the handler is told")
+		assert.EqualSlices(t, []bool{true, true, true, true}, told, "the store has what the handler is told")
 		shown := late.Take()
 		slices.Sort(shown[:2]) // the store has no order
-		assert.EqualSlices(t, shown, []string{"+a@1*", "+b@2*", "~a@1>3", "+c@4"}, "the late handler")
+		assert.EqualSlices(t, []string{"+a@1*", "+b@2*", "~a@1>3", "+c@4"}, shown, "the late handler")
 	})
 }

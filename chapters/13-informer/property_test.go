@@ -125,7 +125,7 @@ func TestEveryHandlerEndsUpKnowingTheServersState(t *testing.T) {
 	for _, fifo := range []string{FIFOReal, FIFODelta} {
 		t.Run(fifo, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				require.Equal(rt, play(t, fifo, rapid.Bool().Draw(rt, "watch-list"), steps.Draw(rt, "steps")), "")
+				require.Equal(rt, "", play(t, fifo, rapid.Bool().Draw(rt, "watch-list"), steps.Draw(rt, "steps")))
 			})
 		})
 	}

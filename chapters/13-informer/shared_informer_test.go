@@ -115,12 +115,12 @@ func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
 		synctest.Wait()
 		got := r.Take()
 		if b.config.FIFO == FIFOReal {
-			assert.Equal(t, cmp.Diff("-a@1?", got[0]), "", "deletions are told first: %v", got)
-			assert.NoDiff(t, atDeletion, map[string]string{"default/b": "2", "default/c": "4"},
+			assert.Equal(t, "", cmp.Diff("-a@1?", got[0]), "deletions are told first: %v", got)
+			assert.NoDiff(t, map[string]string{"default/b": "2", "default/c": "4"}, atDeletion,
 				"the store during OnDelete")
 		}
 		slices.Sort(got)
-		assert.NoDiff(t, got, []string{"+c@4", "-a@1?", "~b@2>2"})
+		assert.NoDiff(t, []string{"+c@4", "-a@1?", "~b@2>2"}, got)
 	})
 }
 
@@ -247,7 +247,7 @@ func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T
 		told := late.Take()
 		for _, pod := range []string{"a@1", "b@2"} {
 			n := strings.Count(strings.Join(told, " ")+" ", "+"+pod+"* ")
-			assert.Equal(t, n, 1, "the late handler was told OnAdd %d times for %s, want once: %q", n, pod, told)
+			assert.Equal(t, 1, n, "the late handler was told OnAdd %d times for %s, want once: %q", n, pod, told)
 		}
 	})
 }
@@ -267,7 +267,7 @@ func TestAfterTheEnd(t *testing.T) {
 		<-b.ended
 		<-registration.ShutdownChan()
 		got := len(r.Take())
-		assert.Equal(t, got, 1, "%d calls, want only the one that was running", got)
+		assert.Equal(t, 1, got, "%d calls, want only the one that was running", got)
 		_, err := b.AddEventHandler(r)
 		assert.True(t, err != nil, "a handler was added")
 		assert.True(t, b.AddIndexers(indexer.Indexers{"x": indexer.MetaNamespaceIndexFunc}) != nil,
@@ -275,7 +275,7 @@ func TestAfterTheEnd(t *testing.T) {
 		assert.NoError(t, b.RemoveEventHandler(registration))
 		b.Run(t.Context()) // returns at once
 		got = len(b.stored())
-		assert.Equal(t, got, 2, "the store holds %d objects, want the last state", got)
+		assert.Equal(t, 2, got, "the store holds %d objects, want the last state", got)
 	})
 }
 
@@ -325,7 +325,7 @@ func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{Transform: func(any) (any, error) { return 3, nil }}) // which has no key
 		b.run()
-		assert.Equal(t, b.Snapshot().ProcessErrors, 1, "errors")
+		assert.Equal(t, 1, b.Snapshot().ProcessErrors, "errors")
 		b.end()
 	})
 }

@@ -222,7 +222,7 @@ func (o *observer) expect(t *testing.T, who string, want ...string) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	assert.EqualSlices(t, o.seen, want, "%s saw\n%q, want\n%q", who, o.seen, want)
+	assert.EqualSlices(t, want, o.seen, "%s saw\n%q, want\n%q", who, o.seen, want)
 }
 
 func onNode(name string) func(*metav1.ListOptions) {
@@ -282,7 +282,7 @@ func TestAPodForAnotherSchedulerAndAGatedOneAreLeftAlone(t *testing.T) {
 		c.create("b", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} })
 		settle(time.Minute)
 		for _, name := range []string{"a", "b"} {
-			assert.Equal(t, c.get(name).Spec.NodeName, "", "%s was bound to", name)
+			assert.Equal(t, "", c.get(name).Spec.NodeName, "%s was bound to", name)
 		}
 	})
 }
@@ -320,12 +320,12 @@ func TestPeopleAreToldWhatHasBecomeOfAPod(t *testing.T) {
 			return told, len(list.Items)
 		}
 		told, _ := events()
-		assert.EqualSlices(t, told, []string{
+		assert.EqualSlices(t, []string{
 			`default-scheduler Normal Scheduled Successfully assigned default/a to node1`,
 			`default-scheduler Warning FailedScheduling 0/1 nodes are available: 1 node(s) were unschedulable.`,
 			`kubelet Normal Pulled Container image "example.test/main:1" already present on machine`,
 			`kubelet Normal Started Container started`,
-		})
+		}, told)
 		for i := range 100 {
 			c.create(fmt.Sprint("p", i), nil)
 		}

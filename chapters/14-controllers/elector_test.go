@@ -109,8 +109,8 @@ func (e *election) expect(most int, want ...string) {
 	e.t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	assert.EqualSlices(e.t, e.said, want)
-	assert.Equal(e.t, e.most, most, "leaders at once")
+	assert.EqualSlices(e.t, want, e.said)
+	assert.Equal(e.t, most, e.most, "leaders at once")
 }
 
 // TestALeaderThatIsCutOffStopsBeforeTheNextBegins stalls the leader's connection. The leader finds out by itself.
@@ -139,7 +139,7 @@ func TestALeaderThatIsCutOffStopsBeforeTheNextBegins(t *testing.T) {
 				a.stalled.Store(false)
 				settle(time.Minute)
 				e.expect(1, c.want...)
-				assert.Equal(t, *e.lease().Spec.LeaseTransitions, 1, "leaseTransitions")
+				assert.Equal(t, 1, *e.lease().Spec.LeaseTransitions, "leaseTransitions")
 			})
 		})
 	}
@@ -182,7 +182,7 @@ func TestOneOfManyCandidatesWins(t *testing.T) {
 			e.stand(fmt.Sprint("c", i))
 		}
 		settle(time.Minute)
-		assert.Equal(t, e.most, 1, "leaders at once")
+		assert.Equal(t, 1, e.most, "leaders at once")
 	})
 }
 

@@ -57,7 +57,7 @@ func TestTheNextStepFollowsFromWhatThePodSays(t *testing.T) {
 		}, stop},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, nextStep(testPod("a", c.change)), c.want, "next step")
+			assert.Equal(t, c.want, nextStep(testPod("a", c.change)), "next step")
 		})
 	}
 }
@@ -65,7 +65,7 @@ func TestTheNextStepFollowsFromWhatThePodSays(t *testing.T) {
 func TestAPodStopsWithinItsGracePeriod(t *testing.T) {
 	for grace, want := range map[int64]time.Duration{30: stopAfter, 1: stopAfter, 0: 0} {
 		pod := testPod("a", func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = &grace })
-		assert.Equal(t, stop.takes(pod), want, "with %d s of grace stopping takes", grace)
+		assert.Equal(t, want, stop.takes(pod), "with %d s of grace stopping takes", grace)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestStatusTellsTheLifeOfAPod(t *testing.T) {
 		t.Errorf("Initialized changed at %v, want 1 s: it did not change since", got.LastTransitionTime)
 	}
 	got = condition(status, corev1.PodScheduled)
-	assert.Equal(t, got.Status, corev1.ConditionTrue, "the scheduler's condition is gone")
+	assert.Equal(t, corev1.ConditionTrue, got.Status, "the scheduler's condition is gone")
 }
 
 func condition(status *corev1.PodStatus, typ corev1.PodConditionType) corev1.PodCondition {
@@ -144,7 +144,7 @@ func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
 	looks := func(want ...string) {
 		t.Helper()
 		got := q.Snapshot().Len
-		require.Equal(t, got, len(want), "%d keys queued, want %v", got, want)
+		require.Equal(t, len(want), got, "%d keys queued, want %v", got, want)
 		for _, key := range want {
 			mustGet(t, q, key)
 			q.Done(key)
@@ -191,10 +191,10 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 		taken[ip] = true
 	}
 	ip := k.allocateIP()
-	assert.Equal(t, ip, "10.1.0.1", "after the range went around comes %s, want 10.1.0.1", ip)
+	assert.Equal(t, "10.1.0.1", ip, "after the range went around comes %s, want 10.1.0.1", ip)
 	for ip := range taken {
 		require.NoError(t, k.store.Indexer.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })))
 	}
 	ip = k.allocateIP()
-	assert.Equal(t, ip, "10.1.0.2", "from a range that is full comes %s, want the next one, 10.1.0.2", ip)
+	assert.Equal(t, "10.1.0.2", ip, "from a range that is full comes %s, want the next one, 10.1.0.2", ip)
 }

@@ -100,7 +100,7 @@ func wantAnswers(t *testing.T, o *overtaking, want ...int) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	assert.EqualSlices(t, o.answers, want, "its requests were answered by %v, want %v", o.answers, want)
+	assert.EqualSlices(t, want, o.answers, "its requests were answered by %v, want %v", o.answers, want)
 }
 
 func wantAtRest(t *testing.T, scheduler *Scheduler, nodes map[string]int) {
@@ -125,7 +125,7 @@ func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
 		c.must(err)
 		all.expect(t, "who watches all pods", fmt.Sprint("ADDED a ", first), fmt.Sprint("MODIFIED a ", first+1))
 		pod := c.get("a")
-		assert.Equal(t, pod.Spec.NodeName, "node2", "a is on %q, want the rival's node2", pod.Spec.NodeName)
+		assert.Equal(t, "node2", pod.Spec.NodeName, "a is on %q, want the rival's node2", pod.Spec.NodeName)
 		wantAnswers(t, late, http.StatusConflict)
 		wantAtRest(t, scheduler, map[string]int{"node1": 0, "node2": 1})
 		retries, looks := probetest.Records(c.log, probe.WorkRetry), probetest.Records(c.log, probe.Reconciled)
@@ -201,7 +201,7 @@ func TestASchedulerCountsBeforeItDecides(t *testing.T) {
 		c.schedule(nil)
 		settle(time.Minute)
 		pod := c.get("a")
-		assert.Equal(t, pod.Spec.NodeName, "node2", "a is on %q, want node2, which is empty", pod.Spec.NodeName)
+		assert.Equal(t, "node2", pod.Spec.NodeName, "a is on %q, want node2, which is empty", pod.Spec.NodeName)
 	})
 }
 
@@ -315,7 +315,7 @@ func TestAPodGoesOnlyWhereItIsTolerated(t *testing.T) {
 					p.Spec.Tolerations = []corev1.Toleration{c.tolerates}
 				}
 			}))
-			assert.Equal(t, got+why, c.want)
+			assert.Equal(t, c.want, got+why)
 		})
 	}
 }
@@ -335,7 +335,7 @@ func TestAPodThatFitsNowhereWaitsForANode(t *testing.T) {
 			}
 		}
 		c.remove("gone")
-		assert.EqualSlices(t, c.setNode(testNode("node1", step.spec)), step.want, "step %d", i)
+		assert.EqualSlices(t, step.want, c.setNode(testNode("node1", step.spec)), "step %d", i)
 	}
 }
 

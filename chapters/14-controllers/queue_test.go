@@ -52,7 +52,7 @@ func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
 		q.Done("a")
 		mustGet(t, q, "a")
 		q.Done("a")
-		assert.Equal(t, q.Snapshot().Len, 0, "keys left")
+		assert.Equal(t, 0, q.Snapshot().Len, "keys left")
 	})
 }
 
@@ -81,7 +81,7 @@ func TestABurstOfUpdatesIsAHandfulOfReconciles(t *testing.T) {
 		}
 		q.ShutDown()
 		g.Wait()
-		assert.Equal(t, seen, 1000, "the last reconcile saw state %d, want 1000", seen)
+		assert.Equal(t, 1000, seen, "the last reconcile saw state %d, want 1000", seen)
 		assert.True(t, reconciles >= 2 && reconciles <= 5, "%d reconciles, want a handful", reconciles)
 	})
 }
@@ -100,14 +100,14 @@ func TestTheEarlierOfTwoDelaysCountsAndFiresOnce(t *testing.T) {
 			q.Done(want)
 			time.Sleep(time.Second - 1)
 			synctest.Wait()
-			assert.Equal(t, q.Snapshot().Len, 0, "keys came before their time, after %s", want)
+			assert.Equal(t, 0, q.Snapshot().Len, "keys came before their time, after %s", want)
 			time.Sleep(1)
 			synctest.Wait()
 		}
-		assert.Equal(t, q.Snapshot().Waiting, 0, "keys wait")
+		assert.Equal(t, 0, q.Snapshot().Waiting, "keys wait")
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, q.Snapshot().Len, 0, "fired more times")
+		assert.Equal(t, 0, q.Snapshot().Len, "fired more times")
 	})
 }
 
@@ -123,11 +123,11 @@ func TestAddAfterBlocksAtAThousandUntilTheLoopTakesThem(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		assert.Equal(t, sent, waitingForAddSize,
+		assert.Equal(t, waitingForAddSize, sent,
 			"%d AddAfter returned without a waiting loop, want %d", sent, waitingForAddSize)
 		q.ShutDown()
 		g.Wait() // ShutDown lets the blocked one go
-		assert.Equal(t, sent, waitingForAddSize+1,
+		assert.Equal(t, waitingForAddSize+1, sent,
 			"%d AddAfter returned after ShutDown, want %d", sent, waitingForAddSize+1)
 	})
 }
@@ -138,7 +138,7 @@ func TestTheDelayOfAKeyNeverExceedsAThousandSeconds(t *testing.T) {
 	for range 200 {
 		got = q.when("a")
 	}
-	assert.Equal(t, got, maxDelay, "the 200th delay is %v, want %v", got, maxDelay)
+	assert.Equal(t, maxDelay, got, "the 200th delay is %v, want %v", got, maxDelay)
 }
 
 func TestTheBucketSlowsDownWhatNoKeyAloneWould(t *testing.T) {
@@ -148,11 +148,11 @@ func TestTheBucketSlowsDownWhatNoKeyAloneWould(t *testing.T) {
 			delays = append(delays, q.AddRateLimited(string(rune('A'+i))))
 		}
 		for i, delay := range delays[:bucketBurst] {
-			assert.Equal(t, delay, 5*time.Millisecond,
+			assert.Equal(t, 5*time.Millisecond, delay,
 				"failure %d waits %v, want 5ms: the burst is not spent", i, delay)
 		}
 		want := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond}
-		assert.EqualSlices(t, delays[bucketBurst:], want, "beyond the burst failures wait")
+		assert.EqualSlices(t, want, delays[bucketBurst:], "beyond the burst failures wait")
 	})
 }
 
@@ -227,5 +227,5 @@ func TestProbesTellTheLifeOfAKey(t *testing.T) {
 		assert.True(t, r.Key == "a" && r.Subject == "scheduler", "%v is about %q of %q", r.Point, r.Key, r.Subject)
 		got = append(got, moment{r.Point, r.Args[0]})
 	}
-	assert.EqualSlices(t, got, want)
+	assert.EqualSlices(t, want, got)
 }

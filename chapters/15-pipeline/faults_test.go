@@ -195,9 +195,9 @@ func (s *site) check(t *testing.T, when string) {
 	for _, obj := range s.informer.GetIndexer().List() {
 		stored["default/"+obj.(*corev1.Pod).Name] = obj.(*corev1.Pod).ResourceVersion
 	}
-	require.Equal(t, cmp.Diff(want, stored), "", "%s: store (-server +store):\n", when)
+	require.Equal(t, "", cmp.Diff(want, stored), "%s: store (-server +store):\n", when)
 	told, _, strange := s.handler.Read()
-	require.Equal(t, cmp.Diff(want, told), "", "%s: handler (-server +handler):\n", when)
+	require.Equal(t, "", cmp.Diff(want, told), "%s: handler (-server +handler):\n", when)
 	require.True(t, len(strange) == 0, "%s: the handler was told %q", when, strange)
 }
 
@@ -331,7 +331,7 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 		}
 		_, cuts, initialNow := s.wire.counts()
 		assert.True(t, cuts >= frame, "got %d cuts, want one at each of %d bytes", cuts, frame)
-		assert.Equal(t, initialNow, initial, "the state was asked for %d times more",
+		assert.Equal(t, initial, initialNow, "the state was asked for %d times more",
 			initialNow-initial)
 	})
 }
@@ -366,7 +366,7 @@ func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 					time.Sleep(5 * time.Minute)
 					s.check(t, "after")
 					_, _, initialNow := s.wire.counts()
-					assert.Equal(t, initialNow > initial, capacity == 10,
+					assert.Equal(t, capacity == 10, initialNow > initial,
 						"ring of %d: the state was asked for %d times more", capacity,
 						initialNow-initial)
 				})

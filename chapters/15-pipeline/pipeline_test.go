@@ -156,7 +156,7 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 		assert.True(t, equality.Semantic.DeepEqual(held, pod), "the informer holds %+v, the server %+v", held, pod)
 		require.NoError(t, w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).Error())
 		time.Sleep(time.Minute)
-		assert.Equal(t, w.get(t, "a"), nil, "a minute after its deletion")
+		assert.Equal(t, nil, w.get(t, "a"), "a minute after its deletion")
 	})
 }
 
@@ -210,7 +210,7 @@ func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 			for _, row := range shelf.Rows {
 				keys = append(keys, probe.ObjectKey(row.Key))
 			}
-			assert.Equal(t, fmt.Sprint(shelf.N, keys), "2 [default/p00 default/p01]", name)
+			assert.Equal(t, "2 [default/p00 default/p01]", fmt.Sprint(shelf.N, keys), name)
 		}
 	})
 }
@@ -244,10 +244,10 @@ func TestADeletedNamespaceTakesItsContentAlong(t *testing.T) {
 			t.Errorf("just deleted: got %+v, want Terminating", namespace)
 		}
 		time.Sleep(time.Minute)
-		assert.Equal(t, namespaces(), nil, "a minute later")
+		assert.Equal(t, nil, namespaces(), "a minute later")
 		var pods corev1.PodList
 		must(w.client.Get().Resource("pods").Do(t.Context()).Into(&pods))
-		assert.Equal(t, len(pods.Items), 0, "pods")
+		assert.Equal(t, 0, len(pods.Items), "pods")
 	})
 }
 

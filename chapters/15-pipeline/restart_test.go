@@ -122,13 +122,13 @@ func TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer(t *testing.T) {
 					}
 					time.Sleep(2 * time.Minute)
 					synctest.Wait()
-					assert.Equal(t, w.get(t, "a"), nil, "in the end")
+					assert.Equal(t, nil, w.get(t, "a"), "in the end")
 					got := w.receivedSince(first)
 					// What node-2 has seen may be older than the new cache: it is told so, if no bookmark came in time.
 					if strings.HasPrefix(strings.Join(got["kubelet-node-2"], ""), "ERROR") {
 						delete(got, "kubelet-node-2")
 					}
-					assert.NoDiff(t, got, tc.want, "who received what")
+					assert.NoDiff(t, tc.want, got, "who received what")
 				})
 			})
 		}
@@ -186,12 +186,12 @@ func TestEventsExpire(t *testing.T) {
 		again.Count = 2
 		require.NoError(t,
 			w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(t.Context()).Error())
-		assert.EqualSlices(t, names(), []string{"a", "b"}, "after half an hour")
+		assert.EqualSlices(t, []string{"a", "b"}, names(), "after half an hour")
 		time.Sleep(35 * time.Minute)
-		assert.EqualSlices(t, names(), []string{"b"}, "after an hour")
+		assert.EqualSlices(t, []string{"b"}, names(), "after an hour")
 		time.Sleep(30 * time.Minute)
 		got := names()
-		assert.Equal(t, len(got), 0, "in the end: got %v", got)
+		assert.Equal(t, 0, len(got), "in the end: got %v", got)
 		if err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).
 			Error(); err != nil {
 			t.Errorf("what has no time to live: %v", err)

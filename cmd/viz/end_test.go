@@ -85,7 +85,7 @@ func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 			assert.True(t, strings.HasPrefix(stderr.String(), "viz: ends without waiting for "+want) &&
 				strings.Count(stderr.String(), "\n") == 1, "got %q", stderr.String())
 			left := require.Value(os.ReadDir(tmp))(t)
-			assert.Equal(t, len(left), 0, "left behind: %v", left)
+			assert.Equal(t, 0, len(left), "left behind: %v", left)
 			rec := require.Value(recording.Open(t.Context(), file))(t)
 			assert.True(t, len(rec.Records) > 100, "recorded: %d", len(rec.Records))
 			close(over)
@@ -113,8 +113,8 @@ func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 		err := end.within(ctx, io.Discard, func(context.Context) error { <-over; return nil })
 		assert.True(t, err != nil && time.Since(began) == 3*time.Second, "%v after %v", err, time.Since(began))
 		synctest.Wait() // what the end has not waited for has noted all that it will
-		assert.EqualSlices(t, done, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s",
-			"etcd 2.5s"})
+		assert.EqualSlices(t, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s",
+			"etcd 2.5s"}, done)
 		close(over)
 	})
 }
@@ -251,7 +251,7 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 				ask("POST", "/viz/scenario/slow-watcher", "")
 			}
 			code, body := p.post(t, "/viz/knobs", `{"name":"traffic.rate","value":"500"}`)
-			assert.Equal(t, code, http.StatusOK, "traffic: %d %s", code, body)
+			assert.Equal(t, http.StatusOK, code, "traffic: %d %s", code, body)
 			if held {
 				p.post(t, "/viz/hold", `{"do":"hold"}`)
 				ask("POST", "/viz/scenario/slow-watcher", "")

@@ -38,7 +38,7 @@ func (p *program) send(t *testing.T, method, path, body string) (int, string) {
 func full(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	require.Equal(t, start(t, "-flight=off", "-data-dir", dir).end(t), exitOK)
+	require.Equal(t, exitOK, start(t, "-flight=off", "-data-dir", dir).end(t))
 	etcd := require.Value(etcdnode.Start(t.Context(), etcdnode.Options{Dir: dir}))(t)
 	conn := require.Value(etcd.Client().Dial(etcd.Client().Endpoints()[0]))(t)
 	_, err := pb.NewMaintenanceClient(conn).Alarm(t.Context(), &pb.AlarmRequest{
@@ -62,8 +62,8 @@ func TestAFullEtcdRefusesWritesAndSaysWhatToDo(t *testing.T) {
 		"a write: %d %s", code, body)
 	code, body = p.get(t, "/api/v1/namespaces/default/configmaps")
 	assert.True(t, code == http.StatusOK, "a read: %d %s", code, body)
-	assert.Equal(t, p.end(t), exitOK)
-	assert.Equal(t, strings.Count(p.stderr.String(), why), 1, p.stderr.String())
+	assert.Equal(t, exitOK, p.end(t))
+	assert.Equal(t, 1, strings.Count(p.stderr.String(), why), p.stderr.String())
 }
 
 // asProgram in the environment makes this test binary the program.

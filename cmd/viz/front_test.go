@@ -225,6 +225,6 @@ func TestAFrontSaysOnceWhatItRetries(t *testing.T) {
 		log.Print("http: panic serving 127.0.0.1:5: boom")
 		const want = "viz: http: Accept error: accept: accept4: too many open files; retrying in 5ms\n" +
 			"viz: http: panic serving 127.0.0.1:5: boom\n"
-		assert.Equal(t, stderr.String(), want)
+		assert.Equal(t, want, stderr.String())
 	})
 }

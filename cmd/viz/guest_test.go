@@ -67,7 +67,7 @@ func TestTheServerHalfIsElsewhere(t *testing.T) {
 	response, err := http.DefaultClient.Do(cross)
 	require.NoError(t, err)
 	response.Body.Close()
-	assert.Equal(t, response.StatusCode, http.StatusForbidden, "a write from elsewhere: got %s", response.Status)
+	assert.Equal(t, http.StatusForbidden, response.StatusCode, "a write from elsewhere: got %s", response.Status)
 	if status := p.end(t); status != exitOK {
 		t.Errorf("got status %d, %s", status, p.stderr)
 	}
@@ -126,7 +126,7 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 		t.Errorf("got status %d, %s", status, p.stderr)
 	}
 	header, records := readRecording(t, file)
-	assert.Equal(t, header.Switches["server"], "elsewhere")
+	assert.Equal(t, "elsewhere", header.Switches["server"])
 	ends := map[string]string{} // of watches, by client
 	for _, r := range records {
 		switch r.Point {

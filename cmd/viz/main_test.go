@@ -113,7 +113,7 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 		}
 	}
 	entries, _ := os.ReadDir(temp)
-	assert.Equal(t, len(entries), 1, "while running: got %d temporary folders, want 1", len(entries))
+	assert.Equal(t, 1, len(entries), "while running: got %d temporary folders, want 1", len(entries))
 	watch, err := http.Get(p.url + "/api/v1/pods?watch=true")
 	require.NoError(t, err)
 	defer watch.Body.Close()
@@ -123,7 +123,7 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 	_, err = io.ReadAll(watch.Body)
 	assert.NoError(t, err, "the end of a stream that was open")
 	entries, _ = os.ReadDir(temp)
-	assert.Equal(t, len(entries), 0, "left behind: %v", entries)
+	assert.Equal(t, 0, len(entries), "left behind: %v", entries)
 }
 
 // TestEverythingIsReadyWhenItListens counts looks and refusals: a client of our own that is answered 429 waits a
@@ -161,7 +161,7 @@ func TestEverySwitchRuns(t *testing.T) {
 			}
 			p.createPod(t, "a")
 			code, _ := p.get(t, "/api/v1/namespaces/default/pods/a")
-			assert.Equal(t, code, http.StatusOK, "get the pod")
+			assert.Equal(t, http.StatusOK, code, "get the pod")
 			if status := p.end(t); status != exitOK {
 				t.Errorf("status: got %d; stderr %q", status, p.stderr)
 			}
@@ -178,7 +178,7 @@ func (p *program) createPod(t *testing.T, name string) {
 	require.NoError(t, err)
 	defer response.Body.Close()
 	body, _ := io.ReadAll(response.Body)
-	require.Equal(t, response.StatusCode, http.StatusCreated, "create %s: %d %s", name, response.StatusCode, body)
+	require.Equal(t, http.StatusCreated, response.StatusCode, "create %s: %d %s", name, response.StatusCode, body)
 }
 
 func TestDataInAFolderSurvives(t *testing.T) {
@@ -190,7 +190,7 @@ func TestDataInAFolderSurvives(t *testing.T) {
 	}
 	p = start(t, "-data-dir", dir, "-demo=false", "-controllers=false")
 	code, _ := p.get(t, "/api/v1/namespaces/default/pods/a")
-	assert.Equal(t, code, http.StatusOK, "after a restart")
+	assert.Equal(t, http.StatusOK, code, "after a restart")
 	// The folder is in use now, and a second program has to say so.
 	var stderr strings.Builder
 	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-data-dir", dir}, io.Discard, &stderr)
@@ -221,7 +221,7 @@ func TestARecordingIsReplayed(t *testing.T) {
 	_, body = p.get(t, "/")
 	assert.True(t, strings.Contains(body, `data-mode="replay"`), "the page does not say that this is a replay")
 	code, _ := p.get(t, "/api/v1/pods")
-	assert.Equal(t, code, http.StatusNotFound, "the API of a replay")
+	assert.Equal(t, http.StatusNotFound, code, "the API of a replay")
 	other := filepath.Join(t.TempDir(), "other.gz")
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
@@ -231,7 +231,7 @@ func TestARecordingIsReplayed(t *testing.T) {
 	assert.True(t, strings.Contains(old.stderr.String(), "its moments of AddSent are shown by name only"),
 		"of a point that is not there: %q", old.stderr)
 	for _, each := range []*program{p, old} {
-		assert.Equal(t, each.end(t), exitOK, "status; stderr %q", each.stderr)
+		assert.Equal(t, exitOK, each.end(t), "status; stderr %q", each.stderr)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 
 func TestHelpListsEveryFlag(t *testing.T) {
 	var stderr strings.Builder
-	assert.Equal(t, run(t.Context(), []string{"-h"}, io.Discard, &stderr), exitOK, "status")
+	assert.Equal(t, exitOK, run(t.Context(), []string{"-h"}, io.Discard, &stderr), "status")
 	for _, name := range []string{"listen", "data-dir", "etcd-endpoints", "demo", "controllers", "fifo", "initial",
 		"dispatch", "etcd-watcher",
 		"storage-media-type", "ring-capacity", "record", "replay", "flight", "log-size", "clock", "open"} {
@@ -332,10 +332,10 @@ func TestTheAddressThatIsPrintedIsOfTheFamilyThatWasAskedFor(t *testing.T) {
 	for asked, want := range map[string]string{
 		"0.0.0.0:80": "http://127.0.0.1:80", ":80": "http://127.0.0.1:80", "[::]:80": "http://[::1]:80",
 	} {
-		assert.Equal(t, baseURL(asked, &net.TCPAddr{IP: net.IPv6unspecified, Port: 80}).String(), want, asked)
+		assert.Equal(t, want, baseURL(asked, &net.TCPAddr{IP: net.IPv6unspecified, Port: 80}).String(), asked)
 	}
-	assert.Equal(t, baseURL("localhost:0", &net.TCPAddr{IP: net.IPv6loopback, Port: 80}).String(),
-		"http://[::1]:80",
+	assert.Equal(t, "http://[::1]:80",
+		baseURL("localhost:0", &net.TCPAddr{IP: net.IPv6loopback, Port: 80}).String(),
 		"localhost")
 }
 
@@ -403,8 +403,8 @@ func TestAKubeconfigNamesTheServer(t *testing.T) {
 		Clusters []struct{ Cluster struct{ Server string } }
 	}
 	require.NoError(t, yaml.Unmarshal(text, &config))
-	assert.Equal(t, config.Kind, "Config")
-	assert.Equal(t, config.Clusters[0].Cluster.Server, p.url)
+	assert.Equal(t, "Config", config.Kind)
+	assert.Equal(t, p.url, config.Clusters[0].Cluster.Server)
 }
 
 func TestAKubeconfigThatCannotBeWrittenEndsTheProgram(t *testing.T) {

@@ -39,13 +39,13 @@ func TestOnlyTheWatcherThatDoesNotReadIsEvicted(t *testing.T) {
 			for n := range 2 {
 				registered(1 + n)
 				code, body := p.post(t, "/viz/watchers", `{"resource":"pods"}`)
-				require.Equal(t, code, http.StatusCreated, body)
+				require.Equal(t, http.StatusCreated, code, body)
 			}
 			registered(3)
 			for _, knob := range []string{`{"name":"line.stall","target":"listwatch-page-1","value":"true"}`,
 				`{"name":"traffic.rate","value":"20"}`} {
 				code, body := p.post(t, "/viz/knobs", knob)
-				require.Equal(t, code, http.StatusOK, body)
+				require.Equal(t, http.StatusOK, code, body)
 			}
 			eventually.Holds(t, "a watcher is closed", func() bool { return p.pods(t)["WatcherForced"] > 0 })
 			n := len(p.records(t, "RingAppend"))

@@ -55,7 +55,7 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 				before := contents(t, dir)
 				err := write(file)
 				assert.True(t, err != nil && strings.Contains(err.Error(), file+" is "), "got %v", err)
-				assert.Equal(t, contents(t, dir), before, "what is there")
+				assert.Equal(t, before, contents(t, dir), "what is there")
 			})
 		}
 	}

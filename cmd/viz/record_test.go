@@ -168,9 +168,9 @@ func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 	t.Parallel()
 	p := start(t, "-demo=false", "-flight=off", "-record", filepath.Join(t.TempDir(), "a.lw.gz"))
 	code, body := p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`)
-	assert.Equal(t, code, http.StatusConflict, "got %d, %s", code, body)
+	assert.Equal(t, http.StatusConflict, code, "got %d, %s", code, body)
 	now := p.how(t)
-	assert.Equal(t, now.Switches["fifo"], "real", "runs with %v", now.Switches)
+	assert.Equal(t, "real", now.Switches["fifo"], "runs with %v", now.Switches)
 	p.end(t)
 }
 

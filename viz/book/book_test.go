@@ -43,7 +43,7 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	course := &countingFS{FS: bookCourse()}
 	handler := newPages(course, nil)
-	assert.Equal(t, course.opened, 0, "before the first request: %d files opened, want 0", course.opened)
+	assert.Equal(t, 0, course.opened, "before the first request: %d files opened, want 0", course.opened)
 	if w := bookGet(handler, "GET", "/book/04-ring"); w.Code != http.StatusOK || course.opened == 0 {
 		t.Fatalf("the first request: got %d and %d files opened", w.Code, course.opened)
 	}
@@ -108,6 +108,6 @@ func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
 	handler := newPages(bookCourse(), nil)
 	for _, path := range []string{"/book/", "/book/04-ring", "/book/04-ring/ring.go", "/book/none"} {
 		body := ownScripts.Replace(bookGet(handler, "GET", path).Body.String())
-		assert.Equal(t, inlineCode.FindString(body), "", path)
+		assert.Equal(t, "", inlineCode.FindString(body), path)
 	}
 }

@@ -69,7 +69,7 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 // TestAFirstTryIsToldInOrder holds that the six chapters whose labs break what the text repairs show that first, from
 // the lab's recording, and in the recording's order.
 func TestAFirstTryIsToldInOrder(t *testing.T) {
-	assert.Equal(t, len(tries), 6, "%d first tries", len(tries))
+	assert.Equal(t, 6, len(tries), "%d first tries", len(tries))
 	for chapter, told := range tries {
 		try, err := newAct(told)
 		require.True(t, err == nil && try != nil && try.Take.Lab() != "", "chapter %d: %+v, %v", chapter, try, err)

@@ -20,7 +20,7 @@ func TestARequestIsReadAsHTTPWritesIt(t *testing.T) {
 	require.NoError(t, err)
 	body, _ := io.ReadAll(r.Body) // of a text
 	got := []string{r.Method, r.URL.String(), r.Header.Get("Accept"), r.Header.Get("Content-Length"), string(body)}
-	assert.NoDiff(t, got, []string{"PATCH", "/api/v1/pods/a?force=false", "application/json", "", "{\"a\":\n\n1}\n"})
+	assert.NoDiff(t, []string{"PATCH", "/api/v1/pods/a?force=false", "application/json", "", "{\"a\":\n\n1}\n"}, got)
 	assert.True(t, r.ContentLength == int64(len(body)), "its length: %d", r.ContentLength)
 	for _, each := range readyMade() {
 		for _, request := range each.requests {
@@ -73,7 +73,7 @@ func passed(t *testing.T, query, mediaType, body string) (all []said) {
 func TestAnAnswerComesInFramesOrPieces(t *testing.T) {
 	const one, two = `{"type":"ADDED"}` + "\n", `{"type":"DELETED"}` + "\n"
 	frames := passed(t, "watch=true", "application/json", one+two)
-	assert.NoDiff(t, frames, []said{{Text: one, Size: len(one)}, {Text: two, Size: len(two)}})
+	assert.NoDiff(t, []said{{Text: one, Size: len(one)}, {Text: two, Size: len(two)}}, frames)
 	long := strings.Repeat("a", maxPiece+10) + "\n"
 	frames = passed(t, "watch=1", "application/json", long)
 	assert.True(t, len(frames) == 2 && frames[0].Size == maxPiece && frames[1].Size == 11, "in %d pieces", len(frames))

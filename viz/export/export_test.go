@@ -42,7 +42,7 @@ func exported(t *testing.T) map[string]string {
 		return err
 	})
 	require.NoError(t, err)
-	assert.Equal(t, len(files), n, "files")
+	assert.Equal(t, n, len(files), "files")
 	return files
 }
 
@@ -106,6 +106,6 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 		return
 	}
 	for name, text := range exported(t) {
-		assert.Equal(t, files[name], text, "%s is another one the second time", name)
+		assert.Equal(t, text, files[name], "%s is another one the second time", name)
 	}
 }

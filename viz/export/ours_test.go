@@ -47,7 +47,7 @@ func TestAFolderThatIsNotOursIsLeftAlone(t *testing.T) {
 			require.NoError(t, test.put(dir, other))
 			_, err := openOurs(dir)
 			assert.True(t, err != nil && strings.Contains(err.Error(), test.want), "got %v", err)
-			assert.Equal(t, string(require.Value(os.ReadFile(file))(t)), precious)
+			assert.Equal(t, precious, string(require.Value(os.ReadFile(file))(t)))
 		})
 	}
 }
@@ -60,13 +60,13 @@ func TestAnExportReplacesItsFilesAndNoOthers(t *testing.T) {
 		root := require.Value(openOurs(dir))(t)
 		require.NoError(t, replace(root, "book/a.html", []byte(text)))
 		require.NoError(t, root.Close())
-		assert.Equal(t, string(require.Value(os.ReadFile(file))(t)), text)
+		assert.Equal(t, text, string(require.Value(os.ReadFile(file))(t)))
 		if text == "first" {
 			require.NoError(t, os.Link(file, elsewhere))
 			require.NoError(t, os.WriteFile(mine, nil, 0o644))
 		}
 	}
-	assert.Equal(t, string(require.Value(os.ReadFile(elsewhere))(t)), "first", "under its second name")
+	assert.Equal(t, "first", string(require.Value(os.ReadFile(elsewhere))(t)), "under its second name")
 	_, err := os.Stat(mine)
 	assert.NoError(t, err)
 }

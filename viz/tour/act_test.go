@@ -71,7 +71,7 @@ func TestATourIsGivenToItsEnd(t *testing.T) {
 			for i, place := range tour.Steps {
 				assert.True(t, place.Rest > 0 && place.Happened != "", "%s: %+v", Steps[i].Title, place)
 			}
-			assert.Equal(t, strings.Contains(tour.Steps[8].Happened, "got 410"), c.kept, tour.Steps[8].Happened)
+			assert.Equal(t, c.kept, strings.Contains(tour.Steps[8].Happened, "got 410"), tour.Steps[8].Happened)
 			if i == 0 && *update {
 				synctest.Wait()
 				file := sandboxtest.Develop(t, w.Log, tour.From, w.Log.Last())
@@ -86,7 +86,7 @@ func TestATourIsGivenToItsEnd(t *testing.T) {
 			}
 			var left corev1.PodList
 			require.NoError(t, client.Get().Resource("pods").Do(t.Context()).Into(&left))
-			assert.Equal(t, len(left.Items), 2, "the pods that were there before")
+			assert.Equal(t, 2, len(left.Items), "the pods that were there before")
 		})
 	}
 }

@@ -82,6 +82,6 @@ func TestATourIsToldAsFarAsItsRecordsGo(t *testing.T) {
 	told := Tour{Key: take.Key, Agent: "listwatch-page-1", Informer: "informer"}
 	told.find(start, records[:dispatched+1], len(Steps))
 	for i, place := range told.Steps {
-		assert.Equal(t, i < 4, place.Rest > 0, "step %d rests at %d", i+1, place.Rest)
+		assert.Equal(t, place.Rest > 0, i < 4, "step %d rests at %d", i+1, place.Rest)
 	}
 }

@@ -22,19 +22,19 @@ type TB interface {
 }
 
 // Equal compares with ==.
-func Equal[T comparable](t TB, got, want T, what ...any) bool {
+func Equal[T comparable](t TB, want, got T, what ...any) bool {
 	t.Helper()
 	return same(t, got == want, got, want, what)
 }
 
 // EqualSlices compares element by element with ==; nil equals empty.
-func EqualSlices[T comparable](t TB, got, want []T, what ...any) bool {
+func EqualSlices[T comparable](t TB, want, got []T, what ...any) bool {
 	t.Helper()
 	return same(t, slices.Equal(got, want), got, want, what)
 }
 
 // NoDiff compares as [cmp.Diff] does, and says where the two differ.
-func NoDiff(t TB, got, want any, what ...any) bool {
+func NoDiff(t TB, want, got any, what ...any) bool {
 	t.Helper()
 	diff := cmp.Diff(want, got)
 	return diff == "" || True(t, false, "%s(-want +got):\n%s", prefix(what), diff)

@@ -23,17 +23,17 @@ func TestEachAssertionReportsItsFaultAndNothingElse(t *testing.T) {
 		want         string
 	}{
 		{
-			func(f *faults) bool { return Equal(f, int64(1), 1) },
-			func(f *faults) bool { return Equal(f, 1, 2) }, "got 1, want 2",
+			func(f *faults) bool { return Equal(f, 1, int64(1)) },
+			func(f *faults) bool { return Equal(f, 2, 1) }, "got 1, want 2",
 		}, {
 			func(f *faults) bool { return Equal(f, 1, 1, "got %d, want %d", 1, 1) },
-			func(f *faults) bool { return Equal(f, 1, 2, "a:\n got %d\nwant %d", 1, 2) }, "a:\n got 1\nwant 2",
+			func(f *faults) bool { return Equal(f, 2, 1, "a:\n got %d\nwant %d", 1, 2) }, "a:\n got 1\nwant 2",
 		}, {
-			func(f *faults) bool { return EqualSlices(f, []int{}, nil) },
-			func(f *faults) bool { return EqualSlices(f, []int{1}, nil, "row %d", 7) }, "row 7: got [1], want []",
+			func(f *faults) bool { return EqualSlices(f, nil, []int{}) },
+			func(f *faults) bool { return EqualSlices(f, nil, []int{1}, "row %d", 7) }, "row 7: got [1], want []",
 		}, {
 			func(f *faults) bool { return NoDiff(f, 1, 1) },
-			func(f *faults) bool { return NoDiff(f, 1, 2, "it") }, "it: (-want +got):\n" + cmp.Diff(2, 1),
+			func(f *faults) bool { return NoDiff(f, 2, 1, "it") }, "it: (-want +got):\n" + cmp.Diff(2, 1),
 		}, {
 			func(f *faults) bool { return NoError(f, nil) },
 			func(f *faults) bool { return NoError(f, io.EOF, "read") }, "read: got EOF, want <nil>",

@@ -42,7 +42,7 @@ func TestGoroutinesReadExpiredTimersAtOnce(t *testing.T) {
 		})
 	}
 	after := runtime.GOMAXPROCS(0)
-	assert.Equal(t, after, before, "got %d processors after the bubbles, want %d as before", after, before)
+	assert.Equal(t, before, after, "got %d processors after the bubbles, want %d as before", after, before)
 }
 
 func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
@@ -56,7 +56,7 @@ func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
 		}
 	})
 	after := runtime.GOMAXPROCS(0)
-	assert.Equal(t, after, before, "got %d processors after the bubbles, want %d as before", after, before)
+	assert.Equal(t, before, after, "got %d processors after the bubbles, want %d as before", after, before)
 }
 
 // failing is set where this test binary, run again, is to fail in a bubble.
@@ -67,7 +67,7 @@ func TestAFailedRequireSaysWhatIsWrongAndNothingElse(t *testing.T) {
 	if os.Getenv(failing) != "" {
 		bubble.Test(t, func(t *testing.T) {
 			bubble.Go(t, "test.waits", func(ctx context.Context) { <-ctx.Done() })
-			require.Equal(t, 1, 2)
+			require.Equal(t, 2, 1)
 		})
 		return
 	}

@@ -95,10 +95,10 @@ func TestEveryNumberIsUpstreams(t *testing.T) {
 			continue
 		}
 		name, want, quoted := words[0], words[1], words[2:]
-		assert.Equal(t, real.valueOf(t, ours, name), want, name)
+		assert.Equal(t, want, real.valueOf(t, ours, name), name)
 		if len(quoted) < 2 {
 			counterpart := real.valueOf(t, theirs, append(quoted, name)[0])
-			assert.Equal(t, counterpart, want, "upstream's counterpart of %s", name)
+			assert.Equal(t, want, counterpart, "upstream's counterpart of %s", name)
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(theirs, strings.TrimSuffix(quoted[0], ":")))

@@ -60,6 +60,6 @@ func TestConfigurationsOfEditorsAreFresh(t *testing.T) {
 			file.Name)
 	}
 	found := require.Value(filepath.Glob(root + "/.run/*"))(t)
-	assert.Equal(t, len(found), len(recipes)+2,
+	assert.Equal(t, len(recipes)+2, len(found),
 		"files of .run, of which attach and viz are no recipes: run make generate")
 }

@@ -136,7 +136,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 			"there: the world must not be held at it"},
 	} {
 		got := strings.Join(faultsWith(t, each.change, probe.Info{}), "\n")
-		assert.Equal(t, got, each.want, "%s: got %q\nwant %q", each.change, got, each.want)
+		assert.Equal(t, each.want, got, "%s: got %q\nwant %q", each.change, got, each.want)
 	}
 	for want, declared := range map[string]probe.Info{
 		store + ":11: Appended says {type} and is reported by At, which has none":              {Says: "{type} {key}"},
@@ -144,6 +144,6 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		store + ":11: Appended is declared Locked, but Store.Get holds no lock there":          {Locked: true},
 		points + "Appended names the lane store.run, but no goroutine of that name is started": {Lane: "store.run"},
 	} {
-		assert.EqualSlices(t, faultsWith(t, "", declared), []string{want}, "faults")
+		assert.EqualSlices(t, []string{want}, faultsWith(t, "", declared), "faults")
 	}
 }

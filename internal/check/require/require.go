@@ -11,9 +11,9 @@ type TB interface {
 }
 
 // Equal is [assert.Equal].
-func Equal[T comparable](t TB, got, want T, what ...any) {
+func Equal[T comparable](t TB, want, got T, what ...any) {
 	t.Helper()
-	end(t, assert.Equal(t, got, want, what...))
+	end(t, assert.Equal(t, want, got, what...))
 }
 
 // NoError is [assert.NoError].

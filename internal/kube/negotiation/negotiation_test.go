@@ -73,7 +73,7 @@ func TestTheBestClauseThatCanBeSatisfiedDecides(t *testing.T) {
 		}
 		assert.True(t, got.Name == want.name && kind == want.kind,
 			"Accept: %s: got %q as %q, want %q as %q", accept, got.Name, kind, want.name, want.kind)
-		assert.Equal(t, want.name == "", apierrors.IsNotAcceptable(err), "Accept: %s: got %v", accept, err)
+		assert.Equal(t, apierrors.IsNotAcceptable(err), want.name == "", "Accept: %s: got %v", accept, err)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 		r := get(c.url, "Accept", c.accept)
 		r.Header.Set("User-Agent", c.agent)
 		media := require.Value(Output(r))(t)
-		assert.Equal(t, media.Encoder == EncoderFor(JSON, true), c.want,
+		assert.Equal(t, c.want, media.Encoder == EncoderFor(JSON, true),
 			"%s of %s, %q: got indented", c.url, c.agent, c.accept)
 	}
 }
@@ -209,7 +209,7 @@ func TestACompressorForgetsItsAnswer(t *testing.T) {
 		use(response)
 		response = nil
 		runtime.GC() // the pool keeps the compressor over one collection
-		assert.Equal(t, answered.Value(), nil, "the compressor of %s keeps it alive", name)
+		assert.Equal(t, nil, answered.Value(), "the compressor of %s keeps it alive", name)
 	}
 }
 
@@ -238,6 +238,6 @@ func TestGzipIsUsedForThoseWhoTakeIt(t *testing.T) {
 		"gzip": true, "deflate, gzip;q=0.5": true, "br,gzip ; q=1": true, "": false, "gzip;q=0": false,
 		"gzip; q = 0": false, "xgzip": false,
 	} {
-		assert.Equal(t, AcceptsGzip(get("/", "Accept-Encoding", header)), want, "%q", header)
+		assert.Equal(t, want, AcceptsGzip(get("/", "Accept-Encoding", header)), "%q", header)
 	}
 }

@@ -67,7 +67,7 @@ func TestWhatOpensNoDoorStays(t *testing.T) {
 		"", "a", "kubectl/v1.37 /api/v1/pods?watch=1&resourceVersion=7", `{"kind":"ConfigMap","data":{"a":"b"}}`,
 		"default/a: scheduled: it is on node-1", "the author: nobody",
 	} {
-		assert.Equal(t, Text(text), text, "%q became", text)
+		assert.Equal(t, text, Text(text), "%q became", text)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestOnlyTheParametersOfTheAPIKeepTheirValues(t *testing.T) {
 		}
 	}
 	for _, whole := range []string{"", kept, "pretty&dryRun=All"} {
-		assert.Equal(t, Query(whole), whole, "%q became", whole)
+		assert.Equal(t, whole, Query(whole), "%q became", whole)
 	}
 }
 

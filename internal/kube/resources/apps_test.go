@@ -88,8 +88,8 @@ func TestTheGenerationOfAWorkloadCountsWhatItsControllerMustSee(t *testing.T) {
 		changed := old.DeepCopy()
 		c.change(changed)
 		WorkloadStrategy{}.PrepareForUpdate(changed, old)
-		assert.Equal(t, changed.Generation, c.want, name)
-		assert.Equal(t, changed.Status.Replicas, 0, name)
+		assert.Equal(t, c.want, changed.Generation, name)
+		assert.Equal(t, 0, changed.Status.Replicas, name)
 	}
 }
 

@@ -13,6 +13,6 @@ func TestPullPolicyFollowsFromTheTag(t *testing.T) {
 		"i": "Always", "i:latest": "Always", "i:1": "IfNotPresent", "r:5000/i": "Always", "r:5000/i:1": "IfNotPresent",
 		"i@sha256:abc": "IfNotPresent",
 	} {
-		assert.Equal(t, defaultPullPolicy(image), want, image)
+		assert.Equal(t, want, defaultPullPolicy(image), image)
 	}
 }

@@ -68,7 +68,7 @@ func TestWhatIsWrittenIsReadBackWhateverTheForm(t *testing.T) {
 				t.Errorf("%s: %T is read as %v, want v1 %s", mediaType, obj, kind, want)
 			}
 			read.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
-			assert.Equal(t, cmp.Diff(obj, read), "", "%s: %T (-written +read):\n", mediaType, obj)
+			assert.Equal(t, "", cmp.Diff(obj, read), "%s: %T (-written +read):\n", mediaType, obj)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestAListWrittenItemByItemIsTheSameJSON(t *testing.T) {
 		streamed := require.Value(runtime.Encode(info.Serializer, list))(t)
 		plain, err := runtime.Encode(plainJSON(t), list)
 		require.NoError(t, err)
-		assert.Equal(t, cmp.Diff(string(plain), string(streamed)), "", "%d items (-whole +item by item):\n", len(items))
+		assert.Equal(t, "", cmp.Diff(string(plain), string(streamed)), "%d items (-whole +item by item):\n", len(items))
 	}
 }
 
@@ -131,8 +131,8 @@ func TestOptionsAreReadFromAQueryAsTheyWereWrittenIntoIt(t *testing.T) {
 	require.NoError(t, err)
 	var read metav1.ListOptions
 	require.NoError(t, ParameterCodec.DecodeParameters(parsed, corev1.SchemeGroupVersion, &read))
-	assert.Equal(t, cmp.Diff(options, read), "", "options (-written +read):\n")
-	assert.Equal(t, query.Get("sendInitialEvents"), "true", "sendInitialEvents is written as")
+	assert.Equal(t, "", cmp.Diff(options, read), "options (-written +read):\n")
+	assert.Equal(t, "true", query.Get("sendInitialEvents"), "sendInitialEvents is written as")
 }
 
 // Whatever a client says of an event in either group is there in the other, under its name there.
@@ -149,11 +149,11 @@ func TestAnEventIsTheSameInBothGroups(t *testing.T) {
 	filler.Fill(event)
 	stored := require.Value(Stored(event))(t)
 	core := stored.(*corev1.Event)
-	assert.Equal(t, core.Message, event.Note)
-	assert.Equal(t, core.InvolvedObject.Name, event.Regarding.Name)
-	assert.Equal(t, core.ReportingController, event.ReportingController)
-	assert.Equal(t, core.Source, event.DeprecatedSource)
+	assert.Equal(t, event.Note, core.Message)
+	assert.Equal(t, event.Regarding.Name, core.InvolvedObject.Name)
+	assert.Equal(t, event.ReportingController, core.ReportingController)
+	assert.Equal(t, event.DeprecatedSource, core.Source)
 	back := &eventsv1.Event{}
 	require.NoError(t, FromStored(core, back))
-	assert.NoDiff(t, back, event)
+	assert.NoDiff(t, event, back)
 }

@@ -48,14 +48,14 @@ func TestOpenMakesASubjectAppearAndCloseMakesItVanish(t *testing.T) {
 		"w1 after it opened: got %+v, want a watcher of capacity 10", w1)
 	want := &Queue{Len: 1, Cap: 10, Sent: 1, High: 1, Tokens: []Token{{Type: "ADDED", Key: "/registry/pods/default/a",
 		RV: 8}}}
-	assert.NoDiff(t, w1.Queues["input"], want, "input")
+	assert.NoDiff(t, want, w1.Queues["input"], "input")
 	closed := in(append(opened, rec(probe.WatcherRemoved, "w1", "", "", 0),
 		rec(probe.ResultReceived, "w1", "ADDED", "/registry/pods/default/a", 8, 0, 10),
 		rec(probe.WireClosed, "w1", "", "", 0))...)
 	pods = folded(closed).Resources["pods"]
-	assert.Equal(t, len(pods.Subjects), 0,
+	assert.Equal(t, 0, len(pods.Subjects),
 		"subjects after w1 closed and was still spoken of: got %v, want none", pods.Subjects)
-	assert.Equal(t, pods.Stations["wire"].Count, 2, "moments at the wire")
+	assert.Equal(t, 2, pods.Stations["wire"].Count, "moments at the wire")
 }
 
 func TestAReceiveWrittenDownBeforeItsSendTakesThatSend(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAReceiveWrittenDownBeforeItsSendTakesThatSend(t *testing.T) {
 		rec(probe.IncomingSent, "cacher", "ADDED", "b", 2, 1, 100),
 	))
 	want := &Queue{Len: 1, Cap: 100, Sent: 2, Received: 1, High: 1, Tokens: []Token{{Type: "ADDED", Key: "b", RV: 2}}}
-	assert.NoDiff(t, s.Resources["pods"].Subjects["cacher"].Queues["incoming"], want, "incoming")
+	assert.NoDiff(t, want, s.Resources["pods"].Subjects["cacher"].Queues["incoming"], "incoming")
 }
 
 // TestAChannelNeverHoldsMoreThanItsCapacity: the send of one more proves that one was taken, in whichever order sender
@@ -102,7 +102,7 @@ func TestAShelfThatIsRecountedKnowsItsObjectsAgain(t *testing.T) {
 		{Token{"", "/registry/pods/default/a", 2}, 3}, {Token{"MODIFIED", "/registry/pods/default/b", 6}, 2},
 		{Token{"", "/registry/pods/default/c", 7}, 5},
 	}}
-	assert.NoDiff(t, folded(in(records...)).Resources["pods"].Shelves["store/cacher"], want, "the store's shelf")
+	assert.NoDiff(t, want, folded(in(records...)).Resources["pods"].Shelves["store/cacher"], "the store's shelf")
 }
 
 func TestAQueueUnderALockHasTheLengthItSays(t *testing.T) {
@@ -114,7 +114,7 @@ func TestAQueueUnderALockHasTheLengthItSays(t *testing.T) {
 		rec(probe.FIFOPopped, "informer", "Added", "default/a", 1, 1, 0), // a batch of two
 	))
 	want := &Queue{Len: 1, Sent: 3, Received: 2, High: 3, Tokens: []Token{{Type: "Added", Key: "default/c", RV: 4}}}
-	assert.NoDiff(t, s.Resources["pods"].Subjects["informer"].Queues["fifo"], want, "fifo")
+	assert.NoDiff(t, want, s.Resources["pods"].Subjects["informer"].Queues["fifo"], "fifo")
 }
 
 func TestTheCachersReflectorTakesFromTheYoungestWatchChan(t *testing.T) {
@@ -129,7 +129,7 @@ func TestTheCachersReflectorTakesFromTheYoungestWatchChan(t *testing.T) {
 	pods := s.Resources["pods"]
 	got := pods.Subjects["etcd3-10"].Queues["etcd3-result"]
 	assert.True(t, got.Len == 1 && got.Tokens[0].Key == "b", "result of the youngest: got %+v, want b alone", got)
-	assert.Equal(t, pods.Subjects["etcd3-9"].Queues["etcd3-result"], nil, "result of the older")
+	assert.Equal(t, nil, pods.Subjects["etcd3-9"].Queues["etcd3-result"], "result of the older")
 }
 
 func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
@@ -145,7 +145,7 @@ func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
 		{Pos: 1, T: 2 * ms, Token: Token{"ADDED", "b", 7}},
 		{Pos: 2, T: 3 * ms, Token: Token{"DELETED", "a", 8}},
 	}}
-	assert.NoDiff(t, s.Resources["pods"].Ring, want, "ring")
+	assert.NoDiff(t, want, s.Resources["pods"].Ring, "ring")
 }
 
 // TestACacheThatHasEndedLeavesThePicture: the server's half goes, the informer's stays.
@@ -161,8 +161,8 @@ func TestACacheThatHasEndedLeavesThePicture(t *testing.T) {
 		rec(probe.CacherStopped, "cacher", "", "", 0),
 	))
 	pods := s.Resources["pods"]
-	assert.NoDiff(t, pods.Ring, Ring{Cells: []Cell{}}, "ring")
-	assert.Equal(t, len(pods.Waits), 0, "waits: got %v", pods.Waits)
+	assert.NoDiff(t, Ring{Cells: []Cell{}}, pods.Ring, "ring")
+	assert.Equal(t, 0, len(pods.Waits), "waits: got %v", pods.Waits)
 	assert.True(t, len(pods.Subjects) == 1 && len(pods.Shelves) == 1 && pods.Subjects["informer"] != nil,
 		"got %v and %v, want those of the informer", pods.Subjects, pods.Shelves)
 }
@@ -176,7 +176,7 @@ func TestAResyncMakesAnInformerKnowNothingOlder(t *testing.T) {
 		rec(probe.IndexerUpdated, "informer", "Sync", "default/a", 19, 2),
 		rec(probe.Distributed, "informer", "MODIFIED", "default/a", 19, 1),
 	))
-	assert.Equal(t, s.Resources["pods"].Subjects["informer"].RV, 20, "what it knows")
+	assert.Equal(t, 20, s.Resources["pods"].Subjects["informer"].RV, "what it knows")
 }
 
 func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
@@ -190,7 +190,7 @@ func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
 		rec(probe.IndexerUpdated, "informer", "BOOKMARK", "", 9, 1),
 	))
 	want := &Shelf{N: 1, Rows: []Row{{Token{"Updated", "default/a", 3}, 5}}}
-	assert.NoDiff(t, s.Resources["pods"].Shelves["indexer/informer"], want, "indexer")
+	assert.NoDiff(t, want, s.Resources["pods"].Shelves["indexer/informer"], "indexer")
 }
 
 func TestAGapIsCountedAndWhatItHidIsForgotten(t *testing.T) {
@@ -205,12 +205,12 @@ func TestAGapIsCountedAndWhatItHidIsForgotten(t *testing.T) {
 		records[2+i].Seq += 40
 	}
 	s := folded(records)
-	assert.Equal(t, s.Lost, 40, "lost")
+	assert.Equal(t, 40, s.Lost, "lost")
 	pods := s.Resources["pods"]
 	got := pods.Subjects["w1"].Queues["input"]
 	assert.True(t, got.Len == 1 && got.Tokens[0].Key == "b", "input of w1: got %+v, want what came after the gap", got)
 	assert.True(t, pods.Subjects["w2"] != nil, "w2, whose opening was lost and which is sent events, does not appear")
-	assert.Equal(t, pods.Subjects["w3"], nil, "w3, from which only a receive is known, appears")
+	assert.Equal(t, nil, pods.Subjects["w3"], "w3, from which only a receive is known, appears")
 }
 
 // history draws a random, legal history of a machine with several watchers, a FIFO, a ring and a workqueue.
@@ -241,7 +241,7 @@ func TestAnySplitIntoBatchesGivesTheSameState(t *testing.T) {
 			got.Apply(rest[:n]) // a batch that comes twice changes nothing
 			rest = rest[n:]
 		}
-		require.Equal(t, cmp.Diff(want, got), "", "state (-whole +batches):\n")
+		require.Equal(t, "", cmp.Diff(want, got), "state (-whole +batches):\n")
 	})
 }
 
@@ -255,7 +255,7 @@ func TestARecordThatWasWrittenFoldsTheSame(t *testing.T) {
 			r := require.Value(ReadRecord(written))(t)
 			got.Apply([]probe.Record{r})
 		}
-		require.Equal(t, cmp.Diff(folded(records), got), "", "state (-whole +read record by record):\n")
+		require.Equal(t, "", cmp.Diff(folded(records), got), "state (-whole +read record by record):\n")
 	})
 }
 
@@ -293,11 +293,11 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 		}
 		one := shuffled(rapid.Uint64().Draw(t, "one order"))
 		other := shuffled(rapid.Uint64().Draw(t, "other order"))
-		require.Equal(t, cmp.Diff(one, other), "", "queue (-one order +other order):\n")
-		require.Equal(t, one.Len, int64(n-taken), "len: got %d, want %d", one.Len, n-taken)
+		require.Equal(t, "", cmp.Diff(one, other), "queue (-one order +other order):\n")
+		require.Equal(t, int64(n-taken), one.Len, "len: got %d, want %d", one.Len, n-taken)
 		for i, token := range one.Tokens {
 			want := uint64(n - len(one.Tokens) + i + 1)
-			require.Equal(t, token.RV, want, "token %d: got rv %d, want %d", i, token.RV, want)
+			require.Equal(t, want, token.RV, "token %d: got rv %d, want %d", i, token.RV, want)
 		}
 	})
 }

@@ -21,7 +21,7 @@ func at(t *rapid.T, k *Keyframes, records []probe.Record, seq uint64) *State {
 		t.Fatalf("no keyframe at %d; the oldest is %d", seq, k.Oldest())
 	}
 	state := require.Value(Read(frame.State))(t)
-	require.Equal(t, state.Seq, frame.Seq, "keyframe %d holds the state", frame.Seq)
+	require.Equal(t, frame.Seq, state.Seq, "keyframe %d holds the state", frame.Seq)
 	for i := range records {
 		if r := records[i : i+1]; r[0].Seq > frame.Seq && r[0].Seq <= seq {
 			state.Apply(r)
@@ -45,7 +45,7 @@ func TestAKeyframeAndItsTailAreTheWholeFoldAtAnyCursor(t *testing.T) {
 			k.Fold(state, rest[:n]) // a batch that comes twice changes nothing
 			rest = rest[n:]
 		}
-		require.Equal(t, cmp.Diff(folded(records), state), "", "state (-whole +with keyframes):\n")
+		require.Equal(t, "", cmp.Diff(folded(records), state), "state (-whole +with keyframes):\n")
 		for range 5 {
 			cursor := rapid.IntRange(0, len(records)).Draw(t, "cursor")
 			if cursor == 0 && len(records) == 0 {
@@ -53,7 +53,7 @@ func TestAKeyframeAndItsTailAreTheWholeFoldAtAnyCursor(t *testing.T) {
 			}
 			want := folded(records[:cursor])
 			diff := cmp.Diff(want, at(t, k, records, uint64(cursor)))
-			require.Equal(t, diff, "", "at %d", cursor)
+			require.Equal(t, "", diff, "at %d", cursor)
 		}
 	})
 }
@@ -119,7 +119,7 @@ func TestWhatTheLogHasLostCannotBeHadAgain(t *testing.T) {
 	k.Forget(35)
 	_, ok := k.At(39)
 	assert.False(t, ok, "there is a keyframe at 39, and the oldest record is 35: the one after 40 is the first of use")
-	assert.Equal(t, k.Oldest(), 40, "oldest")
+	assert.Equal(t, 40, k.Oldest(), "oldest")
 	gap := rec(probe.TxnCommitted, "", "ADDED", "a", 7)
 	gap.Seq = 500
 	k.Fold(s, []probe.Record{gap})

@@ -33,7 +33,7 @@ func TestAWaitSaysWhoWaitsSinceWhenAndWhere(t *testing.T) {
 		Lane: "cacher.dispatchEvents",
 		On:   "input", Token: Token{"ADDED", "a", 7},
 	}}}
-	assert.NoDiff(t, s.Resources["pods"].Waits, want, "waits")
+	assert.NoDiff(t, want, s.Resources["pods"].Waits, "waits")
 }
 
 func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
@@ -81,7 +81,7 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 			if want == nil {
 				want = map[string]int{}
 			}
-			assert.NoDiff(t, waitsNow(test.records), want, "waits")
+			assert.NoDiff(t, want, waitsNow(test.records), "waits")
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
 		loud, quiet := happened(seed, 0), happened(seed, 1)
 		for _, point := range []string{"InputSent", "InputReceived", "ResultSent", "ResultReceived"} {
 			got, want := quiet.Points[point], loud.Points[point]
-			require.Equal(t, got, want, point)
+			require.Equal(t, want, got, point)
 		}
 		for id, want := range loud.Subjects {
 			for name, queue := range want.Queues {
@@ -107,7 +107,7 @@ func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
 		}
 		for _, key := range []string{"ResultBlocked w1", "ResultBlocked w2", "ResultBlocked w3"} {
 			got, want := len(quiet.Waits[key]), len(loud.Waits[key])
-			require.Equal(t, got, want, "%s: got %d waits, want %d", key, got, want)
+			require.Equal(t, want, got, "%s: got %d waits, want %d", key, got, want)
 		}
 	})
 }

@@ -113,9 +113,9 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 			t.Errorf("waiting: %+v", got)
 		}
 		n := f.Step(probe.Query{Key: "default/b"})
-		assert.Equal(t, n, 0, "%d passed with an object that does not exist", n)
+		assert.Equal(t, 0, n, "%d passed with an object that does not exist", n)
 		n = f.Step(probe.Query{Key: "default/a"})
-		assert.Equal(t, n, 1, "%d passed, want 1", n)
+		assert.Equal(t, 1, n, "%d passed, want 1", n)
 		synctest.Wait()
 		assert.True(t, f.log.Last() == 2,
 			"after the hop %d records, want 2: a slow receiver misses ticks", f.log.Last())
@@ -153,7 +153,7 @@ func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
 		began := f.patience.Now()
 		time.Sleep(3 * time.Second)
 		got := f.patience.Since(began)
-		assert.Equal(t, got, 3*time.Second, "beside a held world the patience is %v on after 3s", got)
+		assert.Equal(t, 3*time.Second, got, "beside a held world the patience is %v on after 3s", got)
 		f.Advance(10 * time.Second)
 		if got := f.patience.Since(began); got < 13*time.Second || got > 14*time.Second {
 			t.Errorf("moved by ten seconds it is %v on, want 13s", got)
@@ -162,7 +162,7 @@ func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
 		began = f.patience.Now()
 		time.Sleep(time.Second)
 		got = f.patience.Since(began)
-		assert.Equal(t, got, 10*time.Second, "at speed 10 it is %v on after a second", got)
+		assert.Equal(t, 10*time.Second, got, "at speed 10 it is %v on after a second", got)
 	})
 }
 
@@ -232,7 +232,7 @@ func TestTheEndReleasesEveryGoroutineForGood(t *testing.T) {
 		f.SetPaused(false)
 		time.Sleep(2 * time.Second)
 		f.SetPaused(true)
-		require.Equal(t, len(f.Status().Waiting), 1, "no goroutine is held")
+		require.Equal(t, 1, len(f.Status().Waiting), "no goroutine is held")
 		f.end() // does not return if the worker stays at the gate
 		f.Hold(0)
 		assert.False(t, f.clock.State().Paused, "after the end the clock can still be stopped")
@@ -241,7 +241,7 @@ func TestTheEndReleasesEveryGoroutineForGood(t *testing.T) {
 
 // At the ring, the store, the indexer and the processor everything is reported under a lock.
 func TestAGateCanBeClosedWhereAGoroutineCanBeHeld(t *testing.T) {
-	assert.EqualSlices(t, Stations(), []probe.Station{probe.HTTP, probe.Etcd, probe.Etcd3, probe.Incoming,
+	assert.EqualSlices(t, []probe.Station{probe.HTTP, probe.Etcd, probe.Etcd3, probe.Incoming,
 		probe.Dispatch, probe.Watcher, probe.Wire, probe.Reflector, probe.FIFO, probe.Listener, probe.Handler,
-		probe.Workqueue})
+		probe.Workqueue}, Stations())
 }

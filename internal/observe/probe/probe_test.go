@@ -25,9 +25,9 @@ func TestNilProbeIsOff(t *testing.T) {
 	p.At(RingAppend, "default/a", 1)
 	p.Event(RingAppend, "ADDED", "default/a", 1)
 	p.Text(WatchChanError, "boom", "", 0)
-	assert.Equal(t, p.Subject("w1").Resource("pods"), nil, "derived from nil")
-	assert.Equal(t, New(nil), nil, "New(nil)")
-	assert.Equal(t, Of("no probe in here"), nil, "Of")
+	assert.Equal(t, nil, p.Subject("w1").Resource("pods"), "derived from nil")
+	assert.Equal(t, nil, New(nil), "New(nil)")
+	assert.Equal(t, nil, Of("no probe in here"), "Of")
 }
 
 func TestRecordsCarryWhatWasReported(t *testing.T) {
@@ -41,7 +41,7 @@ func TestRecordsCarryWhatWasReported(t *testing.T) {
 	want := Record{Seq: 1, Time: 3 * time.Second, Point: InputSent, Resource: "pods", Subject: "w1", Type: "ADDED",
 		Key: "/registry/pods/default/a", RV: 7, Args: [4]int{1, 10}}
 	require.True(t, ok && len(records) == 1 && records[0] == want, "got %+v, %v, want %+v", records, ok, want)
-	assert.Equal(t, records[0].Sentence(), "ADDED default/a at 7 enters the input of w1.", "sentence")
+	assert.Equal(t, "ADDED default/a at 7 enters the input of w1.", records[0].Sentence(), "sentence")
 }
 
 func TestLogSaysWhenItHasMovedOn(t *testing.T) {
@@ -155,7 +155,7 @@ func TestASentenceIsFilledIn(t *testing.T) {
 		{Record{Point: FIFOAdded, RV: 7, Type: "BOOKMARK", Subject: "w1"}, "BOOKMARK is queued for w1; 0 in line."},
 		{Record{Point: FrameDecoded, Type: "ERROR"}, "The client decodes ERROR."},
 	} {
-		assert.Equal(t, test.r.Sentence(), test.want)
+		assert.Equal(t, test.want, test.r.Sentence())
 	}
 }
 
@@ -167,7 +167,7 @@ func TestObjectKeyIsTheSameInBothHalves(t *testing.T) {
 		"":                                   "",
 		"/registry/services/specs/default/a": "default/a",
 	} {
-		assert.Equal(t, ObjectKey(key), want, "ObjectKey(%q)", key)
+		assert.Equal(t, want, ObjectKey(key), "ObjectKey(%q)", key)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestAReplayedLogBeginsWhereItsRecordingDoes(t *testing.T) {
 	for range 10 {
 		log.Replay(Record{Point: RingAppend})
 	}
-	assert.Equal(t, log.Oldest(), 49, "oldest after 15 records in a log of 7")
+	assert.Equal(t, 49, log.Oldest(), "oldest after 15 records in a log of 7")
 }
 
 func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
@@ -247,7 +247,7 @@ func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
 		{Record{Point: FrameWritten, Type: "ERROR"}, true},
 		{Record{Point: FrameWritten, Type: "ADDED"}, false},
 	} {
-		assert.Equal(t, test.r.Anomaly(), test.want, "%s %v", test.r.Point, test.r.Args)
+		assert.Equal(t, test.want, test.r.Anomaly(), "%s %v", test.r.Point, test.r.Args)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
 		for r := range log.Between(test.from, test.to) {
 			got = append(got, r.Seq)
 		}
-		assert.EqualSlices(t, got, test.want, "(%d, %d]", test.from, test.to)
+		assert.EqualSlices(t, test.want, got, "(%d, %d]", test.from, test.to)
 	}
 	for r := range log.Between(12, 20) {
 		p.At(RingAppend, "default/a", r.RV)

@@ -117,7 +117,7 @@ func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 		all, _ := f.log.Since(nil, 0, int(records[len(records)-1].Seq))
 		want := fold.New()
 		want.Apply(all)
-		assert.NoDiff(t, got, want, "the picture at its end")
+		assert.NoDiff(t, want, got, "the picture at its end")
 	})
 }
 
@@ -132,18 +132,18 @@ func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
 			f.live(40 * time.Second)
 			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 200)
 			f.live(3 * time.Second)
-			assert.Equal(t, len(f.files(t)), 1, "after one fault and an answer 200 files")
+			assert.Equal(t, 1, len(f.files(t)), "after one fault and an answer 200 files")
 			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 410)
 			f.live(3 * time.Second)
 		})
-		assert.Equal(t, len(f.files(t)), 2, "after a 410 files")
+		assert.Equal(t, 2, len(f.files(t)), "after a 410 files")
 		f.shows.Store(true)
 		f.run(t, func() {
 			f.live(40 * time.Second)
 			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 410)
 			f.live(3 * time.Second)
 		})
-		assert.Equal(t, len(f.files(t)), 2, "after a 410 of a tour files")
+		assert.Equal(t, 2, len(f.files(t)), "after a 410 of a tour files")
 	})
 }
 

@@ -50,14 +50,14 @@ func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
 		header, records := rec.Header, rec.Records
 		assert.True(t, header.Switches["fifo"] == "real" && header.Version == Version, "header: got %+v", header)
 		want, _ := log.Since(nil, 0, 64)
-		assert.EqualSlices(t, records, want, "records")
+		assert.EqualSlices(t, want, records, "records")
 
 		replayed := probe.NewLog(clock.RealClock{}, 64)
 		for i := range records {
 			replayed.Replay(records[i])
 		}
 		got, _ := replayed.Since(nil, 0, 64)
-		assert.EqualSlices(t, got, want, "replayed")
+		assert.EqualSlices(t, want, got, "replayed")
 	})
 }
 
@@ -144,20 +144,20 @@ func TestARecordingOfAnotherTableIsRead(t *testing.T) {
 		"\n"+`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[3,99,1]}`+"\n"+
 		`{"seq":3,"t":7,"point":"StoreUpdate","resource":"pods","rv":"7","args":[8]}`)
 	rec := require.Value(Read(t.Context(), bytes.NewReader(file)))(t)
-	assert.EqualSlices(t, rec.Records, []probe.Record{
+	assert.EqualSlices(t, []probe.Record{
 		{Seq: 1, Time: 5, Point: probe.Unknown, Resource: "pods", Subject: "l1", Key: "default/a",
 			Texts: probe.TextsOf(probe.Unknown, "AddSent")},
 		{Seq: 2, Time: 6, Point: probe.RingAppend, Resource: "pods", RV: 7, Args: [4]int{1, 0, 0, 3}},
 		{Seq: 3, Time: 7, Point: probe.StoreUpdate, Resource: "pods", RV: 7, Args: [4]int{8}},
-	}, "records")
-	assert.EqualSlices(t, rec.Unknown(), []string{"AddSent"}, "unknown")
-	assert.Equal(t, rec.Records[0].Sentence(), "A moment of another version of the program: AddSent.")
+	}, rec.Records, "records")
+	assert.EqualSlices(t, []string{"AddSent"}, rec.Unknown(), "unknown")
+	assert.Equal(t, "A moment of another version of the program: AddSent.", rec.Records[0].Sentence())
 	state := fold.New()
 	state.Apply(rec.Records[:1])
 	assert.True(t, state.Seq == 1 && len(state.Resources) == 0, "the picture of an unknown moment: %+v", state)
 	var again bytes.Buffer
 	require.NoError(t, WriteAll(&again, NewHeader(time.Now(), nil), rec.Records))
-	assert.EqualSlices(t, require.Value(Read(t.Context(), &again))(t).Records, rec.Records, "written again")
+	assert.EqualSlices(t, rec.Records, require.Value(Read(t.Context(), &again))(t).Records, "written again")
 }
 
 func TestARecordingIsBounded(t *testing.T) {
@@ -273,7 +273,7 @@ func TestTextsAreCutAsThePageCutsThem(t *testing.T) {
 	r := rec.Records[0]
 	for name, text := range map[string]string{"resource": r.Resource, "subject": r.Subject, "type": r.Type,
 		"key": r.Key, "text": r.Field(probe.FieldWhy)} {
-		assert.Equal(t, text, want, "%s: got %d bytes, want %d", name, len(text), len(want))
+		assert.Equal(t, want, text, "%s: got %d bytes, want %d", name, len(text), len(want))
 	}
 }
 

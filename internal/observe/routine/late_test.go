@@ -28,7 +28,7 @@ func TestLateAreTheGoroutinesThatKeepTheProgram(t *testing.T) {
 	})
 	outer.Go(ctx, "test.between", func(context.Context) { inner.Wait() })
 	outer.Go(t.Context(), "test.runs", func(context.Context) { <-end })
-	assert.EqualSlices(t, routine.Late(), nil)
+	assert.EqualSlices(t, nil, routine.Late())
 	cancel()
 	var got []string
 	eventually.Holds(t, "two goroutines keep the others", func() bool { got = routine.Late(); return len(got) == 2 })
@@ -40,5 +40,5 @@ func TestLateAreTheGoroutinesThatKeepTheProgram(t *testing.T) {
 	close(end)
 	over.Store(true)
 	outer.Wait()
-	assert.EqualSlices(t, routine.Late(), nil)
+	assert.EqualSlices(t, nil, routine.Late())
 }

@@ -30,7 +30,7 @@ func TestWaitReturnsWhenEveryBodyHasEnded(t *testing.T) {
 	g.Go(ctx, "test.two", body)
 	cancel()
 	g.Wait()
-	require.Equal(t, len(ended), 2, "got %d bodies ended after Wait, want 2", len(ended))
+	require.Equal(t, 2, len(ended), "got %d bodies ended after Wait, want 2", len(ended))
 	names := map[string]bool{<-ended: true, <-ended: true}
 	assert.True(t, names["test.one"] && names["test.two"], "labels: got %v, want test.one and test.two", names)
 }
@@ -49,6 +49,6 @@ func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
 		time.Sleep(2*time.Minute + time.Second)
 		cancel()
 		g.Wait()
-		assert.EqualSlices(t, at, []time.Duration{time.Minute, 2 * time.Minute})
+		assert.EqualSlices(t, []time.Duration{time.Minute, 2 * time.Minute}, at)
 	})
 }

@@ -51,7 +51,7 @@ func TestTheMonitorNamesTheRecordThatBrokeARule(t *testing.T) {
 		got := monitor.Breaches(seq - 1)
 		assert.True(t, len(got) == 1 && got[0].Rule == 9, "breaches after %d: %v", seq-1, got)
 		got = monitor.Breaches(seq)
-		assert.Equal(t, len(got), 0, "breaches after %d: %v", seq, got)
+		assert.Equal(t, 0, len(got), "breaches after %d: %v", seq, got)
 	})
 }
 

@@ -250,7 +250,7 @@ func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
 		other := playNumbers(t)
 		for _, s := range scenes {
 			was, is := n.table(s), other.table(s)
-			assert.Equal(t, was, is, "%s: one time\n%sthe other\n%s", s.chapter, was, is)
+			assert.Equal(t, is, was, "%s: one time\n%sthe other\n%s", s.chapter, was, is)
 		}
 	}
 	for _, s := range scenes {

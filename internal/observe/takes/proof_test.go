@@ -44,8 +44,8 @@ func TestTheTakesShowWhatTheyShowed(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(sum.String()), 0o644))
 	}
 	want := require.Value(os.ReadFile(file))(t)
-	assert.NoDiff(t, strings.Split(sum.String(), "\n"),
-		strings.Split(strings.ReplaceAll(string(want), "\r\n", "\n"), "\n"))
+	assert.NoDiff(t, strings.Split(strings.ReplaceAll(string(want), "\r\n", "\n"), "\n"),
+		strings.Split(sum.String(), "\n"))
 }
 
 // hashOf returns a hash of a picture without its texts: of lengths, keys, versions, counters, and what is in what.

@@ -90,15 +90,15 @@ func checkFold(t *testing.T, rec *recording.Recording) {
 			frames.Fold(single, records[i:i+1])
 		}
 	}
-	assert.Equal(t, whole.Lost, 0, "lost")
-	assert.NoDiff(t, whole, single, "folded at once, and one by one")
+	assert.Equal(t, 0, whole.Lost, "lost")
+	assert.NoDiff(t, single, whole, "folded at once, and one by one")
 	first := records[0].Seq - 1
 	for cursor, want := range pictures {
 		frame, ok := frames.At(first + uint64(cursor))
 		require.True(t, ok, "no picture at %d", cursor)
 		state := require.Value(fold.Read(frame.State))(t)
 		state.Apply(records[frame.Seq-first : cursor])
-		require.True(t, assert.NoDiff(t, state, want), "at %d, from the keyframe at %d", cursor, frame.Seq)
+		require.True(t, assert.NoDiff(t, want, state), "at %d, from the keyframe at %d", cursor, frame.Seq)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 			assert.True(t, take.Title != "" || strings.HasPrefix(take.Name, StoryPrefix), "it has no title")
 		})
 	}
-	assert.Equal(t, len(Every()), len(All)+len(scenario.All)+len(Broken), "files")
+	assert.Equal(t, len(All)+len(scenario.All)+len(Broken), len(Every()), "files")
 }
 
 // shootStory plays a story on a whole pipeline in a bubble, and returns the recording: it ends where the last beat
@@ -126,7 +126,7 @@ func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
 			world.Machine = w
 		}
 		seen := require.Value(world.Play(t.Context(), story.ID))(t)
-		require.Equal(t, seen.Untold, "")
+		require.Equal(t, "", seen.Untold)
 		synctest.Wait()
 		file = sandboxtest.Develop(t, w.Log, seen.From, seen.Beats[len(seen.Beats)-1].To)
 	})

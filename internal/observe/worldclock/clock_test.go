@@ -72,7 +72,7 @@ func TestASpeedOutOfBoundsIsRefused(t *testing.T) {
 	for _, speed := range []float64{0, -1, MinSpeed / 2, MaxSpeed * 2, math.NaN(), math.Inf(1)} {
 		assert.True(t, c.SetSpeed(speed) != nil, "speed %v: accepted", speed)
 	}
-	assert.Equal(t, c.State().Speed, 1, "speed")
+	assert.Equal(t, 1, c.State().Speed, "speed")
 }
 
 func TestWhileItIsPausedNothingIsDue(t *testing.T) {
@@ -89,7 +89,7 @@ func TestWhileItIsPausedNothingIsDue(t *testing.T) {
 		c.SetPaused(false)
 		resumed := time.Now()
 		<-timer.C()
-		assert.Equal(t, time.Since(resumed), 6*time.Second, "it fired after the pause")
+		assert.Equal(t, 6*time.Second, time.Since(resumed), "it fired after the pause")
 	})
 }
 
@@ -120,7 +120,7 @@ func TestAdvancingByAMinuteTicksSixtyTimes(t *testing.T) {
 		<-stopped
 		assert.True(t, len(seen) == 60 && seen[0] == time.Second && seen[59] == time.Minute,
 			"got %d ticks: %v", len(seen), seen)
-		assert.Equal(t, c.Since(began), time.Minute, "the world is on")
+		assert.Equal(t, time.Minute, c.Since(began), "the world is on")
 	})
 }
 
@@ -130,10 +130,10 @@ func TestARunningClockCanBeMovedAndRunsOn(t *testing.T) {
 		began := c.Now()
 		c.Advance(10 * time.Second)
 		got := c.Since(began)
-		assert.Equal(t, got, 10*time.Second, "moved by %v, want 10s", got)
+		assert.Equal(t, 10*time.Second, got, "moved by %v, want 10s", got)
 		time.Sleep(time.Second)
 		got = c.Since(began)
-		assert.Equal(t, got, 11*time.Second, "a second later: %v, want 11s", got)
+		assert.Equal(t, 11*time.Second, got, "a second later: %v, want 11s", got)
 	})
 }
 
@@ -141,7 +141,7 @@ func TestAdvancingToTheNextTimerFiresExactlyThat(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		c.SetPaused(true)
-		assert.Equal(t, len(c.Upcoming(1)), 0, "no goroutine waits: timers")
+		assert.Equal(t, 0, len(c.Upcoming(1)), "no goroutine waits: timers")
 		began := c.Now()
 		late, early := c.NewTimer(9*time.Second), c.NewTimer(7*time.Second)
 		due := c.Upcoming(1)[0]
@@ -166,7 +166,7 @@ func TestATimerIsItsUsers(t *testing.T) {
 		synctest.Wait()
 		due := c.Upcoming(1)[0]
 		c.Advance(due.In)
-		assert.Equal(t, due.Who, "worldclock.waitASecond", "it was set by")
+		assert.Equal(t, "worldclock.waitASecond", due.Who, "it was set by")
 	})
 }
 
@@ -187,9 +187,9 @@ func TestAStoppedTimerHasNothingToSay(t *testing.T) {
 		assert.True(t, timer.Reset(3*time.Second), "Reset of a set timer reports that it was not")
 		began := time.Now()
 		<-timer.C()
-		assert.Equal(t, time.Since(began), 3*time.Second, "fired after")
+		assert.Equal(t, 3*time.Second, time.Since(began), "fired after")
 		timer.Reset(0)
-		assert.Equal(t, drained(timer.C()), 1, "Reset(0) did not fire")
+		assert.Equal(t, 1, drained(timer.C()), "Reset(0) did not fire")
 	})
 }
 
@@ -206,7 +206,7 @@ func TestALateTickerSkipsWhatItMissed(t *testing.T) {
 		ticker := c.NewTicker(time.Second)
 		defer ticker.Stop()
 		time.Sleep(10 * time.Second) // the test does not look
-		assert.Equal(t, drained(ticker.C()), 1, "ticks waited")
+		assert.Equal(t, 1, drained(ticker.C()), "ticks waited")
 	})
 }
 
@@ -259,12 +259,12 @@ func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
 			time.Sleep(61 * time.Second)
 			ran := time.Duration(float64(reach) * speed)
 			got := c.Since(began)
-			assert.Equal(t, got, ran, "at %v: the first who asks is told that %v have passed, want %v", speed, got, ran)
+			assert.Equal(t, ran, got, "at %v: the first who asks is told that %v have passed, want %v", speed, got, ran)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			go c.Run(ctx)
 			got = <-c.Stops()
-			assert.Equal(t, got, 61*time.Second, "at %v: stopped for %v, want 61s", speed, got)
+			assert.Equal(t, 61*time.Second, got, "at %v: stopped for %v, want 61s", speed, got)
 			wall := time.Now()
 			<-timer.C()
 			left := time.Duration(float64(10*time.Second-ran) / speed)

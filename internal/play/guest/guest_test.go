@@ -104,7 +104,7 @@ func TestAGuestWatchesTheMetadataOfAnyResourceAndWritesNothing(t *testing.T) {
 		t.Errorf("a guest sent %s", c.requests[i])
 	}
 	want := []string{gadgets + "0 " + listOfMetadata, gadgets + "7 " + metadataOnly}
-	assert.EqualSlices(t, c.requests[len(c.requests)-2:], want, "got %q, want %q", c.requests, want)
+	assert.EqualSlices(t, want, c.requests[len(c.requests)-2:], "got %q, want %q", c.requests, want)
 }
 
 const gadgets = "GET /apis/example.com/v2/namespaces/x/gadgets app=web "
@@ -174,10 +174,10 @@ etcd_request_duration_seconds_count{operation="get",type="/registry/pods"} 100
 go_goroutines 12
 apiserver_watch_cache_capacity{resource="pods" broken
 `))
-	assert.Equal(t, got.Trouble, "")
+	assert.Equal(t, "", got.Trouble)
 	want := map[string]float64{"dispatch dispatched": 31, "ring capacity": 200, "watcher open": 6, "etcd": 5,
 		"etcd seconds": 0.5, "etcd requests": 100}
-	assert.NoDiff(t, got.Metrics, figures{"pods": want, "deployments": {"dispatch dispatched": 7}}, "figures")
+	assert.NoDiff(t, figures{"pods": want, "deployments": {"dispatch dispatched": 7}}, got.Metrics, "figures")
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

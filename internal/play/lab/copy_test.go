@@ -53,7 +53,7 @@ func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
 			err := Start(root, home+"/"+each.dir, lab)
 			assert.True(t, err != nil && strings.Contains(err.Error(), each.want),
 				"got %v, want a refusal with %q", err, each.want)
-			assert.Equal(t, contents(t, home), before, "before\n%s\nafter\n", before)
+			assert.Equal(t, before, contents(t, home), "before\n%s\nafter\n", before)
 		})
 	}
 }
@@ -100,7 +100,7 @@ func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
 			assert.True(t, err == nil && string(text) == "title: A lab\n",
 				"the copy says of its lab %q, %v; want no edit", text, err)
 			here, _, _ := In(at)
-			assert.Equal(t, here.ID, "", "a lab that is not in the list is")
+			assert.Equal(t, "", here.ID, "a lab that is not in the list is")
 			if _, err := os.Stat(filepath.Join(at, "inside")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the working copy holds a copy of itself: %v", err)
 			}
@@ -157,7 +157,7 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 			assert.True(t, !strings.Contains(says, "goroutine ") && len(verdict.Says) <= maxLines+5,
 				"want a few lines and no stacks:\n%s", says)
 			got := progress.String()
-			assert.Equal(t, got, "building the tests of chapters/01-storage …\n", "it says %q while it works", got)
+			assert.Equal(t, "building the tests of chapters/01-storage …\n", got, "it says %q while it works", got)
 		})
 	}
 }

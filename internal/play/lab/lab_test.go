@@ -264,7 +264,7 @@ var update = flag.Bool("update", false, "write which record shows an answer, and
 // shows one, for a recording that was made again. If an answer changes, the question has to be read again.
 func TestEveryAnswerIsWhatItsRecordingShows(t *testing.T) {
 	asked := slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind != Predict })
-	assert.Equal(t, len(asked), len(proofs), "questions and proofs")
+	assert.Equal(t, len(proofs), len(asked), "questions and proofs")
 	for _, each := range asked {
 		t.Run(each.ID, func(t *testing.T) {
 			take, found := takes.Find(each.Take)

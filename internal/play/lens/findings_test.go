@@ -227,7 +227,7 @@ func TestFindings(t *testing.T) {
 			inWorld(t, func(w *world) {
 				c.twin(w.as("c/1 (linux)", "pods"))
 				got := w.says()
-				assert.Equal(t, len(got), 0, "the twin: %+v", got)
+				assert.Equal(t, 0, len(got), "the twin: %+v", got)
 			})
 			inWorld(t, func(w *world) {
 				c.before(w.as("c/1 (linux)", "pods"))
@@ -360,7 +360,7 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 			w.wait(2 * time.Minute)
 			pod, found, err := pods.GetIndexer().GetByKey("default/a")
 			require.True(t, err == nil && found, "the pod is missing: %v", err)
-			assert.Equal(t, pod.(*corev1.Pod).ResourceVersion, w.new)
+			assert.Equal(t, w.new, pod.(*corev1.Pod).ResourceVersion)
 			for _, trail := range w.lens.trails {
 				for _, r := range trail.rows {
 					if r.gone {
@@ -433,6 +433,6 @@ func TestAPathIsTakenApart(t *testing.T) {
 		"//api/v1//namespaces/proxy/services/a:80/proxy/b/": {Resource: "services", Namespace: "proxy", Name: "a:80",
 			Subresource: "proxy"},
 	} {
-		assert.Equal(t, askPath(path), want, path)
+		assert.Equal(t, want, askPath(path), path)
 	}
 }

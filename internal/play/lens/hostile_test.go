@@ -28,7 +28,7 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 		for path, watchable := range map[string]bool{"/api/v1/pods": true, "/api/v1/namespaces/d/pods/a": false} {
 			request := require.Value(http.NewRequest(http.MethodGet, "http://x"+path+"?"+query, nil))(t)
 			ask := newAsk(request)
-			assert.Equal(t, ask.Watch, want && watchable, "%s?%s", path, query)
+			assert.Equal(t, want && watchable, ask.Watch, "%s?%s", path, query)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 		"  Answered GET " +
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** with 200.",
 	}
-	assert.EqualSlices(t, lines, want, "got %s\nwant %s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	assert.EqualSlices(t, want, lines, "got %s\nwant %s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 }
 
 // TestALogNamesSoManyResourcesThatItsRecordingCanBeShown watches more resources than that.

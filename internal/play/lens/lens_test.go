@@ -96,13 +96,13 @@ func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 	lines := told(t, log, probe.RequestAnswered)
 	want := fmt.Sprintf("  Answered GET /api/v1/namespaces/%%61/pods?limit=500 with 200 (%d bytes at version 77).",
 		len(body))
-	assert.Equal(t, lines[1], want)
+	assert.Equal(t, want, lines[1])
 }
 
 func TestAnAnswerInProtobufPassesUnread(t *testing.T) {
 	const sent = "\x00\x00\x00\x04k8s\x00\n"
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
-		assert.Equal(t, r.Header.Get("Accept"), "application/vnd.kubernetes.protobuf")
+		assert.Equal(t, "application/vnd.kubernetes.protobuf", r.Header.Get("Accept"))
 		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
 		io.WriteString(w, sent)
 	})
@@ -110,8 +110,8 @@ func TestAnAnswerInProtobufPassesUnread(t *testing.T) {
 	b.lens.Show(log)
 	_, body := b.send(t, http.MethodGet, "/api/v1/pods?watch=1",
 		http.Header{"Accept": {"application/vnd.kubernetes.protobuf"}})
-	assert.Equal(t, body, sent)
-	assert.Equal(t, len(told(t, log, probe.RequestAnswered)), 6, "records: none is of a frame")
+	assert.Equal(t, sent, body)
+	assert.Equal(t, 6, len(told(t, log, probe.RequestAnswered)), "records: none is of a frame")
 }
 
 func TestAGuestOnlyReads(t *testing.T) {
@@ -161,7 +161,7 @@ func TestAGuestOnlyReads(t *testing.T) {
 	for _, r := range requests[:9] {
 		b.send(t, r.method, r.path, nil)
 	}
-	assert.Equal(t, reached, 9, "with -server-writes %d of 9 requests reached the server", reached)
+	assert.Equal(t, 9, reached, "with -server-writes %d of 9 requests reached the server", reached)
 }
 
 func TestNoRedirectIsFollowed(t *testing.T) {

@@ -185,7 +185,7 @@ func (p *program) do(method, name, query, body string, code int) string {
 	p.t.Helper()
 	response := p.send(method, name, query, body)
 	answer := require.Value(io.ReadAll(response.Body))(p.t)
-	require.Equal(p.t, response.StatusCode, code)
+	require.Equal(p.t, code, response.StatusCode)
 	synctest.Wait() // until the lens has noted it
 	return p.learn(answer)
 }
@@ -216,7 +216,7 @@ type stream struct {
 func (p *program) open(query string) *stream {
 	p.t.Helper()
 	response := p.send(http.MethodGet, "", "watch=true&"+query, "")
-	require.Equal(p.t, response.StatusCode, http.StatusOK)
+	require.Equal(p.t, http.StatusOK, response.StatusCode)
 	synctest.Wait()
 	return &stream{p, response, json.NewDecoder(response.Body)}
 }
@@ -262,7 +262,7 @@ func (p *program) watch(query string) (last frame) {
 func (p *program) gone(query string) {
 	p.t.Helper()
 	last := p.watch(query)
-	require.Equal(p.t, last.Object.Code, http.StatusGone)
+	require.Equal(p.t, http.StatusGone, last.Object.Code)
 }
 
 // refused asks for a list, and is told to come again in a second.

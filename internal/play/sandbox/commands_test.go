@@ -86,7 +86,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 		w.log.Gate().Release()
 		time.Sleep(time.Minute)
 		names := w.podNames(t)
-		assert.Equal(t, len(names), 0, "after the release there are %v", names)
+		assert.Equal(t, 0, len(names), "after the release there are %v", names)
 	})
 }
 
@@ -171,10 +171,10 @@ func TestWhatAWatcherLeavesIsForgotten(t *testing.T) {
 			require.NoError(t, w.RemoveWatcher(t.Context(), id))
 			assert.Fails(t, w.RemoveWatcher(t.Context(), id), apierrors.IsNotFound, "removing it again")
 			synctest.Wait()
-			assert.Equal(t, w.connections.of(agent).UserAgent, "", "%s is still known", agent)
+			assert.Equal(t, "", w.connections.of(agent).UserAgent, "%s is still known", agent)
 		}
 		after := w.knobs()
-		assert.Equal(t, after, before, "left:\n%s\nbefore\n%s", after, before)
+		assert.Equal(t, before, after, "left:\n%s\nbefore\n%s", after, before)
 		assert.True(t, len(w.before) <= 1, "to put back are %v", w.before)
 	})
 }
@@ -224,7 +224,7 @@ func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 		for _, event := range test.events {
 			each.remember(event)
 		}
-		assert.Equal(t, each.resourceVersion, test.want,
+		assert.Equal(t, test.want, each.resourceVersion,
 			"%s: goes on from %q, want %q", name, each.resourceVersion, test.want)
 	}
 }
@@ -310,7 +310,7 @@ func TestACancelledStoryChangesNothingMore(t *testing.T) {
 			for what, err := range map[string]error{"a knob": turning, "a watcher": opening} {
 				assert.True(t, strings.Contains(fmt.Sprint(err), errCancelled.Error()), "%s: %v", what, err)
 			}
-			assert.Equal(t, w.knobs(), before, "a knob was turned")
+			assert.Equal(t, before, w.knobs(), "a knob was turned")
 			assert.True(t, len(w.watchers.info()) == 0, "a watcher was opened")
 			return nil
 		}))
@@ -369,7 +369,7 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 		names := w.podNames(t)
 		assert.True(t, len(names) == 0, "there are %v", names)
 		now := w.knobs()
-		assert.Equal(t, now, before, "in the end:\n%s\nbefore\n%s", now, before)
+		assert.Equal(t, before, now, "in the end:\n%s\nbefore\n%s", now, before)
 	})
 }
 

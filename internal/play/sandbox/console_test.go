@@ -69,9 +69,9 @@ func TestAResetEndsWhatConsolesHaveAsked(t *testing.T) {
 		_, err = w.Reset(t.Context())
 		require.NoError(t, err)
 		_, err = io.ReadAll(answer.Body)
-		assert.Equal(t, err, io.ErrUnexpectedEOF, "the end of the answer")
+		assert.Equal(t, io.ErrUnexpectedEOF, err, "the end of the answer")
 		require.NoError(t, answer.Body.Close())
-		assert.Equal(t, w.watchers.asked.Load(), 0, "open requests")
-		assert.Equal(t, w.connections.of(answer.Request.UserAgent()), Connection{}, "its line")
+		assert.Equal(t, 0, w.watchers.asked.Load(), "open requests")
+		assert.Equal(t, Connection{}, w.connections.of(answer.Request.UserAgent()), "its line")
 	})
 }

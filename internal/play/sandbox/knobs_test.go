@@ -168,12 +168,12 @@ func TestAKindInAGroupIsWatched(t *testing.T) {
 				created := client.Post().Namespace("default").Resource(kind[0]).Body(body).Do(t.Context())
 				require.NoError(t, created.Error())
 				w.settle()
-				assert.Equal(t, len(w.since(t, began, func(r *probe.Record) bool {
+				assert.Equal(t, 1, len(w.since(t, began, func(r *probe.Record) bool {
 					return r.Point == probe.FrameWritten && r.Resource == resource && r.Type == "ADDED"
-				})), 1, "changes that it was sent")
-				assert.Equal(t, len(w.since(t, began, func(r *probe.Record) bool {
+				})), "changes that it was sent")
+				assert.Equal(t, 1, len(w.since(t, began, func(r *probe.Record) bool {
 					return r.Point == probe.WireOpened && r.Resource == resource
-				})), 1, "streams that it has opened")
+				})), "streams that it has opened")
 			})
 		})
 	}
@@ -202,8 +202,8 @@ func TestResetRestoresEverything(t *testing.T) {
 		after := w.Knobs()
 		after.Traffic.Written = before.Traffic.Written
 		got, want := fmt.Sprintf("%+v", after), fmt.Sprintf("%+v", before)
-		assert.Equal(t, got, want, "after the reset:\n%s\nwant\n%s", got, want)
-		assert.Equal(t, len(w.pipeline.Client.Pods().Informer().GetIndexer().List()), 0, "the local store holds pods")
+		assert.Equal(t, want, got, "after the reset:\n%s\nwant\n%s", got, want)
+		assert.Equal(t, 0, len(w.pipeline.Client.Pods().Informer().GetIndexer().List()), "the local store holds pods")
 	})
 }
 
@@ -256,7 +256,7 @@ func TestTrafficKeepsItsRate(t *testing.T) {
 			"got %+v after four seconds, want about 2000 written", info)
 		time.Sleep(time.Second)
 		later := w.traffic.info()
-		assert.Equal(t, later.Written, info.Written, "%d more were written after the end", later.Written-info.Written)
+		assert.Equal(t, info.Written, later.Written, "%d more were written after the end", later.Written-info.Written)
 	})
 }
 

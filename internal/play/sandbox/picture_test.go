@@ -78,7 +78,7 @@ func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	cached, informer, scheduler := cacheOfPods(s), s.Client.Informer, s.Client.Unfinished
 	compare := func(what string, picture int64, truth int) {
 		t.Helper()
-		assert.Equal(t, picture, int64(truth), "%s: the picture shows %d, the station says %d", what, picture, truth)
+		assert.Equal(t, int64(truth), picture, "%s: the picture shows %d, the station says %d", what, picture, truth)
 	}
 	shelf := func(station probe.Station, subject string) int64 {
 		return pods.Shelves[fold.ShelfName(station, subject)].N

@@ -137,7 +137,7 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 			return n
 		}
 		n := commits(time.Minute)
-		assert.Equal(t, n, 0, "without a viewer the demo changed pods %d times", n)
+		assert.Equal(t, 0, n, "without a viewer the demo changed pods %d times", n)
 		close(viewed)
 		n = commits(time.Minute)
 		require.True(t, n >= 8, "in a minute the demo changed pods %d times: it does not run", n)
@@ -152,20 +152,20 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 		assert.True(t, fixed() != 0, "while a tour is open the ring may grow")
 		first()
 		n = commits(time.Minute)
-		assert.Equal(t, n, 0, "one tour is open, and the demo changed pods %d times", n)
-		assert.Equal(t, len(w.Watchers()), 2, "one tour is open, and of 2 watchers there are")
+		assert.Equal(t, 0, n, "one tour is open, and the demo changed pods %d times", n)
+		assert.Equal(t, 2, len(w.Watchers()), "one tour is open, and of 2 watchers there are")
 		w.log.Gate().Hold()
 		second()
 		w.log.Gate().Release()
 		if left := w.Watchers(); len(left) != 1 || left[0].ID != kept.ID {
 			t.Errorf("after the last tour the watchers are %+v, want %s alone", left, kept.ID)
 		}
-		assert.Equal(t, fixed(), 0, "after the last tour the ring is fixed at")
+		assert.Equal(t, 0, fixed(), "after the last tour the ring is fixed at")
 		n = commits(time.Minute)
 		assert.True(t, n >= 8, "in the minute after the last tour the demo changed pods %d times", n)
 		require.NoError(t, w.Tell(t.Context(), "alone", func(*Telling) error {
-			assert.Equal(t, len(require.Value(w.listPods(t.Context()))(t).Items), 0, "beside a story there are pods")
-			assert.Equal(t, commits(time.Minute), 0, "beside a story pods change")
+			assert.Equal(t, 0, len(require.Value(w.listPods(t.Context()))(t).Items), "beside a story there are pods")
+			assert.Equal(t, 0, commits(time.Minute), "beside a story pods change")
 			return nil
 		}))
 		n = commits(time.Minute)

@@ -62,7 +62,7 @@ var sayings = map[string]string{
 }
 
 func TestEveryStoryIsPlayedAsItIsTold(t *testing.T) {
-	assert.Equal(t, len(sayings), len(All), "sayings and stories")
+	assert.Equal(t, len(All), len(sayings), "sayings and stories")
 	for _, each := range All {
 		t.Run(each.ID, func(t *testing.T) {
 			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
@@ -159,7 +159,7 @@ func TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore(t *testing.T) {
 		{Seq: 2, Point: probe.RequestAnswered}, {Seq: 3, Point: probe.CacherReady, Resource: "pods"}})
 	require.NoError(t, err)
 	got := [3]string{ranges[0].Resource, ranges[1].Resource, ranges[2].Resource}
-	assert.Equal(t, got, [3]string{"backups", "backups", "pods"}, "resources")
+	assert.Equal(t, [3]string{"backups", "backups", "pods"}, got, "resources")
 }
 
 func TestTheAddressOfAFormerStoryLeadsToTheOneThatTellsItsIncident(t *testing.T) {
@@ -233,7 +233,7 @@ func TestStreamsAreCountedInTheOrderInWhichTheyWereRegistered(t *testing.T) {
 	for i := range records {
 		f.add(&records[i])
 	}
-	assert.EqualSlices(t, f.lanes, []string{"w7", "w8"})
+	assert.EqualSlices(t, []string{"w7", "w8"}, f.lanes)
 }
 
 // TestWhyARequestThatWaitsFailedIsSaid: its error is the first, and the one that is returned.

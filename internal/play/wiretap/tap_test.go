@@ -63,7 +63,7 @@ func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
 	whole := &Wire{}
 	whole.Read([]byte(wire))
 	got, want := fmt.Sprintf("%+v", stream.stream), fmt.Sprintf("%+v", whole.stream)
-	assert.Equal(t, got, want)
+	assert.Equal(t, want, got)
 	if whole.stream.Count != 3 || whole.stream.Chunks[0].Data != "ab\r\nc" || whole.stream.Chunks[1].Size != 16 ||
 		whole.stream.Chunks[2].SizeLine != "0\r\n" || whole.stream.Chunks[2].End != "\r\n" {
 		t.Errorf("got %+v", whole.stream.Chunks)
@@ -122,12 +122,12 @@ func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 		for piece := range slices.Chunk(body, size) {
 			got = append(got, reader.Read(piece)...)
 		}
-		require.Equal(t, len(got), len(told), "in pieces of %d: got %d events", size, len(got))
+		require.Equal(t, len(told), len(got), "in pieces of %d: got %d events", size, len(got))
 		total := 0
 		for i := range got {
 			total += got[i].Size
 			got[i].Size = 0
-			assert.Equal(t, got[i], told[i].want, "in pieces of %d", size)
+			assert.Equal(t, told[i].want, got[i], "in pieces of %d", size)
 		}
 		assert.True(t, total == len(body) && cap(reader.frame) <= 2*MaxEvent,
 			"the sizes add up to %d of %d; %d bytes are kept", total, len(body), cap(reader.frame))
@@ -148,7 +148,7 @@ func FuzzEvents(f *testing.F) {
 		for i := range body {
 			cut = append(cut, reader.Read(body[i:i+1])...)
 		}
-		assert.EqualSlices(t, whole, cut, "at once %+v, byte by byte %+v", whole, cut)
+		assert.EqualSlices(t, cut, whole, "at once %+v, byte by byte %+v", whole, cut)
 		ReadVersion(body, "")
 	})
 }
@@ -164,9 +164,9 @@ func TestAListAndAnObjectSayTheirVersion(t *testing.T) {
 	zip := gzip.NewWriter(&packed)
 	zip.Write(written)
 	zip.Close()
-	assert.Equal(t, ReadVersion(written[:HeadSize], ""), "77", "a list")
-	assert.Equal(t, ReadVersion(packed.Bytes()[:packed.Len()/2], "gzip"), "77", "a list, packed")
+	assert.Equal(t, "77", ReadVersion(written[:HeadSize], ""), "a list")
+	assert.Equal(t, "77", ReadVersion(packed.Bytes()[:packed.Len()/2], "gzip"), "a list, packed")
 	object := `{"kind":"Pod","metadata":{"managedFields":[{"manager":"x"}],"name":"a","resourceVersion":"5","uid":"`
-	assert.Equal(t, ReadVersion([]byte(object), ""), "5", "an object, cut off")
-	assert.Equal(t, ReadVersion([]byte("no list"), "gzip"), "")
+	assert.Equal(t, "5", ReadVersion([]byte(object), ""), "an object, cut off")
+	assert.Equal(t, "", ReadVersion([]byte("no list"), "gzip"))
 }

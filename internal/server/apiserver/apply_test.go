@@ -34,7 +34,7 @@ func (a *api) apply(manager, query, wishes string) *httptest.ResponseRecorder {
 func (a *api) applied(code int, manager, query, wishes string) corev1.Pod {
 	a.t.Helper()
 	w := a.apply(manager, query, wishes)
-	require.Equal(a.t, w.Code, code, "apply by %s: got %d %s, want %d", manager, w.Code, w.Body, code)
+	require.Equal(a.t, code, w.Code, "apply by %s: got %d %s, want %d", manager, w.Code, w.Body, code)
 	return into[corev1.Pod](a.t, w.Body)
 }
 
@@ -59,9 +59,9 @@ func TestApplyCreatesWhatIsNotThere(t *testing.T) {
 	if pod.Spec.Containers[0].Image != "i:1" || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways || pod.UID == "" {
 		t.Errorf("got %+v", pod)
 	}
-	assert.EqualSlices(t, managers(pod), []string{"one Apply"}, "managers")
+	assert.EqualSlices(t, []string{"one Apply"}, managers(pod), "managers")
 	again := a.applied(200, "one", "", oneContainer)
-	assert.Equal(t, again.ResourceVersion, pod.ResourceVersion,
+	assert.Equal(t, pod.ResourceVersion, again.ResourceVersion,
 		"the same wishes again: got version %s, want %s", again.ResourceVersion, pod.ResourceVersion)
 }
 
@@ -82,7 +82,7 @@ func TestTwoManagersOfOneFieldConflictUnlessForced(t *testing.T) {
 		t.Errorf("causes: got %+v", status.Details.Causes)
 	}
 	pod := a.applied(200, "two", "&force=true", other)
-	assert.Equal(t, pod.Labels["app"], "db", "forced: got labels %v", pod.Labels)
+	assert.Equal(t, "db", pod.Labels["app"], "forced: got labels %v", pod.Labels)
 	wantStatus(t, a.apply("one", "", oneContainer), 409, metav1.StatusReasonConflict)
 	// To agree is no conflict.
 	a.applied(200, "three", "", other)
@@ -105,7 +105,7 @@ func TestListsWithKeysAreMergedByThem(t *testing.T) {
 	// keyed.
 	pod := a.applied(200, "two", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u1}]}\n")
 	pod = a.applied(200, "three", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: z, uid: u2}]}\n")
-	assert.Equal(t, len(pod.OwnerReferences), 2, "got owners %+v, want both", pod.OwnerReferences)
+	assert.Equal(t, 2, len(pod.OwnerReferences), "got owners %+v, want both", pod.OwnerReferences)
 }
 
 func TestEveryWriteIsNoted(t *testing.T) {

@@ -173,7 +173,7 @@ func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {
 		t.Errorf("etcd is full: got %d %s", w.Code, w.Body)
 	}
 	w := a.do("GET", "/livez", "")
-	assert.Equal(t, w.Code, 200, "not ready, but alive")
+	assert.Equal(t, 200, w.Code, "not ready, but alive")
 }
 
 func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {

@@ -141,7 +141,7 @@ func TestTheOlderDocumentIsToBeHadAsClientsAskForIt(t *testing.T) {
 	wantStatus(t, a.do("GET", "/openapi/v2", "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
 	first := a.do("GET", "/openapi/v2", "")
 	again := a.do("GET", "/openapi/v2", "", "If-None-Match", first.Header().Get("Etag"))
-	assert.Equal(t, again.Code, 304, "again")
+	assert.Equal(t, 304, again.Code, "again")
 }
 
 // The documents of the two versions are of the same paths, each in the words of its version.
@@ -167,5 +167,5 @@ func TestTheOlderDocumentHasTheSameOperations(t *testing.T) {
 		"swagger %s, %d paths, want %d", v2.Swagger, len(v2.Paths), n)
 	patch, _ := v2.Paths["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"].(map[string]any)
 	consumes, _ := patch["consumes"].([]any)
-	assert.Equal(t, len(consumes), len(patchTypes), "a patch consumes %v", consumes)
+	assert.Equal(t, len(patchTypes), len(consumes), "a patch consumes %v", consumes)
 }

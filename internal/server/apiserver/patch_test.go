@@ -79,10 +79,10 @@ func TestPatches(t *testing.T) {
 				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 			a.create(podA)
 			w := a.do("PATCH", podsPath+"/a", c.body, "Content-Type", c.contentType)
-			require.Equal(t, w.Code, c.code, "got %d %s, want %d", w.Code, w.Body, c.code)
+			require.Equal(t, c.code, w.Code, "got %d %s, want %d", w.Code, w.Body, c.code)
 			if c.check == nil {
 				status := into[metav1.Status](t, w.Body)
-				assert.Equal(t, int(status.Code), c.code, "got %+v", status)
+				assert.Equal(t, c.code, int(status.Code), "got %+v", status)
 				fields := map[string]string{"merge, invalid": "spec", "merge, uid": "metadata.uid"}
 				field := cmp.Or(fields[name], "patch")
 				if c.code == 422 && (len(status.Details.Causes) == 0 || status.Details.Causes[0].Field != field) {
@@ -224,7 +224,7 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 		strings.ReplaceAll(strings.Join(keys[:1000], `","`), ": ", `":"`)
 	w := a.do("PATCH", strings.Replace(podsPath, "pods", "configmaps", 1)+"/c?fieldManager=x", strings.Replace(many,
 		`{k0`, `{"k0`, 1)+`"}}`, "Content-Type", "application/apply-patch+yaml")
-	assert.Equal(t, w.Code, http.StatusCreated, "a thousand keys: got %d %.200s", w.Code, w.Body)
+	assert.Equal(t, http.StatusCreated, w.Code, "a thousand keys: got %d %.200s", w.Code, w.Body)
 }
 
 // An object may have come by another way than an apply; each write looks at all that is stored, too.
@@ -242,16 +242,16 @@ func TestAnObjectOfTooManyFieldsIsStoredWithoutNotes(t *testing.T) {
 	const small = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`
 	notes := func(w *httptest.ResponseRecorder) int {
 		t.Helper()
-		require.Equal(t, w.Code/100, 2, "got %.200s", w.Body)
+		require.Equal(t, 2, w.Code/100, "got %.200s", w.Body)
 		return len(into[metav1.PartialObjectMetadata](t, w.Body).ManagedFields)
 	}
-	assert.Equal(t, notes(a.do("POST", path, large(maxNotedFields-100))), 1, "below the limit")
-	assert.Equal(t, notes(a.do("PUT", path+"/c", large(maxNotedFields+1))), 1, "above it, the notes of before")
+	assert.Equal(t, 1, notes(a.do("POST", path, large(maxNotedFields-100))), "below the limit")
+	assert.Equal(t, 1, notes(a.do("PUT", path+"/c", large(maxNotedFields+1))), "above it, the notes of before")
 	w := a.do("PATCH", path+"/c?fieldManager=x", small, "Content-Type", applyType)
 	wantStatus(t, w, 413, metav1.StatusReasonRequestEntityTooLarge)
-	assert.Equal(t, notes(a.do("PUT", path+"/c", small)), 1, "away from it")
-	assert.Equal(t, notes(a.do("PATCH", path+"/c?fieldManager=x", strings.Replace(small, `"c"`,
-		`"c","labels":{"x":"y"}`, 1), "Content-Type", applyType)), 2, "small again")
+	assert.Equal(t, 1, notes(a.do("PUT", path+"/c", small)), "away from it")
+	assert.Equal(t, 2, notes(a.do("PATCH", path+"/c?fieldManager=x", strings.Replace(small, `"c"`,
+		`"c","labels":{"x":"y"}`, 1), "Content-Type", applyType)), "small again")
 }
 
 func TestAClientThatAsksForItsRightsIsToldThatItHasAll(t *testing.T) {

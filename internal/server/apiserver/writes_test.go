@@ -71,7 +71,7 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 	}
 	a := newAPI(t)
 	live := a.do("PUT", leases+"live", body("", "live", ""))
-	require.Equal(t, live.Code, 201, "got %s", live.Body)
+	require.Equal(t, 201, live.Code, "got %s", live.Body)
 	const put, gone = "Precondition failed: UID in precondition: 1234",
 		"uid mismatch: the provided object specified uid 1234, and no existing object was found"
 	for _, c := range []struct {
@@ -120,7 +120,7 @@ func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 				path += "/a"
 			}
 			w := a.do(c.method, path, c.body, "Content-Type", c.contentType)
-			assert.Equal(t, len(into[corev1.Pod](t, w.Body).OwnerReferences), 2, "owner references")
+			assert.Equal(t, 2, len(into[corev1.Pod](t, w.Body).OwnerReferences), "owner references")
 			warning := w.Header().Get("Warning")
 			assert.True(t, len(w.Header()["Warning"]) == 1 &&
 				strings.Contains(warning, "ownerReferences contains duplicate entries") &&

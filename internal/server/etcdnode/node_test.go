@@ -71,7 +71,7 @@ func TestWatchLosesNothingOverARestart(t *testing.T) {
 			values = append(values, string(e.Kv.Value))
 		}
 	}
-	assert.Equal(t, strings.Join(values, " "), "1 2")
+	assert.Equal(t, "1 2", strings.Join(values, " "))
 	cancel()
 	for range watched {
 	}
@@ -128,10 +128,10 @@ func TestCloseWaitsForARestart(t *testing.T) {
 func TestARequestMayTakeTwoMinutes(t *testing.T) {
 	t.Parallel()
 	cfg := start(t, t.TempDir()).member.Load().server.Cfg
-	assert.Equal(t, cfg.ReqTimeout(), 125*time.Second)
+	assert.Equal(t, 125*time.Second, cfg.ReqTimeout())
 	// Etcd passes an election timeout at its start, all but one tick. With thousands of them one start in thirty on a
 	// busy machine asked raft to elect while the log that it replayed was compacted, which raft answers with a panic.
-	assert.Equal(t, cfg.ElectionTicks, election)
+	assert.Equal(t, election, cfg.ElectionTicks)
 }
 
 func wantInUse(t *testing.T, dir string) {
@@ -168,7 +168,7 @@ func TestAFolderThatThreeNodesMadeIsRefused(t *testing.T) {
 	}
 	assert.True(t, err != nil && strings.Contains(err.Error(), dir+" was made by three nodes"), "got %v", err)
 	made, _ := filepath.Glob(dir + "/*")
-	assert.EqualSlices(t, made, []string{filepath.Join(dir, "etcd-1")}, "got %v, want what was there", made)
+	assert.EqualSlices(t, []string{filepath.Join(dir, "etcd-1")}, made, "got %v, want what was there", made)
 }
 
 // serveOn serves the node on a port, as an etcd elsewhere, and returns its address; nil: without TLS.

@@ -157,7 +157,7 @@ func sameAnswers(t *testing.T, script func(*session)) {
 	script(etcd)
 	memory := &session{t: t, client: mvcc.New(clock.RealClock{}), ctx: t.Context()}
 	script(memory)
-	assert.Equal(t, cmp.Diff(etcd.lines, memory.lines), "", "answers (-etcd +memory):\n")
+	assert.Equal(t, "", cmp.Diff(etcd.lines, memory.lines), "answers (-etcd +memory):\n")
 }
 
 func TestWritesAndReadsAnswerAsEtcd(t *testing.T) {
@@ -301,12 +301,12 @@ func TestFailedWatchesEndWithEtcdsError(t *testing.T) {
 	store.Put("/p/a", []byte("1"))
 	store.FailWatches(rpctypes.ErrorDesc(rpctypes.ErrNoLeader))
 	first := <-responses
-	assert.Equal(t, len(first.Events), 1, "got %v, want what happened before", first)
+	assert.Equal(t, 1, len(first.Events), "got %v, want what happened before", first)
 	if last := <-responses; !errors.Is(last.Err(), rpctypes.ErrNoLeader) {
 		t.Errorf("got %v, want no leader", last.Err())
 	}
 	_, open := <-responses
 	assert.False(t, open, "the channel is still open")
 	revision := store.Put("/p/a", []byte("2"))
-	assert.Equal(t, revision, 3, "got revision %d, want 3", revision)
+	assert.Equal(t, 3, revision, "got revision %d, want 3", revision)
 }

@@ -39,7 +39,7 @@ func TestHTTPStreamsInABubble(t *testing.T) {
 		response := require.Value(client.Get("http://anywhere/"))(t)
 		body, err := io.ReadAll(response.Body)
 		assert.True(t, err == nil && string(body) == "012", "body: got %q, %v, want 012", body, err)
-		assert.Equal(t, time.Since(start), 3*time.Minute, "elapsed on the bubble's clock")
+		assert.Equal(t, 3*time.Minute, time.Since(start), "elapsed on the bubble's clock")
 		client.CloseIdleConnections()
 		server.Close()
 	})
@@ -123,7 +123,7 @@ func TestABufferedLineHoldsWhatASocketWould(t *testing.T) {
 		assert.True(t, before >= socketBuffers && before < socketBuffers+8<<10, "%d bytes were written unread", before)
 		_ = require.Value(io.CopyN(io.Discard, answer.Body, socketBuffers/2))(t)
 		synctest.Wait()
-		assert.Equal(t, written.Load()-before, socketBuffers/2, "bytes that follow what was read")
+		assert.Equal(t, socketBuffers/2, written.Load()-before, "bytes that follow what was read")
 		assert.NoError(t, answer.Body.Close())
 		cancel()
 		<-serving

@@ -125,7 +125,7 @@ func TestAChapterBecomesAPage(t *testing.T) {
 	assert.True(t, chapter.Title == "The ring" && chapter.Question == "How long does history last, and who says so?",
 		"got title %q, question %q", chapter.Title, chapter.Question)
 	want := []Heading{{2, "the-question", "The question"}, {2, "the-walk", "The walk"}}
-	assert.Equal(t, gocmp.Diff(want, chapter.Contents), "", "contents (-want +got):\n")
+	assert.Equal(t, "", gocmp.Diff(want, chapter.Contents), "contents (-want +got):\n")
 	for _, part := range []string{
 		`<figure class="decl" id="Ring.add">`,
 		`href="/book/04-ring/ring.go#L15">ring.go:15</a>`,
@@ -198,7 +198,7 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 			require.True(t, err != nil, "got no problem")
 			want := strings.Replace(test.want, "line", "chapters/04-ring/README.md:5", 1)
 			first, _, _ := strings.Cut(err.Error(), "\n")
-			assert.Equal(t, first, want, "got %s\nwant %s", first, want)
+			assert.Equal(t, want, first, "got %s\nwant %s", first, want)
 		})
 	}
 	t.Run("no prose", func(t *testing.T) {
@@ -224,7 +224,7 @@ func FuzzHighlightingLosesNothing(f *testing.F) {
 		lines := highlight(src)
 		got := html.UnescapeString(tags.ReplaceAllString(strings.Join(lines, "\n"), ""))
 		want := html.UnescapeString(html.EscapeString(src))
-		assert.Equal(t, got, want, "got %q\nwant %q", got, want)
+		assert.Equal(t, want, got, "got %q\nwant %q", got, want)
 	})
 }
 
@@ -452,7 +452,7 @@ func TestWordsAreMarkedOnceInASection(t *testing.T) {
 		`<span data-part="incoming" data-kind="queue" tabindex="0"><code>incoming</code></span>`,
 		`<span data-part="ring" data-kind="kept"><a href="/book/06-cacher#more">ring</a></span>`,
 	}
-	assert.EqualSlices(t, got, want, "got %q\nwant %q\nin %s", got, want, html)
+	assert.EqualSlices(t, want, got, "got %q\nwant %q\nin %s", got, want, html)
 	plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, "")
 	if !strings.Contains(plain, "The ring feeds input, and the Ring and input again.\n") || !strings.Contains(plain,
 		"in two rings\nof words.") {
@@ -518,6 +518,6 @@ func TestTheHandoutHasTheMapTheKeysAndTheQuestions(t *testing.T) {
 	for part, want := range map[string]int{
 		"─► WatchServer ─┐": 1, "| **V** |": 1, "\n| 1a | ": 1, "? | |\n": 25, "\n---\n": 1,
 	} {
-		assert.Equal(t, strings.Count(text, part), want, part)
+		assert.Equal(t, want, strings.Count(text, part), part)
 	}
 }

@@ -138,7 +138,7 @@ func TestNotesKnowWhomTheyAreAbout(t *testing.T) {
 		"Source.Next | {k8s.io/apimachinery/pkg/watch/watch.go Interface.ResultChan}",
 		"Cacher.dispatchEvents | {k8s.io/apiserver/pkg/storage/cacher/cacher.go (*Cacher).dispatchEvents}",
 	}
-	assert.NoDiff(t, got, want, "notes")
+	assert.NoDiff(t, want, got, "notes")
 }
 
 func TestUpstreamLinesHaveOneForm(t *testing.T) {
@@ -177,7 +177,7 @@ func TestUpstreamLinksLeadToThePinnedSource(t *testing.T) {
 		"go.etcd.io/etcd/server/v3/embed/etcd.go":             "https://github.com/etcd-io/etcd/blob/v3.7.3/server/embed/etcd.go",
 		"example.com/x/y":                                     "",
 	} {
-		assert.Equal(t, (Upstream{Path: path}).URL(), want, path)
+		assert.Equal(t, want, (Upstream{Path: path}).URL(), path)
 	}
 }
 
@@ -205,5 +205,5 @@ func TestMomentsAreFound(t *testing.T) {
 	for _, m := range tree.Moments(func(name string) bool { return name != "NotAPoint" && name != "Probe" }) {
 		got += fmt.Sprintf("%s by %q in %s, line %d; ", m.Point, m.Method, m.Function, m.Line)
 	}
-	assert.Equal(t, got, `Appended by "At" in Station.addLocked, line 6; Passed by "" in Station.Close, line 10; `)
+	assert.Equal(t, `Appended by "At" in Station.addLocked, line 6; Passed by "" in Station.Close, line 10; `, got)
 }

@@ -183,7 +183,7 @@ func TestWritesGoOnThroughALeadersDeath(t *testing.T) {
 	written(20)
 	close(end)
 	writing.Wait()
-	assert.EqualSlices(t, lists(), before, "lists and evictions")
+	assert.EqualSlices(t, before, lists(), "lists and evictions")
 	for _, w := range writers {
 		t.Logf("%s: %d writes, and %v at most between two", w.name, w.created.Load(), time.Duration(w.longest.Load()))
 	}

@@ -266,7 +266,7 @@ func script(format string, args []any) string {
 // is fails the test unless an expression has a value as text.
 func (p *page) is(t testing.TB, want, what, expression string, args ...any) {
 	t.Helper()
-	assert.Equal(t, evaluate[string](t, p, "(async () => String("+script(expression, args)+"))()"), want, what)
+	assert.Equal(t, want, evaluate[string](t, p, "(async () => String("+script(expression, args)+"))()"), what)
 }
 
 // becomes waits until an expression has a value as text.

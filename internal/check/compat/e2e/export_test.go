@@ -46,7 +46,7 @@ func TestAnExportNeedsNoProgram(t *testing.T) {
 	p.rests(t, 3, "ready")
 	p.strike(t, "ArrowRight")
 	found := p.rests(t, 3, "rests").Found
-	assert.Equal(t, len(found), 0, "contradictions: %q", found)
+	assert.Equal(t, 0, len(found), "contradictions: %q", found)
 	p.exportedTour(t, base)
 	p.exportedLeaves(t)
 	p.exportedMini(t, base)

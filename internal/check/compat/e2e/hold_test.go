@@ -112,7 +112,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	now := v.world(t)
 	assert.True(t, now.Held && lost() == 0 && now.Clock.Now.Equal(began.Clock.Now), "after five seconds: %+v", now)
 	v.command(t, "/viz/hold", `{"do":"release"}`)
-	assert.Equal(t, lost(), 0, "let go, but the clock stands: watchers that were lost")
+	assert.Equal(t, 0, lost(), "let go, but the clock stands: watchers that were lost")
 	v.command(t, "/viz/clock", `{"paused":false}`)
 	program.Eventually(t, patience, func() (bool, string) { return lost() == 1, "the slow watcher is not evicted" })
 	v.command(t, "/viz/hold", `{"do":"release"}`) // the gate

@@ -94,7 +94,7 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 	if *updateSums {
 		require.NoError(t, os.WriteFile(sums, []byte(drawn), 0o644))
 	}
-	assert.Equal(t, drawn, string(require.Value(os.ReadFile(sums))(t)), "what is drawn: look at it, then -update-sums")
+	assert.Equal(t, string(require.Value(os.ReadFile(sums))(t)), drawn, "what is drawn: look at it, then -update-sums")
 	if *opening == "" {
 		return
 	}

@@ -55,6 +55,6 @@ func sumOfPictures(t *testing.T) string {
 func TestThePicturesAreOfThisPage(t *testing.T) {
 	made, err := os.ReadFile(filepath.Join(root, "docs", picturesSum))
 	require.NoError(t, err)
-	require.Equal(t, string(made), sumOfPictures(t),
+	require.Equal(t, sumOfPictures(t), string(made),
 		"docs/film-*.png and docs/stage-*.png are stale: look at the page, then make screenshots")
 }

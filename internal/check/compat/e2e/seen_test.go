@@ -213,7 +213,7 @@ func (p *page) shows(t *testing.T, s *told, n int, above map[[2]string]bool) {
 		t.Errorf("%s: besides, %q is not so", at, wrong)
 	}
 	names := evaluate[[]string](t, p, lanes)
-	assert.Equal(t, inTurn(above, names), "", "%s: lanes %q, other than before", at, names)
+	assert.Equal(t, "", inTurn(above, names), "%s: lanes %q, other than before", at, names)
 	for i, member := range s.Cast {
 		assert.True(t, i < len(names) && names[i] == member.Name, "%s: lanes %q begin otherwise than the cast", at, names)
 	}

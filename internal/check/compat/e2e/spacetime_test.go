@@ -334,13 +334,13 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 		}
 	}
 	// The cacher has a reflector of its own, in the goroutine that writes the cache.
-	assert.Equal(t, titles("cacher", "{}")["ReflectorReceived"], "startCaching")
+	assert.Equal(t, "startCaching", titles("cacher", "{}")["ReflectorReceived"])
 	// Watches that ended before they began have no name.
-	assert.Equal(t, titles("", "{}")["WireOpened"], "WatchServer *")
+	assert.Equal(t, "WatchServer *", titles("", "{}")["WireOpened"])
 	older := titles("s", `{ "etcd-watcher": "etcd2" }`)
 	for point, want := range map[string]string{"WatchChanOpened": "etcdWatcher *", "Etcd3IncomingSent": "etcdWatch",
 		"Etcd3IncomingReceived": "translate", "Etcd3ResultSent": "translate"} {
-		assert.Equal(t, older[point], want)
+		assert.Equal(t, want, older[point])
 	}
 	t.Run("a queue that gives by object", func(t *testing.T) {
 		p.handsOver(t, []probe.Record{

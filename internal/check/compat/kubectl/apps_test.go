@@ -33,7 +33,7 @@ func TestKeptKindsAreThoseOfAKubeAPIServer(t *testing.T) {
 		}
 		said, err := s.play(b.command)
 		require.NoError(t, err)
-		assert.NoDiff(t, alike(said), alike(b.output), b.command)
+		assert.NoDiff(t, alike(b.output), alike(said), b.command)
 	}
 }
 

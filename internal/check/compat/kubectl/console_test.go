@@ -80,5 +80,5 @@ func TestTheConsoleOffersWhatKubectlSends(t *testing.T) {
 	}
 	written, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, string(written), text.String(), "%s; -update writes it", file)
+	assert.Equal(t, text.String(), string(written), "%s; -update writes it", file)
 }

@@ -102,7 +102,7 @@ func (k *kind) keepsTheContract(t *testing.T) {
 		require.NoError(t, decoder.Decode(&event))
 		seen = append(seen, event.Type+" "+event.Object.Kind+" "+event.Object.Name)
 	}
-	assert.NoDiff(t, seen, []string{"ADDED " + k.gvk.Kind + " json"})
+	assert.NoDiff(t, []string{"ADDED " + k.gvk.Kind + " json"}, seen)
 
 	k.created(t, "proto", protoType, k.proto(t, k.body("proto", ""), k.gvk))
 	k.created(t, "bare", protoType, k.proto(t, k.body("bare", ""), schema.GroupVersionKind{}))
@@ -145,7 +145,7 @@ func (k *kind) created(t *testing.T, name, contentType string, body []byte) {
 	t.Helper()
 	obj := k.object(t, "POST", "", contentType, body, 201)
 	assert.True(t, obj.GetName() == name && obj.GroupVersionKind() == k.gvk, "created %v", obj)
-	assert.NoDiff(t, k.object(t, "GET", "/"+name, "", nil, 200), obj)
+	assert.NoDiff(t, obj, k.object(t, "GET", "/"+name, "", nil, 200))
 }
 
 // changed changes an object in all ways that there are, and its status if that has a path.
@@ -153,7 +153,7 @@ func (k *kind) changed(t *testing.T, name string) {
 	obj := k.object(t, "GET", "/"+name, "", nil, 200)
 	label := func(obj *unstructured.Unstructured, value string) {
 		t.Helper()
-		assert.Equal(t, obj.GetLabels()["l"], value)
+		assert.Equal(t, value, obj.GetLabels()["l"])
 	}
 	for i, contentType := range []string{jsonType, protoType} {
 		value := fmt.Sprint("put", i)
@@ -189,10 +189,10 @@ func (k *kind) changed(t *testing.T, name string) {
 	}
 	applied := apply(name, 200)
 	label(applied, "apply")
-	assert.NoDiff(t, apply(name, 200), applied)
+	assert.NoDiff(t, applied, apply(name, 200))
 	if name == "json" {
 		applied = apply("applied", 201)
-		assert.NoDiff(t, apply("applied", 200), applied)
+		assert.NoDiff(t, applied, apply("applied", 200))
 	}
 }
 
@@ -213,7 +213,7 @@ func send(t *testing.T, method, url, accept, contentType string, body []byte, co
 	response := require.Value(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
 	answer := require.Value(io.ReadAll(response.Body))(t)
-	require.Equal(t, response.StatusCode, code, "%s %s %q: %s", method, url, body, answer)
+	require.Equal(t, code, response.StatusCode, "%s %s %q: %s", method, url, body, answer)
 	return answer
 }
 

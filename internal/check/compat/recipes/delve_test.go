@@ -102,7 +102,7 @@ func endOf(shown, text string) int {
 func TestANumberIsLookedForAsALine(t *testing.T) {
 	t.Parallel()
 	for shown, want := range map[string]int{"./chapters/06-cacher\n10\n": -1, "10\n0\n": 4, "100\n(dlv) 0\n": 11} {
-		assert.Equal(t, endOf(shown, "0"), want, shown)
+		assert.Equal(t, want, endOf(shown, "0"), shown)
 	}
 }
 

@@ -161,6 +161,6 @@ func TestAnOutputMatchesUpToWhatIsLeftOpen(t *testing.T) {
 		{"a.c", "abc", false},
 	} {
 		got := matches(outputLines(c.want), outputLines(c.got))
-		assert.Equal(t, got, c.matches, "%q for %q: %v, want %v", c.got, c.want, got, c.matches)
+		assert.Equal(t, c.matches, got, "%q for %q: %v, want %v", c.got, c.want, got, c.matches)
 	}
 }

@@ -70,8 +70,8 @@ func TestEveryReadersShellUnderstandsTheCommands(t *testing.T) {
 		"kubectl get pods\n> -w | head":                            1,
 	} {
 		p := parsePage(t, "x.md", "```console\n$ "+command+"\nprints | grep\n```\n\n```console linux\n$ seq 2\n```\n")
-		assert.Equal(t, len(p.foreign()), want, "%s: got %q", command, p.foreign())
+		assert.Equal(t, want, len(p.foreign()), "%s: got %q", command, p.foreign())
 	}
 	const said = "(In PowerShell, `curl` is `curl.exe`.)\n\n```console\n$ curl -s localhost\n```\n"
-	assert.Equal(t, len(parsePage(t, "x.md", said).foreign()), 0, "the page says so")
+	assert.Equal(t, 0, len(parsePage(t, "x.md", said).foreign()), "the page says so")
 }

@@ -182,7 +182,7 @@ func TestWhatKubectlLogsOfItsOwnEndIsNotCompared(t *testing.T) {
 	t.Parallel()
 	said := `I1128 15:33:49.476901   12838 reflector.go:664] "Warning: watch ended with error" err="an error on the ` +
 		`server (\"unable to decode an event from the watch stream: context canceled\") has prevented it"` + "\nmet\n"
-	assert.EqualSlices(t, (&terminal{}).written(said), []string{"met"})
+	assert.EqualSlices(t, []string{"met"}, (&terminal{}).written(said))
 }
 
 // written returns the lines of an output, with the addresses as they are written in the documents.

@@ -50,7 +50,7 @@ func TestVSCodeAttaches(t *testing.T) {
 	created := program.Start(t, program.KubectlFor(t, v).Command("run", "a", "--image=nginx"))
 	e.stopsIn(dispatch)
 	e.does("disconnect", map[string]any{"terminateDebuggee": false}, "disconnect")
-	assert.Equal(t, created.ExitCode(t, patience), 0, "kubectl, after delve has gone")
+	assert.Equal(t, 0, created.ExitCode(t, patience), "kubectl, after delve has gone")
 }
 
 // editor is the client's side of the Debug Adapter Protocol.

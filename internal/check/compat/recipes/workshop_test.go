@@ -31,8 +31,8 @@ func TestEveryQuestionHasItsAnswer(t *testing.T) {
 	for _, each := range answer.FindAllStringSubmatch(answers, -1) {
 		answered = append(answered, each[1])
 	}
-	assert.NoDiff(t, answered, asked, "questions with answers")
-	assert.Equal(t, strings.Count(answers, "*Right:*"), len(asked), "answers")
+	assert.NoDiff(t, asked, answered, "questions with answers")
+	assert.Equal(t, len(asked), strings.Count(answers, "*Right:*"), "answers")
 }
 
 // TestThePagesNameWhatThereIs: a metric stands as code if this program has it, and in italics if only upstream does.

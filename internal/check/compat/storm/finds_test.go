@@ -66,7 +66,7 @@ func TestAViewFindsWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newView("view", &faults{})
 			v.tell("list@10:a1@5 ~a2@11 " + test.told)
-			assert.Equal(t, v.faults.n, test.faults, "%q", v.faults.told)
+			assert.Equal(t, test.faults, v.faults.n, "%q", v.faults.told)
 		})
 	}
 }
@@ -76,9 +76,9 @@ func TestAMissedWriteIsFound(t *testing.T) {
 	written := []object{{"a", 1, 5}, {"b", 1, 11}, {"a", 2, 12}, {"c", 1, 40}}
 	v := newView("view", &faults{})
 	v.tell("list@10:a1@5 +b1@11 mark@12 list@30:a2@12,b1@11")
-	assert.Equal(t, v.missed(written), 2, "writes that were looked for")
-	assert.EqualSlices(t, v.faults.told, []string{"view: was never told of {name:a n:2 rv:12}"})
-	assert.NoDiff(t, v.holds(), map[string]int{"a": 2, "b": 1})
+	assert.Equal(t, 2, v.missed(written), "writes that were looked for")
+	assert.EqualSlices(t, []string{"view: was never told of {name:a n:2 rv:12}"}, v.faults.told)
+	assert.NoDiff(t, map[string]int{"a": 2, "b": 1}, v.holds())
 }
 
 // TestTheLedgerFindsWhatIsWrong tells a ledger what no writer may be answered. Before, an object is at its fifth
@@ -102,6 +102,6 @@ func TestTheLedgerFindsWhatIsWrong(t *testing.T) {
 	} {
 		l, a := &ledger{faults: &faults{}}, &account{newest: fifth, raised: map[int]bool{5: true}}
 		test.told(l, a)
-		assert.Equal(t, l.faults.n, test.faults, "%s: %q", name, l.faults.told)
+		assert.Equal(t, test.faults, l.faults.n, "%s: %q", name, l.faults.told)
 	}
 }

@@ -109,7 +109,7 @@ func TestStorm(t *testing.T) {
 	t.Logf("%d writes acknowledged, %d refused, %d looked for at raw watches; %d records held to the rules",
 		len(s.ledger.written), s.ledger.nRefused, looked, s.checked)
 	t.Logf("before %+v, after %+v; %v", before, after, s.clients)
-	assert.Equal(t, s.faults.n, 0, "%s", strings.Join(s.faults.told, "\n"))
+	assert.Equal(t, 0, s.faults.n, "%s", strings.Join(s.faults.told, "\n"))
 	assert.True(t, looked != 0 && s.ledger.nRefused != 0, "nothing was looked for, or refused")
 }
 
@@ -130,7 +130,7 @@ func newStorm(t *testing.T) *storm {
 	for _, each := range []string{namespace, "probe"} {
 		body := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: each}}
 		code, answer := s.ask(patience, "POST", "/api/v1/namespaces", body)
-		require.Equal(t, code, http.StatusCreated, "create namespace %s: %s", each, answer)
+		require.Equal(t, http.StatusCreated, code, "create namespace %s: %s", each, answer)
 	}
 	return s
 }

@@ -30,7 +30,7 @@ import (
 // same reports a pair of answers that differ, or that are not what both should say.
 func same(t *testing.T, what, ours, theirs, want string) {
 	t.Helper()
-	assert.Equal(t, ours, theirs, "%s:\n   ours %s\n theirs %s", what, ours, theirs)
+	assert.Equal(t, theirs, ours, "%s:\n   ours %s\n theirs %s", what, ours, theirs)
 	assert.True(t, strings.Contains(theirs, want), "%s: the real one says %s, want %s", what, theirs, want)
 }
 

@@ -48,7 +48,7 @@ func (f failure) check(t *testing.T, status *metav1.Status, retryAfter string) {
 	if f.retryAfter == "some" && retryAfter != "" {
 		return
 	}
-	assert.Equal(t, retryAfter, f.retryAfter, "got Retry-After %q, want %q", retryAfter, f.retryAfter)
+	assert.Equal(t, f.retryAfter, retryAfter, "got Retry-After %q, want %q", retryAfter, f.retryAfter)
 }
 
 // answer is a response to the end.
@@ -75,19 +75,19 @@ func ask(t *testing.T, v *program.Viz, path string) answer {
 func (a answer) status(t *testing.T) *metav1.Status {
 	t.Helper()
 	status := &metav1.Status{}
-	require.Equal(t, json.Unmarshal(a.body, status), nil, "not a Status: %d %q", a.code, a.body)
-	assert.Equal(t, int(status.Code), a.code, "code %d in the response, %d in the Status", a.code, status.Code)
+	require.Equal(t, nil, json.Unmarshal(a.body, status), "not a Status: %d %q", a.code, a.body)
+	assert.Equal(t, a.code, int(status.Code), "code %d in the response, %d in the Status", a.code, status.Code)
 	return status
 }
 
 // lastEvent returns the last event of a watch that has ended.
 func (a answer) lastEvent(t *testing.T) (event metav1.WatchEvent) {
 	t.Helper()
-	require.Equal(t, a.code, http.StatusOK, "got %d %s, want a stream", a.code, a.body)
+	require.Equal(t, http.StatusOK, a.code, "got %d %s, want a stream", a.code, a.body)
 	for decoder := json.NewDecoder(strings.NewReader(string(a.body))); decoder.More(); {
 		event = metav1.WatchEvent{}
 		err := decoder.Decode(&event)
-		require.Equal(t, err, nil, "%v in %q", err, a.body)
+		require.Equal(t, nil, err, "%v in %q", err, a.body)
 	}
 	return event
 }
@@ -200,7 +200,7 @@ func TestErrorsInAStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			last := ask(t, h.viz, c.path+"&timeoutSeconds=20").lastEvent(t)
-			require.Equal(t, last.Type, "ERROR", "ended with %s %s", last.Type, last.Object.Raw)
+			require.Equal(t, "ERROR", last.Type, "ended with %s %s", last.Type, last.Object.Raw)
 			status := &metav1.Status{}
 			require.NoError(t, json.Unmarshal(last.Object.Raw, status))
 			c.want.check(t, status, "")
@@ -209,7 +209,7 @@ func TestErrorsInAStream(t *testing.T) {
 	t.Run("the time is over, which is none", func(t *testing.T) {
 		t.Parallel()
 		last := ask(t, h.viz, mapsPath+"?watch=1&timeoutSeconds=5").lastEvent(t)
-		assert.Equal(t, last.Type, "ADDED", "ended with %s %s", last.Type, last.Object.Raw)
+		assert.Equal(t, "ADDED", last.Type, "ended with %s %s", last.Type, last.Object.Raw)
 	})
 }
 

@@ -248,13 +248,13 @@ func TestARelistForgetsAsTheRealOneDoes(t *testing.T) {
 		})
 	}
 	oldest := s.compareStarts("after a relist")
-	assert.Equal(t, oldest, 140, "watches may begin at %d, want 140", oldest)
+	assert.Equal(t, 140, oldest, "watches may begin at %d, want 140", oldest)
 	s.play(20, time.Second)
 	oldest = s.compareStarts("some time after a relist")
-	assert.Equal(t, oldest, 140, "watches may begin at %d, want 140", oldest)
+	assert.Equal(t, 140, oldest, "watches may begin at %d, want 140", oldest)
 	s.play(100, time.Second)
 	oldest = s.compareStarts("a ring that has gone round after a relist")
-	assert.Equal(t, oldest, 160, "watches may begin at %d, want 160", oldest)
+	assert.Equal(t, 160, oldest, "watches may begin at %d, want 160", oldest)
 	for name, q := range map[string]query{"all": {rv: "0"}, "selected": {rv: "0", label: "app=a1"},
 		"at an old version": {rv: "135", match: metav1.ResourceVersionMatchNotOlderThan}} {
 		same(t, "list, "+name, listAll(t.Context(), s.caches[0], q), listAll(t.Context(), s.caches[1], q),

@@ -199,7 +199,7 @@ func compareStories(t *testing.T, m mode, story []string) {
 	mine := play(t, newOurFollower, m, story)
 	theirs := play(t, newTheirFollower, m, story)
 	for i := range mine {
-		require.Equal(t, cmp.Diff(theirs[i], mine[i]), "",
+		require.Equal(t, "", cmp.Diff(theirs[i], mine[i]),
 			"story %q, step %d (-theirFollower +ourFollower):\n", story, i)
 	}
 }
