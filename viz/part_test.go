@@ -44,7 +44,8 @@ func TestEveryStationAndQueueCanBeLookedInto(t *testing.T) {
 func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 	ui := lively("default/a")
 	lit := regexp.MustCompile(
-		`<span class="l told lit" data-n="(\d+)" data-point="(\w+)"><span class="hits" data-hits="\w+"></span>(.*?)</span><span class="l|<span class="l told lit" data-n="(\d+)"`)
+		`<span class="l told lit" data-n="(\d+)" data-point="(\w+)"><span class="hits" data-hits="\w+"></span>(.*?)` +
+			`</span><span class="l|<span class="l told lit" data-n="(\d+)"`)
 	for _, point := range probe.Points() {
 		switch point {
 		case probe.KnobTurned, probe.CommandEnded, probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped,

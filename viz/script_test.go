@@ -97,7 +97,8 @@ func newTwin(t *testing.T) *twin {
 func (w *twin) begin(t *testing.T, state *fold.State) {
 	t.Helper()
 	w.ours = state.Clone()
-	run[bool](t, w.engine, `state = page.fold.complete(JSON.parse(`+quote(t, require.Value(json.Marshal(state))(t))+`)); true`)
+	run[bool](t, w.engine, `state = page.fold.complete(JSON.parse(`+
+		quote(t, require.Value(json.Marshal(state))(t))+`)); true`)
 }
 
 // apply folds records on both sides, ours straight and the page's as they arrive on its feed, and compares.
@@ -153,7 +154,8 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 // revision, and the first step of a subject begins where the revision was last.
 func TestTheStepBeforeIsTheSameSubjects(t *testing.T) {
 	e := newEngine(t, map[string]string{"follow": "timeline/follow.js"})
-	const records = `[{rv: 7, t: 1}, {rv: 7, t: 2, subject: "w1"}, {t: 3}, {rv: 8, t: 4}, {rv: 7, t: 5, subject: "w2"}, {rv: 7, t: 9, subject: "w1"}]`
+	const records = `[{rv: 7, t: 1}, {rv: 7, t: 2, subject: "w1"}, {t: 3}, {rv: 8, t: 4}, {rv: 7, t: 5, ` +
+		`subject: "w2"}, {rv: 7, t: 9, subject: "w1"}]`
 	got := run[string](t, e, `[...page.follow.waysOf(`+records+
 		`)].map(([rv, way]) => rv + ": " + way.map((h) => h.from + "-" + h.r.t).join(" ")).join(", ")`)
 	if want := "7: 1-1 1-2 2-5 2-9, 8: 4-4"; got != want {

@@ -271,10 +271,11 @@ func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	}}})
 	panel := ask(ui, "GET", "/viz/panel/knobs", "").Body.String()
 	for _, want := range []string{
-		`max="5" value="4" data-values="[0,5,10,20,50,`, `60/s, 7 written<`, `value="8" selected`, `data-knob="etcd.restart" title="Stop it ` +
+		`max="5" value="4" data-values="[0,5,10,20,50,`, `60/s, 7 written<`,
+		`value="8" selected`, `data-knob="etcd.restart" title="Stop it ` +
 			`and start it again on its data" disabled`, `value="3s" selected`,
-		`data-target="handler-2">Add a handler`, `&lt;b&gt;, 2 streams<`, `data-value="false" aria-label="Stall the reader of ` +
-			`&lt;b&gt;" aria-pressed="true"`, `listwatch-page-1<`, `data-closes="page-1"`, `value="delta" selected`,
+		`data-target="handler-2">Add a handler`, `&lt;b&gt;, 2 streams<`, `data-value="false" aria-label="Stall the ` +
+			`reader of &lt;b&gt;" aria-pressed="true"`, `listwatch-page-1<`, `data-closes="page-1"`, `value="delta" selected`,
 	} {
 		assert.True(t, strings.Contains(panel, want), "the panel lacks %s: %s", want, panel)
 	}

@@ -129,7 +129,8 @@ const firstVersion = 5
 
 const podsPath = "/api/v1/namespaces/default/pods"
 
-const podA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}`
+const podA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"app":"web"}},` +
+	`"spec":{"containers":[{"name":"c","image":"i:1"}]}}`
 
 // create posts a pod and fails the test unless it is created.
 func (a *api) create(pod string) {

@@ -112,7 +112,8 @@ func TestStatusAndBindingArePathsOfTheirOwn(t *testing.T) {
 }
 
 func TestDeleteTakesItsOptionsFromBodyOrQuery(t *testing.T) {
-	const scheduled = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]}}`
+	const scheduled = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"nodeName":"n1",` +
+		`"containers":[{"name":"c","image":"i"}]}}`
 	for name, c := range map[string]struct {
 		query, body string
 		code        int

@@ -96,7 +96,8 @@ func TestHTTP2WithoutTLSPassesTheLens(t *testing.T) {
 // TestARecordingOfTheLensHasTheEndsOfItsWatches ends the program while a client watches through it. The client has sent
 // what must be kept nowhere, and the server answers with more of that.
 func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
-	const secret = `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},"data":{"p":"s3cret"}}}` + "\n"
+	const secret = `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},` +
+		`"data":{"p":"s3cret"}}}` + "\n"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Set-Cookie", "a=s3cret")

@@ -306,7 +306,8 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 	for _, written := range []string{
 		`{}`, `{"resources":null}`, `{"resources":{"pods":null}}`, `{"resources":{"pods":{}}}`,
-		`{"resources":{"pods":{"subjects":{"w1":null,"w2":{"kind":"watcher"}},"stations":{"ring":null,"store":{}},"shelves":{"store/cacher":null},"waits":{"InputBlocked w1":null}}}}`,
+		`{"resources":{"pods":{"subjects":{"w1":null,"w2":{"kind":"watcher"}},"stations":{"ring":null,"store":{}},` +
+			`"shelves":{"store/cacher":null},"waits":{"InputBlocked w1":null}}}}`,
 		`{"resources":{"pods":{"subjects":{"w1":{"kind":"watcher","queues":{"input":null,"result":{}}}}}}}`,
 	} {
 		s, err := Read([]byte(written))

@@ -140,7 +140,8 @@ func TestARecordingOfAnotherVersionIsShownIfItCanBe(t *testing.T) {
 func TestARecordingOfAnotherTableIsRead(t *testing.T) {
 	file := packed(t, `{"format":"listwatch recording","version":1,"table":{"AddSent":"len cap",`+
 		`"RingAppend":"oldest colour start","StoreUpdate":"n"}}`+"\n"+
-		`{"seq":1,"t":5,"point":"AddSent","resource":"pods","subject":"l1","key":"default/a","args":[1,10],"texts":{"a":"x"}}`+
+		`{"seq":1,"t":5,"point":"AddSent","resource":"pods","subject":"l1","key":"default/a","args":[1,10],`+
+		`"texts":{"a":"x"}}`+
 		"\n"+`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[3,99,1]}`+"\n"+
 		`{"seq":3,"t":7,"point":"StoreUpdate","resource":"pods","rv":"7","args":[8]}`)
 	rec := require.Value(Read(t.Context(), bytes.NewReader(file)))(t)

@@ -49,7 +49,8 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const kind = `"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"`
 	if !r.URL.Query().Has("watch") {
 		fmt.Fprintf(w,
-			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[{%s,"metadata":{"name":"a","namespace":"x","resourceVersion":"5","annotations":{"long":"x"}}}]}`, kind)
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},`+
+				`"items":[{%s,"metadata":{"name":"a","namespace":"x","resourceVersion":"5","annotations":{"long":"x"}}}]}`, kind)
 		return
 	}
 	fmt.Fprintf(w, `{"type":"ADDED","object":{%s,"metadata":{"name":"b","namespace":"x","resourceVersion":"8"}}}`+

@@ -124,7 +124,8 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 			return
 		}
 		io.WriteString(w,
-			`{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","namespace":"x","resourceVersion":"8"},"data":{"p":"s3cret"}}}`+"\n")
+			`{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","namespace":"x","resourceVersion":"8"},`+
+				`"data":{"p":"s3cret"}}}`+"\n")
 		w.(http.Flusher).Flush()
 		<-next
 	})

@@ -90,7 +90,8 @@ func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 	if got.Host != strings.TrimPrefix(b.backend.URL, "http://") ||
 		got.RequestURI != "/api/v1/namespaces/%61/pods?limit=500" ||
 		got.Header.Get("Authorization") != "Bearer s3cret" || got.Header.Get("Accept-Encoding") != "gzip" ||
-		got.Header.Get("X-Forwarded-For") != "" || got.Header.Get("Accept") != "application/json" || !strings.HasPrefix(body, `{"kind"`) {
+		got.Header.Get("X-Forwarded-For") != "" || got.Header.Get("Accept") != "application/json" ||
+		!strings.HasPrefix(body, `{"kind"`) {
 		t.Errorf("got %s %s %v %s", got.Host, got.RequestURI, got.Header, body)
 	}
 	lines := told(t, log, probe.RequestAnswered)
@@ -206,7 +207,8 @@ func TestNoCredentialsAreKept(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, _ *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "a", Value: "s3cret"})
 		io.WriteString(w,
-			`{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},"data":{"p":"s3cret"}}}`+"\n")
+			`{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},`+
+				`"data":{"p":"s3cret"}}}`+"\n")
 	})
 	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"},
 		"User-Agent": {"me authorization: s3cret"}}

@@ -186,14 +186,21 @@ func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
 	a.do("POST", podsPath+"?dryRun=Some", podA)
 	body := a.do("GET", "/metrics", "").Body.String()
 	for _, want := range []string{
-		`apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="",verb="POST",version="v1"} 1`,
-		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="",verb="GET",version="v1"} 1`,
-		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="namespace",subresource="",verb="LIST",version="v1"} 1`,
-		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
-		`apiserver_request_total{code="201",component="apiserver",dry_run="All",group="",resource="pods",scope="resource",subresource="",verb="POST",version="v1"} 1`,
-		`apiserver_request_total{code="422",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="",verb="POST",version="v1"} 1`,
+		`apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",scope="resource",` +
+			`subresource="",verb="POST",version="v1"} 1`,
+		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",scope="resource",` +
+			`subresource="",verb="GET",version="v1"} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="namespace",` +
+			`subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",` +
+			`subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_request_total{code="201",component="apiserver",dry_run="All",group="",resource="pods",` +
+			`scope="resource",subresource="",verb="POST",version="v1"} 1`,
+		`apiserver_request_total{code="422",component="apiserver",dry_run="",group="",resource="pods",scope="resource",` +
+			`subresource="",verb="POST",version="v1"} 1`,
 		`apiserver_request_duration_seconds_count{`,
-		`apiserver_response_sizes_count{component="apiserver",group="",resource="pods",scope="namespace",subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_response_sizes_count{component="apiserver",group="",resource="pods",scope="namespace",subresource="",` +
+			`verb="LIST",version="v1"} 1`,
 		`apiserver_current_inflight_requests{request_kind="readOnly"} 0`,
 		`apiserver_current_inflight_requests{request_kind="mutating"} 0`,
 	} {

@@ -59,7 +59,8 @@ func (a *api) do(method, target, body string, headers ...string) *httptest.Respo
 
 const podsPath = "/api/v1/namespaces/default/pods"
 
-const podA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}`
+const podA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"app":"web"}},` +
+	`"spec":{"containers":[{"name":"c","image":"i:1"}]}}`
 
 // create posts a pod and fails the test unless it is created.
 func (a *api) create(pod string) {

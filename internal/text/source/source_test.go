@@ -169,13 +169,17 @@ func TestUpstreamLinesHaveOneForm(t *testing.T) {
 
 func TestUpstreamLinksLeadToThePinnedSource(t *testing.T) {
 	for path, want := range map[string]string{
-		"k8s.io/apiserver/pkg/storage/cacher/cacher.go":       "https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/cacher/cacher.go",
-		"k8s.io/client-go/tools/cache":                        "https://github.com/kubernetes/kubernetes/tree/v1.37.2/staging/src/k8s.io/client-go/tools/cache",
-		"k8s.io/kubernetes/pkg/registry/core/pod/strategy.go": "https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/registry/core/pod/strategy.go",
-		"k8s.io/utils/buffer/ring_growing.go":                 "https://github.com/kubernetes/utils/blob/cf1189d6abe3/buffer/ring_growing.go",
-		"go.etcd.io/etcd/client/v3/watch.go":                  "https://github.com/etcd-io/etcd/blob/v3.7.3/client/v3/watch.go",
-		"go.etcd.io/etcd/server/v3/embed/etcd.go":             "https://github.com/etcd-io/etcd/blob/v3.7.3/server/embed/etcd.go",
-		"example.com/x/y":                                     "",
+		"k8s.io/apiserver/pkg/storage/cacher/cacher.go": "https://github.com/kubernetes/kubernetes/blob/v1.37.2/" +
+			"staging/src/k8s.io/apiserver/pkg/storage/cacher/cacher.go",
+		"k8s.io/client-go/tools/cache": "https://github.com/kubernetes/kubernetes/tree/v1.37.2/" +
+			"staging/src/k8s.io/client-go/tools/cache",
+		"k8s.io/kubernetes/pkg/registry/core/pod/strategy.go": "https://github.com/kubernetes/kubernetes/blob/v1.37.2/" +
+			"pkg/registry/core/pod/strategy.go",
+		"k8s.io/utils/buffer/ring_growing.go": "https://github.com/kubernetes/utils/blob/cf1189d6abe3/" +
+			"buffer/ring_growing.go",
+		"go.etcd.io/etcd/client/v3/watch.go":      "https://github.com/etcd-io/etcd/blob/v3.7.3/client/v3/watch.go",
+		"go.etcd.io/etcd/server/v3/embed/etcd.go": "https://github.com/etcd-io/etcd/blob/v3.7.3/server/embed/etcd.go",
+		"example.com/x/y":                         "",
 	} {
 		assert.Equal(t, want, (Upstream{Path: path}).URL(), path)
 	}

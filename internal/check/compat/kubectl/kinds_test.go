@@ -30,7 +30,8 @@ const (
 
 const podSpec = `{"containers":[{"name":"c","image":"example.com/a"}]}`
 
-const template = `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":` + podSpec + `}`
+const template = `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` +
+	`"spec":` + podSpec + `}`
 
 // required is what an object of a kind cannot be without, beside its metadata.
 var required = map[string]string{
@@ -46,8 +47,8 @@ type kind struct {
 	url string // of the collection
 }
 
-// TestEveryKindKeepsTheContract goes over all that discovery says can be watched, in a program that has just begun: what
-// is written after a list arrives at a watch that begins at the list's version. No kind is left out.
+// TestEveryKindKeepsTheContract goes over all that discovery says can be watched, in a program that has just begun:
+// what is written after a list arrives at a watch that begins at the list's version. No kind is left out.
 func TestEveryKindKeepsTheContract(t *testing.T) {
 	viz := program.StartViz(t, "-demo=false", "-controllers=false")
 	n := 0
@@ -92,7 +93,8 @@ func (k *kind) keepsTheContract(t *testing.T) {
 	list := &metav1.PartialObjectMetadataList{}
 	decode(t, send(t, "GET", k.url, jsonType, "", nil, 200), list)
 	k.created(t, "json", jsonType, []byte(k.body("json", "")))
-	watched := send(t, "GET", k.url+"?watch=1&timeoutSeconds=1&resourceVersion="+list.ResourceVersion, jsonType, "", nil, 200)
+	watched := send(t, "GET", k.url+"?watch=1&timeoutSeconds=1&resourceVersion="+list.ResourceVersion,
+		jsonType, "", nil, 200)
 	var seen []string
 	for decoder := json.NewDecoder(bytes.NewReader(watched)); decoder.More(); {
 		var event struct {
@@ -180,7 +182,8 @@ func (k *kind) changed(t *testing.T, name string) {
 		"application/merge-patch+json":           `{"metadata":{"labels":{"l":%q}}}`,
 		"application/strategic-merge-patch+json": `{"metadata":{"labels":{"l":%q}}}`,
 	} {
-		label(k.object(t, "PATCH", "/"+name, contentType, fmt.Appendf(nil, body, contentType[12:16]), 200), contentType[12:16])
+		label(k.object(t, "PATCH", "/"+name, contentType, fmt.Appendf(nil, body, contentType[12:16]), 200),
+			contentType[12:16])
 	}
 	apply := func(name string, code int) *unstructured.Unstructured {
 		says := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, k.gvk.GroupVersion().String(), k.gvk.Kind)
@@ -197,7 +200,9 @@ func (k *kind) changed(t *testing.T, name string) {
 }
 
 // object sends a request that is answered with an object.
-func (k *kind) object(t *testing.T, method, path, contentType string, body []byte, code int) *unstructured.Unstructured {
+func (k *kind) object(
+	t *testing.T, method, path, contentType string, body []byte, code int,
+) *unstructured.Unstructured {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
 	require.NoError(t, obj.UnmarshalJSON(send(t, method, k.url+path, jsonType, contentType, body, code)))

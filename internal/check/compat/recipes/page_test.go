@@ -113,8 +113,8 @@ func (p *page) steps(t *testing.T, from, to int) []step {
 	return all
 }
 
-// matches reports whether lines are what is wanted. In a wanted line … stands for any text; alone on its line, for any
-// lines.
+// matches reports whether lines are what is wanted. In a wanted line … stands for any text; alone on its line, for
+// any lines.
 func matches(want, lines []string) bool {
 	switch {
 	case len(want) == 0:
