@@ -11,7 +11,7 @@
 //
 // What a log cannot show is whether a watcher has seen everything that it should, because the log does not say what
 // a selector would have matched. For that a test that writes keeps a history, and compares it with what a watcher saw
-// (chapters/06-cacher/history_test.go).
+// (internal/observe/rules/history).
 //
 // Of many watchers most are quiet: their routine moments are counted, not written down. Rules 2, 5 and 6 compare each
 // moment of a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The others
