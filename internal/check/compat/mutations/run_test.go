@@ -2,6 +2,7 @@ package mutations
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"go/format"
@@ -11,191 +12,137 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
+	"listwatch/internal/play/lab"
 	"listwatch/internal/text/source"
 )
 
-// mutation is one place in the program, what is written there instead, and the test that must fail then.
+// table has the rows: a folder, a symbol or the script that is changed, and the test that must fail then; below it what
+// stands there once, and what is written instead.
+//
+//go:embed table.txt
+var table string
+
+// mutation is a mistake that a change could make, with the test that is there to find it.
 type mutation struct {
-	dir    string // below the root
-	symbol string // "function" or "Type.method"
-	old    string // found once in the symbol
-	new    string
-	test   string
+	dir      string // below the root
+	symbol   string // "function" or "Type.method", or a script: "handovers.js"
+	test     string // as -run takes it
+	old, new string // old is found once in the symbol
+	l        *lab.Lab
+}
+
+// mutations are the rows of the table, and every lab that breaks a source.
+func mutations(t *testing.T) (all []mutation) {
+	for row := range strings.SplitSeq(strings.TrimSpace(table), "\n\n") {
+		lines := strings.SplitN(row, "\n", 3)
+		require.True(t, len(lines) == 3 && strings.HasPrefix(lines[1], "- ") && strings.HasPrefix(lines[2], "+"),
+			"a row is three lines: %s", row)
+		var m mutation
+		_, err := fmt.Sscan(lines[0], &m.dir, &m.symbol, &m.test)
+		require.NoError(t, err, row)
+		m.test = "^" + m.test + "$"
+		m.old, m.new = lines[1][2:], strings.TrimPrefix(lines[2][1:], " ")
+		all = append(all, m)
+	}
+	for _, l := range lab.All() {
+		if l.Kind != lab.Predict {
+			all = append(all, mutation{dir: "chapters/" + l.Chapter, symbol: l.ID, test: strings.Join(l.Tests, "|"), l: &l})
+		}
+	}
+	return all
 }
 
 const root = "../../../.."
 
-// mutated returns the path of the file in which the symbol is, and the text with the mutation.
+// mutated returns the path of the file in which the symbol is, below the root, and the text with the mutation.
 func (m mutation) mutated() (file string, text []byte, err error) {
-	tree, err := source.Parse(os.DirFS(filepath.Join(root, m.dir)))
+	if m.l != nil {
+		file, _, text, err = m.l.Break(os.DirFS(root))
+		return file, text, err
+	}
+	from, to := 0, 0
+	if filepath.Ext(m.symbol) == ".js" {
+		file = filepath.Join(m.dir, m.symbol)
+		text, err = os.ReadFile(filepath.Join(root, file))
+		to = len(text)
+	} else {
+		file, text, from, to, err = m.find()
+	}
 	if err != nil {
 		return "", nil, err
 	}
-	declared, err := tree.In(".").Find(m.symbol, "")
-	if err != nil {
-		return "", nil, err
-	}
-	from, to, ok := declared.Body()
-	if !ok {
-		return "", nil, fmt.Errorf("%s has no body", m.symbol)
-	}
-	text = declared.File.Src
 	if n := bytes.Count(text[from:to], []byte(m.old)); n != 1 {
 		return "", nil, fmt.Errorf("%s holds %q %d times, want once", m.symbol, m.old, n)
 	}
 	body := bytes.Replace(text[from:to], []byte(m.old), []byte(m.new), 1)
-	text, err = format.Source(bytes.Join([][]byte{text[:from], body, text[to:]}, nil))
-	return filepath.Join(root, m.dir, declared.File.Path), text, err
+	text = bytes.Join([][]byte{text[:from], body, text[to:]}, nil)
+	if filepath.Ext(file) == ".go" {
+		text, err = format.Source(text)
+	}
+	return file, text, err
 }
 
-// caught runs the test with the mutated file in the place of the other.
+// find returns where the body of the symbol is.
+func (m mutation) find() (file string, text []byte, from, to int, err error) {
+	tree, err := source.Parse(os.DirFS(filepath.Join(root, m.dir)))
+	if err != nil {
+		return "", nil, 0, 0, err
+	}
+	declared, err := tree.In(".").Find(m.symbol, "")
+	if err != nil {
+		return "", nil, 0, 0, err
+	}
+	from, to, ok := declared.Body()
+	if !ok {
+		err = fmt.Errorf("%s has no body", m.symbol)
+	}
+	return filepath.Join(m.dir, declared.File.Path), declared.File.Src, from, to, err
+}
+
+// caught runs the test with the mutated file in the place of the other: the compiler is given an overlay; of scripts,
+// which the test reads itself, a copy of what git knows is changed.
 func (m mutation) caught(t *testing.T, file string, text []byte) {
-	file, err := filepath.Abs(file)
-	require.NoError(t, err)
-	other, overlay := filepath.Join(t.TempDir(), "mutated.go"), filepath.Join(t.TempDir(), "overlay.json")
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: other}})
-	require.NoError(t, err)
-	for name, text := range map[string][]byte{other: text, overlay: replace} {
-		require.NoError(t, os.WriteFile(name, text, 0o600))
+	dir, overlay := t.TempDir(), ""
+	if filepath.Ext(file) == ".go" {
+		other := filepath.Join(dir, "mutated.go")
+		replace, err := json.Marshal(map[string]any{"Replace": map[string]string{absolute(t, file): other}})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(other, text, 0o600))
+		overlay = filepath.Join(dir, "overlay.json")
+		require.NoError(t, os.WriteFile(overlay, replace, 0o600))
+		dir = root
+	} else {
+		copied := exec.Command("git", "checkout-index", "--all", "--prefix="+dir+"/")
+		copied.Dir = root
+		require.NoError(t, copied.Run())
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), text, 0o600))
 	}
-	cmd := exec.Command("go", "test", "-vet=off", "-timeout=5m", "-overlay="+overlay, "-run=^"+m.test+"$", "./"+m.dir)
-	cmd.Dir = root
+	cmd := exec.Command("go", "test", "-vet=off", "-timeout=5m", "-overlay="+overlay, "-run="+m.test, "./"+m.dir)
+	cmd.Dir = dir
 	said, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "--- FAIL: "+m.test) {
-		t.Errorf("%q in the place of %q: %s does not fail: %v\n%s", m.new, m.old, m.test, err, said)
-	}
+	assert.True(t, err != nil && strings.Contains(string(said), "--- FAIL: "),
+		"%q in the place of %q: %s does not fail: %v\n%s", m.new, m.old, m.test, err, said)
+}
+
+func absolute(t *testing.T, file string) string {
+	return require.Value(filepath.Abs(filepath.Join(root, file)))(t)
 }
 
 func TestEveryMutationIsCaught(t *testing.T) {
-	for _, m := range mutations {
+	all := mutations(t)
+	require.True(t, len(all) >= 60, "only %d mutations", len(all))
+	for _, m := range all {
 		t.Run(m.symbol, func(t *testing.T) {
 			file, text, err := m.mutated()
 			require.NoError(t, err)
-			declaration := "func " + m.test + "("
-			if exec.Command("grep", "-rqF", "--include=*_test.go", declaration, filepath.Join(root, m.dir)).
-				Run() != nil {
-				t.Fatalf("%s has no test %s", m.dir, m.test)
-			}
+			declared := "^func \\w*(" + strings.NewReplacer("^", "", "$", "\\(").Replace(m.test) + ")"
+			grep := exec.Command("grep", "-rqE", "--include=*_test.go", declared, absolute(t, m.dir))
+			assert.NoError(t, grep.Run(), "%s has no test %s", m.dir, m.test)
 			if os.Getenv("FULL") != "" {
 				m.caught(t, file, text)
 			}
 		})
 	}
-}
-
-// mutations are mistakes that a change could make, each with the test that is there to find it.
-var mutations = []mutation{
-	{
-		"chapters/02-etcd3", "nextLimit", "min(2*limit, maxLimit)", "limit",
-		"TestPagesDoubleUntilARareObjectIsFound",
-	},
-	{
-		"chapters/02-etcd3", "nextLimit", "min(2*limit, maxLimit)", "2*limit",
-		"TestLimitsGrowToTheBoundOnly",
-	},
-	{
-		"chapters/02-etcd3", "stream.sync", "response.Revision < s.initialRev", "false",
-		"TestInitialStateFromTheFutureIsTooLarge",
-	},
-	{
-		"chapters/03-reflector", "watchHandler.veryShort", "h.eventCount > 0", "false",
-		"TestHowAWatchEndsDecidesWhatIsAskedNext",
-	},
-	{
-		"chapters/03-reflector", "Reflector.pageSize", ` && resourceVersion != "0"`, "",
-		"TestHowAWatchEndsDecidesWhatIsAskedNext",
-	},
-	{
-		"chapters/04-watchcache", "history.resizeLocked", "capacity/4", "capacity/3",
-		"TestTheRingKeepsItsSizeWhileTheNewestQuarterIsFresh",
-	},
-	{
-		"chapters/04-watchcache", "history.resizeLocked", "capacity/4", "capacity/5",
-		"TestTheRingIsHalvedWhenTheNewestQuarterReachesBackFarEnough",
-	},
-	{
-		"chapters/04-watchcache", "history.intervalLocked", "rv < oldest-1", "rv < oldest",
-		"TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches",
-	},
-	{
-		"chapters/04-watchcache", "history.intervalLocked", " && !h.removedEventSinceRelist", "",
-		"TestTheListsVersionIsTheBoundUntilSomethingIsDropped",
-	},
-	{
-		"chapters/05-cachewatcher", "CacheWatcher.sendResult", "return false", "return true",
-		"TestWhatIsDeliveredIsAPrefix",
-	},
-	{
-		"chapters/05-cachewatcher", "CacheWatcher.isDue", "event.ResourceVersion > w.floor",
-		"event.ResourceVersion >= w.floor",
-		"TestAnEventThatIsInTheIntervalAndInInputIsSentOnce",
-	},
-	{
-		"chapters/05-cachewatcher", "CacheWatcher.convertToWatchEvent", "case now && before:", "case now:",
-		"TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone",
-	},
-	{
-		"chapters/06-cacher", "Cacher.dispatchEvent",
-		"if event.Type != watch.Bookmark {", "if event.Type != watch.Bookmark && len(c.watchersBuffer) >= 2 {",
-		"TestAnEventIsEncodedOnceForAllWatchersThatWantTheSameForm",
-	},
-	{
-		"chapters/06-cacher", "Cacher.pickTriggerLocked", "previous != value", "previous == value",
-		"TestAMoveReachesTheWatchersOfBothValuesAndNoOthers",
-	},
-	{
-		"chapters/06-cacher", "CacheDelegator.shouldDelegateList", "withRev > 0, single",
-		"withRev > 0, single, opts.Predicate.Limit > 0",
-		"TestWhoAnswersAList",
-	},
-	{
-		"chapters/08-handlers", "watchEncoder.dropHeaders", "|| e.options.NoHeaders", "|| true",
-		"TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables",
-	},
-	{
-		"chapters/08-handlers", "WatchServer.send", "len(events) > 0", "false",
-		"TestABacklogIsFlushedOnce",
-	},
-	{
-		"chapters/09-listwatch", "withRetry.decide", "w.attempts > maxRetries", "w.attempts > maxRetries+1",
-		"TestRetries",
-	},
-	{
-		"chapters/15-pipeline", "Pipeline.Run", "p.runClient", "p.Client.Run",
-		"TestNoClientIsSentAwayAtTheStart",
-	},
-	{
-		"internal/server/etcdnode", "checkFolder", `"etcd-1"`, `"etcd-0"`,
-		"TestAFolderThatThreeNodesMadeIsRefused",
-	},
-	{"chapters/09-listwatch", "withRetry.before", "!throttled ||", "true ||", "TestClientLimitsItself"},
-	{
-		"chapters/10-deltafifo", "dedupDeltas",
-		"if _, unknown := deltas[n-2].Object.(DeletedFinalStateUnknown); unknown {", "if true {",
-		"TestWhatIsSeenOfWhatHappenedWhileBusy",
-	},
-	{
-		"chapters/10-deltafifo", "DeltaFIFO.unqueuedLocked", ", f.isQueuedLocked", ", func(string) bool { return false }",
-		"TestWhatIsSeenOfWhatHappenedWhileBusy",
-	},
-	{"chapters/11-indexer", "index.remove", "len(keys) == 0", "false", "TestValuesOfDeletedObjectsVanish"},
-	{"chapters/11-indexer", "Lister.List", "obj.GetNamespace() == l.namespace", "true", "TestLister"},
-	{
-		"chapters/12-processor", "SharedProcessor.handAround", "sync && !listener.syncing", "false",
-		"TestUpdatesThatChangeNothingAreForListenersThatAreSyncing",
-	},
-	{
-		"chapters/14-controllers", "DelayingQueue.insert", "entry.readyAt.Before(existing.readyAt)", "true",
-		"TestTheEarlierOfTwoDelaysCountsAndFiresOnce",
-	},
-	// What a kubectl of 1.26 asks for, which only `make full` plays.
-	{
-		"internal/server/apiserver", "newOpenAPI", ", mediaTypeOpenAPIv2ProtoDeprecated: proto", "",
-		"TestTheOlderDocumentIsToBeHadAsClientsAskForIt",
-	},
-	{
-		"internal/server/apiserver", "discovery.add", "ShortNames: r.ShortNames, Categories: r.Categories})",
-		"Categories: r.Categories})", "TestDiscoverySaysTheSameInBothForms",
-	},
 }
