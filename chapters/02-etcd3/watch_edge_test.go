@@ -139,6 +139,17 @@ func TestObjectThatBecomesReadableCountsAsNewForTheOldWatch(t *testing.T) {
 	})
 }
 
+func TestTheEndOfAnUndecodableObjectIsAStoreReadError(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
+		client.Put(key("b"), []byte("bad")) // 2
+		opts := everything()
+		opts.ResourceVersion = "2"
+		w := start(t, s, prefix, opts)
+		client.OptimisticDelete(t.Context(), key("b"), 2, kubernetes.DeleteOptions{}) // 3
+		w.want(t, map[string][]string{WatcherEtcd3: {"ERROR 500 StorageReadError", "closed"}}[s.watcher]...)
+	})
+}
+
 func TestWatchRightAtTheCompactedRevisionIsExpired(t *testing.T) {
 	onBoth(t, func(t *testing.T, client Client) {
 		s := newStore(t, client, nil)

@@ -135,6 +135,14 @@ func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
 	})
 }
 
+func TestWhoAsksForTheFutureIsToldWhenToComeAgain(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		w := newCachedAPI(t).do("GET", podsPath+"?resourceVersion=999999999", "")
+		wantStatus(t, w, 504, metav1.StatusReasonTimeout)
+		assert.Equal(t, "1", w.Header().Get("Retry-After"))
+	})
+}
+
 func TestEveryEndOfAStreamStopsTheWatch(t *testing.T) {
 	for _, c := range []struct {
 		name    string

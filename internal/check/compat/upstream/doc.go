@@ -3,9 +3,9 @@
 //
 // Our server half beside apiserver's, over one embedded etcd and on the same keys, or over one stream of events:
 //
-//   - list_test.go, edge_test.go: watches, lists and gets in all their variants. The types and order of events, names,
-//     resource versions, bookmarks, status codes and reasons must be the same. Where they are meant to differ, the table
-//     says so, and the test holds both sides to it. Keys, and the Accept header, are here, too.
+//   - list_test.go, edge_test.go: watches, lists and gets in all their variants. The types and order of events,
+//     names, resource versions, bookmarks, status codes and reasons must be the same. Where they are meant to differ,
+//     the table says so, and the test holds both sides to it. Keys, and the Accept header, are here, too.
 //   - ring_test.go: what the ring remembers and forgets.
 //
 // Our client half beside client-go's:
@@ -15,8 +15,7 @@
 //
 // The program, as a process of its own, and the real client-go:
 //
-//   - clients_test.go, errors_test.go, program_test.go: informers of every make under churn, what a client is told of
-//     what etcd has forgotten or cannot be read, and the names and labels of metrics.
+//   - clients_test.go, program_test.go: informers of every make under churn, and the names and labels of metrics.
 //
 // The benchmarks measure both sides in the same run; benchstat -col /side prints them beside each other. Everything is
 // in test files: no package imports this one.

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -188,6 +189,14 @@ func theirMetrics(t *testing.T) map[string]string {
 	return labels
 }
 
+// ask returns what is at a path.
+func ask(t *testing.T, v *program.Viz, path string) string {
+	t.Helper()
+	response := must(http.Get(v.URL + path))
+	defer response.Body.Close()
+	return string(must(io.ReadAll(response.Body)))
+}
+
 // TestMetricsHaveTheirNamesAndLabels compares what the running program shows with what upstream has registered: an
 // operator who has a dashboard for the one has it for the other.
 func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
@@ -195,7 +204,7 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	v := program.StartViz(t)
 	must(clientset(t, v).CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "k", "v"),
 		metav1.CreateOptions{DryRun: []string{"All"}}))
-	shown := string(ask(t, v, "/metrics").body)
+	shown := ask(t, v, "/metrics")
 	want := `dry_run="All",group="",resource="configmaps"`
 	assert.True(t, strings.Contains(shown, want), "a dry run is not told from others: no %s", want)
 	ours := map[string]string{}
