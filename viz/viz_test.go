@@ -218,6 +218,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"too large", "POST", "/viz/watchers", "application/json", `{"labelSelector":"` + strings.Repeat("a",
 			maxBody) + `"}`, 413},
 		{"refused by the API", "POST", "/viz/watchers", "application/json", `{"resourceVersion":"1"}`, 410},
+		{"no such story", "GET", "/viz/scenario/none", "", "", 404},
 		{"no request", "POST", "/viz/console", "application/json", `{"request":"hello"}`, 400},
 		{"a request that is refused", "POST", "/viz/console", "application/json", `{"request":"GET /api"}`, 429},
 		{"no act of a tour", "POST", "/viz/tour", "application/json", `{"do":"dance"}`, 400},

@@ -36,9 +36,8 @@ import (
 // the program would no longer wait stands still.
 func (p *program) endsWell(t *testing.T) {
 	t.Helper()
-	if status := p.end(t); status != exitOK {
-		t.Errorf("status: got %d, want 0; stderr %q", status, p.stderr)
-	}
+	status := p.end(t)
+	assert.Equal(t, exitOK, status, "status: got %d, want 0; stderr %q", status, p.stderr)
 }
 
 // TestTheProgramEndsWhateverDoesNot has a handler compute for ever, and a goroutine beside the machine wait for
@@ -190,23 +189,14 @@ func writing() bool {
 	return false
 }
 
-func TestAWebsocketIsToldThatTheServerEnds(t *testing.T) {
-	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
-	conn := p.watchOver(t, false)
-	p.endsWell(t)
-	if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) ||
-		!strings.Contains(err.Error(), "the server shuts down") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
 	stick := func() {
 		p.watchOver(t, true)
 		for i := 0; !writing(); i++ {
-			p.patchPod(t, "a", fmt.Sprintf(`{"metadata":{"annotations":{"big":"%d%s"}}}`, i, strings.Repeat("x",
-				100_000)))
+			big := fmt.Sprintf(`{"metadata":{"annotations":{"big":"%d%s"}}}`, i, strings.Repeat("x", 100_000))
+			code, body := p.ask(t, http.MethodPatch, "/api/v1/namespaces/default/pods/a", "application/merge-patch+json", big)
+			require.Equal(t, http.StatusOK, code, body)
 		}
 	}
 	p.createPod(t, "a")
@@ -246,7 +236,7 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 			}
 			ask("GET", "/viz/events", "")
 			ask("GET", "/api/v1/pods?watch=true", "")
-			p.watchOver(t, false)
+			conn := p.watchOver(t, false)
 			if !held {
 				ask("POST", "/viz/scenario/slow-watcher", "")
 			}
@@ -277,9 +267,13 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 			}
 			p.endsWell(t)
 			clients.Wait()
-			if _, err := net.Dial("tcp", target.Host); err == nil {
-				t.Error("the port is still open")
+			_, err = net.Dial("tcp", target.Host)
+			assert.True(t, err != nil, "the port is still open")
+			for err = nil; err == nil; {
+				_, _, err = conn.ReadMessage()
 			}
+			assert.True(t, held || websocket.IsCloseError(err, websocket.CloseGoingAway) &&
+				strings.Contains(err.Error(), "the server shuts down"), "the end of the websocket: %v", err)
 		})
 	}
 }
@@ -303,33 +297,22 @@ func TestTheClientHalfKeepsUp(t *testing.T) {
 	writers.Wait()
 	took := time.Since(began)
 	began = time.Now()
-	p.informerHolds(t, clients*each)
+	eventually.Holds(t, "the informer holds all pods", func() bool {
+		_, body := p.get(t, "/viz/state")
+		var now struct {
+			Client struct {
+				Informer struct{ Indexer struct{ Objects int } }
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(body), &now))
+		return now.Client.Informer.Indexer.Objects >= clients*each
+	})
 	t.Logf("%d pods created in %v; the informer held the last one %v later", clients*each, took, time.Since(began))
 	after := p.pods(t)
 	for _, point := range []string{"WatcherForced", "ReflectorListed", "ReflectorWatchEnded"} {
 		assert.True(t, before[point] == after[point], "%s: %d before, %d after", point, before[point], after[point])
 	}
 	p.end(t)
-}
-
-// patchPod returns the resource version of the pod that the merge patch made.
-func (p *program) patchPod(t *testing.T, name, patch string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch,
-		p.url+"/api/v1/namespaces/default/pods/"+
-			name, strings.NewReader(patch))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/merge-patch+json")
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	var pod struct {
-		Metadata struct{ ResourceVersion string }
-	}
-	if err := json.NewDecoder(response.Body).Decode(&pod); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("patch %s: %d, %v", name, response.StatusCode, err)
-	}
-	return pod.Metadata.ResourceVersion
 }
 
 // pods returns how often each point of the pods was reported.
@@ -343,27 +326,4 @@ func (p *program) pods(t *testing.T) map[string]int {
 	}
 	require.NoError(t, json.Unmarshal([]byte(body), &snapshot))
 	return snapshot.State.Resources["pods"].Points
-}
-
-// informerOf is what /viz/state says of the informer of all pods.
-type informerOf struct {
-	Client struct {
-		Informer struct {
-			Reflector struct{ LastSyncResourceVersion string }
-			Indexer   struct{ Objects int }
-		}
-	}
-}
-
-func (p *program) informer(t *testing.T) (now informerOf) {
-	t.Helper()
-	_, body := p.get(t, "/viz/state")
-	require.NoError(t, json.Unmarshal([]byte(body), &now))
-	return now
-}
-
-func (p *program) informerHolds(t *testing.T, n int) {
-	t.Helper()
-	eventually.Holds(t, fmt.Sprintf("the informer holds %d pods", n),
-		func() bool { return p.informer(t).Client.Informer.Indexer.Objects >= n })
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,19 +19,6 @@ import (
 	"listwatch/internal/check/require"
 	"listwatch/internal/server/etcdnode"
 )
-
-// send returns the status and body of one request.
-func (p *program) send(t *testing.T, method, path, body string) (int, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	answer, _ := io.ReadAll(response.Body)
-	return response.StatusCode, string(answer)
-}
 
 // full returns a folder with the data of a program whose etcd has used up its quota.
 func full(t *testing.T) (dir string) {
@@ -57,12 +43,12 @@ func TestAFullEtcdRefusesWritesAndSaysWhatToDo(t *testing.T) {
 		"readyz: %d %s", code, body)
 	_, body = p.get(t, "/viz/records")
 	assert.True(t, strings.Contains(body, "it takes no writes, because "+why), "the log does not say why")
-	code, body = p.send(t, "POST", "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`)
+	code, body = p.post(t, "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`)
 	assert.True(t, code == http.StatusInternalServerError && strings.Contains(body, "database space exceeded"),
 		"a write: %d %s", code, body)
 	code, body = p.get(t, "/api/v1/namespaces/default/configmaps")
 	assert.True(t, code == http.StatusOK, "a read: %d %s", code, body)
-	assert.Equal(t, exitOK, p.end(t))
+	p.endsWell(t)
 	assert.Equal(t, 1, strings.Count(p.stderr.String(), why), p.stderr.String())
 }
 

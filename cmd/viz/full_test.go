@@ -21,7 +21,7 @@ var fullRate = flag.Duration("fullrate", 12*time.Minute, "how long the test of c
 // etcd holds ten minutes of it at most, and writes into the space of what was cut.
 func TestCompactionKeepsEtcdBelowItsQuota(t *testing.T) {
 	p := start(t, "-flight=off", "-demo=false", "-controllers=false")
-	code, body := p.send(t, "POST", "/viz/knobs", `{"name":"traffic.rate","value":"10000"}`)
+	code, body := p.post(t, "/viz/knobs", `{"name":"traffic.rate","value":"10000"}`)
 	require.Equal(t, http.StatusOK, code, body)
 	for began := time.Now(); time.Since(began) < *fullRate; time.Sleep(10 * time.Second) {
 		var knobs struct {
@@ -35,5 +35,5 @@ func TestCompactionKeepsEtcdBelowItsQuota(t *testing.T) {
 		require.True(t, knobs.Traffic.Error == "" && m.Error == "" && !m.Full, "%+v", knobs)
 		assert.True(t, m.Bytes < m.Quota/10*9, "the file has %d of %d bytes", m.Bytes, m.Quota)
 	}
-	assert.Equal(t, exitOK, p.end(t))
+	p.endsWell(t)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -38,39 +37,28 @@ func TestTheServerHalfIsElsewhere(t *testing.T) {
 	p := start(t, "-server", upstreamOf(t, "theirs").URL)
 	host := strings.TrimPrefix(p.url, "http://")
 	for _, c := range []struct {
-		path, host, origin, want string
-		status                   int
+		method, path, host, header, want string // header: "Name: value"
+		status                           int
 	}{
-		{"/version", host, "", "theirs HTTP/1.1 /version", 200},
-		{"/version", "evil.example", "", "not called that", 421},
-		{"/viz/nothing", host, "", "nothing at this path", 404},
-		{"/viz/lens", host, "", `"server":"http://127.0.0.1:`, 200},
-		{"/", host, "", "<!doctype html>", 200},
-		{"/api/v1/pods?watch=true", host, "", "become another protocol", 403},
+		{"GET", "/version", host, "", "theirs HTTP/1.1 /version", 200},
+		{"GET", "/version", "evil.example", "", "not called that", 421},
+		{"GET", "/viz/nothing", host, "", "nothing at this path", 404},
+		{"GET", "/viz/lens", host, "", `"server":"http://127.0.0.1:`, 200},
+		{"GET", "/", host, "", "<!doctype html>", 200},
+		{"GET", "/api/v1/pods?watch=true", host, "Upgrade: websocket", "become another protocol", 403},
+		{"POST", "/api/v1/pods", host, "Origin: http://evil.example", "", 403},
 	} {
-		request, err := http.NewRequest(http.MethodGet, p.url+c.path, nil)
-		require.NoError(t, err)
+		request := require.Value(http.NewRequest(c.method, p.url+c.path, nil))(t)
 		request.Host = c.host
-		if c.status == http.StatusForbidden {
-			request.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}
+		if name, value, ok := strings.Cut(c.header, ": "); ok {
+			request.Header.Set(name, value)
+			request.Header.Set("Connection", name) // matters to an upgrade alone
 		}
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		body, _ := io.ReadAll(response.Body)
-		response.Body.Close()
-		assert.True(t, response.StatusCode == c.status && strings.Contains(string(body), c.want),
-			"%s at %s: got %s %.200s", c.path, c.host, response.Status, body)
+		code, body := answer(t, request)
+		assert.True(t, code == c.status && strings.Contains(body, c.want), "%s at %s: got %d %.200s", c.path, c.host,
+			code, body)
 	}
-	cross, err := http.NewRequest(http.MethodPost, p.url+"/api/v1/pods", strings.NewReader("{}"))
-	require.NoError(t, err)
-	cross.Header.Set("Origin", "http://evil.example")
-	response, err := http.DefaultClient.Do(cross)
-	require.NoError(t, err)
-	response.Body.Close()
-	assert.Equal(t, http.StatusForbidden, response.StatusCode, "a write from elsewhere: got %s", response.Status)
-	if status := p.end(t); status != exitOK {
-		t.Errorf("got status %d, %s", status, p.stderr)
-	}
+	p.endsWell(t)
 }
 
 // TestHTTP2WithoutTLSPassesTheLens also ends the program while such a connection has a watch open.
@@ -88,9 +76,7 @@ func TestHTTP2WithoutTLSPassesTheLens(t *testing.T) {
 	if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != want || response.ProtoMajor != 2 {
 		t.Errorf("got %s %q, %v", response.Proto, got, err)
 	}
-	if status := p.end(t); status != exitOK {
-		t.Errorf("got status %d, %s", status, p.stderr)
-	}
+	p.endsWell(t)
 }
 
 // TestARecordingOfTheLensHasTheEndsOfItsWatches ends the program while a client watches through it. The client has sent
@@ -123,9 +109,7 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 		_, log := p.get(t, "/viz/records")
 		return strings.Contains(log, `"resource":"secrets","subject":"c1","type":"ADDED"`)
 	})
-	if status := p.end(t); status != exitOK {
-		t.Errorf("got status %d, %s", status, p.stderr)
-	}
+	p.endsWell(t)
 	header, records := readRecording(t, file)
 	assert.Equal(t, "elsewhere", header.Switches["server"])
 	ends := map[string]string{} // of watches, by client
@@ -144,37 +128,13 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotGoWithAServerElsewhereIsRefusedInOneLine(t *testing.T) {
-	const server = "-server=http://127.0.0.1:8001"
-	for _, args := range [][]string{
-		{server, "-replay=x"}, {server, "-data-dir=x"}, {server, "-etcd-endpoints=http://x:1"},
-		{server, "-ring-capacity=9"},
-		{server, "-demo"}, {server, "-dispatch=sequential"}, {"-server-writes"}, {"-server=127.0.0.1:8001"},
-		{"-server=ftp://x"}, {"-server=http://me:pw@x"},
-	} {
-		var stderr strings.Builder
-		status := run(context.Background(), args, io.Discard, &stderr)
-		if got := stderr.String(); status != exitUsage || strings.Count(got, "\n") != 1 || !strings.Contains(got,
-			"-server") || strings.Contains(got, "me:pw") {
-			t.Errorf("%v: got status %d and %q", args, status, got)
-		}
-	}
-}
-
 func TestAServerThatIsGoneIsToldInAStatus(t *testing.T) {
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	gone.Close()
 	p := start(t, "-server", "http://"+gone.Addr().String())
-	response, err := http.Get(p.url + "/api/v1/pods")
-	require.NoError(t, err)
-	body, _ := io.ReadAll(response.Body)
-	response.Body.Close()
-	if response.StatusCode != http.StatusBadGateway || !strings.Contains(string(body),
-		"is kubectl proxy still running?") {
-		t.Errorf("got %s %s", response.Status, body)
-	}
-	if status := p.end(t); status != exitOK {
-		t.Errorf("got status %d, %s", status, p.stderr)
-	}
+	code, body := p.get(t, "/api/v1/pods")
+	assert.True(t, code == http.StatusBadGateway && strings.Contains(body, "is kubectl proxy still running?"),
+		"got %d %s", code, body)
+	p.endsWell(t)
 }

@@ -24,7 +24,9 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/recordingtest"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/probe"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,14 +80,29 @@ func (p *program) end(t *testing.T) int {
 	}
 }
 
+// ask returns the status and the body of one request.
+func (p *program) ask(t *testing.T, method, path, contentType, body string) (int, string) {
+	t.Helper()
+	request := require.Value(http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body)))(t)
+	request.Header.Set("Content-Type", contentType)
+	return answer(t, request)
+}
+
+func answer(t *testing.T, request *http.Request) (int, string) {
+	t.Helper()
+	response := require.Value(http.DefaultClient.Do(request))(t)
+	defer response.Body.Close()
+	return response.StatusCode, string(require.Value(io.ReadAll(response.Body))(t))
+}
+
 func (p *program) get(t *testing.T, path string) (int, string) {
 	t.Helper()
-	response, err := http.Get(p.url + path)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return response.StatusCode, string(body)
+	return p.ask(t, http.MethodGet, path, "", "")
+}
+
+func (p *program) post(t *testing.T, path, body string) (int, string) {
+	t.Helper()
+	return p.ask(t, http.MethodPost, path, "application/json", body)
 }
 
 func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
@@ -93,6 +110,10 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 	t.Setenv("TMPDIR", temp) // Unix
 	t.Setenv("TMP", temp)    // Windows
 	p := start(t, "-flight=off")
+	_, body := p.get(t, "/viz/records") // a client of our own that was answered 429 would wait for a second
+	n := strings.Count(body, `"args":[429]`)
+	assert.True(t, n == 0 && strings.Contains(body, `"EtcdLookedAt"`), "%d requests of our own were answered 429, or "+
+		"the log does not say how etcd is", n)
 	for path, want := range map[string]string{
 		"/":                       "data-station",
 		"/book/":                  "listwatch",
@@ -117,28 +138,11 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 	watch, err := http.Get(p.url + "/api/v1/pods?watch=true")
 	require.NoError(t, err)
 	defer watch.Body.Close()
-	if status := p.end(t); status != exitOK {
-		t.Errorf("status: got %d, want 0; stderr %q", status, p.stderr)
-	}
+	p.endsWell(t)
 	_, err = io.ReadAll(watch.Body)
 	assert.NoError(t, err, "the end of a stream that was open")
 	entries, _ = os.ReadDir(temp)
 	assert.Equal(t, 0, len(entries), "left behind: %v", entries)
-}
-
-// TestEverythingIsReadyWhenItListens counts looks and refusals: a client of our own that is answered 429 waits a
-// second.
-func TestEverythingIsReadyWhenItListens(t *testing.T) {
-	t.Parallel()
-	p := start(t, "-flight=off")
-	if code, body := p.get(t, "/readyz"); code != http.StatusOK {
-		t.Errorf("readyz: %d %s", code, body)
-	}
-	_, body := p.get(t, "/viz/records")
-	assert.True(t, strings.Contains(body, `"EtcdLookedAt"`), "the log does not say how etcd is")
-	n := strings.Count(body, `"args":[429]`)
-	assert.True(t, n == 0, "%d requests of our own clients were answered 429", n)
-	p.end(t)
 }
 
 func TestEverySwitchRuns(t *testing.T) {
@@ -162,32 +166,23 @@ func TestEverySwitchRuns(t *testing.T) {
 			p.createPod(t, "a")
 			code, _ := p.get(t, "/api/v1/namespaces/default/pods/a")
 			assert.Equal(t, http.StatusOK, code, "get the pod")
-			if status := p.end(t); status != exitOK {
-				t.Errorf("status: got %d; stderr %q", status, p.stderr)
-			}
+			p.endsWell(t)
 		})
 	}
 }
 
 func (p *program) createPod(t *testing.T, name string) {
 	t.Helper()
-	pod := fmt.Sprintf(
-		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`,
-		name)
-	response, err := http.Post(p.url+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(pod))
-	require.NoError(t, err)
-	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body)
-	require.Equal(t, http.StatusCreated, response.StatusCode, "create %s: %d %s", name, response.StatusCode, body)
+	code, body := p.post(t, "/api/v1/namespaces/default/pods",
+		fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`, name))
+	require.Equal(t, http.StatusCreated, code, "create %s: %d %s", name, code, body)
 }
 
 func TestDataInAFolderSurvives(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, "-data-dir", dir, "-demo=false", "-controllers=false")
 	p.createPod(t, "a")
-	if status := p.end(t); status != exitOK {
-		t.Fatalf("status: got %d; stderr %q", status, p.stderr)
-	}
+	p.endsWell(t)
 	p = start(t, "-data-dir", dir, "-demo=false", "-controllers=false")
 	code, _ := p.get(t, "/api/v1/namespaces/default/pods/a")
 	assert.Equal(t, http.StatusOK, code, "after a restart")
@@ -198,9 +193,7 @@ func TestDataInAFolderSurvives(t *testing.T) {
 		strings.Count(stderr.String(), "\n") != 1 {
 		t.Errorf("second program: status %d, stderr %q", status, stderr.String())
 	}
-	if status := p.end(t); status != exitOK {
-		t.Errorf("status: got %d; stderr %q", status, p.stderr)
-	}
+	p.endsWell(t)
 }
 
 func TestARecordingIsReplayed(t *testing.T) {
@@ -208,8 +201,16 @@ func TestARecordingIsReplayed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log.gz")
 	p := start(t, "-record", file, "-demo=false", "-fifo=delta")
 	p.createPod(t, "recorded")
-	if status := p.end(t); status != exitOK {
-		t.Fatalf("status: got %d; stderr %q", status, p.stderr)
+	p.endsWell(t)
+	_, records := readRecording(t, file)
+	count := map[probe.Point]int{}
+	for i := range records {
+		count[records[i].Point]++
+	}
+	for begin, end := range map[probe.Point]probe.Point{probe.WatcherAdded: probe.WatcherRemoved,
+		probe.ListenerAdded: probe.ListenerRemoved, probe.WireOpened: probe.WireClosed} {
+		assert.True(t, count[begin] != 0 && count[begin] == count[end],
+			"%d %v, %d %v", count[begin], begin, count[end], end)
 	}
 	p = start(t, "-replay", file)
 	var body string
@@ -231,7 +232,7 @@ func TestARecordingIsReplayed(t *testing.T) {
 	assert.True(t, strings.Contains(old.stderr.String(), "its moments of AddSent are shown by name only"),
 		"of a point that is not there: %q", old.stderr)
 	for _, each := range []*program{p, old} {
-		assert.Equal(t, exitOK, each.end(t), "status; stderr %q", each.stderr)
+		each.endsWell(t)
 	}
 }
 
@@ -245,12 +246,16 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 	free := []string{"-listen", "127.0.0.1:0"}
 	three := t.TempDir() // where an older program has run three nodes
 	require.NoError(t, os.MkdirAll(filepath.Join(three, "etcd-1", "member"), 0o700))
-	tests := []struct {
+	greedy := filepath.Join(t.TempDir(), "greedy.gz") // it would take more memory than there is
+	require.NoError(t, os.WriteFile(greedy, recordingtest.All[0].File(), 0o600))
+	type refusal struct {
 		name   string
 		args   []string
 		status int
 		want   string
-	}{
+	}
+	tests := []refusal{
+		{"writes to no server", []string{"-server-writes"}, exitUsage, "-server"},
 		{"taken port", []string{"-listen", taken.Addr().String()}, exitError, "cannot listen on " +
 			taken.Addr().String() + ": " + syscall.EADDRINUSE.Error() + "; -listen 127.0.0.1:0 takes a free port"},
 		{"no such flag", []string{"-no-such-flag"}, exitUsage, "-no-such-flag"},
@@ -258,22 +263,8 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"address without port", []string{"-listen", "localhost"}, exitUsage, "missing port"},
 		{"unknown queue", []string{"-fifo=lifo"}, exitUsage, "want real or delta"},
 		{"negative ring", []string{"-ring-capacity=-1"}, exitUsage, "want 0 to 102400"},
-		{"two etcds", []string{"-data-dir=x", "-etcd-endpoints=y"}, exitUsage, "exclude each other"},
 		{"a log of nothing", []string{"-log-size", "10"}, exitUsage, "want 4096 to 4194304"},
 		{"flight to nowhere", []string{"-flight", filepath.Join(file, "x")}, exitUsage, "no such folder"},
-		{"record and replay", []string{"-record=x", "-replay=y"}, exitUsage, "exclude each other"},
-		{"replay with a data folder", []string{"-replay=x", "-data-dir=y"}, exitUsage, "-replay and -data-dir " +
-			"exclude each other"},
-		{"replay with an etcd", []string{"-replay=x", "-etcd-endpoints=y"}, exitUsage,
-			"-replay and -etcd-endpoints " +
-				"exclude each other"},
-		{"export of a recording", []string{"-export=x", "-replay=y"}, exitUsage, "-replay and -export exclude " +
-			"each other"},
-		{"export with an etcd", []string{"-export=x", "-etcd-endpoints=y"}, exitUsage,
-			"-export and -etcd-endpoints " +
-				"exclude each other"},
-		{"export of another server", []string{"-export=x", "-server=http://127.0.0.1:1"}, exitUsage,
-			"-server and -export exclude each other"},
 		{"export to nowhere", []string{"-export", filepath.Join(file, "x")}, exitError, "-export"},
 		{"empty endpoint", append(free, "-etcd-endpoints", "127.0.0.1:1,"), exitError, "cannot be reached"},
 		{"endpoint that is no URL", append(free, "-etcd-endpoints", "http://%zz"), exitError, "http://%zz"},
@@ -288,6 +279,21 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"record over a file", append(free, "-record", file), exitError, "as this program writes it"},
 		{"export over files", []string{"-export", filepath.Dir(file)}, exitError, "and not an export"},
 		{"record nowhere", append(free, "-record", filepath.Join(file, "x")), exitError, "-record"},
+		{"kubeconfig nowhere", append(free, "-kubeconfig", filepath.Join(file, "x")), exitError, "-kubeconfig: open "},
+		{"a greedy recording", append(free, "-replay", greedy), exitError, recordingtest.All[0].Refusal},
+	}
+	for _, pair := range [][2]string{{"-data-dir", "-etcd-endpoints"}, {"-record", "-replay"}, {"-replay", "-data-dir"},
+		{"-replay", "-etcd-endpoints"}, {"-replay", "-export"}, {"-export", "-etcd-endpoints"}, {"-server", "-export"}} {
+		both := []string{pair[0] + "=http://127.0.0.1:1", pair[1] + "=http://127.0.0.1:1"}
+		tests = append(tests, refusal{strings.Join(pair[:], " and "), both, exitUsage, "exclude each other"})
+	}
+	for _, with := range []string{"-replay=x", "-data-dir=x", "-etcd-endpoints=http://x:1", "-ring-capacity=9", "-demo",
+		"-dispatch=sequential"} {
+		args := []string{"-server=http://127.0.0.1:8001", with}
+		tests = append(tests, refusal{"a server elsewhere and " + with, args, exitUsage, "-server"})
+	}
+	for _, server := range []string{"127.0.0.1:8001", "ftp://x", "http://me:pw@x"} {
+		tests = append(tests, refusal{"the server " + server, []string{"-server=" + server}, exitUsage, "-server"})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -296,7 +302,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 			status := run(t.Context(), test.args, &stdout, &stderr)
 			assert.True(t, status == test.status && strings.Contains(stderr.String(), test.want),
 				"got status %d and %q, want %d and %q", status, stderr.String(), test.status, test.want)
-			if strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 {
+			if strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 || strings.Contains(stderr.String(), "me:pw") {
 				t.Errorf("want one line on stderr and none on stdout, got %q and %q", stderr.String(),
 					stdout.String())
 			}
@@ -304,14 +310,10 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 	}
 }
 
-func TestHelpListsEveryFlag(t *testing.T) {
+func TestHelpIsNoMistake(t *testing.T) {
 	var stderr strings.Builder
 	assert.Equal(t, exitOK, run(t.Context(), []string{"-h"}, io.Discard, &stderr), "status")
-	for _, name := range []string{"listen", "data-dir", "etcd-endpoints", "demo", "controllers", "fifo", "initial",
-		"dispatch", "etcd-watcher",
-		"storage-media-type", "ring-capacity", "record", "replay", "flight", "log-size", "clock", "open"} {
-		assert.True(t, strings.Contains(stderr.String(), "  -"+name), "-%s is not listed", name)
-	}
+	assert.True(t, strings.Contains(stderr.String(), "  -etcd-endpoints"), "got %s", stderr.String())
 }
 
 func TestListeningToTheWorldIsWarnedOf(t *testing.T) {
@@ -348,47 +350,18 @@ func (openListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2
 func TestEtcdIsUpAgainWhenThePageHasGone(t *testing.T) {
 	t.Parallel()
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
-	for n, patience := range []time.Duration{2 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/viz/knobs",
-			strings.NewReader(`{"name":"etcd.restart"}`))
-		require.NoError(t, err)
-		request.Header.Set("Content-Type", "application/json")
-		if answer, err := http.DefaultClient.Do(request); err == nil {
-			answer.Body.Close()
-		}
-		cancel()
-		eventually.Holds(t, "a pod can be created again", func() bool {
-			code, _ := p.post(t, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"a`+string(rune('0'+n))+
-				`"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
-			return code == http.StatusCreated
-		})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	request := require.Value(http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/viz/knobs",
+		strings.NewReader(`{"name":"etcd.restart"}`)))(t)
+	request.Header.Set("Content-Type", "application/json")
+	if answer, err := http.DefaultClient.Do(request); err == nil {
+		answer.Body.Close()
 	}
-	p.end(t)
-}
-
-// Nothing that is asked of the page is the server's fault.
-func TestNoCommandOfThePageAnswers500(t *testing.T) {
-	t.Parallel()
-	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
-	for _, command := range []struct{ path, body string }{
-		{"/viz/watchers", `{"resource":"a/b"}`}, {"/viz/watchers", `{"resource":"cars"}`}, {"/viz/watchers",
-			`{"resource":"../nodes"}`},
-		{"/viz/watchers", `{"namespace":".."}`}, {"/viz/watchers", `{"namespace":"%"}`}, {"/viz/watchers",
-			`{"resourceVersion":"x"}`},
-		{"/viz/watchers", `{"fieldSelector":"spec.colour=blue"}`}, {"/viz/watchers", `{"timeoutSeconds":-1}`},
-		{"/viz/watchers", `{"watchList":true,"resource":"events"}`},
-		{"/viz/knobs", `{"name":"line.cut","target":"` + strings.Repeat("x", 10_000) + `","value":"true"}`},
-		{"/viz/knobs", `{"name":"line.drop","target":"a"}`},
-		{"/viz/knobs", `{"name":"ring.capacity","target":"events","value":"5"}`}, {"/viz/knobs",
-			`{"name":"switch","target":"clock","value":"manual"}`},
-		{"/viz/knobs", `{"name":"handler.add","target":"\u0000"}`}, {"/viz/scenario/none", ""}, {"/viz/scenario/..",
-			""},
-	} {
-		if code, body := p.post(t, command.path, command.body); code >= http.StatusInternalServerError {
-			t.Errorf("%s %.60s: %d, %s", command.path, command.body, code, body)
-		}
-	}
+	eventually.Holds(t, "etcd takes writes again", func() bool {
+		code, _ := p.post(t, "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`)
+		return code == http.StatusCreated
+	})
 	p.end(t)
 }
 
@@ -405,12 +378,4 @@ func TestAKubeconfigNamesTheServer(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal(text, &config))
 	assert.Equal(t, "Config", config.Kind)
 	assert.Equal(t, p.url, config.Clusters[0].Cluster.Server)
-}
-
-func TestAKubeconfigThatCannotBeWrittenEndsTheProgram(t *testing.T) {
-	var stderr strings.Builder
-	file := filepath.Join(t.TempDir(), "no", "config")
-	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-kubeconfig", file}, io.Discard, &stderr)
-	assert.True(t, status == exitError && strings.Contains(stderr.String(), "-kubeconfig: open "+file),
-		"got status %d, %q", status, stderr.String())
 }

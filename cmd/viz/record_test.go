@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -22,29 +21,10 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/eventually"
-	"listwatch/internal/check/recordingtest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
 )
-
-func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "log.gz")
-	p := start(t, "-record", name, "-flight=off")
-	p.endsWell(t)
-	_, records := readRecording(t, name)
-	count := map[probe.Point]int{}
-	for i := range records {
-		count[records[i].Point]++
-	}
-	for begin, end := range map[probe.Point]probe.Point{
-		probe.WatcherAdded: probe.WatcherRemoved, probe.ListenerAdded: probe.ListenerRemoved,
-		probe.WireOpened: probe.WireClosed,
-	} {
-		assert.True(t, count[begin] != 0 && count[begin] == count[end],
-			"%d %v, %d %v", count[begin], begin, count[end], end)
-	}
-}
 
 // TestWhatTheProgramRecordsAtItsLimitsIsReplayed adds watchers until the program takes no more.
 func TestWhatTheProgramRecordsAtItsLimitsIsReplayed(t *testing.T) {
@@ -62,19 +42,6 @@ func TestWhatTheProgramRecordsAtItsLimitsIsReplayed(t *testing.T) {
 		t.Errorf("snapshot: %d, %.200s; stderr %q", code, body, replayed.stderr)
 	}
 	replayed.endsWell(t)
-}
-
-// TestAGreedyRecordingIsRefusedWithASentence has the program replay what would take more memory than there is.
-func TestAGreedyRecordingIsRefusedWithASentence(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "log.gz")
-	greedy := recordingtest.All[0]
-	require.NoError(t, os.WriteFile(name, greedy.File(), 0o600))
-	var stdout, stderr strings.Builder
-	args := []string{"-replay", name, "-listen", "127.0.0.1:0"}
-	if status := run(t.Context(), args, &stdout, &stderr); status != exitError ||
-		!strings.Contains(stderr.String(), greedy.Refusal) {
-		t.Errorf("exit status %d, said %q and %q", status, stdout.String(), stderr.String())
-	}
 }
 
 func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
@@ -124,10 +91,7 @@ func readRecording(t *testing.T, file string) (recording.Header, []probe.Record)
 func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 	t.Parallel()
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-initial=list")
-	if code, body := p.post(t, "/api/v1/namespaces/default/pods",
-		`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`); code != http.StatusCreated {
-		t.Fatalf("create: %d, %s", code, body)
-	}
+	p.createPod(t, "a")
 	began := p.how(t)
 	for _, bad := range []struct {
 		target, value string
@@ -159,9 +123,7 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 	if now := p.startedAgain(t, now); now.Switches["fifo"] != "real" {
 		t.Errorf("after the reset: %v", now.Switches)
 	}
-	if status := p.end(t); status != exitOK {
-		t.Errorf("status: got %d, want 0; stderr %q", status, p.stderr)
-	}
+	p.endsWell(t)
 }
 
 func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
@@ -199,14 +161,4 @@ func (p *program) startedAgain(t *testing.T, before how) how {
 		return code == http.StatusOK
 	})
 	return now
-}
-
-func (p *program) post(t *testing.T, path, body string) (int, string) {
-	t.Helper()
-	response, err := http.Post(p.url+path, "application/json", strings.NewReader(body))
-	require.NoError(t, err)
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return response.StatusCode, string(answer)
 }
