@@ -2,7 +2,6 @@ package viz
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,23 +27,21 @@ type stand struct {
 	pods   *probe.Probe
 	ui     *UI
 	client *http.Client
-	stop   context.CancelFunc // ends Run
+	stop   func() // ends Run
 }
 
 func newStand(t *testing.T, logSize int, config Config) *stand {
-	config.Log = probe.NewLog(clock.RealClock{}, logSize)
+	if config.Log == nil {
+		config.Log = probe.NewLog(clock.RealClock{}, logSize)
+	}
 	s := &stand{log: config.Log, pods: probe.New(config.Log).Resource("pods"), ui: New(config)}
-	ctx, cancel := context.WithCancel(t.Context())
-	s.stop = cancel
-	ended := make(chan struct{}) // closed when Run has returned
-	go func() { s.ui.Run(ctx); close(ended) }()
+	s.stop = bubble.Go(t, "test.ui", s.ui.Run)
 	listener := pipenet.Listen()
 	server := &http.Server{Handler: s.ui}
 	go server.Serve(listener)
 	s.client = listener.Client()
 	t.Cleanup(func() {
-		cancel()
-		<-ended
+		s.stop()
 		s.client.CloseIdleConnections()
 		server.Close()
 		listener.Close()
@@ -237,36 +234,11 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		s := newStand(t, 1<<15, Config{})
 		s.append(1)
 		in := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body)
-		state := fold.New()
-		records, skipped, anomalies := uint64(0), uint64(0), 0
+		page := &told{state: fold.New()}
 		take := func() (event string) {
 			m, ok := next(t, in)
 			require.True(t, ok, "the stream ended")
-			switch m.event {
-			case "frame":
-				var list []json.RawMessage
-				json.Unmarshal([]byte(m.data), &list)
-				for _, written := range list {
-					r, err := fold.ReadRecord(written)
-					require.NoError(t, err)
-					state.Apply([]probe.Record{r})
-					if r.Point == probe.WatcherForced {
-						anomalies++
-					}
-				}
-				records += uint64(len(list))
-			case "coalesced":
-				var c struct {
-					From, Seq, Records uint64
-					Kept, State        json.RawMessage
-				}
-				require.NoError(t, json.Unmarshal([]byte(m.data), &c))
-				assert.True(t, c.From == state.Seq && fmt.Sprint(c.Seq) == m.id,
-					"coalesced from %d to %d under id %s, and the page is at %d", c.From, c.Seq, m.id, state.Seq)
-				skipped += c.Records
-				anomalies += strings.Count(string(c.Kept), `"WatcherForced"`)
-				state, _ = fold.Read(c.State)
-			}
+			page.hear(m)
 			return m.event
 		}
 		take()
@@ -276,26 +248,23 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 			s.pods.Subject("w1").At(probe.WatcherForced, "", 0)
 			time.Sleep(framePeriod)
 		}
-		coalesced := 0
-		for state.Seq < s.log.Last() {
-			if take() == "coalesced" {
-				coalesced++
-			}
+		for page.state.Seq < s.log.Last() {
+			take()
 		}
-		assert.Equal(t, 1, coalesced, "got %d coalesced messages, want 1", coalesced)
-		assert.True(t, records+skipped == 18_001 && skipped >= 10_000,
-			"got %d records and %d skipped, want 18001 together and most of them skipped", records, skipped)
-		assert.Equal(t, 30, anomalies,
-			"got %d anomalies, one by one and with what was skipped, want none missing of 30 and none twice", anomalies)
-		got := state.Resources["pods"].Points["TxnCommitted"]
-		assert.Equal(t, 1+30*599, got, "counted %d commits, want %d", got, 1+30*599)
+		assert.Equal(t, 1, page.sums, "coalesced messages")
+		assert.True(t, page.records+page.summed == 18_001 && page.summed >= 10_000,
+			"got %d records and %d summed, want 18001 together and most of them summed", page.records, page.summed)
+		assert.Equal(t, 30, page.forced, "anomalies, one by one and with what was summed: none is missing, none comes twice")
+		got := page.state.Resources["pods"].Points["TxnCommitted"]
+		assert.Equal(t, 1+30*599, got, "commits")
 		s.append(5) // and from there on it is sent every record again
 		for take() != "frame" {
 			s.append(1)
 		}
 		_, server, _ := s.ui.folder.snapshot(t.Context())
 		want, _ := fold.Read(server)
-		assert.NoDiff(t, want, state, "the state, and the server's")
+		assert.NoDiff(t, want, page.state, "the state, and the server's")
+		assert.Equal(t, "", strings.Join(page.problem, ", "))
 	})
 }
 

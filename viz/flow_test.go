@@ -28,15 +28,19 @@ type told struct {
 // listen reads a feed to its end.
 func (p *told) listen(t *testing.T, in *bufio.Reader) {
 	for m, ok := next(t, in); ok; m, ok = next(t, in) {
-		switch m.event {
-		case "frame":
-			p.frames++
-			p.records += p.take(m.data, true)
-		case "coalesced":
-			p.sums++
-			p.sumsAt = append(p.sumsAt, time.Now())
-			p.sum(m)
-		}
+		p.hear(m)
+	}
+}
+
+func (p *told) hear(m message) {
+	switch m.event {
+	case "frame":
+		p.frames++
+		p.records += p.take(m.data, true)
+	case "coalesced":
+		p.sums++
+		p.sumsAt = append(p.sumsAt, time.Now())
+		p.sum(m)
 	}
 }
 

@@ -13,18 +13,19 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/worldclock"
 )
 
-// holdable returns a page over a world in which nothing happens by itself.
-func holdable(t *testing.T) (*UI, *probe.Log) {
+// holdable is of a page over a world in which nothing happens by itself.
+func holdable() Config {
 	world := worldclock.New(time.Now())
 	log := probe.NewLog(world, 64)
-	return New(Config{Log: log, Hold: hold.New(hold.Config{Gate: log.Gate(), Clock: world,
-		Patience: worldclock.New(time.Now()), Say: func(string) {}})}), log
+	return Config{Log: log, Hold: hold.New(hold.Config{Gate: log.Gate(), Clock: world,
+		Patience: worldclock.New(time.Now()), Say: func(string) {}})}
 }
 
 // command sends one command.
@@ -68,7 +69,7 @@ func TestTheWorldIsHeldAndMovedByPosts(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.path+" "+test.body, func(t *testing.T) {
-			u, _ := holdable(t)
+			u := New(holdable())
 			answer := command(u, test.path, test.body)
 			assert.True(t, answer.Code == test.status && strings.Contains(answer.Body.String(), test.want),
 				"got %d %s, want %d and %s", answer.Code, answer.Body, test.status, test.want)
@@ -88,7 +89,7 @@ func TestARecordingCannotBeHeld(t *testing.T) {
 }
 
 func TestAHeldPageIsHeldFromTheFirst(t *testing.T) {
-	u, _ := holdable(t)
+	u := New(holdable())
 	page := ask(u, http.MethodGet, "/", "").Body.String()
 	assert.True(t, strings.Contains(page, `data-mode="live"`), "nothing is held, and the body does not say live")
 	command(u, "/viz/hold", `{"do":"hold"}`)
@@ -96,70 +97,33 @@ func TestAHeldPageIsHeldFromTheFirst(t *testing.T) {
 	assert.True(t, strings.Contains(page, `data-mode="held"`), "the world is held, and the body does not say so")
 }
 
-// worldEvents opens the feed and returns what it says of the world.
-func worldEvents(t *testing.T, u *UI) <-chan hold.Status {
-	server := httptest.NewServer(u)
-	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/viz/events", nil)
-	require.NoError(t, err)
-	response, err := server.Client().Do(request)
-	require.NoError(t, err)
-	told := make(chan hold.Status, 100) // sent by the reader, closed by it
-	go func() {
-		defer close(told)
-		var event string
-		for in := bufio.NewScanner(response.Body); in.Scan(); {
-			if name, ok := strings.CutPrefix(in.Text(), "event: "); ok {
-				event = name
-			}
-			var status hold.Status
-			if data, ok := strings.CutPrefix(in.Text(), "data: "); ok && event == "world" &&
-				json.Unmarshal([]byte(data), &status) == nil {
-				told <- status
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		for range told {
-		}
-		response.Body.Close()
-		server.Close()
-	})
-	return told
-}
-
 func TestTheFeedSaysHowTheWorldIs(t *testing.T) {
-	u, log := holdable(t)
-	told := worldEvents(t, u)
-	next := func(what string, wanted func(hold.Status) bool) {
-		t.Helper()
-		deadline := time.After(30 * time.Second)
-		for {
-			select {
-			case status := <-told:
-				if wanted(status) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newStand(t, 0, holdable())
+		in := bufio.NewReader(s.get(t, "/viz/events", "").Body)
+		says := func(what string, wanted func(hold.Status) bool) {
+			t.Helper()
+			for range 100 { // bookmarks come in a silence
+				var status hold.Status
+				m, ok := next(t, in)
+				require.True(t, ok, "the feed ends before it says: %s", what)
+				if m.event == "world" && json.Unmarshal([]byte(m.data), &status) == nil && wanted(status) {
 					return
 				}
-			case <-deadline:
-				t.Fatalf("the feed does not say: %s", what)
 			}
+			t.Fatalf("the feed does not say: %s", what)
 		}
-	}
-	next("as usual, at once", func(s hold.Status) bool { return !s.Held })
-	command(u, "/viz/hold", `{"do":"hold"}`)
-	next("held, with a page there", func(s hold.Status) bool { return s.Held && s.Attending == 1 })
-	done := make(chan struct{}) // closed when the reporter has passed
-	go func() {
-		defer close(done)
-		probe.New(log).At(probe.InputReceived, "default/a", 1)
-	}()
-	next("a goroutine stands there", func(s hold.Status) bool {
-		return len(s.Waiting) == 1 &&
-			s.Waiting[0].Key == "default/a"
+		says("as usual, at once", func(s hold.Status) bool { return !s.Held })
+		command(s.ui, "/viz/hold", `{"do":"hold"}`)
+		says("held, with a page there", func(s hold.Status) bool { return s.Held && s.Attending == 1 })
+		bubble.Go(t, "test.reporter", func(context.Context) { s.pods.At(probe.InputReceived, "default/a", 1) })
+		says("a goroutine is held there", func(s hold.Status) bool {
+			return len(s.Waiting) == 1 && s.Waiting[0].Key == "default/a"
+		})
+		says("the same a second later", func(s hold.Status) bool {
+			return len(s.Waiting) == 1 && s.Waiting[0].Seconds > 1
+		})
+		command(s.ui, "/viz/hold", `{"do":"release"}`)
+		says("released", func(s hold.Status) bool { return !s.Held && len(s.Waiting) == 0 })
 	})
-	next("the same a second later", func(s hold.Status) bool { return len(s.Waiting) == 1 && s.Waiting[0].Seconds > 1 })
-	command(u, "/viz/hold", `{"do":"release"}`)
-	next("let go", func(s hold.Status) bool { return !s.Held && len(s.Waiting) == 0 })
-	<-done
 }

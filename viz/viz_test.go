@@ -24,6 +24,7 @@ import (
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
+	"listwatch/internal/play/guest"
 	"listwatch/internal/play/sandbox"
 )
 
@@ -195,10 +196,18 @@ func (w *fakeWorld) Watchers() []sandbox.WatcherInfo {
 		Resource: "pods"}}}
 }
 
+type guestThatNotes struct {
+	Guest
+	chosen []guest.Choice
+}
+
+func (g *guestThatNotes) Choose(c guest.Choice) error { g.chosen = append(g.chosen, c); return nil }
+
 func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	log, _ := newLog()
 	world := &fakeWorld{}
-	ui := New(Config{Log: log, Sandbox: world})
+	g := &guestThatNotes{}
+	ui := New(Config{Log: log, Sandbox: world, Guest: g})
 	tests := []struct {
 		name, method, path, mediaType, body string
 		code                                int
@@ -217,6 +226,8 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"a form", "POST", "/viz/watchers", "application/x-www-form-urlencoded", `a=b`, 415},
 		{"too large", "POST", "/viz/watchers", "application/json", `{"labelSelector":"` + strings.Repeat("a",
 			maxBody) + `"}`, 413},
+		{"a choice in a form", "POST", "/viz/guest", "text/plain", `{"resources":["pods"]}`, 415},
+		{"a choice of an unknown field", "POST", "/viz/guest", "application/json", `{"resource":["pods"]}`, 400},
 		{"refused by the API", "POST", "/viz/watchers", "application/json", `{"resourceVersion":"1"}`, 410},
 		{"no such story", "GET", "/viz/scenario/none", "", "", 404},
 		{"no request", "POST", "/viz/console", "application/json", `{"request":"hello"}`, 400},
@@ -241,6 +252,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 			}
 		})
 	}
+	assert.Equal(t, 0, len(g.chosen), "choices")
 	want := sandbox.WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=",
 		Bookmarks: true}
 	assert.True(t, len(world.added) == 4 && world.added[0] == want,
@@ -286,7 +298,7 @@ func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 }
 
 func TestABodyThatDoesNotComeInTimeIs408(t *testing.T) {
-	u, _ := holdable(t)
+	u := New(holdable())
 	r := httptest.NewRequest("POST", "http://localhost:8080/viz/hold", iotest.ErrReader(os.ErrDeadlineExceeded))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
