@@ -3,9 +3,11 @@ package storm
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -20,6 +22,8 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"listwatch/internal/check/eventually"
 )
 
 const (
@@ -275,31 +279,41 @@ func (s *sleeper) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// leaver asks for a state as a stream and reads nothing of it. When the dispatcher has had time for a bookmark, it writes
-// until the dispatcher waits for its watcher, and leaves about then. It has a resource to itself: with other slow
-// watchers there would be no time left to wait for it.
+// leaver asks for a state as a stream and reads nothing of it. When the bookmark that ends the state is in its
+// watcher's input, it writes until the dispatcher waits for the watcher, and leaves then. It has a resource to itself:
+// with other slow watchers there would be no time left to wait for it.
 type leaver struct {
 	address string
 	api     typed.SecretInterface
 	random  *rand.Rand
 
-	nWatches int // owned by run; read when it has returned
+	nSecrets, nWatches, nWaitedFor int // owned by run; read when it has returned
 }
 
-func (l *leaver) String() string { return fmt.Sprintf("leaver: %d watches", l.nWatches) }
+func (l *leaver) String() string {
+	return fmt.Sprintf("leaver: %d watches, %d left while the dispatcher waited", l.nWatches, l.nWaitedFor)
+}
 
 // run comes and leaves until ctx is done.
 func (l *leaver) run(ctx context.Context) {
 	for pause(ctx, 100*time.Millisecond) {
-		for i := range 30 { // more than the watcher's channel and the connection hold
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("big-", i)},
-				Data: map[string][]byte{"a": make([]byte, 75_000)}}
-			if _, err := l.api.Create(ctx, secret, metav1.CreateOptions{}); err != nil {
-				break // they are there, or the program is not
-			}
+		if l.fill(ctx) {
+			l.comeAndLeave(ctx)
 		}
-		l.comeAndLeave(ctx)
 	}
+}
+
+// fill creates 6 MB of secrets: Linux keeps up to 4 MB for a connection that is not read, and the watcher's channel
+// holds ten events. It reports whether all are there.
+func (l *leaver) fill(ctx context.Context) bool {
+	for ; l.nSecrets < 60; l.nSecrets++ {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("big-", l.nSecrets)},
+			Data: map[string][]byte{"a": make([]byte, 75_000)}}
+		if _, err := l.api.Create(ctx, secret, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return false
+		}
+	}
+	return true
 }
 
 func (l *leaver) comeAndLeave(ctx context.Context) {
@@ -311,15 +325,68 @@ func (l *leaver) comeAndLeave(ctx context.Context) {
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // what it does not read shall be felt
 	_, err = fmt.Fprintf(conn, "GET /api/v1/namespaces/%s/secrets?watch=1&sendInitialEvents=true&resourceVersionMatch="+
 		"NotOlderThan&allowWatchBookmarks=true HTTP/1.1\r\nHost: %s\r\n\r\n", namespace, l.address)
-	if err != nil || !pause(ctx, 2500*time.Millisecond) { // a bookmark comes about once a second
+	bookmarked := func() bool { return ctx.Err() != nil || l.looks(ctx).Bookmark == "received" }
+	if err != nil || !eventually.Did(callWithin, bookmarked) { // not if the program was restarted meanwhile
 		return
 	}
 	l.nWatches++
-	for range 11 { // a watcher's input holds ten
-		change := fmt.Sprintf(`{"stringData":{"n":"%d"}}`, l.random.Uint64())
-		_, _ = l.api.Patch(ctx, "big-0", types.MergePatchType, []byte(change), metav1.PatchOptions{})
+	for range 3 * 10 { // an input holds ten; more only if the world is held
+		if !l.change(ctx) {
+			return
+		}
+		if w := l.looks(ctx); w.waitedFor() {
+			l.nWaitedFor++
+			return
+		}
 	}
-	pause(ctx, time.Duration(l.random.IntN(100))*time.Millisecond)
+}
+
+// held is what the program tells of the leaver's watcher; the zero value is none.
+type held struct {
+	Bookmark           string
+	InputLen, InputCap int
+	dispatching        bool
+}
+
+// waitedFor reports whether the dispatcher waits for the watcher.
+func (w held) waitedFor() bool { return w.dispatching && w.InputLen > 0 && w.InputLen == w.InputCap }
+
+// looks asks the program for the leaver's watcher.
+func (l *leaver) looks(ctx context.Context) (w held) {
+	var state struct {
+		Server struct {
+			Cachers []struct {
+				Resource    string
+				Dispatching bool
+				Watchers    []held
+			}
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+l.address+"/viz/state", nil)
+	if err != nil {
+		return held{}
+	}
+	request.Close = true
+	answer, err := (&http.Client{Timeout: callWithin}).Do(request)
+	if err != nil {
+		return held{}
+	}
+	defer answer.Body.Close()
+	_ = json.NewDecoder(answer.Body).Decode(&state) // what is no answer has no watcher
+	for _, c := range state.Server.Cachers {
+		if c.Resource == "secrets" && len(c.Watchers) > 0 {
+			w = c.Watchers[len(c.Watchers)-1]
+			w.dispatching = c.Dispatching
+		}
+	}
+	return w
+}
+
+// change writes once. It reports whether the program answered.
+func (l *leaver) change(ctx context.Context) bool {
+	change := fmt.Sprintf(`{"stringData":{"n":"%d"}}`, l.random.Uint64())
+	_, err := l.api.Patch(ctx, "big-0", types.MergePatchType, []byte(change), metav1.PatchOptions{})
+	return err == nil
 }
 
 // informer is one of the real client-go, which speaks protobuf. It has to end with what is stored. What it is told on

@@ -79,6 +79,7 @@ type storm struct {
 	longest  string         // time from a fault until a write went through
 	worst    time.Duration  // the same
 	watchers []*watcher
+	leaver   *leaver
 	clients  []client // all but the writers
 
 	ledger ledger
@@ -110,7 +111,8 @@ func TestStorm(t *testing.T) {
 		len(s.ledger.written), s.ledger.nRefused, looked, s.checked)
 	t.Logf("before %+v, after %+v; %v", before, after, s.clients)
 	assert.Equal(t, 0, s.faults.n, "%s", strings.Join(s.faults.told, "\n"))
-	assert.True(t, looked != 0 && s.ledger.nRefused != 0, "nothing was looked for, or refused")
+	assert.True(t, looked != 0 && s.ledger.nRefused != 0 && s.leaver.nWaitedFor != 0,
+		"nothing was looked for, or refused, or no client left while the dispatcher waited for it")
 }
 
 // newStorm starts the program.
@@ -217,7 +219,8 @@ func (s *storm) letIn() (writers []*writer) {
 			&sleeper{address: s.address, webSocket: i%2 == 0, random: random()})
 	}
 	secrets := kubernetes.NewForConfigOrDie(&rest.Config{Host: both[0], QPS: -1, Timeout: callWithin}).CoreV1()
-	s.clients = append(s.clients, &leaver{address: s.address, api: secrets.Secrets(namespace), random: random()})
+	s.leaver = &leaver{address: s.address, api: secrets.Secrets(namespace), random: random()}
+	s.clients = append(s.clients, s.leaver)
 	return writers
 }
 
