@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,8 +113,10 @@ func externalAddresses(service *corev1.Service) any {
 		return service.Spec.ExternalName
 	case corev1.ServiceTypeLoadBalancer:
 		for _, ingress := range service.Status.LoadBalancer.Ingress {
-			addresses = append(addresses, ingress.IP+ingress.Hostname)
+			addresses = append(addresses, cmp.Or(ingress.IP, ingress.Hostname))
 		}
+		slices.Sort(addresses)
+		addresses = slices.Compact(addresses)
 		if len(addresses)+len(service.Spec.ExternalIPs) == 0 {
 			return "<pending>"
 		}
@@ -165,11 +168,19 @@ var (
 		Column{"Max Unavailable", "How many pods may be away.", false, show("spec.maxUnavailable", "N/A")},
 		Column{"Allowed Disruptions", "How many pods may be evicted now.", false,
 			show("status.disruptionsAllowed", int64(0))})
-	ClassColumns = NameAndAge(
+	ClassColumns = append([]Column{classNameColumn}, NameAndAge(
 		Column{"Provisioner", "What makes its volumes.", false, show("provisioner", "")},
 		Column{"ReclaimPolicy", "What becomes of them without their claims.", false, show("reclaimPolicy", "Delete")},
 		Column{"VolumeBindingMode", "When they are bound.", false, show("volumeBindingMode", "Immediate")},
-		Column{"AllowVolumeExpansion", "Whether they can grow.", false, show("allowVolumeExpansion", false)})
+		Column{"AllowVolumeExpansion", "Whether they can grow.", false, show("allowVolumeExpansion", false)})[1:]...)
+	classNameColumn = Column{nameColumn.Name, nameColumn.Description, false, by(func(class *storagev1.StorageClass) any {
+		for _, annotation := range []string{"storageclass.kubernetes.io/", "storageclass.beta.kubernetes.io/"} {
+			if class.Annotations[annotation+"is-default-class"] == "true" {
+				return class.Name + " (default)"
+			}
+		}
+		return class.Name
+	})}
 	CSINodeColumns = NameAndAge(Column{"Drivers", "Number of drivers on the node.", false, count("spec.drivers")})
 	// CSIDriverColumns are those of csidrivers.
 	CSIDriverColumns = NameAndAge(
