@@ -16,7 +16,7 @@ import (
 // exportTo writes pages that need no program, for which nothing is started.
 func exportTo(folder string, stdout io.Writer) error {
 	files, size, err := export.Write(folder, viz.New(viz.Config{
-		Log: probe.NewLog(clock.RealClock{}, 1), Replay: true, Scenarios: scenario.All, Book: book.New(),
+		Log: probe.NewLog(clock.RealClock{}, 1), Replay: true, Scenarios: scenario.All, Book: book.New(scenario.All),
 	}))
 	if err != nil {
 		return fmt.Errorf("-export %s: %w", folder, err)

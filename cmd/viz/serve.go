@@ -15,6 +15,7 @@ import (
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/lab"
+	"listwatch/internal/play/scenario"
 	"listwatch/viz"
 	"listwatch/viz/book"
 )
@@ -95,7 +96,7 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 // it may be called by.
 func (o *options) complete(listener net.Listener, config viz.Config) viz.Config {
 	host, _, _ := net.SplitHostPort(o.listen)
-	config.Book = book.New()
+	config.Book = book.New(scenario.All)
 	config.Hosts = []string{host, listener.Addr().String()}
 	if chosen, _, ok := lab.In("."); ok {
 		config.Lab = &chosen

@@ -17,15 +17,16 @@ import (
 
 	"listwatch/chapters"
 	"listwatch/docs"
+	"listwatch/internal/play/scenario"
 	text "listwatch/internal/text/book"
 )
 
 // New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a
-// source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program. The
-// first request renders all prose and colours all sources, which takes longer than the rest of the program's start.
-// Pages need no script. Places where the prose asks for what is not there are shown as gaps; the tests of the book fail
+// source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program; and at
+// /book/index.json what their search finds, with the stories. The first request renders all prose and colours all
+// sources, which takes longer than the rest of the program's start. Only the search needs a script. Places where the prose asks for what is not there are shown as gaps; the tests of the book fail
 // on them.
-func New() http.Handler { return newPages(chapters.FS(), docs.FS()) }
+func New(stories []scenario.Story) http.Handler { return newPages(chapters.FS(), docs.FS(), stories) }
 
 // pages serves pages, each rendered when it is asked for.
 type pages struct {
@@ -33,17 +34,20 @@ type pages struct {
 	views func() (map[string]templ.Component, error)
 }
 
-func newPages(fsys, documents fs.FS) pages {
-	return pages{sync.OnceValues(func() (map[string]templ.Component, error) { return views(fsys, documents) })}
+func newPages(fsys, documents fs.FS, stories []scenario.Story) pages {
+	return pages{sync.OnceValues(func() (map[string]templ.Component, error) {
+		return views(fsys, documents, stories)
+	})}
 }
 
-// views sets the chapters of fsys, and documents.
-func views(fsys, documents fs.FS) (map[string]templ.Component, error) {
+// views sets the chapters of fsys, and documents, and lists what can be found in them and in the stories.
+func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Component, error) {
 	b, err := text.New(fsys, documents)
 	if err != nil {
 		return nil, fmt.Errorf("set the book: %w", err)
 	}
-	views := map[string]templ.Component{text.Root: bookContents(b), "": bookMissing(b)}
+	views := map[string]templ.Component{text.Root: bookContents(b), "": bookMissing(b),
+		indexPath: index(b, stories)}
 	for _, chapter := range b.Chapters {
 		figure, err := newFigure(chapter.Number)
 		if err != nil {
@@ -84,6 +88,9 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	sum := sha256.Sum256(body.Bytes())
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if r.URL.Path == indexPath {
+		w.Header().Set("Content-Type", "application/json")
+	}
 	w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body.Bytes()))
 }

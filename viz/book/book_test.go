@@ -42,7 +42,7 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 // TestNothingIsRenderedBeforeTheFirstRequest holds most of what the start of the program once took.
 func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	course := &countingFS{FS: bookCourse()}
-	handler := newPages(course, nil)
+	handler := newPages(course, nil, nil)
 	assert.Equal(t, 0, course.opened, "before the first request: %d files opened, want 0", course.opened)
 	if w := bookGet(handler, "GET", "/book/04-ring"); w.Code != http.StatusOK || course.opened == 0 {
 		t.Fatalf("the first request: got %d and %d files opened", w.Code, course.opened)
@@ -53,9 +53,11 @@ func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	}
 }
 
-// ownScripts are the two there are: one repeats the theme that was chosen on the stage, one moves a chapter's figure.
+// ownScripts are all there are: one repeats the theme that was chosen on the stage, one searches, and one moves a
+// chapter's figure.
 // Without them no text is missing.
 var ownScripts = strings.NewReplacer(`<script src="/viz/assets/frame/theme.js"></script>`, "",
+	`<script type="module" src="/viz/assets/book/search.js"></script>`, "",
 	`<script type="module" src="/viz/assets/book/book.js"></script>`, "")
 
 // inlineCode finds what the Content-Security-Policy would refuse.
@@ -63,7 +65,7 @@ var inlineCode = regexp.MustCompile(
 	`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|src="http|<link[^>]*href="http`)
 
 func TestTheBookAnswersItsPages(t *testing.T) {
-	handler := newPages(bookCourse(), nil)
+	handler := newPages(bookCourse(), nil, nil)
 	tests := []struct {
 		method, path string
 		status       int
@@ -94,7 +96,7 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 }
 
 func TestABookPageIsNotSentTwice(t *testing.T) {
-	handler := newPages(bookCourse(), nil)
+	handler := newPages(bookCourse(), nil, nil)
 	first := bookGet(handler, "GET", "/book/06-cacher")
 	r := httptest.NewRequest("GET", "/book/06-cacher", nil)
 	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
@@ -105,7 +107,7 @@ func TestABookPageIsNotSentTwice(t *testing.T) {
 }
 
 func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
-	handler := newPages(bookCourse(), nil)
+	handler := newPages(bookCourse(), nil, nil)
 	for _, path := range []string{"/book/", "/book/04-ring", "/book/04-ring/ring.go", "/book/none"} {
 		body := ownScripts.Replace(bookGet(handler, "GET", path).Body.String())
 		assert.Equal(t, "", inlineCode.FindString(body), path)

@@ -1,70 +1,69 @@
-// Search, where the book lies as files: all of the index comes at once, and is looked through here.
+// The search of every page of the book. Its index comes with the first word, whole; what it finds stands below it.
 
-import { $, make, when } from "../dom/dom.js";
-import { counted } from "../lib/texts.js";
+import { get } from "../lib/api.js";
+import { $, make, part, parts, when } from "../dom/dom.js";
+import { Index } from "./rank.js";
 
-/** @typedef {[address: string, page: string, heading: string, words: string, all: string]} Row */
-
-const most = 40; // places shown
+const most = 12; // places shown
 const around = 80; // characters before and after the word that was found
 
-const field = $("#search", HTMLInputElement);
-const found = $("#found");
-const list = $("#hits");
-field.value = new URLSearchParams(location.search).get("q") ?? "";
-// [address, page, heading, words], and all that in lower case
-/** @type {[string, string, string, string][]} */
-const places = await globalThis.listwatchData("data/search");
-const index = places.map((row) => /** @type {Row} */ ([...row, row.slice(1).join(" \u2028").toLowerCase()]));
+const field = $("[data-search]", HTMLInputElement);
+const list = $("#found");
+/** @type {Promise<Index> | undefined} */
+let index;
 
-// score says how much a place is about a word: 0, not at all. The beginning of a word in its heading counts most.
-/** @param {Row} row @param {string} word */
-function score([, page, heading, , all], word) {
-  const begins = new RegExp(`\\b${literally(word)}`, "i");
-  const at = (/** @type {string} */ words) => Number(begins.test(words));
-  return all.includes(word) ? 1 + 8 * at(heading) + 4 * at(page) + at(all) : 0;
+async function show() {
+  const query = field.value.trim();
+  index ??= get("/book/index.json").then((rows) => new Index(rows));
+  const rows = (await index).search(query, most);
+  if (query !== field.value.trim()) return; // there are newer words
+  const none = make("li", {}, "No page has these words.");
+  list.replaceChildren(...(rows.length > 0 ? rows.map((row) => item(row, query)) : [none]));
+  list.hidden = query === "";
 }
 
-function show() {
-  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) {
-    found.textContent = "";
-    return list.replaceChildren();
-  }
-  /** @type {{ score: number, row: Row }[]} */
-  const hits = [];
-  for (const row of index) {
-    const scores = words.map((word) => score(row, word));
-    const sum = scores.reduce((a, b) => a + b) + (words.length > 1 && row[4].includes(words.join(" ")) ? 10 : 0);
-    // a declaration comes after what tells of it
-    if (scores.every(Boolean)) hits.push({ score: row[3] ? sum : sum / 4, row });
-  }
-  hits.sort((a, b) => b.score - a.score);
-  found.textContent = hits.length === 0 ? "Nothing has every one of these words."
-    : `${counted(hits.length, "place")}${hits.length > most ? `, the first ${most}` : ""}`;
-  list.replaceChildren(...hits.slice(0, most).map(({ row }) => item(row, words)));
-}
-
-/** @param {Row} row @param {string[]} words */
-function item([address, page, heading, text], words) {
+/** @param {import("./rank.js").Row} row @param {string} query */
+function item([address, page, heading, text], query) {
+  const words = (query.match(/[A-Za-z0-9_]+/g) ?? []).filter((word) => word.length > 2);
   const low = text.toLowerCase();
-  const at = low.indexOf(words.find((word) => low.includes(word)) ?? "");
-  const from = Math.max(0, at - around);
-  const piece = (from > 0 ? "…" : "") + text.slice(from, at + 2 * around);
-  const link = make("a", { href: address }, heading || page);
-  return make("li", {}, link, " ", make("span", {}, heading ? page : ""), make("p", {}, ...marked(piece, words)));
+  const found = words.map((word) => low.indexOf(word.toLowerCase())).filter((at) => at >= 0);
+  const from = Math.max(0, Math.min(...found, text.length) - around);
+  const piece = found.length > 0 ? text.slice(from, from + 3 * around) : text.slice(0, 2 * around);
+  return make("li", {}, make("a", { href: address, data: { searchResult: "" } }, heading || page),
+    make("span", {}, heading ? page : ""), make("p", {}, ...marked(piece, words)));
 }
-
-/** @param {string} word */
-const literally = (word) => word.replace(/[^a-z0-9]/g, "\\$&");
 
 // marked returns a text as nodes, with the words marked, the longest one where several begin.
 /** @param {string} text @param {string[]} words */
 function marked(text, words) {
-  const longest = [...words].sort((a, b) => b.length - a.length).map(literally);
-  const parts = text.split(new RegExp(`(${longest.join("|")})`, "i"));
-  return parts.map((part, i) => (i % 2 ? make("mark", {}, part) : part));
+  const longest = [...words].sort((a, b) => b.length - a.length);
+  const pieces = longest.length > 0 ? text.split(new RegExp(`(${longest.join("|")})`, "i")) : [text];
+  return pieces.map((piece, i) => (i % 2 ? make("mark", {}, piece) : piece));
+}
+
+// move goes from one place that was found to another, and back to the words before the first.
+/** @param {number} by */
+function move(by) {
+  const stops = [field, ...parts(list, "a")];
+  stops[stops.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + by]?.focus();
 }
 
 when(field, "input", show);
-show();
+when(field, "focus", () => field.value && show());
+when(window, "keydown", (event) => {
+  const { key, target } = event;
+  const writes = target.matches?.("input, textarea, select, [contenteditable]");
+  if (key === "/" && !writes && !event.ctrlKey && !event.metaKey && !event.altKey) field.focus();
+  else if (key === "Escape" && !list.hidden) list.hidden = true;
+  else if (!part(document, ".find").contains(target)) return;
+  else if (key === "ArrowDown") move(1);
+  else if (key === "ArrowUp") move(-1);
+  else if (key === "Enter" && target === field) list.querySelector("a")?.click();
+  else return;
+  event.preventDefault();
+});
+when(document.body, "click", ({ target }) => (list.hidden ||= !part(document, ".find").contains(target)));
+if (new URLSearchParams(location.search).has("q")) {
+  field.value = new URLSearchParams(location.search).get("q") ?? "";
+  show();
+}

@@ -10,7 +10,6 @@ interface Element extends HTMLOrSVGElement { // every element here is HTML or SV
 }
 
 declare var listwatchFile: (name: string, text: string) => void;
-declare var listwatchData: (name: string) => Promise<any>; // JSON
 declare var listwatchReady: Promise<void> | undefined;
 declare var listwatch: { stage: { banner: { notice(text: string): void } } } | undefined;
 declare var listwatchRun: (how: { // cmd/tab

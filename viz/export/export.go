@@ -14,7 +14,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -28,7 +27,6 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/scenario"
-	"listwatch/viz/book"
 	"listwatch/viz/tour"
 )
 
@@ -76,10 +74,7 @@ func (s *site) gather() {
 		s.addPage(s.ways[i])
 	}
 	s.files["assets/preview.png"], s.files["assets/film.png"] = docs.Preview, docs.Film
-	var search bytes.Buffer
-	s.note(book.SearchPage().Render(context.Background(), &search))
-	s.write("search.html", search.String())
-	s.addData("data/search", s.index())
+	s.addData("data/search", json.RawMessage(s.get("/book/index.json")))
 }
 
 // note keeps an error if it is the first one.

@@ -29,7 +29,7 @@ func exported(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
 	program := viz.New(viz.Config{Log: probe.NewLog(clock.RealClock{}, 1), Replay: true, Scenarios: scenario.All,
-		Book: book.New()})
+		Book: book.New(scenario.All)})
 	n, _, err := export.Write(dir, program)
 	require.NoError(t, err)
 	files := make(map[string]string)

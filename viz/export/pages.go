@@ -91,10 +91,6 @@ func (s *site) complete(name, page string) string {
 		fmt.Sprintf(
 			`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer"><script defer src="%sstatic.js"></script>`,
 			charset, policy, up), 1)
-	page = strings.Replace(page, `<nav aria-label="Site">`,
-		fmt.Sprintf(`<nav aria-label="Site"><a href="%ssearch.html">Search</a>`, up), 1)
-	page = strings.Replace(page, `<a class="book" href="book/index.html">`,
-		`<a class="book" href="search.html">Search</a> <a class="book" href="book/index.html">`, 1)
 	if name == "index.html" {
 		page = strings.Replace(page, "script-src 'self' file:;", machines, 1)
 		page = strings.Replace(page, "</head>", preview+"</head>", 1)

@@ -77,13 +77,20 @@
 
   // page turns an address of the book into that of the file: /book/06-cacher into book/06-cacher.html.
   /** @param {string} path */
-  const page = (path) => root + path.slice(1).replace(/\/?(?=$|[?#])/, (slash) => `${slash && "/index"}.html`);
+  const page = (path) => root + path.replace(/\/?(?=$|[?#])/, (slash) => `${slash && "/index"}.html`).slice(1);
+
+  // found is what the search of the book leads to, as files.
+  async function found() {
+    const rows = await data("data/search");
+    return Response.json(rows.map((/** @type {string[]} */ [at, ...rest]) => [page(at), ...rest]));
+  }
 
   // request answers for the program, by the first part of an address below /viz/.
   /** @param {string | URL} url @param {RequestInit} options @param {Http} http */
   async function request(url, { method }, http) {
     if (method === "POST") throw new Error("There is no machine to play it.");
     const { pathname, searchParams } = new URL(url, "http://files");
+    if (pathname === "/book/index.json") return found();
     const [part, name, tab] = pathname.split("/").slice(2).map(decodeURIComponent);
     if (part === "scenario") return story(name);
     return part === "takes" ? take(name, http) : leaf(name, tab, searchParams);
@@ -92,7 +99,6 @@
   /** @type {Wire} */
   const recorded = { program: false, request };
   globalThis.listwatchWire = recorded;
-  globalThis.listwatchData = data;
 
   /** @param {string} selector */
   const one = (selector) => /** @type {HTMLElement} */ (document.querySelector(selector));

@@ -10,6 +10,7 @@
 //   - links.go: links between chapters, documents and files, as the book's own addresses.
 //   - highlight.go: Go source as HTML, line by line.
 //   - site.go: the declarations that report moments, for the page.
+//   - places.go: what a search can lead to.
 //   - made.go: the pages that are made: of our symbols beside upstream's, of what differs, and the handout.
 //
 // Prose is ours, but it is rendered as if it were not: raw HTML is dropped and everything is escaped, so that the
@@ -39,7 +40,8 @@ const Root = "/book/"
 type Book struct {
 	Chapters  []*Chapter
 	Documents []*Chapter // those of docs/, by name: of a chapter they have Title, Path, Contents and HTML
-	Problems  error      // all that the chapters get wrong, joined, each with file and line; nil if all is well
+	declared  []Place
+	Problems  error // all that the chapters get wrong, joined, each with file and line; nil if all is well
 }
 
 // Documents is the path below which they lie, each under its name without ".md".
@@ -93,7 +95,7 @@ func New(fsys, docs fs.FS) (*Book, error) {
 		}
 		editor.docs = append(editor.docs, slices.Sorted(maps.Keys(collected))...)
 	}
-	book := &Book{}
+	book := &Book{declared: editor.declarations()}
 	for i, entry := range list {
 		book.Chapters = append(book.Chapters, editor.chapter(entry))
 		if i > 0 {

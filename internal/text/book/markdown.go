@@ -11,6 +11,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
@@ -43,8 +44,9 @@ type document struct {
 	name    string // from the root of the repository
 	src     []byte
 
-	mentioned map[*Part]int // in which section last; the first is 0
-	answer    ast.Node      // the line that begins the answer in which the walk is; nil: it is in none
+	mentioned map[*Part]int   // in which section last; the first is 0
+	named     map[string]bool // the ids of rows and questions
+	answer    ast.Node        // the line that begins the answer in which the walk is; nil: it is in none
 }
 
 // render fills in the prose of a chapter, or of a document.
@@ -53,7 +55,8 @@ func (e *editor) render(chapter *Chapter, name string, src []byte) {
 	src = made.ReplaceAllFunc(src, func(part []byte) []byte { // lines keep their numbers
 		return bytes.Repeat([]byte("\n"), bytes.Count(part, []byte("\n")))
 	})
-	d := &document{editor: e, chapter: chapter, name: name, src: src, mentioned: make(map[*Part]int)}
+	d := &document{editor: e, chapter: chapter, name: name, src: src, mentioned: make(map[*Part]int),
+		named: make(map[string]bool)}
 	var out bytes.Buffer
 	if err := newMarkdown(d).Convert(src, &out); err != nil {
 		e.problem(name, 0, "render: %w", err)
@@ -78,6 +81,8 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 			d.heading(node)
 		case *ast.Paragraph:
 			d.paragraph(node)
+		case *tables.TableRow:
+			d.label(node, node.FirstChild())
 		case *ast.Link:
 			d.link(node)
 			d.mention(node)
@@ -120,10 +125,27 @@ func (d *document) paragraph(node *ast.Paragraph) {
 	if d.excerpt(node) {
 		return
 	}
+	if words, ok := node.FirstChild().(*ast.Emphasis); ok && words.Level == 2 && node.ChildCount() == 1 {
+		d.label(node, words) // a question
+	}
 	sections := d.chapter.Contents
 	if d.chapter.Question == "" && len(sections) > 0 && sections[len(sections)-1].Text == "The question" {
 		d.chapter.Question = d.text(node)
 	}
+}
+
+// notInID is what an id has no room for.
+var notInID = regexp.MustCompile(`[^a-z0-9]+`)
+
+// label gives a row or a question an id that its first words make, so that a search can lead to it.
+func (d *document) label(node, words ast.Node) {
+	id := notInID.ReplaceAllString(strings.ToLower(d.text(words)), "-")
+	id = "at-" + strings.Trim(id[:min(len(id), 40)], "-")
+	for n := 2; d.named[id]; n++ {
+		id = fmt.Sprintf("%s-%d", strings.TrimSuffix(id, fmt.Sprintf("-%d", n-1)), n)
+	}
+	d.named[id] = true
+	node.SetAttributeString("id", []byte(id))
 }
 
 // ready is HTML that is written as it is. It has no words for [document.text].

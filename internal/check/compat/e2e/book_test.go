@@ -265,3 +265,12 @@ func onPaper(ctx context.Context, target *chromedp.Target) (chromedp.Void, error
 	_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, paper)
 	return chromedp.Void{}, err
 }
+
+// TestTheBookIsSearched goes from a page of the running book to what an error message means, by keys.
+func TestTheBookIsSearched(t *testing.T) {
+	t.Parallel()
+	v := startBook(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL+"/book/06-cacher")
+	p.searched(t, "too large resource version", "/book/docs/SYMPTOMS#too-large-resource-version")
+	p.until(t, `$(":target").textContent.includes("Too large resource version")`)
+}
