@@ -24,9 +24,11 @@ import (
 // New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a
 // source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program; and at
 // /book/index.json what their search finds, with the stories. The first request renders all prose and colours all
-// sources, which takes longer than the rest of the program's start. Only the search needs a script. Places where the prose asks for what is not there are shown as gaps; the tests of the book fail
-// on them.
-func New(stories []scenario.Story) http.Handler { return newPages(chapters.FS(), docs.FS(), stories) }
+// sources, which takes longer than the rest of the program's start. Only the search needs a script. Places where the
+// prose asks for what is not there are shown as gaps; the tests of the book fail on them.
+func New(stories []scenario.Story) http.Handler {
+	return newPages(chapters.FS(), docs.FS(), stories)
+}
 
 // pages serves pages, each rendered when it is asked for.
 type pages struct {

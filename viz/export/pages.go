@@ -89,7 +89,8 @@ func (s *site) complete(name, page string) string {
 	const charset = `<meta charset="utf-8">`
 	page = strings.Replace(page, charset,
 		fmt.Sprintf(
-			`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer"><script defer src="%sstatic.js"></script>`,
+			`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer">`+
+				`<script defer src="%sstatic.js"></script>`,
 			charset, policy, up), 1)
 	if name == "index.html" {
 		page = strings.Replace(page, "script-src 'self' file:;", machines, 1)
@@ -101,5 +102,7 @@ func (s *site) complete(name, page string) string {
 // preview is what is shown of a link to the pages. Where a picture has to have its whole address, `make site` puts that
 // in.
 const preview = `<meta property="og:title" content="listwatch: Kubernetes' list-watch machinery, alive">` +
-	`<meta property="og:description" content="Follow one change from kubectl to a controller, read the book beside the stage, and see what has happened to you told as a story.">` +
-	`<meta property="og:type" content="website"><meta property="og:image" content="assets/preview.png"><meta name="twitter:card" content="summary_large_image">`
+	`<meta property="og:description" content="Follow one change from kubectl to a controller, ` +
+	`read the book beside the stage, and see what has happened to you told as a story.">` +
+	`<meta property="og:type" content="website"><meta property="og:image" content="assets/preview.png">` +
+	`<meta name="twitter:card" content="summary_large_image">`
