@@ -13,8 +13,8 @@ import (
 	"listwatch/internal/kube/resources"
 )
 
-// BindingREST is the binding subresource of pods, through which a scheduler says where a pod is to run. It is a write
-// to the pod that can happen once.
+// BindingREST is the binding subresource of pods, by which a scheduler assigns a pod to a node.
+// It writes to the pod, and can do so once.
 type BindingREST struct {
 	Store *Store // of pods
 }
@@ -60,20 +60,20 @@ func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj ru
 	return &metav1.Status{Status: metav1.StatusSuccess, Code: 201}, nil
 }
 
-// assign is the update of a binding.
+// assign is the [storage.UpdateFunc] of a binding.
 func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.Object, error) {
-	resource := corev1.Resource("pods/binding")
-	if pod.DeletionTimestamp != nil {
-		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is being deleted, cannot be "+
-			"assigned to a host", pod.Name))
+	var reason string
+	switch {
+	case pod.DeletionTimestamp != nil:
+		reason = "is being deleted, cannot be assigned to a host"
+	case pod.Spec.NodeName != "":
+		reason = fmt.Sprintf("is already assigned to node %q", pod.Spec.NodeName)
+	case len(pod.Spec.SchedulingGates) > 0:
+		reason = "has non-empty .spec.schedulingGates"
 	}
-	if pod.Spec.NodeName != "" {
-		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is already assigned to node %q",
-			pod.Name, pod.Spec.NodeName))
-	}
-	if len(pod.Spec.SchedulingGates) > 0 {
-		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s has non-empty .spec.schedulingGates",
-			pod.Name))
+	if reason != "" {
+		return nil, apierrors.NewConflict(corev1.Resource("pods/binding"), pod.Name,
+			fmt.Errorf("pod %s %s", pod.Name, reason))
 	}
 	pod.Spec.NodeName = binding.Target.Name
 	for key, value := range binding.Annotations {
@@ -85,19 +85,4 @@ func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.
 		LastTransitionTime: metav1.NewTime(r.Store.clock.Now()).Rfc3339Copy(),
 	})
 	return pod, nil
-}
-
-// BindingsREST takes bindings at a path of their own, without the pod's name in it: that of the object counts.
-type BindingsREST struct{ *BindingREST }
-
-// Describe returns what is known about bindings.
-func (BindingsREST) Describe() *Resource {
-	return &Resource{GroupVersion: corev1.SchemeGroupVersion, Name: "bindings", Kind: "Binding",
-		Namespaced: true}
-}
-
-// Create does what [BindingREST.Create] does. Upstream, in k8s.io/kubernetes, has it in LegacyBindingREST.
-func (r BindingsREST) Create(ctx context.Context, namespace string, obj runtime.Object,
-	options *metav1.CreateOptions) (runtime.Object, error) {
-	return r.BindingREST.Create(ctx, namespace, metadata(obj).GetName(), obj, options)
 }

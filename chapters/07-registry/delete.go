@@ -15,17 +15,17 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// A deletion in which others have a say takes two steps. First the object is only marked: deletionTimestamp is set,
-// watchers see MODIFIED, and each of those does its work: the kubelet stops containers, the owner of a
-// finalizer cleans up. Then it is erased, and watchers see DELETED. These errors leave the marking early.
+// A deletion that others must prepare for takes two steps. First the Store only marks the object: it sets
+// deletionTimestamp, watchers see MODIFIED and do their work: the kubelet stops containers, the owner of a finalizer
+// cleans up. Then the Store erases it, and watchers see DELETED. These errors end the marking early.
 var (
 	errAlreadyDeleting = errors.New("already marked, nothing to change")
 	errDeleteNow       = errors.New("nothing holds the object back")
 )
 
-// Delete deletes one object, or marks it for deletion. immediate says which. What is returned is the object, or a
-// Status if it is gone and its kind does not want to be seen again. Errors: 404 NotFound, 409 Conflict when a
-// precondition fails, 422 for options that make no sense.
+// Delete deletes one object, or marks it for deletion. It returns the object and immediate false if it is only marked;
+// otherwise immediate true and a Status, or the object, if ReturnDeletedObject. Errors: 404 NotFound, 409 Conflict when
+// a precondition fails, 422 for options that contradict each other.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Delete
 // Differs: there is no garbage collector, so a propagation policy is accepted and changes nothing.
@@ -67,7 +67,7 @@ func (s *Store) Delete(ctx context.Context, namespace, name string, options *met
 	out := s.resource.NewFunc()
 	err = s.storage.Delete(ctx, key, out, preconditions, dryRun)
 	if storage.IsNotFound(err) && d.marked {
-		// A client that saw the mark was faster. The client asked for the object to be gone, and it is.
+		// A client that saw the mark was faster.
 		return s.deleted(marked, name)
 	}
 	if err != nil {
@@ -76,8 +76,7 @@ func (s *Store) Delete(ctx context.Context, namespace, name string, options *met
 	return s.deleted(out, name)
 }
 
-// checkDeleteOptions refuses options that make no sense: 422. Every way to a deletion leads here; an eviction brings
-// options, too.
+// checkDeleteOptions returns 422 for options that contradict each other.
 //
 // Differs: part of upstream's BeforeDelete, and of its handlers.
 func checkDeleteOptions(options *metav1.DeleteOptions) error {
@@ -99,7 +98,7 @@ func (s *Store) deleted(obj runtime.Object, name string) (runtime.Object, bool, 
 
 // deletion is one call of [Store.Delete]. Its results are overwritten by every attempt.
 type deletion struct {
-	// Set by Delete, never changed, except that options learn the grace period that the strategy chose.
+	// Set by Delete, never changed, except that the strategy writes its grace period into options.
 	store   *Store
 	options *metav1.DeleteOptions
 
@@ -158,8 +157,8 @@ func (d *deletion) beforeDelete(obj runtime.Object, accessor metav1.Object) (gra
 	return true, false
 }
 
-// shorten handles a second deletion of an object: the time that is left can be made shorter,
-// never longer.
+// shorten handles a second deletion of an object: it can shorten the time that is left, never
+// extend it.
 func (d *deletion) shorten(accessor metav1.Object) (graceful, pending bool) {
 	current := accessor.GetDeletionGracePeriodSeconds()
 	if current == nil || *current == 0 {
@@ -199,7 +198,7 @@ func (d *deletion) markAsDeleting(accessor metav1.Object) {
 	accessor.SetDeletionGracePeriodSeconds(new(int64(0)))
 }
 
-// bumpGeneration counts the wish for deletion as a change of what is wanted, for kinds that count at all.
+// bumpGeneration counts a requested deletion as a change of the desired state, for kinds that have a generation.
 func bumpGeneration(accessor metav1.Object) {
 	if accessor.GetGeneration() > 0 {
 		accessor.SetGeneration(accessor.GetGeneration() + 1)

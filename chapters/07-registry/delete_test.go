@@ -136,7 +136,7 @@ func TestAMissingPodIsNotFound(t *testing.T) {
 
 func TestDeleteOfAConfigMapAnswersWithAStatus(t *testing.T) {
 	w := newWorld(t)
-	configMaps := New(w.config(ConfigMaps()))
+	configMaps := New(w.config(kindOf("configmaps")))
 	created, err := configMaps.Create(t.Context(), "default", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: "a"}}, &metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -207,7 +207,7 @@ func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T)
 func lifecycle(t *testing.T) (w *world, namespaces *Store, finalize *FinalizeREST) {
 	t.Helper()
 	w = newWorld(t)
-	namespaces = New(w.config(Namespaces()))
+	namespaces = New(w.config(kindOf("namespaces")))
 	config := w.config(Pods())
 	config.Namespaces = namespaces
 	w.pods = newPodStorage(config)

@@ -7,11 +7,10 @@
 //   - store.go: [Store], create and get for any resource; update.go: a change is a function.
 //   - strategy.go: what differs from kind to kind, and the order in which a write passes through it.
 //   - dryrun.go: [DryRunnableStorage], writes that stop just before the write.
-//   - delete.go: a mark, and then the end; lifecycle.go: nothing is created in a namespace that is not there, and no
-//     namespace goes before what is in it.
-//   - pod.go: a whole kind; binding.go, status.go: its subresources; kinds.go: the other
-//     kinds, as far as they differ. What pods are checked for, the strategies of the other
-//     kinds, and the rows of all, are in internal/kube/resources.
+//   - delete.go: first a mark, then the end; lifecycle.go: what namespaces allow.
+//   - kinds.go: the kinds, a row each; binding.go, status.go: subresources.
+//
+// Strategies, defaults, validation and columns of all kinds are in internal/kube/resources.
 //
 // # Locks and goroutines
 //

@@ -11,16 +11,15 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// DryRunnableStorage is a storage whose writes can be told to stop just before the write: everything is read and
-// checked as for a real one, the result is what would have been stored, and no revision, no event, nothing at all
-// comes of it.
+// DryRunnableStorage is a storage whose writes can stop just before the write. A dry write reads and checks as a real
+// one does and returns what would have been stored, but makes no revision and no event.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/dryrun.go: DryRunnableStorage
 type DryRunnableStorage struct {
 	storage.Interface // reads have nothing to stop
 }
 
-// isDryRun reports whether a dryRun option, validated before, asks for a dry run of all stages. There is no other.
+// isDryRun reports whether a dryRun option, validated before, asks for a dry run.
 func isDryRun(dryRun []string) bool { return slices.Contains(dryRun, metav1.DryRunAll) }
 
 // Create is [storage.Interface.Create], perhaps dry.

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,10 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SystemNamespaces are there from the start, and stay.
+// SystemNamespaces are created at the start and cannot be deleted.
 var SystemNamespaces = []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic,
 	metav1.NamespaceSystem}
 
@@ -21,8 +21,8 @@ type NamespaceGetter interface {
 	Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error)
 }
 
-// admitCreate refuses what would be created in a namespace that does not exist, 404, or that is
-// about to go away, 403.
+// admitCreate refuses to create an object in a namespace that does not exist, 404, or is being
+// deleted, 403.
 //
 // Upstream: k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: (*Lifecycle).Admit
 // Differs: an admission plugin there, part of the registry here. Whether a namespace that
@@ -32,7 +32,7 @@ func (s *Store) admitCreate(ctx context.Context, namespace, name string) error {
 	if s.namespaces == nil || !s.resource.Namespaced {
 		return nil
 	}
-	// The cache first: it is right nearly always.
+	// The cache first: it is nearly always right.
 	obj, err := s.namespaces.Get(ctx, "", namespace, &metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) {
 		obj, err = s.namespaces.Get(ctx, "", namespace, &metav1.GetOptions{})
@@ -55,13 +55,13 @@ func (s *Store) admitCreate(ctx context.Context, namespace, name string) error {
 	return refused
 }
 
-// admitDelete refuses the deletion of what the cluster cannot do without: 403.
+// admitDelete refuses to delete the system's namespaces: 403.
 func (s *Store) admitDelete(name string) error {
-	if !slices.Contains(s.resource.Immortal, name) {
+	if s.resource.Name != "namespaces" || !slices.Contains(SystemNamespaces, name) {
 		return nil
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Resource: s.resource.Name}, name,
-		fmt.Errorf("this %s may not be deleted", s.resource.Singular()))
+	return apierrors.NewForbidden(s.resource.GroupResource(), name,
+		errors.New("this namespace may not be deleted"))
 }
 
 // ContentKeeper is implemented by the strategy of a kind whose objects are held back from
@@ -69,7 +69,7 @@ func (s *Store) admitDelete(name string) error {
 type ContentKeeper interface {
 	// HoldsContent reports whether obj must not be erased yet.
 	HoldsContent(obj runtime.Object) bool
-	// MarkAsDeleting makes obj say that it is being deleted, in its own way.
+	// MarkAsDeleting notes the deletion in obj's own fields, besides the deletion timestamp.
 	MarkAsDeleting(obj runtime.Object)
 }
 

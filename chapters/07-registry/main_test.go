@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,15 +36,20 @@ type world struct {
 
 // podStorage are the storages of pods.
 type podStorage struct {
-	Pod      *Store
-	Status   *StatusREST
-	Binding  *BindingREST
-	Eviction *EvictionREST
+	Pod     *Store
+	Status  *StatusREST
+	Binding *BindingREST
 }
 
 func newPodStorage(config Config) podStorage {
 	store := New(config)
-	return podStorage{store, NewStatusREST(store), &BindingREST{store}, &EvictionREST{store}}
+	return podStorage{store, NewStatusREST(store), &BindingREST{store}}
+}
+
+// kindOf returns the resource of that name; of events, that of core/v1.
+func kindOf(name string) *Resource {
+	all := Resources()
+	return all[slices.IndexFunc(all, func(r *Resource) bool { return r.Name == name })]
 }
 
 func newWorld(t *testing.T) *world {

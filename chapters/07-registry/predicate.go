@@ -14,8 +14,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// storageOptions returns what a list or watch is about, one key or one directory, and what options ask of every object
-// there. The error is that of [Store.keyFor].
+// storageOptions returns the key or directory that a list or watch reads, and the options for the storage. The error is
+// that of [Store.keyFor].
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
 // Differs: one function for all kinds; upstream has a PredicateFunc for each, such as MatchPod.
@@ -45,7 +45,7 @@ func (s *Store) storageOptions(namespace string,
 	}, err
 }
 
-// keyFor chooses what a list or watch is about: the key of one object if the predicate can
+// keyFor chooses what a list or watch reads: the key of one object if the predicate can
 // select only that one, or else the narrowest directory. A selector that pins the namespace
 // narrows a request for all namespaces, if the value could be a namespace's name at all. The
 // error is 400, for a namespace in the path that could not.
@@ -61,8 +61,7 @@ func (s *Store) keyFor(namespace string,
 		}
 	}
 	if name, ok := p.MatchesSingle(); ok {
-		// Without a namespace there is no such key: the optimisation is skipped and the
-		// predicate does the work.
+		// Without a namespace there is no such key: the predicate does the work.
 		if key, err := s.resource.Key(namespace, name); err == nil {
 			return key, false, nil
 		}
@@ -88,8 +87,8 @@ func (s *Store) List(ctx context.Context, namespace string, options *metainterna
 	return list, nil
 }
 
-// Watch begins one watch of the storage, of a single key if that will do, otherwise of the
-// narrowest directory. The caller stops it.
+// Watch begins one watch of the storage: of one key if [Store.keyFor] finds one, otherwise of
+// the narrowest directory. The caller stops it.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).WatchPredicate
 // Differs: upstream has a ProgressNotify option too; the cacher asks for it itself. Nothing is
@@ -108,7 +107,7 @@ func (s *Store) Watch(ctx context.Context, namespace string,
 	return w, nil
 }
 
-// describe returns what is asked for: a scope, and selectors of labels and fields.
+// describe returns the scope of a watch and its selectors of labels and fields, as text.
 func describe(key string, opts *storage.ListOptions) []string {
 	scope := "the object " + key
 	if opts.Recursive {

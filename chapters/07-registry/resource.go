@@ -8,28 +8,23 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/kube/resources"
 )
 
 // Resource is everything that is known about a kind of object before any storage is built. It
 // is shared and never changed.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
-// Differs: upstream spreads this over the fields of Store, the strategies, the scheme and the
-// installer.
+// Differs: upstream spreads this over the fields of Store, the scheme and the installer.
 type Resource struct {
 	GroupVersion schema.GroupVersion // of core its group is ""
 
 	Name       string // "pods"
 	Kind       string // "Pod"
-	ShortNames []string
-	Categories []string
 	Namespaced bool
 
 	// Prefix is the directory of all objects, without a slash at its end. It need not contain
@@ -47,51 +42,21 @@ type Resource struct {
 	// Trigger is the field by which the cache finds objects and watchers; nil: none.
 	Trigger *storage.Trigger
 
-	// Default fills in what the client left out. It must not depend on anything but the object.
-	Default func(obj runtime.Object)
-
-	// ValidateName says what is wrong with an object's name.
-	ValidateName validation.ValidateNameFunc
-
-	// Columns make the table that people see.
-	Columns []resources.Column
-
-	// Strategy says how objects are written, StatusStrategy how their status is, if that has a
-	// path of its own.
+	// Objects are written as Strategy decides, their status as StatusStrategy does; nil: the
+	// kind has no status of its own.
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
 
 	// TTL is how long after its last write an object is deleted by itself. 0: never.
 	TTL time.Duration
 
-	// Immortal are the names of objects that cannot be deleted.
-	Immortal []string
-
 	// ReturnDeletedObject: a delete answers with the object's last state instead of a Status.
 	ReturnDeletedObject bool
-
-	CreateOnUpdate bool // a PUT of an object that does not exist creates it
 }
 
 // GroupResource returns the resource's name without its version, as errors want it.
 func (r *Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.GroupVersion.Group, Resource: r.Name}
-}
-
-// GroupVersionKind returns the full name of the kind.
-func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
-	return r.GroupVersion.WithKind(r.Kind)
-}
-
-// Singular returns the name of one object: "pod".
-func (r *Resource) Singular() string { return strings.ToLower(r.Kind) }
-
-// Root returns the path below which the API serves the resource's group: "/api/v1", "/apis/coordination.k8s.io/v1".
-func (r *Resource) Root() string {
-	if r.GroupVersion.Group == "" {
-		return "/api/" + r.GroupVersion.Version
-	}
-	return "/apis/" + r.GroupVersion.String()
 }
 
 // KeyRoot returns the directory in which all objects of a namespace live, or of all namespaces if it is empty.
@@ -149,10 +114,8 @@ func (r *Resource) ObjectKey(obj any) (string, error) {
 //
 // Upstream: k8s.io/apimachinery/pkg/runtime/scheme.go: (*Scheme).ConvertFieldLabel
 func (r *Resource) ConvertFieldLabel(label, value string) (string, string, error) {
-	for _, known := range r.Fields {
-		if label == known {
-			return label, value, nil
-		}
+	if slices.Contains(r.Fields, label) {
+		return label, value, nil
 	}
 	if slices.Equal(r.Fields, defaultFields) {
 		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, r.Fields[0], r.Fields[1])

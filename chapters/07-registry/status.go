@@ -9,8 +9,8 @@ import (
 	"listwatch/internal/kube/resources"
 )
 
-// A subresource is the same object under the same key, changed by another strategy: users and controllers write to one
-// object without undoing each other's part.
+// subresource writes the same object under the same key by another strategy, so that users and controllers do not undo
+// each other's changes.
 type subresource struct {
 	store *Store // a copy of the resource's, with the strategy of the subresource
 }
@@ -27,7 +27,7 @@ func (r subresource) Describe() *Resource { return r.store.Describe() }
 // New returns an empty object of the resource's kind.
 func (r subresource) New() runtime.Object { return r.store.New() }
 
-// Update is [Store.Update], for the part. The part never creates the whole, not even for an apply: the error is 404.
+// Update is [Store.Update], but never creates an object, not even for an apply: the error is 404.
 func (r subresource) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, _ bool,
 	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return r.store.Update(ctx, namespace, name, info, false, options)
@@ -47,8 +47,8 @@ func (r *StatusREST) Get(ctx context.Context, namespace, name string,
 	return r.store.Get(ctx, namespace, name, options)
 }
 
-// FinalizeREST is the finalize subresource of namespaces: the controller that has removed the content of a namespace
-// says so here, by taking its name off the list. When the list is empty, a namespace that is being deleted is erased.
+// FinalizeREST is the finalize subresource of namespaces. The controller that has removed the content of a namespace
+// removes its own name from the list here; when the list is empty, the Store erases a namespace that is being deleted.
 type FinalizeREST struct{ subresource }
 
 // NewFinalizeREST returns the finalize subresource of a store of namespaces.

@@ -5,13 +5,12 @@ import (
 	cacher "listwatch/chapters/06-cacher"
 )
 
-// StorageWithCacher puts a cache in front of raw. What it returns as a storage is the
-// delegator, which decides for each read whether the cache may answer it; the Cacher is
-// returned for the caller to run. It starts nothing: until the Cacher is run, reads that need
-// the cache are refused with 429.
+// StorageWithCacher puts a cache in front of raw. It returns the Cacher, which the caller must
+// run, and the delegator, which decides for each read whether the cache may answer it. Until
+// the Cacher runs, the delegator answers 429 to reads that need the cache.
 //
-// It is the one place that knows that there is a cache. The registry above sees a storage, as
-// does the cache below.
+// Nothing else in the server knows of the cache. The registry above sees a storage, as does the
+// cache below.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/storage_factory.go: StorageWithCacher
 // Differs: upstream returns a decorator that also makes raw; and it starts the Cacher, and

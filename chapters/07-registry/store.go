@@ -21,7 +21,8 @@ type Config struct {
 	Clock    clock.PassiveClock
 	Probe    *probe.Probe // nil: off
 
-	// Namespaces is asked whether a namespace exists before something is created in it. nil: none is asked.
+	// Namespaces tells whether a namespace exists before an object is created in it. nil: every
+	// namespace exists.
 	Namespaces NamespaceGetter
 }
 
@@ -30,17 +31,17 @@ type Config struct {
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
 // Differs: the namespace of a request is a parameter, not a value in the context; the time to
-// live is the resource's; no hooks; admission, which upstream does before, is only what
-// concerns namespaces.
+// live is the resource's; no hooks; of admission, which upstream does before, only the rules of
+// namespaces.
 type Store struct {
 	// Set by New, never changed.
 	resource       *Resource
 	updateStrategy UpdateStrategy
-	createOnUpdate bool // as the resource says, but never through a subresource
+	createOnUpdate bool // as the strategy decides, but never through a subresource
 	storage        DryRunnableStorage
 	clock          clock.PassiveClock
 	probe          *probe.Probe
-	namespaces     NamespaceGetter // nil: none is asked
+	namespaces     NamespaceGetter // nil: every namespace exists
 	generateName   func(base string) string
 }
 
@@ -49,7 +50,7 @@ func New(cfg Config) *Store {
 	return &Store{
 		resource:       cfg.Resource,
 		updateStrategy: cfg.Resource.Strategy,
-		createOnUpdate: cfg.Resource.CreateOnUpdate,
+		createOnUpdate: cfg.Resource.Strategy.AllowCreateOnUpdate(),
 		storage:        DryRunnableStorage{cfg.Storage},
 		clock:          cfg.Clock,
 		probe:          cfg.Probe,
@@ -64,14 +65,14 @@ func (s *Store) Describe() *Resource { return s.resource }
 // New returns an empty object of the resource's kind.
 func (s *Store) New() runtime.Object { return s.resource.NewFunc() }
 
-// Names are generated, and the last letters of a long base cut off, so that the whole fits a DNS label.
+// A generated name fits a DNS label: the last letters of a long base are cut off.
 const (
 	maxNameLength          = 63
 	randomLength           = 5
 	maxGeneratedNameLength = maxNameLength - randomLength
 )
 
-// SimpleName returns base with five random digits and consonants behind it. It may be taken already.
+// SimpleName returns base with five random digits and consonants appended. The name may be taken.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/names/generate.go
 func SimpleName(base string) string {
@@ -81,11 +82,11 @@ func SimpleName(base string) string {
 	return base + rand.String(randomLength)
 }
 
-// maxNameGenerationAttempts is how many generated names are tried before the client is told of the collision. With
-// five letters of 27 a collision is rare until a name prefix is used some thousand times.
+// maxNameGenerationAttempts is how many generated names Create tries before it reports a collision. With five letters
+// of 27, collisions are rare until some thousand names have the same prefix.
 const maxNameGenerationAttempts = 8
 
-// Create stores a new object and returns it as stored. A name is generated if there is only a
+// Create stores a new object and returns it as stored. It generates a name if there is only a
 // generateName. Errors: 400 for a wrong namespace or a resource version, 409 AlreadyExists, 422
 // Invalid. A resource version that is "0", or does not parse, is ignored.
 //
@@ -134,10 +135,10 @@ func (s *Store) create(ctx context.Context, namespace string, obj runtime.Object
 	return out, nil
 }
 
-// metadata returns the metadata of an object, which every kind that is stored has.
+// metadata returns the metadata of a stored object.
 func metadata(obj runtime.Object) metav1.Object { return obj.(metav1.Object) }
 
-// explainAlreadyExists says so if what is in the way is about to go away: the client may simply try again.
+// explainAlreadyExists adds to the error that the existing object is being deleted: the client may try again.
 func (s *Store) explainAlreadyExists(ctx context.Context, key string, err error) error {
 	if !apierrors.IsAlreadyExists(err) {
 		return err
@@ -152,8 +153,7 @@ func (s *Store) explainAlreadyExists(ctx context.Context, key string, err error)
 	return deleting
 }
 
-// Get returns one object. options.ResourceVersion says how fresh it must be. The error is 404 NotFound if it does not
-// exist.
+// Get returns one object, at least as new as options.ResourceVersion. The error is 404 if it does not exist.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Get
 func (s *Store) Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error) {

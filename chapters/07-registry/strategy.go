@@ -14,22 +14,28 @@ import (
 // CreateStrategy is what differs from kind to kind when an object is created.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/create.go: RESTCreateStrategy
-// Differs: no warnings, no declarative validation, no Canonicalize.
+// Differs: no warnings, no declarative validation, no Canonicalize. Upstream applies defaults by
+// the scheme, and checks names in Validate.
 type CreateStrategy interface {
+	// Default fills in what the client left out. It must not depend on anything but the object.
+	Default(obj runtime.Object)
 	// PrepareForCreate clears what a client may not set, such as status, and sets what only the server can know.
 	PrepareForCreate(obj runtime.Object)
-	// Validate returns what is wrong with obj. It must not change it.
+	// ValidateName returns what is wrong with a name. prefix: the server will append to it.
+	ValidateName(name string, prefix bool) []string
+	// Validate returns what else is wrong with obj. It must not change it.
 	Validate(obj runtime.Object) field.ErrorList
 }
 
 // UpdateStrategy is what differs from kind to kind when an object is changed.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: RESTUpdateStrategy
-// Differs: AllowCreateOnUpdate is a field, [Resource.CreateOnUpdate].
 type UpdateStrategy interface {
+	// AllowCreateOnUpdate reports whether a PUT of an object that does not exist creates it;
+	// otherwise it is 404.
+	AllowCreateOnUpdate() bool
 	// AllowUnconditionalUpdate reports whether a PUT without a resource version replaces
-	// whatever is stored; otherwise it is 422. The resource's strategy decides for the status,
-	// too.
+	// whatever is stored; otherwise it is 422. The resource's strategy decides for its status.
 	AllowUnconditionalUpdate() bool
 	// PrepareForUpdate undoes in obj every change that this kind of update may not make. It
 	// must not change old.
@@ -39,18 +45,19 @@ type UpdateStrategy interface {
 	ValidateUpdate(obj, old runtime.Object) field.ErrorList
 }
 
-// Strategy is what every kind has to say about writes.
+// Strategy is what differs from kind to kind in writes.
 type Strategy interface {
 	CreateStrategy
 	UpdateStrategy
 }
 
-// GracefulDeleteStrategy is implemented by the strategy of a kind whose objects are not simply erased.
+// GracefulDeleteStrategy is implemented by the strategy of a kind whose objects need time to
+// end.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/delete.go: RESTGracefulDeleteStrategy
 type GracefulDeleteStrategy interface {
-	// CheckGracefulDelete decides whether obj is deleted in two steps, and if so sets options.GracePeriodSeconds to
-	// the time between them. It must not change obj.
+	// CheckGracefulDelete decides whether obj is deleted in two steps, and if so sets
+	// options.GracePeriodSeconds to the time between them. It must not change obj.
 	CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool
 }
 
@@ -60,7 +67,7 @@ type GracefulDeleteStrategy interface {
 func (s *Store) ensureNamespace(namespace string, accessor metav1.Object) error {
 	got := accessor.GetNamespace()
 	switch {
-	case !s.resource.Namespaced: // whatever the client believes
+	case !s.resource.Namespaced: // whatever the client sent
 		accessor.SetNamespace("")
 	case got == "":
 		accessor.SetNamespace(namespace)
@@ -83,26 +90,26 @@ func (s *Store) beforeCreate(namespace string, obj runtime.Object) error {
 		return err
 	}
 	s.fillSystemFields(accessor)
-	s.resource.Default(obj)
+	s.resource.Strategy.Default(obj)
 	s.resource.Strategy.PrepareForCreate(obj)
 	problems := s.validateMetadata(accessor)
 	problems = append(problems, s.resource.Strategy.Validate(obj)...)
 	return s.newInvalid(accessor.GetName(), problems)
 }
 
-// maxCauses is how many problems a refusal names. A body may have ten thousand, and each is some hundred bytes of text.
+// maxCauses is how many problems a refusal lists. A body may have ten thousand, each some hundred bytes of text.
 const maxCauses = 100
 
-// newInvalid returns 422 with a cause for each of the first [maxCauses] problems, and with their number if there are
-// more; nil if there are none.
+// newInvalid returns 422 with a cause for each of the first [maxCauses] problems, and their number if there are more;
+// nil if there are none.
 //
-// Differs: upstream names all of them, in a message that takes quadratic time to put together.
+// Differs: upstream lists all of them, in a message that takes quadratic time to build.
 func (s *Store) newInvalid(name string, problems field.ErrorList) error {
 	if len(problems) == 0 {
 		return nil
 	}
 	named := problems[:min(len(problems), maxCauses)]
-	err := apierrors.NewInvalid(s.resource.GroupVersionKind().GroupKind(), name, named)
+	err := apierrors.NewInvalid(s.resource.GroupVersion.WithKind(s.resource.Kind).GroupKind(), name, named)
 	if len(named) < len(problems) {
 		err.ErrStatus.Message += fmt.Sprintf(" (the first %d of %d problems)", len(named), len(problems))
 	}
@@ -120,8 +127,8 @@ func (s *Store) fillSystemFields(accessor metav1.Object) {
 }
 
 func (s *Store) validateMetadata(accessor metav1.Object) field.ErrorList {
-	return validation.ValidateObjectMetaAccessor(accessor, s.resource.Namespaced, s.resource.ValidateName,
-		field.NewPath("metadata"))
+	return validation.ValidateObjectMetaAccessor(accessor, s.resource.Namespaced,
+		s.resource.Strategy.ValidateName, field.NewPath("metadata"))
 }
 
 // beforeUpdate brings a client's new version of old into the form in which it may be stored. The error is 400 or 422.
@@ -133,7 +140,7 @@ func (s *Store) beforeUpdate(namespace string, obj, old runtime.Object) error {
 		return err
 	}
 	keepSystemFields(accessor, oldAccessor)
-	s.resource.Default(obj)
+	s.resource.Strategy.Default(obj)
 	s.updateStrategy.PrepareForUpdate(obj, old)
 	problems := s.validateMetadata(accessor)
 	problems = append(problems, validation.ValidateObjectMetaAccessorUpdate(accessor, oldAccessor,
@@ -142,8 +149,8 @@ func (s *Store) beforeUpdate(namespace string, obj, old runtime.Object) error {
 	return s.newInvalid(accessor.GetName(), problems)
 }
 
-// keepSystemFields carries over the metadata that an update cannot change. A deletion timestamp is among them: once
-// an object is being deleted there is no way back.
+// keepSystemFields carries over the metadata that an update cannot change, the deletion timestamp included: a deletion
+// cannot be undone.
 func keepSystemFields(accessor, old metav1.Object) {
 	accessor.SetGeneration(old.GetGeneration())
 	accessor.SetSelfLink("")

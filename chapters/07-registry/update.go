@@ -15,21 +15,21 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// optimisticLockErrorMsg is what a client is told who wrote over a version it has not seen.
+// optimisticLockErrorMsg is upstream's answer to a client that would overwrite a version it has not seen.
 const optimisticLockErrorMsg = "the object has been modified; " +
 	"please apply your changes to the latest version and try again"
 
 // UpdatedObjectInfo makes the new object, which then belongs to the caller, out of the one that
-// is stored. A PUT has it from the body and ignores the stored one, a PATCH computes it. It is
-// called again, with a newer old, as often as another writer is faster. It must not change old,
-// which is empty if the object does not exist.
+// is stored. A PUT takes it from the body and ignores the stored one, a PATCH computes it. The
+// Store calls it again, with a newer old, whenever another writer was faster. It must not
+// change old, which is empty if the object does not exist.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: UpdatedObjectInfo
 // Differs: an interface there, which may have preconditions, too.
 type UpdatedObjectInfo func(ctx context.Context, old runtime.Object) (runtime.Object, error)
 
-// errEmptiedFinalizers ends an update that has removed the last finalizer of an object that is being deleted: what is
-// left to do is the deletion.
+// errEmptiedFinalizers ends an update that has removed the last finalizer of an object that is being deleted. Only the
+// deletion remains to be done.
 var errEmptiedFinalizers = errors.New("emptied finalizers")
 
 // Update changes one object and returns it as stored, and whether it was created by that. A resource version in the
@@ -119,7 +119,7 @@ func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1
 	return obj, nil
 }
 
-// errNoVersion is upstream's, the 0 included.
+// errNoVersion has upstream's text, including the 0.
 var errNoVersion = field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")
 
 // checkVersion refuses an object made from another version than the one that is stored.
@@ -139,12 +139,11 @@ func (u *update) checkVersion(accessor, old metav1.Object) error {
 	return nil
 }
 
-// ignoreManagedFieldsTimestamps takes the new times in managedFields back if nothing else is new. The object is then
-// what is stored, and the storage writes nothing: without this, a controller that watches what it applies would be
-// woken by its own apply, once a second for ever.
+// ignoreManagedFieldsTimestamps restores the old times in managedFields if nothing else has changed. The object then
+// equals the stored one, and the storage writes nothing. Otherwise a controller that watches what it applies would wake
+// itself up by its own apply, once a second, for ever.
 //
-// The field manager has compared, too, but before defaults and strategy: it takes "0.5" cpu for another value than the
-// stored "500m".
+// The field manager compares too, but before defaults and strategy: to it, "0.5" cpu differs from the stored "500m".
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go: IgnoreManagedFieldsTimestampsTransformer
 func ignoreManagedFieldsTimestamps(obj, existing runtime.Object) {
@@ -174,11 +173,11 @@ func shouldDeleteDuringUpdate(accessor, old metav1.Object) bool {
 	return period == nil || *period == 0
 }
 
-// deleteWithoutFinalizers erases an object whose finalizers are all gone. If it has been erased meanwhile, all is well.
+// deleteWithoutFinalizers erases an object whose finalizers are all gone. An object that is already erased is no error.
 //
-// An object whose deletion was interrupted between its two writes ends here, too, at the next update of any kind: it is
-// marked, with a grace period of 0, and nothing holds it back. The answer is the updated object with its old version,
-// as upstream's.
+// It also erases, at the next update of any kind, an object whose deletion was interrupted between its two writes: that
+// one is marked, with a grace period of 0, and nothing holds it back. It returns the updated object with its old
+// version, as upstream does.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).deleteWithoutFinalizers
 func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, obj runtime.Object,

@@ -6,11 +6,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
@@ -54,7 +52,7 @@ func TestUpdateWithoutAVersionIsRefusedWhereItIsRequired(t *testing.T) {
 
 func TestUpdateOfAMissingEventCreatesIt(t *testing.T) {
 	w := newWorld(t)
-	events := New(w.config(Events()))
+	events := New(w.config(kindOf("events")))
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "default"},
 		InvolvedObject: corev1.ObjectReference{Namespace: "default"}}
 	_, created, err := events.Update(t.Context(), "default", "e", replacing(event), false, &metav1.UpdateOptions{})
@@ -119,8 +117,7 @@ func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 		got.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("conditions: got %+v", got.Status.Conditions)
 	}
-	bindings := BindingsREST{w.pods.Binding}
-	_, err = bindings.Create(t.Context(), "default", binding("a", "n2"), &metav1.CreateOptions{})
+	_, err = w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n2"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
 	assert.True(t, strings.Contains(status.Message, `already assigned to node "n1"`), "message: got %q", status.Message)
 }
@@ -156,23 +153,6 @@ func TestBindingRefuses(t *testing.T) {
 	}
 }
 
-func TestAnEvictionIsADeletion(t *testing.T) {
-	w := newWorld(t)
-	w.create(pod("a"))
-	evict := func(uid types.UID, options *metav1.CreateOptions) error {
-		_, err := w.pods.Eviction.Create(t.Context(), "default", "a", &policyv1.Eviction{
-			ObjectMeta:    metav1.ObjectMeta{Name: "a"},
-			DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(uid))},
-		}, options)
-		return err
-	}
-	wantStatus(t, evict("other", &metav1.CreateOptions{}), 409, metav1.StatusReasonConflict)
-	require.NoError(t, evict(w.get("a").UID, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
-	require.NoError(t, evict(w.get("a").UID, &metav1.CreateOptions{}))
-	assert.True(t, w.get("a") == nil, "the pod is still there")
-}
-
-// TestOptionsOfADeletionAreCheckedWhateverTheWayToIt knows all callers of Delete.
 func TestOptionsOfADeletionAreCheckedWhateverTheWayToIt(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
@@ -183,11 +163,6 @@ func TestOptionsOfADeletionAreCheckedWhateverTheWayToIt(t *testing.T) {
 		},
 		"a collection without objects": func(options *metav1.DeleteOptions) error {
 			_, err := w.pods.Pod.DeleteCollection(t.Context(), "other", options, &metainternalversion.ListOptions{})
-			return err
-		},
-		"an eviction": func(options *metav1.DeleteOptions) error {
-			_, err := w.pods.Eviction.Create(t.Context(), "default", "a", &policyv1.Eviction{DeleteOptions: options},
-				&metav1.CreateOptions{})
 			return err
 		},
 	} {

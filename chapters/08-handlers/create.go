@@ -18,7 +18,7 @@ func (s *Scope) CreateResource(w http.ResponseWriter,
 	if s.Managed != nil {
 		// first: what the client leaves out, and so accepts as the default, is noted as its
 		// decision, too
-		s.Resource.Default(obj)
+		s.Resource.Strategy.Default(obj)
 		obj = s.Managed.Update(s.Storage.New(), obj, options.FieldManager, r.UserAgent())
 	}
 	namespace, name := s.NamespaceAndName(r)

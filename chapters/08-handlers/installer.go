@@ -97,6 +97,14 @@ func (a apiInstaller) registerResourceHandlers(path string, storage Storage) *Sc
 	return s
 }
 
+// Root returns the path below which the API serves the resource's group: "/api/v1", "/apis/coordination.k8s.io/v1".
+func Root(resource *registry.Resource) string {
+	if resource.GroupVersion.Group == "" {
+		return "/api/" + resource.GroupVersion.Version
+	}
+	return "/apis/" + resource.GroupVersion.String()
+}
+
 // collectionPath is where a collection is found: of one namespace, if the kind has any.
 func (s *Scope) collectionPath(root string) string {
 	if s.Resource.Namespaced {
@@ -107,7 +115,7 @@ func (s *Scope) collectionPath(root string) string {
 
 // ItemPath is where one object, or its subresource, is found.
 func (s *Scope) ItemPath() string {
-	path := s.collectionPath(s.Resource.Root()) + "/{name}"
+	path := s.collectionPath(Root(s.Resource)) + "/{name}"
 	if s.Subresource != "" {
 		path += "/" + s.Subresource
 	}
@@ -115,12 +123,12 @@ func (s *Scope) ItemPath() string {
 }
 
 func (a apiInstaller) registerCollection(s *Scope) {
-	path := s.collectionPath(s.Resource.Root())
+	path := s.collectionPath(Root(s.Resource))
 	if _, ok := s.Storage.(Lister); ok {
 		a.handle(s, http.MethodGet, path, "list", s.ListResource)
 		if s.Resource.Namespaced {
 			// The same handler, for all namespaces at once.
-			a.server.Handle(s, http.MethodGet, s.Resource.Root()+"/"+s.Resource.Name, "list",
+			a.server.Handle(s, http.MethodGet, Root(s.Resource)+"/"+s.Resource.Name, "list",
 				s.ListResource)
 		}
 	}
@@ -166,11 +174,11 @@ func (a apiInstaller) registerDeprecatedWatch(s *Scope) {
 	}
 	watching := *s
 	watching.forceWatch = true
-	path := s.collectionPath(s.Resource.Root() + "/watch")
+	path := s.collectionPath(Root(s.Resource) + "/watch")
 	a.server.Handle(&watching, http.MethodGet, path, "watch", watching.ListResource)
 	a.server.Handle(&watching, http.MethodGet, path+"/{name}", "watch", watching.ListResource)
 	if s.Resource.Namespaced {
-		a.server.Handle(&watching, http.MethodGet, s.Resource.Root()+"/watch/"+s.Resource.Name, "watch",
+		a.server.Handle(&watching, http.MethodGet, Root(s.Resource)+"/watch/"+s.Resource.Name, "watch",
 			watching.ListResource)
 	}
 }

@@ -56,7 +56,7 @@ func transformResponseObject(w http.ResponseWriter, r *http.Request, s *Scope, c
 
 // rows returns obj as a table, with the column definitions unless options leave them out.
 func (s *Scope) rows(obj runtime.Object, options *metav1.TableOptions) (*metav1.Table, error) {
-	return resources.Table(obj, s.Resource.Columns, !options.NoHeaders, s.server.Clock.Now())
+	return resources.Table(obj, s.Resource.Name, !options.NoHeaders, s.server.Clock.Now())
 }
 
 // writeObject encodes obj and writes the whole answer, compressed if that pays and the client can undo it. A list is

@@ -2,8 +2,8 @@ package handlers
 
 import registry "listwatch/chapters/07-registry"
 
-// Storages returns the storages of the paths of cfg.Resource: the resource itself, its status if it has one, and the
-// binding and eviction of pods; bindings have a path of their own, too. The keys are those of [Config.Storage].
+// Storages returns the storages of the paths of cfg.Resource: the resource itself, its status if it has one, the
+// binding of pods, and the end of namespaces. The keys are those of [Config.Storage].
 func Storages(cfg registry.Config) map[string]Storage {
 	name, store := cfg.Resource.GroupResource().String(), registry.New(cfg)
 	storages := map[string]Storage{name: store}
@@ -14,9 +14,7 @@ func Storages(cfg registry.Config) map[string]Storage {
 	case "namespaces":
 		storages[name+"/finalize"] = registry.NewFinalizeREST(store)
 	case "pods":
-		binding := &registry.BindingREST{Store: store}
-		storages[name+"/binding"], storages["bindings"] = binding, registry.BindingsREST{BindingREST: binding}
-		storages[name+"/eviction"] = &registry.EvictionREST{Store: store}
+		storages[name+"/binding"] = &registry.BindingREST{Store: store}
 	}
 	return storages
 }

@@ -60,7 +60,7 @@ func (n newObject) UpdatedObject(_ context.Context,
 			return nil, err // the registry makes 409 of it
 		}
 	}
-	n.scope.Resource.Default(obj)
+	n.scope.Resource.Strategy.Default(obj)
 	if n.scope.Managed == nil {
 		return obj, nil
 	}

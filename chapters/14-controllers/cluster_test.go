@@ -71,8 +71,10 @@ func (c *cluster) must(err error) {
 
 func (c *cluster) serverHalf() http.Handler {
 	storages, etcd := map[string]handlers.Storage{}, mvcc.New(clock.RealClock{})
-	for _, resource := range []*registry.Resource{registry.Pods(), registry.Nodes(), registry.Leases(),
-		registry.Events()} {
+	for _, resource := range registry.Resources() {
+		if !slices.Contains([]string{"pods", "nodes", "leases", "events"}, resource.Name) {
+			continue
+		}
 		codec, err := etcd3.NewCodec(scheme.Codecs, resource.GroupVersion, etcd3.MediaTypeProtobuf)
 		c.must(err)
 		raw, err := etcd3.New(etcd3.Config{

@@ -15,6 +15,7 @@ import (
 
 	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
+	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/mvcc"
 )
@@ -192,9 +193,9 @@ func TestEveryKindIsServedAlike(t *testing.T) {
 		t.Run(resource.GroupResource().String(), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				etcd := mvcc.New(clock.RealClock{})
-				k := &kindTest{t: t, resource: resource, path: resource.Root() + "/" + resource.Name}
+				k := &kindTest{t: t, resource: resource, path: handlers.Root(resource) + "/" + resource.Name}
 				if resource.Namespaced {
-					k.path = resource.Root() + "/namespaces/default/" + resource.Name
+					k.path = handlers.Root(resource) + "/namespaces/default/" + resource.Name
 				}
 				k.serve(etcd, k.run)
 				k.serve(etcd, func() {

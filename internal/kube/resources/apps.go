@@ -40,11 +40,17 @@ func workloadOf(obj runtime.Object) workload {
 	}
 }
 
-// DefaultWorkload fills in what the client left out of a deployment, a replica set or a stateful set, as
-// SetDefaults_Deployment and its neighbours do in k8s.io/kubernetes/pkg/apis/apps/v1.
+// WorkloadStrategy is for deployments, replica sets and stateful sets. Upstream's are in
+// k8s.io/kubernetes/pkg/registry/apps.
+//
+// Differs: what only a stateful set has is not checked, but for what cannot be changed; neither is a status.
+type WorkloadStrategy struct{ SpecStrategy }
+
+// Default fills in what the client left out, as SetDefaults_Deployment and its neighbours do in
+// k8s.io/kubernetes/pkg/apis/apps/v1.
 //
 // Differs: the volume claims in a stateful set are not completed.
-func DefaultWorkload(obj runtime.Object) {
+func (WorkloadStrategy) Default(obj runtime.Object) {
 	w := workloadOf(obj)
 	setDefault(w.replicas, new(int32(1)))
 	if w.history != nil {
@@ -86,12 +92,6 @@ func defaultStatefulSet(spec *appsv1.StatefulSetSpec) {
 	setDefault(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 }
 
-// WorkloadStrategy is for deployments, replica sets and stateful sets. Upstream's are in
-// k8s.io/kubernetes/pkg/registry/apps.
-//
-// Differs: what only a stateful set has is not checked, but for what cannot be changed; neither is a status.
-type WorkloadStrategy struct{ SpecStrategy }
-
 // PrepareForUpdate keeps the status. The annotations of a deployment are copied into its replica sets: a change of them
 // is a new generation, too.
 func (s WorkloadStrategy) PrepareForUpdate(obj, old runtime.Object) {
@@ -118,7 +118,7 @@ func (WorkloadStrategy) Validate(obj runtime.Object) field.ErrorList {
 		problems = append(problems, atLeast(0, *w.history, notNegative, path.Child("revisionHistoryLimit"))...)
 	}
 	path = path.Child("template", "spec")
-	problems = append(problems, ValidatePodSpec(&w.template.Spec, path)...)
+	problems = append(problems, validatePodSpec(&w.template.Spec, path)...)
 	if w.template.Spec.RestartPolicy != corev1.RestartPolicyAlways {
 		problems = append(problems, field.NotSupported(path.Child("restartPolicy"), w.template.Spec.RestartPolicy,
 			[]corev1.RestartPolicy{corev1.RestartPolicyAlways}))
@@ -214,10 +214,16 @@ func (s WorkloadStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorLis
 	return problems
 }
 
-// DefaultService fills in what the client left out of a service.
+// ServiceStrategy is for services.
+type ServiceStrategy struct{ KeptStrategy }
+
+// AllowCreateOnUpdate returns true.
+func (ServiceStrategy) AllowCreateOnUpdate() bool { return true }
+
+// Default fills in what the client left out.
 //
 // Differs: no service is given an address.
-func DefaultService(obj runtime.Object) {
+func (ServiceStrategy) Default(obj runtime.Object) {
 	spec := &obj.(*corev1.Service).Spec
 	setDefault(&spec.SessionAffinity, corev1.ServiceAffinityNone)
 	setDefault(&spec.Type, corev1.ServiceTypeClusterIP)
@@ -233,8 +239,11 @@ func DefaultService(obj runtime.Object) {
 	}
 }
 
-// DefaultReplicationController fills in what the client left out of the older form of a replica set.
-func DefaultReplicationController(obj runtime.Object) {
+// ReplicationControllerStrategy is for replication controllers, the older form of replica sets.
+type ReplicationControllerStrategy struct{ SpecStrategy }
+
+// Default fills in what the client left out.
+func (ReplicationControllerStrategy) Default(obj runtime.Object) {
 	controller := obj.(*corev1.ReplicationController)
 	setDefault(&controller.Spec.Replicas, new(int32(1)))
 	template := controller.Spec.Template

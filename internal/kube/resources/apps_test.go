@@ -22,7 +22,7 @@ func deployment(change func(*appsv1.Deployment)) *appsv1.Deployment {
 	if change != nil {
 		change(obj)
 	}
-	DefaultWorkload(obj)
+	WorkloadStrategy{}.Default(obj)
 	return obj
 }
 
@@ -100,7 +100,7 @@ func TestWhatPodsAreFoundByCannotBeChanged(t *testing.T) {
 		})
 		obj := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{ServiceName: name, Selector: d.Spec.Selector,
 			Template: d.Spec.Template}}
-		DefaultWorkload(obj)
+		WorkloadStrategy{}.Default(obj)
 		return obj
 	}
 	for name, c := range map[string]struct {

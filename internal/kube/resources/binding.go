@@ -18,8 +18,8 @@ func ValidateBinding(binding *corev1.Binding) field.ErrorList {
 	return problems
 }
 
-// NoteSchedulingGates says in the conditions of a new pod that it is not to be scheduled yet.
-func NoteSchedulingGates(pod *corev1.Pod) {
+// noteSchedulingGates says in the conditions of a new pod that it is not to be scheduled yet.
+func noteSchedulingGates(pod *corev1.Pod) {
 	if len(pod.Spec.SchedulingGates) == 0 {
 		return
 	}

@@ -68,6 +68,9 @@ func eventFields() (core, v1 []string) {
 // EventStrategy is for events of either group.
 type EventStrategy struct{ freely }
 
+// AllowCreateOnUpdate returns true: a reporter that counts up an event need not know whether it still exists.
+func (EventStrategy) AllowCreateOnUpdate() bool { return true }
+
 // Validate checks that the event is in the namespace of the object it is about.
 func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 	event, err := coreEvent(obj)

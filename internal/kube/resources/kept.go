@@ -42,13 +42,13 @@ func (s SpecStrategy) PrepareForUpdate(obj, old runtime.Object) {
 // VersionedStrategy is for those of them that are not replaced blindly.
 type VersionedStrategy struct{ KeptStrategy }
 
-// AllowUnconditionalUpdate says no.
+// AllowUnconditionalUpdate returns false.
 func (VersionedStrategy) AllowUnconditionalUpdate() bool { return false }
 
 // BudgetStrategy is for disruption budgets.
 type BudgetStrategy struct{ SpecStrategy }
 
-// AllowUnconditionalUpdate says no.
+// AllowUnconditionalUpdate returns false.
 func (BudgetStrategy) AllowUnconditionalUpdate() bool { return false }
 
 // KeptStatusStrategy is for the status of such kinds, and of nodes.

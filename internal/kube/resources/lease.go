@@ -11,7 +11,10 @@ import (
 // Differs: no coordinated leader election: a strategy and a preferred holder are kept and not looked at.
 type LeaseStrategy struct{ freely }
 
-// AllowUnconditionalUpdate says no.
+// AllowCreateOnUpdate returns true.
+func (LeaseStrategy) AllowCreateOnUpdate() bool { return true }
+
+// AllowUnconditionalUpdate returns false.
 func (LeaseStrategy) AllowUnconditionalUpdate() bool { return false }
 
 // Validate checks the numbers.

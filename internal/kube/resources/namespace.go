@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,16 +23,21 @@ func NamespaceAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 		"status.phase": string(namespace.Status.Phase)}, nil
 }
 
-// DefaultNamespace labels a namespace with its own name, so that label selectors can pick it.
-func DefaultNamespace(obj runtime.Object) {
+// NamespaceStrategy is for what users write of a namespace, and for its deletion.
+type NamespaceStrategy struct{ freely }
+
+// ValidateName wants a DNS label: a namespace is part of the names of services.
+func (NamespaceStrategy) ValidateName(name string, prefix bool) []string {
+	return validation.NameIsDNSLabel(name, prefix)
+}
+
+// Default labels a namespace with its own name, so that label selectors can pick it.
+func (NamespaceStrategy) Default(obj runtime.Object) {
 	namespace := obj.(*corev1.Namespace)
 	if namespace.Name != "" {
 		metav1.SetMetaDataLabel(&namespace.ObjectMeta, corev1.LabelMetadataName, namespace.Name)
 	}
 }
-
-// NamespaceStrategy is for what users write of a namespace, and for its deletion.
-type NamespaceStrategy struct{ freely }
 
 // PrepareForCreate makes the namespace active, and sees to it that its content will be removed before it is.
 func (NamespaceStrategy) PrepareForCreate(obj runtime.Object) {

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// DefaultPod fills in what the client left out, so that no reader of a pod has to know what a missing field means.
-func DefaultPod(pod *corev1.Pod) {
+// defaultPod fills in what the client left out, so that no reader of a pod has to know what a missing field means.
+func defaultPod(pod *corev1.Pod) {
 	defaultPodSpec(&pod.Spec)
 	setDefault(&pod.Spec.EnableServiceLinks, new(corev1.DefaultEnableServiceLinks))
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -115,9 +115,9 @@ func defaultVolume(v *corev1.Volume) {
 	}
 }
 
-// PodQOS says how the pod will fare when a node runs short: guaranteed if every container has equal requests and limits
+// podQOS says how the pod will fare when a node runs short: guaranteed if every container has equal requests and limits
 // for both CPU and memory, best effort if none asks for anything, burstable between the two.
-func PodQOS(pod *corev1.Pod) corev1.PodQOSClass {
+func podQOS(pod *corev1.Pod) corev1.PodQOSClass {
 	guaranteed, asks := true, false
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {

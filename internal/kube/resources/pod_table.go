@@ -10,23 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodColumns are the columns of a table of pods.
-var PodColumns = append(NameAndAge(
-	Column{"Ready", "How many of the pod's containers are ready to serve.", false, by(podReady)},
-	Column{"Status", "What the pod is doing, as a summary of its containers' states.", false, by(podReason)},
-	Column{"Restarts", "How often containers of the pod have been restarted, and when last.", false, podRestarts},
-),
-	Column{"IP", "Address of the pod.", true, by(func(pod *corev1.Pod) any { return orNone(podAddress(pod)) })},
-	Column{"Node", "Node the pod is bound to.", true, by(func(pod *corev1.Pod) any {
-		return orNone(pod.Spec.NodeName)
-	})},
-	Column{"Nominated Node", "Node on which room is being made for the pod.", true, by(func(pod *corev1.Pod) any {
-		return orNone(pod.Status.NominatedNodeName)
-	})},
-	Column{"Readiness Gates", "How many of the pod's further conditions for readiness hold.", true,
-		by(readinessGates)},
-)
-
 // sidecars returns the names of the init containers that run as long as the pod does: people count them among its
 // containers.
 func sidecars(pod *corev1.Pod) map[string]bool {

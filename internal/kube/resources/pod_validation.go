@@ -20,10 +20,10 @@ var (
 	pullPolicies = []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}
 )
 
-// ValidatePodSpec checks what can be wrong with a pod in this program.
+// validatePodSpec checks what can be wrong with a pod in this program.
 // Differs: a small part of what kubernetes/pkg/apis/core/validation knows, and nothing of ports, environment, volumes
 // and mounts, which nothing here uses; what it does check, it words alike.
-func ValidatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
+func validatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	names := sets.New[string]()
 	if len(spec.Containers) == 0 {
@@ -98,11 +98,11 @@ const updatablePodSpec = "pod updates may not change fields other than " +
 	"additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +
 	"previously negative)"
 
-// ValidatePodSpecUpdate: a pod is one attempt to run something. What it runs may be replaced image by image; another
+// validatePodSpecUpdate: a pod is one attempt to run something. What it runs may be replaced image by image; another
 // shape or another node makes another pod.
 //
 // Differs: upstream also shows the fields that differ.
-func ValidatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {
+func validatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {
 	if len(spec.Containers) != len(old.Containers) || len(spec.InitContainers) != len(old.InitContainers) {
 		return field.ErrorList{field.Forbidden(path.Child("containers"),
 			"pod updates may not add or remove containers")}

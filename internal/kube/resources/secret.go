@@ -24,8 +24,13 @@ func SecretAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 		"type": string(secret.Type)}, nil
 }
 
-// DefaultSecret makes data of what is given as text, and names the type of a secret that is of none.
-func DefaultSecret(obj runtime.Object) {
+// SecretStrategy is for secrets.
+//
+// Differs: upstream also checks that a secret has what its type wants.
+type SecretStrategy struct{ freely }
+
+// Default turns text into data, and gives a secret without a type the usual one.
+func (SecretStrategy) Default(obj runtime.Object) {
 	secret := obj.(*corev1.Secret)
 	secret.Type = cmp.Or(secret.Type, corev1.SecretTypeOpaque)
 	for key, text := range secret.StringData {
@@ -36,11 +41,6 @@ func DefaultSecret(obj runtime.Object) {
 	}
 	secret.StringData = nil
 }
-
-// SecretStrategy is for secrets.
-//
-// Differs: upstream also checks that a secret has what its type wants.
-type SecretStrategy struct{ freely }
 
 // Validate checks keys and size.
 func (SecretStrategy) Validate(obj runtime.Object) (problems field.ErrorList) {

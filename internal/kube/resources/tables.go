@@ -30,15 +30,18 @@ type Row struct {
 	fields map[string]any // Object as JSON has it; nil until a cell asks
 }
 
-// Table turns an object or a list into rows for people. Each row carries its object; what of that is sent is the
-// caller's business. headers says whether the table describes its columns.
+// Table turns an object or a list of a resource into rows for people. Each row carries its object: the caller decides
+// what of that is sent. headers says whether the table describes its columns.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: TableConvertor
 // Differs: a method of every storage there.
-func Table(obj runtime.Object, columns []Column, headers bool, now time.Time) (*metav1.Table, error) {
-	table := &metav1.Table{}
+func Table(obj runtime.Object, resource string, headers bool, now time.Time) (*metav1.Table, error) {
+	table, shown := &metav1.Table{}, columns[resource]
+	if shown == nil {
+		shown = nameAndAge()
+	}
 	if headers {
-		table.ColumnDefinitions = definitions(columns)
+		table.ColumnDefinitions = definitions(shown)
 	}
 	add := func(item runtime.Object) error {
 		stored, err := scheme.Stored(item)
@@ -46,9 +49,9 @@ func Table(obj runtime.Object, columns []Column, headers bool, now time.Time) (*
 			return err
 		}
 		row := &Row{Object: stored, Now: now}
-		cells := make([]any, len(columns))
-		for i := range columns {
-			cells[i] = columns[i].Cell(row)
+		cells := make([]any, len(shown))
+		for i := range shown {
+			cells[i] = shown[i].Cell(row)
 		}
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: item}})
 		return nil
@@ -67,8 +70,8 @@ func Table(obj runtime.Object, columns []Column, headers bool, now time.Time) (*
 	return table, meta.EachListItem(obj, add)
 }
 
-func definitions(columns []Column) (described []metav1.TableColumnDefinition) {
-	for _, c := range columns {
+func definitions(shown []Column) (described []metav1.TableColumnDefinition) {
+	for _, c := range shown {
 		d := metav1.TableColumnDefinition{Name: c.Name, Type: "string", Description: c.Description}
 		if c.Name == nameColumn.Name {
 			d.Format = "name" // identifies the row
@@ -84,7 +87,7 @@ func definitions(columns []Column) (described []metav1.TableColumnDefinition) {
 // field returns the value at a path of JSON names, such as "spec.nodeName"; nil if there is none.
 func (r *Row) field(path string) any {
 	if r.fields == nil {
-		// The error is for objects that JSON cannot say, and these have all come from JSON or could go there.
+		// No error: every object that is stored can be written as JSON.
 		r.fields, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
 	}
 	value, _, _ := unstructured.NestedFieldNoCopy(r.fields, strings.Split(path, ".")...)
@@ -121,68 +124,6 @@ func count(paths ...string) func(*Row) any {
 func by[T runtime.Object](make func(T) any) func(*Row) any {
 	return func(r *Row) any { return make(r.Object.(T)) }
 }
-
-var (
-	nameColumn = Column{"Name", "Name of the object, unique within its namespace.", false, func(r *Row) any {
-		return r.Object.(metav1.Object).GetName()
-	}}
-	ageColumn = Column{"Age", "Time since the object was created.", false, func(r *Row) any {
-		return age(r.Object.(metav1.Object).GetCreationTimestamp(), r.Now)
-	}}
-)
-
-// NameAndAge returns the columns that every kind has, with its own between them.
-func NameAndAge(columns ...Column) []Column {
-	return slices.Concat([]Column{nameColumn}, columns, []Column{ageColumn})
-}
-
-// The columns of the kinds.
-var (
-	ConfigMapColumns = NameAndAge(Column{"Data", "Number of entries.", false, count("data", "binaryData")})
-	LeaseColumns     = NameAndAge(Column{"Holder", "Who holds the lease.", false,
-		show("spec.holderIdentity", "<none>")})
-	NamespaceColumns = NameAndAge(Column{"Status", "Active, or Terminating.", false, show("status.phase", "")})
-
-	NodeColumns = append(NameAndAge(
-		Column{"Status", "Whether the node is ready, and whether it takes new pods.", false, by(nodeStatus)},
-		Column{"Roles", "Roles the node is labelled with.", false, by(nodeRoles)},
-	),
-		Column{"Version", "Version of the node's kubelet.", false, show("status.nodeInfo.kubeletVersion", "")},
-		Column{"Internal-IP", "Address inside the cluster.", true, nodeAddress(corev1.NodeInternalIP)},
-		Column{"External-IP", "Address outside the cluster.", true, nodeAddress(corev1.NodeExternalIP)},
-		Column{"OS-Image", "Operating system.", true, show("status.nodeInfo.osImage", "<unknown>")},
-		Column{"Kernel-Version", "Version of its kernel.", true, show("status.nodeInfo.kernelVersion", "<unknown>")},
-		Column{"Container-Runtime", "Runtime that runs the containers, with its version.", true,
-			show("status.nodeInfo.containerRuntimeVersion", "<unknown>")},
-	)
-
-	// EventColumns are those of events of either group.
-	EventColumns = []Column{
-		{"Last Seen", "Time since it happened last.", false, func(r *Row) any {
-			_, last, _ := eventTimes(r.Object.(*corev1.Event))
-			return age(last, r.Now)
-		}},
-		{"Type", "Normal or Warning.", false, show("type", "")},
-		{"Reason", "Why it happened, in one word.", false, show("reason", "")},
-		{"Object", "What it happened to.", false, by(func(event *corev1.Event) any {
-			return strings.ToLower(event.InvolvedObject.Kind) + "/" + event.InvolvedObject.Name
-		})},
-		{"Subobject", "Which part of that.", true, show("involvedObject.fieldPath", "")},
-		{"Source", "Who reports it.", true, by(eventSource)},
-		{"Message", "What happened.", false, by(func(event *corev1.Event) any {
-			return strings.TrimSpace(event.Message)
-		})},
-		{"First Seen", "Time since it happened first.", true, func(r *Row) any {
-			first, _, _ := eventTimes(r.Object.(*corev1.Event))
-			return age(first, r.Now)
-		}},
-		{"Count", "How often it happened.", true, by(func(event *corev1.Event) any {
-			_, _, n := eventTimes(event)
-			return n
-		})},
-		{nameColumn.Name, nameColumn.Description, true, nameColumn.Cell},
-	}
-)
 
 func nodeStatus(node *corev1.Node) any {
 	status := "Unknown"

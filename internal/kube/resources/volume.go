@@ -9,6 +9,17 @@ import (
 // VolumeStrategy is for volumes and claims of them, which wait for a controller that binds one to the other.
 type VolumeStrategy struct{ KeptStrategy }
 
+// Default fills in what the client left out.
+func (VolumeStrategy) Default(obj runtime.Object) {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolume:
+		setDefault(&obj.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
+		setDefault(&obj.Spec.VolumeMode, new(corev1.PersistentVolumeFilesystem))
+	case *corev1.PersistentVolumeClaim:
+		setDefault(&obj.Spec.VolumeMode, new(corev1.PersistentVolumeFilesystem))
+	}
+}
+
 // PrepareForCreate begins the wait.
 func (s VolumeStrategy) PrepareForCreate(obj runtime.Object) {
 	s.KeptStrategy.PrepareForCreate(obj)
@@ -20,20 +31,11 @@ func (s VolumeStrategy) PrepareForCreate(obj runtime.Object) {
 	}
 }
 
-// DefaultVolume fills in what the client left out of a volume.
-func DefaultVolume(obj runtime.Object) {
-	spec := &obj.(*corev1.PersistentVolume).Spec
-	setDefault(&spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
-	setDefault(&spec.VolumeMode, new(corev1.PersistentVolumeFilesystem))
-}
+// StorageClassStrategy is for storage classes.
+type StorageClassStrategy struct{ KeptStrategy }
 
-// DefaultClaim fills in what the client left out of a claim.
-func DefaultClaim(obj runtime.Object) {
-	setDefault(&obj.(*corev1.PersistentVolumeClaim).Spec.VolumeMode, new(corev1.PersistentVolumeFilesystem))
-}
-
-// DefaultStorageClass fills in what the client left out of a class.
-func DefaultStorageClass(obj runtime.Object) {
+// Default fills in what the client left out.
+func (StorageClassStrategy) Default(obj runtime.Object) {
 	class := obj.(*storagev1.StorageClass)
 	setDefault(&class.ReclaimPolicy, new(corev1.PersistentVolumeReclaimDelete))
 	setDefault(&class.VolumeBindingMode, new(storagev1.VolumeBindingImmediate))

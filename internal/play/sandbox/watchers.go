@@ -153,8 +153,8 @@ func (w *watchers) make(options WatcherOptions) *watcher {
 	client := w.Pipeline.Client.NewClient(agent, nil)
 	name := ""
 	if resource := w.Pipeline.Server.Resource(options.Resource); resource != nil {
-		if name = resource.Name; resource.Root() != "/api/v1" {
-			client = client.WithAPIPath(resource.Root())
+		if name = resource.Name; resource.GroupVersion.Group != "" {
+			client = client.WithAPIPath("/apis/" + resource.GroupVersion.String())
 		}
 	}
 	return &watcher{

@@ -226,7 +226,7 @@ func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 			func(v *intstr.IntOrString, _ randfill.Continue) { *v = intstr.FromInt32(1) },
 			func(v *[]metav1.ManagedFieldsEntry, _ randfill.Continue) { *v = nil },
 		).Fill(obj)
-		obj.GetObjectKind().SetGroupVersionKind(resource.GroupVersionKind())
+		obj.GetObjectKind().SetGroupVersionKind(resource.GroupVersion.WithKind(resource.Kind))
 		if _, err := typeConverter().ObjectToTyped(obj, typed.AllowDuplicates); err != nil {
 			t.Errorf("%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update",
 				resource.Name, err)

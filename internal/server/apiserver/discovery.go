@@ -28,6 +28,31 @@ const (
 // aggregatedType is how discovery in one piece is asked for, and answered.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
+// otherWords are what kubectl accepts in place of a resource's name: short names, and categories, which name several
+// resources together. A resource that is not listed has neither.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: ShortNamesProvider
+// Differs: a method of each storage there, as are its categories.
+var otherWords = map[string]struct{ short, categories []string }{
+	"configmaps":             {short: []string{"cm"}},
+	"deployments":            {[]string{"deploy"}, inAll},
+	"events":                 {short: []string{"ev"}},
+	"namespaces":             {short: []string{"ns"}},
+	"nodes":                  {short: []string{"no"}},
+	"persistentvolumeclaims": {short: []string{"pvc"}},
+	"persistentvolumes":      {short: []string{"pv"}},
+	"poddisruptionbudgets":   {short: []string{"pdb"}},
+	"pods":                   {[]string{"po"}, inAll},
+	"replicasets":            {[]string{"rs"}, inAll},
+	"replicationcontrollers": {[]string{"rc"}, inAll},
+	"serviceaccounts":        {short: []string{"sa"}},
+	"services":               {[]string{"svc"}, inAll},
+	"statefulsets":           {[]string{"sts"}, inAll},
+	"storageclasses":         {short: []string{"sc"}},
+}
+
+var inAll = []string{"all"}
+
 // discovery tells a client which resources the server has. It comes in two forms: two answers that say everything, and
 // a chain of answers, group by group, that older clients follow.
 //
@@ -59,12 +84,13 @@ func newDiscovery(installed []*handlers.Scope) *discovery {
 func (d *discovery) add(gv schema.GroupVersion, scopes []*handlers.Scope) {
 	list := &metav1.APIResourceList{GroupVersion: gv.String()}
 	list.Kind, list.APIVersion = "APIResourceList", "v1"
-	d.resources[scopes[0].Resource.Root()] = list
+	d.resources[handlers.Root(scopes[0].Resource)] = list
 	byVersion := apidiscoveryv2.APIVersionDiscovery{
 		Version: gv.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
 	}
 	for _, s := range scopes {
-		r, kind := s.Resource, metav1.GroupVersionKind(s.Kind)
+		r, kind, words := s.Resource, metav1.GroupVersionKind(s.Kind), otherWords[s.Resource.Name]
+		singular := strings.ToLower(r.Kind)
 		if s.Subresource != "" {
 			legacy := metav1.APIResource{Name: r.Name + "/" + s.Subresource, Namespaced: r.Namespaced, Kind: kind.Kind,
 				Verbs: s.Verbs}
@@ -77,15 +103,16 @@ func (d *discovery) add(gv schema.GroupVersion, scopes []*handlers.Scope) {
 				Subresource: s.Subresource, ResponseKind: &kind, Verbs: s.Verbs})
 			continue
 		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{Name: r.Name, SingularName: r.Singular(),
-			Namespaced: r.Namespaced, Kind: r.Kind, Verbs: s.Verbs, ShortNames: r.ShortNames, Categories: r.Categories})
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: r.Name, SingularName: singular,
+			Namespaced: r.Namespaced, Kind: r.Kind, Verbs: s.Verbs,
+			ShortNames: words.short, Categories: words.categories})
 		scope := apidiscoveryv2.ScopeCluster
 		if r.Namespaced {
 			scope = apidiscoveryv2.ScopeNamespace
 		}
 		byVersion.Resources = append(byVersion.Resources, apidiscoveryv2.APIResourceDiscovery{Resource: r.Name,
-			SingularResource: r.Singular(), ResponseKind: &kind, Scope: scope, Verbs: s.Verbs, ShortNames: r.ShortNames,
-			Categories: r.Categories})
+			SingularResource: singular, ResponseKind: &kind, Scope: scope, Verbs: s.Verbs, ShortNames: words.short,
+			Categories: words.categories})
 	}
 	group := apidiscoveryv2.APIGroupDiscovery{Versions: []apidiscoveryv2.APIVersionDiscovery{byVersion}}
 	if group.Name = gv.Group; gv.Group == "" {

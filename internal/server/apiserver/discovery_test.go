@@ -130,9 +130,9 @@ func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
 		}
 	}
 	for _, r := range registry.Resources() {
-		path := r.Root() + "/" + r.Name + "/{name}"
+		path := handlers.Root(r) + "/" + r.Name + "/{name}"
 		if r.Namespaced {
-			path = r.Root() + "/namespaces/{namespace}/" + r.Name + "/{name}"
+			path = handlers.Root(r) + "/namespaces/{namespace}/" + r.Name + "/{name}"
 		}
 		// kubectl knows by its PATCH whether a kind's fields are validated
 		assert.True(t, described[path]["patch"] != nil, "no document describes %s: in internal/check/compat run "+

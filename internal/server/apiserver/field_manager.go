@@ -42,7 +42,7 @@ type fieldManager struct{ manager *managedfields.FieldManager }
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
 func newFieldManager(s *handlers.Scope) handlers.FieldManager {
-	objects := objectConverter{scheme.Scheme, s.Resource.Default}
+	objects := objectConverter{scheme.Scheme, s.Resource.Strategy.Default}
 	manager, err := managedfields.NewDefaultFieldManager(
 		typeConverter(), objects, objects, objects,
 		s.Kind, s.Kind.GroupVersion(), s.Subresource, resetFields(s.Resource, s.Subresource))

@@ -165,7 +165,7 @@ func (p *patcher) applyPatch(ctx context.Context, old runtime.Object) (runtime.O
 	if err != nil {
 		return nil, err
 	}
-	p.scope.Resource.Default(obj)
+	p.scope.Resource.Strategy.Default(obj)
 	return p.scope.Managed.Update(old, obj, p.option, p.userAgent), nil
 }
 

@@ -172,7 +172,7 @@ func TestALongPatchEndsWithItsRequest(t *testing.T) {
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "7"}}
 	resource := registry.Pods()
 	s := &handlers.Scope{Storage: registry.New(registry.Config{Resource: resource}), Resource: resource,
-		Kind: resource.GroupVersionKind()}
+		Kind: resource.GroupVersion.WithKind(resource.Kind)}
 	p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.JSONPatchType, patch: []byte(patch)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -209,7 +209,7 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	}
 	resource := registry.Pods()
 	s := &handlers.Scope{Storage: registry.New(registry.Config{Resource: resource}), Resource: resource,
-		Kind: resource.GroupVersionKind()}
+		Kind: resource.GroupVersion.WithKind(resource.Kind)}
 	for name, patch := range map[string]string{
 		"keys":     "data: {" + strings.Join(keys, ", ") + "}",
 		"elements": "metadata: {finalizers: [" + strings.Join(finalizers, ", ") + "]}",

@@ -46,7 +46,7 @@ func (r review) Describe() *registry.Resource { return r.resource }
 
 // New returns an empty question.
 func (r review) New() runtime.Object {
-	obj, err := scheme.Scheme.New(r.resource.GroupVersionKind())
+	obj, err := scheme.Scheme.New(r.resource.GroupVersion.WithKind(r.resource.Kind))
 	utilruntime.Must(err)
 	return obj
 }

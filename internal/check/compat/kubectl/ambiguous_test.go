@@ -42,7 +42,7 @@ func TestACreateWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
 	require.NoError(t, err)
-	r, etcd := registry.ConfigMaps(), mvcc.New(clock.RealClock{})
+	r, etcd := registry.Resources()[0], mvcc.New(clock.RealClock{}) // of configmaps
 	store, err := etcd3.New(etcd3.Config{
 		Client: lateEtcd{etcd}, Codec: codec, NewFunc: r.NewFunc,
 		ResourcePrefix: r.Prefix, Clock: clock.RealClock{},

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	registry "listwatch/chapters/07-registry"
+	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/check/require"
 )
 
@@ -33,8 +34,8 @@ var servedPaths, servedRoots = func() (paths map[string]bool, roots []string) {
 	}
 	roots = []string{"/apis/authentication.k8s.io/v1", "/apis/authorization.k8s.io/v1"}
 	for _, r := range registry.Resources() {
-		roots = append(roots, r.Root())
-		for _, root := range []string{r.Root() + "/", r.Root() + "/watch/"} {
+		roots = append(roots, handlers.Root(r))
+		for _, root := range []string{handlers.Root(r) + "/", handlers.Root(r) + "/watch/"} {
 			of := root + r.Name
 			if r.Namespaced {
 				paths[of] = true // of all namespaces

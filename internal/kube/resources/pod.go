@@ -1,4 +1,4 @@
-package registry
+package resources
 
 import (
 	"fmt"
@@ -14,25 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
-
-	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/kube/resources"
 )
-
-// Pods describes pods.
-func Pods() *Resource {
-	return complete(Resource{
-		Name: "pods", ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
-		GetAttrs:            podAttrs,
-		Fields:              slices.Collect(maps.Keys(podField)),
-		Trigger:             &storage.Trigger{Field: "spec.nodeName", ValueOf: NodeNameTriggerFunc},
-		Default:             func(obj runtime.Object) { resources.DefaultPod(obj.(*corev1.Pod)) },
-		Columns:             resources.PodColumns,
-		Strategy:            podStrategy{},
-		StatusStrategy:      podStatusStrategy{},
-		ReturnDeletedObject: true,
-	}, &corev1.Pod{}, &corev1.PodList{})
-}
 
 // NodeNameTriggerFunc returns the node a pod is bound to. A watcher that selects one node hears of no other's pods:
 // that is what lets thousands of kubelets watch the same resource.
@@ -40,8 +22,8 @@ func Pods() *Resource {
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: IndexerFunc
 func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
 
-// podAttrs is the AttrFunc of pods.
-func podAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
+// PodAttrs returns what selectors see of a pod.
+func PodAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return nil, nil, fmt.Errorf("not a pod: %T", obj)
@@ -71,6 +53,9 @@ var podField = map[string]func(*podFields) string{
 	"status.nominatedNodeName": func(p *podFields) string { return p.Status.NominatedNodeName },
 }
 
+// PodFields are the fields that pods can be selected by.
+var PodFields = slices.Collect(maps.Keys(podField))
+
 // Has implements [fields.Fields].
 func (p *podFields) Has(field string) bool { return podField[field] != nil }
 
@@ -89,32 +74,27 @@ func (p *podFields) podIP() string {
 	return p.Status.PodIP
 }
 
-// podStrategy is for what users write: the spec, and never the status.
-type podStrategy struct{}
+// PodStrategy is for what users write: the spec, and never the status.
+type PodStrategy struct{ freely }
 
-var (
-	_ Strategy               = podStrategy{}
-	_ GracefulDeleteStrategy = podStrategy{}
-)
-
-// AllowUnconditionalUpdate says yes.
-func (podStrategy) AllowUnconditionalUpdate() bool { return true }
+// Default fills in what the client left out.
+func (PodStrategy) Default(obj runtime.Object) { defaultPod(obj.(*corev1.Pod)) }
 
 // PrepareForCreate gives a new pod its first status.
-func (podStrategy) PrepareForCreate(obj runtime.Object) {
+func (PodStrategy) PrepareForCreate(obj runtime.Object) {
 	pod := obj.(*corev1.Pod)
 	pod.Generation = 1
-	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: resources.PodQOS(pod)}
-	resources.NoteSchedulingGates(pod)
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
+	noteSchedulingGates(pod)
 }
 
 // Validate checks a new pod.
-func (podStrategy) Validate(obj runtime.Object) field.ErrorList {
-	return resources.ValidatePodSpec(&obj.(*corev1.Pod).Spec, field.NewPath("spec"))
+func (PodStrategy) Validate(obj runtime.Object) field.ErrorList {
+	return validatePodSpec(&obj.(*corev1.Pod).Spec, field.NewPath("spec"))
 }
 
 // PrepareForUpdate keeps the status, which belongs to the kubelet.
-func (podStrategy) PrepareForUpdate(obj, old runtime.Object) {
+func (PodStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	pod, oldPod := obj.(*corev1.Pod), old.(*corev1.Pod)
 	pod.Status = oldPod.Status
 	if !equality.Semantic.DeepEqual(pod.Spec, oldPod.Spec) {
@@ -123,16 +103,16 @@ func (podStrategy) PrepareForUpdate(obj, old runtime.Object) {
 }
 
 // ValidateUpdate checks a changed pod.
-func (podStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
+func (PodStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	pod, oldPod := obj.(*corev1.Pod), old.(*corev1.Pod)
 	path := field.NewPath("spec")
-	problems := resources.ValidatePodSpec(&pod.Spec, path)
-	return append(problems, resources.ValidatePodSpecUpdate(&pod.Spec, &oldPod.Spec, path)...)
+	problems := validatePodSpec(&pod.Spec, path)
+	return append(problems, validatePodSpecUpdate(&pod.Spec, &oldPod.Spec, path)...)
 }
 
 // CheckGracefulDelete gives a running pod time to stop. A pod that never reached a node, or has
 // finished, needs none: there is no kubelet that would come and say that it is over.
-func (podStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
+func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
 	period := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds,
 		corev1.DefaultTerminationGracePeriodSeconds)
@@ -148,11 +128,11 @@ func (podStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.Delet
 	return true
 }
 
-// podStatusStrategy is for what the kubelet writes: the status, and never the spec.
-type podStatusStrategy struct{ podStrategy }
+// PodStatusStrategy is for what the kubelet writes: the status, and never the spec.
+type PodStatusStrategy struct{ PodStrategy }
 
 // PrepareForUpdate keeps everything but the status and the metadata.
-func (podStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
+func (PodStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	pod, oldPod := obj.(*corev1.Pod), old.(*corev1.Pod)
 	pod.Spec = *oldPod.Spec.DeepCopy()
 	pod.OwnerReferences = oldPod.OwnerReferences
@@ -162,4 +142,4 @@ func (podStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 }
 
 // ValidateUpdate leaves the status to those who write it.
-func (podStatusStrategy) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }
+func (PodStatusStrategy) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }
