@@ -15,8 +15,7 @@ func TestTheShelfListsEveryLab(t *testing.T) {
 	for _, each := range lab.All() {
 		assert.True(t, strings.Contains(page, "go run ./cmd/lab start "+each.ID+"<"), "%s is not on the shelf", each.ID)
 	}
-	assert.False(t, strings.Contains(page, `id="lab"`),
-		"the page names a lab though the program runs in no working copy")
+	assert.False(t, strings.Contains(page, `id="lab"`), "the page names a lab though the program runs in no working copy")
 }
 
 func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
@@ -28,10 +27,8 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 		log, _ := newLog()
 		ui := New(Config{Log: log, Lab: &here})
 		page := ask(ui, "GET", "/", "").Body.String()
-		if bar, _, _ := strings.Cut(page[max(0, strings.Index(page, `id="lab"`)):], "</p>"); strings.Contains(bar,
-			"`") {
-			t.Errorf("%s: the bar shows backticks: %s", id, bar)
-		}
+		bar, _, _ := strings.Cut(page[max(0, strings.Index(page, `id="lab"`)):], "</p>")
+		assert.True(t, !strings.Contains(bar, "`"), "%s: the bar shows backticks: %s", id, bar)
 		for _, want := range []string{"Lab " + id, here.Goal[strings.LastIndex(here.Goal, "`")+1:],
 			"go run ./cmd/lab check " + id, promise} {
 			assert.True(t, strings.Contains(page, want), "%s: the page does not say %s", id, want)

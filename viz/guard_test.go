@@ -133,10 +133,8 @@ func TestEveryAnswerForbidsScriptsFramesAndGuesses(t *testing.T) {
 	for _, path := range []string{"/", "/viz/snapshot", "/viz/assets/frame/page.css", "/no/such"} {
 		header := ask(ui, "GET", path, "").Header()
 		policy := header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") ||
-			!strings.Contains(policy, "frame-ancestors 'none'") {
-			t.Errorf("%s: Content-Security-Policy %q", path, policy)
-		}
+		assert.True(t, strings.Contains(policy, "default-src 'self'") && !strings.Contains(policy, "unsafe") &&
+			strings.Contains(policy, "frame-ancestors 'none'"), "%s: Content-Security-Policy %q", path, policy)
 		assert.True(t, header.Get("X-Content-Type-Options") == "nosniff" && header.Get("X-Frame-Options") == "DENY",
 			"%s: nosniff or frame denial is missing: %v", path, header)
 	}
@@ -180,8 +178,6 @@ func TestWhatOpensDoorsIsNotOnTheWire(t *testing.T) {
 		{Data: `"s3cret"}}}`}}}
 	ui := New(Config{Log: log, Wire: func() []wiretap.Stream { return []wiretap.Stream{stream} }})
 	got := ask(ui, "GET", "/viz/wire", "").Body.String()
-	if strings.Contains(got, "s3cret") || !strings.Contains(got, `"data":"***"`) || !strings.Contains(got,
-		`Authorization: ***\r\n`) {
-		t.Errorf("got %s", got)
-	}
+	assert.True(t, !strings.Contains(got, "s3cret") && strings.Contains(got, `"data":"***"`) &&
+		strings.Contains(got, `Authorization: ***\r\n`), "got %s", got)
 }

@@ -81,10 +81,8 @@ func TestARecordingCannotBeHeld(t *testing.T) {
 	u := New(Config{Log: probe.NewLog(clock.RealClock{}, 8), Replay: true})
 	for _, request := range [][3]string{{"GET", "/viz/hold", ""}, {"POST", "/viz/hold", `{"do":"hold"}`},
 		{"POST", "/viz/clock", `{"advance":"1s"}`}} {
-		if answer := ask(u, request[0], request[1], request[2], "Content-Type",
-			"application/json"); answer.Code != http.StatusConflict {
-			t.Errorf("%v: got %d, want 409", request, answer.Code)
-		}
+		answer := ask(u, request[0], request[1], request[2], "Content-Type", "application/json")
+		assert.True(t, answer.Code == http.StatusConflict, "%v: got %d, want 409", request, answer.Code)
 	}
 }
 

@@ -33,9 +33,8 @@ func TestEveryStationAndQueueCanBeLookedInto(t *testing.T) {
 		for queue := range queues {
 			for _, tab := range []string{"what", "state", "code", "blocked", "history", "bytes"} {
 				page := leaf(t, ui, fmt.Sprintf("%s/%s%s", station, tab, queue))
-				if !strings.Contains(page, `<article class="leaf `+tab+`"`) || strings.Contains(page, `data-title=""`) {
-					t.Errorf("%s%s %s: %.300s", station, queue, tab, page)
-				}
+				assert.True(t, strings.Contains(page, `<article class="leaf `+tab+`"`) && !strings.Contains(page, `data-title=""`),
+					"%s%s %s: %.300s", station, queue, tab, page)
 			}
 		}
 	}
@@ -57,9 +56,8 @@ func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 		n := strings.Count(page, " lit\"")
 		assert.Equal(t, 1, n, "%s: %d lines are lit, want 1", point, n)
 		match := lit.FindStringSubmatch(page)
-		if match == nil || match[2] != "" && (match[2] != info.Name || !strings.Contains(match[3], info.Name)) {
-			t.Errorf("%s: lit is %.200q", point, match)
-		}
+		assert.True(t, match != nil && (match[2] == "" || match[2] == info.Name && strings.Contains(match[3], info.Name)),
+			"%s: lit is %.200q", point, match)
 		assert.True(t, strings.Contains(page, "break chapters/"), "%s: no command for the debugger", point)
 	}
 	page := leaf(t, ui, "ring/code")

@@ -73,16 +73,13 @@ func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
 		Seq   uint64
 		State json.RawMessage
 	}
-	require.Equal(t, http.StatusOK, read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame),
-		"keyframe at %d", cursor)
+	require.Equal(t, http.StatusOK, read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame), "keyframe at %d", cursor)
 	state, err := fold.Read(frame.State)
 	require.NoError(t, err)
 	for from := frame.Seq + 1; from <= cursor; {
 		var tail recordsAnswer
-		if code := read(t, ui, fmt.Sprintf("/viz/records?from=%d&to=%d&limit=37", from, cursor+1),
-			&tail); code != http.StatusOK {
-			t.Fatalf("records [%d, %d]: got %d", from, cursor, code)
-		}
+		code := read(t, ui, fmt.Sprintf("/viz/records?from=%d&to=%d&limit=37", from, cursor+1), &tail)
+		require.True(t, code == http.StatusOK, "records [%d, %d]: got %d", from, cursor, code)
 		for _, written := range tail.Records {
 			r, err := fold.ReadRecord(written)
 			require.NoError(t, err)
@@ -231,9 +228,8 @@ func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 			flags++
 		}
 	}
-	if records != 3000 || events != wantEvents || line.Last != 3000 {
-		t.Errorf("got %d records with %d events, up to %d; want 3000 with %d", records, events, line.Last, wantEvents)
-	}
+	assert.True(t, records == 3000 && events == wantEvents && line.Last == 3000,
+		"got %d records with %d events, up to %d; want 3000 with %d", records, events, line.Last, wantEvents)
 	assert.True(t, len(line.Flags) == flags && flags != 0, "got %d flags, want %d, and some", len(line.Flags), flags)
 }
 

@@ -55,8 +55,7 @@ func TestTheLevelFollowsTheRate(t *testing.T) {
 
 // TestAPlayerMovesTheCursorAtItsPace: a record every millisecond for a second, then nothing for ten, then one more.
 func TestAPlayerMovesTheCursorAtItsPace(t *testing.T) {
-	e := newEngine(t, map[string]string{"player": "timeline/player.js", "tape": "log/tape.js",
-		"fold": "log/fold.js"})
+	e := newEngine(t, map[string]string{"player": "timeline/player.js", "tape": "log/tape.js", "fold": "log/fold.js"})
 	log, _ := newLog()
 	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
 	got := run[string](t, e, `var seen = "", structuredClone = (value) => JSON.parse(JSON.stringify(value));

@@ -52,9 +52,8 @@ func newEngine(t *testing.T, modules map[string]string) *engine {
 	}
 	e := &engine{vm: goja.New()}
 	e.vm.SetFieldNameMapper(goja.UncapFieldNameMapper())
-	if _, err := e.vm.RunString(string(built.OutputFiles[0].Contents)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.vm.RunString(string(built.OutputFiles[0].Contents))
+	require.True(t, err == nil, err)
 	return e
 }
 
@@ -105,12 +104,10 @@ func (w *twin) begin(t *testing.T, state *fold.State) {
 func (w *twin) apply(t *testing.T, records []probe.Record) {
 	t.Helper()
 	w.ours.Apply(records)
-	got := run[string](t, w.engine, `twin.apply(state, JSON.parse(`+quote(t, feedOf(records))+
-		`)); JSON.stringify(state)`)
+	got := run[string](t, w.engine, `twin.apply(state, JSON.parse(`+quote(t, feedOf(records))+`)); JSON.stringify(state)`)
 	page, here := tree(t, []byte(got)), tree(t, require.Value(json.Marshal(w.ours))(t))
-	if !reflect.DeepEqual(page, here) {
-		t.Fatalf("after record %d the states differ (-page +here):\n%s", w.ours.Seq, cmp.Diff(page, here))
-	}
+	require.True(t, reflect.DeepEqual(page, here),
+		"after record %d the states differ (-page +here):\n%s", w.ours.Seq, cmp.Diff(page, here))
 }
 
 // tree returns JSON as values, with numbers digit by digit.
@@ -158,9 +155,8 @@ func TestTheStepBeforeIsTheSameSubjects(t *testing.T) {
 		`subject: "w2"}, {rv: 7, t: 9, subject: "w1"}]`
 	got := run[string](t, e, `[...page.follow.waysOf(`+records+
 		`)].map(([rv, way]) => rv + ": " + way.map((h) => h.from + "-" + h.r.t).join(" ")).join(", ")`)
-	if want := "7: 1-1 1-2 2-5 2-9, 8: 4-4"; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	want := "7: 1-1 1-2 2-5 2-9, 8: 4-4"
+	assert.True(t, got == want, "got  %s\nwant %s", got, want)
 }
 
 // reading is an engine that reads recordings as the page does.
@@ -200,9 +196,8 @@ func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	}
 	cut := `{"format":"listwatch recording","version":1}` + "\n" + `{"seq":1,"point":"RingAppend","texts":{"why":"` +
 		strings.Repeat("é", 1000) + `"}}`
-	if n := run[int](t, e, `readAll(`+quote(t, []byte(cut))+`).records[0].texts.why.length`); n != probe.MaxText {
-		t.Errorf("a text of %d, want %d", n, probe.MaxText)
-	}
+	n := run[int](t, e, `readAll(`+quote(t, []byte(cut))+`).records[0].texts.why.length`)
+	assert.True(t, n == probe.MaxText, "a text of %d, want %d", n, probe.MaxText)
 }
 
 // TestADroppedRecordingIsShownOrRefusedWithASentence is about log/recording.js; the program's -replay is as strict
@@ -273,9 +268,8 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 			require.NoError(t, err)
 			text, err := io.ReadAll(unzipped)
 			require.NoError(t, err)
-			if n := run[int](t, e, `readAll(`+quote(t, text)+`).records.length`); n < 50 {
-				t.Errorf("%d records", n)
-			}
+			n := run[int](t, e, `readAll(`+quote(t, text)+`).records.length`)
+			assert.True(t, n >= 50, "%d records", n)
 		})
 	}
 }
@@ -320,16 +314,13 @@ func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 		"no time at all":   {"Infinity - Infinity", "Infinity", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if n := run[int](t, e, `page.clock.marks(`+test.from+`, `+test.to+`).length`); n > 200 {
-				t.Errorf("%d marks", n)
-			}
+			n := run[int](t, e, `page.clock.marks(`+test.from+`, `+test.to+`).length`)
+			assert.True(t, n <= 200, "%d marks", n)
 			if test.want == "" {
 				return
 			}
-			if got := run[string](t, e, `JSON.stringify(page.clock.marks(`+test.from+`, `+test.to+
-				`))`); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
+			got := run[string](t, e, `JSON.stringify(page.clock.marks(`+test.from+`, `+test.to+`))`)
+			assert.True(t, got == test.want, "got %s, want %s", got, test.want)
 		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/go-sourcemap/sourcemap"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
 
@@ -88,9 +89,7 @@ func TestTypesAreMeant(t *testing.T) {
 		require.NoError(t, err)
 		text := string(source)
 		for _, out := range []string{"@ts-nocheck", "@ts-ignore", "@ts-expect-error", "{*}"} {
-			if strings.Contains(text, out) && !unchecked[filepath.ToSlash(name)] {
-				t.Errorf("%s has %s", name, out)
-			}
+			assert.True(t, !strings.Contains(text, out) || unchecked[filepath.ToSlash(name)], "%s has %s", name, out)
 		}
 		for _, form := range []string{"{any}", ": any", "<any", "any>", ", any", "any[]"} {
 			for line := range strings.Lines(text) {
@@ -100,9 +99,7 @@ func TestTypesAreMeant(t *testing.T) {
 			}
 		}
 	}
-	if anything > 20 {
-		t.Errorf("%d places have any type, want 20 at most", anything)
-	}
+	assert.True(t, anything <= 20, "%d places have any type, want 20 at most", anything)
 }
 
 // TestWhatKnowsNoDocumentRunsWithoutOne: the checker holds that those scripts name nothing of a document, and they load
@@ -125,9 +122,8 @@ func TestWhatKnowsNoDocumentRunsWithoutOne(t *testing.T) {
 	}
 	require.True(t, len(modules) >= 20, "%d scripts", len(modules))
 	e := newEngine(t, modules)
-	if n := run[int](t, e, "Object.keys(page).length"); n != len(modules) {
-		t.Errorf("%d modules, want %d", n, len(modules))
-	}
+	n := run[int](t, e, "Object.keys(page).length")
+	assert.True(t, n == len(modules), "%d modules, want %d", n, len(modules))
 }
 
 // shape is a walk through a program: the functions that it has come through, and the ones that it is in.

@@ -60,8 +60,7 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 			"queue %s does not stand inside its watcher", queue)
 	}
 	for _, queue := range []string{"add", "pending", "next"} {
-		assert.True(t, strings.Contains(rest, `data-queue="`+queue+`"`),
-			"queue %s does not stand inside its listener", queue)
+		assert.True(t, strings.Contains(rest, `data-queue="`+queue+`"`), "queue %s does not stand inside its listener", queue)
 	}
 }
 
@@ -79,19 +78,16 @@ func TestEveryAssetThePageAsksForIsThere(t *testing.T) {
 	ui := lively("default/a")
 	page := ask(ui, "GET", "/", "").Body.String()
 	asked := regexp.MustCompile(`"(/viz/assets/[^"]+)"`).FindAllStringSubmatch(page, -1)
-	require.True(t, len(asked) >= 4,
-		"the page asks for %d assets, want its style, its scripts and its icon", len(asked))
+	require.True(t, len(asked) >= 4, "the page asks for %d assets, want its style, its scripts and its icon", len(asked))
 	for _, match := range asked {
-		if got := ask(ui, "GET", match[1], "").Code; got != 200 {
-			t.Errorf("%s: got %d", match[1], got)
-		}
+		got := ask(ui, "GET", match[1], "").Code
+		assert.True(t, got == 200, "%s: got %d", match[1], got)
 	}
 	imports := regexp.MustCompile(`from "(\.[^"]+)"`)
 	for name, body := range scripts() {
 		for _, match := range imports.FindAllStringSubmatch(body, -1) {
-			if _, err := readAsset(path.Join(path.Dir(name), match[1])); err != nil {
-				t.Errorf("%s imports %s, which is not there", name, match[1])
-			}
+			_, err := readAsset(path.Join(path.Dir(name), match[1]))
+			assert.True(t, err == nil, "%s imports %s, which is not there", name, match[1])
 		}
 	}
 }
@@ -122,10 +118,9 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		_, state := snapshotOf(t, ui)
-		if shelf := state.Resources["pods"].Shelves["store/cacher"]; shelf.N != 2 || len(shelf.Rows) != 2 ||
-			log.Last() != 4 {
-			t.Errorf("after %d records: got %+v, want two objects by name, told once", log.Last(), shelf)
-		}
+		shelf := state.Resources["pods"].Shelves["store/cacher"]
+		assert.True(t, shelf.N == 2 && len(shelf.Rows) == 2 && log.Last() == 4,
+			"after %d records: got %+v, want two objects by name, told once", log.Last(), shelf)
 	})
 }
 

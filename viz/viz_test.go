@@ -124,8 +124,7 @@ func TestStateIsPulledFromTheComponents(t *testing.T) {
 func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 	log, _ := newLog()
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Write([]byte(r.Method + " " +
-			r.URL.Path))
+		w.Write([]byte(r.Method + " " + r.URL.Path))
 	})
 	ui := New(Config{Log: log, API: api, Book: http.NotFoundHandler()})
 	for _, path := range []string{"/api", "/api/v1/pods", "/apis", "/version", "/openapi/v3", "/healthz", "/metrics",
@@ -147,10 +146,8 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 		etag := first.Header().Get("ETag")
 		assert.True(t, first.Code == http.StatusOK && first.Header().Get("Content-Type") != "" && etag != "",
 			"%s: got %d, %q, ETag %q", name, first.Code, first.Header().Get("Content-Type"), etag)
-		if again := ask(ui, "GET", "/viz/assets/"+name, "", "If-None-Match",
-			etag); again.Code != http.StatusNotModified {
-			t.Errorf("%s, unchanged: got %d, want 304", name, again.Code)
-		}
+		again := ask(ui, "GET", "/viz/assets/"+name, "", "If-None-Match", etag)
+		assert.True(t, again.Code == http.StatusNotModified, "%s, unchanged: got %d, want 304", name, again.Code)
 	}
 	for _, name := range []string{"none.js", "../viz.go", ""} {
 		assert.Equal(t, http.StatusNotFound, ask(ui, "GET", "/viz/assets/"+name, "").Code, "%q", name)
@@ -246,10 +243,9 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 				return
 			}
 			var status metav1.Status
-			if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || status.Kind != "Status" ||
-				int(status.Code) != test.code {
-				t.Errorf("body: got %s, want a Status of %d", got.Body, test.code)
-			}
+			err := json.Unmarshal(got.Body.Bytes(), &status)
+			assert.True(t, err == nil && status.Kind == "Status" && int(status.Code) == test.code,
+				"body: got %s, want a Status of %d", got.Body, test.code)
 		})
 	}
 	assert.Equal(t, 0, len(g.chosen), "choices")
@@ -332,14 +328,10 @@ func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
 		w := get(test.path)
 		got := w.Header().Get("X-Frame-Options")
 		assert.Equal(t, test.frame, got, "%s: X-Frame-Options %q, want %q", test.path, got, test.frame)
-		if own := strings.Contains(w.Header().Get("Content-Security-Policy"),
-			"frame-ancestors 'self'"); own != test.figure {
-			t.Errorf("%s: %s", test.path, w.Header().Get("Content-Security-Policy"))
-		}
+		own := strings.Contains(w.Header().Get("Content-Security-Policy"), "frame-ancestors 'self'")
+		assert.True(t, own == test.figure, "%s: %s", test.path, w.Header().Get("Content-Security-Policy"))
 		body := regexp.MustCompile(`<body[^>]*>`).FindString(w.Body.String())
-		if !strings.Contains(body, `data-take="`+test.take+`"`) || strings.Contains(body,
-			`class="figure"`) != test.figure {
-			t.Errorf("%s: %s", test.path, body)
-		}
+		assert.True(t, strings.Contains(body, `data-take="`+test.take+`"`) &&
+			strings.Contains(body, `class="figure"`) == test.figure, "%s: %s", test.path, body)
 	}
 }

@@ -22,8 +22,7 @@ func FuzzPrepareKey(f *testing.F) {
 		if err != nil {
 			return
 		}
-		assert.False(t, got != prefix && !strings.HasPrefix(got, prefix+"/"),
-			"%q became %q, outside %q", key, got, prefix)
+		assert.False(t, got != prefix && !strings.HasPrefix(got, prefix+"/"), "%q became %q, outside %q", key, got, prefix)
 		assert.False(t, recursive && !strings.HasSuffix(got, "/"), "%q became %q, which is no range", key, got)
 		for segment := range strings.SplitSeq(got, "/") {
 			assert.True(t, segment != ".." && segment != ".", "%q became %q, which climbs", key, got)
@@ -39,9 +38,8 @@ const podsPrefix = "/registry/pods/"
 func TestTokenGoesOnUnderAnotherPrefixOfItsOwn(t *testing.T) {
 	// The token does not contain the prefix: where a store keeps its keys is none of the client's business.
 	token := require.Value(EncodeContinue(podsPrefix+"default/a", podsPrefix, 5))(t)
-	if key, _, err := DecodeContinue(token, "/elsewhere/"); err != nil || key != "/elsewhere/default/a" {
-		t.Errorf("got %q, %v", key, err)
-	}
+	key, _, err := DecodeContinue(token, "/elsewhere/")
+	assert.True(t, err == nil && key == "/elsewhere/default/a", "got %q, %v", key, err)
 }
 
 func TestEncodeContinueRefusesWhatIsNotUnderThePrefix(t *testing.T) {

@@ -70,9 +70,8 @@ func TestPreconditions(t *testing.T) {
 		"wrong rv":  {&Preconditions{ResourceVersion: new("8")}, false},
 		"empty uid": {&Preconditions{UID: new(types.UID(""))}, false},
 	} {
-		if err := test.p.Check("/k", pod("a", "")); (err == nil) != test.ok || err != nil && CodeOf(err) != InvalidObj {
-			t.Errorf("%s: got %v", name, err)
-		}
+		err := test.p.Check("/k", pod("a", ""))
+		assert.True(t, (err == nil) == test.ok && (err == nil || CodeOf(err) == InvalidObj), "%s: got %v", name, err)
 	}
 	assert.True(t, (&Preconditions{}).Check("/k", &metav1.Status{}) != nil, "a Status fulfils preconditions")
 }
@@ -123,10 +122,9 @@ func TestWhatAWatchBeginsWith(t *testing.T) {
 
 func TestEndBookmarkIsMarked(t *testing.T) {
 	p := &corev1.Pod{}
-	if err := AnnotateInitialEventsEndBookmark(p); err != nil ||
-		p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
-		t.Errorf("not marked: %v, %v", p.Annotations, err)
-	}
+	err := AnnotateInitialEventsEndBookmark(p)
+	assert.True(t, err == nil && p.Annotations[metav1.InitialEventsAnnotationKey] == "true",
+		"not marked: %v, %v", p.Annotations, err)
 	assert.True(t, AnnotateInitialEventsEndBookmark(&metav1.Status{}) != nil, "a Status was marked")
 }
 
@@ -235,10 +233,9 @@ func TestAStampedCopyLeavesTheOriginalAlone(t *testing.T) {
 
 func TestListIsStamped(t *testing.T) {
 	list := &corev1.PodList{}
-	if err := versioner.UpdateList(list, 42, "token", new(int64(3))); err != nil || list.ResourceVersion != "42" ||
-		list.Continue != "token" || *list.RemainingItemCount != 3 {
-		t.Errorf("got %+v, %v", list.ListMeta, err)
-	}
+	err := versioner.UpdateList(list, 42, "token", new(int64(3)))
+	assert.True(t, err == nil && list.ResourceVersion == "42" && list.Continue == "token" && *list.RemainingItemCount == 3,
+		"got %+v, %v", list.ListMeta, err)
 	assert.True(t, versioner.UpdateList(list, 0, "", nil) != nil, "stamped with 0")
 }
 

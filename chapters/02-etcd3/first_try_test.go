@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 )
@@ -67,7 +68,6 @@ func TestTwoWritersKeepBothChanges(t *testing.T) {
 		return current, nil
 	}
 	require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, bind, nil))
-	if got := out.Spec.NodeName + " " + out.Labels["app"]; got != "n1 web" || calls != 2 {
-		t.Errorf("after %d calls the pod has %q, want both changes after two", calls, got)
-	}
+	got := out.Spec.NodeName + " " + out.Labels["app"]
+	assert.True(t, got == "n1 web" && calls == 2, "after %d calls the pod has %q, want both changes after two", calls, got)
 }

@@ -89,9 +89,8 @@ func newEtcd(t testing.TB) Client {
 func create(t testing.TB, s *Store, p *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	out := &corev1.Pod{}
-	if err := s.Create(t.Context(), key(p.Name), p, out); err != nil {
-		t.Fatalf("create %s: %v", p.Name, err)
-	}
+	err := s.Create(t.Context(), key(p.Name), p, out)
+	require.True(t, err == nil, "create %s: %v", p.Name, err)
 	return out
 }
 
@@ -106,8 +105,7 @@ func setLabel(app string) storage.UpdateFunc {
 func relabel(t testing.TB, s *Store, name, app string) *corev1.Pod {
 	t.Helper()
 	out := &corev1.Pod{}
-	require.NoError(t, s.GuaranteedUpdate(t.Context(), key(name), out, false, nil, setLabel(app), nil),
-		"update %s", name)
+	require.NoError(t, s.GuaranteedUpdate(t.Context(), key(name), out, false, nil, setLabel(app), nil), "update %s", name)
 	return out
 }
 
@@ -201,13 +199,11 @@ func TestADeadlineOfAnotherClockDoesNotFailAWatch(t *testing.T) {
 	s := newStore(t, newEtcd(t), nil)
 	create(t, s, pod("a", "web"))
 	ctx := overdue{t.Context()}
-	if _, err := s.GetCurrentResourceVersion(ctx); err != nil {
-		t.Errorf("current version: %v", err)
-	}
+	_, err := s.GetCurrentResourceVersion(ctx)
+	assert.True(t, err == nil, "current version: %v", err)
 	w := require.Value(s.Watch(ctx, prefix, everything()))(t)
-	if event := <-w.ResultChan(); event.Type != watch.Added {
-		t.Errorf("got %s, want ADDED", line(event))
-	}
+	event := <-w.ResultChan()
+	assert.True(t, event.Type == watch.Added, "got %s, want ADDED", line(event))
 	w.Stop()
 	for range w.ResultChan() { // until everything of it has ended
 	}

@@ -12,6 +12,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/mvcc"
 )
 
@@ -128,10 +129,9 @@ func filteredHistory(t *testing.T, rt *rapid.T, age string) {
 	}
 	for _, w := range watches {
 		w.got = append(w.got, w.next()...)
-		if want := m.want(w.from, w.selected); !slices.Equal(w.got, want) {
-			rt.Errorf("after %d, selecting %q:\ngot  %s\nwant %s", w.from, w.selected, strings.Join(w.got, ", "),
-				strings.Join(want, ", "))
-		}
+		want := m.want(w.from, w.selected)
+		assert.True(rt, slices.Equal(w.got, want),
+			"after %d, selecting %q:\ngot  %s\nwant %s", w.from, w.selected, strings.Join(w.got, ", "), strings.Join(want, ", "))
 	}
 }
 
@@ -160,10 +160,8 @@ func TestPagedListsOfAnySizeAreTheStateOfOneRevision(t *testing.T) {
 		var got []string
 		for first := true; first || opts.Predicate.Continue != ""; first = false {
 			page := mustList(t, s, opts)
-			if page.ResourceVersion != at || int64(len(page.Items)) > opts.Predicate.Limit {
-				rt.Fatalf("a page of %d at %s, want at most %d at %s", len(page.Items), page.ResourceVersion,
-					opts.Predicate.Limit, at)
-			}
+			require.True(rt, page.ResourceVersion == at && int64(len(page.Items)) <= opts.Predicate.Limit,
+				"a page of %d at %s, want at most %d at %s", len(page.Items), page.ResourceVersion, opts.Predicate.Limit, at)
 			for _, p := range page.Items {
 				got = append(got, p.Name)
 			}

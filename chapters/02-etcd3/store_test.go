@@ -54,9 +54,8 @@ func TestStoredFormIsThatOfTheMediaTypeAndEitherIsRead(t *testing.T) {
 			reader := newStore(t, client, func(cfg *Config) { cfg.Codec = codec(t, form.other) })
 			create(t, writer, pod("a", "web"))
 			raw, err := client.Get(t.Context(), key("a"), kubernetes.GetOptions{})
-			if err != nil || !bytes.HasPrefix(raw.KV.Value, form.begins) {
-				t.Fatalf("stored %q, %v, want it to begin with %q", raw.KV.GetValue(), err, form.begins)
-			}
+			require.True(t, err == nil && bytes.HasPrefix(raw.KV.Value, form.begins),
+				"stored %q, %v, want it to begin with %q", raw.KV.GetValue(), err, form.begins)
 			assert.False(t, bytes.Contains(raw.KV.Value, []byte("resourceVersion")),
 				"the resource version is stored: %q", raw.KV.Value)
 			got := &corev1.Pod{}

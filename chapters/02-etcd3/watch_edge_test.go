@@ -200,10 +200,8 @@ func TestSlowReaderStopsTheReadingOfEtcd(t *testing.T) {
 		}
 		synctest.Wait()
 		got := s.Snapshot().Watches
-		if len(got) != 1 || got[0].ResultLen != outgoingBufSize || got[0].IncomingLen != incomingBufSize ||
-			got[0].ID != "etcd3-1" {
-			t.Fatalf("got %+v, want both channels full", got)
-		}
+		require.True(t, len(got) == 1 && got[0].ResultLen == outgoingBufSize && got[0].IncomingLen == incomingBufSize &&
+			got[0].ID == "etcd3-1", "got %+v, want both channels full", got)
 		lines := w.next()
 		assert.True(t, len(lines) == n && slices.IsSorted(lines),
 			"got %d events, sorted %v, want all %d in order", len(lines), slices.IsSorted(lines), n)

@@ -63,10 +63,9 @@ func TestAStateOfManyPagesIsThatOfOneRevision(t *testing.T) {
 		synctest.Wait() // the channels are full, and the first page is being read
 		relabel(t, s, last, "web")
 		want = append(want, fmt.Sprintf("BOOKMARK %d end", at), fmt.Sprintf("MODIFIED %s %d web", last, at+1))
-		if got := w.next(); !slices.Equal(got, want) {
-			t.Errorf("got %d events, want %d; the last are %q, want %q", len(got), len(want), got[max(0, len(got)-3):],
-				want[n-1:])
-		}
+		got := w.next()
+		assert.True(t, slices.Equal(got, want),
+			"got %d events, want %d; the last are %q, want %q", len(got), len(want), got[max(0, len(got)-3):], want[n-1:])
 	})
 }
 

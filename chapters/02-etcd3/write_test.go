@@ -69,10 +69,8 @@ func TestUpdateThatLosesARaceIsTriedAgainWithTheWinnersState(t *testing.T) {
 		}
 		out := &corev1.Pod{}
 		require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, nil))
-		if out.Labels["app"] != "winner" || out.Annotations["by"] != "loser" || out.ResourceVersion != "4" ||
-			len(seen) != 2 || seen[1] != "3" {
-			t.Errorf("got %v after %v, want both changes at 4 after 2 and 3", out, seen)
-		}
+		assert.True(t, out.Labels["app"] == "winner" && out.Annotations["by"] == "loser" && out.ResourceVersion == "4" &&
+			len(seen) == 2 && seen[1] == "3", "got %v after %v, want both changes at 4 after 2 and 3", out, seen)
 		conflicts := probetest.Records(log, probe.TxnConflict)
 		assert.True(t, len(conflicts) == 1 && conflicts[0].RV == 3,
 			"conflicts reported: got %v, want one that found 3", conflicts)
@@ -107,8 +105,7 @@ func TestErrorFoundOnAStaleGuessDoesNotCount(t *testing.T) {
 	}
 	out := &corev1.Pod{}
 	err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, stale)
-	assert.True(t, err == nil && out.Labels["app"] == "new",
-		"update: got %v, %v, want it done on the new state", out, err)
+	assert.True(t, err == nil && out.Labels["app"] == "new", "update: got %v, %v, want it done on the new state", out, err)
 	updated := &storage.Preconditions{ResourceVersion: new("4")}
 	err = s.Delete(t.Context(), key("a"), out, updated, stale)
 	assert.True(t, err == nil && out.ResourceVersion == "5", "delete: got %v, %v, want it deleted at 5", out, err)
@@ -182,18 +179,16 @@ func TestNoUpdateOfManyIsLost(t *testing.T) {
 		for range writers {
 			wg.Go(func() {
 				for range each {
-					assert.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), &corev1.Pod{}, false, nil,
-						increment, nil))
+					assert.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), &corev1.Pod{}, false, nil, increment, nil))
 				}
 			})
 		}
 		wg.Wait()
 		got := &corev1.Pod{}
 		require.NoError(t, s.Get(t.Context(), key("a"), storage.GetOptions{}, got))
-		if want := strconv.Itoa(writers * each); got.Labels["app"] != want || got.ResourceVersion != strconv.Itoa(
-			writers*each+2) {
-			t.Errorf("got %s at %s, want %s and one revision each", got.Labels["app"], got.ResourceVersion, want)
-		}
+		want := strconv.Itoa(writers * each)
+		assert.True(t, got.Labels["app"] == want && got.ResourceVersion == strconv.Itoa(writers*each+2),
+			"got %s at %s, want %s and one revision each", got.Labels["app"], got.ResourceVersion, want)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/observe/routine"
 )
@@ -117,12 +118,10 @@ func TestTheReflectorHearsOfEachChangeOnce(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		want := "replace [a@5] at 5; add b@6; delete b@7; delete a@8; add c@9"
-		if got := store.log(); got != want {
-			t.Errorf("the store was told\n%s, want\n%s", got, want)
-		}
-		if asked := strings.Split(s.log(), "\n"); len(asked) != 2 {
-			t.Errorf("in an hour the server was asked %q, want one list and one watch", asked)
-		}
+		got := store.log()
+		assert.True(t, got == want, "the store was told\n%s, want\n%s", got, want)
+		asked := strings.Split(s.log(), "\n")
+		assert.True(t, len(asked) == 2, "in an hour the server was asked %q, want one list and one watch", asked)
 		cancel()
 		routines.Wait()
 	})

@@ -168,8 +168,7 @@ func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
 	d.Text((from+to)/2, 46, "mid soft", "pods, or other resources?")
 	d.Text((from+to)/2, 64, "mid soft", "The ring no longer knows.")
 	d.Text(16, 176, "soft", "how many events a watch from this version is sent, or 410:")
-	d.Text(16, 238, "", "From %d or older: 410. From %d or newer: all events that came after.",
-		refused, refused+1)
+	d.Text(16, 238, "", "From %d or older: 410. From %d or newer: all events that came after.", refused, refused+1)
 	d.Check(t)
 }
 

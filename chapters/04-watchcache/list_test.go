@@ -49,8 +49,7 @@ func TestAnIndexNarrowsAListAndKeepsItsOrder(t *testing.T) {
 	list, err = f.GetList(t.Context(), root+"default/", opts)
 	f.must(err)
 	byKey := func(a, b *Element) int { return strings.Compare(a.Key, b.Key) }
-	f.is("in order", slices.IsSortedFunc(list.Elements, byKey),
-		"true")
+	f.is("in order", slices.IsSortedFunc(list.Elements, byKey), "true")
 }
 
 func TestAnIndexForgetsValuesThatNobodyHasAnyMore(t *testing.T) {
@@ -92,8 +91,7 @@ func TestAnExactListIsTheListThatWasTakenThen(t *testing.T) {
 			last = list
 		}
 		exact := f.exact(at)
-		require.True(t, names(exact) == last && exact.ResourceVersion == at,
-			"at %d: got %s, want %s", at, names(exact), last)
+		require.True(t, names(exact) == last && exact.ResourceVersion == at, "at %d: got %s, want %s", at, names(exact), last)
 	}
 }
 

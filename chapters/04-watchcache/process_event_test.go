@@ -146,14 +146,11 @@ func (f *fixture) checkConsistency() {
 	if f.history.endIndex > f.history.startIndex {
 		newest := f.history.cache[(f.history.endIndex-1)%len(f.history.cache)]
 		element := f.store.state.getByKey("/registry/pods/default/a")
-		if newest.ResourceVersion != rv || element.Object.(*corev1.Pod).ResourceVersion != fmt.Sprint(rv) {
-			f.t.Errorf("version %d, ring %d, store %s", rv, newest.ResourceVersion, element.Object.(*corev1.Pod).
-				ResourceVersion)
-		}
-		if oldest := f.snapshots.snapshots[0].resourceVersion; f.history.isFullLocked() &&
-			oldest < f.history.oldestLocked() {
-			f.t.Errorf("snapshot %d is older than the ring's first event %d", oldest, f.history.oldestLocked())
-		}
+		assert.True(f.t, newest.ResourceVersion == rv && element.Object.(*corev1.Pod).ResourceVersion == fmt.Sprint(rv),
+			"version %d, ring %d, store %s", rv, newest.ResourceVersion, element.Object.(*corev1.Pod).ResourceVersion)
+		oldest := f.snapshots.snapshots[0].resourceVersion
+		assert.True(f.t, !f.history.isFullLocked() || oldest >= f.history.oldestLocked(),
+			"snapshot %d is older than the ring's first event %d", oldest, f.history.oldestLocked())
 	}
 }
 
@@ -168,8 +165,7 @@ func (f *fixture) exact(rv uint64) List {
 
 func (f *fixture) latestList() List {
 	f.t.Helper()
-	list, err := f.GetList(f.t.Context(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0",
-		Recursive: true})
+	list, err := f.GetList(f.t.Context(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0", Recursive: true})
 	f.must(err)
 	return list
 }
@@ -228,9 +224,8 @@ func TestAVersionThatDoesNotComeIsTooLargeAfterThreeSeconds(t *testing.T) {
 		start := time.Now()
 		err := f.WaitUntilFresh(f.t.Context(), root, 100)
 		f.is("waited", time.Since(start), "3s")
-		if !apierrors.IsTimeout(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-			f.t.Errorf("got %v", err)
-		}
+		assert.True(f.t, apierrors.IsTimeout(err) && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge),
+			"got %v", err)
 		seconds, ok := apierrors.SuggestsClientDelay(err)
 		assert.True(f.t, ok && seconds == 1, "retry after %d, %v", seconds, ok)
 	})
@@ -242,9 +237,8 @@ func TestAReaderIsAnsweredThoughTheClockStands(t *testing.T) {
 		start := time.Now()
 		err := f.WaitUntilFresh(f.t.Context(), root, 100)
 		f.is("waited", time.Since(start), "3s")
-		if !apierrors.IsTimeout(err) || f.progress.Load() == 0 {
-			f.t.Errorf("got %v, asked for progress %d times", err, f.progress.Load())
-		}
+		assert.True(f.t, apierrors.IsTimeout(err) && f.progress.Load() != 0,
+			"got %v, asked for progress %d times", err, f.progress.Load())
 	})
 }
 

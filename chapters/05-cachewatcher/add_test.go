@@ -194,10 +194,8 @@ func TestACachingObjectIsTheObjectInEveryOtherRespect(t *testing.T) {
 	p := pod("default/a", 7, "app=1")
 	o := &cachingObject{metaRuntimeInterface: p}
 	accessor, err := meta.Accessor(o)
-	if err != nil || accessor.GetName() != "a" || accessor.GetResourceVersion() != "7" ||
-		accessor.GetLabels()["app"] != "1" {
-		t.Errorf("metadata: %v, %v", accessor, err)
-	}
+	assert.True(t, err == nil && accessor.GetName() == "a" && accessor.GetResourceVersion() == "7" &&
+		accessor.GetLabels()["app"] == "1", "metadata: %v, %v", accessor, err)
 	for name, copied := range map[string]runtime.Object{"copy": o.DeepCopyObject(), "object": o.GetObject()} {
 		copiedPod, ok := copied.(*corev1.Pod)
 		require.True(t, ok && copiedPod != p, "%s: %T, the original: %v", name, copied, copiedPod == p)

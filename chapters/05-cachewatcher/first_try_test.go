@@ -14,6 +14,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
+	"listwatch/internal/check/assert"
 )
 
 // First try: if the object matches the selector, send the event with the storage's verb.
@@ -42,8 +43,7 @@ func Example_filterByTheVerb() {
 
 // TestTheTableLeavesTheClientWithWhatMatches puts the cache watcher's table into the try's place.
 func TestTheTableLeavesTheClientWithWhatMatches(t *testing.T) {
-	web := storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"app": "web"}),
-		Field: fields.Everything()}
+	web := storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"app": "web"}), Field: fields.Everything()}
 	w := New(Config{Filter: Filter{Key: prefix, Predicate: web}})
 	has, before := map[string]bool{}, map[string]*corev1.Pod{}
 	for i, change := range []struct {
@@ -62,14 +62,12 @@ func TestTheTableLeavesTheClientWithWhatMatches(t *testing.T) {
 		if !wanted {
 			continue
 		}
-		if known := has[change.pod]; known != (out.Type != watch.Added) {
-			t.Errorf("%s %s, known before: %v", out.Type, change.pod, known)
-		}
+		known := has[change.pod]
+		assert.True(t, known == (out.Type != watch.Added), "%s %s, known before: %v", out.Type, change.pod, known)
 		if has[change.pod] = true; out.Type == watch.Deleted {
 			delete(has, change.pod)
 		}
 	}
-	if got := fmt.Sprint(slices.Sorted(maps.Keys(has))); got != "[a]" {
-		t.Errorf("in the end the client has %s, want [a]", got)
-	}
+	got := fmt.Sprint(slices.Sorted(maps.Keys(has)))
+	assert.True(t, got == "[a]", "in the end the client has %s, want [a]", got)
 }

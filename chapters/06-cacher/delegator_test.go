@@ -113,9 +113,8 @@ func TestAConsistentListThatTheCacheCannotServeIsServedByTheStorage(t *testing.T
 		start, before := time.Now(), f.raw.nLists.Load()
 		items, rv := f.list("", everything(""))
 		f.is("items", items, "default/a 2")
-		if rv != "3" || f.raw.nLists.Load() != before+1 || time.Since(start) != 3*time.Second {
-			t.Errorf("at %s after %v, %d lists", rv, time.Since(start), f.raw.nLists.Load()-before)
-		}
+		assert.True(t, rv == "3" && f.raw.nLists.Load() == before+1 && time.Since(start) == 3*time.Second,
+			"at %s after %v, %d lists", rv, time.Since(start), f.raw.nLists.Load()-before)
 	})
 }
 
@@ -131,10 +130,8 @@ func TestAColdCacheLeavesPagesToTheStorageAndRefusesTheRest(t *testing.T) {
 			assert.Fails(t, f.store.GetList(f.ctx, prefix, opts, newPodList()), apierrors.IsTooManyRequests, name)
 		}
 		out := &corev1.Pod{}
-		if err := f.store.Get(f.ctx, prefix+"/default/a", storage.GetOptions{ResourceVersion: "0"}, out); err != nil ||
-			out.Name != "a" {
-			t.Errorf("get: %v, %v", out.Name, err)
-		}
+		err := f.store.Get(f.ctx, prefix+"/default/a", storage.GetOptions{ResourceVersion: "0"}, out)
+		assert.True(t, err == nil && out.Name == "a", "get: %v, %v", out.Name, err)
 	})
 }
 
@@ -146,8 +143,7 @@ func TestWhoAnswersAGet(t *testing.T) {
 			before := f.raw.nGets.Load()
 			out := &corev1.Pod{}
 			out.Name = "was here before"
-			err := f.store.Get(f.ctx, prefix+"/"+id, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignore},
-				out)
+			err := f.store.Get(f.ctx, prefix+"/"+id, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignore}, out)
 			return out, f.raw.nGets.Load() > before, err
 		}
 		if p, byStorage, err := get("default/a", "", false); err != nil || !byStorage || p.Name != "a" {
@@ -187,10 +183,9 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 		items, _ := f.list("", exactly("2"))
 		f.is("the state before", items, "default/a 2")
 		before := &corev1.PodList{}
-		if err := f.store.GetList(f.ctx, prefix, exactly("2"), before); err != nil ||
-			before.Items[0].Labels["app"] != "x" {
-			t.Errorf("the state before has label %v, %v", before.Items[0].Labels, err)
-		}
+		err := f.store.GetList(f.ctx, prefix, exactly("2"), before)
+		assert.True(t, err == nil && before.Items[0].Labels["app"] == "x",
+			"the state before has label %v, %v", before.Items[0].Labels, err)
 		f.store.GuaranteedUpdate(f.ctx, prefix+"/default/z", &corev1.Pod{}, false, nil, nil, nil)
 		assert.Equal(t, nil, <-f.raw.suggested, "a suggestion out of nowhere")
 	})

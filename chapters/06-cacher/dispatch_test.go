@@ -399,13 +399,11 @@ func TestAnEventIsEncodedOnceForAllWatchersThatWantTheSameForm(t *testing.T) {
 				for id, watchers := range watches {
 					e := &encoder{id: id}
 					outcomes := encodeAll(t, e, watchers)
-					if e.n.Load() != 1 || len(outcomes) != 1 {
-						t.Errorf("step %d, %s: encoded %d times, with %d outcomes", i, id, e.n.Load(), len(outcomes))
-					}
+					assert.True(t, e.n.Load() == 1 && len(outcomes) == 1,
+						"step %d, %s: encoded %d times, with %d outcomes", i, id, e.n.Load(), len(outcomes))
 					for text, count := range outcomes {
-						if count != n || !strings.Contains(text, `"resourceVersion":"`+rv+`"`) {
-							t.Errorf("step %d, %s: %d of %d saw %s, want version %s", i, id, count, n, text, rv)
-						}
+						assert.True(t, count == n && strings.Contains(text, `"resourceVersion":"`+rv+`"`),
+							"step %d, %s: %d of %d saw %s, want version %s", i, id, count, n, text, rv)
 					}
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 // First try: send each event to every watcher in turn.
@@ -102,9 +103,8 @@ func TestTheCacherKeepsWhatEachTryBroke(t *testing.T) {
 			t.Errorf("the desk gets %s; want %s", got, want)
 		}
 		before := seen(laptop)
-		if last := len(before) - 1; last < 1 || before[last] != "closed" {
-			t.Fatalf("the laptop gets %v, want that its watch ends", before)
-		}
+		last := len(before) - 1
+		require.True(t, last >= 1 && before[last] == "closed", "the laptop gets %v, want that its watch ends", before)
 		before = before[:len(before)-1]
 		_, version, _ := strings.Cut(strings.TrimPrefix(before[len(before)-1], "MODIFIED "), " ")
 		again := f.watch("", everything(version))

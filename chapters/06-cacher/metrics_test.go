@@ -66,9 +66,8 @@ func TestMetricsHaveUpstreamsNamesAndLabels(t *testing.T) {
 			"watch_cache_capacity_increase_total":                   0,
 			"watch_cache_capacity_decrease_total":                   0,
 		} {
-			if _, shown := values[name+" group= resource=pods"]; !shown || got(name) != want {
-				t.Errorf("%s: got %v (shown: %v), want %v", name, got(name), shown, want)
-			}
+			_, shown := values[name+" group= resource=pods"]
+			assert.True(t, shown && got(name) == want, "%s: got %v (shown: %v), want %v", name, got(name), shown, want)
 		}
 		for fallback := range 2 {
 			name := fmt.Sprintf("apiserver_watch_cache_consistent_read_total fallback=%v group= resource=pods "+
@@ -97,9 +96,8 @@ func TestALostSourceAndAGrowingRingAreCounted(t *testing.T) {
 			"apiserver_watch_cache_initializations_total":       2,
 			"apiserver_watch_cache_initialization_errors_total": 1,
 		} {
-			if got := values[name+" group= resource=pods"]; got < least {
-				t.Errorf("%s: got %v, want %v at least", name, got, least)
-			}
+			got := values[name+" group= resource=pods"]
+			assert.True(t, got >= least, "%s: got %v, want %v at least", name, got, least)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/pipenet"
 )
@@ -143,8 +144,7 @@ func TestTheWatchServerInTheTriesPlace(t *testing.T) {
 		backlog.Stop()
 		received := 0
 		writes := get(serving(backlog), func(string) { received++ })
-		if received != 1000 || writes > 100 {
-			t.Errorf("%d events of a backlog in %d writes, want 1000 in far fewer", received, writes)
-		}
+		assert.True(t, received == 1000 && writes <= 100,
+			"%d events of a backlog in %d writes, want 1000 in far fewer", received, writes)
 	})
 }

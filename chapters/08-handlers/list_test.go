@@ -150,10 +150,8 @@ func TestAListCanBeATable(t *testing.T) {
 				assert.Equal(t, nil, row, "row: got an object")
 				return
 			}
-			if row.Kind != c.rowKind || row.APIVersion == "" || row.Name != "a" ||
-				(len(row.Spec.Containers) > 0) != c.withSpec {
-				t.Errorf("row: got %+v", row)
-			}
+			assert.True(t, row.Kind == c.rowKind && row.APIVersion != "" && row.Name == "a" &&
+				(len(row.Spec.Containers) > 0) == c.withSpec, "row: got %+v", row)
 		})
 	}
 }
@@ -164,11 +162,9 @@ func TestAListCanBeMetadataOnly(t *testing.T) {
 	list := into[metav1.PartialObjectMetadataList](t, a.do("GET", podsPath, "", "Accept",
 		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"+
 			"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Body)
-	if list.Kind != "PartialObjectMetadataList" || list.ResourceVersion == "" ||
-		len(list.Items) != 1 ||
-		list.Items[0].Kind != "PartialObjectMetadata" || list.Items[0].Labels["app"] != "web" {
-		t.Errorf("got %+v", list)
-	}
+	assert.True(t, list.Kind == "PartialObjectMetadataList" && list.ResourceVersion != "" &&
+		len(list.Items) == 1 && list.Items[0].Kind == "PartialObjectMetadata" &&
+		list.Items[0].Labels["app"] == "web", "got %+v", list)
 	one := into[metav1.PartialObjectMetadata](t, a.do("GET", podsPath+"/a", "", "Accept",
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1").Body)
 	assert.True(t, one.Kind == "PartialObjectMetadata" && one.Name == "a", "one: got %+v", one)
@@ -211,10 +207,9 @@ func TestAnswersCanBeYAML(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
 	w := a.do("GET", podsPath+"/a", "", "Accept", "application/yaml")
-	if w.Header().Get("Content-Type") != "application/yaml" ||
-		!strings.Contains(w.Body.String(), "\nkind: Pod\n") {
-		t.Errorf("got %s\n%s", w.Header().Get("Content-Type"), w.Body)
-	}
+	assert.True(t, w.Header().Get("Content-Type") == "application/yaml" &&
+		strings.Contains(w.Body.String(), "\nkind: Pod\n"),
+		"got %s\n%s", w.Header().Get("Content-Type"), w.Body)
 }
 
 func TestPeopleGetIndentedJSON(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
@@ -152,10 +153,9 @@ func wantStatus(t *testing.T, w *httptest.ResponseRecorder, code int, reason met
 	t.Helper()
 	text := w.Body.String()
 	status := into[metav1.Status](t, w.Body)
-	if w.Code != code || int(status.Code) != code || status.Reason != reason || status.Kind != "Status" ||
-		status.Status != metav1.StatusFailure {
-		t.Errorf("got %d %s, want %d %s", w.Code, text, code, reason)
-	}
+	assert.True(t, w.Code == code && int(status.Code) == code && status.Reason == reason &&
+		status.Kind == "Status" && status.Status == metav1.StatusFailure,
+		"got %d %s, want %d %s", w.Code, text, code, reason)
 	return status
 }
 

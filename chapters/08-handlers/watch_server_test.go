@@ -80,9 +80,8 @@ func TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables(t *testing.T) {
 	assert.True(t, status.Kind == "Status" && status.Code == 410, "error: got %+v", status)
 	for i, wantColumns := range []bool{true, false, false} {
 		table := into[metav1.Table](t, strings.NewReader(string(next(t, lines).Object)))
-		if table.Kind != "Table" || (len(table.ColumnDefinitions) > 0) != wantColumns || len(table.Rows) != 1 {
-			t.Errorf("table %d: got %+v", i, table)
-		}
+		assert.True(t, table.Kind == "Table" && (len(table.ColumnDefinitions) > 0) == wantColumns &&
+			len(table.Rows) == 1, "table %d: got %+v", i, table)
 		var row metav1.PartialObjectMetadata
 		err := json.Unmarshal(table.Rows[0].Object.Raw, &row)
 		assert.True(t, err == nil && row.Kind == "PartialObjectMetadata" && row.APIVersion == "meta.k8s.io/v1",

@@ -27,9 +27,8 @@ func next(t *testing.T, lines *bufio.Scanner) frame {
 	t.Helper()
 	require.True(t, lines.Scan(), "the stream ended: %v", lines.Err())
 	var f frame
-	if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
-		t.Fatalf("line %q: %v", lines.Text(), err)
-	}
+	err := json.Unmarshal(lines.Bytes(), &f)
+	require.True(t, err == nil, "line %q: %v", lines.Text(), err)
 	return f
 }
 
@@ -96,9 +95,8 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 		a.create(podA)
 		path := podsPath + "?watch=1&timeoutSeconds=1"
 		response := require.Value(client.Get("http://api" + path))(t)
-		if _, err := io.ReadAll(response.Body); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.ReadAll(response.Body)
+		require.True(t, err == nil, err)
 		synctest.Wait()
 		want := []string{
 			"PredicateChosen everything under /registry/pods/default/ default",
@@ -127,10 +125,9 @@ func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
 			w := a.do("GET", podsPath+"?watch=1&resourceVersion=1", "", "Accept", accept)
 			f := next(t, bufio.NewScanner(w.Body))
 			status := into[metav1.Status](t, strings.NewReader(string(f.Object)))
-			if w.Code != 200 || f.Type != watch.Error || status.Code != 410 ||
-				status.Reason != metav1.StatusReasonExpired {
-				t.Errorf("%s: got %d, %s %+v", accept, w.Code, f.Type, status)
-			}
+			assert.True(t, w.Code == 200 && f.Type == watch.Error && status.Code == 410 &&
+				status.Reason == metav1.StatusReasonExpired,
+				"%s: got %d, %s %+v", accept, w.Code, f.Type, status)
 		}
 	})
 }

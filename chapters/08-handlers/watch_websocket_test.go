@@ -58,10 +58,8 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 		for {
 			kind, message, err := conn.ReadMessage()
 			if err != nil {
-				if !websocket.IsCloseError(err, websocket.CloseNormalClosure) ||
-					!strings.Contains(err.Error(), "timeoutSeconds is over") {
-					t.Errorf("the end: got %v", err)
-				}
+				assert.True(t, websocket.IsCloseError(err, websocket.CloseNormalClosure) &&
+					strings.Contains(err.Error(), "timeoutSeconds is over"), "the end: got %v", err)
 				break
 			}
 			assert.True(t, kind == websocket.TextMessage &&
@@ -216,10 +214,8 @@ func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
 		if c.query != "" {
 			want = 2
 		}
-		if list := into[corev1.PodList](t, body); len(list.Items) != want ||
-			list.Kind != "PodList" {
-			t.Errorf("%q, %q: got %d items of a %s", c.query, c.accept, len(list.Items),
-				list.Kind)
-		}
+		list := into[corev1.PodList](t, body)
+		assert.True(t, len(list.Items) == want && list.Kind == "PodList",
+			"%q, %q: got %d items of a %s", c.query, c.accept, len(list.Items), list.Kind)
 	}
 }

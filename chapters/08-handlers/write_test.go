@@ -34,10 +34,8 @@ func TestBodiesCanBeJSONYAMLAndProtobuf(t *testing.T) {
 		t.Run(contentType, func(t *testing.T) {
 			w := newAPI(t).do("POST", podsPath, body, "Content-Type", contentType)
 			got := into[corev1.Pod](t, w.Body)
-			if w.Code != http.StatusCreated || got.Name != "a" || got.UID == "" || got.Kind != "Pod" ||
-				got.APIVersion != "v1" {
-				t.Errorf("got %d %+v", w.Code, got)
-			}
+			assert.True(t, w.Code == http.StatusCreated && got.Name == "a" && got.UID != "" &&
+				got.Kind == "Pod" && got.APIVersion == "v1", "got %d %+v", w.Code, got)
 		})
 	}
 }

@@ -94,8 +94,7 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 		})
 		c := s.rest(func(c *Config) { c.UserAgent = "test" })
 		var created corev1.Pod
-		require.NoError(t, c.Post().Namespace("default").Resource("pods").Body(pod("a",
-			"")).Do(t.Context()).Into(&created))
+		require.NoError(t, c.Post().Namespace("default").Resource("pods").Body(pod("a", "")).Do(t.Context()).Into(&created))
 		assert.NoDiff(t, pod("a", ""), &created, "there and back")
 		raw, err := c.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("a").Body([]byte(`{}`)).
 			Do(t.Context()).Raw()
@@ -176,9 +175,8 @@ func TestErrorsOfTheServerComeBackAsStatusErrors(t *testing.T) {
 				_, watchErr := lw.Watch(t.Context(), metav1.ListOptions{})
 				for verb, err := range map[string]error{"list": listErr, "watch": watchErr} {
 					var statusErr *apierrors.StatusError
-					if !errors.As(err, &statusErr) || !row.want(err) || !strings.Contains(err.Error(), row.text) {
-						t.Errorf("%s: got %T %.200v", verb, err, err)
-					}
+					assert.True(t, errors.As(err, &statusErr) && row.want(err) && strings.Contains(err.Error(), row.text),
+						"%s: got %T %.200v", verb, err, err)
 				}
 			})
 		})

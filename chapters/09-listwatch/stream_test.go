@@ -39,9 +39,8 @@ func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 		}
 		w.Stop()
 		w.Stop()
-		if event, ok := <-w.ResultChan(); ok {
-			t.Errorf("after Stop: got %s, want a closed channel", describe(event))
-		}
+		event, ok := <-w.ResultChan()
+		assert.True(t, !ok, "after Stop: got %s, want a closed channel", describe(event))
 		s.wantServing(t, 0)
 	})
 }

@@ -10,8 +10,7 @@ import (
 )
 
 func pod(name string, rv int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(
-		rv)}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv)}}
 }
 
 // consumer is the store behind a queue, as a map, and what was processed to get there.

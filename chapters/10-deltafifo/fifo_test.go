@@ -112,10 +112,8 @@ func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
 			processing := func(deltas Deltas, isInInitialList bool) error {
 				for _, delta := range deltas {
 					late := delta.Key == "default/c"
-					if q.HasSynced() != late || isInInitialList == late {
-						t.Errorf("while %s is processed: synced %v, in initial list %v", describe(delta),
-							q.HasSynced(), isInInitialList)
-					}
+					assert.True(t, q.HasSynced() == late && isInInitialList != late,
+						"while %s is processed: synced %v, in initial list %v", describe(delta), q.HasSynced(), isInInitialList)
 				}
 				return c.process(deltas, isInInitialList)
 			}
@@ -210,8 +208,7 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 				if letIn {
 					q.mu.Unlock()
 				}
-				assert.Equal(t, tc.letIn, letIn,
-					"with %d waiting: writers let in %v, want %v", tc.waiting, letIn, tc.letIn)
+				assert.Equal(t, tc.letIn, letIn, "with %d waiting: writers let in %v, want %v", tc.waiting, letIn, tc.letIn)
 				return nil
 			})
 			require.NoError(t, err)

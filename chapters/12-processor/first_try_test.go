@@ -11,7 +11,9 @@ import (
 	"k8s.io/utils/clock"
 
 	processor "listwatch/chapters/12-processor"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 )
 
 // First try: the loop that reads the changes calls the handlers in turn.
@@ -88,19 +90,16 @@ func TestTheProcessorInTheTriesPlace(t *testing.T) {
 					func(any) { heard = append(heard, time.Since(began)) },
 				} {
 					handler := processor.ResourceEventHandlerFuncs{AddFunc: add}
-					if _, err := p.AddListener(handler, processor.ListenerOptions{UpstreamHasSynced: synced}); err !=
-						nil {
-						t.Fatal(err)
-					}
+					_, err := p.AddListener(handler, processor.ListenerOptions{UpstreamHasSynced: synced})
+					require.True(t, err == nil, err)
 				}
 				p.Start()
 				for n := range scene.pods {
 					p.OnAdd(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(n)}}, false)
 				}
 				synctest.Wait()
-				if len(heard) != scene.pods || heard[len(heard)-1] != 0 {
-					t.Errorf("the screen has heard at %v, want %d times at once", heard, scene.pods)
-				}
+				assert.True(t, len(heard) == scene.pods && heard[len(heard)-1] == 0,
+					"the screen has heard at %v, want %d times at once", heard, scene.pods)
 				p.Stop()
 			})
 		})

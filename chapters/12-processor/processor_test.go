@@ -28,8 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type recorder = handlertest.Recorder
 
 func pod(name string, rv int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(
-		rv)}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv)}}
 }
 
 // syncedUpstream is an informer that has synced.
@@ -127,8 +126,7 @@ func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
 		// The second call begins with 1026 or 1025 pending, depending on who comes first, run or pop; the third with
 		// 1025 or 1024.
 		counted := p.Snapshot()[0].SlowCalls
-		assert.False(t, counted != 1 && counted != 2,
-			"%d slow calls, want those with more than 1024 pending", counted)
+		assert.False(t, counted != 1 && counted != 2, "%d slow calls, want those with more than 1024 pending", counted)
 		p.Stop()
 		var reported []string
 		for _, r := range probetest.Records(log, probe.HandlerSlow) {
@@ -156,10 +154,8 @@ func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 		late := add(t, p, r, ListenerOptions{UpstreamHasSynced: up, Initial: []any{pod("a", 1), pod("b", 2)}})
 		none := add(t, p, &recorder{}, ListenerOptions{UpstreamHasSynced: up})
 		synctest.Wait()
-		if late.HasSynced() || !none.HasSynced() {
-			t.Errorf("late synced %v before its own replay; one with nothing to replay synced %v", late.HasSynced(),
-				none.HasSynced())
-		}
+		assert.True(t, !late.HasSynced() && none.HasSynced(),
+			"late synced %v before its own replay; one with nothing to replay synced %v", late.HasSynced(), none.HasSynced())
 		close(r.Block)
 		<-early.HasSyncedChecker()
 		<-late.HasSyncedChecker()
@@ -182,9 +178,8 @@ func TestALateHandlerHasNotSyncedBeforeTheEndOfItsReplay(t *testing.T) {
 			handler := ResourceEventHandlerFuncs{AddFunc: func(any) { returned.Add(1) }}
 			late := add(t, p, handler, ListenerOptions{Initial: initial})
 			<-late.HasSyncedChecker()
-			if got := returned.Load(); got != int64(len(initial)) {
-				t.Fatalf("synced when the handler had returned from %d of %d", got, len(initial))
-			}
+			got := returned.Load()
+			require.True(t, got == int64(len(initial)), "synced when the handler had returned from %d of %d", got, len(initial))
 			require.NoError(t, p.RemoveListener(late))
 		}
 	})
@@ -289,10 +284,8 @@ func TestNames(t *testing.T) {
 			listener := add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).(*processorListener)
 			assert.Equal(t, tc.want, listener.id, "%q became", tc.name)
 		}
-		if _, err := p.AddListener(&recorder{}, ListenerOptions{Name: "audit",
-			UpstreamHasSynced: syncedUpstream()}); err == nil {
-			t.Error("a name was given twice")
-		}
+		_, err := p.AddListener(&recorder{}, ListenerOptions{Name: "audit", UpstreamHasSynced: syncedUpstream()})
+		assert.True(t, err != nil, "a name was given twice")
 	})
 }
 

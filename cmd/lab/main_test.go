@@ -26,10 +26,8 @@ func call(t *testing.T, from string, args ...string) (string, error) {
 func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "neighbours")
 	out, err := call(t, repository, "start", "neighbours", dir)
-	if err != nil || !strings.Contains(out, "web-staging") || !strings.Contains(out,
-		"go run ./cmd/lab check neighbours") {
-		t.Fatalf("start: %v\n%s", err, out)
-	}
+	require.True(t, err == nil && strings.Contains(out, "web-staging") &&
+		strings.Contains(out, "go run ./cmd/lab check neighbours"), "start: %v\n%s", err, out)
 	if _, err := call(t, repository, "start", "neighbours", dir); err == nil || !strings.Contains(err.Error(),
 		"not empty") {
 		t.Errorf("start into a folder that is not empty: %v", err)

@@ -112,8 +112,7 @@ func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 		err := end.within(ctx, io.Discard, func(context.Context) error { <-over; return nil })
 		assert.True(t, err != nil && time.Since(began) == 3*time.Second, "%v after %v", err, time.Since(began))
 		synctest.Wait() // what the end has not waited for has noted all that it will
-		assert.EqualSlices(t, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s",
-			"etcd 2.5s"}, done)
+		assert.EqualSlices(t, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s", "etcd 2.5s"}, done)
 		close(over)
 	})
 }

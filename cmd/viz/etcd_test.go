@@ -65,8 +65,7 @@ func init() {
 func fill(url string) {
 	body := `{"metadata":{"generateName":"big-"},"data":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`
 	for {
-		answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json",
-			strings.NewReader(body))
+		answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(body))
 		if err != nil {
 			return
 		}
@@ -102,8 +101,7 @@ func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	_ = child.Wait() // says which status it was
 	said := stderr.String()
-	if child.ProcessState.ExitCode() != exitError || strings.Count(said, "\n") != 1 ||
-		!strings.Contains(said, dir) || !strings.Contains(said, "The folder is gone") {
-		t.Errorf("got %v and %q", child.ProcessState, said)
-	}
+	assert.True(t, child.ProcessState.ExitCode() == exitError && strings.Count(said, "\n") == 1 &&
+		strings.Contains(said, dir) && strings.Contains(said, "The folder is gone"),
+		"got %v and %q", child.ProcessState, said)
 }

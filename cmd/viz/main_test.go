@@ -51,8 +51,7 @@ func start(t *testing.T, args ...string) *program {
 	p := &program{stop: cancel, status: make(chan int, 1), stderr: &strings.Builder{},
 		clock: clocktesting.NewFakeClock(time.Time{})}
 	go func() {
-		status := runUntil(ctx, &ending{clock: p.clock}, append([]string{"-listen", "127.0.0.1:0"}, args...), in,
-			p.stderr)
+		status := runUntil(ctx, &ending{clock: p.clock}, append([]string{"-listen", "127.0.0.1:0"}, args...), in, p.stderr)
 		in.Close()
 		p.status <- status
 	}()
@@ -160,9 +159,8 @@ func TestEverySwitchRuns(t *testing.T) {
 			_, body := p.get(t, "/viz/snapshot")
 			var snapshot struct{ Switches map[string]string }
 			require.NoError(t, json.Unmarshal([]byte(body), &snapshot))
-			if got, shown := snapshot.Switches[name]; shown && got != value {
-				t.Errorf("the page says %s=%s, want %s", name, got, value)
-			}
+			got, shown := snapshot.Switches[name]
+			assert.True(t, !shown || got == value, "the page says %s=%s, want %s", name, got, value)
 			p.createPod(t, "a")
 			code, _ := p.get(t, "/api/v1/namespaces/default/pods/a")
 			assert.Equal(t, http.StatusOK, code, "get the pod")
@@ -189,10 +187,8 @@ func TestDataInAFolderSurvives(t *testing.T) {
 	// The folder is in use now, and a second program has to say so.
 	var stderr strings.Builder
 	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-data-dir", dir}, io.Discard, &stderr)
-	if status != exitError || !strings.Contains(stderr.String(), "use") ||
-		strings.Count(stderr.String(), "\n") != 1 {
-		t.Errorf("second program: status %d, stderr %q", status, stderr.String())
-	}
+	assert.True(t, status == exitError && strings.Contains(stderr.String(), "use") &&
+		strings.Count(stderr.String(), "\n") == 1, "second program: status %d, stderr %q", status, stderr.String())
 	p.endsWell(t)
 }
 
@@ -209,8 +205,7 @@ func TestARecordingIsReplayed(t *testing.T) {
 	}
 	for begin, end := range map[probe.Point]probe.Point{probe.WatcherAdded: probe.WatcherRemoved,
 		probe.ListenerAdded: probe.ListenerRemoved, probe.WireOpened: probe.WireClosed} {
-		assert.True(t, count[begin] != 0 && count[begin] == count[end],
-			"%d %v, %d %v", count[begin], begin, count[end], end)
+		assert.True(t, count[begin] != 0 && count[begin] == count[end], "%d %v, %d %v", count[begin], begin, count[end], end)
 	}
 	p = start(t, "-replay", file)
 	var body string
@@ -303,8 +298,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 			assert.True(t, status == test.status && strings.Contains(stderr.String(), test.want),
 				"got status %d and %q, want %d and %q", status, stderr.String(), test.status, test.want)
 			if strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 || strings.Contains(stderr.String(), "me:pw") {
-				t.Errorf("want one line on stderr and none on stdout, got %q and %q", stderr.String(),
-					stdout.String())
+				t.Errorf("want one line on stderr and none on stdout, got %q and %q", stderr.String(), stdout.String())
 			}
 		})
 	}
@@ -322,12 +316,9 @@ func TestListeningToTheWorldIsWarnedOf(t *testing.T) {
 	defer listener.Close()
 	var stderr strings.Builder
 	warnIfOpen(listener, &stderr)
-	if stderr.Len() != 0 {
-		t.Errorf("loopback: got %q", stderr.String())
-	}
+	assert.True(t, stderr.Len() == 0, "loopback: got %q", stderr.String())
 	warnIfOpen(openListener{listener}, &stderr)
-	assert.True(t, strings.Contains(stderr.String(), "warning: 192.0.2.1:80"),
-		"beyond loopback: got %q", stderr.String())
+	assert.True(t, strings.Contains(stderr.String(), "warning: 192.0.2.1:80"), "beyond loopback: got %q", stderr.String())
 }
 
 func TestTheAddressThatIsPrintedIsOfTheFamilyThatWasAskedFor(t *testing.T) {

@@ -57,10 +57,9 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, name) ||
-			!strings.Contains(said, "continues without") {
-			t.Errorf("said %q", said)
-		}
+		said := stderr.String()
+		assert.True(t, strings.Count(said, "\n") == 1 && strings.Contains(said, name) &&
+			strings.Contains(said, "continues without"), "said %q", said)
 		assert.NoError(t, stop(), "said before")
 	})
 }

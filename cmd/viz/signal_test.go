@@ -77,8 +77,7 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 			assert.True(t, status.Signaled() && status.Signal() == sent && stderr.String() == "", "got %v and %q",
 				c.ProcessState, stderr)
 			left := require.Value(os.ReadDir(tmp))(t)
-			assert.True(t, len(left) == 1 && strings.HasPrefix(left[0].Name(), "listwatch-"), "left behind: %v",
-				left)
+			assert.True(t, len(left) == 1 && strings.HasPrefix(left[0].Name(), "listwatch-"), "left behind: %v", left)
 		})
 	}
 }
@@ -98,6 +97,5 @@ func TestASignalEndsAReplayInTheMiddleOfALine(t *testing.T) {
 		_, _ = line.Write(piece)
 	}
 	_ = c.Wait() // says how it has ended
-	assert.True(t, c.ProcessState.ExitCode() == exitOK && stderr.String() == "", "got %v and %q", c.ProcessState,
-		stderr)
+	assert.True(t, c.ProcessState.ExitCode() == exitOK && stderr.String() == "", "got %v and %q", c.ProcessState, stderr)
 }

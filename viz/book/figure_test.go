@@ -31,9 +31,7 @@ func TestWordsMeanPartsOfTheStage(t *testing.T) {
 		for _, chapter := range b.Chapters {
 			said += strings.Count(chapter.HTML, `<span data-part="`+part.Name+`"`)
 		}
-		if said == 0 {
-			t.Errorf("no chapter speaks of %q", part.Name)
-		}
+		assert.True(t, said != 0, "no chapter speaks of %q", part.Name)
 	}
 }
 
@@ -59,9 +57,8 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 		first := records[0].Seq
 		for _, s := range f.Steps {
 			r := records[s.Seq-first]
-			if r.Seq != s.Seq || r.Point != s.Point || names.Sentence(&r) != s.Says {
-				t.Errorf("%s: step %+v is record %+v", chapter.Folder, s, r)
-			}
+			assert.True(t, r.Seq == s.Seq && r.Point == s.Point && names.Sentence(&r) == s.Says,
+				"%s: step %+v is record %+v", chapter.Folder, s, r)
 		}
 	}
 }
@@ -91,9 +88,8 @@ func TestFiguresTellInOrder(t *testing.T) {
 		f, err := newFigure(chapter.Number)
 		require.NoError(t, err)
 		for i := 1; i < len(f.Steps); i++ {
-			if f.Steps[i].Seq <= f.Steps[i-1].Seq {
-				t.Errorf("%s: step %+v comes before %+v", chapter.Folder, f.Steps[i-1], f.Steps[i])
-			}
+			assert.True(t, f.Steps[i].Seq > f.Steps[i-1].Seq,
+				"%s: step %+v comes before %+v", chapter.Folder, f.Steps[i-1], f.Steps[i])
 		}
 	}
 }

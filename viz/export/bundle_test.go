@@ -8,6 +8,7 @@ import (
 
 	"github.com/dop251/goja"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
 
@@ -39,9 +40,8 @@ func TestModulesBecomeOneScript(t *testing.T) {
 	if _, err := vm.RunString(text); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	if got := vm.Get("heard").String(); got != "0,82" {
-		t.Errorf("the script says %s, want 0,82", got)
-	}
+	got := vm.Get("heard").String()
+	assert.True(t, got == "0,82", "the script says %s, want 0,82", got)
 }
 
 func TestWhatCannotBeBundledIsRefused(t *testing.T) {
@@ -55,9 +55,8 @@ func TestWhatCannotBeBundledIsRefused(t *testing.T) {
 		"a default":     {room{"a/a.js": "export default 1;\n"}, "export default"},
 		"a module less": {room{"a/a.js": "import { b } from \"./b.js\";\n"}, "not exist"},
 	} {
-		if _, err := bundle("a/a.js", test.modules.read); err == nil || !strings.Contains(err.Error(), test.want) &&
-			!errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: got %v, want %s", name, err, test.want)
-		}
+		_, err := bundle("a/a.js", test.modules.read)
+		assert.True(t, err != nil && (strings.Contains(err.Error(), test.want) || errors.Is(err, fs.ErrNotExist)),
+			"%s: got %v, want %s", name, err, test.want)
 	}
 }

@@ -92,12 +92,10 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 			if target.Path == "" {
 				file = name
 			}
-			if _, ok := files[file]; !ok || target.Scheme != "" {
-				t.Errorf("%s links to %s, which is not there", name, each[1])
-			}
-			if target.Fragment != "" && path.Base(file) != "index.html" && !anchors[file+"#"+target.Fragment] {
-				t.Errorf("%s links to %s, which has no such place", name, each[1])
-			}
+			_, ok := files[file]
+			assert.True(t, ok && target.Scheme == "", "%s links to %s, which is not there", name, each[1])
+			assert.True(t, target.Fragment == "" || path.Base(file) == "index.html" || anchors[file+"#"+target.Fragment],
+				"%s links to %s, which has no such place", name, each[1])
 		}
 	}
 	t.Logf("%d files, %d pages, %d bytes", len(files), pages, size)

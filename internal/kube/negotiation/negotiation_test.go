@@ -132,9 +132,8 @@ func TestABodyIsReadByItsContentType(t *testing.T) {
 		if got := apierrors.ReasonForError(err); got != c.code && (c.code != "" || err != nil) {
 			t.Errorf("%s %.60s: got %v, want %q", c.contentType, c.body, err, c.code)
 		}
-		if err == nil && (obj.Name != "a" || len(w.Header()["Warning"]) != c.warnings) {
-			t.Errorf("%s: got %q, warnings %q", c.body, obj.Name, w.Header()["Warning"])
-		}
+		assert.True(t, err != nil || obj.Name == "a" && len(w.Header()["Warning"]) == c.warnings,
+			"%s: got %q, warnings %q", c.body, obj.Name, w.Header()["Warning"])
 	}
 }
 
@@ -145,10 +144,9 @@ func TestWarningsAreBoundedAndSaidOnce(t *testing.T) {
 		many = append(many, errors.New(strings.Repeat("x", 90+len(many))))
 	}
 	AddWarnings(w, many)
-	if size := len(strings.Join(w.Header()["Warning"], "")); size > maxWarningBytes ||
-		w.Header()["Warning"][0] != `299 - "a"` {
-		t.Errorf("got %d bytes: %q", size, w.Header()["Warning"])
-	}
+	size := len(strings.Join(w.Header()["Warning"], ""))
+	assert.True(t, size <= maxWarningBytes && w.Header()["Warning"][0] == `299 - "a"`,
+		"got %d bytes: %q", size, w.Header()["Warning"])
 	assert.False(t, strings.Contains(w.Header()["Warning"][1], `"a"`), "said twice")
 }
 
@@ -223,9 +221,7 @@ func TestEachFlushEndsAGzipMember(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.NoError(t, out.Flush())
-		if (sent.Len() > before) != (text != "") {
-			t.Errorf("%q: sent %d bytes", text, sent.Len()-before)
-		}
+		assert.True(t, (sent.Len() > before) == (text != ""), "%q: sent %d bytes", text, sent.Len()-before)
 	}
 	reader := require.Value(gzip.NewReader(&sent))(t)
 	if got, err := io.ReadAll(reader); string(got) != "ab" || err != nil {

@@ -65,10 +65,9 @@ func TestADeploymentIsRefusedAsUpstreamDoes(t *testing.T) {
 		},
 	} {
 		problems := WorkloadStrategy{}.Validate(deployment(change))
-		if got := problems.ToAggregate(); (got == nil) != (want == "") ||
-			got != nil && !strings.Contains(got.Error(), want) {
-			t.Errorf("got %v, want %q", got, want)
-		}
+		got := problems.ToAggregate()
+		assert.True(t, (got == nil) == (want == "") && (got == nil || strings.Contains(got.Error(), want)),
+			"got %v, want %q", got, want)
 	}
 }
 
@@ -112,9 +111,8 @@ func TestWhatPodsAreFoundByCannotBeChanged(t *testing.T) {
 		"the service":  {set("b", "web"), "spec.serviceName: Invalid value"},
 	} {
 		got := WorkloadStrategy{}.ValidateUpdate(c.obj, set("a", "web")).ToAggregate()
-		if (got == nil) != (c.want == "") || got != nil && !strings.Contains(got.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", name, got, c.want)
-		}
+		assert.True(t, (got == nil) == (c.want == "") && (got == nil || strings.Contains(got.Error(), c.want)),
+			"%s: got %v, want %q", name, got, c.want)
 	}
 }
 
@@ -129,8 +127,7 @@ func TestAnImmutableSecretKeepsItsData(t *testing.T) {
 		`type: Invalid value: "u": field`: {secret(false, "t", "1"), secret(false, "u", "1")},
 	} {
 		got := SecretStrategy{}.ValidateUpdate(objects[1], objects[0]).ToAggregate()
-		if (got == nil) != (want == "") || got != nil && !strings.Contains(got.Error(), want) {
-			t.Errorf("got %v, want %q", got, want)
-		}
+		assert.True(t, (got == nil) == (want == "") && (got == nil || strings.Contains(got.Error(), want)),
+			"got %v, want %q", got, want)
 	}
 }

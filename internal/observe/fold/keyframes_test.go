@@ -17,9 +17,7 @@ import (
 // at returns the picture after seq, from the keyframe before it.
 func at(t *rapid.T, k *Keyframes, records []probe.Record, seq uint64) *State {
 	frame, ok := k.At(seq)
-	if !ok {
-		t.Fatalf("no keyframe at %d; the oldest is %d", seq, k.Oldest())
-	}
+	require.True(t, ok, "no keyframe at %d; the oldest is %d", seq, k.Oldest())
 	state := require.Value(Read(frame.State))(t)
 	require.Equal(t, frame.Seq, state.Seq, "keyframe %d holds the state", frame.Seq)
 	for i := range records {

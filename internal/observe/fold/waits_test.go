@@ -99,10 +99,8 @@ func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
 		for id, want := range loud.Subjects {
 			for name, queue := range want.Queues {
 				got := quiet.Subjects[id].queue(name)
-				if got.Len != queue.Len || got.Sent != queue.Sent || got.Received != queue.Received || got.Len > 0 &&
-					got.Cap != queue.Cap {
-					t.Fatalf("%s of %s: got %+v, want %+v", name, id, got, queue)
-				}
+				require.True(t, got.Len == queue.Len && got.Sent == queue.Sent && got.Received == queue.Received &&
+					(got.Len <= 0 || got.Cap == queue.Cap), "%s of %s: got %+v, want %+v", name, id, got, queue)
 			}
 		}
 		for _, key := range []string{"ResultBlocked w1", "ResultBlocked w2", "ResultBlocked w3"} {

@@ -75,9 +75,8 @@ func TestAHeldWorldLosesNoTime(t *testing.T) {
 		f.Hold(0)
 		now := f.clock.Now()
 		time.Sleep(time.Hour)
-		if !f.clock.Now().Equal(now) || f.log.Last() != 2 {
-			t.Errorf("after an hour the clock is %v on, with %d records", f.clock.Since(now), f.log.Last())
-		}
+		assert.True(t, f.clock.Now().Equal(now) && f.log.Last() == 2,
+			"after an hour the clock is %v on, with %d records", f.clock.Since(now), f.log.Last())
 		if s := f.Status(); !s.Held || s.Usual() || !s.Clock.Paused || len(s.Waiting) != 0 ||
 			time.Since(s.Since) != time.Hour {
 			t.Errorf("status: %+v", s)
@@ -105,20 +104,17 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 		require.True(t, f.log.Last() == 1 && len(s.Waiting) == 1 && !s.Clock.Paused,
 			"%d records, want the worker held at its first: %+v", f.log.Last(), s)
 		got := s.Waiting[0]
-		if got.Point != probe.InputReceived || got.Station != probe.Watcher || got.Subject != "w1" ||
-			got.Key != "default/a" || got.RV != 1 || got.Seconds != 4.5 || got.Seq != 1 ||
-			got.Goroutine != "cacheWatcher.processInterval" || got.Function != "hold.(*fixture).work" ||
-			!strings.HasPrefix(got.Line, "hold_test.go:") ||
-			got.Says != "laptop takes ADDED default/a at 1 from its input." {
-			t.Errorf("waiting: %+v", got)
-		}
+		assert.True(t, got.Point == probe.InputReceived && got.Station == probe.Watcher && got.Subject == "w1" &&
+			got.Key == "default/a" && got.RV == 1 && got.Seconds == 4.5 && got.Seq == 1 &&
+			got.Goroutine == "cacheWatcher.processInterval" && got.Function == "hold.(*fixture).work" &&
+			strings.HasPrefix(got.Line, "hold_test.go:") && got.Says == "laptop takes ADDED default/a at 1 from its input.",
+			"waiting: %+v", got)
 		n := f.Step(probe.Query{Key: "default/b"})
 		assert.Equal(t, 0, n, "%d passed with an object that does not exist", n)
 		n = f.Step(probe.Query{Key: "default/a"})
 		assert.Equal(t, 1, n, "%d passed, want 1", n)
 		synctest.Wait()
-		assert.True(t, f.log.Last() == 2,
-			"after the hop %d records, want 2: a slow receiver misses ticks", f.log.Last())
+		assert.True(t, f.log.Last() == 2, "after the hop %d records, want 2: a slow receiver misses ticks", f.log.Last())
 		f.SetPaused(true)
 		assert.True(t, f.Status().Clock.Paused, "the clock of the held world does not stop")
 		f.Release()

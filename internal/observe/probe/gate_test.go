@@ -90,9 +90,8 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		if got := where(gate); !slices.Equal(got, []Point{InputSent, InputReceived}) {
 			t.Fatalf("held at %v", got)
 		}
-		if n := gate.Step(Query{}); n != 2 {
-			t.Errorf("%d passed, want 2", n)
-		}
+		n := gate.Step(Query{})
+		assert.True(t, n == 2, "%d passed, want 2", n)
 		synctest.Wait()
 		if got := where(gate); !slices.Equal(got, []Point{InputSent, ResultSent, ResultReceived}) {
 			t.Errorf("after one hop held at %v", got)
@@ -170,9 +169,8 @@ func TestAGateForOneSubjectStopsNoOther(t *testing.T) {
 		slowly, quickly := slow.run(t, 30), fast.run(t, 30)
 		quickly.Wait()
 		synctest.Wait()
-		if got := slow.counts()[FrameWritten]; got != 30 {
-			t.Errorf("%d frames in the log, want the 30 of w2", got)
-		}
+		got := slow.counts()[FrameWritten]
+		assert.True(t, got == 30, "%d frames in the log, want the 30 of w2", got)
 		gate.Open(Query{Station: Wire, Subject: "w1"})
 		slowly.Wait()
 	})
@@ -213,7 +211,6 @@ func TestNoGoroutineIsHeldUnderALockOrForReading(t *testing.T) {
 	}
 	p.Texts(RequestReceived, []string{"GET", "/api/v1/pods"}, "", 0)
 	p.Texts(RequestAnswered, []string{"GET", "/api/v1/pods", "watch=1"}, "", 0)
-	if n := len(log.Gate().State().Waiting); n != 0 {
-		t.Errorf("%d are held", n)
-	}
+	n := len(log.Gate().State().Waiting)
+	assert.True(t, n == 0, "%d are held", n)
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
 
@@ -184,9 +185,8 @@ func TestEachMomentIsReportedOrSummed(t *testing.T) {
 	}
 	for i := range lanes {
 		for _, point := range []Point{InputSent, InputReceived, ResultSent, ResultReceived} {
-			if n := got[fmt.Sprint("w", i, " ", point)]; n != each {
-				t.Errorf("%s of w%d: %d reported or summed, want %d", point, i, n, each)
-			}
+			n := got[fmt.Sprint("w", i, " ", point)]
+			assert.True(t, n == each, "%s of w%d: %d reported or summed, want %d", point, i, n, each)
 		}
 	}
 }
@@ -210,9 +210,7 @@ func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 				t.Errorf("after %d the log shows %d", seq-1, r.Seq)
 				return seen
 			}
-			if r.Time < last.Time {
-				t.Errorf("record %d was made %v before record %d", r.Seq, last.Time-r.Time, last.Seq)
-			}
+			assert.True(t, r.Time >= last.Time, "record %d was made %v before record %d", r.Seq, last.Time-r.Time, last.Seq)
 			seen[r.Seq], last = r, r
 		}
 		if ended && len(batch) == 0 {
@@ -246,9 +244,8 @@ func TestReadersSeeTheSameLogWhileItIsWritten(t *testing.T) {
 	for seq, r := range seen[0] {
 		require.True(t, r.Args[0] == int(r.RV) && r.Args[1] == int(r.RV) && r.Subject == "w" && r.Point == InputSent,
 			"record %d is a mixture of two: %+v", seq, r)
-		if other, ok := seen[1][seq]; ok && other != r {
-			t.Fatalf("one reader sees %+v, the other %+v", r, other)
-		}
+		other, ok := seen[1][seq]
+		require.True(t, !ok || other == r, "one reader sees %+v, the other %+v", r, other)
 	}
 	if last := log.Last(); last != writers*each || len(seen[0]) == 0 || seen[0][last].Seq != last {
 		t.Errorf("last: got %d, want %d, and every reader to see it", last, writers*each)

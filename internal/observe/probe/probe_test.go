@@ -73,9 +73,8 @@ func TestLogSaysWhenItHasMovedOn(t *testing.T) {
 				"Since(%d, %d): got %v %v, want %v %v", test.since, test.max, got, ok, test.want, test.ok)
 		})
 	}
-	if oldest, last := log.Oldest(), log.Last(); oldest != 7 || last != 10 {
-		t.Errorf("oldest, last: got %d, %d, want 7, 10", oldest, last)
-	}
+	oldest, last := log.Oldest(), log.Last()
+	assert.True(t, oldest == 7 && last == 10, "oldest, last: got %d, %d, want 7, 10", oldest, last)
 }
 
 func TestReportingDoesNotAllocate(t *testing.T) {
@@ -85,15 +84,13 @@ func TestReportingDoesNotAllocate(t *testing.T) {
 	log.Gate().Hold() // a gate that was closed once costs nothing either
 	log.Gate().Release()
 	if n := testing.AllocsPerRun(100, func() {
-		p.Event(InputSent, "ADDED", "default/a", 7, len(ch),
-			cap(ch))
+		p.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch))
 	}); n != 0 {
 		t.Errorf("on: got %v allocations, want 0", n)
 	}
 	var off *Probe
 	if n := testing.AllocsPerRun(100, func() {
-		off.Event(InputSent, "ADDED", "default/a", 7, len(ch),
-			cap(ch))
+		off.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch))
 	}); n != 0 {
 		t.Errorf("off: got %v allocations, want 0", n)
 	}
@@ -107,9 +104,8 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 	for _, p := range Points() {
 		t.Run(p.String(), func(t *testing.T) {
 			info := p.Info()
-			if info.Name == "" || info.Station == "" || info.Op == "" || info.Fact == "" || info.Says == "" {
-				t.Fatalf("incomplete: %+v", info)
-			}
+			require.True(t, info.Name != "" && info.Station != "" && info.Op != "" && info.Fact != "" && info.Says != "",
+				"incomplete: %+v", info)
 			assert.True(t, slices.Contains(Stations, info.Station), "unknown station %q", info.Station)
 			assert.True(t, len(info.Args.List()) <= len(Record{}.Args),
 				"%d args, a record keeps %d", len(info.Args.List()), len(Record{}.Args))
@@ -124,10 +120,9 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 				name, _, counts := strings.Cut(found[1], " ")
 				assert.True(t, info.Station != Ring || name != "start" && name != "end",
 					"the sentence says a position of the ring, which stands beside versions")
-				if !slices.Contains(info.Args.List(), name) && (counts || !slices.Contains(append(builtin,
-					info.Texts.List()...), name)) {
-					t.Errorf("the sentence names {%s}, which no record has", found[1])
-				}
+				assert.True(t, slices.Contains(info.Args.List(), name) || !counts &&
+					slices.Contains(append(builtin, info.Texts.List()...), name),
+					"the sentence names {%s}, which no record has", found[1])
 			}
 		})
 	}
@@ -187,10 +182,8 @@ func TestTheLogKeepsLittleOfWhatAClientSent(t *testing.T) {
 			records, _ := l.Since(nil, 0, 1)
 			got := records[0]
 			text := got.Texts.Get(FieldWhy)
-			if text != test.text || got.Key != test.key {
-				t.Fatalf("got a text of %d bytes and a key of %d, want %d and %d", len(text), len(got.Key),
-					len(test.text), len(test.key))
-			}
+			require.True(t, text == test.text && got.Key == test.key,
+				"got a text of %d bytes and a key of %d, want %d and %d", len(text), len(got.Key), len(test.text), len(test.key))
 			cut := len(test.text) < len(test.sent)
 			assert.False(t, cut && unsafe.StringData(text) == unsafe.StringData(test.sent),
 				"the text holds on to all that was sent")
@@ -220,9 +213,8 @@ func TestAReplayedLogBeginsWhereItsRecordingDoes(t *testing.T) {
 	for seq := uint64(41); seq <= 45; seq++ {
 		log.Replay(Record{Seq: seq, Point: RingAppend})
 	}
-	if oldest, last := log.Oldest(), log.Last(); oldest != 41 || last != 45 {
-		t.Errorf("log holds [%d, %d], want [41, 45]", oldest, last)
-	}
+	oldest, last := log.Oldest(), log.Last()
+	assert.True(t, oldest == 41 && last == 45, "log holds [%d, %d], want [41, 45]", oldest, last)
 	if records, ok := log.Since(nil, 42, 10); !ok || len(records) != 3 || records[0].Seq != 43 {
 		t.Errorf("since 42: got %v, %v, want 43 to 45", records, ok)
 	}
@@ -292,8 +284,7 @@ func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
 	for _, p := range Points() {
 		info := p.Info()
 		if info.Waits == "" {
-			assert.True(t, info.On == "" && info.Holds+info.Until == "",
-				"%s does not wait, but has On, Holds or Until", p)
+			assert.True(t, info.On == "" && info.Holds+info.Until == "", "%s does not wait, but has On, Holds or Until", p)
 			continue
 		}
 		assert.True(t, info.Until != "", "%s waits for ever", p)

@@ -117,10 +117,9 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := Read(t.Context(), bytes.NewReader(test.file)); err == nil || !strings.Contains(err.Error(),
-				test.want) {
-				t.Errorf("got %v, want an error with %q", err, test.want)
-			}
+			_, err := Read(t.Context(), bytes.NewReader(test.file))
+			assert.True(t, err != nil && strings.Contains(err.Error(), test.want),
+				"got %v, want an error with %q", err, test.want)
 		})
 	}
 }
@@ -191,9 +190,8 @@ func TestAPictureOfAnotherMomentIsRefused(t *testing.T) {
 		header.Keyframe = fmt.Appendf(nil, `{"seq":%d}`, seq)
 		var file bytes.Buffer
 		require.NoError(t, WriteAll(&file, header, records))
-		if rec, err := Read(t.Context(), &file); (err == nil) != good || good && rec.Start.Seq != 7 {
-			t.Errorf("a picture at %d before record 8: %v", seq, err)
-		}
+		rec, err := Read(t.Context(), &file)
+		assert.True(t, (err == nil) == good && (!good || rec.Start.Seq == 7), "a picture at %d before record 8: %v", seq, err)
 	}
 }
 
@@ -217,8 +215,7 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 	for name, file := range map[string]*bytes.Buffer{"flight": flown, "recording": written} {
 		rec := require.Value(Read(t.Context(), file))(t)
 		all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe))
-		assert.True(t, !strings.Contains(all, "s3cret") && strings.Contains(all, "access_token=***"),
-			"%s: %s", name, all)
+		assert.True(t, !strings.Contains(all, "s3cret") && strings.Contains(all, "access_token=***"), "%s: %s", name, all)
 	}
 }
 

@@ -85,8 +85,7 @@ func story() []probe.Record {
 func where(t *testing.T, records []probe.Record, p probe.Point, subject string, rv uint64) int {
 	t.Helper()
 	i := slices.IndexFunc(records, func(r probe.Record) bool {
-		return r.Point == p && r.Subject == subject &&
-			r.RV == rv
+		return r.Point == p && r.Subject == subject && r.RV == rv
 	})
 	require.True(t, i >= 0, "the story has no %s of %s at %d", p, subject, rv)
 	return i

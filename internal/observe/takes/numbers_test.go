@@ -46,10 +46,7 @@ func playNumbers(t *testing.T) (n numbers) {
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
 			}
-			if err := client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).
-				Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error())
 		}
 		patch := func(name string, body []byte) {
 			pods := client.Patch(types.MergePatchType).Namespace("default").Resource("pods")
@@ -229,8 +226,7 @@ func (n *numbers) table(s scene) string {
 	out.WriteString(tableHead)
 	for _, r := range told {
 		says := watcherName.ReplaceAllStringFunc(r.Sentence(), func(id string) string {
-			return cmp.Or(n.names[id],
-				id)
+			return cmp.Or(n.names[id], id)
 		})
 		version := fmt.Sprint(r.RV)
 		if r.RV == 0 {

@@ -64,9 +64,7 @@ func check(t *testing.T, take Take, file []byte) {
 	wantAnomaly := slices.Contains([]string{"ring", "slow", "tour", LabPrefix + "one-slow-all-slow",
 		LabPrefix + "build-replace"}, take.Name)
 	assert.False(t, !isStory && wantAnomaly != (anomalies > 0), "%d anomalies", anomalies)
-	if !keyed && take.Key != "" && take.Name != "start" {
-		t.Errorf("nothing happens to %s", take.Key)
-	}
+	assert.True(t, keyed || take.Key == "" || take.Name == "start", "nothing happens to %s", take.Key)
 	t.Logf("%s: %d records, %d bytes", take.Name, len(records), len(file))
 }
 

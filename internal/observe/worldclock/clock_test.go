@@ -83,9 +83,8 @@ func TestWhileItIsPausedNothingIsDue(t *testing.T) {
 		c.SetPaused(true)
 		stood := c.Now()
 		time.Sleep(time.Hour)
-		if n := drained(timer.C()); n != 0 || !c.Now().Equal(stood) {
-			t.Errorf("after an hour of pause: %d ticks, moved by %v", n, c.Since(stood))
-		}
+		n := drained(timer.C())
+		assert.True(t, n == 0 && c.Now().Equal(stood), "after an hour of pause: %d ticks, moved by %v", n, c.Since(stood))
 		c.SetPaused(false)
 		resumed := time.Now()
 		<-timer.C()
@@ -148,10 +147,8 @@ func TestAdvancingToTheNextTimerFiresExactlyThat(t *testing.T) {
 		c.Advance(due.In)
 		assert.True(t, c.Since(began) == 7*time.Second && drained(early.C()) == 1 && drained(late.C()) == 0,
 			"got %+v at %v", due, c.Since(began))
-		if !strings.HasPrefix(due.Who, "worldclock.TestAdvancingToTheNextTimerFiresExactlyThat") ||
-			!strings.HasPrefix(due.Line, "clock_test.go:") {
-			t.Errorf("it was set by %q at %q", due.Who, due.Line)
-		}
+		assert.True(t, strings.HasPrefix(due.Who, "worldclock.TestAdvancingToTheNextTimerFiresExactlyThat") &&
+			strings.HasPrefix(due.Line, "clock_test.go:"), "it was set by %q at %q", due.Who, due.Line)
 		next := c.Upcoming(5)
 		assert.True(t, len(next) == 1 && next[0].In == 2*time.Second, "upcoming: %+v, want the late one in 2s", next)
 	})

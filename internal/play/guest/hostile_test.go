@@ -61,8 +61,7 @@ func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 				}
 			})
 			guest.until(t, func(s WatchedState) bool {
-				return strings.Contains(s.Trouble,
-					"there are more than 10000 objects")
+				return strings.Contains(s.Trouble, "there are more than 10000 objects")
 			})
 			// A list is held as it came, as its objects, and as what the collector has yet to free.
 			if used := heap(); used > 6*maxList || sent.Load() > 200_000 {

@@ -44,9 +44,8 @@ func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 			says := strings.Join(verdict.Says, "\n")
 			t.Log(says)
 			require.True(t, !verdict.Solved, "the check passes though the sources are broken")
-			if !strings.HasPrefix(says, "Not yet.") || each.Fails == "" || !strings.Contains(says, each.Fails) {
-				t.Errorf("it does not fail for its reason, %q", each.Fails)
-			}
+			assert.True(t, strings.HasPrefix(says, "Not yet.") && each.Fails != "" && strings.Contains(says, each.Fails),
+				"it does not fail for its reason, %q", each.Fails)
 			assert.True(t, len(verdict.Says) <= maxLines+5 && !regexp.MustCompile(`goroutine \d`).MatchString(says),
 				"it says %d lines, want a few and no stacks", len(verdict.Says))
 		})
@@ -115,9 +114,8 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 			t.Errorf("there are two labs %s", each.ID)
 		}
 		readme, err := os.ReadFile(filepath.Join(root, each.dir(), "README.md"))
-		if err != nil || !regexp.MustCompile(`(?m)^##+ `+regexp.QuoteMeta(each.Section)+`(:.*)?$`).Match(readme) {
-			t.Errorf("%s: %s has no section %q", each.ID, each.Chapter, each.Section)
-		}
+		assert.True(t, err == nil && regexp.MustCompile(`(?m)^##+ `+regexp.QuoteMeta(each.Section)+`(:.*)?$`).Match(readme),
+			"%s: %s has no section %q", each.ID, each.Chapter, each.Section)
 		assert.True(t, strings.Contains(string(readme), "`"+each.ID+"`"),
 			"%s: the README of %s does not name it at the end of its section Try it", each.ID, each.Chapter)
 		if n := len(each.Hints); n != 3 || each.Title == "" || each.Goal == "" || each.promise() == "" ||
@@ -134,14 +132,12 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 			assert.True(t, slices.ContainsFunc(names, regexp.MustCompile(pattern).MatchString),
 				"%s: no test of %s is called %q", each.ID, each.Chapter, pattern)
 		}
-		if each.Kind != Find && each.Kind != Build || len(each.Tests) == 0 || each.Symptom == "" || each.Look == "" {
-			t.Errorf("%s: %q, tests %q, symptom %q, see it %q", each.ID, each.Kind, each.Tests, each.Symptom, each.Look)
-		}
+		assert.True(t, (each.Kind == Find || each.Kind == Build) && len(each.Tests) != 0 && each.Symptom != "" &&
+			each.Look != "", "%s: %q, tests %q, symptom %q, see it %q", each.ID, each.Kind, each.Tests, each.Symptom, each.Look)
 	}
 	for n := 1; n <= 14; n++ {
 		if !slices.ContainsFunc(All(), func(l Lab) bool {
-			return strings.HasPrefix(l.Chapter, fmt.Sprintf("%02d-",
-				n))
+			return strings.HasPrefix(l.Chapter, fmt.Sprintf("%02d-", n))
 		}) {
 			t.Errorf("chapter %02d has no lab", n)
 		}

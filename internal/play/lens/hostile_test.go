@@ -56,10 +56,9 @@ func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 		}
 		csp := response.Header["Content-Security-Policy"]
 		assert.True(t, len(csp) == 1 && csp[0] == "sandbox; default-src 'none'", "%s: got %q", path, csp)
-		if response.Header.Get("Audit-Id") != "kept" || response.Header.Get("X-Content-Type-Options") != "nosniff" ||
-			!strings.HasPrefix(body, "<script") {
-			t.Errorf("%s: got %v %s", path, response.Header, body)
-		}
+		assert.True(t, response.Header.Get("Audit-Id") == "kept" &&
+			response.Header.Get("X-Content-Type-Options") == "nosniff" && strings.HasPrefix(body, "<script"),
+			"%s: got %v %s", path, response.Header, body)
 	}
 }
 
@@ -119,8 +118,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	next := make(chan bool) // closed when the watch may end
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		if !r.URL.Query().Has("watch") {
-			io.WriteString(w,
-				`{"kind":"SecretList","metadata":{"resourceVersion":"7"},"items":[{"data":{"p":"s3cret"}}]}`)
+			io.WriteString(w, `{"kind":"SecretList","metadata":{"resourceVersion":"7"},"items":[{"data":{"p":"s3cret"}}]}`)
 			return
 		}
 		io.WriteString(w,
@@ -155,8 +153,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	want := []string{
 		"  Request GET /apis/example.com/v1/secrets?limit=5&access_token=*** by me.",
 		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** with 200 (90 bytes at version 7).",
-		"  Request GET " +
-			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
+		"  Request GET " + "/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
 		"secrets c2 Watcher c2 is registered from 7: secrets.example.com with app=x.",
 		"secrets c2 The stream of c2 is open: me/1 authorization: *** " +
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***.",

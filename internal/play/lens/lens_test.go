@@ -87,13 +87,11 @@ func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 	_, body := b.send(t, http.MethodGet, "/api/v1/namespaces/%61/pods?limit=500",
 		http.Header{"Authorization": {"Bearer s3cret"}, "User-Agent": {"me/1"}, "Accept-Encoding": {"gzip"},
 			"Accept": {"application/vnd.kubernetes.protobuf,application/json"}})
-	if got.Host != strings.TrimPrefix(b.backend.URL, "http://") ||
-		got.RequestURI != "/api/v1/namespaces/%61/pods?limit=500" ||
-		got.Header.Get("Authorization") != "Bearer s3cret" || got.Header.Get("Accept-Encoding") != "gzip" ||
-		got.Header.Get("X-Forwarded-For") != "" || got.Header.Get("Accept") != "application/json" ||
-		!strings.HasPrefix(body, `{"kind"`) {
-		t.Errorf("got %s %s %v %s", got.Host, got.RequestURI, got.Header, body)
-	}
+	assert.True(t, got.Host == strings.TrimPrefix(b.backend.URL, "http://") &&
+		got.RequestURI == "/api/v1/namespaces/%61/pods?limit=500" && got.Header.Get("Authorization") == "Bearer s3cret" &&
+		got.Header.Get("Accept-Encoding") == "gzip" && got.Header.Get("X-Forwarded-For") == "" &&
+		got.Header.Get("Accept") == "application/json" && strings.HasPrefix(body, `{"kind"`),
+		"got %s %s %v %s", got.Host, got.RequestURI, got.Header, body)
 	lines := told(t, log, probe.RequestAnswered)
 	want := fmt.Sprintf("  Answered GET /api/v1/namespaces/%%61/pods?limit=500 with 200 (%d bytes at version 77).",
 		len(body))
@@ -146,9 +144,8 @@ func TestAGuestOnlyReads(t *testing.T) {
 			header.Set("Upgrade", r.upgrade)
 		}
 		response, body := b.send(t, r.method, r.path, header)
-		if response.StatusCode != r.want || (reached != before) != (r.want == 200) {
-			t.Errorf("%s %s: got %s, %d requests reached the server", r.method, r.path, response.Status, reached-before)
-		}
+		assert.True(t, response.StatusCode == r.want && (reached != before) == (r.want == 200),
+			"%s %s: got %s, %d requests reached the server", r.method, r.path, response.Status, reached-before)
 		var status metav1.Status
 		if r.want == 200 {
 			continue
@@ -187,13 +184,11 @@ func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
 	conn := require.Value(net.Dial("tcp", strings.TrimPrefix(b.url, "http://")))(t)
 	defer conn.Close()
 	fmt.Fprint(conn,
-		"GET /api/v1/namespaces/default/pods/a/exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+
-			"echo\r\n\r\n")
+		"GET /api/v1/namespaces/default/pods/a/exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+"echo\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil)
-	if err != nil || response.StatusCode != http.StatusSwitchingProtocols || response.Header.Get("Upgrade") != "echo" {
-		t.Fatalf("got %+v, %v", response, err)
-	}
+	require.True(t, err == nil && response.StatusCode == http.StatusSwitchingProtocols &&
+		response.Header.Get("Upgrade") == "echo", "got %+v, %v", response, err)
 	for size := 1; size < 1<<20; size *= 8 {
 		sent := strings.Repeat("\x00\xff\r\n", size)
 		go io.WriteString(conn, sent)

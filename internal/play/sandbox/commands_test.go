@@ -125,9 +125,8 @@ func cutsAWatchThatIsBeingOpened(t *testing.T, answered bool) {
 			got = err
 		}()
 		<-asked
-		if connections.of("a").UserAgent == "" || len(connections.list()) != 0 {
-			t.Errorf("while it opens: %+v", connections.list())
-		}
+		assert.True(t, connections.of("a").UserAgent != "" && len(connections.list()) == 0,
+			"while it opens: %+v", connections.list())
 		if answered {
 			connections.turn(Knob{"line.stall", "a", "true"})
 			close(answer)
@@ -417,16 +416,14 @@ func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 			w.log.Gate().Hold()
 			seq, began := w.log.Last(), time.Now()
 			receipt, err := w.Turn(t.Context(), nil, Knob{Name: "etcd.restart"})
-			if took := time.Since(began); err != nil || !receipt.UnderWay || took > heldPeriod {
-				t.Errorf("answered %+v after %v: %v", receipt, took, err)
-			}
+			took := time.Since(began)
+			assert.True(t, err == nil && receipt.UnderWay && took <= heldPeriod, "answered %+v after %v: %v", receipt, took, err)
 			w.log.Gate().Release()
 			time.Sleep(2 * time.Minute)
 			ends := w.since(t, seq, is(probe.CommandEnded, ""))
-			if len(ends) != 1 || ends[0].Args[0] != int(receipt.ID) || fails != nil && !strings.Contains(
-				ends[0].Field(probe.FieldError), fails.Error()) {
-				t.Errorf("how it ended: got %v, want one record about %v", ends, fails)
-			}
+			assert.True(t, len(ends) == 1 && ends[0].Args[0] == int(receipt.ID) &&
+				(fails == nil || strings.Contains(ends[0].Field(probe.FieldError), fails.Error())),
+				"how it ended: got %v, want one record about %v", ends, fails)
 		}
 		seq := w.log.Last()
 		w.turn(t, "etcd.restart", "", "")

@@ -71,8 +71,7 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 		"handler.remove": {knob: Knob{"handler.remove", observer, ""}, effect: is(probe.ListenerRemoved, observer)},
 		"handler.delay": {
 			knob: Knob{"handler.delay", observer, "10s"}, after: func(t *testing.T, w *world) {
-				w.createAll(t,
-					letters(3))
+				w.createAll(t, letters(3))
 			},
 			effect: is(probe.PendingPushed, observer),
 		},
@@ -101,9 +100,8 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 	}
 	for name, each := range (&Sandbox{}).table() {
 		// the others are tested where they can be turned, in cmd/viz
-		if _, ok := tests[name]; !ok && each.whyNot == "" {
-			t.Errorf("%s is not tested", name)
-		}
+		_, ok := tests[name]
+		assert.True(t, ok || each.whyNot != "", "%s is not tested", name)
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -138,9 +136,8 @@ func (w *world) addWatcher(t *testing.T, options WatcherOptions) string {
 func (w *world) watchFrom(t *testing.T, resource, rv string) {
 	t.Helper()
 	request := w.client.Get().Resource(resource).Param("watch", "true").Param("resourceVersion", rv)
-	if err := request.Do(t.Context()).Error(); err != nil && !apierrors.IsResourceExpired(err) {
-		t.Fatal(err)
-	}
+	err := request.Do(t.Context()).Error()
+	require.True(t, err == nil || apierrors.IsResourceExpired(err), err)
 }
 
 func (w *world) reset(t *testing.T) {

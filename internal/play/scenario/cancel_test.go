@@ -124,10 +124,9 @@ func TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone(t *testing.T) {
 			}
 			before := w.Log.Last()
 			seen, err := w.Play(t.Context(), each.ID)
-			if err != nil || seen.Untold == "" || slices.ContainsFunc(seen.Beats,
-				func(r Range) bool { return r.To > 0 }) || seen.To != before || w.Log.Last() != before {
-				t.Errorf("%s: got %+v, %v, and %d new records", each.ID, seen, err, w.Log.Last()-before)
-			}
+			assert.True(t, err == nil && seen.Untold != "" &&
+				!slices.ContainsFunc(seen.Beats, func(r Range) bool { return r.To > 0 }) && seen.To == before &&
+				w.Log.Last() == before, "%s: got %+v, %v, and %d new records", each.ID, seen, err, w.Log.Last()-before)
 		}
 	})
 }

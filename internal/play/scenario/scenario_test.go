@@ -31,8 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // has a machine.
 func inWorld(t *testing.T, alone bool, body func(t *testing.T, w *World)) {
 	sandboxtest.Run(t, 1<<18, func(t *testing.T, world *sandboxtest.World) {
-		w := &World{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe,
-			Clock: world.Clock}
+		w := &World{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe, Clock: world.Clock}
 		if alone {
 			w.Machine = world
 		}
@@ -77,11 +76,10 @@ func TestEveryStoryIsPlayedAsItIsTold(t *testing.T) {
 				time.Sleep(2 * time.Minute) // a client that was cut off comes back
 				synctest.Wait()
 				after := w.Sandbox.Knobs()
-				if len(after.Handlers) != len(before.Handlers) || len(after.Lines) != len(before.Lines) ||
-					after.Traffic.Rate != 0 ||
-					slices.ContainsFunc(after.Rings, func(r sandbox.RingInfo) bool { return r.Fixed != 0 }) {
-					t.Errorf("the story left behind %+v, it began with %+v", after, before)
-				}
+				assert.True(t, len(after.Handlers) == len(before.Handlers) && len(after.Lines) == len(before.Lines) &&
+					after.Traffic.Rate == 0 &&
+					!slices.ContainsFunc(after.Rings, func(r sandbox.RingInfo) bool { return r.Fixed != 0 }),
+					"the story left behind %+v, it began with %+v", after, before)
 			})
 		})
 	}
@@ -96,10 +94,8 @@ func (w *World) check(t *testing.T, seen Seen, says string) {
 	assert.True(t, err == nil && slices.Equal(told, seen.Beats),
 		"its beats are at %v, found again at %v: %v", seen.Beats, told, err)
 	for i, beat := range seen.Beats {
-		if i > 0 && beat.From != seen.Beats[i-1].To || beat.From < seen.From || beat.To <= beat.From ||
-			beat.To > seen.To {
-			t.Errorf("beat %d plays (%d, %d], in a story of (%d, %d]", i+1, beat.From, beat.To, seen.From, seen.To)
-		}
+		assert.True(t, (i <= 0 || beat.From == seen.Beats[i-1].To) && beat.From >= seen.From && beat.To > beat.From &&
+			beat.To <= seen.To, "beat %d plays (%d, %d], in a story of (%d, %d]", i+1, beat.From, beat.To, seen.From, seen.To)
 	}
 	checker := rules.New()
 	all, _ := w.Log.Since(nil, w.Log.Oldest()-1, 1<<18)
@@ -127,10 +123,8 @@ func TestOneStoryAtATime(t *testing.T) {
 func TestEveryStoryIsTold(t *testing.T) {
 	ids := map[string]bool{}
 	for _, each := range All {
-		if each.ID == "" || each.Title == "" || each.Symptom == "" || each.Chapter == "" ||
-			ids[each.ID] {
-			t.Errorf("%+v: something is missing, or the id is taken", each)
-		}
+		assert.True(t, each.ID != "" && each.Title != "" && each.Symptom != "" && each.Chapter != "" && !ids[each.ID],
+			"%+v: something is missing, or the id is taken", each)
 		ids[each.ID] = true
 		assert.True(t, len(each.Beats) >= 4 && len(each.Beats) <= 7,
 			"%s: %d beats, want four to seven", each.ID, len(each.Beats))
@@ -181,9 +175,8 @@ func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 		gate.Close(probe.Query{Station: probe.Handler})
 		time.AfterFunc(time.Minute, gate.Release) // what the story has changed is undone then
 		seen := require.Value(w.Play(t.Context(), "slow-handler"))(t)
-		if !strings.Contains(seen.Symptom, "waited 10s") || !strings.Contains(seen.Symptom, "HandlerReturned") {
-			t.Errorf("the symptom: %q", seen.Symptom)
-		}
+		assert.True(t, strings.Contains(seen.Symptom, "waited 10s") && strings.Contains(seen.Symptom, "HandlerReturned"),
+			"the symptom: %q", seen.Symptom)
 		assert.True(t, seen.Beats[1].To != 0 && seen.Beats[3].To == 0 && seen.Untold != "",
 			"got %+v, untold %q: want the beats up to the symptom", seen.Beats, seen.Untold)
 	})

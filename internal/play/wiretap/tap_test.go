@@ -34,13 +34,11 @@ func TestTheWireHasTheChunksOfAWatch(t *testing.T) {
 	fmt.Fprintf(chunks, `{"long":%q}`+"\n", strings.Repeat("x", 2*maxData))
 	wire.Read(written.Bytes())
 	s := wire.Snapshot()
-	if fmt.Sprintln(s.OpenedBy()) != "me /pods watch=true\n" || s.Request != request || s.Header != header ||
-		s.Count != events || len(s.Chunks) != maxChunks || !wire.Watching() {
-		t.Errorf("got %q %q, %d chunks, %d kept", s.Request, s.Header, s.Count, len(s.Chunks))
-	}
-	if got, want := s.Chunks[0], (Chunk{SizeLine: "8\r\n", Data: "{\"i\":4}\n", Size: 8, End: "\r\n"}); got != want {
-		t.Errorf("first chunk: got %+v, want %+v", got, want)
-	}
+	assert.True(t, fmt.Sprintln(s.OpenedBy()) == "me /pods watch=true\n" && s.Request == request && s.Header == header &&
+		s.Count == events && len(s.Chunks) == maxChunks && wire.Watching(),
+		"got %q %q, %d chunks, %d kept", s.Request, s.Header, s.Count, len(s.Chunks))
+	got, want := s.Chunks[0], (Chunk{SizeLine: "8\r\n", Data: "{\"i\":4}\n", Size: 8, End: "\r\n"})
+	assert.True(t, got == want, "first chunk: got %+v, want %+v", got, want)
 	if last := s.Chunks[len(s.Chunks)-1]; len(last.Data) != maxData || last.Size <= maxData || last.End != "\r\n" {
 		t.Errorf("last chunk: got %d of %d bytes, end %q", len(last.Data), last.Size, last.End)
 	}
@@ -64,10 +62,9 @@ func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
 	whole.Read([]byte(wire))
 	got, want := fmt.Sprintf("%+v", stream.stream), fmt.Sprintf("%+v", whole.stream)
 	assert.Equal(t, want, got)
-	if whole.stream.Count != 3 || whole.stream.Chunks[0].Data != "ab\r\nc" || whole.stream.Chunks[1].Size != 16 ||
-		whole.stream.Chunks[2].SizeLine != "0\r\n" || whole.stream.Chunks[2].End != "\r\n" {
-		t.Errorf("got %+v", whole.stream.Chunks)
-	}
+	assert.True(t, whole.stream.Count == 3 && whole.stream.Chunks[0].Data == "ab\r\nc" &&
+		whole.stream.Chunks[1].Size == 16 && whole.stream.Chunks[2].SizeLine == "0\r\n" &&
+		whole.stream.Chunks[2].End == "\r\n", "got %+v", whole.stream.Chunks)
 }
 
 func TestWhatIsNoChunkedAnswerIsNotUnderstood(t *testing.T) {

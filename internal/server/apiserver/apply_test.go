@@ -56,9 +56,8 @@ const oneContainer = ", labels: {app: web}}\nspec: {containers: [{name: c, image
 func TestApplyCreatesWhatIsNotThere(t *testing.T) {
 	a := newAPI(t)
 	pod := a.applied(201, "one", "", oneContainer)
-	if pod.Spec.Containers[0].Image != "i:1" || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways || pod.UID == "" {
-		t.Errorf("got %+v", pod)
-	}
+	assert.True(t, pod.Spec.Containers[0].Image == "i:1" && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways &&
+		pod.UID != "", "got %+v", pod)
 	assert.EqualSlices(t, []string{"one Apply"}, managers(pod), "managers")
 	again := a.applied(200, "one", "", oneContainer)
 	assert.Equal(t, pod.ResourceVersion, again.ResourceVersion,
@@ -76,11 +75,10 @@ func TestTwoManagersOfOneFieldConflictUnlessForced(t *testing.T) {
 	a.applied(201, "one", "", oneContainer)
 	const other = ", labels: {app: db}}\n"
 	status := wantStatus(t, a.apply("two", "", other), 409, metav1.StatusReasonConflict)
-	if len(status.Details.Causes) != 1 || status.Details.Causes[0].Type != metav1.CauseTypeFieldManagerConflict ||
-		status.Details.Causes[0].Field != ".metadata.labels.app" || !strings.Contains(status.Details.Causes[0].Message,
-		`"one"`) {
-		t.Errorf("causes: got %+v", status.Details.Causes)
-	}
+	assert.True(t, len(status.Details.Causes) == 1 &&
+		status.Details.Causes[0].Type == metav1.CauseTypeFieldManagerConflict &&
+		status.Details.Causes[0].Field == ".metadata.labels.app" &&
+		strings.Contains(status.Details.Causes[0].Message, `"one"`), "causes: got %+v", status.Details.Causes)
 	pod := a.applied(200, "two", "&force=true", other)
 	assert.Equal(t, "db", pod.Labels["app"], "forced: got labels %v", pod.Labels)
 	wantStatus(t, a.apply("one", "", oneContainer), 409, metav1.StatusReasonConflict)
@@ -121,15 +119,12 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	a.do("PATCH", podsPath+"/a?fieldManager=idler", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type",
 		"application/merge-patch+json")
 	pod := into[corev1.Pod](t, a.do("GET", podsPath+"/a", "").Body)
-	if got, want := managers(pod), []string{"kubectl Update", "labeller Update",
-		"kubelet Update status"}; !sameElements(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	got, want := managers(pod), []string{"kubectl Update", "labeller Update", "kubelet Update status"}
+	assert.True(t, sameElements(got, want), "got %v, want %v", got, want)
 	// Who changed a field by any means owns it, and an apply finds out.
 	status := wantStatus(t, a.apply("one", "", ", labels: {x: '2'}}\n"), 409, metav1.StatusReasonConflict)
-	if len(status.Details.Causes) != 1 || !strings.Contains(status.Details.Causes[0].Message, `"labeller"`) {
-		t.Errorf("causes: got %+v", status.Details.Causes)
-	}
+	assert.True(t, len(status.Details.Causes) == 1 && strings.Contains(status.Details.Causes[0].Message, `"labeller"`),
+		"causes: got %+v", status.Details.Causes)
 	w := a.do("PUT", podsPath+"/a?fieldManager=putter", strings.Replace(podA, "web", "db", 1))
 	if pod := into[corev1.Pod](t, w.Body); !slices.Contains(managers(pod), "putter Update") {
 		t.Errorf("after a PUT: got %v", managers(pod))
@@ -209,10 +204,9 @@ func TestTheStatusIsAppliedThroughItsOwnPath(t *testing.T) {
 	}
 	// Through the other path a status is ignored, and no manager comes to own it.
 	pod := a.applied(200, "one", "", oneContainer+"status: {phase: Failed}\n")
-	if pod.Status.Phase != corev1.PodRunning || strings.Contains(string(pod.ManagedFields[0].FieldsV1.Raw), "phase") &&
-		pod.ManagedFields[0].Subresource == "" {
-		t.Errorf("got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.Raw)
-	}
+	assert.True(t, pod.Status.Phase == corev1.PodRunning &&
+		(!strings.Contains(string(pod.ManagedFields[0].FieldsV1.Raw), "phase") || pod.ManagedFields[0].Subresource != ""),
+		"got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.Raw)
 }
 
 // A field without a type would have no manager, and a write that sets it would not be noted at all.
@@ -228,8 +222,7 @@ func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 		).Fill(obj)
 		obj.GetObjectKind().SetGroupVersionKind(resource.GroupVersion.WithKind(resource.Kind))
 		if _, err := typeConverter().ObjectToTyped(obj, typed.AllowDuplicates); err != nil {
-			t.Errorf("%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update",
-				resource.Name, err)
+			t.Errorf("%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update", resource.Name, err)
 		}
 	}
 }

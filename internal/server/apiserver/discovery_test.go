@@ -45,8 +45,7 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 				aggregated = append(aggregated, line(group.Name, r.Resource, r.ResponseKind.Kind,
 					slices.Concat(r.Verbs, r.ShortNames)))
 				for _, sub := range r.Subresources {
-					aggregated = append(aggregated, line(group.Name, r.Resource+"/"+sub.Subresource,
-						sub.ResponseKind.Kind, sub.Verbs))
+					aggregated = append(aggregated, line(group.Name, r.Resource+"/"+sub.Subresource, sub.ResponseKind.Kind, sub.Verbs))
 				}
 			}
 		}
@@ -54,9 +53,8 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 	roots := []string{"/api/v1"}
 	for _, group := range into[metav1.APIGroupList](t, a.do("GET", "/apis", "").Body).Groups {
 		alone := into[metav1.APIGroup](t, a.do("GET", "/apis/"+group.Name, "").Body)
-		if alone.Kind != "APIGroup" || alone.PreferredVersion != group.PreferredVersion {
-			t.Errorf("%s: got %+v", group.Name, alone)
-		}
+		assert.True(t, alone.Kind == "APIGroup" && alone.PreferredVersion == group.PreferredVersion,
+			"%s: got %+v", group.Name, alone)
 		roots = append(roots, "/apis/"+group.PreferredVersion.GroupVersion)
 	}
 	for _, root := range roots {
@@ -68,18 +66,15 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 			legacy = append(legacy, line(gv.Group, r.Name, r.Kind, slices.Concat(r.Verbs, r.ShortNames)))
 		}
 	}
-	if diff := cmp.Diff(aggregated, legacy); diff != "" || len(legacy) < 30 {
-		t.Errorf("%d resources (-in one piece +piece by piece):\n%s", len(legacy), diff)
-	}
+	diff := cmp.Diff(aggregated, legacy)
+	assert.True(t, diff == "" && len(legacy) >= 30, "%d resources (-in one piece +piece by piece):\n%s", len(legacy), diff)
 	for _, want := range []string{" pods Pod create delete deletecollection get list patch update watch po",
 		" pods/binding Binding create", "coordination.k8s.io leases Lease create delete deletecollection get list " +
 			"patch update watch", "storage.k8s.io volumeattachments/status VolumeAttachment get patch update"} {
 		assert.True(t, slices.Contains(legacy, want), "no %q", want)
 	}
-	if versions := into[metav1.APIVersions](t, a.do("GET", "/api", "").Body); !slices.Equal(versions.Versions,
-		[]string{"v1"}) {
-		t.Errorf("versions: got %+v", versions)
-	}
+	versions := into[metav1.APIVersions](t, a.do("GET", "/api", "").Body)
+	assert.True(t, slices.Equal(versions.Versions, []string{"v1"}), "versions: got %+v", versions)
 }
 
 func TestVersionIsThatOfTheMachinery(t *testing.T) {
@@ -95,14 +90,11 @@ func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
 	}](t, a.do("GET", "/openapi/v3", "").Body)
 	w := a.do("GET", index.Paths["api/v1"].ServerRelativeURL, "")
 	assert.True(t, strings.Contains(w.Header().Get("Cache-Control"), "immutable"), "headers: got %v", w.Header())
-	if again := a.do("GET", "/openapi/v3/api/v1", "", "If-None-Match",
-		w.Header().Get("Etag")); again.Code != http.StatusNotModified {
-		t.Errorf("again: got %d", again.Code)
-	}
-	if small := a.do("GET", "/openapi/v3/api/v1", "", "Accept-Encoding", "gzip"); small.Header().
-		Get("Content-Encoding") != "gzip" || small.Body.Len() > w.Body.Len()/5 {
-		t.Errorf("gzip: got %v, %d bytes", small.Header(), small.Body.Len())
-	}
+	again := a.do("GET", "/openapi/v3/api/v1", "", "If-None-Match", w.Header().Get("Etag"))
+	assert.True(t, again.Code == http.StatusNotModified, "again: got %d", again.Code)
+	small := a.do("GET", "/openapi/v3/api/v1", "", "Accept-Encoding", "gzip")
+	assert.True(t, small.Header().Get("Content-Encoding") == "gzip" && small.Body.Len() <= w.Body.Len()/5,
+		"gzip: got %v, %d bytes", small.Header(), small.Body.Len())
 }
 
 // Every route we serve is in a document, and no document promises one that we do not serve.
@@ -122,10 +114,9 @@ func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
 				if strings.Contains(target, "/watch/") {
 					target += "?timeoutSeconds=-1" // refused before it becomes a stream
 				}
-				if w := a.do(strings.ToUpper(method), target, ""); w.Code == http.StatusMethodNotAllowed ||
-					strings.Contains(w.Body.String(), "requested resource") {
-					t.Errorf("%s %s: got %d, no such route", method, path, w.Code)
-				}
+				w := a.do(strings.ToUpper(method), target, "")
+				assert.True(t, w.Code != http.StatusMethodNotAllowed && !strings.Contains(w.Body.String(), "requested resource"),
+					"%s %s: got %d, no such route", method, path, w.Code)
 			}
 		}
 	}

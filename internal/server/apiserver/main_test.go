@@ -16,6 +16,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/server/mvcc"
@@ -82,9 +83,7 @@ func wantStatus(t testing.TB, w *httptest.ResponseRecorder, code int, reason met
 	t.Helper()
 	text := w.Body.String()
 	status := into[metav1.Status](t, w.Body)
-	if w.Code != code || int(status.Code) != code || status.Reason != reason || status.Kind != "Status" ||
-		status.Status != metav1.StatusFailure {
-		t.Errorf("got %d %s, want %d %s", w.Code, text, code, reason)
-	}
+	assert.True(t, w.Code == code && int(status.Code) == code && status.Reason == reason && status.Kind == "Status" &&
+		status.Status == metav1.StatusFailure, "got %d %s, want %d %s", w.Code, text, code, reason)
 	return status
 }

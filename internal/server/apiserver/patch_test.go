@@ -36,9 +36,7 @@ func FuzzPatches(f *testing.F) {
 		a.create(podA)
 		contentType := patchTypes[uint(kind)%uint(len(patchTypes))]
 		w := a.do("PATCH", podsPath+"/a?fieldManager=f", string(patch), "Content-Type", contentType)
-		if w.Code >= 500 {
-			t.Errorf("%s %s: got %d %s", contentType, patch, w.Code, into[metav1.Status](t, w.Body).Message)
-		}
+		assert.True(t, w.Code < 500, "%s %s: got %d %s", contentType, patch, w.Code, w.Body)
 	})
 }
 
@@ -85,17 +83,15 @@ func TestPatches(t *testing.T) {
 				assert.Equal(t, c.code, int(status.Code), "got %+v", status)
 				fields := map[string]string{"merge, invalid": "spec", "merge, uid": "metadata.uid"}
 				field := cmp.Or(fields[name], "patch")
-				if c.code == 422 && (len(status.Details.Causes) == 0 || status.Details.Causes[0].Field != field) {
-					t.Errorf("got %+v, want a cause at %s", status.Details, field)
-				}
+				assert.True(t, c.code != 422 || len(status.Details.Causes) != 0 && status.Details.Causes[0].Field == field,
+					"got %+v, want a cause at %s", status.Details, field)
 				return
 			}
 			pod := into[corev1.Pod](t, w.Body)
 			assert.True(t, c.check(&pod), "got %+v", pod)
 		})
 	}
-	wantStatus(t, newAPI(t).do("PATCH", podsPath+"/a", `{}`, "Content-Type", mergePatch), 404,
-		metav1.StatusReasonNotFound)
+	wantStatus(t, newAPI(t).do("PATCH", podsPath+"/a", `{}`, "Content-Type", mergePatch), 404, metav1.StatusReasonNotFound)
 }
 
 func TestAStrictPatchRefusesUnknownFields(t *testing.T) {
@@ -104,10 +100,8 @@ func TestAStrictPatchRefusesUnknownFields(t *testing.T) {
 	const body = `{"spec":{"colour":"red"}}`
 	wantStatus(t, a.do("PATCH", podsPath+"/a?fieldValidation=Strict", body, "Content-Type",
 		"application/merge-patch+json"), 422, metav1.StatusReasonInvalid)
-	if w := a.do("PATCH", podsPath+"/a", body, "Content-Type", "application/merge-patch+json"); w.Code != 200 ||
-		len(w.Header()["Warning"]) != 1 {
-		t.Errorf("got %d %v", w.Code, w.Header())
-	}
+	w := a.do("PATCH", podsPath+"/a", body, "Content-Type", "application/merge-patch+json")
+	assert.True(t, w.Code == 200 && len(w.Header()["Warning"]) == 1, "got %d %v", w.Code, w.Header())
 }
 
 // doubling is a patch of some 2 KB that copies an object into itself, n times.
@@ -214,8 +208,7 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 		"keys":     "data: {" + strings.Join(keys, ", ") + "}",
 		"elements": "metadata: {finalizers: [" + strings.Join(finalizers, ", ") + "]}",
 	} {
-		p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.ApplyYAMLPatchType,
-			patch: []byte(patch)}
+		p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.ApplyYAMLPatchType, patch: []byte(patch)}
 		_, err := p.UpdatedObject(t.Context(), &corev1.Pod{})
 		assert.Fails(t, err, apierrors.IsRequestEntityTooLargeError, name)
 	}
@@ -274,11 +267,9 @@ func TestAClientThatAsksForItsRightsIsToldThatItHasAll(t *testing.T) {
 	}
 	w := a.do("POST", root+"selfsubjectrulesreviews", `{"spec":{"namespace":"default"}}`)
 	rules := into[authorizationv1.SelfSubjectRulesReview](t, w.Body)
-	if w.Code != 201 || len(rules.Status.ResourceRules) != 1 || rules.Status.ResourceRules[0].Verbs[0] != "*" {
-		t.Errorf("got %d %+v", w.Code, rules.Status)
-	}
+	assert.True(t, w.Code == 201 && len(rules.Status.ResourceRules) == 1 && rules.Status.ResourceRules[0].Verbs[0] == "*",
+		"got %d %+v", w.Code, rules.Status)
 	w = a.do("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{}`)
-	if who := into[authenticationv1.SelfSubjectReview](t, w.Body); who.Status.UserInfo.Username != "system:anonymous" {
-		t.Errorf("got %d %+v", w.Code, who.Status)
-	}
+	who := into[authenticationv1.SelfSubjectReview](t, w.Body)
+	assert.True(t, who.Status.UserInfo.Username == "system:anonymous", "got %d %+v", w.Code, who.Status)
 }

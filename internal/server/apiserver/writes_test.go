@@ -40,8 +40,7 @@ func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 		}
 		for _, verb := range s.Verbs {
 			for _, contentType := range verbs[verb].contentTypes {
-				body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"ghost"}}`, s.Kind.GroupVersion(),
-					s.Kind.Kind)
+				body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"ghost"}}`, s.Kind.GroupVersion(), s.Kind.Kind)
 				switch {
 				case contentType == "application/json-patch+json":
 					body = `[]`
@@ -183,8 +182,7 @@ func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
 				versions = append(versions, into[metav1.PartialObjectMetadata](t, w.Body).ResourceVersion)
 				time.Sleep(2 * time.Second)
 			}
-			assert.True(t, versions[1] == versions[0] && versions[2] == versions[0],
-				"%s: got versions %v", path, versions)
+			assert.True(t, versions[1] == versions[0] && versions[2] == versions[0], "%s: got versions %v", path, versions)
 		}
 	})
 }

@@ -120,9 +120,8 @@ func TestCloseWaitsForARestart(t *testing.T) {
 	node := require.Value(Start(t.Context(), Options{Dir: t.TempDir()}))(t)
 	restarted := node.restarting(t.Context(), t)
 	assert.NoError(t, errors.Join(node.Close(), <-restarted))
-	if err := node.Restart(t.Context()); !errors.Is(err, errClosed) {
-		t.Errorf("after Close: got %v, want errClosed", err)
-	}
+	err := node.Restart(t.Context())
+	assert.True(t, errors.Is(err, errClosed), "after Close: got %v, want errClosed", err)
 }
 
 func TestARequestMayTakeTwoMinutes(t *testing.T) {
@@ -204,9 +203,8 @@ func TestDialShowsACertificate(t *testing.T) {
 	client := require.Value(Dial(t.Context(), endpoints, files))(t)
 	put(t, client, "a", "1")
 	client.Close()
-	if _, err := Dial(t.Context(), endpoints, TLSFiles{CACert: made.CertFile}); err == nil {
-		t.Error("a client without a certificate is let in")
-	}
+	_, err := Dial(t.Context(), endpoints, TLSFiles{CACert: made.CertFile})
+	assert.True(t, err != nil, "a client without a certificate is let in")
 }
 
 func TestDialSaysWhatCannotBeReached(t *testing.T) {

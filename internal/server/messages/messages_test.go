@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
@@ -148,9 +149,8 @@ func TestAnAbortedRequestEndsItsHandler(t *testing.T) {
 		synctest.Wait()
 		p.say(Message{ID: 1, Kind: Abort})
 		<-ended
-		if kinds, _, last := p.told(1); last.Kind != Abort || last.Reason == "" {
-			t.Errorf("got %v, %+v", kinds, last)
-		}
+		kinds, _, last := p.told(1)
+		assert.True(t, last.Kind == Abort && last.Reason != "", "got %v, %+v", kinds, last)
 	})
 }
 
@@ -187,9 +187,8 @@ func TestAPageThatDoesNotReadIsEvicted(t *testing.T) {
 			p.say(Message{ID: 2 + created, Kind: Request, Method: "POST", URL: pods, Body: []byte(body),
 				Header: http.Header{"Content-Type": {"application/json"}}})
 			time.Sleep(time.Second) // the bubble's
-			if _, _, head := p.told(2 + created); head.Status != http.StatusCreated {
-				t.Fatalf("create: %+v", head)
-			}
+			_, _, head := p.told(2 + created)
+			require.True(t, head.Status == http.StatusCreated, "create: %+v", head)
 			p.say(Message{ID: 2 + created, Kind: Abort})
 		}
 		if _, body, _ := p.told(1); !evicted() || len(body) != granted {

@@ -93,8 +93,7 @@ func (s *session) watch(key string, last int64, opts ...clientv3.OpOption) {
 			continue // the channel must be closed next
 		}
 		for _, e := range response.Events {
-			s.say("  %s %s, was %s, create %v, modify %v", e.Type, text(e.Kv), text(e.PrevKv), e.IsCreate(),
-				e.IsModify())
+			s.say("  %s %s, was %s, create %v, modify %v", e.Type, text(e.Kv), text(e.PrevKv), e.IsCreate(), e.IsModify())
 			if e.Kv.ModRevision == last {
 				cancel()
 			}
@@ -302,9 +301,8 @@ func TestFailedWatchesEndWithEtcdsError(t *testing.T) {
 	store.FailWatches(rpctypes.ErrorDesc(rpctypes.ErrNoLeader))
 	first := <-responses
 	assert.Equal(t, 1, len(first.Events), "got %v, want what happened before", first)
-	if last := <-responses; !errors.Is(last.Err(), rpctypes.ErrNoLeader) {
-		t.Errorf("got %v, want no leader", last.Err())
-	}
+	last := <-responses
+	assert.True(t, errors.Is(last.Err(), rpctypes.ErrNoLeader), "got %v, want no leader", last.Err())
 	_, open := <-responses
 	assert.False(t, open, "the channel is still open")
 	revision := store.Put("/p/a", []byte("2"))

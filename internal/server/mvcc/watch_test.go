@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/mvcc"
 )
@@ -37,9 +38,8 @@ func TestARestoredStoreCountsOnFromItsBackup(t *testing.T) {
 	restored := store.Until(2)
 	kept, err := restored.Get(t.Context(), "/p/a", kubernetes.GetOptions{})
 	lost, errLost := restored.Get(t.Context(), "/p/b", kubernetes.GetOptions{})
-	if err != nil || errLost != nil || string(kept.KV.Value) != "first" || kept.KV.ModRevision != 2 || lost.KV != nil {
-		t.Errorf("got %v and %v (%v, %v), want the first value at 2, and nothing", kept.KV, lost.KV, err, errLost)
-	}
+	assert.True(t, err == nil && errLost == nil && string(kept.KV.Value) == "first" && kept.KV.ModRevision == 2 &&
+		lost.KV == nil, "got %v and %v (%v, %v), want the first value at 2, and nothing", kept.KV, lost.KV, err, errLost)
 	if rev, other := restored.Put("/p/c", nil), store.Put("/p/c", nil); rev != 3 || other != 5 {
 		t.Errorf("the next write is revision %d, and that of the other store %d, want 3 and 5", rev, other)
 	}

@@ -85,9 +85,8 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 			})
 			synctest.Wait()
 			answer := require.Value(client.Get("http://localhost/"))(t)
-			if body, _ := io.ReadAll(answer.Body); string(body) != name {
-				t.Errorf("got %q from the %s server", body, name)
-			}
+			body, _ := io.ReadAll(answer.Body)
+			assert.True(t, string(body) == name, "got %q from the %s server", body, name)
 			stream := require.Value(client.Get("http://localhost/stream"))(t)
 			cancel()
 			serving.Wait()

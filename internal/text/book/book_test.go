@@ -324,9 +324,7 @@ func TestAFirstTryIsShort(t *testing.T) {
 		for _, try := range found {
 			lines := strings.Split(strings.TrimRight(try[2], "\n"), "\n")
 			lines = slices.DeleteFunc(lines, passed.MatchString)
-			if len(lines) > 25 {
-				t.Errorf("%s: %s has %d lines, want at most 25", file, try[1], len(lines))
-			}
+			assert.True(t, len(lines) <= 25, "%s: %s has %d lines, want at most 25", file, try[1], len(lines))
 		}
 	}
 }
@@ -457,10 +455,8 @@ func TestWordsAreMarkedOnceInASection(t *testing.T) {
 	}
 	assert.EqualSlices(t, want, got, "got %q\nwant %q\nin %s", got, want, html)
 	plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, "")
-	if !strings.Contains(plain, "The ring feeds input, and the Ring and input again.\n") || !strings.Contains(plain,
-		"in two rings\nof words.") {
-		t.Errorf("the text has changed: %s", plain)
-	}
+	assert.True(t, strings.Contains(plain, "The ring feeds input, and the Ring and input again.\n") &&
+		strings.Contains(plain, "in two rings\nof words."), "the text has changed: %s", plain)
 }
 
 // ofTheProgram are the points that no chapter reports: they tell of the program around the machinery, and have no page.
@@ -474,9 +470,7 @@ func TestEveryPointIsALineOfADeclaration(t *testing.T) {
 	for _, point := range probe.Points() {
 		site := sites[point.String()]
 		if ofTheProgram[point] {
-			if site != nil {
-				t.Errorf("%s: a chapter reports it, in %s", point, site.Symbol)
-			}
+			assert.True(t, site == nil, "%s: a chapter reports it, in %+v", point, site)
 			continue
 		}
 		if site == nil {
@@ -489,9 +483,8 @@ func TestEveryPointIsALineOfADeclaration(t *testing.T) {
 				len(site.Lines))
 			continue
 		}
-		if text := site.Lines[line-site.From]; !strings.Contains(text, point.String()) {
-			t.Errorf("%s: line %d of %s is %q", point, line, site.File.Path, text)
-		}
+		text := site.Lines[line-site.From]
+		assert.True(t, strings.Contains(text, point.String()), "%s: line %d of %s is %q", point, line, site.File.Path, text)
 		assert.True(t, site.Decl.Line() >= site.From && site.Decl.Line() <= line,
 			"%s: %s is declared at %d, reported at %d", point, site.Symbol, site.Decl.Line(), line)
 	}
