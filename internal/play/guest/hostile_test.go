@@ -40,14 +40,17 @@ func heap() uint64 {
 func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 	fat := fmt.Sprintf(`"annotations":{"a":%q},"labels":{"b":%q},"managedFields":[{"manager":%q}]`, strings.Repeat("a",
 		500), strings.Repeat("b", 500), strings.Repeat("c", 500))
+	const (
+		object = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",` +
+			`"metadata":{"name":"pod-%d","namespace":"x","resourceVersion":"%d",%s}}`
+		list = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",` +
+			`"metadata":{"resourceVersion":"7"},"items":[`
+	)
 	for name, c := range map[string]struct {
 		watchList          bool
 		begin, object, sep string
 	}{
-		"list": {false,
-			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[`, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%d","namespace":"x","resourceVersion":"%d",%s}}`, ","},
-		"watch-list": {true, "",
-			`{"type":"ADDED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%d","namespace":"x","resourceVersion":"%d",%s}}}`, "\n"},
+		"list": {false, list, object, ","}, "watch-list": {true, "", `{"type":"ADDED","object":` + object + "}", "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runtime.GC() // what other tests have left
@@ -74,8 +77,10 @@ func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 }
 
 func TestAnAnswerThatIsNotUnderstoodIsNamed(t *testing.T) {
-	const list = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[]}`
-	const pod = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","resourceVersion":"8"}}`
+	const list = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",` +
+		`"metadata":{"resourceVersion":"7"},"items":[]}`
+	const pod = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",` +
+		`"metadata":{"name":"a","resourceVersion":"8"}}`
 	for name, c := range map[string]struct{ mediaType, list, watch, want string }{
 		"HTML":              {"text/html; charset=utf-8", "<html>", "", "not understood"},
 		"protobuf":          {"application/vnd.kubernetes.protobuf", "k8s\x00", "", "not understood"},
