@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 )
 
@@ -20,7 +21,8 @@ func newAnything(seed uint64) *anything { return &anything{rand: rand.New(rand.N
 
 var hostile = []string{
 	"", "plain", "<script>alert(1)</script>", `"quoted" \back\slash`, "line\nbreak\u2028and\u2029more", "\x00\x1f\x7f",
-	"😀" + strings.Repeat("x", 238) + "😀😀", strings.Repeat("ü", 300), "\xff\xfe no UTF-8", "__proto__", "constructor",
+	"😀" + strings.Repeat("x", 238) + "😀😀", strings.Repeat("ü", 300), "\xff\xfe no UTF-8", "__proto__",
+	"constructor",
 	"&amp;<>",
 }
 
@@ -62,7 +64,7 @@ func (g *anything) records(n int) []probe.Record {
 func feedOf(records []probe.Record) []byte {
 	feed := []byte{'['}
 	for i := range records {
-		feed = appendNext(feed, &records[i])
+		feed = fold.AppendNext(feed, &records[i])
 	}
 	return append(feed, ']')
 }

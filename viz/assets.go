@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"listwatch/viz/reply"
 	"listwatch/viz/stage"
 )
 
@@ -46,7 +47,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "*")
 	body, err := readAsset(name)
 	if err != nil {
-		writeStatus(w, r, http.StatusNotFound, "no such asset")
+		reply.Error(w, r, http.StatusNotFound, "no such asset")
 		return
 	}
 	sum := sha256.Sum256(body)

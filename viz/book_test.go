@@ -7,11 +7,12 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 	"listwatch/internal/play/lab"
+	"listwatch/viz/frame"
 )
 
 func TestTheShelfListsEveryLab(t *testing.T) {
 	log, _ := newLog()
-	page := ask(New(Config{Log: log}), "GET", "/", "").Body.String()
+	page := ask(show(log), "GET", "/", "").Body.String()
 	for _, each := range lab.All() {
 		assert.True(t, strings.Contains(page, "go run ./cmd/lab start "+each.ID+"<"), "%s is not on the shelf", each.ID)
 	}
@@ -25,7 +26,7 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 		here, err := lab.ByID(id)
 		require.NoError(t, err)
 		log, _ := newLog()
-		ui := New(Config{Log: log, Lab: &here})
+		ui := show(log, func(p *frame.Page) { p.Promises.Lab = &here })
 		page := ask(ui, "GET", "/", "").Body.String()
 		bar, _, _ := strings.Cut(page[max(0, strings.Index(page, `id="lab"`)):], "</p>")
 		assert.True(t, !strings.Contains(bar, "`"), "%s: the bar shows backticks: %s", id, bar)

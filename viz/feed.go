@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"time"
 
-	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/viz/reply"
+	"listwatch/viz/timeline"
 )
 
 const (
@@ -22,16 +23,26 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
+// events is the watch of the page's list-watch. All fields are required.
+type events struct {
+	folder *Folder
+	attend func(r *http.Request) (leave func()) // called when a page begins to watch
+	// news returns the name of an event, and a function that is called with the time since the last call, and returns
+	// the data of one that the page is to be told; nil: none.
+	news func() (event string, news func(passed time.Duration) any)
+	done chan struct{} // closed when the program ends, never sent on: open feeds end
+}
+
 // feed is one open /viz/events.
 type feed struct {
 	// Set when it opens, never changed.
-	*UI
+	events
 	log     *probe.Log
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	follows probe.Query // what its page follows: told one by one, whatever is summed up
-	foreign bool        // its page is of another origin, and counts as none
-	tour    bool        // its page gives a tour
+	event   string      // of its news
+	tell    func(passed time.Duration) any
 
 	// Owned by the request's goroutine.
 	seq    uint64 // of the last record that was written
@@ -43,71 +54,56 @@ type feed struct {
 	rate     float64       // records a second; what is older than flowMemory hardly counts
 	sums     bool          // the page is sent sums
 	sinceSum time.Duration // since one was sent
-
-	worldTold  uint64        // the world's changes when the page was last told of it
-	usual      bool          // the world was untouched then
-	sinceWorld time.Duration // since then
 }
 
-// serveEvents is the watch of the page's list-watch. It streams the records after since, or after the Last-Event-ID
-// of a client that comes back, and without either those from now on; above the display rate it streams their sum
-// and the records of what is followed (resource, key, rv). As long as one with `tour` is open, its page gives a tour. A
-// page of another origin counts as none: it keeps no world held, begins no demo, and gives no tour. The stream ends
-// when the client goes, when the server ends, or with `gone` when the log no longer holds the next record.
-func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP implements [http.Handler]. It streams the records after since, or after the Last-Event-ID of a client that
+// comes back, and without either those from now on; above the display rate it streams their sum and the records of what
+// is followed (resource, key, rv). A page of another origin counts as none: no room learns of it. The stream ends when
+// the client goes, when the server ends, or with `gone` when the log no longer holds the next record.
+func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		query.Set("since", last)
 	}
-	seq, err := number(query, "since", u.config.Log.Last())
-	follows, wrong := readQuery(query)
+	log := e.folder.log
+	seq, err := reply.Number(query, "since", log.Last())
+	follows, wrong := timeline.ReadQuery(query)
 	if err := cmp.Or(err, wrong); err != nil {
-		handlers.WriteError(w, r, err)
+		reply.Wrong(w, r, err)
 		return
 	}
 	f := &feed{
-		UI: u, log: u.config.Log, w: w, rc: http.NewResponseController(w), follows: follows,
-		foreign: foreign(r), tour: query.Has("tour"), seq: seq, counted: u.config.Log.Last(), sinceSum: flowPeriod,
-		sinceWorld: worldPeriod,
+		events: e, log: log, w: w, rc: http.NewResponseController(w), follows: follows, seq: seq,
+		counted: log.Last(), sinceSum: flowPeriod,
 	}
+	f.event, f.tell = e.news()
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	if id := query.Get("log"); id != "" && id != u.id {
+	if reply.About(log, r) != nil {
 		f.gone() // another process's log: its numbers mean nothing here
 		return
 	}
-	f.stream(r.Context())
+	f.stream(r)
 }
 
 // stream writes a frame every framePeriod until it is ended.
-func (f *feed) stream(ctx context.Context) {
-	ticker := time.NewTicker(framePeriod)
+func (f *feed) stream(r *http.Request) {
+	ctx, ticker := r.Context(), time.NewTicker(framePeriod)
 	defer ticker.Stop()
 	if _, ok := f.log.Since(f.batch[:0], f.seq, 0); !ok {
 		f.gone() // before anything else is said: who asks for what is not here has nothing to go on from
 		return
 	}
-	if f.tour && !f.foreign && f.config.Sandbox != nil {
-		end := f.config.Sandbox.Tour()
-		defer func() {
-			if last := end(); last {
-				f.tours().Leave(ctx)
-			}
-		}()
-	}
 	if f.bookmark() != nil { // tells the page at once that it is connected, and where
 		return
 	}
-	if f.config.Hold != nil && !f.foreign {
-		defer f.config.Hold.Attend()()
+	if !reply.Foreign(r) {
+		defer f.attend(r)()
 	}
-	if f.config.Viewed != nil && !f.foreign {
-		f.config.Viewed()
-	}
-	for f.advance(ctx) && f.world() == nil {
+	for passed := time.Duration(0); f.advance(ctx) && f.other(passed) == nil; passed = framePeriod {
 		select {
 		case <-ctx.Done():
 			return
@@ -116,9 +112,21 @@ func (f *feed) stream(ctx context.Context) {
 		case <-ticker.C:
 			f.silent += framePeriod
 			f.sinceSum += framePeriod
-			f.sinceWorld += framePeriod
 		}
 	}
+}
+
+// other writes what the page is to be told besides the records.
+func (f *feed) other(passed time.Duration) error {
+	said := f.tell(passed)
+	if said == nil {
+		return nil
+	}
+	data, err := json.Marshal(said)
+	if err != nil {
+		return err
+	}
+	return f.message(f.event, data)
 }
 
 // advance writes whatever there is, or a bookmark if there was nothing for long. It reports whether to go on.
@@ -146,7 +154,7 @@ func (f *feed) advance(ctx context.Context) bool {
 func (f *feed) frame(records []probe.Record) error {
 	data := append(f.out[:0], '[')
 	for i := range records {
-		data = appendNext(data, &records[i])
+		data = fold.AppendNext(data, &records[i])
 	}
 	f.out = append(data, ']')
 	f.seq = records[len(records)-1].Seq
@@ -233,16 +241,8 @@ func (f *feed) kept(from, to uint64) []byte {
 	out := []byte{'['}
 	for r := range f.log.Between(from, to) {
 		if r.Seq+flowTail > to || r.Anomaly() || (f.follows.Key != "" || f.follows.RV != 0) && f.follows.Matches(r) {
-			out = appendNext(out, r)
+			out = fold.AppendNext(out, r)
 		}
 	}
 	return append(out, ']')
-}
-
-// appendNext appends a record to a list as JSON.
-func appendNext(out []byte, r *probe.Record) []byte {
-	if len(out) > 1 {
-		out = append(out, ',')
-	}
-	return fold.AppendRecord(out, r)
 }

@@ -19,6 +19,7 @@ import (
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/pipenet"
+	"listwatch/viz/frame"
 )
 
 // stand is a page on a network of pipes, in a bubble.
@@ -30,11 +31,8 @@ type stand struct {
 	stop   func() // ends Run
 }
 
-func newStand(t *testing.T, logSize int, config Config) *stand {
-	if config.Log == nil {
-		config.Log = probe.NewLog(clock.RealClock{}, logSize)
-	}
-	s := &stand{log: config.Log, pods: probe.New(config.Log).Resource("pods"), ui: New(config)}
+func newStand(t *testing.T, log *probe.Log, change ...func(*frame.Page)) *stand {
+	s := &stand{log: log, pods: probe.New(log).Resource("pods"), ui: show(log, change...)}
 	s.stop = bubble.Go(t, "test.ui", s.ui.Run)
 	listener := pipenet.Listen()
 	server := &http.Server{Handler: s.ui}
@@ -116,7 +114,7 @@ func want(t *testing.T, got message, event, id string) {
 
 func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 0, Config{})
+		s := newStand(t, probe.NewLog(clock.RealClock{}, 0))
 		s.append(3)
 		response := s.get(t, "/viz/events?since=1", "")
 		assert.Equal(t, "text/event-stream", response.Header.Get("Content-Type"), "Content-Type")
@@ -159,9 +157,9 @@ func TestWhereAFeedBegins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				s := newStand(t, 8, Config{})
+				s := newStand(t, probe.NewLog(clock.RealClock{}, 8))
 				s.append(20)
-				path := "/viz/events" + strings.Replace(test.query, "OWN", s.ui.id, 1)
+				path := "/viz/events" + strings.Replace(test.query, "OWN", s.log.ID(), 1)
 				in := bufio.NewReader(s.get(t, path, test.lastEventID).Body)
 				m, _ := next(t, in)
 				want(t, m, test.event, test.id)
@@ -184,14 +182,14 @@ func TestWhereAFeedBegins(t *testing.T) {
 func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
 	log, _ := newLog()
 	for _, since := range []string{"-1", "x", "99999999999999999999"} {
-		code := ask(New(Config{Log: log}), "GET", "/viz/events?since="+since, "").Code
+		code := ask(show(log), "GET", "/viz/events?since="+since, "").Code
 		assert.Equal(t, http.StatusBadRequest, code, since)
 	}
 }
 
 func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 64, Config{})
+		s := newStand(t, probe.NewLog(clock.RealClock{}, 64))
 		s.append(1)
 		slow := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body)
 		m, _ := next(t, slow)
@@ -201,7 +199,7 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 			time.Sleep(framePeriod)
 		}
 		synctest.Wait()
-		seq, _, _ := s.ui.folder.snapshot(t.Context())
+		seq, _, _ := s.ui.folder.Snapshot(t.Context())
 		assert.Equal(t, 1001, seq, "folded up to %d, want 1001", seq)
 		last := message{}
 		for m, ok := next(t, slow); ok; m, ok = next(t, slow) {
@@ -214,7 +212,7 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 // TestAClientThatBeginsFarBehindIsSentEveryRecord begins where the log does, and reads as fast as it can.
 func TestAClientThatBeginsFarBehindIsSentEveryRecord(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 1<<15, Config{})
+		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<15))
 		s.append(5 * feedBatch)
 		in, records := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body), 0
 		for records < 5*feedBatch {
@@ -231,7 +229,7 @@ func TestAClientThatBeginsFarBehindIsSentEveryRecord(t *testing.T) {
 
 func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 1<<15, Config{})
+		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<15))
 		s.append(1)
 		in := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body)
 		page := &told{state: fold.New()}
@@ -261,7 +259,7 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		for take() != "frame" {
 			s.append(1)
 		}
-		_, server, _ := s.ui.folder.snapshot(t.Context())
+		_, server, _ := s.ui.folder.Snapshot(t.Context())
 		want, _ := fold.Read(server)
 		assert.NoDiff(t, want, page.state, "the state, and the server's")
 		assert.Equal(t, "", strings.Join(page.problem, ", "))
@@ -270,7 +268,7 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 
 func TestAFeedEndsWithTheServer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 0, Config{})
+		s := newStand(t, probe.NewLog(clock.RealClock{}, 0))
 		in := bufio.NewReader(s.get(t, "/viz/events", "").Body)
 		next(t, in)
 		s.stop()
@@ -281,7 +279,7 @@ func TestAFeedEndsWithTheServer(t *testing.T) {
 
 func TestAFeedEndsWhenItsClientGoes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 0, Config{})
+		s := newStand(t, probe.NewLog(clock.RealClock{}, 0))
 		response := s.get(t, "/viz/events", "")
 		next(t, bufio.NewReader(response.Body))
 		response.Body.Close()

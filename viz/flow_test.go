@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/observe/fold"
@@ -93,7 +95,7 @@ func (p *told) take(data string, apply bool) uint64 {
 // record of the object that the page follows in every frame's time; and then hardly anything.
 func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 1<<17, Config{})
+		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<17))
 		page := &told{state: fold.New()}
 		in := bufio.NewReader(s.get(t, "/viz/events?since=0&resource=pods&key=default/f", "").Body)
 		heard := make(chan struct{}) // closed when the feed has ended
@@ -132,7 +134,7 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, page.frames == frames+2 && page.sums <= sums+1,
 			"in silence: %d frames and %d sums more, want two frames", page.frames-frames, page.sums-sums)
-		_, written, _ := s.ui.folder.snapshot(t.Context())
+		_, written, _ := s.ui.folder.Snapshot(t.Context())
 		server, _ := fold.Read(written)
 		assert.NoDiff(t, server, page.state, "the page's picture is not the server's")
 		for _, problem := range page.problem {

@@ -11,6 +11,7 @@ import (
 
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/viz/reply"
 )
 
 // foldBatch is how many records are taken from the log at once, so that its lock is never held for long.
@@ -19,10 +20,16 @@ const foldBatch = 1024
 // keyframes is how many pictures are kept of what a log holds, about.
 const keyframes = 16
 
-// folder keeps the folded state of a log, and what it takes to show its past: keyframes.
-type folder struct {
-	// Set by newFolder, never changed.
-	log *probe.Log
+// framePeriod is how often the log is folded and a feed is written: two frames of a 60 Hz screen, and few enough
+// messages that a page keeps up with fifty thousand records a second. By the wall's clock, never by the world's: a page
+// shows a held world, too.
+const framePeriod = 33 * time.Millisecond
+
+// Folder keeps the folded state of a log, and what it takes to show its past: keyframes.
+type Folder struct {
+	// Set by NewFolder, never changed.
+	log     *probe.Log
+	recount func(resource, subject string, limit int)
 
 	mu     sync.Mutex // guards the fields below; taken before the log's own lock
 	state  *fold.State
@@ -35,9 +42,11 @@ type folder struct {
 	sharedState json.RawMessage
 }
 
-// newFolder returns a folder that begins with the picture start; nil: with the empty one.
-func newFolder(log *probe.Log, start *fold.State) *folder {
-	f := &folder{log: log, state: fold.New(), frames: fold.NewKeyframes(uint64(log.Size() / keyframes))}
+// NewFolder returns a folder of a log that begins with the picture start; nil: with the empty one. recount lets the
+// store of a subject report what it holds, if that is at most limit objects; nil: none can be asked. It starts nothing;
+// Run does.
+func NewFolder(log *probe.Log, start *fold.State, recount func(resource, subject string, limit int)) *Folder {
+	f := &Folder{log: log, recount: recount, state: fold.New(), frames: fold.NewKeyframes(uint64(log.Size() / keyframes))}
 	if start != nil {
 		f.state = start.Clone()
 		start.Names(log.Names())
@@ -49,9 +58,9 @@ func newFolder(log *probe.Log, start *fold.State) *folder {
 // recountPeriod is how often stores are asked whose names the picture had to give up.
 const recountPeriod = 15 * framePeriod
 
-// run folds every framePeriod until ctx is done, and now and then lets the stores recount of which the picture has room
-// for more names than it knows. recount may be nil.
-func (f *folder) run(ctx context.Context, recount func(resource, subject string, limit int)) {
+// Run folds every framePeriod until ctx is done, and now and then lets the stores recount of which the picture has room
+// for more names than it knows.
+func (f *Folder) Run(ctx context.Context) {
 	ticker := time.NewTicker(framePeriod)
 	defer ticker.Stop()
 	for since := framePeriod; ; since += framePeriod {
@@ -62,19 +71,19 @@ func (f *folder) run(ctx context.Context, recount func(resource, subject string,
 		}
 		f.stale.Store(true)
 		unnamed := f.unnamed(ctx)
-		if since < recountPeriod || recount == nil {
+		if since < recountPeriod || f.recount == nil {
 			continue
 		}
 		since = 0
 		for _, each := range unnamed {
-			recount(each[0], each[1], fold.MaxRows) // without mu: the station takes locks of its own
+			f.recount(each[0], each[1], fold.MaxRows) // without mu: the station takes locks of its own
 		}
 	}
 }
 
 // unnamed folds what has been written since, and returns the shelves, each by resource and subject, that have room for
 // objects whose names are not known.
-func (f *folder) unnamed(ctx context.Context) (shelves [][2]string) {
+func (f *Folder) unnamed(ctx context.Context) (shelves [][2]string) {
 	if f.lockCurrent(ctx) != nil {
 		return nil
 	}
@@ -93,7 +102,7 @@ func (f *folder) unnamed(ctx context.Context) (shelves [][2]string) {
 // lockCurrent locks f.mu when everything is folded that the log holds. It folds a batch at a time and releases f.mu
 // after each, so that other callers and the end of the program need not wait for a long log. If ctx ends first,
 // lockCurrent returns its error, and f.mu is not locked.
-func (f *folder) lockCurrent(ctx context.Context) error {
+func (f *Folder) lockCurrent(ctx context.Context) error {
 	for {
 		f.mu.Lock()
 		if !f.foldLocked() {
@@ -108,7 +117,7 @@ func (f *folder) lockCurrent(ctx context.Context) error {
 
 // foldLocked folds one batch and reports whether there was anything to fold. If the log has overrun us, it goes on with
 // the oldest record there is: the state counts what is missing as lost, and says so.
-func (f *folder) foldLocked() bool {
+func (f *Folder) foldLocked() bool {
 	from := f.state.Seq
 	records, ok := f.log.Since(f.batch[:0], from, foldBatch)
 	for !ok && from < f.log.Last() {
@@ -124,33 +133,32 @@ func (f *folder) foldLocked() bool {
 	return true
 }
 
-// keyframe returns the newest picture kept at or before seq. The error is 410 Gone if none is kept any more.
-func (f *folder) keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) {
+// Keyframe returns the newest picture kept at or before seq. The error is 410 Gone if none is kept any more.
+func (f *Folder) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return fold.Keyframe{}, err
 	}
 	defer f.mu.Unlock()
 	frame, ok := f.frames.At(seq)
 	if !ok {
-		return frame, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", seq,
+		return frame, reply.Refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", seq,
 			f.frames.Oldest())
 	}
 	return frame, nil
 }
 
-// bounds returns a timeline with its ends, and nothing between yet.
-func (f *folder) bounds(ctx context.Context) (span, error) {
+// Bounds returns the first and the last record at which a picture can be had, and the time of the last.
+func (f *Folder) Bounds(ctx context.Context) (oldest, last uint64, t int64, err error) {
 	if err := f.lockCurrent(ctx); err != nil {
-		return span{}, err
+		return 0, 0, 0, err
 	}
 	defer f.mu.Unlock()
-	return span{Oldest: f.frames.Oldest(), Last: f.state.Seq, T: f.state.T, Width: int64(bucketWidth),
-		Buckets: [][4]uint64{}, Flags: []flag{}}, nil
+	return f.frames.Oldest(), f.state.Seq, f.state.T, nil
 }
 
-// snapshot returns the state up to this moment as JSON, with its sequence number. It is written without f.mu.
-func (f *folder) snapshot(ctx context.Context) (uint64, json.RawMessage, error) {
-	state, err := f.now(ctx)
+// Snapshot returns the state up to this moment as JSON, with its sequence number. It is written without f.mu.
+func (f *Folder) Snapshot(ctx context.Context) (uint64, json.RawMessage, error) {
+	state, err := f.Now(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -160,17 +168,17 @@ func (f *folder) snapshot(ctx context.Context) (uint64, json.RawMessage, error) 
 
 // shared is a snapshot for all pages that are sent sums: it is written once in a frame, however many pages there are.
 // It is newer than the record after.
-func (f *folder) shared(ctx context.Context, after uint64) (seq uint64, written json.RawMessage, err error) {
+func (f *Folder) shared(ctx context.Context, after uint64) (seq uint64, written json.RawMessage, err error) {
 	f.sharedMu.Lock()
 	defer f.sharedMu.Unlock()
 	if f.sharedSeq <= after || f.stale.Swap(false) {
-		f.sharedSeq, f.sharedState, err = f.snapshot(ctx)
+		f.sharedSeq, f.sharedState, err = f.Snapshot(ctx)
 	}
 	return f.sharedSeq, f.sharedState, err
 }
 
-// now returns the newest picture, the caller's own.
-func (f *folder) now(ctx context.Context) (*fold.State, error) {
+// Now returns the newest picture, the caller's own.
+func (f *Folder) Now(ctx context.Context) (*fold.State, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return nil, err
 	}

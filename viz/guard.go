@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"listwatch/viz/reply"
 )
 
 // contentSecurityPolicy lets a page load from its own origin only, and run no script and no style that is written
@@ -13,18 +15,11 @@ import (
 const contentSecurityPolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
 	"object-src 'none'"
 
-// framed lets one of our pages be shown in another one: a chapter's mini-stage is the stage in a frame.
-func framed(header http.Header) {
-	header.Set("Content-Security-Policy", strings.Replace(contentSecurityPolicy, "frame-ancestors 'none'",
-		"frame-ancestors 'self'", 1))
-	header.Set("X-Frame-Options", "SAMEORIGIN")
-}
-
-// Guard returns the middleware in front of the whole port, pages and API alike. It refuses requests that a foreign
-// web page could make a browser send: those under a foreign Host (421), cross-origin writes and cross-origin
-// websockets (403). Other cross-origin reads pass and have no effects: see [foreign]. It sets the headers that keep
-// pages to themselves. Clients that are not browsers, such as kubectl and curl, send neither Origin nor Sec-Fetch-Site
-// and are not bothered.
+// Guard returns the middleware in front of the whole port, pages and API alike. It refuses requests that a foreign web
+// page could make a browser send: those under a foreign Host (421), cross-origin writes and cross-origin websockets
+// (403). Other cross-origin reads pass and have no effects: see [reply.Foreign]. It sets the headers that keep pages to
+// themselves. Clients that are not browsers, such as kubectl and curl, send neither Origin nor Sec-Fetch-Site and are
+// not bothered.
 //
 // Loopback names and addresses are always good hosts. hosts are others, with or without a port: the address that is
 // listened on. An unspecified address, "0.0.0.0" or "::", admits every IP address, which no DNS answer can forge, but
@@ -61,12 +56,12 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if !g.knows(r.Host) {
-		writeStatus(w, r, http.StatusMisdirectedRequest, "this server is not called that: use the address it "+
+		reply.Error(w, r, http.StatusMisdirectedRequest, "this server is not called that: use the address it "+
 			"listens on")
 		return
 	}
 	if err := g.origin.Check(r); err != nil || foreignSocket(r) {
-		writeStatus(w, r, http.StatusForbidden, "a page of another origin may not do this")
+		reply.Error(w, r, http.StatusForbidden, "a page of another origin may not do this")
 		return
 	}
 	next.ServeHTTP(w, r)
@@ -79,14 +74,6 @@ func (g *guard) knows(host string) bool {
 		return addr.Unmap().IsLoopback() || g.anyAddr || g.names[name]
 	}
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || name != "" && g.names[name]
-}
-
-// foreign reports whether a page of another origin sends a request: whether the guard would refuse it as a write. Such
-// a page can send a read, although it does not see the answer. The read is answered and has no effects.
-func foreign(r *http.Request) bool {
-	write := *r
-	write.Method = http.MethodPost
-	return http.NewCrossOriginProtection().Check(&write) != nil
 }
 
 // foreignSocket reports whether a page of another origin asks for a websocket. That is a GET, so it passes the

@@ -17,7 +17,10 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/worldclock"
 	"listwatch/internal/play/wiretap"
+	"listwatch/viz/frame"
 	"listwatch/viz/inspector"
+	"listwatch/viz/stories"
+	"listwatch/viz/timeline"
 )
 
 func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
@@ -75,7 +78,7 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 
 // tourists counts the tours that are begun.
 type tourists struct {
-	Sandbox
+	stories.Sandbox
 	tours int
 }
 
@@ -108,7 +111,10 @@ func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 				pods.Lane("w1")
 				quiet := pods.Lane("w2")
 				held := hold.New(hold.Config{Gate: log.Gate(), Clock: world, Patience: world, Say: func(string) {}})
-				ui := New(Config{Log: log, Hold: held, Sandbox: w, Viewed: func() { pages++ }})
+				ui := show(log, func(p *frame.Page) {
+					p.Hold, p.Viewed = timeline.Hold{World: held}, func() { pages++ }
+					p.Tour.Sandbox = w
+				})
 				get := func(path string) {
 					r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost:8080"+path, nil)
 					r.Header.Set("Sec-Fetch-Site", c.site)
@@ -129,7 +135,7 @@ func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 
 func TestEveryAnswerForbidsScriptsFramesAndGuesses(t *testing.T) {
 	log, _ := newLog()
-	ui := New(Config{Log: log})
+	ui := show(log)
 	for _, path := range []string{"/", "/viz/snapshot", "/viz/assets/frame/page.css", "/no/such"} {
 		header := ask(ui, "GET", path, "").Header()
 		policy := header.Get("Content-Security-Policy")
@@ -144,7 +150,7 @@ func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
 	log, pods := newLog()
 	streams := []wiretap.Stream{{ID: 1, Request: requestOf("me", "/a")}, {ID: 2, Request: requestOf("me", "/a")},
 		{ID: 3, Request: requestOf("you", "/b")}}
-	ui := New(Config{Log: log, Wire: func() []wiretap.Stream { return streams }})
+	ui := show(log, func(p *frame.Page) { p.Inspector.Wire = func() []wiretap.Stream { return streams } })
 	for _, watcher := range []struct{ id, opened string }{{"w1", "me /a"}, {"w2", "me /a"}, {"w3", "kubectl /b"}} {
 		p := pods.Subject(watcher.id)
 		p.Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 10)
@@ -165,7 +171,7 @@ func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
 		}
 		assert.True(t, got == want && err == nil, "%q: %v\ngot  %s\nwant %s", query, err, got, want)
 	}
-	assert.Equal(t, http.StatusNotFound, ask(New(Config{Log: log}), "GET", "/viz/wire", "").Code, "without a wire")
+	assert.Equal(t, http.StatusNotFound, ask(show(log), "GET", "/viz/wire", "").Code, "without a wire")
 }
 
 func requestOf(agent, path string) string {
@@ -176,7 +182,9 @@ func TestWhatOpensDoorsIsNotOnTheWire(t *testing.T) {
 	log, _ := newLog()
 	stream := wiretap.Stream{Request: requestOf("me", "/api/v1/secrets?watch=1"), Chunks: []wiretap.Chunk{
 		{Data: `"s3cret"}}}`}}}
-	ui := New(Config{Log: log, Wire: func() []wiretap.Stream { return []wiretap.Stream{stream} }})
+	ui := show(log, func(p *frame.Page) {
+		p.Inspector.Wire = func() []wiretap.Stream { return []wiretap.Stream{stream} }
+	})
 	got := ask(ui, "GET", "/viz/wire", "").Body.String()
 	assert.True(t, !strings.Contains(got, "s3cret") && strings.Contains(got, `"data":"***"`) &&
 		strings.Contains(got, `Authorization: ***\r\n`), "got %s", got)

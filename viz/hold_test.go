@@ -18,14 +18,17 @@ import (
 	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/worldclock"
+	"listwatch/viz/frame"
+	"listwatch/viz/timeline"
 )
 
 // holdable is of a page over a world in which nothing happens by itself.
-func holdable() Config {
+func holdable() (*probe.Log, func(*frame.Page)) {
 	world := worldclock.New(time.Now())
 	log := probe.NewLog(world, 64)
-	return Config{Log: log, Hold: hold.New(hold.Config{Gate: log.Gate(), Clock: world,
-		Patience: worldclock.New(time.Now()), Say: func(string) {}})}
+	held := hold.New(hold.Config{Gate: log.Gate(), Clock: world, Patience: worldclock.New(time.Now()),
+		Say: func(string) {}})
+	return log, func(p *frame.Page) { p.Hold = timeline.Hold{World: held, Log: log} }
 }
 
 // command sends one command.
@@ -69,7 +72,7 @@ func TestTheWorldIsHeldAndMovedByPosts(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.path+" "+test.body, func(t *testing.T) {
-			u := New(holdable())
+			u := show(holdable())
 			answer := command(u, test.path, test.body)
 			assert.True(t, answer.Code == test.status && strings.Contains(answer.Body.String(), test.want),
 				"got %d %s, want %d and %s", answer.Code, answer.Body, test.status, test.want)
@@ -78,16 +81,16 @@ func TestTheWorldIsHeldAndMovedByPosts(t *testing.T) {
 }
 
 func TestARecordingCannotBeHeld(t *testing.T) {
-	u := New(Config{Log: probe.NewLog(clock.RealClock{}, 8), Replay: true})
+	u := show(probe.NewLog(clock.RealClock{}, 8), func(p *frame.Page) { p.Replay = true })
 	for _, request := range [][3]string{{"GET", "/viz/hold", ""}, {"POST", "/viz/hold", `{"do":"hold"}`},
 		{"POST", "/viz/clock", `{"advance":"1s"}`}} {
 		answer := ask(u, request[0], request[1], request[2], "Content-Type", "application/json")
-		assert.True(t, answer.Code == http.StatusConflict, "%v: got %d, want 409", request, answer.Code)
+		assert.True(t, answer.Code == http.StatusNotFound, "%v: got %d, want 404", request, answer.Code)
 	}
 }
 
 func TestAHeldPageIsHeldFromTheFirst(t *testing.T) {
-	u := New(holdable())
+	u := show(holdable())
 	page := ask(u, http.MethodGet, "/", "").Body.String()
 	assert.True(t, strings.Contains(page, `data-mode="live"`), "nothing is held, and the body does not say live")
 	command(u, "/viz/hold", `{"do":"hold"}`)
@@ -97,7 +100,8 @@ func TestAHeldPageIsHeldFromTheFirst(t *testing.T) {
 
 func TestTheFeedSaysHowTheWorldIs(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newStand(t, 0, holdable())
+		log, held := holdable()
+		s := newStand(t, log, held)
 		in := bufio.NewReader(s.get(t, "/viz/events", "").Body)
 		says := func(what string, wanted func(hold.Status) bool) {
 			t.Helper()

@@ -16,13 +16,15 @@ import (
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
+	"listwatch/viz/frame"
+	"listwatch/viz/timeline"
 )
 
 // busy returns a page over a log of size slots into which n records were written, of watchers that come and go.
 func busy(size, n int) (*UI, *probe.Log) {
 	log := probe.NewLog(clock.RealClock{}, size)
 	pods := probe.New(log).Resource("pods")
-	ui := New(Config{Log: log})
+	ui := show(log)
 	random := rand.New(rand.NewPCG(1, 2))
 	for log.Last() < uint64(n) {
 		rv := log.Last() + 1
@@ -105,7 +107,7 @@ func TestAnyPictureCanBeHadAgain(t *testing.T) {
 
 func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
 	ui, _ := busy(512, 3000)
-	var line span
+	var line timeline.Span
 	read(t, ui, "/viz/timeline", &line)
 	assert.True(t, line.Oldest >= 3000-512 && line.Oldest <= 3000-512+512/4,
 		"oldest picture: got %d, want one shortly after %d", line.Oldest, 3000-512)
@@ -131,7 +133,7 @@ func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
 
 func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
 	log, pods := newLog()
-	ui := New(Config{Log: log})
+	ui := show(log)
 	pods.Event(probe.TxnCommitted, "ADDED", "/registry/pods/default/a", 7)
 	pods.Event(probe.TxnCommitted, "ADDED", "/registry/pods/default/ab", 8)
 	pods.Event(probe.IndexerUpdated, "Added", "default/a", 7, 1)
@@ -167,7 +169,7 @@ func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
 
 func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 	log, pods := newLog()
-	ui := New(Config{Log: log})
+	ui := show(log)
 	pods.Event(probe.TxnCommitted, "ADDED", "/registry/pods/default/a", 7)
 	pods.Event(probe.TxnCommitted, "ADDED", "/registry/pods/default/b", 8)
 	pods.Subject("w1").Text(probe.WireOpened, "curl\x1b[2J", "", 0)
@@ -198,8 +200,9 @@ func TestAFlagNamesTheClient(t *testing.T) {
 	for i, watcher := range []string{"w4", "w5", "w6"} {
 		log.Replay(probe.Record{Seq: uint64(4 + i), Point: probe.WatcherForced, Resource: "pods", Subject: watcher})
 	}
-	var line span
-	ui := New(Config{Log: log, Replay: true, Keyframe: start})
+	var line timeline.Span
+	folder := NewFolder(log, start, nil)
+	ui := New(folder, frame.New(log, folder), nil)
 	require.Equal(t, http.StatusOK, read(t, ui, "/viz/timeline", &line))
 	require.Equal(t, 3, len(line.Flags), "flags")
 	for i, who := range []string{"page-1", "kubectl", "w6"} {
@@ -210,7 +213,7 @@ func TestAFlagNamesTheClient(t *testing.T) {
 
 func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 	ui, log := busy(4096, 3000)
-	var line span
+	var line timeline.Span
 	require.Equal(t, http.StatusOK, read(t, ui, "/viz/timeline", &line))
 	var records, events uint64
 	for _, b := range line.Buckets {
@@ -237,8 +240,8 @@ func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
 	log, p := newLog()
 	p.At(probe.RingAppend, "default/a", 1)
-	ui := New(Config{Log: log, Replay: true, Keyframe: &fold.State{Seq: 1_000_000,
-		Resources: map[string]*fold.Resource{}}})
+	folder := NewFolder(log, &fold.State{Seq: 1_000_000, Resources: map[string]*fold.Resource{}}, nil)
+	ui := New(folder, frame.New(log, folder), nil)
 	seq, _ := snapshotOf(t, ui)
 	assert.Equal(t, 1_000_000, seq, "the picture stands at")
 }
@@ -246,7 +249,7 @@ func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
 // TestOneStateIsWrittenForAllPages: pages that are sent sums share them.
 func TestOneStateIsWrittenForAllPages(t *testing.T) {
 	log, p := newLog()
-	f := newFolder(log, nil)
+	f := NewFolder(log, nil, nil)
 	p.At(probe.RingAppend, "default/a", 1)
 	_, first, _ := f.shared(t.Context(), 0)
 	p.At(probe.RingAppend, "default/b", 2)
@@ -263,13 +266,13 @@ func TestFoldingALongLogEndsWithItsCaller(t *testing.T) {
 	for range 10 * foldBatch {
 		probe.New(log).Resource("pods").At(probe.TxnCommitted, "default/a", 1)
 	}
-	f := newFolder(log, nil)
+	f := NewFolder(log, nil, nil)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.now(gone); !errors.Is(err, context.Canceled) || f.state.Seq != foldBatch {
+	if _, err := f.Now(gone); !errors.Is(err, context.Canceled) || f.state.Seq != foldBatch {
 		t.Errorf("folded up to %d: %v; want %d and that the caller has gone", f.state.Seq, err, foldBatch)
 	}
-	if state, err := f.now(t.Context()); err != nil || state.Seq != 10*foldBatch {
+	if state, err := f.Now(t.Context()); err != nil || state.Seq != 10*foldBatch {
 		t.Errorf("then up to %d: %v", state.Seq, err)
 	}
 }

@@ -57,7 +57,7 @@ func TestTheLevelFollowsTheRate(t *testing.T) {
 func TestAPlayerMovesTheCursorAtItsPace(t *testing.T) {
 	e := newEngine(t, map[string]string{"player": "timeline/player.js", "tape": "log/tape.js", "fold": "log/fold.js"})
 	log, _ := newLog()
-	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
+	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
 	got := run[string](t, e, `var seen = "", structuredClone = (value) => JSON.parse(JSON.stringify(value));
 		var performance = { now: () => 0 };
 		(async () => {

@@ -85,7 +85,7 @@ func newTwin(t *testing.T) *twin {
 	t.Helper()
 	e := newEngine(t, map[string]string{"fold": "log/fold.js"})
 	log, _ := newLog()
-	answer := ask(New(Config{Log: log}), "GET", "/viz/points", "")
+	answer := ask(show(log), "GET", "/viz/points", "")
 	require.True(t, answer.Code == http.StatusOK, answer.Code)
 	run[bool](t, e, `var twin = page.fold.newFold(JSON.parse(`+quote(t, answer.Body.Bytes())+
 		`)), state = page.fold.newState(); true`)
@@ -164,7 +164,7 @@ func reading(t *testing.T) *engine {
 	t.Helper()
 	e := newEngine(t, map[string]string{"fold": "log/fold.js", "recording": "log/recording.js"})
 	log, _ := newLog()
-	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
+	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
 	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
 		var readAll = (text) => {
 			const reader = new page.recording.Reader(fold, { put() {}, keep() {} });

@@ -17,12 +17,13 @@ import (
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/viz/frame"
 )
 
 // lively returns a page on which everything there can be is there.
 func lively(texts string) *UI {
 	log, pods := newLog()
-	ui := New(Config{Log: log})
+	ui := show(log)
 	reports := []func(){
 		func() { pods.Subject("etcd3-1").Text(probe.WatchChanOpened, texts, "/registry/pods/", 5) },
 		func() { pods.Subject("cacher").Event(probe.RingAppend, "ADDED", texts, 6, 3, 7, 100, 4) },
@@ -98,12 +99,13 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log, p := newLog()
 		cache := p.Resource("pods").Subject("cacher")
-		ui := New(Config{Log: log, Recount: func(resource, subject string, limit int) {
+		folder := NewFolder(log, nil, func(resource, subject string, limit int) {
 			assert.True(t, resource == "pods" && subject == "cacher" && limit == fold.MaxRows,
 				"asked for %s of %s, %d", subject, resource, limit)
 			cache.At(probe.StoreHolds, "/registry/pods/default/a", 1, 2)
 			cache.At(probe.StoreHolds, "/registry/pods/default/b", 2, 2)
-		}})
+		})
+		ui := New(folder, frame.New(log, folder), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer func() {
 			cancel()

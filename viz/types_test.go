@@ -17,9 +17,9 @@ import (
 	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/scenario"
-	"listwatch/viz/frame"
 	"listwatch/viz/stage"
 	"listwatch/viz/stories"
+	"listwatch/viz/timeline"
 )
 
 var update = cmdline.Bool("update", false, "write log/types.d.ts instead of comparing it")
@@ -29,8 +29,8 @@ var update = cmdline.Bool("update", false, "write log/types.d.ts instead of comp
 func TestTypesAreFresh(t *testing.T) {
 	const file = "log/types.d.ts"
 	d := declarations{}
-	for _, root := range []any{probe.Record{}, fold.Point{}, fold.State{}, span{}, hold.Status{}, scenario.Story{},
-		scenario.Range{}, scenario.Seen{}, stories.Pace{}, frame.Limits{}} {
+	for _, root := range []any{probe.Record{}, fold.Point{}, fold.State{}, timeline.Span{}, hold.Status{},
+		scenario.Story{}, scenario.Range{}, scenario.Seen{}, stories.Pace{}, timeline.Limits{}} {
 		d.of(reflect.TypeOf(root), false)
 	}
 	queues, texts := map[string]bool{}, map[string]bool{}

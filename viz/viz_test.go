@@ -25,7 +25,13 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/guest"
+	"listwatch/internal/play/lens"
 	"listwatch/internal/play/sandbox"
+	"listwatch/viz/frame"
+	lensroom "listwatch/viz/lens"
+	"listwatch/viz/reply"
+	"listwatch/viz/stories"
+	"listwatch/viz/tour"
 )
 
 // ask sends one request straight to the handler.
@@ -37,6 +43,24 @@ func ask(handler http.Handler, method, path, body string, header ...string) *htt
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, request)
 	return recorder
+}
+
+// show returns the page of a log that is only shown, with what change adds to it.
+func show(log *probe.Log, change ...func(*frame.Page)) *UI {
+	folder := NewFolder(log, nil, nil)
+	page := frame.New(log, folder)
+	for _, each := range change {
+		each(page)
+	}
+	return New(folder, page, nil)
+}
+
+// acted adds what can be done on a world.
+func acted(on *fakeWorld, log *probe.Log) func(*frame.Page) {
+	return func(p *frame.Page) {
+		p.Knobs.Sandbox, p.Console.Ask = on, on.Ask
+		p.Tour = tour.Machine{Sandbox: on, Log: log}
+	}
 }
 
 func newLog() (*probe.Log, *probe.Probe) {
@@ -58,7 +82,7 @@ func snapshotOf(t *testing.T, ui *UI) (seq uint64, state *fold.State) {
 
 func TestTheSnapshotIsTheFoldUpToThisMoment(t *testing.T) {
 	log, pods := newLog()
-	ui := New(Config{Log: log})
+	ui := show(log)
 	pods.Subject("w1").Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 10)
 	pods.Subject("w1").Event(probe.InputSent, "ADDED", "/registry/pods/default/a", 6, 1, 10)
 	seq, state := snapshotOf(t, ui)
@@ -71,7 +95,7 @@ func TestTheSnapshotIsTheFoldUpToThisMoment(t *testing.T) {
 
 func TestASnapshotAfterAGapSaysWhatIsMissingAndGoesOn(t *testing.T) {
 	log, pods := newLog()
-	ui := New(Config{Log: log})
+	ui := show(log)
 	pods.At(probe.TxnCommitted, "a", 1)
 	snapshotOf(t, ui)
 	for range 40 {
@@ -84,7 +108,7 @@ func TestASnapshotAfterAGapSaysWhatIsMissingAndGoesOn(t *testing.T) {
 func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log, pods := newLog()
-		ui := New(Config{Log: log})
+		ui := show(log)
 		ctx, cancel := context.WithCancel(t.Context())
 		go ui.Run(ctx)
 		for range 100 { // far more than the log holds, but never within one period
@@ -105,7 +129,7 @@ func TestThePointsAreTheTable(t *testing.T) {
 		Name, Says string
 		Args       []string
 	}
-	require.NoError(t, json.Unmarshal(ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes(), &table))
+	require.NoError(t, json.Unmarshal(ask(show(log), "GET", "/viz/points", "").Body.Bytes(), &table))
 	points := append([]probe.Point{probe.Unknown}, probe.Points()...)
 	require.True(t, len(table) == len(points), "got %d points, want %d", len(table), len(points))
 	for i, p := range points {
@@ -116,9 +140,11 @@ func TestThePointsAreTheTable(t *testing.T) {
 
 func TestStateIsPulledFromTheComponents(t *testing.T) {
 	log, _ := newLog()
-	ui := New(Config{Log: log, Snapshot: func() any { return map[string]int{"fifo": 3} }})
+	ui := show(log, func(p *frame.Page) {
+		p.Inspector.Components = func() any { return map[string]int{"fifo": 3} }
+	})
 	assert.Equal(t, `{"fifo":3}`, ask(ui, "GET", "/viz/state", "").Body.String(), "state")
-	assert.Equal(t, http.StatusNotFound, ask(New(Config{Log: log}), "GET", "/viz/state", "").Code, "without components")
+	assert.Equal(t, http.StatusNotFound, ask(show(log), "GET", "/viz/state", "").Code, "without components")
 }
 
 func TestEveryOtherPathIsTheAPIs(t *testing.T) {
@@ -126,7 +152,10 @@ func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(r.Method + " " + r.URL.Path))
 	})
-	ui := New(Config{Log: log, API: api, Book: http.NotFoundHandler()})
+	folder := NewFolder(log, nil, nil)
+	page := frame.New(log, folder)
+	page.Book.Pages = http.NotFoundHandler()
+	ui := New(folder, page, api)
 	for _, path := range []string{"/api", "/api/v1/pods", "/apis", "/version", "/openapi/v3", "/healthz", "/metrics",
 		"/no/such"} {
 		assert.Equal(t, "DELETE "+path, ask(ui, "DELETE", path, "").Body.String(), path)
@@ -140,7 +169,7 @@ func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 
 func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 	log, _ := newLog()
-	ui := New(Config{Log: log})
+	ui := show(log)
 	for _, name := range assets() {
 		first := ask(ui, "GET", "/viz/assets/"+name, "")
 		etag := first.Header().Get("ETag")
@@ -156,7 +185,7 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 
 // fakeWorld is a world of two watchers at most.
 type fakeWorld struct {
-	Sandbox
+	stories.Sandbox
 	added []sandbox.WatcherOptions
 	state sandbox.KnobState
 }
@@ -184,6 +213,8 @@ func (w *fakeWorld) RemoveWatcher(_ context.Context, id string) error {
 	return nil
 }
 
+func (w *fakeWorld) Tour() (end func() (last bool)) { panic("no page gives a tour") }
+
 func (w *fakeWorld) Ask(*http.Request) (*http.Response, error) {
 	return nil, apierrors.NewTooManyRequests("one too many", 0)
 }
@@ -194,7 +225,7 @@ func (w *fakeWorld) Watchers() []sandbox.WatcherInfo {
 }
 
 type guestThatNotes struct {
-	Guest
+	lensroom.Guest
 	chosen []guest.Choice
 }
 
@@ -204,7 +235,9 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	log, _ := newLog()
 	world := &fakeWorld{}
 	g := &guestThatNotes{}
-	ui := New(Config{Log: log, Sandbox: world, Guest: g})
+	ui := show(log, acted(world, log), func(p *frame.Page) {
+		p.Lens = lensroom.Room{Guest: g, Report: func() lens.Report { return lens.Report{} }}
+	})
 	tests := []struct {
 		name, method, path, mediaType, body string
 		code                                int
@@ -222,7 +255,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"wrong type", "POST", "/viz/watchers", "application/json", `{"bookmarks":"yes"}`, 400},
 		{"a form", "POST", "/viz/watchers", "application/x-www-form-urlencoded", `a=b`, 415},
 		{"too large", "POST", "/viz/watchers", "application/json", `{"labelSelector":"` + strings.Repeat("a",
-			maxBody) + `"}`, 413},
+			reply.MaxBody) + `"}`, 413},
 		{"a choice in a form", "POST", "/viz/guest", "text/plain", `{"resources":["pods"]}`, 415},
 		{"a choice of an unknown field", "POST", "/viz/guest", "application/json", `{"resource":["pods"]}`, 400},
 		{"refused by the API", "POST", "/viz/watchers", "application/json", `{"resourceVersion":"1"}`, 410},
@@ -261,23 +294,23 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		`"userAgent":"listwatch-page-1"`) {
 		t.Errorf("watchers: got %s", got)
 	}
-	if got := ask(New(Config{Log: log}), "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").
-		Code; got != 503 {
-		t.Errorf("without a world: got %d, want 503", got)
+	if got := ask(show(log), "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").
+		Code; got != 404 {
+		t.Errorf("without a world: got %d, want 404", got)
 	}
 }
 
 // TestThePanelOfKnobsSaysHowEverythingStands, also of clients whose names are markup.
 func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	log, _ := newLog()
-	ui := New(Config{Log: log, Sandbox: &fakeWorld{state: sandbox.KnobState{
+	ui := show(log, acted(&fakeWorld{state: sandbox.KnobState{
 		WhyNot:   map[string]string{"etcd.restart": "it is not ours"},
 		Traffic:  sandbox.TrafficInfo{Rate: 60, Most: 100, Written: 7},
 		Handlers: []sandbox.HandlerInfo{{Name: "handler-1", Delay: 3 * time.Second}},
 		Lines:    []sandbox.Connection{{UserAgent: "<b>", Streams: 2, Stalled: true}},
 		Rings:    []sandbox.RingInfo{{Resource: "pods", Fixed: 8}},
 		Switches: map[string]string{"fifo": "delta"},
-	}}})
+	}}, log))
 	panel := ask(ui, "GET", "/viz/panel/knobs", "").Body.String()
 	for _, want := range []string{
 		`max="5" value="4" data-values="[0,5,10,20,50,`, `60/s, 7 written<`,
@@ -289,12 +322,12 @@ func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 		assert.True(t, strings.Contains(panel, want), "the panel lacks %s: %s", want, panel)
 	}
 	for _, path := range []string{"/viz/panel/knobs", "/viz/panel/promises"} {
-		assert.Equal(t, http.StatusNotFound, ask(New(Config{Log: log}), "GET", path, "").Code, path)
+		assert.Equal(t, http.StatusNotFound, ask(show(log), "GET", path, "").Code, path)
 	}
 }
 
 func TestABodyThatDoesNotComeInTimeIs408(t *testing.T) {
-	u := New(holdable())
+	u := show(holdable())
 	r := httptest.NewRequest("POST", "http://localhost:8080/viz/hold", iotest.ErrReader(os.ErrDeadlineExceeded))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
@@ -303,7 +336,7 @@ func TestABodyThatDoesNotComeInTimeIs408(t *testing.T) {
 }
 
 func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
-	ui := New(Config{Log: probe.NewLog(clock.RealClock{}, 8)})
+	ui := show(probe.NewLog(clock.RealClock{}, 8))
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		ui.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))

@@ -6,6 +6,7 @@
 //   - system.go: what is done before the first client comes.
 //   - client.go: [Client], the client half: a factory with one shared informer, the toy controllers with watches of
 //     their own.
+//   - switches.go: what both halves can do as they did before.
 //   - pipeline.go: [Pipeline], both, and the order of their beginning and end.
 //
 // What is done to a running pipeline, so that something can be seen, is no part of it: internal/play/sandbox builds on

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/cmd/internal/machine"
 	"listwatch/internal/server/messages"
 	"listwatch/internal/server/mvcc"
@@ -49,7 +50,7 @@ func main() {
 		},
 		Say: func(line string) { fmt.Println(line) },
 	}, machine.Options{
-		Demo: true, AwaitPage: true, Controllers: true, Modes: machine.Today(), Clock: "real", Etcd: "memory",
+		Demo: true, AwaitPage: true, Controllers: true, Switches: pipeline.Today(), Clock: "real", Etcd: "memory",
 		MediaType: "application/vnd.kubernetes.protobuf", MaxTraffic: maxTraffic, LogSize: logSize,
 		RingCapacity: ringSize,
 	}, func() {})

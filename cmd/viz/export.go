@@ -11,13 +11,16 @@ import (
 	"listwatch/viz"
 	"listwatch/viz/book"
 	"listwatch/viz/export"
+	"listwatch/viz/frame"
 )
 
 // exportTo writes pages that need no program, for which nothing is started.
 func exportTo(folder string, stdout io.Writer) error {
-	files, size, err := export.Write(folder, viz.New(viz.Config{
-		Log: probe.NewLog(clock.RealClock{}, 1), Replay: true, Scenarios: scenario.All, Book: book.New(scenario.All),
-	}))
+	log := probe.NewLog(clock.RealClock{}, 1)
+	folded := viz.NewFolder(log, nil, nil)
+	page := frame.New(log, folded)
+	page.Replay, page.Stories.Stories, page.Book.Pages = true, scenario.All, book.New(scenario.All)
+	files, size, err := export.Write(folder, viz.New(folded, page, nil))
 	if err != nil {
 		return fmt.Errorf("-export %s: %w", folder, err)
 	}

@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	watchcache "listwatch/chapters/04-watchcache"
+	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/cmd/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/etcdnode"
-	"listwatch/viz/stories"
 )
 
 // options is the command line.
@@ -52,7 +52,7 @@ const (
 // parseOptions reads the command line. It returns flag.ErrHelp after printing the usage that was asked for, and an
 // error of one line for anything that cannot be meant.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
-	o := &options{Options: machine.Options{Modes: machine.Today()}}
+	o := &options{Options: machine.Options{Switches: pipeline.Today()}}
 	flags := flag.NewFlagSet("viz", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are printed once, by main
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the page, the book and the Kubernetes API; "+
@@ -66,8 +66,9 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.BoolVar(&o.Demo, "demo", true, "gentle built-in traffic, so that the first page moves")
 	flags.BoolVar(&o.Controllers, "controllers", true, "run the toy scheduler, the toy kubelets and the "+
 		"namespace controller; without that, kubectl delete namespace waits")
-	for _, mode := range stories.Modes {
-		choice(flags, mode.Name, mode.Use, func(value string) { o.Modes[mode.Name] = value }, mode.Today, mode.Before)
+	for _, each := range pipeline.Switches {
+		set := func(value string) { o.Switches[each.Name] = value }
+		choice(flags, each.Name, each.Use, set, each.Today, each.Before)
 	}
 	choice(flags, "storage-media-type", "how objects are stored in etcd", func(value string) { o.MediaType = value },
 		"application/vnd.kubernetes.protobuf", "application/json")

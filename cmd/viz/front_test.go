@@ -211,7 +211,7 @@ func (p *poor) Accept() (net.Conn, error) {
 	return p.Listener.Accept()
 }
 
-// TestAFrontSaysOnceWhatItRetries also after it has begun again, as a switch of modes makes it.
+// TestAFrontSaysOnceWhatItRetries also after it has begun again, as a turned switch makes it.
 func TestAFrontSaysOnceWhatItRetries(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var stderr strings.Builder

@@ -14,12 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/cmd/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/guest"
 	"listwatch/internal/play/lens"
 	"listwatch/viz"
+	"listwatch/viz/frame"
+	lensroom "listwatch/viz/lens"
+	"listwatch/viz/timeline"
 )
 
 // guests runs our client half on a server that is not ours, and forwards to that server what comes to our port.
@@ -81,23 +85,26 @@ func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (n
 	held := clocks.Hold(log, func(line string) { fmt.Fprintf(g.stderr, "viz: %s\n", line) })
 	visitor, err := guest.New(guest.Config{
 		Servers: o.server, Choice: *choice, Clock: clocks.World, Probe: probe.New(log),
-		FIFO: o.Modes["fifo"], UseWatchList: o.UseWatchList(),
+		FIFO: o.Switches["fifo"], UseWatchList: pipeline.UseWatchList(o.Switches),
 	})
 	if err != nil {
 		return nil, err
 	}
-	switches := o.Switches()
+	switches := o.Shown()
 	switches[serverSwitch] = "elsewhere" // a recording need not tell where
 	stopRecording, err := startRecording(o, switches, log, g.stderr)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stopRecording()) }()
-	ui := viz.New(o.complete(g.listener, viz.Config{
-		Log: log, Hold: held, API: g.lens, Server: o.server[0].String(), Lens: g.lens.Report,
-		Guest: g, Switches: switches,
-		Recount: visitor.Recount, Snapshot: func() any { return visitor.Snapshot() },
-	}))
+	folder := viz.NewFolder(log, nil, visitor.Recount)
+	page := frame.New(log, folder)
+	page.Past.Switches = switches
+	page.Inspector.Components = func() any { return visitor.Snapshot() }
+	page.Hold = timeline.Hold{World: held, Log: log}
+	page.Lens = lensroom.Room{Server: o.server[0].String(), Report: g.lens.Report, Guest: g}
+	bring(page)
+	ui := viz.New(folder, page, g.lens, o.hosts(g.listener)...)
 	ctx, end := context.WithCancel(ctx)
 	var group routine.Group
 	defer group.Wait()
@@ -119,9 +126,9 @@ func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (n
 	}
 }
 
-var _ viz.Guest = (*guests)(nil)
+var _ lensroom.Guest = (*guests)(nil)
 
-// Choose implements [viz.Guest].
+// Choose implements [lensroom.Guest].
 func (g *guests) Choose(wanted guest.Choice) error {
 	if err := wanted.Check(); err != nil {
 		return err
@@ -133,5 +140,5 @@ func (g *guests) Choose(wanted guest.Choice) error {
 	return machine.Begin(g.next, &wanted, "resources")
 }
 
-// State implements [viz.Guest].
+// State implements [lensroom.Guest].
 func (g *guests) State() guest.State { return g.visitor.Load().State() }

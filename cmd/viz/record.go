@@ -17,6 +17,7 @@ import (
 	"listwatch/internal/observe/rules"
 	"listwatch/internal/play/scenario"
 	"listwatch/viz"
+	"listwatch/viz/frame"
 )
 
 // startRecording begins to write the log to -record's file, if there is one. stop ends it when nothing writes to
@@ -70,10 +71,12 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 			"its moments of %.500s are shown by name "+
 			"only\n", o.replay, strings.Join(unknown, ", "))
 	}
-	ui := viz.New(o.complete(listener, viz.Config{
-		Log: log, Replay: true, Recording: rec.Hash, Keyframe: rec.Start, Rules: rules.NewMonitor(log),
-		Scenarios: scenario.All, Switches: rec.Header.Switches,
-	}))
+	folder := viz.NewFolder(log, rec.Start, nil)
+	page := frame.New(log, folder)
+	page.Past.Recording, page.Past.Switches, page.Replay = rec.Hash, rec.Header.Switches, true
+	page.Promises.Monitor, page.Stories.Stories = rules.NewMonitor(log), scenario.All
+	bring(page)
+	ui := viz.New(folder, page, nil, o.hosts(listener)...)
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()

@@ -16,8 +16,8 @@ import (
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/lab"
 	"listwatch/internal/play/scenario"
-	"listwatch/viz"
 	"listwatch/viz/book"
+	"listwatch/viz/frame"
 )
 
 // serve runs the program until ctx is done or something essential breaks, and returns when nothing runs any more.
@@ -73,9 +73,9 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 			defer o.end.streams.add(func() error { stop(); return nil })()
 			(&front{listener: lend(listener), handler: handler, fail: fail, log: frontLog}).run(ctx)
 		},
-		Page: func(config *viz.Config) { *config = o.complete(listener, *config) },
+		Page: bring, Hosts: o.hosts(listener),
 		Record: func(log *probe.Log) (func() error, error) {
-			return startRecording(o, o.Switches(), log, stderr)
+			return startRecording(o, o.Shown(), log, stderr)
 		},
 		Recorded: o.record,
 		Beside: func(ctx context.Context, group *routine.Group, run *machine.Run) {
@@ -83,7 +83,7 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 			if o.flight != flightOff {
 				group.Go(ctx, "viz.flight", (&recording.Flight{
 					Log: run.Log, Dir: o.flight, Switches: run.Now(),
-					Keyframe: run.UI.Keyframe, Breaches: run.Promises.Breaches, Say: say,
+					Keyframe: run.Folder.Keyframe, Breaches: run.Promises.Breaches, Say: say,
 					Shows: run.Sandbox.Touring,
 				}).Run)
 			}
@@ -92,16 +92,18 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 	}
 }
 
-// complete adds what every page of this program has: the book, the lab in whose working copy it runs, and the names
-// it may be called by.
-func (o *options) complete(listener net.Listener, config viz.Config) viz.Config {
-	host, _, _ := net.SplitHostPort(o.listen)
-	config.Book = book.New(scenario.All)
-	config.Hosts = []string{host, listener.Addr().String()}
+// bring adds what every page of this program has: the book, and the lab in whose working copy it runs.
+func bring(page *frame.Page) {
+	page.Book.Pages = book.New(scenario.All)
 	if chosen, _, ok := lab.In("."); ok {
-		config.Lab = &chosen
+		page.Promises.Lab = &chosen
 	}
-	return config
+}
+
+// hosts are the names and addresses by which the page may be called.
+func (o *options) hosts(listener net.Listener) []string {
+	host, _, _ := net.SplitHostPort(o.listen) // checked when the flags were parsed
+	return []string{host, listener.Addr().String()}
 }
 
 // reason is why the system refused, without the address a second time.

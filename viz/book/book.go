@@ -14,12 +14,24 @@ import (
 	"time"
 
 	"github.com/a-h/templ"
+	"github.com/go-chi/chi/v5"
 
 	"listwatch/chapters"
 	"listwatch/docs"
 	"listwatch/internal/play/scenario"
 	text "listwatch/internal/text/book"
 )
+
+// Room is the book. It is not mounted without Pages.
+type Room struct{ Pages http.Handler }
+
+// Mount adds the room's routes.
+func (b Room) Mount(router chi.Router) {
+	if b.Pages != nil {
+		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))
+		router.Get("/book/*", b.Pages.ServeHTTP)
+	}
+}
 
 // New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a
 // source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program; and at

@@ -15,10 +15,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-chi/chi/v5"
 	"k8s.io/apimachinery/pkg/util/framer"
+
+	"listwatch/viz/reply"
 )
 
-// kubectl is what kubectl sends, as blocks: a line "$ kubectl …", then the request. A test takes it from kubectl -v=8.
+// kubectl is what kubectl sends, as blocks: a line "$ kubectl …", then the request. A test takes it from
+// kubectl -v=8.
 //
 //go:embed kubectl.txt
 var kubectl string
@@ -27,6 +31,35 @@ const (
 	maxPiece = 16 << 10 // bytes of an answer in one piece: a longer frame comes in several
 	maxHex   = 1 << 10  // bytes of a piece that is no text, of which the page is told each
 )
+
+// Room is the console. It is not mounted without Ask.
+type Room struct {
+	// Ask sends a request of the viewer to the API server. Errors that are an apierrors.APIStatus keep their status.
+	Ask func(r *http.Request) (*http.Response, error)
+}
+
+// Mount adds the room's route.
+func (c Room) Mount(router chi.Router) {
+	if c.Ask != nil {
+		router.Handle("POST /viz/console", reply.Body(c.answer))
+	}
+}
+
+// asked is the body of POST /viz/console.
+type asked struct {
+	Request string `json:"request"` // "GET /api/v1/pods\n…"
+}
+
+// answer is what the server says to a request, as it arrives: see [Answer]. 400 for what is no request, and Ask's
+// errors.
+func (c Room) answer(r *http.Request, written *asked) (any, error) {
+	request, err := Read(written.Request)
+	if err != nil {
+		return nil, reply.Refuse(http.StatusBadRequest, "%v", err)
+	}
+	response, err := c.Ask(request.WithContext(r.Context()))
+	return Answer{Response: response}, err
+}
 
 // ready is what one command sends.
 type ready struct {

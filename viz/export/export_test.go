@@ -19,6 +19,7 @@ import (
 	"listwatch/viz"
 	"listwatch/viz/book"
 	"listwatch/viz/export"
+	"listwatch/viz/frame"
 )
 
 // maxExport is how many bytes an export may have: what is read over a slow line, or sent.
@@ -28,8 +29,11 @@ const maxExport = 12 << 20
 func exported(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	program := viz.New(viz.Config{Log: probe.NewLog(clock.RealClock{}, 1), Replay: true, Scenarios: scenario.All,
-		Book: book.New(scenario.All)})
+	log := probe.NewLog(clock.RealClock{}, 1)
+	folder := viz.NewFolder(log, nil, nil)
+	page := frame.New(log, folder)
+	page.Replay, page.Stories.Stories, page.Book.Pages = true, scenario.All, book.New(scenario.All)
+	program := viz.New(folder, page, nil)
 	n, _, err := export.Write(dir, program)
 	require.NoError(t, err)
 	files := make(map[string]string)

@@ -19,7 +19,7 @@ import (
 )
 
 // bar is the row above the stage: a name, what happened to the page, and four buttons. Two of them open a list.
-func bar(v View) templ.Component {
+func bar(v view) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -52,7 +52,7 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.OpenStories(len(v.Scenarios) > 0).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stories.OpenStories(len(v.Stories.Stories) > 0).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -64,7 +64,7 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if v.Mode == "replay" || v.Server != "" {
+		if v.Mode == "replay" || v.Lens.Server != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, " hidden")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -74,7 +74,7 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if v.Mode == "replay" || v.Server != "" {
+		if v.Mode == "replay" || v.Lens.Server != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, " hidden")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -124,15 +124,15 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = tour.Button(v.Sandbox || v.Take == tour.Take).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = tour.Button(v.plays() || v.Take == tour.Take).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.OpenKnobs(v.Sandbox).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stories.OpenKnobs(v.plays()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = lens.Button(v.Server).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = lens.Button(v.Lens.Server).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -192,7 +192,7 @@ func closes(list string) templ.Attributes {
 }
 
 // status is the row at the bottom: how the page is doing, in small type.
-func status(v View) templ.Component {
+func status(v view) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -221,7 +221,7 @@ func status(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.OpenPromises(v.Promises).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stories.OpenPromises(v.Report).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

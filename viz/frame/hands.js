@@ -10,7 +10,7 @@ import { objectKey } from "../log/fold.js";
  * @property {page.Follow} follow
  * @property {page.Scene} scene
  * @property {page.Motion} motion
- * @property {{ flags: viz.Flag[] }} timeline
+ * @property {{ flags: timeline.Flag[] }} timeline
  * @property {() => string} resource on stage
  * @property {(words: string) => void} tell in passing
  * @property {() => boolean | void} escape closes what is open, and returns whether something was

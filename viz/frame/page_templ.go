@@ -23,8 +23,8 @@ import (
 	"listwatch/viz/tour"
 )
 
-// Page is the whole page: the stage, the sentence below it, and everything in words below that.
-func Page(v View) templ.Component {
+// page is the whole page: the stage, the sentence below it, and everything in words below that.
+func page(v view) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -98,7 +98,7 @@ func Page(v View) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var6 string
-		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(v.Sandbox))
+		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(v.plays()))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 44, Col: 142}
 		}
@@ -137,9 +137,9 @@ func Page(v View) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var9 string
-		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(templ.JSONString(v.Limits))
+		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(templ.JSONString(timeline.Limit))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 44, Col: 270}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 44, Col: 276}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {
@@ -152,7 +152,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var10 string
 		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(templ.JSONString(stage.Geometry))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 44, Col: 321}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 44, Col: 327}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 		if templ_7745c5c3_Err != nil {
@@ -165,7 +165,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var11 string
 		templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(v.Take)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 44, Col: 342}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 44, Col: 348}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 		if templ_7745c5c3_Err != nil {
@@ -176,9 +176,9 @@ func Page(v View) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var12 string
-		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(v.Server)
+		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(v.Lens.Server)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 44, Col: 367}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 44, Col: 378}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 		if templ_7745c5c3_Err != nil {
@@ -205,8 +205,8 @@ func Page(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if v.Lab != nil && !v.Figure {
-			templ_7745c5c3_Err = stories.LabLine(*v.Lab, v.Promises).Render(ctx, templ_7745c5c3_Buffer)
+		if v.Promises.Lab != nil && !v.Figure {
+			templ_7745c5c3_Err = stories.LabLine(*v.Promises.Lab, v.Report).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -259,12 +259,12 @@ func Page(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.KnobsPanel(v.Knobs, v.Watchers).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = v.Knobs.View().Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if v.Promises != nil {
-			templ_7745c5c3_Err = stories.PromisesPanel(v.Promises).Render(ctx, templ_7745c5c3_Buffer)
+		if v.Report != nil {
+			templ_7745c5c3_Err = stories.PromisesPanel(v.Report).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -273,7 +273,7 @@ func Page(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = lens.Panel(v.Server, v.Choice).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = lens.Panel(v.Lens.Server, v.Lens.Choice()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -301,7 +301,7 @@ func Page(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.Gallery(v.Scenarios, lab.All()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stories.Shelf(v.Stories.Stories, lab.All()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -15,19 +15,49 @@ import (
 	"sync"
 
 	"github.com/a-h/templ"
+	"github.com/go-chi/chi/v5"
 	"sigs.k8s.io/yaml"
 
-	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
+	"listwatch/viz/reply"
 	"listwatch/viz/stage"
 )
 
 // Inspector makes the leaves. Its fields never change.
 type Inspector struct {
 	Log *probe.Log
-	// Streams returns the open watches of the client half as bytes, of one watcher or, "", of all; nil: there are none.
-	Streams func(ctx context.Context, resource, watcher string) ([]Stream, error)
+	Now func(ctx context.Context) (*fold.State, error) // the newest picture, the caller's own
+
+	// Of what runs; nil where only a log is shown, and then not mounted.
+	Components func() any              // their own Snapshots, as something that marshals to JSON
+	Wire       func() []wiretap.Stream // the open watches of the client half, as bytes
+}
+
+// Mount adds the room's routes.
+func (i *Inspector) Mount(router chi.Router) {
+	router.Handle("GET /viz/part/{station}/{tab}", reply.With(i.part))
+	if i.Components != nil {
+		router.Handle("GET /viz/state", reply.Look(i.Components))
+	}
+	if i.Wire != nil {
+		router.Handle("GET /viz/wire", reply.With(i.wire))
+	}
+}
+
+// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML. 404
+// if there is no such station, queue or leaf; 410 if log is another run's.
+func (i *Inspector) part(r *http.Request) (any, error) {
+	query := r.URL.Query()
+	at, err := reply.Number(query, "at", 0)
+	if err = cmp.Or(err, reply.About(i.Log, r)); err != nil {
+		return nil, err
+	}
+	if !reply.Foreign(r) {
+		i.Log.Look(query.Get("resource"), query.Get("subject"))
+	}
+	return i.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
 }
 
 // Stream is one open watch of the client half as bytes, with the watcher that feeds it on the server's side.
@@ -76,7 +106,7 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 	}
 	n := slices.IndexFunc(partTabs, func(each partTab) bool { return each.Name == tab })
 	if n < 0 {
-		return nil, negotiation.Refusal(http.StatusNotFound, "there is no such leaf: want one of what, state, code, "+
+		return nil, reply.Refuse(http.StatusNotFound, "there is no such leaf: want one of what, state, code, "+
 			"blocked, history, bytes")
 	}
 	p.Until = cmp.Or(at, i.Log.Last())
@@ -95,11 +125,11 @@ func readPart(station string, values url.Values) (*part, error) {
 		Query: values.Get("q"),
 	}
 	if !slices.Contains(probe.Stations, p.Station) {
-		return nil, negotiation.Refusal(http.StatusNotFound, "there is no station %.40q", station)
+		return nil, reply.Refuse(http.StatusNotFound, "there is no station %.40q", station)
 	}
 	moves := func(info *probe.Info) bool { return info.Queue == p.Queue && info.Station == p.Station }
 	if p.Queue != "" && !slices.ContainsFunc(p.points(), moves) {
-		return nil, negotiation.Refusal(http.StatusNotFound, "there is no queue %.40q at %s", p.Queue, station)
+		return nil, reply.Refuse(http.StatusNotFound, "there is no queue %.40q at %s", p.Queue, station)
 	}
 	return p, nil
 }

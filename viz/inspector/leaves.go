@@ -116,7 +116,7 @@ const (
 // partBytes shows the open watches of the client half as they are on the wire, this moment: of the part's watcher, or
 // all.
 func (i *Inspector) partBytes(ctx context.Context, p *part) (templ.Component, error) {
-	if i.Streams == nil {
+	if i.Wire == nil {
 		return partBytesLeaf(p, nil,
 			"Nothing is running: this page shows a log, and the log does not hold the bytes."), nil
 	}
@@ -124,7 +124,7 @@ func (i *Inspector) partBytes(ctx context.Context, p *part) (templ.Component, er
 	if p.Station == probe.Watcher {
 		watcher = p.Subject
 	}
-	streams, err := i.Streams(ctx, p.Resource, watcher)
+	streams, err := i.streams(ctx, p.Resource, watcher)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,59 @@ package lens
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+
+	"github.com/go-chi/chi/v5"
 
 	"listwatch/internal/play/guest"
 	"listwatch/internal/play/lens"
+	"listwatch/viz/reply"
 )
+
+// Room is a server that is not ours. It is not mounted without a Report.
+type Room struct {
+	Server string             // its address
+	Report func() lens.Report // what was seen of the requests that are forwarded there
+	Guest  Guest              // our client half there
+}
+
+// Guest is our client half on a server that is not ours.
+type Guest interface {
+	// Choose begins again with another choice, under a new log. The error is 400 if it cannot be meant, 409 if it
+	// begins again already.
+	Choose(choice guest.Choice) error
+	// State returns how it is doing, and what the server says of itself.
+	State() guest.State
+}
+
+// Mount adds the room's routes.
+func (l Room) Mount(router chi.Router) {
+	if l.Report == nil {
+		return
+	}
+	router.Handle("GET /viz/lens", reply.Look(l.Report))
+	router.Handle("GET /viz/guest", reply.Look(l.Guest.State))
+	router.Handle("POST /viz/guest", reply.Body(l.choose))
+	router.Handle("GET /viz/panel/lens", reply.With(l.panel))
+}
+
+// Choice is what our informers watch there.
+func (l Room) Choice() (c guest.Choice) {
+	if l.Guest != nil {
+		c = l.Guest.State().Choice
+	}
+	return c
+}
+
+func (l Room) choose(_ *http.Request, choice *guest.Choice) (any, error) {
+	return reply.Coded{Code: http.StatusAccepted, Value: choice}, l.Guest.Choose(*choice)
+}
+
+// panel is how that server, its clients, and our informers there are doing.
+func (l Room) panel(*http.Request) (any, error) {
+	return Now(&Seen{Report: l.Report(), Guest: l.Guest.State()}), nil
+}
 
 // Seen is how a server that is not ours, its clients, and our own informers there are doing.
 type Seen struct {

@@ -25,10 +25,6 @@ declare namespace fold {
     string; type: string; key: string; rv: string };
 }
 
-declare namespace frame {
-  type Limits = { bucketWidth: number; buckets: number; flags: number; writes: string[] };
-}
-
 declare namespace hold {
   type Clock = { now: string; speed: number; paused: boolean; next: worldclock.Due[] };
   type Status = { held: boolean; gates: probe.Query[]; opened: probe.Query[]; waiting: probe.Waiting[]; since?: string;
@@ -101,10 +97,11 @@ declare namespace stories {
   type Pace = { lead: number; play: number; rest: number };
 }
 
-declare namespace viz {
+declare namespace timeline {
   type Flag = { seq: number; t: number; point: probe.PointName | ""; resource?: string; says: string };
+  type Limits = { bucketWidth: number; buckets: number; flags: number; writes: string[] };
   type Span = { log: string; oldest: number; last: number; t: number; width: number; buckets: number[][]; flags:
-    viz.Flag[] };
+    timeline.Flag[] };
 }
 
 declare namespace worldclock {

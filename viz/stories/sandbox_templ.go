@@ -96,8 +96,8 @@ func OpenKnobs(sandbox bool) templ.Component {
 	})
 }
 
-// Gallery is the gallery. What people see at work comes first; what it is called comes after.
-func Gallery(stories []scenario.Story, labs []lab.Lab) templ.Component {
+// Shelf is the gallery as it is shown. What people see at work comes first; what it is called comes after.
+func Shelf(stories []scenario.Story, labs []lab.Lab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

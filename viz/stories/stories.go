@@ -1,6 +1,6 @@
 // Package stories is the room of what is done to the running pipeline: the gallery of stories, the knobs, and the
-// promises. It only shows them. Knobs are defined in internal/play/sandbox/knobs.go, stories in
-// internal/play/scenario/stories, promises in internal/observe/rules/checker.go, labs in chapters/*/labs.
+// promises. It only shows them. Knobs are defined in internal/play/sandbox/knobs.go, switches in chapters/15-pipeline,
+// stories in internal/play/scenario/stories, promises in internal/observe/rules/checker.go, labs in chapters/*/labs.
 package stories
 
 import (
@@ -10,18 +10,6 @@ import (
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/scenario"
 )
-
-// Modes are the switches of the program between what the machinery does today and what it did before. To change one
-// both halves start again, under a new log.
-var Modes = []struct {
-	Name, Today, Before string
-	Use                 string // as the program's -h says it
-}{
-	{"fifo", "real", "delta", "the queue between reflector and handlers"},
-	{"initial", "watchlist", "list", "how reflectors get their first state"},
-	{"etcd-watcher", "etcd3", "etcd2", "the watcher between etcd and the cache"},
-	{"dispatch", "two-phase", "sequential", "how the cacher treats a watcher that is full"},
-}
 
 // Recorded returns the place of each beat of a story in the recording that the program brings along.
 func Recorded(s *scenario.Story) ([]scenario.Range, error) {

@@ -38,7 +38,7 @@ export class Timeline {
     this.select = $("#span", HTMLSelectElement);
     /** @type {number[][]} */
     this.buckets = []; // [number, first seq, records, changes], oldest first
-    /** @type {viz.Flag[]} */
+    /** @type {timeline.Flag[]} */
     this.flags = [];
     this.counted = 0; // records up to here are in the buckets
     this.passed = false; // there are records that did not come one by one
@@ -66,7 +66,7 @@ export class Timeline {
   }
 
   // index takes the server's index, and adds what has come since.
-  /** @param {viz.Span} line */
+  /** @param {timeline.Span} line */
   index(line) {
     [this.buckets, this.flags, this.counted] = [line.buckets, line.flags, line.last];
     this.reached(line.t);
@@ -258,7 +258,7 @@ export class Timeline {
     const box = this.slider.getBoundingClientRect();
     const [from, to] = this.edges(performance.now());
     const t = from + (Math.min(box.width, Math.max(0, event.clientX - box.left)) / box.width) * (to - from);
-    const near = (/** @type {viz.Flag} */ f) => Math.abs(f.t - t) <= (7 / box.width) * (to - from);
+    const near = (/** @type {timeline.Flag} */ f) => Math.abs(f.t - t) <= (7 / box.width) * (to - from);
     return { t, flag: event.clientY - box.top > 16 ? null : this.flags.findLast(near) ?? null };
   }
 

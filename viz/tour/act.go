@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/sandbox"
+	"listwatch/viz/reply"
 )
 
 const (
@@ -33,7 +35,7 @@ const (
 	label    = "listwatch-tour"      // of its pod: no other one has it
 )
 
-// Machine is what the tour acts on. All fields are required.
+// Machine is what the tour acts on. Without a Sandbox a tour is only told, from its recording.
 type Machine struct {
 	Sandbox interface {
 		Turn(ctx context.Context, story *sandbox.Telling, knob sandbox.Knob) (sandbox.Receipt, error)
@@ -41,11 +43,35 @@ type Machine struct {
 			sandbox.Receipt, error)
 		RemoveWatcher(ctx context.Context, id string) error
 		Watchers() []sandbox.WatcherInfo
+		Tour() (end func() (last bool))
 	}
 	Client *listwatch.RESTClient // of the server half
 	Log    *probe.Log
 	// Keyframe returns a picture at or before a record.
 	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
+}
+
+// Mount adds the room's routes.
+func (m *Machine) Mount(router chi.Router) {
+	router.Handle("GET /viz/scenario/tour", reply.With(func(*http.Request) (any, error) { return Recorded() }))
+	if m.Sandbox != nil {
+		router.Handle("POST /viz/tour", reply.Body(func(r *http.Request, t *Tour) (any, error) {
+			return t, m.Act(r.Context(), t)
+		}))
+	}
+}
+
+// Attend is called when a page begins to watch the log. As long as one with `tour` is open, it gives a tour.
+func (m *Machine) Attend(r *http.Request) (leave func()) {
+	if m.Sandbox == nil || !r.URL.Query().Has("tour") {
+		return func() {}
+	}
+	end := m.Sandbox.Tour()
+	return func() {
+		if last := end(); last {
+			m.Leave(r.Context())
+		}
+	}
 }
 
 // turn is the step at which the visitor acts.

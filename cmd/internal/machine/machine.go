@@ -26,10 +26,14 @@ import (
 	"listwatch/internal/play/scenario"
 	"listwatch/internal/server/apiserver"
 	"listwatch/viz"
+	"listwatch/viz/console"
+	"listwatch/viz/frame"
 	"listwatch/viz/stories"
+	"listwatch/viz/timeline"
+	"listwatch/viz/tour"
 )
 
-// Host is what a machine stands on. It outlives runs: one ends and the next begins when a mode is switched.
+// Host is what a machine stands on. It outlives runs: one ends and the next begins when a switch is turned.
 type Host struct {
 	Etcd Etcd
 	Base *url.URL // where the client half reaches what Serve serves
@@ -38,12 +42,13 @@ type Host struct {
 	Lines func() (client, watchers *http.Client)
 	// Serve serves a run until ctx is done and every handler has ended. What breaks before is told to fail.
 	Serve func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc)
-	// Page completes what the page says of its host; nil: nothing is to be added.
-	Page func(config *viz.Config)
+	// Page adds the rooms that the host brings along; nil: none.
+	Page  func(page *frame.Page)
+	Hosts []string // by which the page may be called, as [viz.Guard] has them
 	// Record begins to write the log; nil: nothing is recorded. stop is called when nothing else of the run is
 	// left.
 	Record func(log *probe.Log) (stop func() error, err error)
-	// Recorded names what Record writes: a recording is of one run, so modes cannot be switched. "": they can.
+	// Recorded names what Record writes: a recording is of one run, so nothing can be switched. "": it can.
 	Recorded string
 	// Beside starts what the host does beside a run; nil: nothing.
 	Beside func(ctx context.Context, group *routine.Group, run *Run)
@@ -66,7 +71,7 @@ type Run struct {
 	Promises *rules.Monitor
 	Sandbox  *sandbox.Sandbox
 	Server   *pipeline.Server
-	UI       *viz.UI
+	Folder   *viz.Folder
 	Fail     context.CancelCauseFunc // ends the program, for a reason
 
 	host  *Host
@@ -88,7 +93,7 @@ func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	return nil
 }
 
-// run runs until ctx is done or something essential breaks, and then returns nil; or until other modes are wanted,
+// run runs until ctx is done or something essential breaks, and then returns nil; or until other switches are wanted,
 // and returns the options with those. Then nothing of it runs any more.
 func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) {
 	h := r.host
@@ -111,24 +116,29 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	}
 	owner, err := sandbox.New(sandbox.Config{
 		Pipeline: p, Connections: connections, Base: h.Base, Clock: clocks.World, Probe: probe.New(log),
-		Gate: log.Gate(), Demo: r.Options.Demo, Awaited: awaited, MaxTraffic: r.Options.MaxTraffic, Modes: r,
+		Gate: log.Gate(), Demo: r.Options.Demo, Awaited: awaited, MaxTraffic: r.Options.MaxTraffic, Switcher: r,
 		RingCapacity: r.Options.RingCapacity, RestartEtcd: h.Etcd.Restart, Etcd: h.Etcd.State,
 	})
 	if err != nil {
 		return nil, err
 	}
-	stories := &scenario.World{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.World}
-	page := viz.Config{
-		Log: log, Snapshot: func() any { return p.Snapshot() }, Recount: p.Recount, Wire: connections.Wire,
-		API: p.Server.Handler(), Hold: held, Viewed: viewed, Rules: r.Promises, Sandbox: owner, Play: stories.Play,
-		Client:    p.Client.NewClient("listwatch-tour", nil),
-		Scenarios: scenario.All, Switches: r.Options.Switches(),
-	}
+	player := &scenario.World{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.World}
+	folder := viz.NewFolder(log, nil, p.Recount)
+	page := frame.New(log, folder)
+	page.Past.Switches, page.Viewed = r.Options.Shown(), viewed
+	page.Inspector.Components, page.Inspector.Wire = func() any { return p.Snapshot() }, connections.Wire
+	page.Hold = timeline.Hold{World: held, Log: log}
+	page.Stories = stories.Gallery{Stories: scenario.All, Play: player.Play}
+	page.Knobs.Sandbox, page.Promises.Monitor = owner, r.Promises
+	page.Tour = tour.Machine{Sandbox: owner, Client: p.Client.NewClient("listwatch-tour", nil), Log: log,
+		Keyframe: folder.Keyframe}
+	page.Console = console.Room{Ask: owner.Ask}
 	if h.Page != nil {
-		h.Page(&page)
+		h.Page(page)
 	}
-	stories.Lab = page.Lab != nil
-	r.Server, r.Sandbox, r.UI = p.Server, owner, viz.New(page)
+	player.Lab = page.Promises.Lab != nil
+	r.Server, r.Sandbox, r.Folder = p.Server, owner, folder
+	ui := viz.New(folder, page, p.Server.Handler(), h.Hosts...)
 
 	if h.Record != nil {
 		stop, wrong := h.Record(log)
@@ -141,7 +151,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	var group routine.Group
 	defer group.Wait()
 	defer r.Fail(nil)
-	group.Go(ctx, "viz.ui", r.UI.Run)
+	group.Go(ctx, "viz.ui", ui.Run)
 	group.Go(ctx, "viz.stops", func(ctx context.Context) { clocks.tellStops(ctx, probe.New(log)) })
 	group.Go(ctx, "viz.hold", held.Run)
 	group.Go(ctx, "viz.rules", r.Promises.Run)
@@ -151,7 +161,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	if h.Beside != nil {
 		h.Beside(ctx, &group, r)
 	}
-	front := func(ctx context.Context) { h.Serve(ctx, r.UI, r.Fail) }
+	front := func(ctx context.Context) { h.Serve(ctx, ui, r.Fail) }
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front, owner.Run) })
 
 	err = p.WaitReady(ctx)
@@ -171,16 +181,17 @@ func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline
 	o, etcd, p := r.Options, r.host.Etcd, probe.New(r.Log)
 	server, err := pipeline.NewServer(pipeline.ServerConfig{
 		Client: etcd.Client, Handler: apiserver.Handler(etcd.Ready), Clock: clocks.World,
-		Patience: clocks.patience, Probe: p, MediaType: o.MediaType, EtcdWatcher: o.Modes["etcd-watcher"],
-		Dispatch:     o.Modes["dispatch"],
-		RingCapacity: o.RingCapacity, UseWatchList: o.UseWatchList(),
+		Patience: clocks.patience, Probe: p, MediaType: o.MediaType, EtcdWatcher: o.Switches["etcd-watcher"],
+		Dispatch:     o.Switches["dispatch"],
+		RingCapacity: o.RingCapacity, UseWatchList: pipeline.UseWatchList(o.Switches),
 	})
 	if err != nil {
 		return nil, err
 	}
 	client, err := pipeline.NewClient(pipeline.ClientConfig{
-		Base: r.host.Base, HTTP: over, Clock: clocks.World, Probe: p, FIFO: o.Modes["fifo"],
-		UseWatchList: o.UseWatchList(), Controllers: o.Controllers, Events: true, Registry: server.Registry(),
+		Base: r.host.Base, HTTP: over, Clock: clocks.World, Probe: p, FIFO: o.Switches["fifo"],
+		UseWatchList: pipeline.UseWatchList(o.Switches), Controllers: o.Controllers, Events: true,
+		Registry: server.Registry(),
 	})
 	if err != nil {
 		return nil, err
@@ -196,7 +207,7 @@ func Ended(ctx context.Context) error {
 	return nil
 }
 
-var _ sandbox.Modes = (*Run)(nil)
+var _ sandbox.Switcher = (*Run)(nil)
 
 // Why nothing is switched.
 var (
@@ -204,33 +215,33 @@ var (
 	errEndsAlready  = errors.New("both halves are starting again already; ask again when they have")
 )
 
-// Switch implements [sandbox.Modes].
+// Switch implements [sandbox.Switcher].
 func (r *Run) Switch(name, value string) (again func() error, err error) {
-	for _, mode := range stories.Modes {
-		if mode.Name != name {
+	for _, each := range pipeline.Switches {
+		if each.Name != name {
 			continue
 		}
-		if values := []string{mode.Today, mode.Before}; !slices.Contains(values, value) {
-			return nil, apierrors.NewBadRequest("-" + name + " " + value + ": want " + mode.Today + " or " +
-				mode.Before)
+		if values := []string{each.Today, each.Before}; !slices.Contains(values, value) {
+			return nil, apierrors.NewBadRequest("-" + name + " " + value + ": want " + each.Today + " or " +
+				each.Before)
 		}
 		other := r.Options
-		other.Modes = maps.Clone(other.Modes)
-		other.Modes[name] = value
+		other.Switches = maps.Clone(other.Switches)
+		other.Switches[name] = value
 		return r.switchTo(other)
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "switches"}, name)
 }
 
-// Now implements [sandbox.Modes].
-func (r *Run) Now() map[string]string { return r.Options.Switches() }
+// Now implements [sandbox.Switcher].
+func (r *Run) Now() map[string]string { return r.Options.Shown() }
 
-// Restore implements [sandbox.Modes].
+// Restore implements [sandbox.Switcher].
 func (r *Run) Restore() (again func() error, err error) { return r.switchTo(r.first) }
 
 // switchTo returns what ends the run for another with these options; nil if they are the same.
 func (r *Run) switchTo(other Options) (again func() error, err error) {
-	if maps.Equal(other.Modes, r.Options.Modes) {
+	if maps.Equal(other.Switches, r.Options.Switches) {
 		return nil, nil
 	}
 	if name := r.host.Recorded; name != "" {

@@ -3,8 +3,6 @@ package machine
 import (
 	"maps"
 	"strconv"
-
-	"listwatch/viz/stories"
 )
 
 // ClockManual as Options.Clock: the clock stands once everything is ready.
@@ -15,7 +13,7 @@ type Options struct {
 	Demo         bool              // gentle built-in traffic
 	AwaitPage    bool              // the demo begins when a page shows it
 	Controllers  bool              // the toy scheduler, the toy kubelets and the namespace controller
-	Modes        map[string]string // one value for each of [stories.Modes]
+	Switches     map[string]string // values by name, as pipeline.Switches has them
 	MediaType    string            // in which objects are stored in etcd
 	RingCapacity int               // of every history ring; 0: dynamic
 	MaxTraffic   int               // the most that a viewer may ask for, in changes a second; 0: the sandbox's own
@@ -24,18 +22,9 @@ type Options struct {
 	Etcd         string            // "memory": the small one; "": a real one
 }
 
-// Today returns the modes of today's machinery.
-func Today() map[string]string {
-	modes := map[string]string{}
-	for _, mode := range stories.Modes {
-		modes[mode.Name] = mode.Today
-	}
-	return modes
-}
-
-// Switches returns what the page says about how the program was started.
-func (o Options) Switches() map[string]string {
-	all := maps.Clone(o.Modes)
+// Shown returns what the page says about how the program was started.
+func (o Options) Shown() map[string]string {
+	all := maps.Clone(o.Switches)
 	all["storage-media-type"], all["ring-capacity"], all["clock"] = o.MediaType, "dynamic", o.Clock
 	if o.RingCapacity > 0 {
 		all["ring-capacity"] = strconv.Itoa(o.RingCapacity)
@@ -45,6 +34,3 @@ func (o Options) Switches() map[string]string {
 	}
 	return all
 }
-
-// UseWatchList reports whether reflectors get their first state as a stream.
-func (o Options) UseWatchList() bool { return o.Modes["initial"] == "watchlist" }

@@ -3,8 +3,11 @@ package policy
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"go/types"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +59,9 @@ func (r *repo) checkPackage(pkg *source.Package) {
 	}
 	for _, file := range pkg.Files {
 		r.checkImports(pkg, file)
+		if pkg.Dir == "viz" && !file.Test {
+			r.checkStorey(pkg, file)
+		}
 		for node := range ast.Preorder(file.AST) {
 			if r.startsGoroutine(pkg, file, node) && !file.Test && !r.looksForLeaks(pkg.Dir) {
 				r.fault(file.Path, r.Line(node.Pos()),
@@ -124,10 +130,10 @@ func chapterNumber(dir string) (number int) {
 	return number
 }
 
-// checkImports holds that no import leads up: from no floor to a higher one, and from no chapter to itself or a
-// later one. Beside earlier chapters, a chapter imports internal/kube and internal/observe only. Tests keep the
-// order of the chapters, too, because who reads chapter 3 has not read chapter 6; otherwise they import what they
-// need. Which modules chapters may use, .golangci.yml says.
+// checkImports holds that no import leads up: from no floor to a higher one, and from no chapter to itself or a later
+// one, nor from a folder to one that it is in. Beside earlier chapters, a chapter imports internal/kube and
+// internal/observe only. Tests keep the order of the chapters, too, because who reads chapter 3 has not read chapter 6;
+// otherwise they import what they need. Which modules chapters may use, .golangci.yml says.
 func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 	for _, spec := range file.AST.Imports {
 		to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "listwatch/")
@@ -140,8 +146,28 @@ func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 			!strings.HasPrefix(to, "internal/observe"):
 			r.fault(file.Path, line, "imports %s: of ours, a chapter imports internal/kube and internal/observe",
 				to)
-		case !file.Test && floorOf(to) > floorOf(pkg.Dir):
+		case !file.Test && (floorOf(to) > floorOf(pkg.Dir) || strings.HasPrefix(pkg.Dir, to+"/")):
 			r.fault(file.Path, line, "imports %s: it is on a higher floor", to)
+		}
+	}
+}
+
+// storeys are the files of package viz from the ground up. A file uses what those below it declare.
+var storeys = []string{"doc.go", "guard.go", "assets.go", "folder.go", "feed.go", "viz.go"}
+
+// checkStorey holds that a file of package viz uses nothing of one above it.
+func (r *repo) checkStorey(pkg *source.Package, file *source.File) {
+	storey := slices.Index(storeys, path.Base(file.Path))
+	if storey < 0 {
+		r.fault(file.Path, 0, "is no storey of its package; there are %s", strings.Join(storeys, ", "))
+	}
+	files := token.NewFileSet()
+	parsed, _ := parser.ParseFile(files, file.Path, file.Src, 0) // it has been parsed before
+	for _, name := range parsed.Unresolved {
+		decl, err := pkg.Find(name.Name, "")
+		if err == nil && slices.Index(storeys, path.Base(decl.File.Path)) > storey {
+			r.fault(file.Path, files.Position(name.Pos()).Line, "uses %s of %s, which is above it", name.Name,
+				path.Base(decl.File.Path))
 		}
 	}
 }

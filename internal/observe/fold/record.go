@@ -21,6 +21,14 @@ func AppendRecord(dst []byte, r *probe.Record) []byte {
 	return append(dst, written...)
 }
 
+// AppendNext appends the JSON form of r to a list of them that is being written.
+func AppendNext(list []byte, r *probe.Record) []byte {
+	if len(list) > 1 {
+		list = append(list, ',')
+	}
+	return AppendRecord(list, r)
+}
+
 // ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A record of a point
 // that this program does not have becomes one of [probe.Unknown], whose text is that name.
 func ReadRecord(written []byte) (probe.Record, error) {

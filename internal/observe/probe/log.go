@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"crypto/rand"
 	"iter"
 	"runtime"
 	"sync"
@@ -42,6 +43,7 @@ type Log struct {
 	clock clock.PassiveClock
 	start time.Time
 	size  uint64 // how many records are kept
+	id    string // tells this log from every other one
 
 	names *Names
 	gate  Gate // behind every record; open, unless the world is held
@@ -65,11 +67,15 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 	if size <= 0 {
 		size = DefaultLogSize
 	}
-	l := &Log{clock: clk, start: clk.Now(), size: uint64(size), first: 1, names: NewNames(),
-		blocks: make([][]Record, (size+blockSize-1)/blockSize)}
+	l := &Log{clock: clk, start: clk.Now(), size: uint64(size), first: 1, id: rand.Text(),
+		names: NewNames(), blocks: make([][]Record, (size+blockSize-1)/blockSize)}
 	l.gate.names = l.names
 	return l
 }
+
+// ID returns what tells this log from every other one, also from that of another run: a reader that has come from
+// there begins again.
+func (l *Log) ID() string { return l.id }
 
 // Names returns what the clients of watchers are called of which a record tells, those that have left the log
 // included. Of streams that were opened before the first record, the log's owner says so.

@@ -228,7 +228,7 @@ func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 	}
 }
 
-// fakes are what the small etcd has not: a restart and modes. Each takes a second, and gives up if its context ends.
+// fakes are what the small etcd has not: a restart and switches. Each takes a second, and gives up if its context ends.
 type fakes struct{ done atomic.Int32 }
 
 func (f *fakes) restart(ctx context.Context) error {
@@ -241,7 +241,7 @@ func (f *fakes) restart(ctx context.Context) error {
 	return nil
 }
 
-var _ Modes = (*fakes)(nil)
+var _ Switcher = (*fakes)(nil)
 
 func (f *fakes) Switch(string, string) (again func() error, err error) {
 	return func() error { return f.restart(context.Background()) }, nil
@@ -275,7 +275,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			change := func(s *Config, _ *pipeline.ClientConfig) {
-				s.RestartEtcd, s.Modes = f.restart, f
+				s.RestartEtcd, s.Switcher = f.restart, f
 				s.Gate = nil // the request waits for the end, also in a held world
 			}
 			inWorld(t, change, func(t *testing.T, w *world) {

@@ -145,9 +145,9 @@ func (s *Sandbox) table() map[string]row {
 		},
 	}, "switch": {
 		help: "restarts both halves, on the same etcd, with the flag Target at Value", kind: "switch",
-		whyNot: unless(s.config.Modes != nil, "nothing here can be switched"),
-		check:  func(k Knob) error { _, err := s.config.Modes.Switch(k.Target, k.Value); return err },
-		turn:   s.switchMode,
+		whyNot: unless(s.config.Switcher != nil, "nothing here can be switched"),
+		check:  func(k Knob) error { _, err := s.config.Switcher.Switch(k.Target, k.Value); return err },
+		turn:   s.turnSwitch,
 	}}
 }
 
@@ -248,10 +248,10 @@ func (s *Sandbox) ring(resource string) *cacher.Cacher {
 	return nil
 }
 
-// switchMode ends the session for another in other modes. A story that is told ends first, and has a while for its
+// turnSwitch ends the session for another with other switches. A story that is told ends first, and has a while for its
 // undo: in a held world that would never be over.
-func (s *Sandbox) switchMode(ctx context.Context, k Knob, begun func()) error {
-	again, err := s.config.Modes.Switch(k.Target, k.Value)
+func (s *Sandbox) turnSwitch(ctx context.Context, k Knob, begun func()) error {
+	again, err := s.config.Switcher.Switch(k.Target, k.Value)
 	if err != nil || again == nil {
 		return err
 	}
@@ -311,7 +311,7 @@ type KnobState struct {
 	Lines    []Connection      `json:"lines"`
 	Rings    []RingInfo        `json:"rings"`
 	Traffic  TrafficInfo       `json:"traffic"`
-	Switches map[string]string `json:"switches"` // the modes
+	Switches map[string]string `json:"switches"` // by name
 	Etcd     any               `json:"etcd"`
 }
 
@@ -338,8 +338,8 @@ func (s *Sandbox) Knobs() KnobState {
 		capacity, fixed := each.RingCapacity()
 		state.Rings = append(state.Rings, RingInfo{each.Resource(), capacity, fixed})
 	}
-	if s.config.Modes != nil {
-		state.Switches = s.config.Modes.Now()
+	if s.config.Switcher != nil {
+		state.Switches = s.config.Switcher.Now()
 	}
 	if s.config.Etcd != nil {
 		state.Etcd = s.config.Etcd()

@@ -21,8 +21,8 @@ const (
 )
 
 // Reset makes the sandbox what it was in the beginning: every knob as it was, no story, no watcher and no handler but
-// the observer, no pod, the modes of the command line. What has happened stays in the log, and etcd's revisions go on
-// counting: watchers see it happen like everything else.
+// the observer, no pod, the switches of the command line. What has happened stays in the log, and etcd's revisions go
+// on counting: watchers see it happen like everything else.
 func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
 	return s.do(ctx, &order{do: s.reset, name: "the reset", kind: resetKind})
 }
@@ -38,7 +38,7 @@ func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 	<-undone
 	err := errors.Join(isBack(), s.deletePods(ctx, func(*corev1.Pod) bool { return true }))
 	s.shrinkRings()
-	return errors.Join(err, s.restoreModes())
+	return errors.Join(err, s.restoreSwitches())
 }
 
 // shrinkRings gives every ring its first size, and lets it grow and shrink again: by itself, a ring that has grown does
@@ -52,11 +52,11 @@ func (s *Sandbox) shrinkRings() {
 	}
 }
 
-func (s *Sandbox) restoreModes() error {
-	if s.config.Modes == nil {
+func (s *Sandbox) restoreSwitches() error {
+	if s.config.Switcher == nil {
 		return nil
 	}
-	again, err := s.config.Modes.Restore()
+	again, err := s.config.Switcher.Restore()
 	if err != nil || again == nil {
 		return err
 	}

@@ -34,17 +34,18 @@ type Config struct {
 	RingCapacity int                             // of every history ring, as the server half was configured; 0: dynamic
 	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: it is not ours
 	Etcd         func() any                      // how etcd is, as something that marshals to JSON; nil: unknown
-	Modes        Modes                           // nil: they cannot be switched
+	Switcher     Switcher                        // nil: nothing can be switched
 }
 
-// Modes starts both halves again in other modes. The functions that Switch and Restore return end the session for that;
-// their error is 409 if it cannot end, or ends already. A nil function says that the modes are set as asked already.
-type Modes interface {
-	// Switch is about one mode of the command line. The error is 404 or 400 for what cannot be set.
+// Switcher starts both halves again with other switches. The functions that Switch and Restore return end the session
+// for that; their error is 409 if it cannot end, or ends already. A nil function says that the switches are as asked
+// already.
+type Switcher interface {
+	// Switch is about one switch of the command line. The error is 404 or 400 for what cannot be set.
 	Switch(name, value string) (again func() error, err error)
-	// Restore is about the modes as the command line had them.
+	// Restore is about the switches as the command line had them.
 	Restore() (again func() error, err error)
-	// Now returns the modes as they are: "fifo" to "real".
+	// Now returns the switches as they are: "fifo" to "real".
 	Now() map[string]string
 }
 

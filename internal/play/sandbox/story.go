@@ -38,7 +38,7 @@ type Telling struct {
 }
 
 // Tell runs a story; the demo rests meanwhile, and its pods go before. The story is cancelled when ctx is done, by a
-// reset, by a switch of modes and by the end of the session. In every case the sandbox undoes what the story has
+// reset, by a turned switch and by the end of the session. In every case the sandbox undoes what the story has
 // changed: knobs are as before, its watchers closed, the pods with its label deleted. Tell returns then, or when ctx is
 // done. Errors: 409 while another story or a reset is under way, otherwise tell's own, or what could not be undone.
 func (s *Sandbox) Tell(ctx context.Context, id string, tell func(*Telling) error) error {

@@ -244,7 +244,7 @@ func (v *viz) standsStill(t *testing.T) {
 }
 
 // TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler holds the world, creates a pod, and presses one key until
-// its handler has run (viz/walk.go). After each press the pod is held further on its way, and nothing waits since a
+// its handler has run (hold.World.Walk). After each press the pod is held further on its way, and nothing waits since a
 // time to come. Its gate has its name. Then all goes on by one button.
 func TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler(t *testing.T) {
 	t.Parallel()

@@ -1,11 +1,10 @@
-package viz
+package timeline
 
 import (
 	"net/http"
 	"time"
 
 	"listwatch/internal/observe/probe"
-	"listwatch/viz/frame"
 )
 
 const (
@@ -14,12 +13,21 @@ const (
 	maxFlags    = 1024
 )
 
-// limits are sent to the page, which keeps the same timeline and sums up at the same rate.
-var limits = frame.Limits{BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags,
+// Limits are what the program and the page have to agree on (limits.js).
+type Limits struct {
+	BucketWidth int64 `json:"bucketWidth"` // nanoseconds of one bucket of the timeline
+	Buckets     int   `json:"buckets"`     // of the timeline, at most
+	Flags       int   `json:"flags"`       // anomalies on the timeline, at most
+
+	Writes []string `json:"writes"` // the methods of requests that change something: only those are drawn
+}
+
+// Limit is sent to the page, which keeps the same timeline and sums up at the same rate.
+var Limit = Limits{BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags,
 	Writes: []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}}
 
-// span is the answer of /viz/timeline: how much there is to see, and where.
-type span struct {
+// Span is the answer of /viz/timeline: how much there is to see, and where.
+type Span struct {
 	Log    string `json:"log"`
 	Oldest uint64 `json:"oldest"` // the first picture that can be had
 	Last   uint64 `json:"last"`
@@ -27,11 +35,11 @@ type span struct {
 	Width  int64  `json:"width"` // of a bucket, in nanoseconds
 	// number (its time is that many widths), first seq, records, events; empty ones are left out
 	Buckets [][4]uint64 `json:"buckets"`
-	Flags   []flag      `json:"flags"`
+	Flags   []Flag      `json:"flags"`
 }
 
-// flag is one anomaly on the timeline.
-type flag struct {
+// Flag is one anomaly on the timeline.
+type Flag struct {
 	Seq      uint64 `json:"seq"`
 	T        int64  `json:"t"`
 	Point    string `json:"point"`
@@ -41,13 +49,14 @@ type flag struct {
 
 // timeline answers GET /viz/timeline with when how much happened, and what must not be overlooked, in what the log
 // still holds.
-func (u *UI) timeline(r *http.Request) (any, error) {
-	line, err := u.folder.bounds(r.Context())
+func (p Past) timeline(r *http.Request) (any, error) {
+	oldest, last, t, err := p.Pictures.Bounds(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	line.Log = u.id
-	for r := range u.config.Log.Between(line.Oldest, line.Last) {
+	line := Span{Log: p.Log.ID(), Oldest: oldest, Last: last, T: t, Width: int64(bucketWidth),
+		Buckets: [][4]uint64{}, Flags: []Flag{}}
+	for r := range p.Log.Between(line.Oldest, line.Last) {
 		number := uint64(r.Time / bucketWidth)
 		if n := len(line.Buckets); n == 0 || line.Buckets[n-1][0] < number {
 			line.Buckets = append(line.Buckets, [4]uint64{number, r.Seq})
@@ -58,8 +67,8 @@ func (u *UI) timeline(r *http.Request) (any, error) {
 			b[3]++
 		}
 		if r.Anomaly() {
-			line.Flags = append(line.Flags, flag{Seq: r.Seq, T: int64(r.Time), Point: r.Point.String(),
-				Resource: r.Resource, Says: u.config.Log.Names().Sentence(r)})
+			line.Flags = append(line.Flags, Flag{Seq: r.Seq, T: int64(r.Time), Point: r.Point.String(),
+				Resource: r.Resource, Says: p.Log.Names().Sentence(r)})
 		}
 	}
 	line.Buckets = line.Buckets[max(0, len(line.Buckets)-maxBuckets):]

@@ -1,4 +1,4 @@
-package viz
+package hold
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
@@ -23,15 +22,19 @@ const (
 
 // walk is one walk.
 type walk struct {
-	*UI
+	log         *probe.Log
 	probe.Query // what is walked: an object or a version, of a resource
 }
 
-// run moves what is walked to its next point at which a goroutine is held. If it waits in a queue, the goroutine that
-// comes to take it is let go on, and nothing else.
-func (w *walk) run(ctx context.Context) (stepped, error) {
-	world, began := w.config.Hold, w.config.Log.Last()
-	status := world.Status()
+// Walk moves an object or a version to its next point at which a goroutine is held, of which the log has a record. If
+// it waits in a queue, the goroutine that comes to take it is let go on, and nothing else. ends says how the walk has
+// ended if not at a point. The error is ctx's.
+func (w *World) Walk(ctx context.Context, log *probe.Log, what probe.Query) (ends string, err error) {
+	return (&walk{log, what}).run(ctx, w)
+}
+
+func (w *walk) run(ctx context.Context, world *World) (ends string, err error) {
+	began, status := w.log.Last(), world.Status()
 	before, next := w.newest(&status), probe.Query{Key: w.Key, RV: w.RV}
 	var front *probe.Waiting // whom next lets go on; nil: what is walked
 	for range walkRounds {
@@ -39,14 +42,14 @@ func (w *walk) run(ctx context.Context) (stepped, error) {
 		moved := 0
 		for look := 0; moved < walkGrace && (look < walkLooks || look < walkWait && w.inFront(&status) == nil); look++ {
 			if err := routine.Sleep(ctx, clock.RealClock{}, walkTick); err != nil {
-				return stepped{}, err
+				return "", err
 			}
 			status = world.Status()
 			if w.ran(began) {
-				return stepped{Says: "its handler has run", Status: status}, nil
+				return "its handler has run", nil
 			}
 			if w.newest(&status) > before || !status.Held && len(status.Gates) == 0 {
-				return stepped{Status: status}, nil
+				return "", nil
 			}
 			stands := func(each probe.Waiting) bool { return each.Seq == front.Seq }
 			if front != nil && !slices.ContainsFunc(status.Waiting, stands) {
@@ -59,8 +62,7 @@ func (w *walk) run(ctx context.Context) (stepped, error) {
 		next = probe.Query{Station: front.Station, Resource: front.Resource, Subject: front.Subject,
 			Key: front.Key, RV: front.RV}
 	}
-	const nowhere = "it is held nowhere: it has come to its end, or waits for a timer"
-	return stepped{Says: nowhere, Status: status}, nil
+	return "it is held nowhere: it has come to its end, or waits for a timer", nil
 }
 
 // has reports whether an object or a version is what is walked.
@@ -69,7 +71,7 @@ func (w *walk) has(key string, rv uint64) bool {
 }
 
 // newest returns the newest record at which a goroutine is held with what is walked, 0 if there is none.
-func (w *walk) newest(status *hold.Status) (seq uint64) {
+func (w *walk) newest(status *Status) (seq uint64) {
 	for _, each := range status.Waiting {
 		if w.has(each.Key, each.RV) {
 			seq = max(seq, each.Seq)
@@ -80,7 +82,7 @@ func (w *walk) newest(status *hold.Status) (seq uint64) {
 
 // ran reports whether a handler was called with it after a record.
 func (w *walk) ran(began uint64) bool {
-	for r := range w.config.Log.Between(began, w.config.Log.Last()) {
+	for r := range w.log.Between(began, w.log.Last()) {
 		if r.Point == probe.HandlerCalled && w.has(r.Key, r.RV) {
 			return true
 		}
@@ -89,10 +91,10 @@ func (w *walk) ran(began uint64) bool {
 }
 
 // inFront returns the held goroutine that comes next on the path after what is walked, nil if none does.
-func (w *walk) inFront(status *hold.Status) (first *probe.Waiting) {
-	last := w.config.Log.Last()
+func (w *walk) inFront(status *Status) (first *probe.Waiting) {
+	last := w.log.Last()
 	var at probe.Point // where it was last
-	for r := range w.config.Log.Between(max(last, walkRecent)-walkRecent, last) {
+	for r := range w.log.Between(max(last, walkRecent)-walkRecent, last) {
 		if w.has(r.Key, r.RV) {
 			at = onPath(r.Point, r.Subject)
 		}

@@ -1,4 +1,4 @@
-package viz
+package inspector
 
 import (
 	"context"
@@ -11,29 +11,28 @@ import (
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
-	"listwatch/viz/inspector"
 )
 
 // wire answers GET /viz/wire?resource=&watcher= with the open watches of the client half as they are on the wire:
 // request, header, and the newest chunks, each with its size line, data and line end. What other programs have opened
 // does not pass through our hands on their side, and is not among them.
-func (u *UI) wire(r *http.Request) (any, error) {
+func (i *Inspector) wire(r *http.Request) (any, error) {
 	query := r.URL.Query()
-	return u.streams(r.Context(), query.Get("resource"), query.Get("watcher"))
+	return i.streams(r.Context(), query.Get("resource"), query.Get("watcher"))
 }
 
 // streams returns the open watches of a resource and a watcher, "" for all, with nothing in their bytes that opens
 // doors. A stream's watcher is the oldest open one that was opened by the same client for the same, and is not another
 // stream's.
-func (u *UI) streams(ctx context.Context, resource, watcher string) ([]inspector.Stream, error) {
-	state, err := u.folder.now(ctx)
+func (i *Inspector) streams(ctx context.Context, resource, watcher string) ([]Stream, error) {
+	state, err := i.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	streams, taken := []inspector.Stream{}, map[*fold.Subject]bool{}
-	for _, wire := range u.config.Wire() {
+	streams, taken := []Stream{}, map[*fold.Subject]bool{}
+	for _, wire := range i.Wire() {
 		agent, path, query := wire.OpenedBy()
-		one := inspector.Stream{Agent: agent}
+		one := Stream{Agent: agent}
 		opened := []string{probe.Bound(agent), probe.Bound(path), probe.Bound(redact.Query(query))}
 		var oldest *fold.Subject
 		for name, picture := range state.Resources {

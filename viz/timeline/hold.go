@@ -1,15 +1,44 @@
-package viz
+package timeline
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
+	"listwatch/viz/reply"
 )
+
+// Hold is the world that can be held, and whose clock can be moved. It is not mounted without a World.
+type Hold struct {
+	World *hold.World
+	Log   *probe.Log
+}
+
+// Mount adds the room's routes.
+func (h Hold) Mount(router chi.Router) {
+	if h.World == nil {
+		return
+	}
+	router.Handle("GET /viz/hold", reply.Look(h.World.Status))
+	router.Handle("POST /viz/hold", reply.Body(h.hold))
+	router.Handle("POST /viz/clock", reply.Body(h.moveClock))
+}
+
+// Held reports whether the world is held.
+func (h Hold) Held() bool { return h.World != nil && h.World.Status().Held }
+
+// Attend is called when a page begins to watch the log: the world is not resumed until it leaves.
+func (h Hold) Attend(*http.Request) (leave func()) {
+	if h.World == nil {
+		return func() {}
+	}
+	return h.World.Attend()
+}
 
 // maxAdvance bounds one step of the pipeline's clock.
 const maxAdvance = time.Hour
@@ -38,11 +67,10 @@ type stepped struct {
 }
 
 // hold holds the world, or lets it go, and answers with what is held then.
-func (u *UI) hold(r *http.Request, command *holdCommand) (any, error) {
-	world := u.config.Hold
+func (h Hold) hold(r *http.Request, command *holdCommand) (any, error) {
 	selector := probe.Query{Station: command.Station, Resource: command.Resource, Subject: command.Subject}
 	if selector.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
-		return nil, refuse(http.StatusBadRequest, "station: there is no %.40q", selector.Station)
+		return nil, reply.Refuse(http.StatusBadRequest, "station: there is no %.40q", selector.Station)
 	}
 	unattended, err := duration("unattended", command.Unattended, hold.MaxUnattended)
 	if err != nil {
@@ -51,28 +79,29 @@ func (u *UI) hold(r *http.Request, command *holdCommand) (any, error) {
 	all := selector.Station == "" && selector.Resource == "" && selector.Subject == ""
 	switch {
 	case command.Do == "walk":
-		return (&walk{u, command.Query}).run(r.Context())
+		ends, err := h.World.Walk(r.Context(), h.Log, command.Query)
+		return stepped{Says: ends, Status: h.World.Status()}, err
 	case command.Do == "hold" && all:
-		world.Hold(unattended)
+		h.World.Hold(unattended)
 	case command.Do == "hold":
 		if !slices.Contains(hold.Stations(), selector.Station) && selector.Station != "" {
-			return nil, refuse(http.StatusBadRequest, "station: %s alone cannot hold a goroutine: its moments are "+
+			return nil, reply.Refuse(http.StatusBadRequest, "station: %s alone cannot hold a goroutine: its moments are "+
 				"reported under locks, or by goroutines of the station before", selector.Station)
 		}
-		world.HoldAt(selector, unattended)
+		h.World.HoldAt(selector, unattended)
 	case command.Do == "release" && all:
-		world.Release()
+		h.World.Release()
 	case command.Do == "release":
-		world.ReleaseAt(selector)
+		h.World.ReleaseAt(selector)
 	case command.Do == "step":
-		n := world.Step(command.Query)
-		return stepped{n, passed(n), world.Status()}, nil
+		n := h.World.Step(command.Query)
+		return stepped{n, passed(n), h.World.Status()}, nil
 	case command.Do == "leave":
-		world.Leave(unattended)
+		h.World.Leave(unattended)
 	default:
-		return nil, refuse(http.StatusBadRequest, "do: want hold, release, step, walk or leave, got %.40q", command.Do)
+		return nil, reply.Refuse(http.StatusBadRequest, "do: want hold, release, step, walk or leave, got %.40q", command.Do)
 	}
-	return world.Status(), nil
+	return h.World.Status(), nil
 }
 
 // passed says how many goroutines went on.
@@ -93,7 +122,7 @@ func duration(name, text string, most time.Duration) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > most {
-		return 0, refuse(http.StatusBadRequest, "%s: want a duration in (0, %s], got %.40q", name, most, text)
+		return 0, reply.Refuse(http.StatusBadRequest, "%s: want a duration in (0, %s], got %.40q", name, most, text)
 	}
 	return d, nil
 }
@@ -106,10 +135,10 @@ type clockCommand struct {
 }
 
 // moveClock sets or moves the pipeline's clock and answers with what is held, and when it is, then.
-func (u *UI) moveClock(_ *http.Request, command *clockCommand) (_ any, err error) {
-	world, next, d := u.config.Hold, command.Advance == "next", time.Duration(0)
+func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err error) {
+	next, d := command.Advance == "next", time.Duration(0)
 	if command.Advance == "" && command.Speed == nil && command.Paused == nil {
-		return nil, refuse(http.StatusBadRequest, "want speed, paused or advance")
+		return nil, reply.Refuse(http.StatusBadRequest, "want speed, paused or advance")
 	}
 	if !next {
 		if d, err = duration("advance (or next)", command.Advance, maxAdvance); err != nil {
@@ -117,45 +146,46 @@ func (u *UI) moveClock(_ *http.Request, command *clockCommand) (_ any, err error
 		}
 	}
 	if command.Speed != nil {
-		if err := world.SetSpeed(*command.Speed); err != nil {
-			return nil, refuse(http.StatusBadRequest, "%v", err)
+		if err := h.World.SetSpeed(*command.Speed); err != nil {
+			return nil, reply.Refuse(http.StatusBadRequest, "%v", err)
 		}
 	}
 	if command.Paused != nil {
-		world.SetPaused(*command.Paused)
+		h.World.SetPaused(*command.Paused)
 	}
 	if next {
-		timers := world.Status().Clock.Next
+		timers := h.World.Status().Clock.Next
 		if len(timers) == 0 {
-			return nil, refuse(http.StatusConflict, "no timer is set")
+			return nil, reply.Refuse(http.StatusConflict, "no timer is set")
 		}
 		d = max(0, timers[0].In) // less if it is late
 	}
 	if command.Advance != "" {
-		world.Advance(d)
+		h.World.Advance(d)
 	}
-	return world.Status(), nil
-}
-
-// world writes how the world is: at first, when that has changed, and once a second while something is out of the
-// usual: then times go by that the page counts.
-func (f *feed) world() error {
-	world := f.config.Hold
-	if world == nil {
-		return nil
-	}
-	changes := world.Changes()
-	if changes == f.worldTold && (f.usual || f.sinceWorld < worldPeriod) {
-		return nil
-	}
-	status := world.Status()
-	f.worldTold, f.usual, f.sinceWorld = changes, status.Usual(), 0
-	data, err := json.Marshal(status)
-	if err != nil {
-		return err
-	}
-	return f.message("world", data)
+	return h.World.Status(), nil
 }
 
 // worldPeriod is how often a page is told of a world that is out of the usual.
 const worldPeriod = time.Second
+
+// News returns a function that returns what one page is to be told of the world when so much time has passed since the
+// last call; nil: nothing. It is told how the world is at first, when that has changed, and once a second while
+// something is out of the usual: then times go by that the page counts.
+func (h Hold) News() (event string, news func(passed time.Duration) any) {
+	var told uint64 // the world's changes when the page was last told of it
+	var usual bool  // the world was untouched then
+	since := worldPeriod
+	return "world", func(passed time.Duration) any {
+		if since += passed; h.World == nil {
+			return nil
+		}
+		changes := h.World.Changes()
+		if changes == told && (usual || since < worldPeriod) {
+			return nil
+		}
+		status := h.World.Status()
+		told, usual, since = changes, status.Usual(), 0
+		return status
+	}
+}

@@ -1,0 +1,164 @@
+// Package reply is how every room of the page answers requests: with JSON, with HTML, or with an error in the form that
+// kubectl and the page both know.
+package reply
+
+import (
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+
+	"github.com/a-h/templ"
+
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/observe/probe"
+)
+
+// MaxBody is the largest request body the page's own commands accept.
+const MaxBody = 16 << 10
+
+// Refuse returns an error with the status a client gets for it.
+var Refuse = negotiation.Refusal
+
+// Error answers with an error in the form every client of the port knows, kubectl and page alike.
+func Error(w http.ResponseWriter, r *http.Request, code int, message string) {
+	Wrong(w, r, Refuse(code, "%s", message))
+}
+
+// Wrong answers with an error, under the status that it carries.
+func Wrong(w http.ResponseWriter, r *http.Request, err error) { handlers.WriteError(w, r, err) }
+
+// With is the handler that answers what it returns: an error, under the status it carries, a component as HTML, or a
+// value as JSON, under 200 if it is not [Coded] under another one. A handler answers by itself.
+type With func(*http.Request) (any, error)
+
+// ServeHTTP implements [http.Handler].
+func (a With) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	value, err := a(r)
+	if err != nil {
+		Wrong(w, r, err)
+		return
+	}
+	switch a := value.(type) {
+	case Coded:
+		writeJSON(w, a.Code, a.Value)
+	case templ.Component:
+		Page(w, r, a)
+	case http.Handler:
+		a.ServeHTTP(w, r)
+	default:
+		writeJSON(w, http.StatusOK, value)
+	}
+}
+
+// Look answers with what look returns.
+func Look[T any](look func() T) With {
+	return func(*http.Request) (any, error) { return look(), nil }
+}
+
+// Body answers with what f makes of the one JSON value of the body.
+func Body[T any](f func(*http.Request, *T) (any, error)) With {
+	return func(r *http.Request) (any, error) {
+		body := new(T)
+		if err := ReadJSON(r, body); err != nil {
+			return nil, err
+		}
+		return f(r, body)
+	}
+}
+
+// Coded is a value under another status than 200.
+type Coded struct {
+	Code  int
+	Value any
+}
+
+// MethodNotAllowed answers what no route has a method for.
+func MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	Error(w, r, http.StatusMethodNotAllowed, r.Method+" is not supported here")
+}
+
+// ReadJSON reads the one JSON value of a body, which [With] bounds, into target. A body without a type is JSON,
+// too: `kubectl create --raw` names none, and a foreign web page does not come as far as this.
+func ReadJSON(r *http.Request, target any) error {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if named := r.Header.Get("Content-Type") != ""; named && (err != nil || mediaType != "application/json") {
+		return Refuse(http.StatusUnsupportedMediaType, "Content-Type: want application/json")
+	}
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(target)
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return Refuse(http.StatusRequestEntityTooLarge, "body: more than %d bytes", MaxBody)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return Refuse(http.StatusRequestTimeout, "body: it did not come in time")
+	}
+	if err != nil {
+		return Refuse(http.StatusBadRequest, "body: %v", err)
+	}
+	if decoder.More() {
+		return Refuse(http.StatusBadRequest, "body: more than one value")
+	}
+	return nil
+}
+
+// Page answers with HTML.
+func Page(w http.ResponseWriter, r *http.Request, page templ.Component) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = page.Render(r.Context(), w) // it fails only if the client has disconnected
+}
+
+// writeJSON answers with value as JSON.
+func writeJSON(w http.ResponseWriter, code int, value any) {
+	if code == http.StatusNoContent {
+		w.WriteHeader(code)
+		return
+	}
+	body, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, "answer is not JSON: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	// The peer may have gone; there is no one else to tell.
+	_, _ = w.Write(body)
+}
+
+// About refuses a request about another program's log: its numbers mean nothing here.
+func About(log *probe.Log, r *http.Request) error {
+	if id := r.URL.Query().Get("log"); id != "" && id != log.ID() {
+		return Refuse(http.StatusGone, "that is the log of another run of the program")
+	}
+	return nil
+}
+
+// Number reads a number of a query, or returns otherwise if the query does not hold it.
+func Number(values url.Values, name string, otherwise uint64) (uint64, error) {
+	text := values.Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, Refuse(http.StatusBadRequest, "%s: want a number, got %.40q", name, text)
+	}
+	return n, nil
+}
+
+// Foreign reports whether a page of another origin sends a request: whether the guard would refuse it as a write. Such
+// a page can send a read, although it does not see the answer. The read is answered and has no effects.
+func Foreign(r *http.Request) bool {
+	write := *r
+	write.Method = http.MethodPost
+	return http.NewCrossOriginProtection().Check(&write) != nil
+}

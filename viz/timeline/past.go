@@ -1,0 +1,203 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/go-chi/chi/v5"
+
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+	"listwatch/internal/observe/takes"
+	"listwatch/viz/reply"
+)
+
+// Past is everything that the log holds, as pictures and as records, and the recordings that the program brings along.
+type Past struct {
+	Log      *probe.Log
+	Pictures Pictures
+	// Recording is the hash of the recording that is replayed, by which links to it are known; "" if the log is our
+	// own.
+	Recording string
+	Switches  map[string]string // how the program was started, shown as they are: "fifo" to "real", and so on
+}
+
+// Pictures are the folded states of the log. The errors of all methods are ctx's, or as said.
+type Pictures interface {
+	// Snapshot returns the newest picture as JSON, with its record.
+	Snapshot(ctx context.Context) (seq uint64, state json.RawMessage, err error)
+	// Keyframe returns a picture at or before a record. The error is 410 Gone if the log no longer leads there.
+	Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error)
+	// Bounds returns the first and the last record at which a picture can be had, and the time of the last.
+	Bounds(ctx context.Context) (oldest, last uint64, t int64, err error)
+}
+
+// Mount adds the room's routes.
+func (p Past) Mount(router chi.Router) {
+	router.Handle("GET /viz/snapshot", reply.With(p.snapshot))
+	router.Handle("GET /viz/keyframe", reply.With(p.keyframe))
+	router.Handle("GET /viz/records", reply.With(p.records))
+	router.Handle("GET /viz/timeline", reply.With(p.timeline))
+	router.Handle("GET /viz/points", reply.Look(fold.Points))
+	router.Get("/viz/told", p.serveTold)
+	router.Get("/viz/recording", p.serveRecording)
+	router.Get("/viz/takes/{name}", serveTake)
+}
+
+// snapshot is the list of the page's list-watch: everything up to seq.
+func (p Past) snapshot(r *http.Request) (any, error) {
+	seq, state, err := p.Pictures.Snapshot(r.Context())
+	return struct {
+		Seq       uint64            `json:"seq"`
+		Log       string            `json:"log"`
+		Size      int               `json:"size"` // how many records it keeps
+		Recording string            `json:"recording,omitempty"`
+		Switches  map[string]string `json:"switches,omitempty"`
+		State     json.RawMessage   `json:"state"`
+	}{seq, p.Log.ID(), p.Log.Size(), p.Recording, p.Switches, state}, err
+}
+
+// maxRecords is the most records one answer carries.
+const maxRecords = 10_000
+
+// keyframe answers GET /viz/keyframe?at=SEQ with a picture from which, with the records after it, the one at SEQ can
+// be folded. It is 410 Gone if the log no longer leads there.
+func (p Past) keyframe(r *http.Request) (any, error) {
+	at, err := reply.Number(r.URL.Query(), "at", p.Log.Last())
+	if err != nil {
+		return nil, err
+	}
+	if err := reply.About(p.Log, r); err != nil {
+		return nil, err
+	}
+	frame, err := p.Pictures.Keyframe(r.Context(), at)
+	return struct {
+		Log   string          `json:"log"`
+		Seq   uint64          `json:"seq"`
+		State json.RawMessage `json:"state"`
+	}{p.Log.ID(), frame.Seq, frame.State}, err
+}
+
+// serveRecording answers GET /viz/recording with what the log still holds, from its oldest picture on, as a recording.
+func (p Past) serveRecording(w http.ResponseWriter, r *http.Request) {
+	oldest, last, _, err := p.Pictures.Bounds(r.Context())
+	var frame fold.Keyframe
+	if err == nil {
+		frame, err = p.Pictures.Keyframe(r.Context(), oldest)
+	}
+	records, ok := p.Log.Since(nil, frame.Seq, int(last-frame.Seq))
+	if err == nil && !ok {
+		err = reply.Refuse(http.StatusGone, "record %d has left the log: ask again", frame.Seq+1)
+	}
+	if err != nil {
+		reply.Wrong(w, r, err)
+		return
+	}
+	header := recording.NewHeader(time.Now(), p.Switches)
+	header.Keyframe = frame.State
+	w.Header().Set("Content-Type", "application/gzip")
+	_ = recording.WriteAll(w, header, records) // the reader has gone if this fails
+}
+
+// records answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to)
+// that match, as many as fit, and where to go on. It is 410 Gone if the log no longer holds from.
+func (p Past) records(r *http.Request) (any, error) {
+	log, query := p.Log, r.URL.Query()
+	from, wrongFrom := reply.Number(query, "from", log.Oldest())
+	to, wrongTo := reply.Number(query, "to", log.Last()+1)
+	limit, wrongLimit := reply.Number(query, "limit", maxRecords)
+	want, wrong := ReadQuery(query)
+	if err := cmp.Or(wrongFrom, wrongTo, wrongLimit, wrong); err != nil {
+		return nil, err
+	}
+	if from == 0 || to < from {
+		return nil, reply.Refuse(http.StatusBadRequest, "want 1 <= from <= to, got [%d, %d)", from, to)
+	}
+	if err := reply.About(p.Log, r); err != nil {
+		return nil, err
+	}
+	body, next, found := []byte{'['}, from, uint64(0)
+	_, whole := log.Since(nil, from-1, 0)
+	whole = whole || from > log.Last()
+	for r := range log.Between(from-1, to-1) {
+		if whole = r.Seq == next; !whole || found == min(limit, maxRecords) {
+			break
+		}
+		next++
+		if want.Matches(r) {
+			found++
+			body = fold.AppendNext(body, r)
+		}
+	}
+	if !whole {
+		return nil, reply.Refuse(http.StatusGone, "record %d has left the log: the oldest is %d", next, log.Oldest())
+	}
+	return struct {
+		Log     string          `json:"log"`
+		Oldest  uint64          `json:"oldest"`
+		Next    uint64          `json:"next"` // the first record that was not looked at
+		Records json.RawMessage `json:"records"`
+	}{p.Log.ID(), log.Oldest(), next, append(body, ']')}, nil
+}
+
+// ReadQuery reads which records are meant; several points have commas between them. A parameter that has the name of a
+// field is that field's pattern.
+func ReadQuery(values url.Values) (q probe.Query, err error) {
+	q.Resource, q.Subject, q.Key = values.Get("resource"), values.Get("subject"), values.Get("key")
+	q.Type, q.Station = values.Get("type"), probe.Station(values.Get("station"))
+	if points := values.Get("point"); points != "" {
+		for name := range strings.SplitSeq(points, ",") {
+			point, known := probe.PointNamed(name)
+			if !known {
+				return q, reply.Refuse(http.StatusBadRequest, "point: there is no %.40q", name)
+			}
+			q.Points = append(q.Points, point)
+		}
+	}
+	q.RV, err = reply.Number(values, "rv", 0)
+	return q, err
+}
+
+// serveTold answers GET /viz/told?resource=&key=&rv=&point=&subject= with what the records say that match, a sentence a
+// line: for a terminal.
+func (p Past) serveTold(w http.ResponseWriter, r *http.Request) {
+	want, err := ReadQuery(r.URL.Query())
+	if err != nil {
+		reply.Wrong(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	harmless := func(r rune) rune { // clients choose names, and a terminal obeys what it is sent
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}
+	log := p.Log
+	for record := range log.Between(log.Oldest()-1, log.Last()) {
+		if want.Matches(record) {
+			fmt.Fprintln(w, strings.Map(harmless, log.Names().Sentence(record))) // the peer may have gone
+		}
+	}
+}
+
+// serveTake answers GET /viz/takes/NAME with a recording.
+func serveTake(w http.ResponseWriter, r *http.Request) {
+	take, ok := takes.Find(chi.URLParam(r, "name"))
+	if !ok {
+		reply.Error(w, r, http.StatusNotFound, "there is no recording of that name")
+		return
+	}
+	w.Header().Set("Content-Type", "application/gzip")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(take.File()) // the reader has gone if this fails
+}
