@@ -17,8 +17,9 @@ DLV      ?= $(if $(shell [ "$$(dlv version 2>/dev/null | sed -n 's/^Version: 1\.
               "$$($(GO) env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" ] 2>/dev/null && echo new),dlv,$(GO) tool $(TOOLS) dlv)
 BINARY    = bin/debugged-$(or $(RECIPE),$(notdir $(firstword $(DEBUGGED))))
 DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
-# PHASES of `make test`: each runs, whatever another has found.
-PHASES   := race plain compat recipes browser
+# PHASES of `make test`: each runs, whatever another has found. What is only stale is told first, with the command that
+# writes it.
+PHASES   := fresh race plain compat recipes browser
 PLATFORMS := darwin/arm64 windows/amd64
 # RACED are the packages whose tests run as race builds, with a fifth of the tries of each property (-short); `make full` has
 # all of them. The page's package also runs without the detector: its scripts run there only. Plain tests wait more than they
@@ -27,7 +28,7 @@ PLATFORMS := darwin/arm64 windows/amd64
 RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/guest ./internal/play/lens ./viz ./cmd/viz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test race plain compat recipes browser lint size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
+.PHONY: help run test fresh race plain compat recipes browser lint size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -44,6 +45,9 @@ test: ## everything CI runs: linters, all tests, the real kubectl, client-go and
 	  { $(MAKE) $$phase || echo "RED: make $$phase"; } 2>&1 | tee bin/test/$$phase; \
 	done; wait
 	@! grep -hE '^(RED|FAIL[[:space:]]+[^ ]|[[:space:]]*--- FAIL)' bin/test/* # all that is red, once more
+
+fresh: ## what is generated is of these sources: else run make generate
+	$(GO) test -vet=off -run 'Fresh' ./internal/observe/probe ./internal/play/lab ./internal/text/book ./internal/server/apiserver ./viz ./internal/check/policy
 
 race: ## tests under the race detector: chapters, and what runs goroutines around them
 	$(GO) test -race -short -vet=off -timeout 1h $(RACED)

@@ -94,7 +94,8 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 	if *updateSums {
 		require.NoError(t, os.WriteFile(sums, []byte(drawn), 0o644))
 	}
-	assert.Equal(t, string(require.Value(os.ReadFile(sums))(t)), drawn, "what is drawn: look at it, then -update-sums")
+	assert.Equal(t, string(require.Value(os.ReadFile(sums))(t)), drawn, "%s is stale: look at the page, then in "+
+		"internal/check/compat run go test -tags full ./e2e -run TestEveryKeyMomentIsShown -update-sums", sums)
 	if *opening == "" {
 		return
 	}

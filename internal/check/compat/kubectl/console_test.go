@@ -80,5 +80,6 @@ func TestTheConsoleOffersWhatKubectlSends(t *testing.T) {
 	}
 	written, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, text.String(), string(written), "%s; -update writes it", file)
+	assert.Equal(t, text.String(), string(written), "%s is stale: in internal/check/compat run "+
+		"go test ./kubectl -run TestTheConsole -update", file)
 }

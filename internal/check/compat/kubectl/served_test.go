@@ -118,5 +118,6 @@ func wantFresh(t *testing.T, name string, want []byte) {
 	zip, err := gzip.NewReader(packed)
 	require.NoError(t, err)
 	got, err := io.ReadAll(zip)
-	require.True(t, err == nil && bytes.Equal(got, want), "%s is stale (%v): run this test with -update", name, err)
+	require.True(t, err == nil && bytes.Equal(got, want), "%s is stale (%v): in internal/check/compat "+
+		"run go test -tags full ./kubectl -run %s -update", name, err, t.Name())
 }
