@@ -81,14 +81,14 @@ func TestWhoeverCancelledIsNotToldOfIt(t *testing.T) {
 }
 
 // writeThrough sets the label of a pod to 1…n, again and again until each write is known to have succeeded.
-func writeThrough(s *Store, name string, n int) {
+func writeThrough(ctx context.Context, s *Store, name string, n int) {
 	for i := 1; i <= n; i++ {
 		set := func(current runtime.Object) (runtime.Object, error) {
 			p := current.(*corev1.Pod)
 			p.Namespace, p.Name, p.Labels = "default", name, map[string]string{"app": fmt.Sprint(i)}
 			return p, nil
 		}
-		for s.GuaranteedUpdate(context.Background(), key(name), &corev1.Pod{}, true, nil, set, nil) != nil {
+		for s.GuaranteedUpdate(ctx, key(name), &corev1.Pod{}, true, nil, set, nil) != nil {
 			// etcd is away: the write may or may not have happened, and doing it again is safe
 		}
 	}
@@ -98,7 +98,7 @@ func TestNothingIsLostWhenEtcdRestartsUnderLoad(t *testing.T) {
 	const writers, each = 4, 40
 	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
 		t.Run(age, func(t *testing.T) {
-			node := require.Value(etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()}))(t)
+			node := require.Value(etcdnode.Start(t.Context(), etcdnode.Options{Dir: t.TempDir()}))(t)
 			defer node.Close()
 			s := newStore(t, NewClient(node.Client()), func(cfg *Config) { cfg.Watcher = age })
 			w := require.Value(s.Watch(t.Context(), prefix, initial()))(t)
@@ -108,10 +108,10 @@ func TestNothingIsLostWhenEtcdRestartsUnderLoad(t *testing.T) {
 			}
 			var wg sync.WaitGroup
 			for n := range writers {
-				wg.Go(func() { writeThrough(s, fmt.Sprintf("p%d", n), each) })
+				wg.Go(func() { writeThrough(t.Context(), s, fmt.Sprintf("p%d", n), each) })
 			}
 			for range 3 {
-				assert.NoError(t, node.Restart(context.Background()))
+				assert.NoError(t, node.Restart(t.Context()))
 			}
 			seen := map[string][]string{}
 			last := uint64(0)

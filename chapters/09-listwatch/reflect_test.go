@@ -52,7 +52,7 @@ func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) 
 		time.Sleep(10 * time.Second)
 		s.stop()
 		time.Sleep(5 * time.Second) // refused at 0, 0.8, 2.4 s
-		s.run(podServer)
+		s.run(t, podServer)
 		time.Sleep(time.Minute) // accepted at 5.6 s
 		stop()
 
@@ -158,13 +158,13 @@ func serve(t *testing.T, handler http.HandlerFunc) *server {
 	t.Helper()
 	s := &server{start: time.Now()}
 	s.client = &http.Client{Transport: &http.Transport{DialContext: s.dial}}
-	s.run(handler)
+	s.run(t, handler)
 	t.Cleanup(func() { s.client.CloseIdleConnections(); s.stop() })
 	return s
 }
 
 // run begins to serve, again after stop.
-func (s *server) run(handler http.HandlerFunc) {
+func (s *server) run(t *testing.T, handler http.HandlerFunc) {
 	httpServer := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.note(r)
 		defer s.addServing(-1)
@@ -174,7 +174,7 @@ func (s *server) run(handler http.HandlerFunc) {
 	defer s.mu.Unlock()
 	s.listener, s.httpServer = pipenet.Listen(), httpServer
 	listener := s.listener
-	new(routine.Group).Go(context.Background(), "test.server", func(context.Context) { _ = httpServer.Serve(listener) })
+	new(routine.Group).Go(t.Context(), "test.server", func(context.Context) { _ = httpServer.Serve(listener) })
 }
 
 // stop breaks every connection and refuses new ones.

@@ -172,10 +172,10 @@ func (s *site) set(t *testing.T, name string, visible bool) {
 }
 
 // remove deletes a pod, if it is there.
-func (s *site) remove(name string) {
+func (s *site) remove(t *testing.T, name string) {
 	zero := int64(0)
 	s.client.Delete().Namespace("default").Resource("pods").Name(name).Body(&metav1.DeleteOptions{
-		GracePeriodSeconds: &zero}).Do(context.Background())
+		GracePeriodSeconds: &zero}).Do(t.Context())
 }
 
 // check compares what the server has with what the informer stores and what its handler was
@@ -357,7 +357,7 @@ func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 						s.set(t, fmt.Sprint("p", n%40), n%3 != 0)
 						time.Sleep(100 * time.Millisecond)
 					}
-					s.remove("a")
+					s.remove(t, "a")
 					if took := time.Since(began); took > 61*time.Second {
 						t.Errorf("600 writes, one each 100 ms, took %v: a writer was held up",
 							took)
@@ -409,7 +409,7 @@ func (s *site) misfortune(t *testing.T, random *rand.Rand) {
 	case action < 8:
 		s.set(t, name, random.IntN(4) != 0)
 	case action < 12:
-		s.remove(name)
+		s.remove(t, name)
 	case action < 14:
 		end := []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET,
 			errors.New("tls: bad record")}[random.IntN(4)]

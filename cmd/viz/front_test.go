@@ -31,7 +31,7 @@ type served struct {
 
 func serveIn(t *testing.T, handler http.HandlerFunc) *served {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	s := &served{listener: pipenet.Listen(), stop: cancel, ended: make(chan struct{})}
 	f := &front{listener: s.listener, handler: handler, fail: func(err error) { t.Error(err) }}
 	var group routine.Group

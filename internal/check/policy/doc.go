@@ -4,7 +4,7 @@
 // to this repository, and to small seeded faults, because a rule that cannot fail holds nothing. When a rule is in the
 // way, the code is usually wrong. When it is not, change the rule here, in the open, with the reason.
 //
-//   - rules_test.go: who may import whom, the form of Upstream and Differs lines, goroutines.
+//   - rules_test.go: who may import whom, the form of Upstream and Differs lines, goroutines, contexts in bubbles.
 //   - pages_test.go: what docs/ points at exists.
 //   - moments_test.go: a probe point is one source line.
 //   - editors_test.go: the configurations of editors follow from the debugger's recipes.

@@ -137,6 +137,8 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		{body("\ts.At(probe.Appended, key, rv)\n"),
 			store + ":6: Appended is reported with 0 args, declared are 1: \"n\""},
 		{body("\ts.n++; s.At(probe.Appended, key, rv, 1)\n"), store + ":6: Appended does not stand on its own line"},
+		{imports(test, "internal/check/bubble") + "\nvar ctx = context.Background()\n",
+			test + ":5: context.Background beside bubbles: take t.Context()"},
 		{body("\ts.mu.Lock()\n" + report), store + ":7: Appended is not declared Locked, but Store.Get holds a lock " +
 			"there: the world must not be held at it"},
 	} {

@@ -62,11 +62,28 @@ func (r *repo) checkPackage(pkg *source.Package) {
 		if pkg.Dir == "viz" && !file.Test {
 			r.checkStorey(pkg, file)
 		}
+		r.checkContexts(file)
 		for node := range ast.Preorder(file.AST) {
 			if r.startsGoroutine(pkg, file, node) && !file.Test && !r.looksForLeaks(pkg.Dir) {
 				r.fault(file.Path, r.Line(node.Pos()),
 					"starts a goroutine, and no test looks for those that are left")
 			}
+		}
+	}
+}
+
+// checkContexts holds that a test in bubbles takes no context that outlives it: a goroutine that is left in a bubble
+// is a panic, which hides what the test has said. An example has no other.
+func (r *repo) checkContexts(file *source.File) {
+	if !file.Test || strings.HasSuffix(file.Path, "example_test.go") ||
+		!slices.ContainsFunc(file.AST.Imports, func(spec *ast.ImportSpec) bool {
+			return spec.Path.Value == `"listwatch/internal/check/bubble"`
+		}) {
+		return
+	}
+	for node := range ast.Preorder(file.AST) {
+		if call, ok := node.(*ast.CallExpr); ok && types.ExprString(call.Fun) == "context.Background" {
+			r.fault(file.Path, r.Line(node.Pos()), "context.Background beside bubbles: take t.Context()")
 		}
 	}
 }

@@ -244,7 +244,11 @@ func (f *fakes) restart(ctx context.Context) error {
 var _ Switcher = (*fakes)(nil)
 
 func (f *fakes) Switch(string, string) (again func() error, err error) {
-	return func() error { return f.restart(context.Background()) }, nil
+	return func() error {
+		time.Sleep(time.Second)
+		f.done.Add(1)
+		return nil
+	}, nil
 }
 
 func (f *fakes) Restore() (again func() error, err error) { return nil, nil }
