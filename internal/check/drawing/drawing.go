@@ -76,7 +76,7 @@ func (d *Drawing) In(kind string, draw func()) {
 	d.body.WriteString("  </g>\n")
 }
 
-func (d *Drawing) tip() string { return strings.TrimSuffix(d.file, ".svg") + "-tip" }
+func (d *Drawing) tip() string { return strings.TrimSuffix(filepath.Base(d.file), ".svg") + "-tip" }
 
 func (d *Drawing) svg() []byte {
 	var out bytes.Buffer

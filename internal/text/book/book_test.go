@@ -286,6 +286,16 @@ func minutes(page string) float64 {
 	return float64(prose)/220 + float64(said)/180 + float64(lines)/12 + 2*float64(len(asked.FindAllString(page, -1)))
 }
 
+// TestEachChapterEndsWithWhatOneKnows: in three lines. What is in an appendix is not on the way.
+func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
+	for _, chapter := range require.Value(chapters.List(chapters.FS()))(t) {
+		text, _, _ := strings.Cut(read(t, chapter.Folder+"/README.md"), "\n## Appendix\n")
+		_, ends, _ := strings.Cut(text, "\n## What you know now\n")
+		assert.True(t, strings.Count(ends, "\n- ") == 3 && !strings.Contains(ends, "\n#"), "%s ends with %q",
+			chapter.Folder, ends)
+	}
+}
+
 // columns is how wide a line of an excerpt may be. Exempt are lines that have to be one: those that report a moment,
 // and those that name upstream's counterpart.
 const columns = 96

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"strings"
 
 	"github.com/yuin/goldmark/ast"
 )
@@ -18,7 +19,7 @@ func (d *document) drawing(image *ast.Image) {
 		d.problem(image, "an image: draw it as an SVG file, or in a code fence")
 		return
 	}
-	svg, err := fs.ReadFile(d.editor.fsys, path.Join(d.chapter.Folder, file))
+	svg, err := fs.ReadFile(d.editor.fsys, strings.TrimPrefix(path.Join(path.Dir(d.name), file), "chapters/"))
 	drawn := withoutStyle.ReplaceAllString(string(svg), "")
 	if more := beyondDrawing.FindString(drawn); err == nil && more != "" {
 		err = fmt.Errorf("a drawing has no %q", more)
