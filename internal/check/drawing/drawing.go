@@ -23,19 +23,25 @@ var update = flag.Bool("update", false, "write the drawings")
 
 // style is for a forge, which shows the file as it is; the book has its own for the same classes.
 const style = `  <style>
-    svg { --paper: #fdfdfb; --ink: #1d2023; --soft: #585f67; --queue: #b57c00; --kept: #2f8fc8; --good: #007a5a; --warn: #b34a00 }
-    @media (prefers-color-scheme: dark) { svg { --paper: #15181b; --ink: #dee1e3; --soft: #9aa3ab; --queue: #f0b429; --kept: #56b4e9; --good: #58cfa8; --warn: #f09a60 } }
+    svg { --paper: #fdfdfb; --ink: #1d2023; --soft: #585f67; --queue: #b57c00; --kept: #2f8fc8; --good: #007a5a;
+      --warn: #b34a00 }
+    @media (prefers-color-scheme: dark) { svg { --paper: #15181b; --ink: #dee1e3; --soft: #9aa3ab;
+      --queue: #f0b429; --kept: #56b4e9; --good: #58cfa8; --warn: #f09a60 } }
     text { font: 15px system-ui, sans-serif; fill: var(--ink) }
-    .mono { font-family: ui-monospace, "DejaVu Sans Mono", monospace } .soft { fill: var(--soft) } .mid { text-anchor: middle } .end { text-anchor: end } .bold { font-weight: 650 }
+    .mono { font-family: ui-monospace, "DejaVu Sans Mono", monospace } .soft { fill: var(--soft) }
+      .mid { text-anchor: middle } .end { text-anchor: end } .bold { font-weight: 650 }
     .ground { fill: var(--paper) } .wall { fill: none; stroke: var(--soft); stroke-width: 1.4 }
-    [data-kind="queue"] { --kind: var(--queue) } [data-kind="kept"] { --kind: var(--kept) } [data-kind="acts"] { --kind: var(--good) }
-    [data-kind] .wall { stroke: var(--kind); stroke-width: 1.8 } .fill { fill: var(--kind, var(--soft)) } .full { fill: var(--warn) } .cross { fill: none; stroke: var(--warn); stroke-width: 2.5 }
-    .way { fill: none; stroke: var(--soft); stroke-width: 1.5 } .later { stroke-dasharray: 5 4 } .tip { fill: var(--soft) }
+    [data-kind="queue"] { --kind: var(--queue) } [data-kind="kept"] { --kind: var(--kept) }
+      [data-kind="acts"] { --kind: var(--good) }
+    [data-kind] .wall { stroke: var(--kind); stroke-width: 1.8 } .fill { fill: var(--kind, var(--soft)) }
+      .full { fill: var(--warn) } .cross { fill: none; stroke: var(--warn); stroke-width: 2.5 }
+    .way { fill: none; stroke: var(--soft); stroke-width: 1.5 } .later { stroke-dasharray: 5 4 }
+      .tip { fill: var(--soft) }
   </style>
 `
 
-// Drawing is a picture 640 units wide: where it is smallest in the book, its letters have 12 px. Coordinates grow to the right and down; class is one or more of the classes in
-// the style.
+// Drawing is a picture 640 units wide: where it is smallest in the book, its letters have 12 px. Coordinates grow to the
+// right and down; class is one or more of the classes in the style.
 type Drawing struct {
 	file   string
 	height int
