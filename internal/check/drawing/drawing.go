@@ -40,8 +40,8 @@ const style = `  <style>
   </style>
 `
 
-// Drawing is a picture 640 units wide: where it is smallest in the book, its letters have 12 px. Coordinates grow to the
-// right and down; class is one or more of the classes in the style.
+// Drawing is a picture 640 units wide: where it is smallest in the book, its letters have 12 px. Coordinates grow to
+// the right and down; class is one or more of the classes in the style.
 type Drawing struct {
 	file   string
 	height int
