@@ -20,6 +20,7 @@
 package book
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,6 +61,23 @@ type Chapter struct {
 	Next     *Chapter  // nil for the last
 }
 
+// first is 1 for the document that is read before all others.
+func first(doc string) int {
+	if doc == "OVERVIEW.md" {
+		return 1
+	}
+	return 0
+}
+
+// Document returns the document of a name, such as "WHERE"; nil if there is none.
+func (b *Book) Document(name string) *Chapter {
+	i := slices.IndexFunc(b.Documents, func(doc *Chapter) bool { return doc.Path == Documents+name })
+	if i < 0 {
+		return nil
+	}
+	return b.Documents[i]
+}
+
 // Heading is a section heading.
 type Heading struct {
 	Level int // 2 or 3
@@ -94,6 +112,7 @@ func New(fsys, docs fs.FS) (*Book, error) {
 			return nil, err
 		}
 		editor.docs = append(editor.docs, slices.Sorted(maps.Keys(collected))...)
+		slices.SortStableFunc(editor.docs, func(a, b string) int { return cmp.Compare(first(b), first(a)) })
 	}
 	book := &Book{declared: editor.declarations()}
 	for i, entry := range list {

@@ -23,6 +23,7 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/rules"
 	"listwatch/internal/text/source"
 )
 
@@ -294,6 +295,20 @@ func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
 		assert.True(t, strings.Count(ends, "\n- ") == 3 && !strings.Contains(ends, "\n#"), "%s ends with %q",
 			chapter.Folder, ends)
 	}
+}
+
+// TestTheShortWholeHasEachPromiseOnce: in fifteen minutes, a minute for each of its six pictures.
+func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
+	book := require.Value(New(chapters.FS(), docs.FS()))(t)
+	whole := book.Documents[0]
+	assert.Equal(t, Documents+"OVERVIEW", whole.Path)
+	for _, rule := range rules.All {
+		assert.Equal(t, 1, strings.Count(whole.HTML, fmt.Sprintf("<em>Promise %d:</em>", rule.Number)), rule.Text)
+	}
+	pictures := strings.Count(whole.HTML, `class="drawn"`)
+	assert.Equal(t, 6, pictures)
+	got := minutes(whole.HTML) + float64(pictures)
+	assert.True(t, got <= 15, "it takes %.1f minutes", got)
 }
 
 // columns is how wide a line of an excerpt may be. Exempt are lines that have to be one: those that report a moment,
