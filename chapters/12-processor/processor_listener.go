@@ -67,6 +67,7 @@ const slowHandler = 100 * time.Millisecond
 type processorListener struct {
 	// Set by newProcessorListener, never changed.
 	id                string
+	quiet             bool
 	handler           ResourceEventHandler
 	clock             clock.WithTicker
 	probe             *probe.Probe
@@ -99,8 +100,12 @@ type processorListener struct {
 
 func newProcessorListener(handler ResourceEventHandler, opts ListenerOptions, clk clock.WithTicker,
 	p *probe.Probe) *processorListener {
+	if opts.Quiet {
+		p = nil
+	}
 	l := &processorListener{
 		id:                opts.Name,
+		quiet:             opts.Quiet,
 		handler:           handler,
 		clock:             clk,
 		probe:             p.Subject(opts.Name),

@@ -48,12 +48,14 @@ func (l *processorListener) snapshot() ListenerSnapshot {
 	}
 }
 
-// Snapshot returns the state of all listeners. It waits for no handler.
+// Snapshot returns the state of all listeners but quiet ones. It waits for no handler.
 func (p *SharedProcessor) Snapshot() []ListenerSnapshot {
 	listeners := *p.shown.Load()
 	snapshots := make([]ListenerSnapshot, 0, len(listeners))
 	for _, listener := range listeners {
-		snapshots = append(snapshots, listener.snapshot())
+		if !listener.quiet {
+			snapshots = append(snapshots, listener.snapshot())
+		}
 	}
 	return snapshots
 }

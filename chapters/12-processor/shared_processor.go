@@ -97,7 +97,8 @@ func (p *SharedProcessor) setListenersLocked(listeners []*processorListener) {
 
 // ListenerOptions describes a listener.
 type ListenerOptions struct {
-	Name string // unique among the listeners; default "l1", "l2", …
+	Name  string // unique among the listeners; default "l1", "l2", …
+	Quiet bool   // it is in no probe and no snapshot
 	// RequestedResyncPeriod is how often the handler wants to be shown everything again, 0 for never.
 	RequestedResyncPeriod time.Duration
 	// ResyncCheckPeriod is how often it can be, 0 for never.
@@ -220,7 +221,9 @@ func (p *SharedProcessor) handAround(n *notification, sync bool) (handed int) {
 			continue
 		}
 		listener.add(n)
-		handed++
+		if !listener.quiet {
+			handed++
+		}
 	}
 	return handed
 }

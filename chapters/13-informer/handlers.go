@@ -20,6 +20,8 @@ type HandlerOptions struct {
 	// Periods under a second are raised to a second, and those of handlers added to a running informer to the period
 	// at which it checks.
 	ResyncPeriod *time.Duration
+	// Quiet keeps the handler out of probes and snapshots.
+	Quiet bool
 }
 
 // AddEventHandler adds a handler with the informer's resync period.
@@ -47,6 +49,7 @@ func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.Resou
 	defer s.deltasMu.Unlock()
 	return s.processor.AddListener(handler, processor.ListenerOptions{
 		Name:                  opts.Name,
+		Quiet:                 opts.Quiet,
 		RequestedResyncPeriod: period,
 		ResyncCheckPeriod:     s.resyncCheckPeriod,
 		UpstreamHasSynced:     s.HasSyncedChecker(),

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -41,4 +42,14 @@ func (f *SharedInformerFactory) Pods() TypedInformer[*corev1.Pod] {
 // Nodes returns the informer of nodes, which have no namespace.
 func (f *SharedInformerFactory) Nodes() TypedInformer[*corev1.Node] {
 	return TypedInformer[*corev1.Node]{f.InformerFor(&corev1.Node{}, "nodes")}
+}
+
+// ReplicaSets returns the informer of replica sets. The factory's client must be one of apps/v1.
+func (f *SharedInformerFactory) ReplicaSets() TypedInformer[*appsv1.ReplicaSet] {
+	return TypedInformer[*appsv1.ReplicaSet]{f.InformerFor(&appsv1.ReplicaSet{}, "replicasets")}
+}
+
+// Deployments returns the informer of deployments. The factory's client must be one of apps/v1.
+func (f *SharedInformerFactory) Deployments() TypedInformer[*appsv1.Deployment] {
+	return TypedInformer[*appsv1.Deployment]{f.InformerFor(&appsv1.Deployment{}, "deployments")}
 }

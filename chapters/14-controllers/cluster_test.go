@@ -12,9 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
@@ -30,6 +33,7 @@ import (
 	"listwatch/internal/kube/scheme"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
 )
@@ -71,8 +75,9 @@ func (c *cluster) must(err error) {
 
 func (c *cluster) serverHalf() http.Handler {
 	storages, etcd := map[string]handlers.Storage{}, mvcc.New(clock.RealClock{})
+	known := sets.New("pods", "nodes", "leases", "events", "replicasets", "deployments")
 	for _, resource := range registry.Resources() {
-		if !slices.Contains([]string{"pods", "nodes", "leases", "events"}, resource.Name) {
+		if !known.Has(resource.Name) || resource.GroupVersion == eventsv1.SchemeGroupVersion {
 			continue
 		}
 		codec, err := etcd3.NewCodec(scheme.Codecs, resource.GroupVersion, etcd3.MediaTypeProtobuf)
@@ -90,7 +95,8 @@ func (c *cluster) serverHalf() http.Handler {
 		maps.Copy(storages, handlers.Storages(registry.Config{Resource: resource, Storage: cached,
 			Clock: clock.RealClock{}}))
 	}
-	return handlers.New(handlers.Config{Storage: storages, Clock: clock.RealClock{}})
+	return apiserver.Handler(nil)(handlers.Config{Storage: storages, Clock: clock.RealClock{}},
+		prometheus.NewRegistry(), func() error { return nil })
 }
 
 func (c *cluster) newClient(name string) *listwatch.RESTClient {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	processor "listwatch/chapters/12-processor"
+	"listwatch/internal/kube/scheme"
 )
 
 // The bounds of an [EventRecorder]: this many events at once, and in the long run so many a second.
@@ -40,20 +42,25 @@ func NewEventRecorder(client *listwatch.RESTClient, clk clock.PassiveClock) *Eve
 		events: make(chan *corev1.Event, eventBurst)}
 }
 
-// Event records what source has done about pod. It does not block.
+// Event records what source has done about obj. It does not block.
 //
 // Upstream: k8s.io/client-go/tools/record/event.go: (*recorderImpl).Eventf
-func (r *EventRecorder) Event(source corev1.EventSource, pod *corev1.Pod, eventtype, reason, messageFmt string,
+func (r *EventRecorder) Event(source corev1.EventSource, obj processor.Object, eventtype, reason, messageFmt string,
 	args ...any) {
 	if r == nil || !r.limiter.AllowN(r.clock.Now(), 1) {
 		return
 	}
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return
+	}
+	apiVersion, kind := kinds[0].ToAPIVersionAndKind()
 	now := metav1.NewTime(r.clock.Now())
 	event := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace,
-			Name: fmt.Sprintf("%s.%x", pod.Name, now.UnixNano()+r.n.Add(1))}, // names of one second sort by time
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name,
-			UID: pod.UID, ResourceVersion: pod.ResourceVersion},
+		ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(),
+			Name: fmt.Sprintf("%s.%x", obj.GetName(), now.UnixNano()+r.n.Add(1))}, // names of one second sort by time
+		InvolvedObject: corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: obj.GetNamespace(),
+			Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()},
 		Type: eventtype, Reason: reason, Message: fmt.Sprintf(messageFmt, args...), Count: 1,
 		FirstTimestamp: now, LastTimestamp: now,
 		Source: source, ReportingController: source.Component, ReportingInstance: source.Host,

@@ -108,7 +108,7 @@ func (s *Scheduler) OnUpdate(_, pod *corev1.Pod) { s.see(pod) }
 // see does what every event handler should: it notes the key and returns. Whether there is
 // anything to do is for the worker to find out, when it looks.
 func (s *Scheduler) see(pod *corev1.Pod) {
-	key := podKey(pod)
+	key := keyOf(pod)
 	if podIsTerminal(pod) { // an informer without the selector shows these too
 		s.cache.remove(key)
 		return
@@ -200,8 +200,15 @@ func (s *Scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) erro
 		Body(binding).Do(ctx).Error()
 }
 
-// podKey returns the key of a pod, as [reflector.MetaNamespaceKeyFunc] does for any object.
-func podKey(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
+// keyOf returns the key of an object that has a namespace, as [reflector.MetaNamespaceKeyFunc] does for any object.
+func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
+
+func keysOf[T metav1.Object](objs []T) (keys []string) {
+	for _, obj := range objs {
+		keys = append(keys, keyOf(obj))
+	}
+	return keys
+}
 
 // SchedulerSnapshot is the state of a scheduler at one moment.
 type SchedulerSnapshot struct {

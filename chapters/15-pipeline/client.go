@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,10 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
+
+// Controllers are the names of all controllers that a client half can run, upstream's where there is one.
+var Controllers = []string{"kube-scheduler", "kubelet", "namespace-controller", "replicaset-controller",
+	"deployment-controller"}
 
 // The nodes that have a toy kubelet.
 var nodes = []string{"node-1", "node-2"}
@@ -33,8 +38,8 @@ type ClientConfig struct {
 	Registry     *prometheus.Registry // where what the clients count is shown; nil: nowhere
 	FIFO         string               // [informer.FIFOReal] or [informer.FIFODelta]; "": the former
 	UseWatchList bool
-	Controllers  bool // run the toy scheduler, the toy kubelets and the namespace controller
-	Events       bool // they write events; off where every version is counted
+	Controllers  []string // those of [Controllers] that run
+	Events       bool     // they write events; off where every version is counted
 }
 
 // Client is the client half: one shared informer on all pods, and the toy controllers, each with a watch of its own as
@@ -65,20 +70,21 @@ func NewClient(config ClientConfig) (*Client, error) {
 	}
 	c.pods = c.newFactory(config.Probe.Subject("informer"), userAgent+"-informer", nil).Pods()
 	c.synced = append(c.synced, c.pods.Informer().HasSyncedChecker())
-	if config.Controllers {
-		if err := c.addControllers(); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
+	return c, c.addControllers()
 }
 
 // newFactory returns a factory whose informers report to p, with a client of their own that
 // calls itself name. [Client.Run] starts it. tweak may be nil.
 func (c *Client) newFactory(p *probe.Probe, name string,
 	tweak func(*metav1.ListOptions)) *informer.SharedInformerFactory {
+	return c.factoryOf(c.NewClient(name, p.Resource("pods")), p, tweak)
+}
+
+// factoryOf is newFactory for a client that there is already.
+func (c *Client) factoryOf(client *listwatch.RESTClient, p *probe.Probe,
+	tweak func(*metav1.ListOptions)) *informer.SharedInformerFactory {
 	factory := informer.NewSharedInformerFactory(informer.FactoryConfig{
-		Client: c.NewClient(name, p.Resource("pods")), Clock: c.config.Clock, Probe: p,
+		Client: client, Clock: c.config.Clock, Probe: p,
 		Transform: controllers.StripManagedFields, TweakListOptions: tweak,
 		FIFO: c.config.FIFO, UseWatchList: c.config.UseWatchList,
 	})
@@ -109,33 +115,71 @@ func (c *Client) addScheduler(recorder *controllers.EventRecorder) (err error) {
 	return err
 }
 
-// addControllers makes the toy scheduler, a kubelet for each node and the controller of
-// namespaces. All of them watch for themselves: a kubelet wants the pods of its own node and no
-// others.
+// addControllers makes those that are asked for. The scheduler and the kubelets watch for
+// themselves: a kubelet wants the pods of its own node and no others. Those that upstream's
+// kube-controller-manager runs together share the informers of the process.
 func (c *Client) addControllers() error {
 	config := &c.config
+	runs := func(name string) bool { return slices.Contains(config.Controllers, name) }
 	var recorder *controllers.EventRecorder
-	if config.Events {
+	if config.Events && len(config.Controllers) > 0 {
 		recorder = controllers.NewEventRecorder(c.NewClient(userAgent+"-events", nil),
 			config.Clock)
 		c.programs = append(c.programs, program{"events", recorder.Run})
 	}
-	if err := c.addScheduler(recorder); err != nil {
-		return err
+	if runs("kube-scheduler") {
+		if err := c.addScheduler(recorder); err != nil {
+			return err
+		}
+		c.programs = append(c.programs, program{"scheduler", c.scheduler.Run})
 	}
-	namespaces := controllers.NewNamespaceController(c.NewClient(userAgent+"-namespaces", nil),
-		config.Clock, config.UseWatchList)
-	c.programs = append(c.programs, program{"scheduler", c.scheduler.Run},
-		program{"namespaces", namespaces.Run})
+	if runs("namespace-controller") {
+		namespaces := controllers.NewNamespaceController(
+			c.NewClient(userAgent+"-namespaces", nil), config.Clock, config.UseWatchList)
+		c.programs = append(c.programs, program{"namespaces", namespaces.Run})
+	}
+	if runs("kubelet") {
+		c.addKubelets(recorder)
+	}
+	return c.addWorkloads(runs, recorder)
+}
+
+// addKubelets makes a kubelet for each node.
+func (c *Client) addKubelets(recorder *controllers.EventRecorder) {
 	for _, node := range nodes {
 		name := "kubelet-" + node
 		kubelet := controllers.NewKubelet(controllers.KubeletConfig{
-			NodeName: node, Client: c.NewClient(name, nil), Clock: config.Clock,
-			Probe:        config.Probe.Resource("pods").Subject(name),
-			UseWatchList: config.UseWatchList,
+			NodeName: node, Client: c.NewClient(name, nil), Clock: c.config.Clock,
+			Probe:        c.config.Probe.Resource("pods").Subject(name),
+			UseWatchList: c.config.UseWatchList,
 			Recorder:     recorder,
 		})
 		c.programs = append(c.programs, program{"kubelet", kubelet.Run})
+	}
+}
+
+// addWorkloads makes the controllers of replica sets and deployments. Pods they know from the
+// informer of all pods. They report nothing: the picture is of the way of pods.
+func (c *Client) addWorkloads(runs func(name string) bool, recorder *controllers.EventRecorder) error {
+	const name = userAgent + "-controllers"
+	client := c.NewClient(name, nil)
+	apps := c.factoryOf(client.WithAPIPath("/apis/apps/v1"), nil, nil)
+	if runs("replicaset-controller") {
+		sets, err := controllers.NewReplicaSetController(controllers.ReplicaSetConfig{Client: client,
+			ReplicaSets: apps.ReplicaSets(), Pods: c.pods, Recorder: recorder, Clock: c.config.Clock})
+		if err != nil {
+			return err
+		}
+		c.programs = append(c.programs, program{"replicaset", sets.Run})
+	}
+	if runs("deployment-controller") {
+		deployments, err := controllers.NewDeploymentController(controllers.DeploymentConfig{Client: client,
+			Deployments: apps.Deployments(), ReplicaSets: apps.ReplicaSets(), Recorder: recorder,
+			Clock: c.config.Clock})
+		if err != nil {
+			return err
+		}
+		c.programs = append(c.programs, program{"deployment", deployments.Run})
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type kindTest struct {
 
 // serve runs body with a server on etcd.
 func (k *kindTest) serve(etcd etcd3.Client, body func()) {
-	k.w = newWorld(k.t, func(s *ServerConfig, c *ClientConfig) { s.Client, c.Controllers = etcd, false })
+	k.w = newWorld(k.t, func(s *ServerConfig, c *ClientConfig) { s.Client, c.Controllers = etcd, nil })
 	defer k.w.stop()
 	if err := k.w.WaitReady(k.t.Context()); err != nil {
 		k.t.Fatal(err)

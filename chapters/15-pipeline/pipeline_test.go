@@ -64,7 +64,7 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 	serverConfig := ServerConfig{Client: mvcc.New(clk), Handler: apiserver.Handler(nil), Clock: clk,
 		Probe: probe.New(log), UseWatchList: true}
 	clientConfig := ClientConfig{Base: base, HTTP: httpClient, Clock: clk, Probe: probe.New(log), UseWatchList: true,
-		Controllers: true}
+		Controllers: Controllers}
 	if change != nil {
 		change(&serverConfig, &clientConfig)
 	}
@@ -174,7 +174,7 @@ func (w *world) receivedSince(first uint64) map[string][]string {
 // TestAfterABurstTheShelvesAreKnownAgain: of many objects a picture keeps the number only. When few are left, their
 // names come as records, from the store itself.
 func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
-	inWorld(t, func(_ *ServerConfig, c *ClientConfig) { c.Controllers = false }, func(t *testing.T, w *world) {
+	inWorld(t, func(_ *ServerConfig, c *ClientConfig) { c.Controllers = nil }, func(t *testing.T, w *world) {
 		for n := range 40 {
 			w.create(t, podNamed(fmt.Sprintf("p%02d", n), corev1.RestartPolicyAlways))
 		}

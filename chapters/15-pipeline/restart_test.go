@@ -32,7 +32,7 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 		config := ClientConfig{
 			Base: &url.URL{Scheme: "http", Host: "pipe"}, HTTP: &http.Client{Transport: transport},
 			Clock: clock.RealClock{},
-			Probe: probe.New(log), UseWatchList: true, Controllers: true,
+			Probe: probe.New(log), UseWatchList: true, Controllers: Controllers,
 		}
 		change(&config)
 		client := require.Value(NewClient(config))(t)

@@ -50,7 +50,8 @@ func main() {
 		},
 		Say: func(line string) { fmt.Println(line) },
 	}, machine.Options{
-		Demo: true, AwaitPage: true, Controllers: true, Switches: pipeline.Today(), Clock: "real", Etcd: "memory",
+		Demo: true, AwaitPage: true, Controllers: pipeline.Controllers, Switches: pipeline.Today(), Clock: "real",
+		Etcd:      "memory",
 		MediaType: "application/vnd.kubernetes.protobuf", MaxTraffic: maxTraffic, LogSize: logSize,
 		RingCapacity: ringSize,
 	}, func() {})

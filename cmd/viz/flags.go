@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	watchcache "listwatch/chapters/04-watchcache"
@@ -64,8 +65,9 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.StringVar(&o.etcdTLS.Cert, "etcd-cert", "", "`file` with our certificate for -etcd-endpoints")
 	flags.StringVar(&o.etcdTLS.Key, "etcd-key", "", "`file` with its key")
 	flags.BoolVar(&o.Demo, "demo", true, "gentle built-in traffic, so that the first page moves")
-	flags.BoolVar(&o.Controllers, "controllers", true, "run the toy scheduler, the toy kubelets and the "+
-		"namespace controller; without that, kubectl delete namespace waits")
+	o.Controllers = pipeline.Controllers
+	flags.Var((*controllers)(&o.Controllers), "controllers", "run our controllers: `true|false|NAME,...` of "+
+		strings.Join(pipeline.Controllers, ", ")+"; what none of them does waits, such as kubectl delete namespace")
 	for _, each := range pipeline.Switches {
 		set := func(value string) { o.Switches[each.Name] = value }
 		choice(flags, each.Name, each.Use, set, each.Today, each.Before)
@@ -190,4 +192,36 @@ func choice(flags *flag.FlagSet, name, usage string, set func(string), values ..
 		set(value)
 		return nil
 	})
+}
+
+// controllers is the flag of those that run.
+type controllers []string
+
+// IsBoolFlag makes -controllers mean all of them.
+func (*controllers) IsBoolFlag() bool { return true }
+
+func (c *controllers) String() string {
+	if len(*c) == 0 {
+		return "false"
+	}
+	return strings.Join(*c, ",")
+}
+
+// Set takes true, false or names.
+func (c *controllers) Set(value string) error {
+	if all, err := strconv.ParseBool(value); err == nil {
+		*c = nil
+		if all {
+			*c = pipeline.Controllers
+		}
+		return nil
+	}
+	names := strings.Split(value, ",")
+	for _, name := range names {
+		if !slices.Contains(pipeline.Controllers, name) {
+			return fmt.Errorf("no controller %q; there are %s", name, strings.Join(pipeline.Controllers, ", "))
+		}
+	}
+	*c = names
+	return nil
 }

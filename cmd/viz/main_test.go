@@ -149,7 +149,7 @@ func TestEverySwitchRuns(t *testing.T) {
 	for _, switches := range [][]string{
 		{"-fifo=delta"}, {"-initial=list"}, {"-dispatch=sequential"}, {"-etcd-watcher=etcd2"},
 		{"-storage-media-type=application/json"}, {"-ring-capacity=4"}, {"-clock=manual"}, {"-controllers=false",
-			"-demo=false"},
+			"-demo=false"}, {"-controllers=kubelet,namespace-controller"},
 	} {
 		t.Run(strings.Join(switches, " "), func(t *testing.T) {
 			t.Parallel()
@@ -258,6 +258,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"address without port", []string{"-listen", "localhost"}, exitUsage, "missing port"},
 		{"unknown queue", []string{"-fifo=lifo"}, exitUsage, "want real or delta"},
 		{"negative ring", []string{"-ring-capacity=-1"}, exitUsage, "want 0 to 102400"},
+		{"no such controller", []string{"-controllers=kubelet,gardener"}, exitUsage, `no controller "gardener"`},
 		{"a log of nothing", []string{"-log-size", "10"}, exitUsage, "want 4096 to 4194304"},
 		{"flight to nowhere", []string{"-flight", filepath.Join(file, "x")}, exitUsage, "no such folder"},
 		{"export to nowhere", []string{"-export", filepath.Join(file, "x")}, exitError, "-export"},

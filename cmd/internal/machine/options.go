@@ -12,7 +12,7 @@ const ClockManual = "manual"
 type Options struct {
 	Demo         bool              // gentle built-in traffic
 	AwaitPage    bool              // the demo begins when a page shows it
-	Controllers  bool              // the toy scheduler, the toy kubelets and the namespace controller
+	Controllers  []string          // names of those that run, of pipeline.Controllers
 	Switches     map[string]string // values by name, as pipeline.Switches has them
 	MediaType    string            // in which objects are stored in etcd
 	RingCapacity int               // of every history ring; 0: dynamic

@@ -99,6 +99,11 @@ func realSources(t *testing.T) *sources {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-json=Path,Dir", "all").Output()
 	require.NoError(t, err, "list modules")
+	kubernetes := exec.Command("go", "list", "-m", "-json=Path,Dir", "k8s.io/kubernetes")
+	kubernetes.Dir = "kubernetes" // controllers are in a repository that is no library
+	more, err := kubernetes.Output()
+	require.NoError(t, err, "list modules of kubernetes")
+	out = append(out, more...)
 	s := &sources{modules: map[string]string{}, folders: map[string]*source.Tree{}}
 	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var module struct{ Path, Dir string }

@@ -111,7 +111,8 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		connections := sandbox.NewConnections(&http.Client{Transport: transport}, nil)
 		w.HTTP = connections.Client
 		w.Pipeline.Client = require.Value(pipeline.NewClient(pipeline.ClientConfig{
-			Base: base, HTTP: connections.Client, Clock: clk, Probe: w.Probe, UseWatchList: true, Controllers: true,
+			Base: base, HTTP: connections.Client, Clock: clk, Probe: w.Probe, UseWatchList: true,
+			Controllers: pipeline.Controllers,
 		}))(t)
 		w.Sandbox = require.Value(sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections,
 			Clock: clk,

@@ -77,15 +77,18 @@ func (c *cable) cut() {
 // script is what happens in a take. It says roll when the camera is to run; until then nothing is kept.
 type script struct {
 	capacity    int // of the ring; 0: dynamic
-	controllers bool
+	controllers []string
 	whole       bool // from the first record on
 	play        func(t *testing.T, s *set)
 }
 
+// crew are the controllers that follow pods.
+var crew = []string{"kube-scheduler", "kubelet", "namespace-controller"}
+
 var scripts = map[string]script{
-	"start": {controllers: true, whole: true, play: func(t *testing.T, s *set) { time.Sleep(3 * time.Second) }},
-	"life":  {controllers: true, play: playLife},
-	"busy":  {controllers: true, play: playBusy},
+	"start": {controllers: crew, whole: true, play: func(t *testing.T, s *set) { time.Sleep(3 * time.Second) }},
+	"life":  {controllers: crew, play: playLife},
+	"busy":  {controllers: crew, play: playBusy},
 	"ring":  {capacity: 10, play: playRing},
 	"slow":  {capacity: 10, play: playSlow},
 

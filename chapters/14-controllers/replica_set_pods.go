@@ -1,0 +1,145 @@
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+var replicaSetSource = corev1.EventSource{Component: "replicaset-controller"}
+
+// createPod creates one pod from the template. The server completes its name.
+func (c *ReplicaSetController) createPod(ctx context.Context, rs *appsv1.ReplicaSet) error {
+	template := rs.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: rs.Name + "-", Namespace: rs.Namespace, Labels: template.Labels,
+		Annotations: template.Annotations, Finalizers: template.Finalizers,
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(rs, replicaSetKind)},
+	}, Spec: template.Spec}
+	created := &corev1.Pod{}
+	if err := c.config.Client.Post().Namespace(rs.Namespace).Resource("pods").Body(pod).Do(ctx).Into(created); err != nil {
+		c.config.Recorder.Event(replicaSetSource, rs, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+		return fmt.Errorf("create a pod of %s: %w", keyOf(rs), err)
+	}
+	c.config.Recorder.Event(replicaSetSource, rs, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s",
+		created.Name)
+	return nil
+}
+
+// deletePod deletes one pod, gracefully. One that is gone is no failure, but will not be shown.
+func (c *ReplicaSetController) deletePod(ctx context.Context, rs *appsv1.ReplicaSet, pod *corev1.Pod) error {
+	options := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+	err := c.config.Client.Delete().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).Body(options).Do(ctx).Error()
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", keyOf(pod), err)
+	}
+	c.config.Recorder.Event(replicaSetSource, rs, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", pod.Name)
+	return nil
+}
+
+// isInactive reports whether a pod counts for no replica set any more.
+func isInactive(pod *corev1.Pod) bool { return podIsTerminal(pod) || pod.DeletionTimestamp != nil }
+
+// phases are in the order in which pods of them are deleted.
+var phases = []corev1.PodPhase{corev1.PodPending, corev1.PodUnknown, corev1.PodRunning}
+
+// podsToDelete returns the n pods that will be missed least: those that do not run yet, then
+// those on the fullest node, then the newest.
+//
+// Upstream: k8s.io/kubernetes/pkg/controller/controller_utils.go: ActivePodsWithRanks
+// Differs: no annotation pod-deletion-cost, no restarts; the pods of the deployment's other replica sets do not count
+// for a node; compares times, and not their logarithms.
+func podsToDelete(pods []*corev1.Pod, n int) []*corev1.Pod {
+	onNode := map[string]int{}
+	for _, pod := range pods {
+		onNode[pod.Spec.NodeName]++
+	}
+	ranked := slices.Clone(pods)
+	slices.SortStableFunc(ranked, func(a, b *corev1.Pod) int {
+		return cmp.Or(
+			rank(a.Spec.NodeName != "")-rank(b.Spec.NodeName != ""),
+			slices.Index(phases, a.Status.Phase)-slices.Index(phases, b.Status.Phase),
+			rank(readySince(a) != nil)-rank(readySince(b) != nil),
+			onNode[b.Spec.NodeName]-onNode[a.Spec.NodeName],
+			b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
+			cmp.Compare(a.Name, b.Name))
+	})
+	return ranked[:n]
+}
+
+func rank(later bool) int {
+	if later {
+		return 1
+	}
+	return 0
+}
+
+// readySince returns when a pod became ready; nil: it is not.
+func readySince(pod *corev1.Pod) *metav1.Time {
+	for i := range pod.Status.Conditions {
+		if each := &pod.Status.Conditions[i]; each.Type == corev1.PodReady && each.Status == corev1.ConditionTrue {
+			return &each.LastTransitionTime
+		}
+	}
+	return nil
+}
+
+// calculateStatus counts pods, which are those that the controller has counted, and marked ones.
+// A pod is available when it has been ready for minReadySeconds; next is how long until another
+// one will be, 0 if none is waited for.
+//
+// Upstream: k8s.io/kubernetes/pkg/controller/replicaset/replica_set_utils.go: calculateStatus
+func (c *ReplicaSetController) calculateStatus(rs *appsv1.ReplicaSet, pods, all []*corev1.Pod) (
+	status appsv1.ReplicaSetStatus, next time.Duration) {
+	status = *rs.Status.DeepCopy()
+	status.ObservedGeneration, status.Replicas = rs.Generation, int32(len(pods))
+	status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0
+	template, now := labels.SelectorFromSet(rs.Spec.Template.Labels), c.config.Clock.Now()
+	for _, pod := range pods {
+		if template.Matches(labels.Set(pod.Labels)) {
+			status.FullyLabeledReplicas++
+		}
+		ready := readySince(pod)
+		if ready == nil {
+			continue
+		}
+		status.ReadyReplicas++
+		rest := ready.Add(time.Duration(rs.Spec.MinReadySeconds) * time.Second).Sub(now)
+		if rs.Spec.MinReadySeconds == 0 || rest <= 0 {
+			status.AvailableReplicas++
+		} else if next == 0 || rest < next {
+			next = rest
+		}
+	}
+	status.TerminatingReplicas = new(int32)
+	for _, pod := range all {
+		if pod.DeletionTimestamp != nil && !podIsTerminal(pod) && metav1.IsControlledBy(pod, rs) {
+			*status.TerminatingReplicas++
+		}
+	}
+	return status, next
+}
+
+// updateStatus writes the status if it has changed, and returns how many requests that took.
+//
+// Differs: upstream reads the replica set and tries once more if another write was faster; here
+// its key comes back.
+func (c *ReplicaSetController) updateStatus(ctx context.Context, rs *appsv1.ReplicaSet,
+	status appsv1.ReplicaSetStatus) (wrote int, err error) {
+	if equality.Semantic.DeepEqual(rs.Status, status) {
+		return 0, nil
+	}
+	updated := rs.DeepCopy() // the original came out of a cache
+	updated.Status = status
+	err = c.apps.Put().Namespace(rs.Namespace).Resource("replicasets").Name(rs.Name).SubResource("status").
+		Body(updated).Do(ctx).Error()
+	return 1, err
+}
