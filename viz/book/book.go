@@ -72,6 +72,9 @@ func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Co
 			views[file.Path] = bookSource(b, chapter, file)
 		}
 	}
+	for _, page := range b.Concepts {
+		views[page.Path] = bookConcept(page)
+	}
 	for _, doc := range b.Documents {
 		views[doc.Path] = bookDocument(b, doc)
 	}

@@ -11,6 +11,7 @@
 //   - highlight.go: Go source as HTML, line by line.
 //   - site.go: the declarations that report moments, for the page.
 //   - places.go: what a search can lead to.
+//   - concept.go: the pages of one screen.
 //   - made.go: the pages that are made: of our symbols beside upstream's, of what differs, and the handout.
 //
 // Prose is ours, but it is rendered as if it were not: raw HTML is dropped and everything is escaped, so that the
@@ -41,6 +42,7 @@ const Root = "/book/"
 type Book struct {
 	Chapters  []*Chapter
 	Documents []*Chapter // those of docs/, by name: of a chapter they have Title, Path, Contents and HTML
+	Concepts  []*Chapter // pages of one screen, directly below [Root], as documents are
 	declared  []Place
 	Problems  error // all that the chapters get wrong, joined, each with file and line; nil if all is well
 }
@@ -132,6 +134,16 @@ func New(fsys, docs fs.FS) (*Book, error) {
 		doc := &Chapter{Path: Documents + strings.TrimSuffix(name, ".md")}
 		editor.render(doc, "docs/"+name, text)
 		book.Documents = append(book.Documents, doc)
+	}
+	for _, concept := range Concepts() {
+		page, err := book.page(concept)
+		if err != nil && docs != nil {
+			editor.problem("concepts", 0, "%w", err)
+			continue
+		}
+		if err == nil {
+			book.Concepts = append(book.Concepts, page)
+		}
 	}
 	book.Problems = errors.Join(editor.problems...)
 	return book, nil

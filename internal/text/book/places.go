@@ -5,6 +5,7 @@ import (
 	"html"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ var (
 // declaration of the chapters with its comment.
 func (b *Book) Places() []Place {
 	var all []Place
-	for _, page := range append(b.Chapters[:len(b.Chapters):len(b.Chapters)], b.Documents...) {
+	for _, page := range slices.Concat(b.Chapters, b.Concepts, b.Documents) {
 		if name := path.Base(page.Path) + ".md"; collected[name] == nil { // what they collect is found where it is
 			all = append(all, page.places()...)
 		}
