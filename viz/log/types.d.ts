@@ -80,16 +80,21 @@ declare namespace stage {
   type Box = { X: number; Y: number; W: number; H: number; Title: string };
   type Geometry = { "anchors": { [name in "decode" | "dispatch" | "etcd" | "etcd3-incoming" | "etcd3-out" |
     "etcd3-result" | "fifo" | "fifo-out" | "http" | "incoming" | "incoming-out" | "indexer" | "loop" | "processor" |
-    "reflector" | "ring" | "store" | "wire" | "wire-client" | "workqueue"]: [number, number] }; "boxes": { [name in
-    "dispatch" | "etcd" | "etcd3" | "fifo" | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" |
-    "reflector" | "ring" | "store" | "watcher" | "wire" | "workqueue"]: stage.Box }; "clientAxis": number; "height":
-    number; "lane": { [name in "height" | "room"]: number }; "listen": { [name in "height" | "room"]: number };
-    "loopX": number; "maxSlots": number; "pipes": { [name in "add" | "etcd3-incoming" | "etcd3-result" | "fifo" |
-    "incoming" | "input" | "next" | "pending" | "result" | "workqueue"]: stage.Pipe }; "ring": { [name in "in" | "out"
-    | "x" | "y"]: number }; "serverAxis": number; "tall": { "boxes": { [name in "dispatch" | "etcd" | "etcd3" | "fifo"
-    | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring" | "store" |
-    "watcher" | "wire" | "workqueue"]: stage.Box }; "height": number; "loopX": number; "width": number; "wireX":
-    number; "wireY": number }; "width": number; "wireX": number };
+    "reflector" | "ring" | "store" | "wire" | "wire-client" | "workqueue"]: [number, number] }; "bends": { [name in
+    "decode" | "decoded"]: [number, number, number, number] }; "boxes": { [name in "dispatch" | "etcd" | "etcd3" |
+    "fifo" | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring" | "store" |
+    "watcher" | "wire" | "workqueue"]: stage.Box }; "clientAxis": number; "flag": { [name in "tall" | "wide"]: [number,
+    number] }; "height": number; "lane": { [name in "height" | "room"]: number }; "laneAxis": number; "listen": { [name
+    in "height" | "room"]: number }; "loopX": number; "maxSlots": number; "nodes": { [name in "distribute" | "offer" |
+    "pop" | "process" | "run" | "serve"]: number }; "pipes": { [name in "add" | "etcd3-incoming" | "etcd3-result" |
+    "fifo" | "incoming" | "input" | "next" | "pending" | "result" | "workqueue"]: stage.Pipe }; "ring": { [name in "in"
+    | "out" | "x" | "y"]: number }; "serverAxis": number; "stops": { [name in "called" | "enters" | "flagged" |
+    "handed" | "keys" | "leaves" | "taken" | "worked"]: number }; "tall": { "boxes": { [name in "dispatch" | "etcd" |
+    "etcd3" | "fifo" | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring" |
+    "store" | "watcher" | "wire" | "workqueue"]: stage.Box }; "door": [number, number]; "height": number; "loopX":
+    number; "width": number; "wireX": number; "wireY": number }; "turns": { [name in "etcd-out" | "hub" | "hub-in" |
+    "indexer-in" | "loop-in" | "pile" | "processor-in" | "rest" | "rest-end" | "tray" | "tray-words" | "wire-above" |
+    "wire-below" | "wire-end"]: [number, number] }; "width": number; "wireX": number };
   type Pipe = { X: number; Y: number; W: number; H: number; NumX: number; NumY: number; NumAnchor: string };
 }
 

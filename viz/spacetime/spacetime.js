@@ -18,7 +18,8 @@ const looked = 4000; // records that are looked through for those of the resourc
 const period = 300; // ms between two drawings while time runs
 
 const room = 80; // columns
-const area = { left: 204, right: 1266, top: 46, bottom: 474 }; // of the stage's units
+/** @type {{ left: number, right: number, top: number, bottom: number }} of the stage's units (layout.go) */
+const area = JSON.parse($("#spacetime").dataset.area ?? "");
 const pitches = [16, 30]; // units from line to line, at least and at most
 const grace = 250e6; // ns of the log that a write to a client may last
 const tick = 10; // columns from one time to the next

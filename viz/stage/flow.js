@@ -16,14 +16,14 @@ const fastest = (0.45 * stripe) / flowPeriod; // units a millisecond: faster, th
 const second = 1000; // ms
 const apart = 100; // ms from one look at the counters to the next, at least
 
-// lanes are the ways that each lane has one of, from and to how far in the lane; wire stands for where it leaves.
+// lanesOf are the ways that each lane has one of, from and to how far in the lane; wire stands for where it leaves.
 const wire = Infinity;
-/** @type {Map<probe.PointName, ["watchers" | "listeners", number, number]>} */
-const lanes = new Map([
-  ["InputSent", ["watchers", 0, 104]], ["ResultSent", ["watchers", 114, 218]],
-  ["FrameWritten", ["watchers", 218, wire]],
-  ["AddReceived", ["listeners", 300, 268]], ["PendingPushed", ["listeners", 300, 268]],
-  ["HandlerCalled", ["listeners", 32, -16]],
+/** @param {stage.Geometry} g @returns {Map<probe.PointName, ["watchers" | "listeners", number, number]>} */
+const lanesOf = ({ pipes: { input, result, add, next }, nodes }) => new Map([
+  ["InputSent", ["watchers", input.X, input.X + input.W]], ["ResultSent", ["watchers", result.X, result.X + result.W]],
+  ["FrameWritten", ["watchers", result.X + result.W, wire]],
+  ["AddReceived", ["listeners", add.X + add.W, add.X]], ["PendingPushed", ["listeners", add.X + add.W, add.X]],
+  ["HandlerCalled", ["listeners", next.X + next.W, 2 * nodes.run]],
 ]);
 // oneInformers are the ways of the informer that is drawn: of several one is.
 /** @type {Set<probe.PointName>} */
@@ -31,22 +31,32 @@ const oneInformers = new Set(["FrameDecoded", "ReflectorReceived", "FIFOAdded"])
 
 // waysOf are the other ones, from one point of the wide stage to another.
 /** @param {stage.Geometry} g @returns {Ways} */
-const waysOf = ({ anchors: a, boxes, ring, wireX, serverAxis: server, clientAxis: client }) => ({
-  TxnCommitted: [boxes.http.X + boxes.http.W, server, boxes.etcd.X, server],
-  Etcd3IncomingSent: [a["etcd3-incoming"][0], 102, 366, 102], Etcd3ResultSent: [a["etcd3-result"][0], 204, 366, 204],
-  RingAppend: [424, 204, ring.x - ring.out, 204],
-  StoreUpdate: [ring.x + ring.out, ring.y, boxes.store.X, ring.y],
-  IncomingSent: [766, server, 858, server], IncomingReceived: [858, server, 888, server],
-  FrameDecoded: [wireX, 120, wireX, client - 10], ReflectorReceived: [1224, client, 1050, client],
-  FIFOAdded: [1050, client, 906, client], IndexerUpdated: [906, client, 882, client],
-  Distributed: [758, client, 742, client],
-});
+function waysOf({ boxes, pipes, ring, turns, wireX, serverAxis: server, clientAxis: client }) {
+  const through = (/** @type {stage.Pipe} */ { X, Y, W, H }) => /** @type {Ends} */ ([X, Y + H / 2, X + W, Y + H / 2]);
+  const right = (/** @type {{ X: number, W: number }} */ { X, W }) => X + W;
+  const [, inside] = through(pipes["etcd3-result"]);
+  return {
+    TxnCommitted: [right(boxes.http), server, boxes.etcd.X, server],
+    Etcd3IncomingSent: through(pipes["etcd3-incoming"]), Etcd3ResultSent: through(pipes["etcd3-result"]),
+    RingAppend: [right(boxes.etcd3), inside, ring.x - ring.out, inside],
+    StoreUpdate: [ring.x + ring.out, ring.y, boxes.store.X, ring.y],
+    IncomingSent: [right(boxes.store), server, right(pipes.incoming), server],
+    IncomingReceived: [right(pipes.incoming), server, ...turns["hub-in"]],
+    FrameDecoded: [...turns["wire-above"], wireX, client - 10],
+    ReflectorReceived: [...turns["wire-end"], boxes.reflector.X, client],
+    FIFOAdded: [boxes.reflector.X, client, pipes.fifo.X, client],
+    IndexerUpdated: [pipes.fifo.X, client, right(boxes.indexer), client],
+    Distributed: [boxes.indexer.X, client, ...turns["processor-in"]],
+  };
+}
 
 // tallOf are those that turn a corner on the tall stage, as its rails do.
 /** @param {stage.Geometry} g @returns {Ways} */
-const tallOf = ({ ring, clientAxis: client }) => ({
-  StoreUpdate: [ring.x - ring.out + 3, ring.y, 766, ring.y], IncomingSent: [701, 246, 858, 62],
-  IndexerUpdated: [950, 496, 766, 332], Distributed: [882, client, 668, client],
+const tallOf = ({ anchors: a, boxes: { store, incoming, fifo, indexer, processor }, pipes, ring, clientAxis }) => ({
+  StoreUpdate: [ring.x - ring.out + 3, ring.y, store.X + store.W, ring.y],
+  IncomingSent: [a.store[0], store.Y + store.H, pipes.incoming.X + pipes.incoming.W, incoming.Y],
+  IndexerUpdated: [fifo.X + 52, fifo.Y + fifo.H, indexer.X + 8, indexer.Y],
+  Distributed: [indexer.X + indexer.W, clientAxis, processor.X, clientAxis],
 });
 
 export class Flow {
@@ -55,6 +65,7 @@ export class Flow {
     this.scene = scene;
     this.ways = waysOf(scene.geometry);
     this.tall = tallOf(scene.geometry);
+    this.lanes = lanesOf(scene.geometry);
     this.points = /** @type {probe.PointName[]} */ (Object.keys(this.ways));
     /** @type {{ at: number, counts: Map<string, Count> }[]} */
     this.looks = []; // of the last second, oldest first
@@ -72,12 +83,12 @@ export class Flow {
     const { scene } = this;
     const own = (scene.tall && this.tall[point]) || this.ways[point];
     if (own) return oneInformers.has(point) && subject !== scene.informer ? null : { name: point, ends: own };
-    const [kind, from, to] = lanes.get(point) ?? ["watchers", 0, 0];
+    const [kind, from, to] = this.lanes.get(point) ?? ["watchers", 0, 0];
     const g = scene.geometry;
     const [size, box] = kind === "watchers" ? [g.lane, g.boxes.watcher] : [g.listen, g.boxes.listener];
     // those without a place of their own share the last
     const row = Math.min(scene.places[kind].lanes.get(subject ?? "")?.index ?? Infinity, size.room - 1);
-    const y = box.Y + row * size.height + 26;
+    const y = box.Y + row * size.height + g.laneAxis;
     const end = to !== wire ? box.X + to : scene.serving.has(subject ?? "") ? scene.edges.wireX : scene.edges.right;
     return { name: `${kind} ${from} ${row}`, ends: [box.X + from, y, end, y] };
   }
@@ -94,7 +105,7 @@ export class Flow {
       if (!oneInformers.has(point)) counts.set(point, { point, n: res.points[point] ?? 0 });
     }
     for (const [subject, s] of Object.entries(res.subjects)) {
-      for (const point of [...oneInformers, ...lanes.keys()]) {
+      for (const point of [...oneInformers, ...this.lanes.keys()]) {
         const n = s.counts[point];
         if (n) counts.set(`${point} ${subject}@${s.opened}`, { point, subject, n });
       }

@@ -43,30 +43,34 @@ export function layouts(g) {
 // straight moves a point of the wide stage onto the way of the first view, on which the stations that have no name
 // are not drawn: through watchChan it leads straight on, and by the store, too.
 /** @param {Geometry} g @param {Spot} at @returns {Spot} */
-function straight(g, [x, y]) {
-  if (y > 260) return [x, Math.min(y, g.clientAxis)];
-  if (x > 620 && x < 780) return [x, Math.min(y, g.ring.y)];
-  if (x < 240 || x > 440) return [x, y];
-  if (y === g.serverAxis) return [x, y];
-  const along = y < 128 ? 125 + x / 2 : y < 180 ? 340 : 364 + (x - 276) * 0.46;
-  return [along, g.serverAxis + (y - 102) / 4];
+function straight({ boxes, pipes, anchors, ring, serverAxis, clientAxis }, [x, y]) {
+  if (y >= anchors.wire[1]) return [x, Math.min(y, clientAxis)];
+  if (x > boxes.ring.X + boxes.ring.W - 6 && x < boxes.incoming.X - 2) return [x, Math.min(y, ring.y)];
+  const [left, right] = [boxes.etcd3.X - 28, boxes.etcd3.X + boxes.etcd3.W + 16];
+  if (x < left || x > right || y === serverAxis) return [x, y];
+  const [, above] = anchors["etcd3-incoming"];
+  const [, below] = anchors["etcd3-out"];
+  const middle = (above + below) / 2;
+  const along = y < middle - 25 ? 125 + x / 2 : y < middle + 27 ? 340 : 364 + (x - pipes["etcd3-result"].X) * 0.46;
+  return [along, serverAxis + (y - above) / 4];
 }
 
 // onTall moves a point of the wide stage with the station that is nearest to it.
 /** @param {Geometry} g @param {Spot} at @returns {Spot} */
 function onTall(g, [x, y]) {
-  const { tall: t } = g;
-  const down = (/** @type {probe.Station} */ name) => t.boxes[name].Y - g.boxes[name].Y;
-  const above = y < 266;
-  if (x >= 1270) return [t.width + x - g.width, y + down("watcher")];
-  if (x > 1200) return [t.wireX, y > 255 && y < 277 ? t.wireY : y + down(above ? "watcher" : "reflector")];
-  if (x < 40) return [x - g.loopX + t.loopX, y + down(above ? "http" : "workqueue")];
-  if (above && x > 430 && x < 450) return [352, 300]; // the way into the ring comes from above
-  const off = (/** @type {probe.Station} */ name) => Math.max(g.boxes[name].X - x,
-    x - g.boxes[name].X - g.boxes[name].W);
-  const there = stationsOf(g).filter((name) => name !== "wire" && g.boxes[name].Y < 266 === above);
+  const { tall: t, boxes, anchors: { wire: [, between] } } = g;
+  const down = (/** @type {probe.Station} */ name) => t.boxes[name].Y - boxes[name].Y;
+  const above = y < between;
+  if (x >= g.width - 10) return [t.width + x - g.width, y + down("watcher")];
+  if (x > boxes.wire.X - 2) {
+    return [t.wireX, Math.abs(y - between) < 11 ? t.wireY : y + down(above ? "watcher" : "reflector")];
+  }
+  if (x < boxes.http.X - 12) return [x - g.loopX + t.loopX, y + down(above ? "http" : "workqueue")];
+  if (above && x > boxes.ring.X - 4 && x < boxes.ring.X + 16) return t.door; // the way into the ring comes from above
+  const off = (/** @type {probe.Station} */ name) => Math.max(boxes[name].X - x, x - boxes[name].X - boxes[name].W);
+  const there = stationsOf(g).filter((name) => name !== "wire" && boxes[name].Y < between === above);
   const nearest = there.reduce((best, name) => (off(name) < off(best) ? name : best));
-  return [x + t.boxes[nearest].X - g.boxes[nearest].X, y + down(nearest)];
+  return [x + t.boxes[nearest].X - boxes[nearest].X, y + down(nearest)];
 }
 
 /** @param {Geometry} g */

@@ -62,13 +62,14 @@ function lanes(scene, kind) {
 function wayIn(el, { at: [X, Y] }, kind, { geometry: g, tall }) {
   const path = el.querySelector(".way-in");
   if (!path) return;
-  const [from, to, axis] = kind === "watchers" ? [929, 0, g.serverAxis] : [g.boxes.processor.X, 302, g.clientAxis];
+  const [from, to, axis] = kind === "watchers" ? [g.turns.hub[0], 0, g.serverAxis]
+    : [g.boxes.processor.X, g.stops.enters, g.clientAxis];
   if (tall && kind === "listeners") {
     const above = g.boxes.listener.Y - Y - 42;
     return put(path, "d", `M255 ${above}C255 ${above + 24} 316 -4 316 10Q316 26 302 26`);
   }
   const middle = (from - X + to) / 2;
-  put(path, "d", `M${from - X} ${axis - Y}C${middle} ${axis - Y} ${middle} 26 ${to} 26`);
+  put(path, "d", `M${from - X} ${axis - Y}C${middle} ${axis - Y} ${middle} ${g.laneAxis} ${to} ${g.laneAxis}`);
 }
 
 /** @param {number} n */
@@ -76,7 +77,8 @@ const more = (n) => (n > 0 ? `+${n} more` : "");
 
 // A lane's name ends before the counters, of which that of a large channel is wider.
 const nameFont = "600 14px system-ui, sans-serif";
-const [room, narrow, tallRoom] = [132, 108, 132]; // units
+const room = 132; // units
+const narrow = 108;
 const most = 26; // letters of a name
 
 /** @param {Scene} scene */
@@ -109,11 +111,12 @@ function showWatcher(scene, { id, subject, shown, el }) {
   const name = squeeze(nameOf(subject) || watched, most) + (own(subject) ? " · you" : "");
   const closed = subject.counts.WatcherForced ? " · closed" : ""; // it is there until its client has read the rest
   const [title, called] = [part(el, ".name"), (member?.name ?? name) + closed];
-  const wide = scene.tall ? tallRoom : capacity < 100 ? room : narrow;
+  const wide = scene.tall || capacity < 100 ? room : narrow;
   say(title, called);
   widen(title, widthOf(called, nameFont) > wide ? wide : 0); // closer where it is wider than its room
+  const { boxes, laneAxis } = scene.geometry;
   const end = scene.serving.has(id) ? scene.edges.wireX : scene.edges.right + 6;
-  put(part(el, ".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
+  put(part(el, ".way-out"), "d", `M${boxes.watcher.W} ${laneAxis}H${end - boxes.watcher.X}`);
 }
 
 /** @param {Scene} scene */

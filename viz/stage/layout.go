@@ -28,6 +28,7 @@ const (
 	loopX, wireX = 22.0, 1240.0 // what flows between the halves flows up and down here
 
 	laneHeight      = 37.0 // of a watcher
+	laneAxis        = 26.0 // what flows in a lane flows at this height of it
 	watcherLanes    = 5    // as many as there is room for
 	listenerHeight  = 41.0 // of a listener, its handler, and a workqueue
 	listenerLanes   = 4
@@ -121,6 +122,67 @@ var anchors = map[string][2]float64{
 	"workqueue":      {138, clientAxis},
 }
 
+// spots are where texts and small signs are, by station and name.
+var spots = map[string][2]float64{
+	"server": {54, 28}, "server.about": {176, 28},
+	"client": {54, 298}, "client.about": {136, 298},
+	"legend.followed": {974, 271}, "legend.newest": {1069, 271},
+	"first.server": {54, 36}, "first.etcd": {209, 62}, "first.dispatch": {908, 62}, "first.lanes": {1188, 40},
+	"first.client": {54, 306}, "first.indexer": {820, 322}, "first.handler": {288, 322},
+	"http.says": {100, 96}, "http.method": {100, 120}, "http.asks": {100, 143}, "http.status": {100, 164},
+	"http.gets": {100, 187}, "http.count": {100, 212}, "http.unit": {100, 232},
+	"etcd.unit": {209, 113}, "etcd.kind": {209, 134}, "etcd.rev": {209, 163}, "tour.pod": {209, 184},
+	"etcd.full": {209, 206}, "etcd.lease": {209, 206}, "etcd.holder": {209, 229}, "etcd.said": {209, 229},
+	"etcd3.incoming": {276, 84}, "etcd3.decode": {276, 148}, "etcd3.workers": {276, 166},
+	"etcd3.result": {276, 190}, "etcd3.error": {346, 234}, "etcd3-incoming.post": {274, 114},
+	"etcd3-result.post": {274, 218},
+	"store.lock":        {690, 40},
+	"incoming.ready":    {822, 96},
+	"dispatch.to":       {928, 176}, "dispatch.role": {866, 194}, "dispatch.limit": {786, 211},
+	"dispatch.budget": {946, 211}, "dispatch.lock": {936, 65},
+	"watcher.input": {1022, 34}, "watcher.result": {1136, 34}, "watcher.more": {970, 222},
+	"reflector.of": {1118, 352}, "reflector.state": {1118, 372}, "reflect.role": {1118, 391},
+	"reflector.seen": {1118, 446}, "stream.post": {1046, 474}, "reflector.rv": {1118, 470},
+	"fifo.order": {966, 362}, "process.role": {966, 385}, "fifo.lock": {950, 310}, "fifo.high": {966, 468},
+	"fifo.other": {966, 459}, "fifo.gave": {966, 469}, "fifo.left": {966, 481}, "fifo.out": {966, 491},
+	"processor.each": {705, 362}, "processor.listeners": {705, 474},
+	"listener.more":  {352, 467},
+	"workqueue.more": {52, 467},
+	"store.n":        {764, 52}, "caching.role": {701, 236}, "watcher.n": {1188, 52}, "watcher.closed": {1188, 32},
+	"indexer.n": {880, 322}, "behind": {950, 28},
+	"ring.unit": {ringX, ringY - 37}, "ring.newest": {ringX, ringY - 8}, "ring.range": {ringX, ringY + 16},
+	"ring.resized": {ringX, ringY + 16}, "ring.capacity": {ringX, ringY + 36}, "ring.tray": {453, 234},
+	"first.ring": {ringX, 62},
+	"wire.title": {wireX, 28}, "wire.proto": {wireX, 48}, "wire.bytes": {wireX, 442}, "wire.n": {wireX, 470},
+	"wire.streams": {wireX, 488}, "wire.others": {wireX, 506},
+}
+
+// nodes are the goroutines of a lane, and stops the places in it where copies stand or turn, by how far they are in it.
+var (
+	nodes = map[string]float64{
+		"process": 109, "serve": 227, "distribute": 308, "pop": 258, "offer": 43, "run": -8,
+	}
+	stops = map[string]float64{
+		"leaves": 231, "flagged": 212, // a copy that leaves the server; before the flag of a story's client
+		"enters": 302, "handed": 284, "taken": 30, "called": 16, // of a listener
+		"keys": 176, "worked": -8, // of a workqueue
+	}
+)
+
+// turns are points of ways where no token stands, and bends the control points of those that are curves.
+var (
+	turns = map[string][2]float64{
+		"hub": {929, serverAxis}, "hub-in": {888, serverAxis}, "rest": {970, 236}, "rest-end": {1010, 236},
+		"etcd-out":   {250, serverAxis},
+		"indexer-in": {890, clientAxis}, "processor-in": {742, clientAxis}, "loop-in": {36, clientAxis},
+		"wire-above": {wireX, 120}, "wire-below": {wireX, clientAxis - 34}, "wire-end": {wireX - 16, clientAxis},
+		"pile": {209, 208}, "tray": {494, 242}, "tray-words": {438, 252},
+	}
+	bends = map[string][4]float64{
+		"decode": {416, 102, 416, 153}, "decoded": {276, 153, 248, 204},
+	}
+)
+
 // Geometry is what the page's script has to know to move things about.
 var Geometry = map[string]any{
 	"width": Width, "height": Height, "anchors": anchors, "pipes": pipes, "boxes": boxes,
@@ -128,10 +190,11 @@ var Geometry = map[string]any{
 	"lane":   map[string]float64{"height": laneHeight, "room": watcherLanes},
 	"listen": map[string]float64{"height": listenerHeight, "room": listenerLanes},
 	"wireX":  wireX, "loopX": loopX, "serverAxis": serverAxis, "clientAxis": clientAxis,
-	"maxSlots": maxSlots,
+	"maxSlots": maxSlots, "laneAxis": laneAxis, "nodes": nodes, "stops": stops, "turns": turns, "bends": bends,
+	"flag": map[string][2]float64{"wide": {224, 9}, "tall": {121, -3}}, // of a story's client, in its lane
 	"tall": map[string]any{
 		"width": tallWidth, "height": tallHeight, "boxes": tallBoxes(), "wireX": tallWireX, "wireY": tallWireY,
-		"loopX": tallLoopX,
+		"loopX": tallLoopX, "door": tallDoor,
 	},
 }
 
@@ -160,7 +223,15 @@ var chevrons = [][3]float64{
 	{loopX, 330, -90}, {loopX, 200, -90},
 }
 
-// At, Rect and moved are the attributes that place an element.
+// Spot, At, Rect and moved are the attributes that place an element.
+func Spot(name string) templ.Attributes {
+	at, known := spots[name]
+	if !known {
+		panic("stage: there is no spot " + name) // of a template: a test renders it
+	}
+	return At(at[0], at[1])
+}
+
 func At(x, y float64) templ.Attributes { return templ.Attributes{"x": Num(x), "y": Num(y)} }
 
 func Rect(x, y, w, h, r float64) templ.Attributes {
@@ -191,4 +262,62 @@ func gateAt(station probe.Station) (x, y, turn float64) {
 func gateTransform(station probe.Station) string {
 	x, y, turn := gateAt(station)
 	return fmt.Sprintf("translate(%v %v) rotate(%v)", Num(x), Num(y), turn)
+}
+
+// rect is a box as the attributes of a rectangle, inside one that is smaller by so much on each side.
+func (b box) rect(radius float64) templ.Attributes { return Rect(b.X, b.Y, b.W, b.H, radius) }
+
+func (b box) inside(by float64) box { return box{b.X + by, b.Y + by, b.W - 2*by, b.H - 2*by, ""} }
+
+func movedTo(spot string) templ.Attributes { return moved(spots[spot][0], spots[spot][1]) }
+
+// What is drawn of stations besides their boxes.
+const (
+	hubRadius       = 21.0
+	lidY, lidHeight = 84.0, 12.0 // of etcd
+	legendTop       = 259.0
+	legendTwin      = "translate(961 266) scale(0.55)"
+)
+
+var (
+	cacher     = box{778, 62, 176, 184, ""} // around incoming and dispatch
+	budget     = box{786, 218, 160, 18, ""}
+	tray       = box{430, 219, 46, 20, ""}
+	legendCell = box{1055, legendTop, 6, 14, ""}
+)
+
+// drawings are paths by what they are of; those of lanes are relative to the lane.
+var drawings = map[string]string{
+	"etcd":      "M168 84 V224 A41 12 0 0 0 250 224 V84",
+	"etcd.ribs": "M168 178 A41 12 0 0 0 250 178 M168 201 A41 12 0 0 0 250 201",
+	"hub":       "M897 130H919M912 123L919 130L912 137",
+	"rest":      "M970 236H1280M929 130C950 130 948 236 970 236",
+	"processor": "M728 414H704M704 414L682 388M704 414H680M704 414L682 440" +
+		"M688 386L682 388L684 394M684 409L680 414L684 419M684 434L682 440L688 442",
+	"watcher.link": "M104 26H114", "watcher.out": "M218 26H270",
+	"listener.link": "M262 26H252M50 26H40", "listener.out": "M-4 26H-14", "handler.out": "M-3 26H-13",
+}
+
+// workerWay is the way of one of the workers that decode.
+func workerWay(i float64) string {
+	from, to := 127+i*5.4, 150+i*0.6
+	return fmt.Sprintf("M412 %v C392 %v 372 %v 344 %v", from, from, to, to)
+}
+
+// legendSigns are those of tokens. An open one has yet to be decoded, or is a name in a workqueue.
+var legendSigns = []struct {
+	x                  float64
+	sign, class, means string
+}{
+	{56, "added", "", "created"}, {146, "modified", "", "changed"}, {240, "deleted", "", "deleted"},
+	{330, "added", "waits", "waits in a queue"}, {480, "bookmark", "", "bookmark"},
+	{582, "synthetic", "", "not decoded, or only a name"}, {822, "added", "with-handler", "with a handler"},
+}
+
+// firstRails are the ways of a change on the page's first view, through the stations that have no name there.
+var firstRails = []string{
+	"M44 358C40 358 40 414 36 414Q22 414 22 400V144Q22 130 36 130H168",
+	"M250 130H308C333 130 334 143 340 143C346 143 347 156 364 156H448", "M612 156H701C733 156 733 130 766 130H888",
+	"M1240 88V398Q1240 414 1224 414H668",
+	"M668 414C661 414 661 358 654 358H44", "M668 414C661 414 661 399 654 399H240C214 399 214 358 188 358",
 }

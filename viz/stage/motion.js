@@ -202,7 +202,7 @@ export class Motion {
     const pills = moved.flatMap((m) => lay(m, m.now));
     if (stood) placed.unshift(...pills);
     const more = { label: `${pile} wait`, shape: "", colour: "moving" };
-    if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place([209, 208])));
+    if (pile > 0 && !scene.plain) placed.push(brush.pill(more, scene.place(scene.geometry.turns.pile)));
     placed.push(...waiting.flatMap((t) => (scene.plain ? lay(t, [t.x, t.y]) : brush.beside(t) ?? [])));
     return { placed, pills };
   }

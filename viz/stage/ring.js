@@ -106,10 +106,10 @@ function showPins(scene, ring) {
     place(head, seat(scene.geometry.ring, ring, turn, gone ? 1.25 : 1), turn * 360);
     const ahead = laterRV(rv, ring.newest);
     const past = !open || laterRV(ring.newest, rv) ? "was" : "is";
-    const { X, W } = scene.geometry.boxes.ring;
-    put(words, "x", scene.tall ? X + W + 20 : X + 4);
+    const { boxes: { ring: { X, W } }, turns } = scene.geometry;
+    put(words, "x", scene.tall ? X + W + 20 : turns["tray-words"][0]);
     put(words, "text-anchor", scene.tall ? "end" : "start");
-    put(words, "y", 252 + 16 * i); // above the panel's edge, and below it
+    put(words, "y", turns["tray-words"][1] + 16 * i); // above the panel's edge, and below it
     const far = gone ? " (gone)" : ahead ? " (to come)" : ""; // what is off the ring says so instead
     say(words, far ? `${name}: ${rv}${far}` : `${name} ${past} here: ${rv}`);
   });

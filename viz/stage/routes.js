@@ -43,6 +43,7 @@ export class Router {
     this.writes = writes;
     this.g = scene.geometry;
     this.a = scene.geometry.anchors;
+    this.turns = scene.geometry.turns;
     /** @type {Spot} */
     this.ringIn = [this.g.ring.x - this.g.ring.out - 8, this.a["etcd3-out"][1]];
   }
@@ -58,7 +59,7 @@ export class Router {
 
   // spot is a point of the lane of the record's subject; null: nothing is drawn of it.
   /** @param {Kind} kind @param {probe.Record} r @param {number} x @param {number} [y] @returns {Spot | null} */
-  spot(kind, r, x, y = 26) {
+  spot(kind, r, x, y = this.g.laneAxis) {
     const lane = this.laneOf(kind, r);
     if (!lane?.shown) return null;
     const hidden = this.scene.plain && kind === "workqueues" && lane.index > 0; // of a client that is not drawn
@@ -137,8 +138,8 @@ export class Router {
 
   /** @returns {Spot} */
   get storeOut() {
-    const { X, W } = this.g.boxes.store;
-    return this.scene.tall ? [this.a.store[0], 246] : [X + W, this.g.serverAxis];
+    const { X, Y, W, H } = this.g.boxes.store;
+    return this.scene.tall ? [this.a.store[0], Y + H] : [X + W, this.g.serverAxis];
   }
 
   // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
@@ -146,19 +147,19 @@ export class Router {
   slideOff(r) {
     const { ring } = this.scene;
     const from = ringSpot(this.g.ring, ring, ring.start);
-    this.go(`gone|${r.seq}`, [from, [this.g.boxes.ring.X + 60, 242, "straight"]], { ...alarm, label: "410" });
+    this.go(`gone|${r.seq}`, [from, [...this.turns.tray, "straight"]], { ...alarm, label: "410" });
   }
 
   // handed is the way of a notification to its listener, whose box is shown, and what it is a copy of.
   /** @param {probe.Record} r @returns {[way: Maybe[], look?: Look]} */
   handed(r) {
-    const to = this.spot("listeners", r, 284);
+    const to = this.spot("listeners", r, this.g.stops.handed);
     if (!hangsOn(this.scene, this.laneOf("listeners", r)?.subject) || this.plan.where(mine(r))) return [[to]];
     const { a, g } = this;
     /** @type {Maybe[]} */
-    const way = [a.processor, [g.boxes.processor.X, g.clientAxis], this.spot("listeners", r, 302), to];
+    const way = [a.processor, [g.boxes.processor.X, g.clientAxis], this.spot("listeners", r, this.g.stops.enters), to];
     const look = { takes: inside(r) };
-    return this.plan.where(inside(r)) ? [[a.indexer, [742, g.clientAxis], ...way], look] : [way, look];
+    return this.plan.where(inside(r)) ? [[a.indexer, this.turns["processor-in"], ...way], look] : [way, look];
   }
 
   // leave ends what stands at stations.
@@ -170,7 +171,7 @@ export class Router {
   }
 
   // leaves is where in its lane a copy leaves the server: before the flag, if a story's client has one.
-  get leaves() { return (this.scene.told?.members.length ?? 0) > 0 ? 212 : 231; }
+  get leaves() { return this.g.stops[(this.scene.told?.members.length ?? 0) > 0 ? "flagged" : "leaves"]; }
 }
 
 /** @type {{ [point in probe.PointName]?: Step }} */
@@ -187,20 +188,20 @@ export const routes = {
     const up = /** @type {Point[]} */ ([[loopX, clientAxis - 14, "straight"], [loopX, serverAxis + 14],
       [loopX + 14, serverAxis, "straight"]]);
     const look = { ends: true, fresh: true, label: hand.label, key };
-    s.go(hand.copy, [hand.at, [36, clientAxis], ...up, s.a.http], look);
+    s.go(hand.copy, [hand.at, s.turns["loop-in"], ...up, s.a.http], look);
   },
   // Its writer may tell of it long after etcd's watch did: then it has left etcd.
   TxnCommitted(s, r) {
     if (laterRV(r.rv ?? "0", s.scene.ring.newest ?? "0")) s.go(copy(r), [s.a.http, s.a.etcd]);
   },
   Etcd3IncomingSent: (s, r) => s.go(copy(r), [
-    s.a.etcd, [250, s.g.serverAxis], s.inlet("etcd3-incoming"), s.cell(r, "etcd3-incoming"),
+    s.a.etcd, s.turns["etcd-out"], s.inlet("etcd3-incoming"), s.cell(r, "etcd3-incoming"),
   ]),
   Etcd3IncomingReceived: (s, r) => s.go(copy(r), [
-    s.cell(r, "etcd3-incoming", 0), s.outlet("etcd3-incoming"), [416, 102, 416, 153, ...s.a.decode],
+    s.cell(r, "etcd3-incoming", 0), s.outlet("etcd3-incoming"), [...s.g.bends.decode, ...s.a.decode],
   ], { ends: !r.key }),
   Etcd3ResultSent: (s, r) => s.go(copy(r), [
-    s.a.decode, [276, 153, 248, 204, ...s.inlet("etcd3-result")], s.cell(r, "etcd3-result"),
+    s.a.decode, [...s.g.bends.decoded, ...s.inlet("etcd3-result")], s.cell(r, "etcd3-result"),
   ]),
   ReflectorReceived(s, r) {
     if (r.subject === "cacher") {
@@ -228,24 +229,24 @@ export const routes = {
   IncomingReceived: (s, r) => s.go(copy(r), [s.cell(r, "incoming", 0), s.outlet("incoming"), s.a.dispatch],
     { at: "dispatch", ends: !r.key }),
   InputSent(s, r) {
-    const from = /** @type {Spot[]} */ ([s.a.dispatch, [929, s.g.serverAxis]]);
+    const from = [s.a.dispatch, s.turns.hub];
     const rest = copy(r, "more"); // one for all that have no lane of their own
     if (s.spot("watchers", r, 0)) s.sent("watchers", r, "input", from);
     else if (!s.scene.plain && !s.plan.where(rest)) {
-      s.go(rest, [...from, [970, 236], [1010, 236]], { ends: true, fresh: true });
+      s.go(rest, [...from, s.turns.rest, s.turns["rest-end"]], { ends: true, fresh: true });
     }
   },
   DispatchFinished: (s, r) => s.plan.end(copy(r)),
   InputReceived(s, r) { // what its client has had is passed over, and no record says so
     const { began = "0" } = s.laneOf("watchers", r)?.subject ?? {};
-    s.taken("watchers", r, "input", [109, 26], { ends: !laterRV(r.rv ?? "0", began) });
+    s.taken("watchers", r, "input", [s.g.nodes.process, s.g.laneAxis], { ends: !laterRV(r.rv ?? "0", began) });
   },
   WatcherFiltered(s, r) {
-    const [from, to] = [s.spot("watchers", r, 109), s.spot("watchers", r, 109, 44)];
+    const [from, to] = [0, 18].map((off) => s.spot("watchers", r, s.g.nodes.process, s.g.laneAxis + off));
     if (from && to) s.go(mine(r), [from, [...to, "straight"]], { ends: true });
   },
-  ResultSent: (s, r) => s.sent("watchers", r, "result", [s.spot("watchers", r, 109)]),
-  ResultReceived: (s, r) => s.taken("watchers", r, "result", [s.leaves, 26]),
+  ResultSent: (s, r) => s.sent("watchers", r, "result", [s.spot("watchers", r, s.g.nodes.process)]),
+  ResultReceived: (s, r) => s.taken("watchers", r, "result", [s.leaves, s.g.laneAxis]),
   FrameWritten(s, r) {
     if (r.type === "ERROR") s.slideOff(r);
     const { scene, g } = s;
@@ -258,10 +259,9 @@ export const routes = {
   },
   FrameDecoded(s, r) { // of another client it left the picture at the edge
     if (!s.drawn(r)) return;
-    const { wireX, clientAxis } = s.g;
     const takes = s.served && copy(r, s.served);
-    const above = !s.plan.where(copy(r, s.served)) && /** @type {Spot} */ ([wireX, 120]);
-    s.go(inside(r), [above, [wireX, 266], [wireX, clientAxis - 34]], { takes });
+    const above = !s.plan.where(copy(r, s.served)) && s.turns["wire-above"];
+    s.go(inside(r), [above, s.a.wire, s.turns["wire-below"]], { takes });
   },
   FIFOAdded(s, r) {
     if (s.stored(r)) s.go(inside(r), [s.a.reflector, s.inlet("fifo"), s.cell(r, "fifo")]);
@@ -270,10 +270,10 @@ export const routes = {
   FIFOPopped(s, r) {
     if (!s.stored(r)) return;
     s.leave("fifo", "indexer"); // it takes the next one when it is done with the last
-    s.go(inside(r), [s.cell(r, "fifo", 0), s.outlet("fifo"), [890, s.g.clientAxis]]);
+    s.go(inside(r), [s.cell(r, "fifo", 0), s.outlet("fifo"), s.turns["indexer-in"]]);
   },
   IndexerUpdated(s, r) {
-    if (s.stored(r)) s.go(inside(r), [[890, s.g.clientAxis], s.a.indexer]);
+    if (s.stored(r)) s.go(inside(r), [s.turns["indexer-in"], s.a.indexer]);
   },
   Distributed(s, r) {
     if (s.drawn(r) && !((r.args?.[0] ?? 0) > 0)) s.plan.end(inside(r));
@@ -282,17 +282,17 @@ export const routes = {
   AddReceived(s, r) { // it is next
     if (!s.spot("listeners", r, 0)) return;
     const [way, look] = s.handed(r);
-    s.go(mine(r), [...way, s.spot("listeners", r, 30)], look);
+    s.go(mine(r), [...way, s.spot("listeners", r, s.g.stops.taken)], look);
   },
   PendingPushed(s, r) {
     if (s.spot("listeners", r, 0)) s.sent("listeners", r, "pending", ...s.handed(r));
   },
-  PendingPopped: (s, r) => s.taken("listeners", r, "pending", [30, 26]),
+  PendingPopped: (s, r) => s.taken("listeners", r, "pending", [s.g.stops.taken, s.g.laneAxis]),
   HandlerCalled(s, r) {
     const to = s.spot("listeners", r, 0);
     if (!to) return;
     const beside = s.scene.tall ? 106 : s.scene.plain ? -50 : -10; // the words
-    const way = [s.spot("listeners", r, 284), s.spot("listeners", r, 16)];
+    const way = [s.spot("listeners", r, s.g.stops.handed), s.spot("listeners", r, s.g.stops.called)];
     s.go(mine(r), [...way, [s.g.boxes.handler.X + beside, to[1]]], { colour: "delivered" });
   },
   HandlerReturned: (s, r) => s.plan.end(mine(r)),
@@ -300,16 +300,18 @@ export const routes = {
     if ((r.args?.[0] ?? 0) <= (s.plan.queueOf(r, "workqueue")?.len ?? 0)) return; // it was there already
     // Where its owner watches by itself, the key did not come through these handlers.
     const own = s.laneOf("workqueues", r)?.subject.counts.ReflectorWatching;
-    const from = own ? [] : [s.spot("workqueues", r, 176)];
+    const from = own ? [] : [s.spot("workqueues", r, s.g.stops.keys)];
     s.sent("workqueues", r, "workqueue", from, { copy: work(r), fresh: true, label: s.keyOf(r) });
   },
-  WorkGot: (s, r) => s.taken("workqueues", r, "workqueue", [-8, 26], { copy: work(r), fresh: true, label: s.keyOf(r) }),
+  WorkGot: (s, r) => s.taken(
+    "workqueues", r, "workqueue", [s.g.stops.worked, s.g.laneAxis], { copy: work(r), fresh: true, label: s.keyOf(r) },
+  ),
   WorkDone: (s, r) => s.plan.end(work(r)),
   WatcherForced(s, r) {
     const { X, Y } = s.g.boxes.watcher;
     const { room, height } = s.g.lane;
     // without a place of its own it is one of those that share the last
-    const from = s.spot("watchers", r, 0) ?? /** @type {Spot} */ ([X, Y + (room - 1) * height + 26]);
+    const from = s.spot("watchers", r, 0) ?? /** @type {Spot} */ ([X, Y + (room - 1) * height + s.g.laneAxis]);
     s.go(`forced|${r.seq}`, [from, [s.scene.edges.right, from[1]]], { ...alarm, label: "closed" });
   },
   RequestAnswered(s, r) {

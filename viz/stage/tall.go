@@ -18,6 +18,9 @@ const (
 	tallWireY             = 786.0 // of the wire's words, between the halves
 )
 
+// tallDoor is where the way into the ring comes from.
+var tallDoor = [2]float64{352, 300}
+
 // corners are where the boxes of the stations stand on the tall stage.
 var corners = map[string][2]float64{
 	"http": {18, 72}, "etcd": {132, 72}, "etcd3": {232, 72},
@@ -90,19 +93,18 @@ func TallStyle() []byte {
 	dx, dy := shift("incoming")
 	move(".scenery > .frame", dx, dy, "")
 	for _, text := range []struct {
-		selector               string
-		fromX, fromY, toX, toY float64
+		selector, spot string
+		x, y           float64
 	}{
-		{".side", 54, 28, 22, 24}, {".client ~ .side ~ .side", 54, 298, 22, 886},
-		{":is(.about.ours, .theirs .about)", 176, 28, 22, 44}, {"[data-text=behind]", boxes["dispatch"].Right(), 28,
-			424, 24},
-		{"[data-station=wire] .title", wireX, 28, 40, tallWireY + 5}, {"[data-text='wire.proto']", wireX, 48, 104,
-			tallWireY + 5},
-		{"[data-text='wire.bytes']", wireX, 442, 210, tallWireY + 5}, {"[data-text='wire.n']", wireX, 470, 296,
-			tallWireY + 6},
-		{"[data-text='wire.streams']", wireX, 488, 366, tallWireY + 5},
+		{".side", "server", 22, 24}, {".client ~ .side ~ .side", "client", 22, 886},
+		{":is(.about.ours, .theirs .about)", "server.about", 22, 44}, {"[data-text=behind]", "behind", 424, 24},
+		{"[data-station=wire] .title", "wire.title", 40, tallWireY + 5},
+		{"[data-text='wire.proto']", "wire.proto", 104, tallWireY + 5},
+		{"[data-text='wire.bytes']", "wire.bytes", 210, tallWireY + 5},
+		{"[data-text='wire.n']", "wire.n", 296, tallWireY + 6},
+		{"[data-text='wire.streams']", "wire.streams", 366, tallWireY + 5},
 	} {
-		move(text.selector, text.toX-text.fromX, text.toY-text.fromY, "")
+		move(text.selector, text.x-spots[text.spot][0], text.y-spots[text.spot][1], "")
 	}
 	b := tallBoxes()["wire"]
 	fmt.Fprintf(&sheet, "#stage.tall [data-station=wire] .hit { x: %vpx; y: %vpx; width: %vpx; height: %vpx; }\n", b.X,

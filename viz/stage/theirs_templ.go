@@ -49,7 +49,7 @@ func theirs() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(176, 28))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, Spot("server.about"))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

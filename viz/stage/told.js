@@ -220,7 +220,7 @@ export function newTold(scene, story, records, from) {
       mark(el, "bare", !subject);
       const [title, cloth] = el.children;
       say(title, name);
-      put(cloth, "transform", scene.tall ? "translate(121 -3)" : "translate(224 9)");
+      put(cloth, "transform", `translate(${scene.geometry.flag[scene.tall ? "tall" : "wide"].join(" ")})`);
       put(cloth, "visibility", word ? "visible" : "hidden");
       const [box, shape, first, second] = cloth.children;
       put(box, "height", scene.tall ? 18 : 33); // there is room for one line
