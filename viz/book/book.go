@@ -72,6 +72,11 @@ func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Co
 			views[file.Path] = bookSource(b, chapter, file)
 		}
 	}
+	for old, now := range moved {
+		if doc := b.Document(now); doc != nil {
+			views[text.Documents+old] = bookMoved(doc)
+		}
+	}
 	for _, page := range b.Concepts {
 		views[page.Path] = bookConcept(page)
 	}
@@ -79,6 +84,23 @@ func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Co
 		views[doc.Path] = bookDocument(b, doc)
 	}
 	return views, nil
+}
+
+// moved says where the documents are that had an address of their own. A place of theirs has the name that it had.
+var moved = map[string]string{
+	"READS": "REFERENCE", "SIGNALS": "REFERENCE", "ENDINGS": "REFERENCE", "CHANNELS": "REFERENCE",
+	"QUESTIONS": "WORKSHOP", "ANSWERS": "WORKSHOP", "STYLE": "CONTRIBUTING",
+}
+
+// Moved are the addresses that lead to others. No page links to them.
+func Moved() []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for old := range moved {
+			if !yield(text.Documents + old) {
+				return
+			}
+		}
+	})
 }
 
 // ServeHTTP implements [http.Handler]. It answers GET and HEAD below /book/.

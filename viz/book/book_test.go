@@ -95,6 +95,38 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 	}
 }
 
+// oldPlaces are what was linked to in documents that have moved.
+var oldPlaces = map[string]string{
+	"READS":   "get-of-one-object list watch without-a-cache",
+	"SIGNALS": "on-the-client on-the-server",
+	"ENDINGS": "before-the-first-byte-the-watch-is-refused after-the-first-byte-the-stream-ends-in-silence " +
+		"after-the-first-byte-an-error-event who-is-told",
+	"CHANNELS": "channels-and-queues-in-the-order-in-which-an-event-passes-them " +
+		"numbers-and-what-is-coupled-to-them",
+	"QUESTIONS": "etcd-is-restored-from-an-older-backup etcd-is-compacted the-next-page-of-a-list-has-expired " +
+		"where-is-a-change-left-out-on-purpose ondelete-got-a-deletedfinalstateunknown",
+	"ANSWERS": "one-pod-one-round the-ring-that-remembers closing",
+	"STYLE":   "names comments state control tests prose",
+}
+
+func TestOldAddressesLeadToTheNewOnes(t *testing.T) {
+	handler := New(nil)
+	leads := regexp.MustCompile(`data-moved href="([^"]*)"`)
+	assert.Equal(t, len(oldPlaces), len(Moved()))
+	for old, places := range oldPlaces {
+		page := bookGet(handler, "GET", "/book/docs/"+old).Body.String()
+		to := leads.FindStringSubmatch(page)
+		if to == nil {
+			t.Errorf("%s leads nowhere", old)
+			continue
+		}
+		now := bookGet(handler, "GET", to[1]).Body.String()
+		for _, place := range strings.Fields(places) {
+			assert.True(t, strings.Contains(now, ` id="`+place+`"`), "%s#%s: %s has no such place", old, place, to[1])
+		}
+	}
+}
+
 func TestABookPageIsNotSentTwice(t *testing.T) {
 	handler := newPages(bookCourse(), nil, nil)
 	first := bookGet(handler, "GET", "/book/06-cacher")

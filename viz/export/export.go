@@ -27,6 +27,7 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/scenario"
+	"listwatch/viz/book"
 	"listwatch/viz/tour"
 )
 
@@ -48,7 +49,7 @@ func Write(dir string, program http.Handler) (files, size int, err error) {
 		return 0, 0, err
 	}
 	defer root.Close()
-	s := &site{program: program, ways: []string{"/", "/book/"}, files: map[string][]byte{
+	s := &site{program: program, ways: append(book.Moved(), "/", "/book/"), files: map[string][]byte{
 		"static.js": staticScript, mark: []byte(marked),
 	}}
 	if s.gather(); s.err != nil {

@@ -1,4 +1,4 @@
-// Package policy holds the rules of the house that a reader relies on. docs/STYLE.md says why each is there.
+// Package policy holds the rules of the house that a reader relies on. docs/CONTRIBUTING.md says why each is there.
 //
 // A rule reads the repository as text with structure; it neither builds nor runs anything. The tests apply all rules
 // to this repository, and to small seeded faults, because a rule that cannot fail holds nothing. When a rule is in the

@@ -125,7 +125,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		{"-- chapters/01-storage/store_test.go --\npackage storage\n", "chapters/01-storage/routine.go:4: " + leaks},
 		{"-- " + seed + " --\npackage storage\n\n// X.\n//\n// Upstream: cacher.go: Cacher\ntype X int\n", seed +
 			":5: upstream \"cacher.go: Cacher\": \"cacher.go\" is not the import path of a package or file"},
-		{"-- docs/STYLE.md --\n\n[x](../gone.md#y)\n", "docs/STYLE.md:2: ../gone.md#y does not exist"},
+		{"-- docs/CONTRIBUTING.md --\n\n[x](../gone.md#y)\n", "docs/CONTRIBUTING.md:2: ../gone.md#y does not exist"},
 		{"-- docs/DEBUGGING.md --\nbreak storage.(*Store).Gone\n",
 			"docs/DEBUGGING.md:1: storage.(*Store).Gone does not exist"},
 		{"-- docs/WHERE.md --\n[Gone](../chapters/01-storage/store.go), [Store](../chapters/01-storage/store.go)\n",

@@ -35,7 +35,7 @@ const (
 	most   = 3 * time.Second // that a cache waits for a version
 )
 
-// reads are the rows of docs/READS.md, by table and first cells: what they promise of a cache, and, if that is
+// reads are the rows of docs/REFERENCE.md, by table and first cells: what they promise of a cache, and, if that is
 // another thing, of events, which have none.
 var reads = map[string][]read{
 	"GET `\"\"`":  {{query: "/c", code: 200, says: `"c"`}},
@@ -80,12 +80,12 @@ var reads = map[string][]read{
 // rows returns what the rows of the tables are about: their first cells, up to the one who answers.
 func rows(t *testing.T) (found []string) {
 	t.Helper()
-	text := require.Value(docs.FS().Open("READS.md"))(t)
+	text := require.Value(docs.FS().Open("REFERENCE.md"))(t)
 	defer text.Close()
 	table, cells := "", 0
 	for line := range strings.Lines(string(require.Value(io.ReadAll(text))(t))) {
 		switch {
-		case strings.HasPrefix(line, "## "):
+		case strings.HasPrefix(line, "### "):
 			table, cells = strings.Fields(line)[1], 2
 			if table == "GET" {
 				cells = 1
@@ -131,7 +131,7 @@ func (w *World) ask(t *testing.T, method, path, body string) (code int, took tim
 	return response.StatusCode, time.Since(began), says
 }
 
-// TestWhatReadsGetIsWhatTheTablesSay asks for everything that docs/READS.md has a row for, of a kind with a cache
+// TestWhatReadsGetIsWhatTheTablesSay asks for everything that docs/REFERENCE.md has a row for, of a kind with a cache
 // and of events, which have none.
 func TestWhatReadsGetIsWhatTheTablesSay(t *testing.T) {
 	asked := append(slices.Collect(maps.Keys(reads)), "GET any, cache not ready") // comes last in checkReads

@@ -93,7 +93,7 @@ func handout(_ *source.Tree, docs fs.FS) ([]byte, error) {
 	drawing := between(string(architecture), "```\n", "```\n")
 	keys := between(string(workshop), "## Keys\n", "\n## ")
 	text := "# List-watch on two pages\n\n```\n" + drawing + "```\n\n## Keys of the page\n" + keys + "\n---\n\n" +
-		"## My guesses\n\nFirst guess, then look. [ANSWERS.md](ANSWERS.md) has the answers.\n\n" +
+		"## My guesses\n\nFirst guess, then look. [WORKSHOP.md](WORKSHOP.md#answers) has the answers.\n\n" +
 		"| | question | my guess |\n|---|---|---|\n" // the rule begins the second page
 	for _, each := range workshopQuestion.FindAllStringSubmatch(string(workshop), -1) {
 		text += "| " + each[1] + " | " + each[2] + " | |\n"
