@@ -59,7 +59,7 @@ Nothing, and ` + "`rv`" + ` neither.
 
 </details>
 
-See [chapter 06](../06-cacher/README.md#the-walk), [the file](ring.go), [the law](../../docs/CONTRIBUTING.md#how-we-write),
+See [chapter 06](../06-cacher/README.md#the-walk), [the file](ring.go), [the law](../../docs/CONTRIBUTING.md),
 [upstream](https://example.com/?a=1&b=2).[^1]
 
 | n | what |

@@ -18,6 +18,8 @@ var collected = map[string]func(chapters *source.Tree, docs fs.FS) ([]byte, erro
 	"MAP.md": symbolsPage, "DIFFERENCES.md": differencesPage, "HANDOUT.md": handout,
 }
 
+const mapHead = "| ours | upstream | in |\n|---|---|---|\n"
+
 // symbolsPage lists our symbols and their upstream counterparts.
 func symbolsPage(tree *source.Tree, _ fs.FS) ([]byte, error) {
 	return page(tree, fmt.Sprintf(`# Our symbols and upstream's
@@ -25,7 +27,7 @@ func symbolsPage(tree *source.Tree, _ fs.FS) ([]byte, error) {
 Keep the two windows side by side: on the left what we wrote, on the right what it stands for in Kubernetes %s and
 etcd %s. [DIFFERENCES.md](DIFFERENCES.md) says what each of ours leaves out or does in another way. The tests of
 internal/check/compat check the right columns against the real modules.
-`, source.KubernetesVersion, source.EtcdVersion), "| ours | upstream | in |\n|---|---|---|\n", func(note source.Note) string {
+`, source.KubernetesVersion, source.EtcdVersion), mapHead, func(note source.Note) string {
 		if note.Differs != "" {
 			return ""
 		}
