@@ -120,12 +120,14 @@ screenshots: ## take the README's pictures and films from recordings, and pictur
 tab: ## build the program for a browser's tab into bin/tab: WebAssembly, from the module cache
 	GO="$(GO)" sh cmd/tab/build.sh
 
-site: tab ## write the book, the stories, the stage and the program for a tab as static pages into ./site; SITE_URL=https://… is where they will be, for previews and the handout
+site: tab ## write the book, the stories, the stage and the program for a tab as static pages into ./site; SITE_URL=https://… is where they will be, for canonical links, previews and the handout
 	rm -rf site
 	$(GO) run ./cmd/viz -export site
 	cp -R bin/tab/site site/machine
 	sed -i.bak "s#<body #<body data-machine=\"$$(cat bin/tab/machine)\" #" site/index.html && rm site/index.html.bak
 	$(if $(SITE_URL),sed -i.bak 's#property="og:image" content="#&$(SITE_URL)/#' site/index.html && rm site/index.html.bak)
+	$(if $(SITE_URL),cd site && find . -name '*.html' | sed 's#^\./##' | while read -r page; do \
+	  sed -i.bak "s#</head>#<link rel=\"canonical\" href=\"$(SITE_URL)/$$page\"></head>#" "$$page" && rm "$$page.bak"; done)
 	$(if $(SITE_URL),$(GO) tool $(TOOLS) qrcode -s 160 $(SITE_URL) > site/assets/site.png)
 	$(if $(SITE_URL),sed -i.bak 's#<h1[^>]*>List-watch#<p class="qr"><img src="../../assets/site.png" alt="$(SITE_URL)"/></p>&#' \
 	  site/book/docs/HANDOUT.html && rm site/book/docs/HANDOUT.html.bak)
