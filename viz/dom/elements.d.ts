@@ -26,7 +26,7 @@ declare namespace page {
   type Zoom = import("../stage/zoom.js").Zoom;
   type Follow = ReturnType<typeof import("../timeline/follow.js").newFollow>;
   type Infos = import("../log/fold.js").Infos;
-  type Key = import("./panel.js").Key;
+  type Keys = { [key: string]: () => unknown }; // what a key does (frame/keys.js)
   type Guide = { [key: string]: (() => unknown) | RegExp | undefined; quiet?: RegExp };
   type Switches = { [name: string]: string } | undefined; // { fifo: "real" }
 
@@ -47,6 +47,6 @@ declare namespace page {
     restyle?(): void;
     escape?(): boolean | void;
     guide?(): Guide | null;
-    keys?: Key[];
+    keys?: Keys;
   }
 }

@@ -3,18 +3,16 @@
 import { text } from "../lib/api.js";
 import { $, asking, elementOf, mark, parts } from "./dom.js";
 
-/** @typedef {[keys: string[], words: string, act: (event?: KeyboardEvent) => void]} Key */
-
 // newPanel returns a part of the page: a panel that a button and a key open. It is renewed once a second while it is
 // open, and every so many ms while it is closed (0: not then). Its piece #NAME-state has data-news, "" as long as
 // nothing is wrong: else the button is marked, and when it changes it is said. heed() is told when the panel was
 // renewed. Without a button there is no panel.
 /**
- * @param {(news: string) => void} tell @param {string} name @param {[key: string, words: string]} stroke
+ * @param {(news: string) => void} tell @param {string} name @param {string} key
  * @param {number} [closed] @param {() => void} [heed]
- * @returns {{ draw?: (now: number) => void, keys?: Key[] }}
+ * @returns {{ draw?: (now: number) => void, keys?: page.Keys }}
  */
-export function newPanel(tell, name, [key, words], closed = 0, heed = () => {}) {
+export function newPanel(tell, name, key, closed = 0, heed = () => {}) {
   const [panel, button] = [`#${name}`, `#open-${name}`].map((each) => $(each));
   if (button.hidden) return {};
   let known = "";
@@ -28,7 +26,7 @@ export function newPanel(tell, name, [key, words], closed = 0, heed = () => {}) 
   });
   return {
     draw: (now) => (panel.hidden && !closed) || look(now, panel.hidden ? closed : 1000),
-    keys: [[[key], words, () => button.click()]],
+    keys: { [key]: () => button.click() },
   };
 }
 

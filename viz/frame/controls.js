@@ -32,13 +32,12 @@ export class Controls {
       const button = $(id, HTMLButtonElement);
       if (!button.closest("[hidden], [data-laid] [data-acts]") && !button.disabled) this.attempt(button, act);
     };
-    /** @type {page.Key[]} */
-    this.keys = [
-      [["c"], "create a pod", by("#create-pod", () => this.create())],
-      [["m"], "modify the followed pod", by("#change-pod", () => this.change())],
-      [["d"], "delete it", by("#delete-pod", () => this.remove())],
-      [["w"], "add a watcher", by("#add-watcher", async () => this.dialog.showModal())],
-    ];
+    this.keys = {
+      c: by("#create-pod", () => this.create()),
+      m: by("#change-pod", () => this.change()),
+      d: by("#delete-pod", () => this.remove()),
+      w: by("#add-watcher", async () => this.dialog.showModal()),
+    };
     when("#watcher-form", "submit", (event) => this.submitWatcher(event));
     when("#watcher-cancel", "click", () => this.dialog.close());
   }

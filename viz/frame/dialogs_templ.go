@@ -8,8 +8,10 @@ package frame
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// keysDialog lists what keys.js binds, and what a guide does with keys.
-func keysDialog() templ.Component {
+import "slices"
+
+// keysDialog lists what keys do (keys.js).
+func keysDialog(v view) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -30,7 +32,85 @@ func keysDialog() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<dialog id=\"keys-dialog\" aria-labelledby=\"keys-title\"><h2 id=\"keys-title\">Keyboard</h2><label class=\"check\"><input type=\"checkbox\">Single keys work as listed here, while no field has the focus</label><div class=\"list\"><section><h3>In a story, and in the tour</h3><dl><dt><kbd>→</kbd> <kbd>PageDown</kbd></dt><dd>next beat, next step</dd><dt><kbd>←</kbd> <kbd>PageUp</kbd></dt><dd>back</dd><dt><kbd>Space</kbd></dt><dd>auto-play of a story, or pause</dd><dt><kbd>1</kbd></dt><dd>to 4: a guess</dd><dt><kbd>Esc</kbd></dt><dd>leave</dd></dl></section></div><form method=\"dialog\" class=\"buttons\"><button class=\"close main\">Close</button></form></dialog>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<dialog id=\"keys-dialog\" aria-labelledby=\"keys-title\"><h2 id=\"keys-title\">Keyboard</h2><label class=\"check\"><input type=\"checkbox\">Single keys work as listed here, while no field has the focus</label><div class=\"list\">")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		for _, list := range keyLists(v) {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<section><h3>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var2 string
+			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(list.title)
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/dialogs.templ`, Line: 13, Col: 21}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</h3><dl>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			for _, each := range list.keys {
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<dt>")
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+				for _, key := range each[:len(each)-1] {
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<kbd>")
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+					var templ_7745c5c3_Var3 string
+					templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(key)
+					if templ_7745c5c3_Err != nil {
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/dialogs.templ`, Line: 18, Col: 19}
+					}
+					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</kbd> ")
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+					var templ_7745c5c3_Var4 string
+					templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
+					if templ_7745c5c3_Err != nil {
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/dialogs.templ`, Line: 19, Col: 14}
+					}
+					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+				}
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</dt><dd>")
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+				var templ_7745c5c3_Var5 string
+				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(each[len(each)-1])
+				if templ_7745c5c3_Err != nil {
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/dialogs.templ`, Line: 22, Col: 30}
+				}
+				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</dd>")
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</dl></section>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</div><form method=\"dialog\" class=\"buttons\"><button class=\"close main\">Close</button></form></dialog>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -54,12 +134,12 @@ func watcherDialog() templ.Component {
 			}()
 		}
 		ctx = templ.InitializeContext(ctx)
-		templ_7745c5c3_Var2 := templ.GetChildren(ctx)
-		if templ_7745c5c3_Var2 == nil {
-			templ_7745c5c3_Var2 = templ.NopComponent
+		templ_7745c5c3_Var6 := templ.GetChildren(ctx)
+		if templ_7745c5c3_Var6 == nil {
+			templ_7745c5c3_Var6 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<dialog id=\"watcher-dialog\" aria-labelledby=\"watcher-title\"><form method=\"dialog\" id=\"watcher-form\"><h2 id=\"watcher-title\">Add a watcher</h2><p>One more client that watches over HTTP. It gets a lane of its own.</p><label>Label selector<input name=\"labelSelector\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"app=web\"></label> <label>Field selector<input name=\"fieldSelector\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"spec.nodeName=node-1\"></label> <label>Resource version<input name=\"resourceVersion\" autocomplete=\"off\" spellcheck=\"false\" inputmode=\"numeric\" placeholder=\"from the current state\"></label> <label class=\"check\"><input type=\"checkbox\" name=\"bookmarks\" checked>Bookmarks</label> <label class=\"check\"><input type=\"checkbox\" name=\"watchList\">Watch-list: the state first, as a stream that ends in a bookmark</label><p class=\"refused\" id=\"watcher-refused\" role=\"alert\"></p><div class=\"buttons\"><button type=\"submit\" class=\"main\">Add</button> <button type=\"button\" id=\"watcher-cancel\">Cancel</button></div></form></dialog>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<dialog id=\"watcher-dialog\" aria-labelledby=\"watcher-title\"><form method=\"dialog\" id=\"watcher-form\"><h2 id=\"watcher-title\">Add a watcher</h2><p>One more client that watches over HTTP. It gets a lane of its own.</p><label>Label selector<input name=\"labelSelector\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"app=web\"></label> <label>Field selector<input name=\"fieldSelector\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"spec.nodeName=node-1\"></label> <label>Resource version<input name=\"resourceVersion\" autocomplete=\"off\" spellcheck=\"false\" inputmode=\"numeric\" placeholder=\"from the current state\"></label> <label class=\"check\"><input type=\"checkbox\" name=\"bookmarks\" checked>Bookmarks</label> <label class=\"check\"><input type=\"checkbox\" name=\"watchList\">Watch-list: the state first, as a stream that ends in a bookmark</label><p class=\"refused\" id=\"watcher-refused\" role=\"alert\"></p><div class=\"buttons\"><button type=\"submit\" class=\"main\">Add</button> <button type=\"button\" id=\"watcher-cancel\">Cancel</button></div></form></dialog>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -84,17 +164,55 @@ func voices() templ.Component {
 			}()
 		}
 		ctx = templ.InitializeContext(ctx)
-		templ_7745c5c3_Var3 := templ.GetChildren(ctx)
-		if templ_7745c5c3_Var3 == nil {
-			templ_7745c5c3_Var3 = templ.NopComponent
+		templ_7745c5c3_Var7 := templ.GetChildren(ctx)
+		if templ_7745c5c3_Var7 == nil {
+			templ_7745c5c3_Var7 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p id=\"spoken\" class=\"unseen\" aria-live=\"polite\"></p><p id=\"alarm\" class=\"unseen\" role=\"alert\"></p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<p id=\"spoken\" class=\"unseen\" aria-live=\"polite\"></p><p id=\"alarm\" class=\"unseen\" role=\"alert\"></p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		return nil
 	})
+}
+
+// keyList is a part of the list of keys: of each the names on the keyboard, and last what it does.
+type keyList struct {
+	title string
+	keys  [][]string
+}
+
+// keyLists are all keys that the scripts bind, in the order in which they are read. What only a running program has is
+// left out elsewhere.
+func keyLists(v view) []keyList {
+	lists := []keyList{
+		{"Time", [][]string{{"Space", "freeze the picture, resume; play from here"},
+			{"Shift Space", "hold the world, resume it"},
+			{"H", "held: one hop; of what you follow, if anything"}, {".", "next record"}, {",", "previous record"},
+			{">", "next hop of what is followed"}, {"<", "previous hop"}, {"N", "next anomaly"}, {"P", "previous anomaly"},
+			{"Home", "to the start"}, {"End", "to the end, live"}, {"+", "=", "faster"}, {"-", "slower"}}},
+		{"Stage", [][]string{{"Enter", "look into what has the focus"}, {"Esc", "close what is open, remove the focus"},
+			{"F", "follow the newest object, or stop following"}, {"B", "why it is blocked"},
+			{"V", "view: the loop, or space-time"}, {"U", "the log: everything that was reported, in words"},
+			{"I", "its code"}, {"E", "open the lit line in an editor"},
+			{"K", "the machinery: locks, budget, goroutines, hands; or the path alone"}}},
+		{"Cluster", [][]string{{"C", "create a pod"}, {"M", "modify the followed pod"}, {"D", "delete it"},
+			{"W", "add a watcher"}, {"X", "knobs: slow it, stall it, cut it, load it"},
+			{"Y", "stories: what has happened to you?"}, {"G", "what is guaranteed: the ten promises"},
+			{"J", "through the lens: clients of the server, and findings"}, {"R", "reset the sandbox"}}},
+		{"Page", [][]string{{"S", "copy a link to this moment"}, {"A", "presenter: large type, one station lit"},
+			{"PageDown", "presenter: the next station; also on a remote clicker"},
+			{"PageUp", "presenter: the station before"}, {"T", "theme"}, {"?", "this list"}}},
+		{"In a story, and in the tour", [][]string{{"→", "PageDown", "next beat, next step"}, {"←", "PageUp", "back"},
+			{"Space", "auto-play of a story, or pause"}, {"1", "to 4: a guess"}, {"Esc", "leave"}}},
+	}
+	missing := map[string]bool{"Shift Space": !v.World, "H": !v.World, "X": !v.plays(), "R": !v.plays(),
+		"G": v.Report == nil, "J": v.Lens.Server == ""}
+	for i := range lists {
+		lists[i].keys = slices.DeleteFunc(lists[i].keys, func(key []string) bool { return missing[key[0]] })
+	}
+	return lists
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -116,26 +116,18 @@ export class Hands {
     });
   }
 
-  /** @returns {page.Key[]} */
+  /** @returns {page.Keys} */
   strokes() {
     const { player, escape } = this.stage;
     const faster = (/** @type {number} */ by) => () => this.setSpeed(Number($("#speed", HTMLInputElement).value) + by);
-    return [
-      [["+", "="], "faster", faster(0.3)],
-      [["-"], "slower", faster(-0.3)],
-      [[" "], "freeze the picture, resume; play from here", () => player.toggle()],
-      [["."], "next record", () => player.step(1)],
-      [[","], "previous record", () => player.step(-1)],
-      [[">"], "next hop of what is followed", () => this.toHop(1)],
-      [["<"], "previous hop", () => this.toHop(-1)],
-      [["n"], "next anomaly", () => this.toAnomaly(1)],
-      [["p"], "previous anomaly", () => this.toAnomaly(-1)],
-      [["Home"], "to the start", () => player.seek(player.oldest)],
-      [["End"], "to the end, live", () => player.live()],
-      [["f"], "follow the newest object, or stop following", () => this.toggleNewest()],
-      [["Escape"], "close what is open, remove the focus", () => {
+    return {
+      "+": faster(0.3), "=": faster(0.3), "-": faster(-0.3), " ": () => player.toggle(),
+      ".": () => player.step(1), ",": () => player.step(-1), ">": () => this.toHop(1), "<": () => this.toHop(-1),
+      n: () => this.toAnomaly(1), p: () => this.toAnomaly(-1),
+      Home: () => player.seek(player.oldest), End: () => player.live(), f: () => this.toggleNewest(),
+      Escape() {
         if (!escape() && document.activeElement instanceof HTMLElement) document.activeElement.blur();
-      }],
-    ];
+      },
+    };
   }
 }

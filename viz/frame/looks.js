@@ -68,9 +68,7 @@ export function newLooks(stage) {
     shown: pickResources, switches,
     /** @param {string} name */
     resource: (name) => (select.value = name),
-    keys: [
-      [["t"], "theme", turn], [["k"], "the machinery: locks, budget, goroutines, hands; or the path alone", turnDetail],
-    ],
+    keys: { t: turn, k: turnDetail },
   };
   return looks;
 }

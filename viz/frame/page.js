@@ -20,7 +20,7 @@
 //	followed()          another object or revision is followed, or none
 //	restyle()           the colours changed
 //	escape()            Escape was pressed: close what is open, and return true if something was
-//	keys                rows of [keys, words, act] (keys.js)
+//	keys                what keys do, as {key: act} (keys.js)
 //	guide()             what keys do while this part guides the viewer, as {key: act} (keys.js); nothing: it does not
 
 import { newFigure } from "../book/figure.js";
@@ -57,7 +57,7 @@ import { Controls } from "./controls.js";
 import { newCost } from "./cost.js";
 import { First } from "./first.js";
 import { Hands } from "./hands.js";
-import { newKeys } from "./keys.js";
+import { bindKeys } from "./keys.js";
 import { newLooks } from "./looks.js";
 import { Status } from "./status.js";
 import { Visit } from "./visit.js";
@@ -176,7 +176,7 @@ const knobs = newKnobs({ tell, news, trouble: told });
 const zoom = new Zoom({ scene, motion });
 const figure = newFigure({ player, scene, zoom });
 const scenarios = new Scenarios({ player, scene, zoom, visit, resource, setResource, shown, notice, trouble: told });
-const promises = newPanel(news, "promises", ["g", "what is guaranteed: the ten promises"], 2000);
+const promises = newPanel(news, "promises", "g", 2000);
 const lens = newLens({ resource, news, trouble: told });
 const version = () => pictured()?.stations.etcd?.rv ?? "0";
 const wire = new Console({ version, trouble: told });
@@ -194,10 +194,8 @@ const tour = newTour({
 parts.push(follow, timeline, telling, table, banner, controls, status, visit, looks, hands, figure, hold, knobs,
   scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, tour, first);
 
-/** @type {page.Key} */
-const listed = [["?"], "this list", () => keys.show()];
 const guide = () => parts.map((part) => part.guide?.()).findLast(Boolean);
-const keys = newKeys([...parts.flatMap((part) => part.keys ?? []), listed], guide);
+const keys = bindKeys(parts.map((part) => part.keys ?? {}), guide);
 player.reset(player.tape, player.state, false);
 
 const feed = new Feed({
@@ -389,7 +387,7 @@ const picture = (how) => readPicture({ scene, motion, planner, player, waiting: 
 Object.assign(window, {
   listwatch: {
     get state() { return player.state; },
-    cost: cost.read, motion, player, timeline, follow, clockText, feed, picture,
+    cost: cost.read, motion, player, timeline, follow, clockText, feed, picture, keys,
     openRecording: (/** @type {File} */ file) => visit.openRecording(file),
     stage: {
       fold, infos, scene, planner, motion, player, follow, here, called, says, setResource, restyle, zoom, banner, hold,

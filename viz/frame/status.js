@@ -35,8 +35,7 @@ export class Status {
     /** @type {Count | null} */
     this.latest = null; // … and since
     this.readAt = 0;
-    /** @type {page.Key[]} */
-    this.keys = [[["u"], "the log: everything that was reported, in words", turnLog]];
+    this.keys = { u: turnLog };
   }
 
   // count reads the fold's own counters, so that what was passed over on the way to the page is counted, too.

@@ -33,8 +33,7 @@ export class Visit {
     this.stage = stage;
     /** @type {(() => void) | null} */
     this.returned = null; // told when the program is on stage again
-    /** @type {page.Key[]} */
-    this.keys = [[["s"], "copy a link to this moment", () => this.copyLink()]];
+    this.keys = { s: () => this.copyLink() };
     this.bind();
   }
 

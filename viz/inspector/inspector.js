@@ -51,14 +51,10 @@ export class Inspector {
     /** @type {probe.Record | null} */
     this.newest = null; // the newest record, of what is followed or of the place, that was not shown yet
     this.reading = false; // a line was chosen by hand: it stays until another place or record is
-    /** @type {page.Key[]} */
-    this.keys = [
-      [["Enter"], "look into what has the focus", () => this.enter()],
-      [["i"], "its code", () => this.enter("code")],
-      [["b"], "why it is blocked", () => this.enter("blocked")],
-      [["e"], "open the lit line in an editor", () => (
-        /** @type {HTMLElement | null} */ (this.leaf.querySelector("a.button"))?.click())],
-    ];
+    this.keys = {
+      Enter: () => this.enter(), i: () => this.enter("code"), b: () => this.enter("blocked"),
+      e: () => /** @type {HTMLElement | null} */ (this.leaf.querySelector("a.button"))?.click(),
+    };
     this.bind();
   }
 

@@ -31,5 +31,5 @@ export function newLens(stage) {
     ask("POST", "/viz/guest", { ...choice, resources: names }).catch(stage.trouble);
   });
 
-  return newPanel(stage.news, "lens", ["j", "through the lens: clients of the server, and findings"], period, heed);
+  return newPanel(stage.news, "lens", "j", period, heed);
 }

@@ -64,8 +64,7 @@ export class Spacetime {
     this.drawnAt = 0;
     /** @type {Column[]} */
     this.columns = []; // those that are drawn
-    /** @type {page.Key[]} */
-    this.keys = [[["v"], "view: the loop, or space-time", () => this.turn()]];
+    this.keys = { v: () => this.turn() };
     when("#view", "click", () => this.turn());
     when(this.ground, "scroll", () => this.showNames(), { passive: true });
     when(this.root, "click", ({ target }) => {

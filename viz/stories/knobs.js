@@ -16,7 +16,7 @@ import { newPanel, renew } from "../dom/panel.js";
 /** @param {Stage} stage @returns {page.Part} */
 export function newKnobs(stage) {
   const panel = $("#knobs");
-  const part = newPanel(stage.news, "knobs", ["x", "knobs: slow it, stall it, cut it, load it"]);
+  const part = newPanel(stage.news, "knobs", "x");
   const { keys } = part;
   if (!keys) return part;
 
@@ -52,5 +52,5 @@ export function newKnobs(stage) {
     if (target.dataset.values) say($("#traffic-text"), `${valueOf(/** @type {HTMLInputElement} */ (target))}/s`);
   });
 
-  return { ...part, keys: [...keys, [["r"], "reset the sandbox", reset]] };
+  return { ...part, keys: { ...keys, r: reset } };
 }

@@ -54,10 +54,6 @@ export function newPresenter(stage) {
 
   return {
     escape: () => lit !== null && (light(null), true),
-    keys: [
-      [["a"], "presenter: large type, one station lit", toggle],
-      [["PageDown"], "presenter: the next station; also on a remote clicker", () => walk(1)],
-      [["PageUp"], "presenter: the station before", () => walk(-1)],
-    ],
+    keys: { a: toggle, PageDown: () => walk(1), PageUp: () => walk(-1) },
   };
 }

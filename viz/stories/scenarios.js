@@ -50,8 +50,7 @@ export class Scenarios {
     this.telling = null;
     this.before = ""; // the resource that was on stage before
     this.onTake = ""; // the recording that is on stage for a story
-    /** @type {page.Key[]} */
-    this.keys = [[["y"], "stories: what has happened to you?", () => this.openGallery()]];
+    this.keys = { y: () => this.openGallery() };
     when("#story-another", "click", () => this.openStory(this.next().dataset.story ?? "", { played: true }));
     when(document, "click", ({ target }) => {
       const { play, firstStory, tourStory } = target.dataset;

@@ -46,14 +46,12 @@ export class Hold {
     this.hops = Promise.resolve(); // of what is followed
     this.own = false; // the viewer held something from this page
     this.going = false; // the page goes away
-    /** @type {page.Key[]} */
-    this.keys = [];
+    /** @type {page.Keys} */
+    this.keys = {};
     if (this.none) return;
-    this.keys = [
-      [["Shift+ "], "hold the world, resume it", () => this.toggle()],
-      [["h"], "held: one hop; of what you follow, if anything", () =>
-        (stage.follow.has() ? this.hopFollowed() : this.hop())],
-    ];
+    this.keys = {
+      "Shift+ ": () => this.toggle(), h: () => (stage.follow.has() ? this.hopFollowed() : this.hop()),
+    };
     this.bindPanel();
     this.bindPage();
   }

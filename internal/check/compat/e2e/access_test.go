@@ -240,7 +240,9 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	p.press(t, "?")
 	listed := evaluate[[]string](t, p, `$$("#keys-dialog[open] kbd").map((el) => el.textContent)`)
 	const keys = "Space . , > < N P Home End + - Esc F C M D W X R B V E S A T ? → ←"
-	for key := range strings.FieldsSeq(keys) {
+	bound := evaluate[[]string](t, p, `[...listwatch.keys.keys()].map((key) => ({ " ": "Space", "Shift+ ": "Shift Space",
+		Escape: "Esc" })[key] ?? (key.length > 1 ? key : key.toUpperCase()))`)
+	for _, key := range append(bound, strings.Fields(keys)...) {
 		assert.True(t, slices.Contains(listed, key), "the list of keys lacks %s: %q", key, listed)
 	}
 	p.click(t, "#keys-dialog input", "#keys-dialog .close")
