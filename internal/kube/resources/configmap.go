@@ -20,24 +20,28 @@ type ConfigMapStrategy struct{ freely }
 // Validate checks keys and size.
 func (ConfigMapStrategy) Validate(obj runtime.Object) field.ErrorList {
 	configMap := obj.(*corev1.ConfigMap)
-	var problems field.ErrorList
-	size := 0
-	for key, value := range configMap.Data {
-		path := field.NewPath("data").Key(key)
-		problems = append(problems, check(key, validation.IsConfigMapKey, path)...)
+	problems, size := checkData(configMap.Data, "data")
+	binary, more := checkData(configMap.BinaryData, "binaryData")
+	problems = append(problems, binary...)
+	for key := range configMap.Data {
 		if _, both := configMap.BinaryData[key]; both {
+			path := field.NewPath("data").Key(key)
 			problems = append(problems, field.Invalid(path, key, "duplicate of key present in binaryData"))
 		}
-		size += len(value)
 	}
-	for key, value := range configMap.BinaryData {
-		problems = append(problems, check(key, validation.IsConfigMapKey, field.NewPath("binaryData").Key(key))...)
-		size += len(value)
-	}
-	if size > maxDataSize {
+	if size+more > maxDataSize {
 		problems = append(problems, field.TooLong(field.NewPath(""), "", maxDataSize))
 	}
 	return problems
+}
+
+// checkData checks the keys of data, and returns the size of its values.
+func checkData[V ~string | ~[]byte](data map[string]V, name string) (problems field.ErrorList, size int) {
+	for key, value := range data {
+		problems = append(problems, check(key, validation.IsConfigMapKey, field.NewPath(name).Key(key))...)
+		size += len(value)
+	}
+	return problems, size
 }
 
 // ValidateUpdate also keeps what was once declared immutable.

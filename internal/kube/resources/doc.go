@@ -9,31 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// freely is the strategy of a kind that accepts everything.
+// freely is a strategy that changes nothing and accepts every object whose name is a DNS subdomain.
 type freely struct{}
 
-// Default changes nothing.
-func (freely) Default(runtime.Object) {}
+func (freely) AllowCreateOnUpdate() bool                          { return false }
+func (freely) AllowUnconditionalUpdate() bool                     { return true }
+func (freely) Default(runtime.Object)                             {}
+func (freely) PrepareForCreate(runtime.Object)                    {}
+func (freely) PrepareForUpdate(_, _ runtime.Object)               {}
+func (freely) Validate(runtime.Object) field.ErrorList            { return nil }
+func (freely) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }
 
-// ValidateName accepts DNS subdomains.
 func (freely) ValidateName(name string, prefix bool) []string {
 	return validation.NameIsDNSSubdomain(name, prefix)
 }
-
-// AllowCreateOnUpdate returns false.
-func (freely) AllowCreateOnUpdate() bool { return false }
-
-// AllowUnconditionalUpdate returns true.
-func (freely) AllowUnconditionalUpdate() bool { return true }
-
-// PrepareForCreate changes nothing.
-func (freely) PrepareForCreate(runtime.Object) {}
-
-// Validate accepts everything.
-func (freely) Validate(runtime.Object) field.ErrorList { return nil }
-
-// PrepareForUpdate changes nothing.
-func (freely) PrepareForUpdate(_, _ runtime.Object) {}
-
-// ValidateUpdate accepts everything.
-func (freely) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }

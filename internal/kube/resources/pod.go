@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NodeNameTriggerFunc returns the node a pod is bound to. A watcher that selects one node hears of no other's pods:
-// that is what lets thousands of kubelets watch the same resource.
+// NodeNameTriggerFunc returns the node a pod is bound to. The cache finds by it the watchers that select this node, so
+// that thousands of kubelets can watch pods.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: IndexerFunc
 func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
@@ -31,12 +30,12 @@ func PodAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	return pod.Labels, (*podFields)(pod), nil
 }
 
-// podFields is a pod as a field selector sees it. It copies nothing: most pods are never asked for a field.
+// podFields reads the fields of a pod for field selectors. It copies nothing: few selectors name a field.
 type podFields corev1.Pod
 
 var _ fields.Fields = (*podFields)(nil)
 
-// podField says how a field is read off a pod.
+// podField has a function for each field that selectors may name.
 //
 // Differs: k8s.io/kubernetes/pkg/registry/core/pod fills a map with all of them for every pod that is cached.
 var podField = map[string]func(*podFields) string{
@@ -74,8 +73,8 @@ func (p *podFields) podIP() string {
 	return p.Status.PodIP
 }
 
-// PodStrategy is for what users write: the spec, and never the status.
-type PodStrategy struct{ freely }
+// PodStrategy is for what users write: the spec, and never the status, which belongs to the kubelet.
+type PodStrategy struct{ SpecStrategy }
 
 // Default fills in what the client left out.
 func (PodStrategy) Default(obj runtime.Object) { defaultPod(obj.(*corev1.Pod)) }
@@ -93,15 +92,6 @@ func (PodStrategy) Validate(obj runtime.Object) field.ErrorList {
 	return validatePodSpec(&obj.(*corev1.Pod).Spec, field.NewPath("spec"))
 }
 
-// PrepareForUpdate keeps the status, which belongs to the kubelet.
-func (PodStrategy) PrepareForUpdate(obj, old runtime.Object) {
-	pod, oldPod := obj.(*corev1.Pod), old.(*corev1.Pod)
-	pod.Status = oldPod.Status
-	if !equality.Semantic.DeepEqual(pod.Spec, oldPod.Spec) {
-		pod.Generation++
-	}
-}
-
 // ValidateUpdate checks a changed pod.
 func (PodStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	pod, oldPod := obj.(*corev1.Pod), old.(*corev1.Pod)
@@ -110,8 +100,8 @@ func (PodStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	return append(problems, validatePodSpecUpdate(&pod.Spec, &oldPod.Spec, path)...)
 }
 
-// CheckGracefulDelete gives a running pod time to stop. A pod that never reached a node, or has
-// finished, needs none: there is no kubelet that would come and say that it is over.
+// CheckGracefulDelete gives a running pod time to stop. A pod that never reached a node, or has finished, gets none: no
+// kubelet will report that its containers have ended.
 func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
 	period := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds,
@@ -141,5 +131,5 @@ func (PodStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	}
 }
 
-// ValidateUpdate leaves the status to those who write it.
+// ValidateUpdate accepts any status.
 func (PodStatusStrategy) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }

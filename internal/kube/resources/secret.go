@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
@@ -43,14 +42,10 @@ func (SecretStrategy) Default(obj runtime.Object) {
 }
 
 // Validate checks keys and size.
-func (SecretStrategy) Validate(obj runtime.Object) (problems field.ErrorList) {
-	size, path := 0, field.NewPath("data")
-	for key, value := range obj.(*corev1.Secret).Data {
-		problems = append(problems, check(key, validation.IsConfigMapKey, path.Key(key))...)
-		size += len(value)
-	}
+func (SecretStrategy) Validate(obj runtime.Object) field.ErrorList {
+	problems, size := checkData(obj.(*corev1.Secret).Data, "data")
 	if size > maxDataSize {
-		problems = append(problems, field.TooLong(path, "", maxDataSize))
+		problems = append(problems, field.TooLong(field.NewPath("data"), "", maxDataSize))
 	}
 	return problems
 }
