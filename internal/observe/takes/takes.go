@@ -39,7 +39,7 @@ type Take struct {
 	Key   string // the object that it is about
 }
 
-// All are the takes that are not of stories: chapters, the tour and screenshots show them.
+// All are the takes that are not of stories: chapters and screenshots show them.
 var All = []Take{
 	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches",
 		"default/a"},
@@ -47,7 +47,6 @@ var All = []Take{
 	{"busy", "Pods come and go while a client that watches them all has stopped reading", "default/a"},
 	{"ring", "The history of ten events is overrun, and a watch asks for what it no longer holds", "default/a"},
 	{"slow", "A watcher does not read: its channels fill, the budget runs out, it is sent away", "default/a"},
-	{"tour", "What the tour tells: a pod is created, and changed while a client has stopped reading", "default/my-pod"},
 }
 
 // Broken are the takes of first tries: chapters show them before the repair. Their titles ask what the text asks.

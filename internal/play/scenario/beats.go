@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
+	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +28,7 @@ type Range struct {
 
 // facts are what patterns need to know of a story's records.
 type facts struct {
-	id    string
+	story *Story
 	added map[string]uint64 // by watcher: the record at which it was registered
 	// watchers that serve the story's own streams, in the order in which they were registered
 	lanes    []string
@@ -33,7 +36,7 @@ type facts struct {
 	informer string // the watcher that served the informer last
 }
 
-func newFacts(id string) *facts { return &facts{id: id, added: map[string]uint64{}} }
+func newFacts(story *Story) *facts { return &facts{story: story, added: map[string]uint64{}} }
 
 // add takes in the next record.
 func (f *facts) add(r *probe.Record) {
@@ -42,7 +45,7 @@ func (f *facts) add(r *probe.Record) {
 		f.added[r.Subject] = r.Seq
 	case r.Point == probe.WireOpened && r.Field(probe.FieldAgent) == informerAgent:
 		f.informer = r.Subject
-	case r.Point == probe.WireOpened && probe.Like("story-"+f.id+"*|listwatch-page*", r.Field(probe.FieldAgent)):
+	case r.Point == probe.WireOpened && probe.Like("story-"+f.story.ID+"*|listwatch-page*", r.Field(probe.FieldAgent)):
 		f.lanes = append(f.lanes, r.Subject)
 		// A client has its answer before the server says WireOpened: two streams that were opened one after the other
 		// may say so in either order. Their watchers were registered before the answers.
@@ -58,7 +61,10 @@ func (f *facts) add(r *probe.Record) {
 }
 
 // owns reports whether a record is about a pod of the story.
-func (f *facts) owns(r *probe.Record) bool { return strings.Contains(r.Key, "/"+f.id+"-") }
+func (f *facts) owns(r *probe.Record) bool {
+	name := path.Base(r.Key)
+	return strings.HasPrefix(name, f.story.ID+"-") || name == f.story.Pod
+}
 
 // pattern is what a record must be, in words of the form term, term=value or !term=value, after its point or points:
 //
@@ -82,7 +88,7 @@ type term struct {
 var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	"own": func(f *facts, r *probe.Record, _ string) bool { return f.owns(r) },
 	"pod": func(f *facts, r *probe.Record, letter string) bool {
-		return strings.HasSuffix(r.Key, "/"+f.id+"-"+letter)
+		return path.Base(r.Key) == f.story.podName(letter)
 	},
 	"newest":   func(f *facts, r *probe.Record, _ string) bool { return r.RV == f.last },
 	"informer": func(f *facts, r *probe.Record, _ string) bool { return r.Subject == f.informer },
@@ -94,7 +100,7 @@ var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	// list is a request for the story's own pods.
 	"list": func(f *facts, r *probe.Record, _ string) bool {
 		query, err := url.ParseQuery(r.Field(probe.FieldQuery))
-		return err == nil && r.Field(probe.FieldMethod) == "GET" && query.Get("labelSelector") == "story="+f.id &&
+		return err == nil && r.Field(probe.FieldMethod) == "GET" && query.Get("labelSelector") == "story="+f.story.ID &&
 			!query.Has("watch")
 	},
 	"queue": func(_ *facts, r *probe.Record, name string) bool { return r.Point.Info().Queue == name },
@@ -248,7 +254,7 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	if len(records) == 0 {
 		return ranges, fmt.Errorf("%s: there are no records", s.ID)
 	}
-	f := newFacts(s.ID)
+	f := newFacts(s)
 	for i := range records {
 		f.add(&records[i])
 	}
@@ -268,13 +274,71 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 				behind = b
 			}
 		}
-		rv, n := strconv.FormatUint(behind.RV, 10), strconv.Itoa(behind.Args[0])
-		says := strings.NewReplacer("$rv", rv, "$n", n, "$type", behind.Type)
 		ranges[i] = Range{
 			From: from, To: r.Seq, Resource: about, Behind: behind.Seq, Subject: behind.Subject,
-			Seen: says.Replace(s.Beats[i].Seen),
+			Seen: os.Expand(s.Beats[i].Seen, func(name string) string { return said(behind, name) }),
 		}
 		from = r.Seq
 	}
 	return ranges, err
 }
+
+// said returns what a record says by a name: one of its fields, or rv, n, type or subject.
+func said(r *probe.Record, name string) string {
+	switch name {
+	case "rv":
+		return strconv.FormatUint(r.RV, 10)
+	case "n":
+		return strconv.Itoa(r.Args[0])
+	case "type":
+		return r.Type
+	case "subject":
+		return r.Subject
+	}
+	return r.Field(probe.Field(name))
+}
+
+// Shows returns an error that says which part of the moral the records of a run do not show; nil: they show it.
+func (s *Story) Shows(records []probe.Record) error {
+	f := newFacts(s)
+	for i := range records {
+		f.add(&records[i])
+	}
+	for _, claim := range s.Moral {
+		n := 0
+		for i := range records {
+			if claim.matches(f, &records[i]) {
+				n++
+			}
+		}
+		if n < claim.least || n > claim.most {
+			return &Unshown{fmt.Sprintf("%d %s", n, claim.pattern.words), claim.words}
+		}
+	}
+	return nil
+}
+
+// claim is what a run must show: how many of its records are meant. "0 WatcherForced !stream=0" means none, "10" ten, and
+// "1+" one or more.
+type claim struct {
+	pattern
+	words       string
+	least, most int
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (c *claim) UnmarshalText(words []byte) (err error) {
+	c.words = string(words)
+	number, rest, _ := strings.Cut(c.words, " ")
+	digits, more := strings.CutSuffix(number, "+")
+	if c.least, err = strconv.Atoi(digits); err != nil {
+		return fmt.Errorf("%q: %w", c.words, err)
+	}
+	if c.most = c.least; more {
+		c.most = math.MaxInt
+	}
+	return c.pattern.UnmarshalText([]byte(rest))
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (c claim) MarshalText() ([]byte, error) { return []byte(c.words), nil }

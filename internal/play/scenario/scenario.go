@@ -28,6 +28,11 @@ type Story struct {
 	Was    []string `json:"was,omitempty"` // former stories whose incidents it tells: their addresses lead to it
 	Group  string   `json:"group"`         // what is wrong there: one of [Groups]
 	Means  string   `json:"means"`         // what follows for those who run such a thing, said when the story is over
+	// Pod is what the story's pod a is called; it is scheduled and run then. "": it is called as the others are, by the
+	// story's id and its letter, and is no controller's.
+	Pod string `json:"pod,omitempty"`
+	// Unfolds says that the stage names a station only once a beat has been about it.
+	Unfolds bool `json:"unfolds,omitempty"`
 	// Cast are the watchers whose lanes stand first on the stage, in this order.
 	Cast []Member `json:"cast,omitempty"`
 	// Versions are what the stage calls the versions of the story's pod a, oldest first; none: a, a1, a2, and so on.
@@ -37,7 +42,9 @@ type Story struct {
 	Alone string `json:"alone,omitempty"`
 
 	Prepare []step `json:"prepare,omitempty"` // before the story begins: none of that is told
-	Saw     string `json:"saw"`               // what was seen, with variables for the numbers of a run
+	// Moral is what the records of a run must show beside its beats, so that what the story says of them is true.
+	Moral []claim `json:"moral,omitempty"`
+	Saw   string  `json:"saw"` // what was seen, with variables for the numbers of a run
 }
 
 // Groups are the kinds of trouble that stories begin with, in the order of the gallery.
@@ -59,12 +66,13 @@ type Member struct {
 // Beat is one step in the telling of a story: what is said before it, where to look, and where it comes to rest. It
 // begins where the beat before it rests.
 type Beat struct {
+	Title    string          `json:"title,omitempty"` // what it is about; "": its words say so
 	Say      string          `json:"say"`
 	Look     []probe.Station `json:"look"` // in the order of the path; all others are dimmed
 	Question *Question       `json:"question,omitempty"`
 	// Seen says what the picture shows where the beat rests. At is a station, or a member of the cast, perhaps with one
 	// of its queues, and Text is what is written there because of one record: the regular expression of a whole text.
-	// $rv, $n and $type in both are those of that record, [Range.Behind].
+	// $rv, $n and $type in both are those of that record, [Range.Behind]; so are its fields in Seen.
 	Seen string `json:"seen"`
 	At   string `json:"at"`
 	Text string `json:"text"`
@@ -83,6 +91,14 @@ type Question struct {
 	Answers []string `json:"answers"`       // two to four
 	Right   int      `json:"right"`         // index of the answer that the beat shows to be true
 	Why     string   `json:"why,omitempty"` // why that is so, said when it has been shown
+}
+
+// podName returns the name of the story's pod of a letter: "ring-wrap-a".
+func (s *Story) podName(letter string) string {
+	if letter == "a" && s.Pod != "" {
+		return s.Pod
+	}
+	return s.ID + "-" + letter
 }
 
 // Tells reports whether the story has that id, or tells the incident of a former story of that id.
@@ -150,6 +166,13 @@ func (m *Missing) Error() string {
 	return fmt.Sprintf("waited %v for a record that did not come: %s", m.Waited, m.Record)
 }
 
+// Unshown says that a run does not show what its story says of it.
+type Unshown struct {
+	Got, Want string
+}
+
+func (u *Unshown) Error() string { return fmt.Sprintf("got %s, want %s", u.Got, u.Want) }
+
 const (
 	// patience is how long a story waits for what must follow. A reflector that was often cut off waits 30 s, times up
 	// to 2.
@@ -212,6 +235,15 @@ func (s *stagehand) play() (Seen, error) {
 	if s.Lab && errors.As(err, &missing) {
 		seen.Symptom, err = missing.Error(), nil
 	}
+	var unshown *Unshown
+	if err == nil && seen.Symptom == "" {
+		err = s.story.Shows(s.seen)
+	}
+	if errors.As(err, &unshown) {
+		seen.Beats = make([]Range, len(s.story.Beats))
+		seen.Untold = "The machine's run does not show what the story says: " + unshown.Error()
+		return seen, nil
+	}
 	if err != nil {
 		return Seen{}, err
 	}
@@ -230,7 +262,7 @@ func (s *stagehand) playBeats() error {
 		return err
 	}
 	s.from = s.Log.Last()
-	s.seen, s.facts = nil, newFacts(s.story.ID)
+	s.seen, s.facts = nil, newFacts(s.story)
 	rest := s.from
 	for i := range s.story.Beats {
 		beat := &s.story.Beats[i]

@@ -53,7 +53,7 @@ type stagehand struct {
 func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
 	return &stagehand{
 		World: w, Telling: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil),
-		from: w.Log.Last(), facts: newFacts(story.ID),
+		from: w.Log.Last(), facts: newFacts(story),
 		vars: map[string]string{}, times: map[string]time.Duration{}, changes: map[string]int{},
 		streams: map[string]watch.Interface{}, queues: map[string]deltafifo.Queue{},
 		later: map[string]chan func() error{},
@@ -149,9 +149,6 @@ func rounded(d time.Duration) string {
 	}
 	return d.Round(10 * time.Microsecond).String()
 }
-
-// pod returns the name of the story's pod of a letter: "ring-wrap-a".
-func (s *stagehand) pod(letter string) string { return s.story.ID + "-" + letter }
 
 // await waits for a moment after a record.
 func (s *stagehand) await(m moment, after uint64) (probe.Record, error) {

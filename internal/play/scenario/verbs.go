@@ -34,9 +34,12 @@ var verbs = map[string]verb{
 	"send": send,
 	// PODS N: writes to them in turn, N in all: creates a pod, or changes a label; returns the last version
 	"change": change,
-	"move":   move, // POD NODE, which the API does not allow: at the storage
+	// PATTERN: changes pod a by a long text, until such a record is there; each change reaches the story's first stream
+	// before the next one
+	"fill": fill,
+	"move": move, // POD NODE, which the API does not allow: at the storage
 	// (from=V) (labels=L) (fields=F) (resource=R): as the story's client; or page (from=V) (labels=L) (timeout=S)
-	// (bookmarks): a watcher of the page, whose name is returned
+	// (bookmarks) (watchlist): a watcher of the page, whose name is returned
 	"watch": openStream,
 
 	// Clients for the length of the story.
@@ -191,15 +194,19 @@ func (s *stagehand) request(a *args) (*listwatch.Request, error) {
 	return request.Name(pod.Name), nil
 }
 
-// newPod returns a pod of the story, which is no scheduler's and no kubelet's.
+// newPod returns a pod of the story, which is no scheduler's and no kubelet's, unless the story names it.
 func (s *stagehand) newPod(letter string) *corev1.Pod {
-	return &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: s.pod(letter), Namespace: namespace, Labels: map[string]string{sandbox.StoryLabel: s.story.ID},
+			Name: s.story.podName(letter), Namespace: namespace, Labels: map[string]string{sandbox.StoryLabel: s.story.ID},
 		},
 		Spec: corev1.PodSpec{NodeName: nowhere, Containers: []corev1.Container{{Name: "main",
 			Image: "example.com/main:1"}}},
 	}
+	if pod.Name == s.story.Pod {
+		pod.Spec.NodeName = ""
+	}
+	return pod
 }
 
 func (s *stagehand) ownLabel() string { return sandbox.StoryLabel + "=" + s.story.ID }
@@ -209,8 +216,13 @@ func change(s *stagehand, a *args) (answer, error) {
 	for i := range a.number(1) {
 		letter := letters[i%len(letters)]
 		words := []string{http.MethodPost, letter}
-		if n := s.changes[letter]; n > 0 {
-			words = []string{http.MethodPatch, letter, fmt.Sprintf(`{"metadata":{"labels":{"turn":"%d"}}}`, n)}
+		if n := s.changes[letter]; n > 0 || letter == "a" && s.story.Pod != "" {
+			wide := ""
+			if text := a.values["wide"]; text != "" {
+				wide = fmt.Sprintf(`,"annotations":{"wide":%q}`, text)
+			}
+			patch := fmt.Sprintf(`{"metadata":{"labels":{"turn":"%d"}%s}}`, n, wide)
+			words = []string{http.MethodPatch, letter, patch}
 		}
 		s.changes[letter]++
 		written, err := send(s, newArgs("", words))
@@ -226,6 +238,25 @@ func change(s *stagehand, a *args) (answer, error) {
 	return answer{value: last}, err
 }
 
+// widest is how often a pod is changed, at most, until a client can take no more.
+const widest = 60
+
+func fill(s *stagehand, a *args) (answer, error) {
+	until, err := parsePattern(a.all)
+	for range widest {
+		if err == nil {
+			_, err = change(s, newArgs("", []string{"a", "1", "wide=" + strings.Repeat("·", 2000)}))
+		}
+		if err == nil {
+			_, err = await(s, newArgs("", []string{"InputSent", "stream=0", "newest"}))
+		}
+		if err != nil || slices.ContainsFunc(s.seen, func(r probe.Record) bool { return until.matches(s.facts, &r) }) {
+			return answer{}, err
+		}
+	}
+	return answer{}, &Unshown{fmt.Sprintf("none in %d changes", widest), until.words}
+}
+
 func move(s *stagehand, a *args) (answer, error) {
 	var moved corev1.Pod
 	update := func(current runtime.Object) (runtime.Object, error) {
@@ -236,7 +267,7 @@ func move(s *stagehand, a *args) (answer, error) {
 		pod.Spec.NodeName = a.word(1)
 		return current, nil
 	}
-	key := "/registry/pods/" + namespace + "/" + s.pod(a.word(0))
+	key := "/registry/pods/" + namespace + "/" + s.story.podName(a.word(0))
 	err := s.Pipeline.Server.Storage("pods").GuaranteedUpdate(s.ctx, key, &moved, false, nil, update, nil)
 	return answer{value: moved.ResourceVersion}, err
 }
@@ -249,6 +280,7 @@ func openStream(s *stagehand, a *args) (answer, error) {
 		added, _, err := s.Sandbox.AddWatcher(s.ctx, s.Telling, sandbox.WatcherOptions{
 			Resource: "pods", LabelSelector: a.values["labels"], ResourceVersion: a.values["from"],
 			Bookmarks: slices.Contains(a.words, "bookmarks"), TimeoutSeconds: timeout,
+			WatchList: slices.Contains(a.words, "watchlist"),
 		})
 		return answer{value: added.UserAgent}, err
 	}
@@ -319,7 +351,7 @@ func count(s *stagehand, a *args) (answer, error) {
 // expect holds that the first word is the others.
 func expect(_ *stagehand, a *args) (answer, error) {
 	if want := strings.Join(a.all[1:], " "); a.all[0] != want {
-		return answer{}, fmt.Errorf("got %q, want %q", a.all[0], want)
+		return answer{}, &Unshown{strconv.Quote(a.all[0]), strconv.Quote(want)}
 	}
 	return answer{}, nil
 }
