@@ -111,7 +111,6 @@ generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KI
 
 recordings: ## make the recordings of chapters and stories: internal/observe/takes/*.lw.gz
 	$(GO) test ./internal/observe/takes -run TestMake -update
-	$(GO) test ./viz/tour -run TestATourIsGivenToItsEnd -update
 	$(GO) test ./internal/play/lab -run TestEveryAnswer -update
 
 screenshots: ## take the README's pictures and films from recordings, and pictures of all key moments, in every look, into ./.screenshots

@@ -17,7 +17,7 @@
 //   - stage: the drawing of the path of an event, with the picture at the cursor in it. book: the chapters.
 //   - timeline: where we are in the log and how to move in it, the table of records, the held world.
 //   - spacetime: the same records once more, a line for each goroutine, an arrow for what they hand over.
-//   - inspector: what can be looked into. lens: the clients of a server that is not ours. stories, tour: what is told,
+//   - inspector: what can be looked into. lens: the clients of a server that is not ours. stories: what is told,
 //     turned and promised. console: requests typed by hand. export: all of this as files.
 //   - frame: the page around them. reply: how all of them answer. dom, lib and log are scripts only: what all rooms
 //     use, with api.js, where every request and stream of the page begins; and the feed, recordings, and the fold that

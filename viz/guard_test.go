@@ -19,7 +19,6 @@ import (
 	"listwatch/internal/play/wiretap"
 	"listwatch/viz/frame"
 	"listwatch/viz/inspector"
-	"listwatch/viz/stories"
 	"listwatch/viz/timeline"
 )
 
@@ -76,14 +75,6 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 	}
 }
 
-// tourists counts the tours that are begun.
-type tourists struct {
-	stories.Sandbox
-	tours int
-}
-
-func (s *tourists) Tour() (end func() (last bool)) { s.tours++; return func() bool { return false } }
-
 // TestAGetOfAForeignPageHasNoEffects opens the feed and looks into a lane, as pages and programs do.
 func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -103,7 +94,7 @@ func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				w, pages := &tourists{}, 0
+				pages := 0
 				world := worldclock.New(time.Now())
 				log := probe.NewLog(world, 64)
 				log.LimitLoud(1, func(string) bool { return false })
@@ -113,7 +104,6 @@ func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 				held := hold.New(hold.Config{Gate: log.Gate(), Clock: world, Patience: world, Say: func(string) {}})
 				ui := show(log, func(p *frame.Page) {
 					p.Hold, p.Viewed = timeline.Hold{World: held}, func() { pages++ }
-					p.Tour.Sandbox = w
 				})
 				get := func(path string) {
 					r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost:8080"+path, nil)
@@ -121,13 +111,13 @@ func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 					r.Header.Set("Origin", c.origin)
 					ui.ServeHTTP(httptest.NewRecorder(), r)
 				}
-				go get("/viz/events?tour")
+				go get("/viz/events")
 				get("/viz/part/watcher/what?resource=pods&subject=w2")
 				synctest.Wait()
 				before := log.Last()
 				quiet.Event(probe.InputSent, "ADDED", "default/a", 6, 1, 10)
-				got := []int{held.Status().Attending, w.tours, pages, int(log.Last() - before)}
-				assert.EqualSlices(t, slices.Repeat([]int{c.effects}, 4), got)
+				got := []int{held.Status().Attending, pages, int(log.Last() - before)}
+				assert.EqualSlices(t, slices.Repeat([]int{c.effects}, 3), got)
 			})
 		})
 	}

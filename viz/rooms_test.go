@@ -20,7 +20,7 @@ import (
 // floors are the rooms of the page's scripts from the ground up. A script imports from its own room and from rooms
 // below it.
 var floors = []string{"lib", "log", "dom", "stage", "timeline", "inspector", "spacetime", "lens", "console", "book",
-	"stories", "tour", "frame"}
+	"stories", "frame"}
 
 // reaching are the calls by which a script reaches what is beyond the page.
 var reaching = []string{"fetch(", "EventSource(", "XMLHttpRequest(", "WebSocket(", "sendBeacon(", "importScripts("}

@@ -31,7 +31,6 @@ import (
 	lensroom "listwatch/viz/lens"
 	"listwatch/viz/reply"
 	"listwatch/viz/stories"
-	"listwatch/viz/tour"
 )
 
 // ask sends one request straight to the handler.
@@ -59,7 +58,6 @@ func show(log *probe.Log, change ...func(*frame.Page)) *UI {
 func acted(on *fakeWorld, log *probe.Log) func(*frame.Page) {
 	return func(p *frame.Page) {
 		p.Knobs.Sandbox, p.Console.Ask = on, on.Ask
-		p.Tour = tour.Machine{Sandbox: on, Log: log}
 	}
 }
 
@@ -197,7 +195,7 @@ func (w *fakeWorld) AddWatcher(_ context.Context, _ *sandbox.Telling,
 	}
 	w.added = append(w.added, options)
 	added := sandbox.WatcherInfo{ID: "page-1", UserAgent: "listwatch-page-1"}
-	return added, sandbox.Receipt{ID: 7, UnderWay: options.Tour}, nil
+	return added, sandbox.Receipt{ID: 7, UnderWay: options.WatchList}, nil
 }
 
 func (w *fakeWorld) Turn(_ context.Context, _ *sandbox.Telling, knob sandbox.Knob) (sandbox.Receipt, error) {
@@ -212,8 +210,6 @@ func (w *fakeWorld) RemoveWatcher(_ context.Context, id string) error {
 	}
 	return nil
 }
-
-func (w *fakeWorld) Tour() (end func() (last bool)) { panic("no page gives a tour") }
 
 func (w *fakeWorld) Ask(*http.Request) (*http.Response, error) {
 	return nil, apierrors.NewTooManyRequests("one too many", 0)
@@ -246,7 +242,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 			`{"labelSelector":"app=web","fieldSelector":"spec.nodeName=","bookmarks":true}`, 201},
 		{"empty", "POST", "/viz/watchers", "application/json; charset=utf-8", `{}`, 201},
 		{"without a type", "POST", "/viz/watchers", "", `{}`, 201},
-		{"held", "POST", "/viz/watchers", "", `{"tour":true}`, 202},
+		{"held", "POST", "/viz/watchers", "", `{"watchList":true}`, 202},
 		{"a knob", "POST", "/viz/knobs", "", `{"name":"line.drop","target":"x"}`, 200},
 		{"a knob that waits with the world", "POST", "/viz/knobs", "", `{"name":"etcd.restart"}`, 202},
 		{"no JSON", "POST", "/viz/watchers", "application/json", `{`, 400},
@@ -262,9 +258,6 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"no such story", "GET", "/viz/scenario/none", "", "", 404},
 		{"no request", "POST", "/viz/console", "application/json", `{"request":"hello"}`, 400},
 		{"a request that is refused", "POST", "/viz/console", "application/json", `{"request":"GET /api"}`, 429},
-		{"no act of a tour", "POST", "/viz/tour", "application/json", `{"do":"dance"}`, 400},
-		{"an act of no tour", "POST", "/viz/tour", "application/json", `{"do":"end"}`, 400},
-		{"an act of a tour to come", "POST", "/viz/tour", "application/json", `{"do":"begin","from":9999}`, 400},
 		{"remove", "DELETE", "/viz/watchers/page-1", "", "", 204},
 		{"remove what is not there", "DELETE", "/viz/watchers/page-9", "", "", 404},
 	}

@@ -84,7 +84,6 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 				group.Go(ctx, "viz.flight", (&recording.Flight{
 					Log: run.Log, Dir: o.flight, Switches: run.Now(),
 					Keyframe: run.Folder.Keyframe, Breaches: run.Promises.Breaches, Say: say,
-					Shows: run.Sandbox.Touring,
 				}).Run)
 			}
 		},

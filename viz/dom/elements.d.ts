@@ -27,7 +27,7 @@ declare namespace page {
   type Follow = ReturnType<typeof import("../timeline/follow.js").newFollow>;
   type Infos = import("../log/fold.js").Infos;
   type Keys = { [key: string]: () => unknown }; // what a key does (frame/keys.js)
-  type Guide = { [key: string]: (() => unknown) | RegExp | undefined; quiet?: RegExp };
+  type Guide = { [key: string]: (() => unknown) | undefined };
   type Switches = { [name: string]: string } | undefined; // { fifo: "real" }
 
   // Part is a part of the page: it has those of these that it needs (frame/page.js).

@@ -28,7 +28,6 @@ import (
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/scenario"
 	"listwatch/viz/book"
-	"listwatch/viz/tour"
 )
 
 // site is what is to be written.
@@ -97,10 +96,10 @@ func (s *site) addPacked(name string, packed []byte) {
 
 const leavesFile = "data/leaves"
 
-// stories are those of the program, and the tour, with what their tellers need to know.
+// stories are those of the program, with what their tellers need to know.
 func (s *site) stories() map[string]json.RawMessage {
 	s.note(json.Unmarshal(s.get("/viz/scenarios"), &s.offered))
-	told := map[string]json.RawMessage{tour.Take: s.get("/viz/scenario/" + tour.Take)}
+	told := map[string]json.RawMessage{}
 	for _, story := range s.offered {
 		for _, id := range append(story.Was, story.ID) {
 			told[id] = s.get("/viz/scenario/" + story.ID)

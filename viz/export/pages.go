@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"listwatch/viz/tour"
+	"listwatch/viz/stories"
 )
 
 //go:embed static.js
@@ -51,7 +51,7 @@ func (s *site) addPage(at string) {
 	}
 	asked := at
 	if at == "/" {
-		asked = "/?take=" + tour.Take // a stage that shows a recording
+		asked = "/?take=" + stories.Tour // a stage that shows a recording
 	}
 	s.write(name, string(s.get(asked)))
 }

@@ -176,7 +176,7 @@
     const take = query.get("take");
     if (take) body.dataset.take = take;
     body.classList.toggle("figure", query.has("figure"));
-    tour.hidden = body.dataset.take !== "tour";
+    tour.hidden = body.dataset.take !== "story-tour";
   }
 
   begin();

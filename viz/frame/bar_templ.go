@@ -15,7 +15,6 @@ import (
 	"listwatch/viz/stage"
 	"listwatch/viz/stories"
 	"listwatch/viz/timeline"
-	"listwatch/viz/tour"
 )
 
 // bar is the row above the stage: a name, what happened to the page, and four buttons. Two of them open a list.
@@ -124,7 +123,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = tour.Button(v.plays() || v.Take == tour.Take).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stories.OpenTour(v.plays() || v.Take == stories.Tour).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -204,7 +204,7 @@ func keyLists(v view) []keyList {
 		{"Page", [][]string{{"S", "copy a link to this moment"}, {"A", "presenter: large type, one station lit"},
 			{"PageDown", "presenter: the next station; also on a remote clicker"},
 			{"PageUp", "presenter: the station before"}, {"T", "theme"}, {"?", "this list"}}},
-		{"In a story, and in the tour", [][]string{{"→", "PageDown", "next beat, next step"}, {"←", "PageUp", "back"},
+		{"In a story", [][]string{{"→", "PageDown", "next beat"}, {"←", "PageUp", "back"},
 			{"Space", "auto-play of a story, or pause"}, {"1", "to 4: a guess"}, {"Esc", "leave"}}},
 	}
 	missing := map[string]bool{"Shift Space": !v.World, "H": !v.World, "X": !v.plays(), "R": !v.plays(),

@@ -9,7 +9,7 @@ import { $, copied, part, parts, put, say, when } from "../dom/dom.js";
  * @property {page.Scene} scene
  * @property {(r: { resource?: string }) => boolean} here
  * @property {(id: string, at: { beat: number }) => unknown} openStory
- * @typedef {{ words: string, story?: string, beat?: number }} Place where the viewer was
+ * @typedef {{ words: string, story: string, beat: number }} Place where the viewer was
  */
 
 const storage = { seen: "first", last: "last-time" };
@@ -109,8 +109,7 @@ export class First {
     });
     when(this.back, "click", () => {
       this.back.hidden = true;
-      if (this.last?.story) this.stage.openStory(this.last.story, { beat: this.last.beat ?? 0 });
-      else $("#open-tour").click();
+      if (this.last?.story) this.stage.openStory(this.last.story, { beat: this.last.beat });
     });
   }
 }
@@ -126,7 +125,6 @@ async function copy(button) {
 // where is what a later visit can go back to.
 /** @returns {Place | null} */
 function where() {
-  const { tour, story, beat } = document.body.dataset;
-  if (Number(tour)) return { words: `the tour, step ${tour}` };
+  const { story, beat } = document.body.dataset;
   return story ? { words: `the story ${story}, beat ${beat}`, story, beat: Number(beat) - 1 } : null;
 }

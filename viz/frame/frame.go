@@ -20,7 +20,6 @@ import (
 	"listwatch/viz/reply"
 	"listwatch/viz/stories"
 	"listwatch/viz/timeline"
-	"listwatch/viz/tour"
 )
 
 // Page is the page at /, made of rooms. [New] fills those that need only a log. Each of the others says what it needs:
@@ -33,7 +32,6 @@ type Page struct {
 	Stories  stories.Gallery
 	Knobs    stories.Knobs
 	Promises stories.Promises
-	Tour     tour.Machine
 	Console  console.Room
 	Lens     lens.Room
 	Book     book.Room
@@ -58,18 +56,18 @@ func New(log *probe.Log, pictures Pictures) *Page {
 func (p *Page) Mount(router chi.Router) {
 	router.Get("/", p.serve)
 	for _, room := range []interface{ Mount(router chi.Router) }{p.Past, &p.Inspector, p.Hold, p.Stories, p.Knobs,
-		p.Promises, &p.Tour, p.Console, p.Lens, p.Book} {
+		p.Promises, p.Console, p.Lens, p.Book} {
 		room.Mount(router)
 	}
 }
 
 // Attend tells the rooms that a page begins to watch the log, and leave, that it ends.
 func (p *Page) Attend(r *http.Request) (leave func()) {
-	endTour, leaveWorld := p.Tour.Attend(r), p.Hold.Attend(r)
+	leave = p.Hold.Attend(r)
 	if p.Viewed != nil {
 		p.Viewed()
 	}
-	return func() { leaveWorld(); endTour() }
+	return leave
 }
 
 // view is the page as it is rendered for one request. What stands in the log, its script draws.
@@ -114,5 +112,5 @@ func (v view) plays() bool { return v.Knobs.Sandbox != nil }
 // recording of a tour.
 func (v view) tours() bool {
 	return !v.Figure && v.Promises.Lab == nil &&
-		(v.Take == tour.Take || v.plays() && v.Take == "" && v.Mode == "live")
+		(v.Take == stories.Tour || v.plays() && v.Take == "" && v.Mode == "live")
 }

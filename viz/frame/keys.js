@@ -4,8 +4,7 @@
 //
 // Keys are KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift and Space. Every part of the page
 // hands in what its keys do, {key: act}. While a guide speaks, guide() returns what the arrows, a clicker and other keys
-// do there; its own keys work also if the others are switched off. Of those, quiet, a RegExp, names which do nothing
-// meanwhile.
+// do there; its own keys work also if the others are switched off.
 
 import { $, part, when } from "../dom/dom.js";
 
@@ -42,9 +41,8 @@ export function bindKeys(all, guide) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
     const letter = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const key = letter === " " && event.shiftKey ? "Shift+ " : letter;
-    const { quiet, [key]: guided } = guide() ?? {};
-    const told = typeof guided === "function" ? guided : null;
-    if (busy(event.target, letter) || quiet?.test(key) || (!enabled.checked && key !== "?" && !told)) return;
+    const told = guide()?.[key];
+    if (busy(event.target, letter) || (!enabled.checked && key !== "?" && !told)) return;
     const act = told ?? bound.get(key);
     if (!act) return;
     event.preventDefault();

@@ -51,7 +51,6 @@ import { Hold } from "../timeline/hold.js";
 import { Player, sweep } from "../timeline/player.js";
 import { newTable } from "../timeline/table.js";
 import { Timeline } from "../timeline/timeline.js";
-import { newTour } from "../tour/tour.js";
 import { newBanner } from "./banner.js";
 import { Controls } from "./controls.js";
 import { newCost } from "./cost.js";
@@ -80,7 +79,6 @@ const on = {
   resource: dataset.resource ?? "",
   /** @type {[word: string, title: string]} */
   connection: ["connecting", ""],
-  touring: false, // this page gives its tour
 };
 // frames says what was done in the last ones.
 const frames = {
@@ -185,14 +183,8 @@ const spacetime = new Spacetime({ player, fold, scene, follow, here, isFlag, say
 const inspector = new Inspector({ player, infos, scene, follow, resource, shown, program: running, here, tell });
 const waits = new Waits({ scene, infos, player, here });
 const first = new First({ player, scene, here, openStory: (id, at) => scenarios.openStory(id, at) });
-const tour = newTour({
-  player, follow, scene, zoom, hold, banner, first, called, here, setResource, attend,
-  get source() { return on.source; },
-  get shown() { return on.shown; },
-  get resource() { return on.resource; },
-});
 parts.push(follow, timeline, telling, table, banner, controls, status, visit, looks, hands, figure, hold, knobs,
-  scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, tour, first);
+  scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, first);
 
 const guide = () => parts.map((part) => part.guide?.()).findLast(Boolean);
 const keys = bindKeys(parts.map((part) => part.keys ?? {}), guide);
@@ -207,7 +199,7 @@ const feed = new Feed({
     follow.add(message.kept);
     player.replaced(message.state, message.kept);
   },
-  follows: () => follow.query() + (on.touring ? "&tour" : ""),
+  follows: () => follow.query(),
   world: (status) => parts.forEach((part) => part.world?.(status)),
   took: (ms) => (frames.heard += ms),
   state: (word, title) => (on.connection = [word, title]),
@@ -345,14 +337,6 @@ function trouble(problem) {
   const { message, gone } = refusal(problem);
   notice(message, true);
   if (gone && on.source) get("/viz/timeline").then((line) => (player.oldest = line.oldest)).catch(() => {});
-}
-
-// attend tells the program whether this page gives its tour.
-/** @param {boolean} gives */
-function attend(gives) {
-  if (gives === on.touring) return;
-  on.touring = gives;
-  feed.rejoin();
 }
 
 // leave lets go of the running program: from now on a recording is shown, by this name.

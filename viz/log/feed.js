@@ -29,8 +29,7 @@ const pause = 500; // ms until what failed is tried again
 
 // A Feed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has summed records up that
 // the page was too slow for, or that were too many to be looked at, on.world(status) when the world is held or its
-// clock moved, and on.state(word, title). on.follows() is the part of the query that says what it is not to sum up, and
-// whether the page gives its tour; rejoin watches on with what it says now.
+// clock moved, and on.state(word, title). on.follows() is the part of the query that says what it is not to sum up.
 export class Feed {
   /** @param {Hearer} on */
   constructor(on) {
@@ -55,8 +54,8 @@ export class Feed {
   // read lists what has not been listed, and reads the stream of what comes after, until it is called again. A stream
   // that breaks is resumed; one that is refused begins again.
   async read() {
-    // The program closes the clients of tours with the last page that gives one. So the stream before stays until this
-    // one is open, or gives up: this page never seems to be away.
+    // The stream before stays until this one is open, or gives up: a world that is held because a page is open never
+    // loses its page.
     const before = this.source;
     const mine = (this.source = new AbortController());
     this.heard = 0;
@@ -124,9 +123,5 @@ export class Feed {
   reopen() {
     this.closed = false;
     this.begin();
-  }
-
-  rejoin() {
-    if (this.source && this.at) this.read();
   }
 }

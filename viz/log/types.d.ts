@@ -64,16 +64,16 @@ declare namespace probe {
 }
 
 declare namespace scenario {
-  type Beat = { say: string; look: probe.Station[]; question?: scenario.Question; seen: string; at: string; text:
-    string; as?: string };
+  type Beat = { title?: string; say: string; look: probe.Station[]; question?: scenario.Question; seen: string; at:
+    string; text: string; as?: string };
   type Member = { name: string; is: { [name: string]: string }; nth?: number; pin?: boolean; other?: string };
   type Question = { ask: string; answers: string[]; right: number; why?: string };
   type Range = { from: number; to: number; resource?: string; behind: number; subject?: string; seen: string };
   type Seen = { id: string; from: number; to: number; saw: string; beats: scenario.Range[]; untold?: string; symptom?:
     string };
   type Story = { id: string; title: string; symptom: string; chapter: string; thread: string; beats: scenario.Beat[];
-    was?: string[]; group: string; means: string; cast?: scenario.Member[]; versions?: string[]; alone?: string; saw:
-    string };
+    was?: string[]; group: string; means: string; pod?: string; unfolds?: boolean; cast?: scenario.Member[]; versions?:
+    string[]; alone?: string; saw: string };
 }
 
 declare namespace stage {

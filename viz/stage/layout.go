@@ -131,7 +131,7 @@ var spots = map[string][2]float64{
 	"first.client": {54, 306}, "first.indexer": {820, 322}, "first.handler": {288, 322},
 	"http.says": {100, 96}, "http.method": {100, 120}, "http.asks": {100, 143}, "http.status": {100, 164},
 	"http.gets": {100, 187}, "http.count": {100, 212}, "http.unit": {100, 232},
-	"etcd.unit": {209, 113}, "etcd.kind": {209, 134}, "etcd.rev": {209, 163}, "tour.pod": {209, 184},
+	"etcd.unit": {209, 113}, "etcd.kind": {209, 134}, "etcd.rev": {209, 163},
 	"etcd.full": {209, 206}, "etcd.lease": {209, 206}, "etcd.holder": {209, 229}, "etcd.said": {209, 229},
 	"etcd3.incoming": {276, 84}, "etcd3.decode": {276, 148}, "etcd3.workers": {276, 166},
 	"etcd3.result": {276, 190}, "etcd3.error": {346, 234}, "etcd3-incoming.post": {274, 114},

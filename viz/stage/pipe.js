@@ -44,7 +44,7 @@ export function heldIn(scene) {
       const [x, y] = scene.place([token.at[0] + dx, token.at[1] + dy]);
       const key = objectKey(token.key ?? "");
       const next = tokens[i + 1]; // in a story only the last one has its name, where it covers none
-      const again = Boolean(next) && (Boolean(scene.told?.story) || (key === objectKey(next.key ?? "") && key !== ""));
+      const again = Boolean(next) && (Boolean(scene.told) || (key === objectKey(next.key ?? "") && key !== ""));
       const owner = lane?.id ?? "";
       return { key, rv: token.rv ?? "0", owner, in: name, x, y, left: leftward.has(name), type: token.type, again };
     });

@@ -26,7 +26,6 @@ import { showRing } from "./ring.js";
  * @property {string} [type]
  * @property {string} more
  * @typedef {object} Told what a story adds
- * @property {boolean} story
  * @property {number} from
  * @property {Member[]} members
  * @property {Map<string, string>} names
@@ -252,7 +251,7 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   const { method = "", query } = last.texts;
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
   const answered = last.point === "RequestAnswered";
-  const old = Boolean(answered && told?.story && last.seq <= told.from); // the beat is about another one
+  const old = Boolean(answered && told && last.seq <= told.from); // the beat is about another one
   const request = !old && (answered || last.point === "RequestReceived");
   // Its change may be on its way before its answer is.
   const written = http && etcdsSince({ ...rest, "": general }, last.seq).some((each) =>
@@ -344,12 +343,12 @@ function showClient(scene, res) {
     && reflector && s.opened > reflector.last.seq); // its watch, and it has no answer yet
   scene.text("reflector.state", opens ? "starting" : reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
-  const whose = scene.informer.replace(/^informer-?/, "") || (scene.told?.story ? "the informer" : "");
+  const whose = scene.informer.replace(/^informer-?/, "") || (scene.told ? "the informer" : "");
   scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
   showFIFO(scene, reflector);
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
   // a reflector and its queue
-  const alone = scene.told?.story && reflector && !Object.values(res.subjects)
+  const alone = scene.told && reflector && !Object.values(res.subjects)
     .some((s) => s.kind === "listener" && hangsOn(scene, s));
   if (alone) scene.text("indexer.n", "none");
   const n = reflector?.vars.listeners;

@@ -88,7 +88,7 @@ export class Telling {
 
   /** @param {number} now */
   speak(now) {
-    if (now - this.spokenAt < period || document.body.dataset.story || Number(document.body.dataset.tour)) return;
+    if (now - this.spokenAt < period || document.body.dataset.story) return;
     const text = `${part(this.bar, ".where").textContent}${part(this.bar, ".words").textContent}`;
     if (text === this.spoken) return;
     [this.spoken, this.spokenAt] = [text, now];
@@ -145,7 +145,12 @@ export class Telling {
 
   jumped() { [this.change, this.next, this.alarm] = ["", null, null]; }
 
-  shown() { put(this.bar, "data-seq", this.stage.player.cursor); }
+  shown() {
+    const { bar, told, stage: { player, says } } = this;
+    put(bar, "data-seq", player.cursor);
+    // with this picture its client may have got the name that it has in the story
+    if (told && player.mode === "frozen") say(part(bar, ".words"), says(told));
+  }
 }
 
 // nearest is the station whose box is nearest to a spot.

@@ -16,10 +16,10 @@ const lineOf = ({ method, path, query = "" }) => `${method} ${path}?${query}`;
 const leaseLasts = 3; // s: that of a story's controllers (machine.go)
 const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
 
-// newTold takes a story, its records up to the beat that is told, and where that beat begins. The tour has no beats.
+// newTold takes a story, its records up to the beat that is told, and where that beat begins.
 /**
  * @param {import("./scene.js").Scene} scene
- * @param {{ id: string, cast?: scenario.Member[], versions?: string[], beats?: object[] }} story
+ * @param {{ id: string, cast?: scenario.Member[], versions?: string[] }} story
  * @param {probe.Record[]} records @param {number} from
  * @returns {import("./scene.js").Told}
  */
@@ -29,7 +29,7 @@ export function newTold(scene, story, records, from) {
   const wanted = (texts) => cast.some(({ is }) => saying(is, texts));
   const names = new Map(); // by version
   const first = records[0]?.seq ?? 0;
-  const t = { story: Boolean(story.beats), names, from, members: [], at, draw };
+  const t = { names, from, members: [], at, draw };
   const changes = new Map(); // by pod
   for (const r of records) {
     const [, pod] = (r.point === "RingAppend" && own.exec(r.key)) || [];
@@ -175,9 +175,8 @@ export function newTold(scene, story, records, from) {
     const client = ids.find((id) => reflects(res.subjects[id]));
     const reflector = res.subjects[client];
     const elsewhere = other && !["ReflectorWatchEnded", "ReflectorBackoff"].includes(reflector?.last.point);
-    // Who resumes says what it knows: what it was sent before may be lost. The tour goes by that alone.
-    const own = t.story ? mine : now?.said ? [now] : mine.filter(({ resumes }) => resumes).slice(-1);
-    const tells = now?.resumes ? [now] : own;
+    // Who resumes says what it knows: what it was sent before may be lost.
+    const tells = now?.resumes ? [now] : mine;
     const rv = [
       reflector?.rv, now ? "0" : listed,
       ...tells.flatMap((stream) => [stream.said?.rv, stream.began]),
@@ -195,8 +194,7 @@ export function newTold(scene, story, records, from) {
     const says = now?.said && (behind || !now.wire || stalled.get(who)) ? "is sent" : "knows";
     const knows = word === "no watch" && stalled.get(who) === "stall" ? "stalled at" : says;
     const subject = res.subjects[now?.id] ? now.id : "";
-    // The tour speaks of one version at a time.
-    const version = rv !== "0" && knows && (t.story || word !== "not reading") ? `${knows} ${rv}` : "";
+    const version = rv !== "0" && knows ? `${knows} ${rv}` : "";
     const more = leaseOf(name) || version;
     return { name, pin, subject, client, word, alarm, rv, open, type: said?.type, more };
   }

@@ -1,4 +1,4 @@
-// The zoom: the whole path, or the stations that a story, the tour or a presenter is about. The others are dimmed then,
+// The zoom: the whole path, or the stations that a story or a presenter is about. The others are dimmed then,
 // and the camera goes there. The glyphs are the same.
 
 import { $, mark, parts, put } from "../dom/dom.js";
@@ -118,7 +118,7 @@ export class Zoom {
     const bottom = Math.max(...spots.map((spot) => spot.bottom));
     const root = document.scrollingElement ?? document.body;
     const page = ground.scrollHeight <= ground.clientHeight + 1 && root.scrollHeight > innerHeight + 1;
-    const over = document.querySelector("#tour:not([hidden]), #story:not([hidden])");
+    const over = document.querySelector("#story:not([hidden])");
     const lowest = over?.getBoundingClientRect().top ?? innerHeight;
     const place = page ? { left: 0, right: innerWidth, top: 0, bottom: lowest } : ground.getBoundingClientRect();
     (page ? root : ground).scrollBy({

@@ -29,12 +29,11 @@ export function newPresenter(stage) {
     stage.restyle();
   }
 
-  // light puts a station into the light, or none, unless a story or the tour says where to look.
+  // light puts a station into the light, or none, unless a story says where to look.
   /** @param {HTMLElement | null} station */
   function light(station) {
-    const { story, tour } = document.body.dataset;
     lit = station;
-    if (!story && !Number(tour)) stage.zoom.frameOn(lit ? [lit.dataset.station ?? ""] : []);
+    if (!document.body.dataset.story) stage.zoom.frameOn(lit ? [lit.dataset.station ?? ""] : []);
   }
 
   /** @param {number} step */

@@ -53,8 +53,8 @@ export class Scenarios {
     this.keys = { y: () => this.openGallery() };
     when("#story-another", "click", () => this.openStory(this.next().dataset.story ?? "", { played: true }));
     when(document, "click", ({ target }) => {
-      const { play, firstStory, tourStory } = target.dataset;
-      const id = play ?? firstStory ?? tourStory;
+      const { play, firstStory } = target.dataset;
+      const id = play ?? firstStory;
       if (id) this.openStory(id, { played: Boolean(play) });
     });
     when("#story-leave", "click", () => this.leave());
@@ -123,7 +123,7 @@ export class Scenarios {
     const { telling, stage } = this;
     if (!telling) return;
     this.end(telling);
-    for (const name of ["data-story", "data-beat", "data-beats", "data-rest"]) put(document.body, name, null);
+    for (const name of ["data-story", "data-beat", "data-beats", "data-rest", "data-unfolds"]) put(document.body, name, null);
     address({ story: "", beat: "" });
     stage.zoom.frameOn([]);
     stage.scene.front = "";
@@ -161,8 +161,6 @@ export class Scenarios {
   draw(_now, ms) {
     const { telling } = this;
     if (!telling) return;
-    // one guide at a time
-    if (document.body.dataset.tour && document.body.dataset.tour !== "end") return void this.leave();
     telling.teller.at(this.stage.player.cursor);
     telling.teller.tick(ms);
     if (telling.playing) telling.showState();
@@ -270,6 +268,7 @@ class Telling {
     $("#story-beats").replaceChildren(...story.beats.map((_, i) => make("li", { title: `Beat ${i + 1}` })));
     put(document.body, "data-story", story.id);
     put(document.body, "data-beats", story.beats.length);
+    put(document.body, "data-unfolds", story.unfolds || null);
   }
 
   show() {
@@ -284,6 +283,9 @@ class Telling {
     this.showButtons();
     // a phone shows the end of a long card: the answers
     panel.scrollTop = story.beats[beat].question && !over ? panel.scrollHeight : 0;
+    /** @type {Set<string>} */
+    const reached = new Set(story.beats.slice(0, beat + 1).flatMap(({ look }) => look));
+    for (const [name, el] of this.stage.scene.stations) mark(el, "reached", reached.has(name));
     this.stage.zoom.frameOn(story.beats[beat].look);
     // The beat stands in the address, so that it can be linked to. The first one is where the machine is asked.
     address({ story: story.id, beat: beat > 0 && beat + 1 });

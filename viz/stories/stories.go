@@ -24,6 +24,9 @@ func Recorded(s *scenario.Story) ([]scenario.Range, error) {
 	return s.Locate(records)
 }
 
+// Tour is the recording of the story that the first view offers.
+const Tour = takes.StoryPrefix + "tour"
+
 // TakeOf returns the name of the recording of a story.
 func TakeOf(id string) string { return takes.StoryPrefix + id }
 

@@ -58,11 +58,9 @@ export function newFollow(infos, on) {
     return `&${queryOf({ resource: document.body.dataset.resource, key: f.key, rv: f.rv })}`;
   }
 
-  // wrote follows what this page, or kubectl, has written, unless the tour leads. The panel stays where it is.
+  // wrote follows what this page, or kubectl, has written. The panel stays where it is.
   /** @param {string} key */
-  function wrote(key) {
-    if (f.by !== "tour") set(key, "", "write");
-  }
+  function wrote(key) { set(key, "", "write"); }
 
   // arrived follows what kubectl writes, unless something is followed: a request is received with the name of its
   // client, and committed.

@@ -80,12 +80,11 @@ export class Hold {
     return this.gate({ do: "hold", ...where, unattended });
   }
 
-  // away reports whether the viewer has left what is live: the one button then leads back there. A story and the tour
-  // have their own way out.
+  // away reports whether the viewer has left what is live: the one button then leads back there. A story has its own
+  // way out.
   get away() {
     const { player } = this.stage;
-    const { story, tour } = document.body.dataset;
-    return player.mode !== "live" && !player.recording && !(story ?? tour);
+    return player.mode !== "live" && !player.recording && !document.body.dataset.story;
   }
 
   // toggle holds the world. If it is held, or the page shows another moment than the newest, it resumes both.

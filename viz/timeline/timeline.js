@@ -163,7 +163,7 @@ export class Timeline {
     const last = lately(gone);
     const { told: story } = scene; // which is about its own clients, and in this beat
     const mine = last && story && last.seq > story.from && story.members.some(({ word }) => word === "410");
-    put($("#ring-tray"), "visibility", last && (!story?.story || mine) ? "visible" : "hidden");
+    put($("#ring-tray"), "visibility", last && (!story || mine) ? "visible" : "hidden");
     scene.text("ring.resized", lately(["RingResize"]) ? "new size:" : "");
   }
 

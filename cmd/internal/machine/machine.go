@@ -30,7 +30,6 @@ import (
 	"listwatch/viz/frame"
 	"listwatch/viz/stories"
 	"listwatch/viz/timeline"
-	"listwatch/viz/tour"
 )
 
 // Host is what a machine stands on. It outlives runs: one ends and the next begins when a switch is turned.
@@ -130,8 +129,6 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	page.Hold = timeline.Hold{World: held, Log: log}
 	page.Stories = stories.Gallery{Stories: scenario.All, Play: player.Play}
 	page.Knobs.Sandbox, page.Promises.Monitor = owner, r.Promises
-	page.Tour = tour.Machine{Sandbox: owner, Client: p.Client.NewClient("listwatch-tour", nil), Log: log,
-		Keyframe: folder.Keyframe}
 	page.Console = console.Room{Ask: owner.Ask}
 	if h.Page != nil {
 		h.Page(page)

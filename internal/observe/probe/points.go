@@ -27,6 +27,8 @@ var points = [...]Info{
 			{"name=line.drop", "The connection of {target} breaks."},
 			{"name=line.cut value=true", "Nothing reaches {target} any more."},
 			{"name=line.cut value=false", "{target} is connected again."},
+			{"name=story value=true", "The machine plays the story {target}."},
+			{"name=story value=false", "The story {target} is played."},
 		}},
 	{Name: "CommandEnded", Station: HTTP, Op: Mark, Args: "command", Texts: "error",
 		Passes: "the sandbox's goroutine is never held: the effects of a knob are",

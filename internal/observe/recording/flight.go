@@ -38,13 +38,12 @@ type Flight struct {
 	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
 	// Breaches returns the broken promises found at records after seq, in the order of the log.
 	Breaches func(seq uint64) []rules.Breach
-	// Shows reports whether the page gives its tour, which leads to a 410 on purpose.
-	Shows func() bool
 	// Say is called with one line about every file, and once if none can be written, until one can.
 	Say func(line string)
 
 	// Owned by Run.
 	seq     uint64    // looked at up to here
+	story   bool      // one is played, which leads to faults on purpose
 	broken  uint64    // record of the newest breach that was looked at
 	files   int       // saved
 	failing bool      // the last file could not be saved, and Say was called with that
@@ -87,12 +86,18 @@ func (f *Flight) look(ctx context.Context) {
 		trigger.reason, flightWindow, name))
 }
 
+// played means that a story begins or ends.
+var played = probe.Query{Points: []probe.Point{probe.KnobTurned}, Fields: map[probe.Field]string{probe.FieldName: "story"}}
+
 // due returns the first since the last look that is worth a file. A broken promise comes first: it should never happen.
 // What the log has overrun is left out: what led there is gone, too.
 func (f *Flight) due() (first trigger) {
 	for r := range f.Log.Between(f.seq, f.Log.Last()) {
 		f.seq = r.Seq
-		if first.reason == "" {
+		if played.Matches(r) {
+			f.story = r.Field(probe.FieldValue) == "true"
+		}
+		if first.reason == "" && !f.story {
 			first = trigger{*r, f.reason(r)}
 		}
 	}
@@ -100,9 +105,6 @@ func (f *Flight) due() (first trigger) {
 		f.broken = breaches[len(breaches)-1].Record.Seq
 		broken := breaches[0]
 		return trigger{broken.Record, fmt.Sprintf("Promise %d was broken: %s.", broken.Rule, broken.Text)}
-	}
-	if f.Shows() {
-		return trigger{}
 	}
 	return first
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +33,6 @@ type flown struct {
 	fold *fold.State
 	kept *fold.Keyframes
 
-	shows  atomic.Bool     // whether the page gives its tour
 	broken json.RawMessage // returned instead of every keyframe, unless nil
 }
 
@@ -70,7 +68,6 @@ func (f *flown) run(t *testing.T, story func()) {
 	flight := &Flight{
 		Log: f.log, Dir: f.dir, Keyframe: f.keyframe,
 		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches,
-		Shows: f.shows.Load,
 	}
 	go monitor.Run(ctx)
 	done := make(chan struct{}) // closed when Run has returned
@@ -136,13 +133,17 @@ func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
 			f.live(3 * time.Second)
 		})
 		assert.Equal(t, 2, len(f.files(t)), "after a 410 files")
-		f.shows.Store(true)
 		f.run(t, func() {
 			f.live(40 * time.Second)
+			f.pods.Texts(probe.KnobTurned, []string{"story", "tour", "true"}, "", 0)
 			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 410)
 			f.live(3 * time.Second)
+			assert.Equal(t, 2, len(f.files(t)), "after a 410 of a story files")
+			f.pods.Texts(probe.KnobTurned, []string{"story", "tour", "false"}, "", 0)
+			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 410)
+			f.live(3 * time.Second)
+			assert.Equal(t, 3, len(f.files(t)), "after a 410 behind the story files")
 		})
-		assert.Equal(t, 2, len(f.files(t)), "after a 410 of a tour files")
 	})
 }
 

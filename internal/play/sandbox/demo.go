@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +29,7 @@ type demo struct {
 	*Config // the sandbox's
 	client  *listwatch.RESTClient
 
-	rests atomic.Int32 // tours that are open, and stories that are told
+	rests atomic.Int32 // stories that are told
 
 	// Owned by Run.
 	step int
@@ -50,7 +49,7 @@ func (d *demo) Run(ctx context.Context) {
 		case <-d.Awaited:
 		}
 	}
-	d.act(ctx) // for a tour, too, there is a pod
+	d.act(ctx)
 	routine.Every(ctx, d.Clock, demoPeriod, func(ctx context.Context) {
 		if d.rests.Load() == 0 {
 			d.act(ctx)
@@ -129,52 +128,4 @@ func (d *demo) relabel(ctx context.Context, pod *corev1.Pod) {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"tier":%q}}}`, tier)
 	request := d.client.Patch(types.MergePatchType).Resource("pods").Namespace(pod.Namespace).Name(pod.Name)
 	_ = request.Body(patch).Do(ctx).Error()
-}
-
-// Tour notes that a page gives its tour, until the page calls end. Pages are counted: while there is one, the demo
-// begins nothing new, and the pods' ring keeps its size. With the last one go the watchers that were opened for a tour;
-// end returns whether it was that one. Both may be called from any goroutine, and wait for nothing.
-func (s *Sandbox) Tour() (end func() (last bool)) {
-	s.count(1)
-	return func() bool { return !s.count(-1) }
-}
-
-// Touring reports whether a page gives its tour. It may be called from any goroutine.
-func (s *Sandbox) Touring() bool {
-	s.toursMu.Lock()
-	defer s.toursMu.Unlock()
-	return s.tours > 0
-}
-
-// count counts pages in or out, and returns whether there are any then.
-func (s *Sandbox) count(n int) (open bool) {
-	s.toursMu.Lock()
-	defer s.toursMu.Unlock()
-	before := s.tours > 0
-	s.tours += n
-	open = s.tours > 0
-	if s.demo != nil {
-		s.demo.rests.Add(int32(n))
-	}
-	if open == before {
-		return open
-	}
-	if s.demo != nil {
-		s.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(open)})
-	}
-	if ring := s.ring(""); ring != nil {
-		capacity, fixed := ring.RingCapacity()
-		switch {
-		case open && fixed == 0:
-			ring.SetRingCapacity(capacity)
-			s.ringKept = true
-		case !open && s.ringKept:
-			ring.SetRingCapacity(0)
-			s.ringKept = false
-		}
-	}
-	if !open {
-		s.watchers.remove(func(each *watcher) bool { return each.Options.Tour })
-	}
-	return open
 }

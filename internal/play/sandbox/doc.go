@@ -18,6 +18,5 @@
 //
 // # Locks
 //
-// Those of [Connections], the handlers and the watchers are innermost: they guard what other goroutines read. That of
-// tours is taken before them.
+// Those of [Connections], the handlers and the watchers are innermost: they guard what other goroutines read.
 package sandbox

@@ -76,10 +76,6 @@ type Sandbox struct {
 	// Owned by the command that has the machine to itself: see command.
 	before []Knob   // what puts back each knob that was turned, in the order of the first turns
 	story  *Telling // that is told; nil: none
-
-	toursMu  sync.Mutex // guards the fields below; taken before those of the watchers
-	tours    int        // pages that give their tour
-	ringKept bool       // for a tour, the pods' ring is fixed at its size
 }
 
 // command does one thing to the machine, to its end or to its undo, on a goroutine of its own. It has the machine to

@@ -59,6 +59,8 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 		return conflict(t.id, fmt.Errorf("%s is under way", reset.name))
 	}
 	t.sandbox.story = t
+	t.sandbox.turned(Knob{Name: storyKind, Target: t.id, Value: "true"})
+	defer t.sandbox.turned(Knob{Name: storyKind, Target: t.id, Value: "false"})
 	begun()
 	defer close(t.told)
 	stop := context.AfterFunc(ctx, t.cancel)

@@ -52,7 +52,6 @@ type WatcherOptions struct {
 	WatchList       bool   `json:"watchList"` // the first state comes as a stream that ends in a bookmark
 	// after which the server ends each of its streams; 0: as the server likes
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
-	Tour           bool  `json:"tour"` // it is closed when no page gives a tour any more
 }
 
 // WatcherInfo describes one watcher.

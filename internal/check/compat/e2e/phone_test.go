@@ -76,7 +76,7 @@ func inSight(stations, over string) string {
 	})()`, stations, over)
 }
 
-// TestTheStageIsStackedOnAPhone tells a story and gives the tour by touch, where the window is narrow.
+// TestTheStageIsStackedOnAPhone tells a story and the tour by touch, where the window is narrow.
 func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	t.Parallel()
 	v, _ := quiet(t)
@@ -113,22 +113,24 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	p.tap(t, "#story-leave")
 	p.until(t, `!document.body.dataset.story`)
 
-	p.do(t, chromedp.Navigate(v.URL+"/?take=tour&tour=1"))
+	p.do(t, chromedp.Navigate(v.URL+"/?take=story-tour&tour=1"))
 	p.until(t, `$("#first")?.inert === false && window.listwatch?.player.recording`)
 	p.none(t, "the first view", untouchable)
 	p.tap(t, "#tour-start")
-	for step := 1; step <= 11; step++ {
-		p.stop(t, step)
-		if step == 7 {
-			p.tap(t, "#tour-next")
-			p.until(t, `$("#tour-happened").textContent !== ""`)
-			p.stop(t, step)
+	for beat := 1; beat <= 11; beat++ {
+		if beat == 7 {
+			p.rests(t, beat, "ready")
+			p.tap(t, "#story section:not([hidden]) .answers button:last-child")
 		}
-		p.until(t, inSight(".station.visited", "#tour"))
-		check(fmt.Sprint("step ", step))
-		p.tap(t, "#tour-next")
+		p.rests(t, beat, "rests")
+		p.until(t, inSight(".station.bright", "#story"))
+		check(fmt.Sprint("the tour, beat ", beat))
+		if beat < 11 {
+			p.tap(t, "#story-next")
+		}
 	}
-	p.until(t, `document.body.dataset.tour === "end"`)
+	p.tap(t, "#story-leave")
+	p.until(t, `!document.body.dataset.story`)
 
 	p.do(t, looks[0].wear(1)) // the phone is turned, and large
 	p.until(t, `!$("#stage").classList.contains("tall")`)
