@@ -87,7 +87,8 @@ func (f *Flight) look(ctx context.Context) {
 }
 
 // played means that a story begins or ends.
-var played = probe.Query{Points: []probe.Point{probe.KnobTurned}, Fields: map[probe.Field]string{probe.FieldName: "story"}}
+var played = probe.Query{Points: []probe.Point{probe.KnobTurned},
+	Fields: map[probe.Field]string{probe.FieldName: "story"}}
 
 // due returns the first since the last look that is worth a file. A broken promise comes first: it should never happen.
 // What the log has overrun is left out: what led there is gone, too.

@@ -318,8 +318,8 @@ func (s *Story) Shows(records []probe.Record) error {
 	return nil
 }
 
-// claim is what a run must show: how many of its records are meant. "0 WatcherForced !stream=0" means none, "10" ten, and
-// "1+" one or more.
+// claim is what a run must show: how many of its records are meant. "0 WatcherForced !stream=0" means none, "10" ten,
+// and "1+" one or more.
 type claim struct {
 	pattern
 	words       string

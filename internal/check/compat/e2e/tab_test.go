@@ -87,8 +87,8 @@ func (p *page) runs(t *testing.T, base string) {
 	p.until(t, `$text('[data-named="etcd"]') === "in memory"`)
 }
 
-// arrives waits until the page is that of a machine in its tab. It leads there from another page: what that one is asked
-// while it goes has no answer.
+// arrives waits until the page is that of a machine in its tab. It leads there from another page: what that one is
+// asked while it goes has no answer.
 func (p *page) arrives(t *testing.T) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
