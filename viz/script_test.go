@@ -81,9 +81,11 @@ type twin struct {
 	ours *fold.State
 }
 
-func newTwin(t *testing.T) *twin {
+func newTwin(t *testing.T) *twin { return twinWith(t, map[string]string{"fold": "log/fold.js"}) }
+
+func twinWith(t *testing.T, modules map[string]string) *twin {
 	t.Helper()
-	e := newEngine(t, map[string]string{"fold": "log/fold.js"})
+	e := newEngine(t, modules)
 	log, _ := newLog()
 	answer := ask(show(log), "GET", "/viz/points", "")
 	require.True(t, answer.Code == http.StatusOK, answer.Code)
@@ -144,6 +146,20 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 		for range 15 {
 			w.apply(t, anything.records(50))
 		}
+	}
+}
+
+// TestEveryPointHasItsSentence: what the page says of a record is what the program says.
+func TestEveryPointHasItsSentence(t *testing.T) {
+	w := newTwin(t)
+	for i, point := range probe.Points() {
+		r := probe.Record{Seq: uint64(i + 1), Point: point, Resource: "pods", Subject: "w3", Type: "MODIFIED",
+			Key: "/registry/pods/default/a", RV: 41, Args: [4]int{1, 2, 3, 4},
+			Texts: probe.TextsOf(point, "a reason", "it", "is", "so")}
+		said := run[string](t, w.engine, `((r) => page.fold.sentence(twin.infos.get(r.point), r))(`+
+			string(fold.AppendRecord(nil, &r))+`)`)
+		assert.Equal(t, r.Sentence(), said, point)
+		assert.False(t, strings.ContainsAny(said, "{}") || len(said) < 12, "%s says %q", point, said)
 	}
 }
 
