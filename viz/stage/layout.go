@@ -143,7 +143,7 @@ var spots = map[string][2]float64{
 	"watcher.input": {1022, 34}, "watcher.result": {1136, 34}, "watcher.more": {970, 222},
 	"reflector.of": {1118, 352}, "reflector.state": {1118, 372}, "reflect.role": {1118, 391},
 	"reflector.seen": {1118, 446}, "stream.post": {1046, 474}, "reflector.rv": {1118, 470},
-	"fifo.order": {966, 362}, "process.role": {966, 385}, "fifo.lock": {950, 310}, "fifo.high": {966, 468},
+	"fifo.order": {966, 362}, "process.role": {966, 385}, "fifo.lock": {988, 310}, "fifo.high": {966, 468},
 	"fifo.other": {966, 459}, "fifo.gave": {966, 469}, "fifo.left": {966, 481}, "fifo.out": {966, 491},
 	"processor.each": {705, 362}, "processor.listeners": {705, 474},
 	"listener.more":  {352, 467},

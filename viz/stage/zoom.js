@@ -10,6 +10,7 @@ import { $, mark, parts, put } from "../dom/dom.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station
+const flags = 96; // units beside the lanes of a story's cast
 /** @param {View} a @param {View} b */
 const same = (a, b) => a.x === b.x && a.y === b.y && a.w === b.w && a.h === b.h;
 const nearest = 0.55; // of the stage's width that is framed, at least: what surrounds a beat's stations stays in sight
@@ -69,8 +70,8 @@ export class Zoom {
   /** @param {probe.Station[]} names @returns {Box} */
   boxAround(names) {
     const { scene } = this;
-    const flags = this.told && !scene.tall ? 96 : 0; // beside the lanes of a story's cast
-    const boxes = names.map(scene.boxOf).map((b, i) => (names[i] === "watcher" ? { ...b, W: b.W + flags } : b));
+    const more = this.told && !scene.tall ? flags : 0;
+    const boxes = names.map(scene.boxOf).map((b, i) => (names[i] === "watcher" ? { ...b, W: b.W + more } : b));
     const long = names.length > 1 && !scene.tall ? names.indexOf("wire") : -1;
     const { Y: top, H: high } = boxes[long ? 0 : 1] ?? boxes[0];
     if (long >= 0) boxes[long] = { ...boxes[long], Y: top, H: high };
@@ -97,9 +98,9 @@ export class Zoom {
     this.framed = asked;
     for (const [name, el] of this.scene.stations) el.classList.toggle("bright", names.includes(name));
     this.frame.classList.toggle("dimmed", names.length > 0);
-    const near = names.length > 0 && !this.scrolls();
-    this.fly(() => {
+    this.fly(() => { // asked again when the stage is laid out anew
       const { whole } = this;
+      const near = names.length > 0 && !this.scrolls();
       const view = near ? this.viewOf(this.boxAround(/** @type {probe.Station[]} */ (names)), nearest) : whole;
       return view.w < 0.95 * whole.w ? view : whole;
     });
@@ -149,6 +150,8 @@ export class Zoom {
     scene.stale = true; // what stands beside the drawing stands there again
     for (const [name, el] of scene.stations) el.classList.toggle("cut", this.cuts(/** @type {probe.Station} */ (name)));
     this.frame.classList.toggle("near", to.w < this.whole.w);
+    const { X, W } = scene.boxOf("watcher"); // beside its lanes are the flags of a story's cast
+    mark($("#cast"), "cut", X + W < to.x + to.w && X + W + flags > to.x + to.w);
     for (const [css, left] of /** @type {const} */ ([["#legend", 44], ['[data-text="server.state"]', 164]])) {
       put($(css), "transform", `translate(${Math.max(0, to.x - left).toFixed(1)} 0)`);
     }

@@ -49,14 +49,16 @@ const collisions = `(async () => {
 	const inside = (t) => t.x + t.w > stage.left + 1 && t.x < stage.right - 1 && t.y + t.h > stage.top + 1 &&
 		t.y < stage.bottom - 1;
 	const texts = listwatch.picture().texts.filter((t) => !t.moves && inside(t));
+	const turned = new Set($$("#ring-versions text").map((el) => el.textContent)); // each along a cell of its own
 	const found = [];
 	if (texts.length < 10) found.push("there are " + texts.length + " texts");
 	texts.forEach((a, i) => {
 		if (a.x < stage.left - 1 || a.x + a.w > stage.right + 1 || a.y < stage.top - 3 ||
 			a.y + a.h > stage.bottom + 3) found.push(a.text + " runs over an edge");
 		for (const b of texts.slice(i + 1)) {
-			if (a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1 && a.y < b.y + b.h - 3 &&
-				b.y < a.y + a.h - 3) found.push(a.text + " on " + b.text);
+			const between = Math.max(3, Math.min(a.h, b.h) / 5); // lines are higher than their letters
+			const meet = a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1 && a.y < b.y + b.h - between && b.y < a.y + a.h - between;
+			if (meet && !(turned.has(a.text) && turned.has(b.text))) found.push(a.text + " on " + b.text);
 		}
 	});
 	await drawn(false);
