@@ -35,7 +35,6 @@ func TestTheStageIsForEverybody(t *testing.T) {
 	t.Run("the presenter's type is large and one station is in the light", p.presents)
 	t.Run("narrow windows and zoom lose nothing", p.fits)
 	t.Run("a voice does not chatter", p.speaksSlowly)
-	t.Run("the table has the stage's cursor", p.tableHasTheCursor)
 }
 
 // namesEveryGlyph reads the accessibility tree, as a screen reader does. A lane may come between the two looks.
@@ -322,17 +321,4 @@ func (p *page) speaksSlowly(t *testing.T) {
 	}
 	p.none(t, "speak for themselves", `$$("main [aria-live], main [role=status], main [role=alert]")
 		.filter((el) => !el.parentElement.closest("[hidden]")).map((el) => el.id)`) // what is hidden is silent
-}
-
-func (p *page) tableHasTheCursor(t *testing.T) {
-	p.click(t, "#freeze")
-	p.press(t, "u")
-	p.run(t, `$("section.records").focus()`)
-	before := p.moment(t).Seq
-	for range 3 {
-		p.press(t, ",") // older
-	}
-	p.becomes(t, fmt.Sprintf("%d %[1]d", before-3),
-		`listwatch.state.seq + " " + $("#records tr[aria-current]")?.dataset.seq`)
-	p.click(t, "#live")
 }

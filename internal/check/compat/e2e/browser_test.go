@@ -40,7 +40,7 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), browserOptions()...)
 	ctx, stopBrowser := chromedp.NewContext(allocator)
 	closeChromium = func() error {
-		closing, cancel := context.WithTimeout(ctx, program.EndsWithin)
+		closing, cancel := context.WithTimeout(ctx, program.HangsAfter)
 		defer cancel()
 		defer stopAllocator()
 		return chromedp.Cancel(closing)

@@ -11,6 +11,31 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
+// stalled is the recording of a server half whose watcher w2 has a client that does not read, from the first event that
+// does not get through to etcd's stream that no goroutine reads any more. w1 is served.
+func stalled() (r reel) {
+	fill := func(point probe.Point, subject string, n, size int) {
+		for i := range n {
+			r.add(point, subject, 100+i, i+1, size)
+		}
+	}
+	r.add(probe.WatchChanOpened, "etcd3-1", 1)
+	r.add(probe.WatcherAdded, "w1", 1, 10)
+	r.add(probe.WatcherAdded, "w2", 1, 10)
+	r.add(probe.ResultReceived, "w2", 7, 0, 10) // and is never rid of it
+	fill(probe.ResultSent, "w2", 11, 10)
+	r.add(probe.ResultBlocked, "w2", 112)
+	fill(probe.InputSent, "w2", 10, 10)
+	r.add(probe.DispatchStarted, "cacher", 113, 2)
+	r.add(probe.DispatchBlocked, "cacher", 113, 1, 50)
+	r.add(probe.InputBlocked, "w2", 113)
+	fill(probe.IncomingSent, "cacher", 100, 100)
+	r.add(probe.IncomingBlocked, "cacher", 214)
+	fill(probe.Etcd3ResultSent, "etcd3-1", 100, 100)
+	r.add(probe.Etcd3ResultBlocked, "etcd3-1", 315)
+	return r
+}
+
 // crowded is the recording of a moment at which nearly every goroutine is held up: by a client that does not read, by a
 // full channel of the etcd3 watch, and by a handler that does not return.
 func crowded() reel {
@@ -22,6 +47,8 @@ func crowded() reel {
 	r.add(probe.ListenerAdded, "idle", 9)
 	r.add(probe.AddBlocked, "idle", 9)
 	r.add(probe.Etcd3IncomingBlocked, "etcd3-1", 9)
+	r.add(probe.EtcdLookedAt, "", 0, 40, 1000, 1) // refuses writes
+	r[len(r)-1].Resource, r[len(r)-1].Key, r[len(r)-1].Type = "", "", ""
 	r.add(probe.RingAppend, "cacher", 9, 0, 1, 100, 9)
 	return r
 }
@@ -48,12 +75,28 @@ const readDrawing = `(() => {
 	};
 })()`
 
+// TestWhoStandsWhereIsDrawn goes to where the server half stands still: the channels that are full are marked, and the
+// page says who waits for whom up to the client, as viz/why_test.go has it, and leads there. Then to where all others
+// stand still, too.
 func TestWhoStandsWhereIsDrawn(t *testing.T) {
 	t.Parallel()
-	file := writeRecording(t, crowded())
-	p := openPage(t, startViz(t, "-replay", file).URL)
+	p := openPage(t, startViz(t, "-replay", writeRecording(t, crowded())).URL)
 	p.until(t, "window.listwatch?.player.head === %d", len(crowded()))
+	const refuses = `$('[data-station="etcd"]').classList.contains("refuses") + " " +
+		($text('[data-text="etcd.full"]') === "no writes")`
+	p.seek(t, len(stalled()))
+	p.becomes(t, "etcd3-result incoming input result",
+		`$$(".pipe.blocked").map((el) => el.dataset.queue).sort().join(" ")`)
+	p.is(t, "false false", "etcd refuses writes", refuses)
+	p.run(t, `$('[data-station=incoming] [data-queue=incoming]').closest('[tabindex]').focus()`)
+	p.press(t, "b")
+	p.becomes(t, "incoming of cacher → input of w2 → result of w2",
+		`$$("#leaf .chain.full button.place").map((el) => el.textContent).join(" → ")`)
+	p.run(t, `$("#leaf .chain li:last-child button.place").click()`)
+	p.until(t, `$('#leaf .leaf.blocked[data-title="result of w2"] .chain p')?.textContent.includes("the client of w2")`)
+	p.strike(t, "Escape")
 	p.seek(t, len(crowded()))
+	p.becomes(t, "true true", refuses)
 	want := map[string]string{
 		"w1 process": "receive", "w1 serve": "receive", "w2 process": "send", "w2 serve": "send",
 		"slow run": "run", "slow offer": "send", "slow pop": "receive", "slow distribute": "",

@@ -52,7 +52,7 @@ func benchLoad(b *testing.B, open bool) {
 	}
 	post(b, url+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(benchRate)})
 	// Until what grows has grown: rings, channels, and what a page keeps of the past.
-	program.Eventually(b, program.ReadyWithin, func() (bool, string) {
+	program.Eventually(b, program.HangsAfter, func() (bool, string) {
 		n := written(b, v)
 		return n >= benchRate, fmt.Sprint(n, " changes")
 	})

@@ -139,15 +139,18 @@ func inTurn(above map[[2]string]bool, names []string) string {
 const lanes = `$$("#watchers .lane:not(.over), #cast .bare").map((el) => [el.getBoundingClientRect().top,
 	el.querySelector(".name").textContent.replace(" · closed", "")]).sort(([a], [b]) => a - b).map(([, name]) => name)`
 
+var reduced = look{"reduced", 1440, 900, "light", "reduce"} // without motion
+
 // TestEveryStorysPictureShowsItsPoint holds for each beat of each story that its picture, at rest, shows what the beat
 // says must be seen: on the screen, in the light, large enough, not covered; and, at the last beat of each story, with
-// FULL at all, only because of the record behind it. What it says besides does not contradict that, and the lanes keep
-// their order from beat to beat, the story's clients first.
+// FULL at all, only because of the record behind it. The stations that the beat is about are in the light, nothing
+// contradicts itself, and with FULL no text collides with another in any window. What the picture says besides does not
+// contradict the beat, and the lanes keep their order from beat to beat, the story's clients first.
 func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
 	p := openPage(t, "about:blank")
-	p.do(t, look{"reduced", 1440, 900, "light", "reduce"}.wear(1)) // without motion
+	p.do(t, reduced.wear(1))
 	p.navigate(t, v.URL)
 	p.until(t, `window.listwatch?.player.head === 1`)
 	for i := range all {
@@ -209,17 +212,28 @@ func (p *page) shows(t *testing.T, s *told, n int, above map[[2]string]bool) {
 		t.Errorf("%s: %s", at, problem)
 		return
 	}
+	s.holds(t, n+1, "rests", place.To, p.rests(t, n+1, "rests"))
 	if wrong := p.says(t, fmt.Sprint(s.ID, " ", n+1)); wrong != nil {
 		t.Errorf("%s: besides, %q is not so", at, wrong)
 	}
 	names := evaluate[[]string](t, p, lanes)
 	assert.Equal(t, "", inTurn(above, names), "%s: lanes %q, other than before", at, names)
 	for i, member := range s.Cast {
-		assert.True(t, i < len(names) && names[i] == member.Name, "%s: lanes %q begin otherwise than the cast", at, names)
+		assert.True(t, i < len(names) && names[i] == member.Name, "%s: lanes %q begin otherwise than the cast", at,
+			names)
 	}
+	p.collides(t, fmt.Sprint(s.ID, " ", n+1))
+	p.do(t, reduced.wear(1))
 	if !full && n < len(s.Beats)-1 {
 		return
 	}
+	p.is(t, "true", s.ID+" is shown to its end to the last row", `await (async () => {
+		$("#presenter").click();
+		await $frames(2);
+		const { scrollHeight, clientHeight } = $("#story");
+		$("#presenter").click();
+		return scrollHeight <= clientHeight;
+	})()`)
 	evaluate[bool](t, p, fmt.Sprintf("(%s)(%q, %d, %d, %d)", telling, s.ID, n, place.Behind, place.To))
 	problem = evaluate[string](t, p, look)
 	assert.False(t, !strings.HasPrefix(problem, "it is not written") && problem != "it is hidden",

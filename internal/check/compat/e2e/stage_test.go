@@ -9,8 +9,6 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/fold"
-	"listwatch/internal/observe/probe"
 )
 
 // inspected is what the inspector shows.
@@ -59,7 +57,6 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Run("the wire is bytes", func(t *testing.T) { wireIsBytes(t, p, v) })
 	t.Run("a leaf that comes slowly is shown", func(t *testing.T) { slowLeafIsShown(t, p, v) })
 	t.Run("the ring is readable", func(t *testing.T) { ringIsReadable(t, p) })
-	t.Run("every point has its sentence", func(t *testing.T) { everyPointHasItsSentence(t, p) })
 	t.Run("clients have their names", func(t *testing.T) { clientsHaveTheirNames(t, p) })
 	t.Run("the timeline counts what was summed up", func(t *testing.T) { timelineCountsSums(t, p) })
 	t.Run("an anomaly is never merged", func(t *testing.T) { anomalyIsNeverMerged(t, p) })
@@ -212,32 +209,6 @@ func ringIsReadable(t *testing.T, p *page) {
 		const [cells, held] = [".cell", ".cell.held"].map((css) => el.querySelectorAll(css).length);
 		return [cells === Math.min(capacity, 128), held === Math.min(end - start, cells)].join();
 	})()`)
-}
-
-// everyPointHasItsSentence compares what the page says of a record of each point with what the program says.
-func everyPointHasItsSentence(t *testing.T, p *page) {
-	var written []string
-	var want []string
-	for i, point := range probe.Points() {
-		r := probe.Record{
-			Seq: uint64(i + 1), Point: point, Resource: "pods", Subject: "w3", Type: "MODIFIED",
-			Key: "/registry/pods/default/a", RV: 41,
-			Args: [4]int{1, 2, 3, 4}, Texts: probe.TextsOf(point, "a reason", "it", "is", "so"),
-		}
-		written = append(written, string(fold.AppendRecord(nil, &r)))
-		want = append(want, r.Sentence())
-		assert.False(t, strings.ContainsAny(r.Sentence(), "{}") || len(r.Sentence()) < 12,
-			"%s says %q", point, r.Sentence())
-	}
-	got := evaluate[[]string](t, p, `(async () => {
-		const { sentence } = await import("/viz/assets/log/fold.js");
-		return [`+strings.Join(written, ",")+`].map((r) => sentence(listwatch.stage.infos.get(r.point), r));
-	})()`)
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("%s: the page says %q, the program %q", probe.Points()[i], got[i], want[i])
-		}
-	}
 }
 
 // clientsHaveTheirNames reads what the page says of copies of changes: each is for a client, and not for a number.

@@ -22,25 +22,6 @@ func (p *page) replays(t *testing.T, records []probe.Record) {
 	})
 }
 
-// TestThePageShowsThatEtcdRefusesWrites shows a recording in which etcd takes writes, refuses them, and takes them again.
-func TestThePageShowsThatEtcdRefusesWrites(t *testing.T) {
-	t.Parallel()
-	var r reel
-	r.add(probe.TxnCommitted, "", 1) // the stage shows a resource
-	for i, refuses := range []int{0, 1, 0} {
-		r.add(probe.EtcdLookedAt, "", 0, 40, 1000, refuses)
-		r[i+1].Resource, r[i+1].Key, r[i+1].Type = "", "", ""
-	}
-	p := openPage(t, startViz(t, "-replay", writeRecording(t, r)).URL)
-	p.replays(t, r)
-	for _, each := range r[1:] {
-		p.seek(t, int(each.Seq))
-		p.becomes(t, fmt.Sprint(each.Args[2] == 1, each.Args[2] == 1),
-			`$('[data-station="etcd"]').classList.contains("refuses") + " " +
-			($text('[data-text="etcd.full"]') === "no writes")`)
-	}
-}
-
 // writeRecording writes a recording of these records and returns the name of its file.
 func writeRecording(t *testing.T, records []probe.Record) (name string) {
 	t.Helper()

@@ -30,6 +30,13 @@ func still(t testing.TB) (*viz, *page) {
 	return v, p
 }
 
+// live waits until the page's feed is open, and the page shows the newest record there was when it was asked. The
+// server draws the first picture, so the attributes alone do not prove that the page is awake.
+func (p *page) live(t testing.TB, v *viz) {
+	t.Helper()
+	p.until(t, `$("#mode").dataset.state === "live" && Number(document.body.dataset.seq) >= %d`, v.seq(t))
+}
+
 // kubectlFor returns a kubectl that has never seen any server: its discovery cache is empty.
 func kubectlFor(t testing.TB, v *viz) *program.Kubectl {
 	t.Helper()
