@@ -17,9 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -45,14 +49,14 @@ func configMaps(base, namespace string, within time.Duration) typed.ConfigMapInt
 
 // counted returns a ConfigMap with counter n.
 func counted(name string, n int, rv string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: rv},
-		Data: map[string]string{"n": strconv.Itoa(n)}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: rv,
+		Annotations: map[string]string{"n": strconv.Itoa(n)}}}
 }
 
-// objectOf reads the counter of a ConfigMap. 0 is never right, and found.
-func objectOf(m *corev1.ConfigMap) object {
-	n, _ := strconv.Atoi(m.Data["n"])
-	return object{m.Name, n, parse(m.ResourceVersion)}
+// objectOf reads the counter of a ConfigMap, or of its metadata alone. 0 is never right, and found.
+func objectOf(m metav1.Object) object {
+	n, _ := strconv.Atoi(m.GetAnnotations()["n"])
+	return object{m.GetName(), n, parse(m.GetResourceVersion())}
 }
 
 // parse reads a version. Here, and not in clients, versions are numbers: we look at the server from outside.
@@ -389,25 +393,46 @@ func (l *leaver) change(ctx context.Context) bool {
 	return err == nil
 }
 
-// informer is one of the real client-go, which speaks protobuf. It has to end with what is stored. What it is told on
-// the way is what raw watches are told, and they are judged.
-type informer struct{ cache.SharedIndexInformer }
+// informer is one of the real client-go. It has to end with what is stored. What it is told on the way is what raw
+// watches are told, and they are judged.
+type informer struct {
+	cache.SharedIndexInformer
+	make string
+}
 
-func newInformer(base string) informer {
-	config := &rest.Config{Host: base, QPS: -1}
-	config.ContentType = runtime.ContentTypeProtobuf
-	factory := informers.NewSharedInformerFactoryWithOptions(kubernetes.NewForConfigOrDie(config), 0,
-		informers.WithNamespace(namespace))
-	return informer{factory.Core().V1().ConfigMaps().Informer()}
+// makes are all of them: they ask for protobuf, for JSON of any kind, and for metadata alone.
+var makes = []string{"typed", "dynamic", "metadata"}
+
+func newInformer(base, of string) informer {
+	config, gvr := &rest.Config{Host: base, QPS: -1}, corev1.SchemeGroupVersion.WithResource("configmaps")
+	made, none := informer{make: of}, time.Duration(0)
+	switch of {
+	case "dynamic":
+		client := dynamic.NewForConfigOrDie(config)
+		factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, none, namespace, nil)
+		made.SharedIndexInformer = factory.ForResource(gvr).Informer()
+	case "metadata":
+		client := metadata.NewForConfigOrDie(config)
+		factory := metadatainformer.NewFilteredSharedInformerFactory(client, none, namespace, nil)
+		made.SharedIndexInformer = factory.ForResource(gvr).Informer()
+	default:
+		config.ContentType = runtime.ContentTypeProtobuf
+		factory := informers.NewSharedInformerFactoryWithOptions(kubernetes.NewForConfigOrDie(config), none,
+			informers.WithNamespace(namespace))
+		made.SharedIndexInformer = factory.Core().V1().ConfigMaps().Informer()
+	}
+	return made
 }
 
 func (i informer) run(ctx context.Context) { i.RunWithContext(ctx) }
-func (i informer) String() string          { return fmt.Sprintf("informer: %d objects", len(i.holds())) }
+func (i informer) String() string {
+	return fmt.Sprintf("%s informer: %d objects", i.make, len(i.holds()))
+}
 
 func (i informer) holds() map[string]int {
 	counters := map[string]int{}
 	for _, obj := range i.GetStore().List() {
-		o := objectOf(obj.(*corev1.ConfigMap))
+		o := objectOf(obj.(metav1.Object))
 		counters[o.name] = o.n
 	}
 	return counters

@@ -104,14 +104,15 @@ func TestStorm(t *testing.T) {
 	for _, each := range s.watchers {
 		looked += each.missed(s.ledger.written)
 	}
-	s.interrupt(program.EndsWithin)
+	s.interrupt(program.HangsAfter)
 	t.Logf("%v, race build: %v; struck: %v; longest time without a write: %s", time.Since(s.began), bubble.Race,
 		s.struck, s.longest)
 	t.Logf("%d writes acknowledged, %d refused, %d looked for at raw watches; %d records held to the rules",
 		len(s.ledger.written), s.ledger.nRefused, looked, s.checked)
 	t.Logf("before %+v, after %+v; %v", before, after, s.clients)
 	assert.Equal(t, 0, s.faults.n, "%s", strings.Join(s.faults.told, "\n"))
-	assert.True(t, looked != 0 && s.ledger.nRefused != 0 && s.leaver.nWaitedFor != 0,
+	short := *lasts < time.Minute // on a busy machine the leaver may not come so far
+	assert.True(t, looked != 0 && s.ledger.nRefused != 0 && (short || s.leaver.nWaitedFor != 0),
 		"nothing was looked for, or refused, or no client left while the dispatcher waited for it")
 }
 
@@ -215,7 +216,7 @@ func (s *storm) letIn() (writers []*writer) {
 		s.watchers, s.clients = append(s.watchers, w), append(s.clients, w)
 	}
 	for i := range 4 {
-		s.clients = append(s.clients, newInformer(both[i%2]),
+		s.clients = append(s.clients, newInformer(both[i%2], makes[i%3]),
 			&sleeper{address: s.address, webSocket: i%2 == 0, random: random()})
 	}
 	secrets := kubernetes.NewForConfigOrDie(&rest.Config{Host: both[0], QPS: -1, Timeout: callWithin}).CoreV1()

@@ -15,7 +15,7 @@
 //
 // The program, as a process of its own, and the real client-go:
 //
-//   - clients_test.go, program_test.go: informers of every make under churn, and the names and labels of metrics.
+//   - metrics_test.go: the names and labels of metrics. Informers of every make follow the program in ../storm.
 //
 // The benchmarks measure both sides in the same run; benchstat -col /side prints them beside each other. Everything is
 // in test files: no package imports this one.

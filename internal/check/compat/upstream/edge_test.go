@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	realhandlers "k8s.io/apiserver/pkg/endpoints/handlers"
 	realnegotiation "k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/registry/rest"
 	realstorage "k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"pgregory.net/rapid"
 
 	storage "listwatch/chapters/01-storage"
@@ -124,6 +127,16 @@ func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
 	}
 }
 
+// TestUpstreamDoesNotAskForALostCreateAgain: what upstream makes of etcd's word is a 500 without a reason, and
+// without a time to come again, which no client repeats. What ours makes of it:
+// TestAWriteThatMayHaveHappenedIsNotToBeRepeated.
+func TestUpstreamDoesNotAskForALostCreateAgain(t *testing.T) {
+	status := responsewriters.ErrorToAPIStatus(storeerr.InterpretCreateError(rpctypes.ErrTimeout,
+		corev1.Resource("configmaps"), "a"))
+	assert.True(t, status.Code == 500 && status.Details == nil && status.Message == rpctypes.ErrTimeout.Error(),
+		"got %+v", status)
+}
+
 func TestACacheThatIsNotReadyRefusesAsTheRealOneDoes(t *testing.T) {
 	t.Parallel()
 	silent := func() *feed { return &feed{events: make(chan watch.Event)} }
@@ -167,7 +180,7 @@ func readToTheEnd(w watch.Interface) []string {
 	go st.collect()
 	select {
 	case <-st.done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		st.say("no end")
 		st.stop()
 	}
