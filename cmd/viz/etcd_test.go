@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -78,7 +77,7 @@ func fill(url string) {
 func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	flags := []string{"-listen", "127.0.0.1:0", "-flight=off", "-demo=false", "-controllers=false", "-data-dir", dir}
 	child := exec.CommandContext(ctx, os.Args[0], flags...)

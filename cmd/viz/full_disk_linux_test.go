@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"listwatch/internal/check/assert"
 )
@@ -68,7 +67,7 @@ func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 	for _, free := range []string{"0", "100000", "1600000", "12000000"} {
 		t.Run(free+" bytes free", func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			child := exec.CommandContext(ctx, os.Args[0])
 			child.Env = append(os.Environ(), smallTemp+"="+t.TempDir()+":"+free)

@@ -36,9 +36,7 @@ func start(t *testing.T, dir string) *Etcd {
 
 func put(t *testing.T, c *clientv3.Client, key, value string) int64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	response := require.Value(c.Put(ctx, key, value))(t)
+	response := require.Value(c.Put(t.Context(), key, value))(t)
 	return response.Header.Revision
 }
 

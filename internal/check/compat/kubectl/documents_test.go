@@ -29,7 +29,7 @@ func TestTheDocumentsAreThoseOfAKubeAPIServer(t *testing.T) {
 	get := func(path string) string {
 		return kubectl.Run(t, append(slices.Clone(flags[2:]), "get", "--raw", path)...)
 	}
-	program.Eventually(t, program.ReadyWithin, func() (bool, string) {
+	program.Eventually(t, program.HangsAfter, func() (bool, string) {
 		p := program.Start(t, kubectl.Command(append(slices.Clone(flags[2:]), "get", "--raw", "/readyz")...))
 		return p.ExitCode(t, program.HangsAfter) == 0, p.Stderr.String()
 	})

@@ -34,7 +34,7 @@ func StartEtcd(tb testing.TB) *Etcd {
 	tb.Cleanup(etcd.Close)
 	select {
 	case <-etcd.Server.ReadyNotify():
-	case <-time.After(ReadyWithin):
+	case <-time.After(HangsAfter):
 		tb.Fatal("etcd is not ready")
 	}
 	endpoint := etcd.Clients[0].Addr().String()

@@ -175,7 +175,7 @@ func TestADumpNamesTheGoroutines(t *testing.T) {
 	cmd, _ := program.VizCommand(t, "-listen", "127.0.0.1:0")
 	cmd.Env = append(cmd.Env, "GODEBUG=tracebacklabels=1")
 	p := program.Start(t, cmd)
-	program.Eventually(t, program.ReadyWithin, func() (bool, string) {
+	program.Eventually(t, program.HangsAfter, func() (bool, string) {
 		return strings.Contains(p.Stdout.String(), "listening on "), p.Stderr.String()
 	})
 	require.NoError(t, cmd.Process.Signal(syscall.SIGQUIT))

@@ -244,7 +244,7 @@ func (x *terminal) toItsEnd(s *step, command string) {
 		return matches(s.want, said) && (code == 0 || len(s.want) > 0)
 	}
 	again := onlyReads.MatchString(command) && !writes.MatchString(command) && !*update
-	if agrees() || again && eventually.Did(program.ReadyWithin, agrees) {
+	if agrees() || again && eventually.Did(program.HangsAfter, agrees) {
 		return
 	}
 	x.differs(s, code, said)
@@ -290,7 +290,7 @@ func (x *terminal) finish() {
 		x.starts = nil
 	}
 	for _, o := range x.open {
-		if !eventually.Did(program.ReadyWithin, func() bool { return matches(o.step.want, x.said(o.file)) }) {
+		if !eventually.Did(program.HangsAfter, func() bool { return matches(o.step.want, x.said(o.file)) }) {
 			x.differs(o.step, 0, x.said(o.file))
 		}
 	}
