@@ -1,6 +1,6 @@
 // Looks: which resource is on stage, in which colours, and in which detail: the path (stations, queues, objects), or
 // the machinery, too: locks, the budget, goroutines, gates, the ring's hands, versions in brackets. What an attribute
-// says it says in either. And the stations as they are called in the mode that runs.
+// says it says in either. And the stations as they are called with the switches as they are.
 
 import { $, address, options, part, parts, put, say, when } from "../dom/dom.js";
 
@@ -45,12 +45,12 @@ export function newLooks(stage) {
     address({ detail: other === "path" ? "" : other });
   }
 
-  // switches names the stations as in the mode that runs: a text of the scenery has its words for another mode in an
-  // attribute of that name. A recording brings the switches that it was made with.
+  // switches names the stations as what runs is called: a text of the scenery has its words for the value of a switch
+  // in an attribute of that name. A recording brings the switches that it was made with.
   /** @param {page.Switches} now */
   function switches(now) {
-    const modes = Object.values(now ?? {});
-    for (const { el, words } of named) say(el, modes.map((mode) => el.dataset[mode]).find(Boolean) ?? words);
+    const values = Object.values(now ?? {});
+    for (const { el, words } of named) say(el, values.map((value) => el.dataset[value]).find(Boolean) ?? words);
     put(document.body, "data-server", now?.server ?? "");
     put(root, "data-etcd-watcher", now?.["etcd-watcher"] ?? "etcd3");
     scene.grouped = now?.fifo === "delta";

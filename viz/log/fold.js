@@ -25,14 +25,14 @@ const dict = () => Object.create(null);
 
 // The shape of a state: kinds of values by name, lists of a shape, which may have a length, and maps of one (each).
 const token = { type: "text", key: "text", rv: "version" };
-const moment = { seq: "count", t: "count", point: "text", subject: "text", ...token, texts: { each: "text" } };
-const station = { count: "count", rv: "version", vars: { each: "number" }, last: moment };
+const last = { seq: "count", t: "count", point: "text", subject: "text", ...token, texts: { each: "text" } };
+const station = { count: "count", rv: "version", vars: { each: "number" }, last };
 const queue = {
   len: "count", cap: "count", sent: "number", received: "number", high: "count", tokens: [token],
 };
 const subject = {
   kind: "text", opened: "count", began: "version", rv: "version", vars: { each: "number" },
-  texts: { each: { each: "text" } }, counts: { each: "count" }, queues: { each: queue }, last: moment,
+  texts: { each: { each: "text" } }, counts: { each: "count" }, queues: { each: queue }, last,
 };
 const shelf = { n: "count", rows: [{ ...token, seq: "count" }] };
 const wait = {
@@ -226,11 +226,11 @@ function apply(infos, state, r) {
   if (r.point === "Unknown") return;
   const info = infos.get(r.point);
   const res = resourceOf(state, r.resource ?? "");
-  const moment = momentOf(r);
+  const last = lastOf(r);
   add(res.points, info.name, 1);
   const station = stationOf(res, info.station);
   station.count++;
-  note(station, moment, info, r);
+  note(station, last, info, r);
   const id = r.subject ?? "";
   if (info.op === "open") res.subjects[id] = newSubject(info.opens ?? "", r.seq, r.rv);
   if (info.op === "close") {
@@ -240,9 +240,9 @@ function apply(infos, state, r) {
   noteWait(infos, res, info, r);
   const subject = subjectOf(state, res, info, id);
   if (subject) {
-    note(subject, moment, info, r);
+    note(subject, last, info, r);
     add(subject.counts, info.name, 1);
-    if (r.texts) subject.texts[info.name] = moment.texts;
+    if (r.texts) subject.texts[info.name] = last.texts;
     move(subject, info, r);
     if (info.op === "sum") sum(infos, res, subject, info, r);
   }
@@ -252,11 +252,11 @@ function apply(infos, state, r) {
 // note keeps what a record says at last of a station or of a subject. The args of queues are kept with the queue, those
 // of sums with what they add to.
 /**
- * @param {fold.Station | fold.Subject} of @param {fold.Moment} moment @param {fold.Point} info
+ * @param {fold.Station | fold.Subject} of @param {fold.Last} last @param {fold.Point} info
  * @param {probe.Record} r
  */
-function note(of, moment, info, r) {
-  of.last = moment;
+function note(of, last, info, r) {
+  of.last = last;
   // A reflector knows what it has received: a resync hands its informer older versions again.
   if (r.rv && (!("kind" in of) || of.kind !== "" || info.station === "reflector")) of.rv = r.rv;
   if (info.queue || info.op === "sum") return;
@@ -424,8 +424,8 @@ function holdOnShelf(shelf, r, n) {
 /** @param {probe.Record} r @returns {fold.Token} */
 const tokenOf = (r) => ({ type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0" });
 
-/** @param {probe.Record} r @returns {fold.Moment} */
-const momentOf = (r) => ({
+/** @param {probe.Record} r @returns {fold.Last} */
+const lastOf = (r) => ({
   seq: r.seq, t: r.t, point: r.point, subject: bound(r.subject), texts: textsOf(r), ...tokenOf(r),
 });
 

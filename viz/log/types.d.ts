@@ -2,7 +2,7 @@
 
 declare namespace fold {
   type Cell = { pos: number; t: number; type: string; key: string; rv: string };
-  type Moment = { seq: number; t: number; point: probe.PointName | ""; subject: string; type: string; key: string; rv:
+  type Last = { seq: number; t: number; point: probe.PointName | ""; subject: string; type: string; key: string; rv:
     string; texts: { [name in probe.TextName]?: string } };
   type Point = { name: probe.PointName; station: probe.Station; op: string; opens?: string; queue?: string; args:
     string[]; texts?: string[]; lane?: string; waits?: string; on?: string; holds?: string[]; until?: string[];
@@ -16,10 +16,10 @@ declare namespace fold {
   type Row = { type: string; key: string; rv: string; seq: number };
   type Shelf = { n: number; rows: fold.Row[] };
   type State = { seq: number; t: number; lost: number; resources: { [name: string]: fold.Resource } };
-  type Station = { count: number; rv: string; vars: { [name: string]: number }; last: fold.Moment };
+  type Station = { count: number; rv: string; vars: { [name: string]: number }; last: fold.Last };
   type Subject = { kind: string; opened: number; began: string; rv: string; vars: { [name: string]: number }; texts: {
     [name in probe.PointName]?: { [name in probe.TextName]?: string } }; counts: { [name in probe.PointName]?: number
-    }; queues: { [name: string]: fold.Queue }; last: fold.Moment };
+    }; queues: { [name: string]: fold.Queue }; last: fold.Last };
   type Token = { type: string; key: string; rv: string };
   type Wait = { seq: number; t: number; point: probe.PointName | ""; kind: string; subject: string; lane: string; on:
     string; type: string; key: string; rv: string };

@@ -11,7 +11,7 @@ import { compareLines, lineOf } from "./lines.js";
 /**
  * @typedef {import("./lines.js").Line} Line
  * @typedef {import("../log/fold.js").Fold} Fold
- * @typedef {{ [name: string]: string }} Modes
+ * @typedef {{ [name: string]: string }} Switches
  * @typedef {Map<string, { subject: string, queue: string, sent: number, received: number }>} Counters
  * @typedef {{ r: probe.Record, line: Line, index: number }} Column
  * @typedef {{ sent: Column, taken: Column, says: string, queue?: string }} Arrow
@@ -45,14 +45,14 @@ const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
 // trace folds records onto the picture before them, which it takes, and returns what happened between those that here
 // accepts: columns in the order of the log; lines from top to bottom; arrows and spans between columns. from and to are
-// null where a wait reaches beyond the run. To have nothing to do is no wait. modes are the switches with which the
+// null where a wait reaches beyond the run. To have nothing to do is no wait. switches are those with which the
 // program runs.
 /**
- * @param {Fold} fold @param {Modes} modes @param {fold.State} state @param {probe.Record[]} records
+ * @param {Fold} fold @param {Switches} switches @param {fold.State} state @param {probe.Record[]} records
  * @param {(r: { resource?: string }) => boolean} here
  */
-export function trace(fold, modes, state, records, here) {
-  const run = new Run(fold, modes, here);
+export function trace(fold, switches, state, records, here) {
+  const run = new Run(fold, switches, here);
   run.wait(state, null);
   for (const r of records) {
     const before = here(r) && countersOf(state.resources[r.resource ?? ""], r);
@@ -69,10 +69,10 @@ export function trace(fold, modes, state, records, here) {
 
 // A Run is what is known of records on the way through them.
 class Run {
-  /** @param {Fold} fold @param {Modes} modes @param {(r: { resource?: string }) => boolean} here */
-  constructor(fold, modes, here) {
+  /** @param {Fold} fold @param {Switches} switches @param {(r: { resource?: string }) => boolean} here */
+  constructor(fold, switches, here) {
     this.fold = fold;
-    this.modes = modes;
+    this.switches = switches;
     this.here = here;
     /** @type {Column[]} */
     this.columns = [];
@@ -88,7 +88,7 @@ class Run {
 
   /** @param {{ point: string, subject?: string }} moment */
   lineAt(moment) {
-    const line = lineOf(this.fold.infos, this.modes, moment);
+    const line = lineOf(this.fold.infos, this.switches, moment);
     const known = this.lines.get(line.id) ?? line;
     this.lines.set(line.id, known);
     return known;
@@ -114,7 +114,7 @@ class Run {
     for (const [id, { subject, queue, sent, received }] of countersOf(res, r)) {
       const had = before.get(id) ?? { sent: 0, received: 0 };
       const says = `through ${subject} ${queue}`;
-      const byObject = queue === "fifo" && this.modes.fifo === "delta"; // a DeltaFIFO gives by object
+      const byObject = queue === "fifo" && this.switches.fifo === "delta"; // a DeltaFIFO gives by object
       const nth = (/** @type {number} */ k) => `${id} ${byObject ? `${r.type} ${change(r)}` : k}`;
       if (sent === had.sent + 1) this.given.push({ id: nth(sent), column });
       if (received === had.received + 1) this.taken.push({ id: nth(received), column, says, queue, races: true });

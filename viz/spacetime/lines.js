@@ -62,19 +62,19 @@ for (const [group, names] of Object.entries(groups)) {
 const order = Object.keys(groups);
 
 // lineOf returns the line of a moment, a record or a wait: {id, title, place, owner, group, order}. infos are a fold's;
-// modes are the switches with which the program runs.
+// switches are those with which the program runs.
 /**
- * @param {import("../log/fold.js").Infos} infos @param {{ [name: string]: string }} modes
+ * @param {import("../log/fold.js").Infos} infos @param {{ [name: string]: string }} switches
  * @param {{ point: string, subject?: string }} moment @returns {Line}
  */
-export function lineOf(infos, modes, { point, subject = "" }) {
+export function lineOf(infos, switches, { point, subject = "" }) {
   // The cacher has a reflector of its own, in the goroutine that writes the cache.
   const where = subject === "cacher" && infos.get(point).station === "reflector" ? "store" : point;
   const found = roles.get(where) ?? roles.get(infos.get(point).station);
   if (!found) throw new Error(`no goroutine is known to report ${point}`);
   const { name, place, ...role } = found;
   const owner = alone.has(role.group) ? "" : subject;
-  const own = (modes["etcd-watcher"] === "etcd2" && older[name]) || name;
+  const own = (switches["etcd-watcher"] === "etcd2" && older[name]) || name;
   const nameless = role.group === "watcher" && !owner; // watches that ended before they began
   return { ...role, id: `${owner} ${own}`, owner, title: titleOf(owner, own), place: place || nameless };
 }

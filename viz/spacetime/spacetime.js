@@ -57,7 +57,7 @@ export class Spacetime {
     this.root = $("#spacetime");
     this.ground = $(".ground");
     /** @type {{ [name: string]: string }} */
-    this.modes = {}; // the switches with which the program runs
+    this.turned = {}; // the switches with which the program runs
     this.open = false;
     this.stale = false; // something happened that is not drawn
     this.busy = false;
@@ -116,7 +116,7 @@ export class Spacetime {
     const before = await tape.stateAt(Math.max(oldest, first - 1));
     if (!this.open) return;
     if (tape !== player.tape) return this.again();
-    const traced = trace(fold, this.modes, before, tape.between(before.seq + 1, last + 1), here);
+    const traced = trace(fold, this.turned, before, tape.between(before.seq + 1, last + 1), here);
     if (traced.columns.length > 0) this.paint(traced);
     else this.blank("no record of this resource is here");
   }
@@ -167,7 +167,7 @@ export class Spacetime {
   landed() { this.moved(); }
   followed() { this.stale = true; }
   /** @param {page.Switches} now */
-  switches(now) { this.modes = now ?? {}; }
+  switches(now) { this.turned = now ?? {}; }
 
   // ---- the drawing
 

@@ -247,7 +247,7 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   const { told } = scene;
   const http = general?.stations.http;
   const { last = { seq: 0, point: "", texts: {} }, vars = {} } = http ?? {};
-  /** @type {fold.Moment["texts"]} */
+  /** @type {fold.Last["texts"]} */
   const { method = "", query } = last.texts;
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
   const answered = last.point === "RequestAnswered";

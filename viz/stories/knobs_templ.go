@@ -435,17 +435,17 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "</ul></fieldset><fieldset class=\"row modes\" id=\"knob-modes\" data-live title=\"What the machinery does today, or what it did before. A change restarts both halves, on the same etcd.\"><legend>Modes</legend> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "</ul></fieldset><fieldset class=\"row switches\" id=\"knob-switches\" data-live title=\"What the machinery does today, or what it did before. A change restarts both halves, on the same etcd.\"><legend>Switches</legend> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, mode := range pipeline.Switches {
+		for _, each := range pipeline.Switches {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<label>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var23 string
-			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Name)
+			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(each.Name)
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 103, Col: 16}
 			}
@@ -458,7 +458,7 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var24 string
-			templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Name)
+			templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.JoinStringErrs(each.Name)
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 104, Col: 55}
 			}
@@ -471,7 +471,7 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var25 string
-			templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Today)
+			templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(each.Today)
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 105, Col: 32}
 			}
@@ -484,7 +484,7 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var26 string
-			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Today)
+			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(each.Today)
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 105, Col: 47}
 			}
@@ -497,7 +497,7 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var27 string
-			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Before)
+			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(each.Before)
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 106, Col: 33}
 			}
@@ -509,7 +509,7 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if k.Switches[mode.Name] == mode.Before {
+			if k.Switches[each.Name] == each.Before {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, " selected")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -520,7 +520,7 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var28 string
-			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Before)
+			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(each.Before)
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 106, Col: 100}
 			}

@@ -6,7 +6,7 @@
 //
 //   - rules_test.go: who may import whom, the form of Upstream and Differs lines, goroutines, contexts in bubbles.
 //   - pages_test.go: what docs/ points at exists.
-//   - moments_test.go: a probe point is one source line.
+//   - points_test.go: a probe point is one source line.
 //   - editors_test.go: the configurations of editors follow from the debugger's recipes.
 //
 // What a general linter can hold is in .golangci.yml. What is wrong inside the book, internal/text/book finds, and what

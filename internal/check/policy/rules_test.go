@@ -35,7 +35,7 @@ func faultsOf(fsys fs.FS, points map[string]*probe.Info) ([]string, error) {
 	for _, pkg := range tree.Packages {
 		r.checkPackage(pkg)
 	}
-	r.checkMoments()
+	r.checkReports()
 	r.checkPages()
 	slices.Sort(r.faults)
 	return r.faults, nil

@@ -38,9 +38,9 @@ func (s *State) apply(written *probe.Record) {
 	}
 	info := &table[r.Point]
 	res := s.resource(r.Resource)
-	moment := Moment{Seq: s.Seq, T: s.T, Point: info.Name, Subject: r.Subject, Token: tokenOf(r), Texts: r.Texts}
+	last := Last{Seq: s.Seq, T: s.T, Point: info.Name, Subject: r.Subject, Token: tokenOf(r), Texts: r.Texts}
 	res.Points[info.Name]++
-	res.station(string(info.Station)).note(moment, info, r)
+	res.station(string(info.Station)).note(last, info, r)
 	switch info.Op {
 	case probe.Open:
 		opened := newSubject(info.Opens, r.Seq)
@@ -53,7 +53,7 @@ func (s *State) apply(written *probe.Record) {
 	}
 	res.wait(info, r)
 	if subject := s.subjectOf(res, info, r); subject != nil {
-		subject.note(moment, info, r)
+		subject.note(last, info, r)
 		subject.move(info, r)
 		if info.Op == probe.Sum {
 			res.sum(subject, info, r)
@@ -63,9 +63,9 @@ func (s *State) apply(written *probe.Record) {
 }
 
 // note keeps a record as the newest of its station.
-func (st *Station) note(m Moment, info *Point, r *probe.Record) {
+func (st *Station) note(last Last, info *Point, r *probe.Record) {
 	st.Count++
-	st.Last = m
+	st.Last = last
 	if r.RV != 0 {
 		st.RV = r.RV
 	}
@@ -73,15 +73,15 @@ func (st *Station) note(m Moment, info *Point, r *probe.Record) {
 }
 
 // note keeps a record as the newest of its subject.
-func (sub *Subject) note(m Moment, info *Point, r *probe.Record) {
-	sub.Last = m
+func (sub *Subject) note(last Last, info *Point, r *probe.Record) {
+	sub.Last = last
 	sub.Counts[info.Name]++
 	// A reflector knows what it has received: a resync hands its informer older versions again.
 	if sub.Kind != "" || info.Station == probe.Reflector {
 		sub.RV = cmp.Or(r.RV, sub.RV)
 	}
 	if r.Texts != "" {
-		sub.Texts[info.Name] = m.Texts
+		sub.Texts[info.Name] = last.Texts
 	}
 	keepArgs(sub.Vars, info, r)
 }

@@ -49,11 +49,11 @@ type Station struct {
 	Count uint64           `json:"count"`     // records
 	RV    uint64           `json:"rv,string"` // the last one not zero
 	Vars  map[string]int64 `json:"vars"`      // by arg name, without the len and cap of queues
-	Last  Moment           `json:"last"`      // the newest record
+	Last  Last             `json:"last"`      // the newest record
 }
 
-// Moment is the part of a record that the picture keeps to show it.
-type Moment struct {
+// Last is the part of a record that the picture keeps to show it.
+type Last struct {
 	Seq     uint64 `json:"seq"`
 	T       int64  `json:"t"`
 	Point   string `json:"point"`
@@ -74,7 +74,7 @@ type Subject struct {
 	Texts  map[string]probe.Texts `json:"texts"`  // the last texts of each point that had any
 	Counts map[string]uint64      `json:"counts"` // how often each point was reported of it
 	Queues map[string]*Queue      `json:"queues"`
-	Last   Moment                 `json:"last"`
+	Last   Last                   `json:"last"`
 }
 
 // Said returns a text that a point said last of the subject, "" if it did not.

@@ -287,8 +287,8 @@ func (l *Lens) tick(context.Context) {
 	}
 }
 
-// judgeLocked asks each verdict of the moment, and adds a finding for what it says, or renews it.
-func (l *Lens) judgeLocked(m moment, r *request) {
+// judgeLocked asks each verdict of the occasion, and adds a finding for what it says, or renews it.
+func (l *Lens) judgeLocked(m occasion, r *request) {
 	c := &judged{lens: l, trail: r.trail, request: r, now: l.config.Clock.Now()}
 	for i := range verdicts {
 		v := &verdicts[i]

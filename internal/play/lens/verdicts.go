@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// moment is when a verdict is asked for.
-type moment int
+// occasion is when a verdict is asked for.
+type occasion int
 
 const (
-	asked  moment = iota // a list or a watch is asked for; the trail does not contain it yet
-	listed               // the first page of a list was answered
-	full                 // a client does not read its watch: the connection is full
-	ticked               // a second has passed
-	wrote                // a write of an object was answered
+	asked  occasion = iota // a list or a watch is asked for; the trail does not contain it yet
+	listed                 // the first page of a list was answered
+	full                   // a client does not read its watch: the connection is full
+	ticked                 // a second has passed
+	wrote                  // a write of an object was answered
 )
 
 // judged is what a verdict is about.
@@ -58,7 +58,7 @@ type verdict struct {
 	Chapter  string `json:"chapter"`  // folder of the chapter that explains it
 	Incident string `json:"incident"` // where it happened to others; "" if it is everyday
 
-	at    moment
+	at    occasion
 	least int // how often it must be found, if once may be an accident
 	// find returns the rest of a sentence that begins with the client's name; "" if there is nothing to say. It changes
 	// nothing but the key.

@@ -162,8 +162,8 @@ type editor struct {
 
 func newEditor(fsys fs.FS, tree *source.Tree) *editor {
 	e := &editor{fsys: fsys, tree: tree, told: make(map[string]string)}
-	for _, moment := range tree.Moments(isPoint) {
-		e.told[fmt.Sprintf("%s:%d", moment.File.Path, moment.Line)] = moment.Point
+	for _, mention := range tree.Mentions(isPoint) {
+		e.told[fmt.Sprintf("%s:%d", mention.File.Path, mention.Line)] = mention.Point
 	}
 	return e
 }

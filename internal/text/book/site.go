@@ -34,16 +34,16 @@ func Sites(fsys fs.FS) (map[string]*Site, error) {
 	}
 	sites := make(map[string]*Site)
 	byDecl := make(map[*source.Decl]*Site)
-	for _, moment := range tree.Moments(isPoint) {
-		decl, err := moment.Package.Find(moment.Function, path.Base(moment.File.Path))
-		if moment.Method == "" || err != nil {
+	for _, mention := range tree.Mentions(isPoint) {
+		decl, err := mention.Package.Find(mention.Function, path.Base(mention.File.Path))
+		if mention.Method == "" || err != nil {
 			continue // a mention, or a report outside of any function: the policy tests complain about it
 		}
 		if byDecl[decl] == nil {
 			byDecl[decl] = &Site{decl, highlight(strings.TrimSuffix(decl.Src, "\n")), make(map[int]string)}
 		}
-		byDecl[decl].Points[moment.Line] = moment.Point
-		sites[moment.Point] = byDecl[decl]
+		byDecl[decl].Points[mention.Line] = mention.Point
+		sites[mention.Point] = byDecl[decl]
 	}
 	return sites, nil
 }

@@ -199,14 +199,14 @@ func (s *Station) Close() {
 }
 `
 
-func TestMomentsAreFound(t *testing.T) {
+func TestMentionsAreFound(t *testing.T) {
 	tree := tree(t, map[string]string{
 		"s/station.go":      momentsSource,
 		"s/station_test.go": momentsSource,
 		"o/other.go":        "package other\n\nvar x = probe.Appended\n",
 	})
 	got := ""
-	for _, m := range tree.Moments(func(name string) bool { return name != "NotAPoint" && name != "Probe" }) {
+	for _, m := range tree.Mentions(func(name string) bool { return name != "NotAPoint" && name != "Probe" }) {
 		got += fmt.Sprintf("%s by %q in %s, line %d; ", m.Point, m.Method, m.Function, m.Line)
 	}
 	assert.Equal(t, `Appended by "At" in Station.addLocked, line 6; Passed by "" in Station.Close, line 10; `, got)

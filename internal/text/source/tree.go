@@ -8,7 +8,7 @@
 //   - decl.go: [Package.Find], a declaration by symbol with its real line numbers; [Decl.Fields], a part of a struct.
 //   - notes.go: the "Upstream:" and "Differs:" lines.
 //   - upstream.go: what an Upstream line may look like, and where it leads.
-//   - moments.go: where probe points are reported.
+//   - mentions.go: where probe points are reported.
 //
 // There is no goroutine and no lock in this package; a [Tree] does not change after Parse.
 package source

@@ -18,19 +18,19 @@ import (
 // the HTTP server starts one for each request.
 var lanesWithoutRoutine = []string{"handlers.WatchServer"}
 
-// checkMoments holds that a declared point is exactly one line of the program, on its own, with the declared args,
+// checkReports holds that a declared point is exactly one line of the program, on its own, with the declared args,
 // by the method its sentence needs, under a lock if and only if it is declared so; and that its lane is a
 // goroutine.
-func (r *repo) checkMoments() {
-	places := make(map[string][]source.Moment)
-	for _, moment := range r.Moments(func(name string) bool { return r.points[name] != nil }) {
+func (r *repo) checkReports() {
+	places := make(map[string][]source.Mention)
+	for _, mention := range r.Mentions(func(name string) bool { return r.points[name] != nil }) {
 		switch {
-		case !reports(moment.Package.Dir):
-		case moment.Method == "":
-			r.fault(moment.File.Path, moment.Line, "%s is mentioned, not reported", moment.Point)
+		case !reports(mention.Package.Dir):
+		case mention.Method == "":
+			r.fault(mention.File.Path, mention.Line, "%s is mentioned, not reported", mention.Point)
 		default:
-			places[moment.Point] = append(places[moment.Point], moment)
-			r.checkMoment(moment, r.points[moment.Point])
+			places[mention.Point] = append(places[mention.Point], mention)
+			r.checkReport(mention, r.points[mention.Point])
 		}
 	}
 	for name, info := range r.points {
@@ -40,8 +40,8 @@ func (r *repo) checkMoments() {
 		if n := len(places[name]); n == 0 {
 			r.fault(declarations, r.declared(name), "%s is reported nowhere", name)
 		} else if n > 1 {
-			for _, moment := range places[name] {
-				r.fault(moment.File.Path, moment.Line, "%s is reported from %d lines, not from one", name, n)
+			for _, mention := range places[name] {
+				r.fault(mention.File.Path, mention.Line, "%s is reported from %d lines, not from one", name, n)
 			}
 		}
 		for _, lane := range info.Lanes() {
@@ -71,40 +71,40 @@ func reports(dir string) bool {
 // fixedArgs is how many arguments each method takes before those that the point declares.
 var fixedArgs = map[string]int{"At": 3, "Event": 4, "Text": 4, "Texts": 4}
 
-// checkMoment looks at one report.
-func (r *repo) checkMoment(moment source.Moment, info *probe.Info) {
+// checkReport looks at one report.
+func (r *repo) checkReport(mention source.Mention, info *probe.Info) {
 	complain := func(format string, args ...any) {
-		r.fault(moment.File.Path, moment.Line, moment.Point+" "+format, args...)
+		r.fault(mention.File.Path, mention.Line, mention.Point+" "+format, args...)
 	}
-	call := moment.Node.(*ast.CallExpr)
-	args := len(call.Args) - fixedArgs[moment.Method]
+	call := mention.Node.(*ast.CallExpr)
+	args := len(call.Args) - fixedArgs[mention.Method]
 	if want := len(info.Args.List()); call.Ellipsis.IsValid() || args != want {
 		complain("is reported with %d args, declared are %d: %q", args, want, info.Args)
 	}
-	if !ownLine(moment) {
+	if !ownLine(mention) {
 		complain("does not stand on its own line")
 	}
-	if strings.Contains(info.Says, "{type}") && moment.Method != "Event" {
-		complain("says {type} and is reported by %s, which has none", moment.Method)
+	if strings.Contains(info.Says, "{type}") && mention.Method != "Event" {
+		complain("says {type} and is reported by %s, which has none", mention.Method)
 	}
 	want := map[int]string{0: "At Event", 1: "Text"}
 	if methods := cmp.Or(want[len(info.Texts.List())], "Texts"); !slices.Contains(strings.Fields(methods),
-		moment.Method) {
-		complain("has the texts %q and is reported by %s", info.Texts, moment.Method)
+		mention.Method) {
+		complain("has the texts %q and is reported by %s", info.Texts, mention.Method)
 	}
-	locked := moment.In != nil && holdsLock(moment)
+	locked := mention.In != nil && holdsLock(mention)
 	if info.Locked && !locked {
-		complain("is declared Locked, but %s holds no lock there", moment.Function)
+		complain("is declared Locked, but %s holds no lock there", mention.Function)
 	}
 	if !info.Locked && locked {
 		complain("is not declared Locked, but %s holds a lock there: the world must not be held at it",
-			moment.Function)
+			mention.Function)
 	}
 }
 
 // ownLine reports whether a report has its line or lines to itself, but for a comment behind it.
-func ownLine(moment source.Moment) bool {
-	file, call := moment.File, moment.Node
+func ownLine(mention source.Mention) bool {
+	file, call := mention.File, mention.Node
 	lines := file.Lines(call.Pos(), call.End())
 	code := string(file.Src[call.Pos()-file.AST.FileStart : call.End()-file.AST.FileStart])
 	before, after, _ := strings.Cut(lines, code)
@@ -124,11 +124,11 @@ var (
 //
 // This is reading, not proof. It is exact for code that keeps to the house rules, where a lock is held for a whole
 // function or for a straight run of lines.
-func holdsLock(moment source.Moment) bool {
-	if strings.HasSuffix(moment.In.Name.Name, "Locked") {
+func holdsLock(mention source.Mention) bool {
+	if strings.HasSuffix(mention.In.Name.Name, "Locked") {
 		return true
 	}
-	before := strings.Split(moment.File.Lines(moment.In.Pos(), moment.Node.Pos()), "\n")
+	before := strings.Split(mention.File.Lines(mention.In.Pos(), mention.Node.Pos()), "\n")
 	depth := math.MaxInt
 	for _, line := range slices.Backward(before) {
 		code := strings.TrimLeft(line, "\t")

@@ -11,10 +11,10 @@ import (
 // ProbePath is the import path of the package in which points are declared.
 const ProbePath = "listwatch/internal/observe/probe"
 
-// Moment is a place at which a probe point is reported:
+// Mention is a place at which a probe point is reported:
 //
 //	w.probe.At(probe.RingAppend, event.Key, event.ResourceVersion, start, end, capacity, oldest)
-type Moment struct {
+type Mention struct {
 	Point    string // "RingAppend"
 	Method   string // "At", "Event", "Text" or "Texts"; "" if the point is mentioned in any other way
 	Package  *Package
@@ -28,25 +28,25 @@ type Moment struct {
 // reports are the methods that report a point, their first argument.
 var reports = []string{"At", "Event", "Text", "Texts"}
 
-// Moments returns every mention of a name for which isPoint is true, qualified by the probe package, in the files of
+// Mentions returns every mention of a name for which isPoint is true, qualified by the probe package, in the files of
 // the tree that are not tests, sorted by point.
-func (t *Tree) Moments(isPoint func(name string) bool) []Moment {
-	var all []Moment
+func (t *Tree) Mentions(isPoint func(name string) bool) []Mention {
+	var all []Mention
 	for _, pkg := range t.Packages {
 		for _, file := range pkg.Files {
 			if !file.Test {
-				all = append(all, t.momentsIn(pkg, file, isPoint)...)
+				all = append(all, t.mentionsIn(pkg, file, isPoint)...)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Moment) int { return cmp.Compare(a.Point, b.Point) })
+	slices.SortStableFunc(all, func(a, b Mention) int { return cmp.Compare(a.Point, b.Point) })
 	return all
 }
 
-// momentsIn walks one file. A point that is the first argument of At, Event or Text is a report; the walk does not
+// mentionsIn walks one file. A point that is the first argument of At, Event or Text is a report; the walk does not
 // come to it a second time as a mere mention.
-func (t *Tree) momentsIn(pkg *Package, file *File, isPoint func(string) bool) []Moment {
-	var all []Moment
+func (t *Tree) mentionsIn(pkg *Package, file *File, isPoint func(string) bool) []Mention {
+	var all []Mention
 	reported := make(map[ast.Node]bool) // points that were taken care of as part of a call
 	probe := ""                         // by which the file knows the package
 	for _, spec := range file.AST.Imports {
@@ -69,22 +69,22 @@ func (t *Tree) momentsIn(pkg *Package, file *File, isPoint func(string) bool) []
 	for _, decl := range file.AST.Decls {
 		fn, _ := decl.(*ast.FuncDecl)
 		for node := range ast.Preorder(decl) {
-			moment := Moment{Point: point(node), Package: pkg, File: file}
+			mention := Mention{Point: point(node), Package: pkg, File: file}
 			if call, ok := node.(*ast.CallExpr); ok && len(call.Args) > 0 {
 				method, _ := call.Fun.(*ast.SelectorExpr)
 				if method != nil && slices.Contains(reports, method.Sel.Name) {
-					moment.Point, moment.Method = point(call.Args[0]), method.Sel.Name
+					mention.Point, mention.Method = point(call.Args[0]), method.Sel.Name
 					reported[call.Args[0]] = true
 				}
 			}
-			if moment.Point == "" || reported[node] {
+			if mention.Point == "" || reported[node] {
 				continue
 			}
-			moment.Line, moment.Node, moment.In = t.Line(node.Pos()), node, fn
+			mention.Line, mention.Node, mention.In = t.Line(node.Pos()), node, fn
 			if fn != nil {
-				moment.Function = file.funcSymbol(fn)
+				mention.Function = file.funcSymbol(fn)
 			}
-			all = append(all, moment)
+			all = append(all, mention)
 		}
 	}
 	return all
