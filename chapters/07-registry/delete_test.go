@@ -260,3 +260,26 @@ func TestTheSystemsNamespacesStay(t *testing.T) {
 	status := wantStatus(t, err, 403, metav1.StatusReasonForbidden)
 	assert.Equal(t, `namespaces "default" is forbidden: this namespace may not be deleted`, status.Message, "message")
 }
+
+// TestThePropagationPolicyIsAFinalizer: a garbage collector reads it. A later deletion may change its mind.
+func TestThePropagationPolicyIsAFinalizer(t *testing.T) {
+	orphan, foreground := metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground
+	for name, tt := range map[string]struct {
+		options metav1.DeleteOptions
+		want    string
+	}{
+		"orphan":            {metav1.DeleteOptions{PropagationPolicy: &orphan}, metav1.FinalizerOrphanDependents},
+		"foreground":        {metav1.DeleteOptions{PropagationPolicy: &foreground}, metav1.FinalizerDeleteDependents},
+		"orphan before 1.7": {metav1.DeleteOptions{OrphanDependents: new(true)}, metav1.FinalizerOrphanDependents},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(pod("a"))
+			_, immediate := w.delete("a", tt.options)
+			assert.True(t, !immediate, "deleted at once")
+			assert.EqualSlices(t, []string{tt.want}, w.get("a").Finalizers, "finalizers")
+			_, immediate = w.delete("a", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
+			assert.True(t, immediate, "not deleted in the background")
+		})
+	}
+}

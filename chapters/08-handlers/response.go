@@ -56,7 +56,11 @@ func transformResponseObject(w http.ResponseWriter, r *http.Request, s *Scope, c
 
 // rows returns obj as a table, with the column definitions unless options leave them out.
 func (s *Scope) rows(obj runtime.Object, options *metav1.TableOptions) (*metav1.Table, error) {
-	return resources.Table(obj, s.Resource.Name, !options.NoHeaders, s.server.Clock.Now())
+	name := s.Resource.Name
+	if s.Subresource == "scale" {
+		name = "scales"
+	}
+	return resources.Table(obj, name, !options.NoHeaders, s.server.Clock.Now())
 }
 
 // writeObject encodes obj and writes the whole answer, compressed if that pays and the client can undo it. A list is

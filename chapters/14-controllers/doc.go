@@ -15,6 +15,8 @@
 //   - deployment.go: [DeploymentController] makes a replica set of each template (deployment_revision.go), moves the
 //     pods from one to the next (deployment_rollout.go) and says how far it is (deployment_status.go).
 //   - follow.go: how these two follow an informer.
+//   - garbage_collector.go: [GarbageCollector] follows every kind; garbage_attempt.go: it deletes what no owner is left
+//     of.
 //
 // # Concurrency
 //

@@ -90,32 +90,41 @@ func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcom
 // removeContent deletes everything in a namespace, and returns how much of it is still there and how many kinds it
 // looked at: pods are given time, and what has finalizers waits for those.
 func (c *NamespaceController) removeContent(ctx context.Context, namespace string) (left, kinds int, err error) {
+	err = discover(ctx, c.client, func(client *listwatch.RESTClient, _ string, kind metav1.APIResource) error {
+		if !kind.Namespaced || !slices.Contains(kind.Verbs, "deletecollection") {
+			return nil
+		}
+		n, err := removeAll(ctx, client, namespace, kind.Name)
+		left, kinds = left+n, kinds+1
+		return err
+	})
+	return left, kinds, err
+}
+
+// discover calls f for each resource that the server says it has, with the path of its group and a client of that,
+// until f returns an error.
+func discover(ctx context.Context, client *listwatch.RESTClient,
+	f func(client *listwatch.RESTClient, path string, kind metav1.APIResource) error) error {
 	groups := &metav1.APIGroupList{}
-	if err := c.client.WithAPIPath("/apis").Get().Do(ctx).Into(groups); err != nil {
-		return 0, 0, fmt.Errorf("discover groups: %w", err)
+	if err := client.WithAPIPath("/apis").Get().Do(ctx).Into(groups); err != nil {
+		return fmt.Errorf("discover groups: %w", err)
 	}
 	paths := []string{"/api/v1"}
 	for _, group := range groups.Groups {
 		paths = append(paths, "/apis/"+group.PreferredVersion.GroupVersion)
 	}
 	for _, path := range paths {
-		client := c.client.WithAPIPath(path)
-		known := &metav1.APIResourceList{}
-		if err := client.Get().Do(ctx).Into(known); err != nil {
-			return 0, 0, fmt.Errorf("discover %s: %w", path, err)
+		known, of := &metav1.APIResourceList{}, client.WithAPIPath(path)
+		if err := of.Get().Do(ctx).Into(known); err != nil {
+			return fmt.Errorf("discover %s: %w", path, err)
 		}
 		for _, kind := range known.APIResources {
-			if !kind.Namespaced || !slices.Contains(kind.Verbs, "deletecollection") {
-				continue
+			if err := f(of, path, kind); err != nil {
+				return err
 			}
-			n, err := removeAll(ctx, client, namespace, kind.Name)
-			if err != nil {
-				return 0, 0, err
-			}
-			left, kinds = left+n, kinds+1
 		}
 	}
-	return left, kinds, nil
+	return nil
 }
 
 // removeAll deletes the objects of one resource in a namespace, and returns how many of them are still there.

@@ -107,16 +107,16 @@ func TestAReplicaSetHasAsManyPodsAsItWants(t *testing.T) {
 		c.post("replicasets", webSet(3))
 		settle(5 * time.Second)
 		pods := c.live()
-		assert.Equal(t, len(pods), 4, "pods, with one of another app")
+		assert.Equal(t, 4, len(pods), "pods, with one of another app")
 		assert.True(t, metav1.GetControllerOf(c.get("orphan")) != nil, "the orphan is not adopted")
 
 		c.delete("orphan", &metav1.DeleteOptions{})
 		settle(5 * time.Second)
-		assert.Equal(t, len(c.live()), 4, "pods after one was deleted")
+		assert.Equal(t, 4, len(c.live()), "pods after one was deleted")
 
 		c.patch(appsPath, "replicasets", "web", `{"spec":{"replicas":1}}`)
 		settle(5 * time.Second)
-		assert.Equal(t, len(c.live()), 2, "pods after one was wanted")
+		assert.Equal(t, 2, len(c.live()), "pods after one was wanted")
 
 		status := c.replicaSets()[0].Status
 		assert.True(t, status.Replicas == 1 && status.ReadyReplicas == 1 && status.AvailableReplicas == 1 &&
@@ -133,7 +133,7 @@ func TestAPodThatNoLongerMatchesIsReleased(t *testing.T) {
 		name := c.live()[0].Name
 		c.patch("/api/v1", "pods", name, `{"metadata":{"labels":{"app":"debugged"}}}`)
 		settle(5 * time.Second)
-		assert.Equal(t, len(c.live()), 2, "pods")
+		assert.Equal(t, 2, len(c.live()), "pods")
 		assert.True(t, metav1.GetControllerOf(c.get(name)) == nil, "the pod has an owner still")
 	})
 }
@@ -159,13 +159,13 @@ func TestADeploymentRolls(t *testing.T) {
 					t.Helper()
 					settle(30 * time.Second)
 					for _, pod := range c.live() {
-						assert.Equal(t, pod.Spec.Containers[0].Image, image)
+						assert.Equal(t, image, pod.Spec.Containers[0].Image)
 					}
-					assert.Equal(t, len(c.live()), replicas, "pods")
+					assert.Equal(t, replicas, len(c.live()), "pods")
 					d := c.deployment()
-					assert.Equal(t, d.Annotations[revisionAnnotation], revision)
-					assert.Equal(t, d.Status.ObservedGeneration, d.Generation, "generation")
-					assert.Equal(t, int(d.Status.AvailableReplicas), replicas, "available")
+					assert.Equal(t, revision, d.Annotations[revisionAnnotation])
+					assert.Equal(t, d.Generation, d.Status.ObservedGeneration, "generation")
+					assert.Equal(t, replicas, int(d.Status.AvailableReplicas), "available")
 				}
 				set := func(spec string) { c.patch(appsPath, "deployments", "web", `{"spec":{`+spec+`}}`) }
 				image := func(image string) string {
@@ -185,7 +185,7 @@ func TestADeploymentRolls(t *testing.T) {
 				rolled("web:3", 5, "4")
 				set(image("web:4"))
 				rolled("web:4", 5, "5")
-				assert.Equal(t, len(c.replicaSets()), 3, "replica sets")
+				assert.Equal(t, 3, len(c.replicaSets()), "replica sets")
 			})
 		})
 	}
@@ -208,8 +208,8 @@ func TestARolloutThatMakesNoProgressSaysSo(t *testing.T) {
 			return ""
 		}
 		settle(50 * time.Second)
-		assert.Equal(t, reason(), "ReplicaSetUpdated")
+		assert.Equal(t, "ReplicaSetUpdated", reason())
 		settle(20 * time.Second)
-		assert.Equal(t, reason(), reasonTimedOut)
+		assert.Equal(t, reasonTimedOut, reason())
 	})
 }

@@ -21,7 +21,7 @@ import (
 
 // Controllers are the names of all controllers that a client half can run, upstream's where there is one.
 var Controllers = []string{"kube-scheduler", "kubelet", "namespace-controller", "replicaset-controller",
-	"deployment-controller"}
+	"deployment-controller", "garbage-collector-controller"}
 
 // The nodes that have a toy kubelet.
 var nodes = []string{"node-1", "node-2"}
@@ -180,6 +180,16 @@ func (c *Client) addWorkloads(runs func(name string) bool, recorder *controllers
 			return err
 		}
 		c.programs = append(c.programs, program{"deployment", deployments.Run})
+	}
+	if runs("garbage-collector-controller") {
+		collector := controllers.NewGarbageCollector(controllers.GarbageCollectorConfig{
+			Client: client, Clock: c.config.Clock, UseWatchList: c.config.UseWatchList,
+			Shared: map[string]*informer.SharedIndexInformer{
+				"/api/v1/pods":              c.pods.Informer(),
+				"/apis/apps/v1/deployments": apps.Deployments().Informer(),
+				"/apis/apps/v1/replicasets": apps.ReplicaSets().Informer(),
+			}})
+		c.programs = append(c.programs, program{"garbagecollector", collector.Run})
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ type workload struct {
 	minReadySeconds   *int32
 	selector          *metav1.LabelSelector
 	template          *corev1.PodTemplateSpec
+	current           int32 // pods, as the status says
 }
 
 func workloadOf(obj runtime.Object) workload {
@@ -29,15 +31,37 @@ func workloadOf(obj runtime.Object) workload {
 	case *appsv1.Deployment:
 		spec := &obj.Spec
 		return workload{&spec.Replicas, &spec.RevisionHistoryLimit, &spec.MinReadySeconds, spec.Selector,
-			&spec.Template}
+			&spec.Template, obj.Status.Replicas}
 	case *appsv1.StatefulSet:
 		spec := &obj.Spec
 		return workload{&spec.Replicas, &spec.RevisionHistoryLimit, &spec.MinReadySeconds, spec.Selector,
-			&spec.Template}
+			&spec.Template, obj.Status.Replicas}
 	default:
-		spec := &obj.(*appsv1.ReplicaSet).Spec
-		return workload{&spec.Replicas, nil, &spec.MinReadySeconds, spec.Selector, &spec.Template}
+		set := obj.(*appsv1.ReplicaSet)
+		return workload{&set.Spec.Replicas, nil, &set.Spec.MinReadySeconds, set.Spec.Selector, &set.Spec.Template,
+			set.Status.Replicas}
 	}
+}
+
+// ScaleOf returns the size of a deployment, a replica set or a stateful set.
+func ScaleOf(obj runtime.Object) *autoscalingv1.Scale {
+	w, accessor := workloadOf(obj), obj.(metav1.Object)
+	selector, _ := metav1.LabelSelectorAsSelector(w.selector) // it was checked when it was written
+	return &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: accessor.GetName(), Namespace: accessor.GetNamespace(),
+			UID: accessor.GetUID(), ResourceVersion: accessor.GetResourceVersion(),
+			CreationTimestamp: accessor.GetCreationTimestamp()},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: **w.replicas},
+		Status: autoscalingv1.ScaleStatus{Replicas: w.current, Selector: selector.String()},
+	}
+}
+
+// Scaled returns a copy of obj with the size that is wanted, of the version of which it is wanted.
+func Scaled(obj runtime.Object, wanted *autoscalingv1.Scale) runtime.Object {
+	scaled := obj.DeepCopyObject()
+	*workloadOf(scaled).replicas = &wanted.Spec.Replicas
+	scaled.(metav1.Object).SetResourceVersion(wanted.ResourceVersion)
+	return scaled
 }
 
 // WorkloadStrategy is for deployments, replica sets and stateful sets. Upstream's are in

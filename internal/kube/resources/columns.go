@@ -151,6 +151,8 @@ var columns = map[string][]Column{
 		Column{"Selector", "Which pods serve it.", true, by(func(service *corev1.Service) any {
 			return labels.FormatLabels(service.Spec.Selector)
 		})}),
+	"scales": nameAndAge(Column{"Desired", "How many pods are wanted.", false, show("spec.replicas", int64(0))},
+		Column{"Available", "How many there are.", false, show("status.replicas", int64(0))}),
 	"statefulsets": append(nameAndAge(readyColumn), containerColumns...),
 	"storageclasses": append([]Column{classNameColumn}, nameAndAge(
 		Column{"Provisioner", "What makes its volumes.", false, show("provisioner", "")},

@@ -36,6 +36,7 @@ func Handler(etcdReady func() error) func(handlers.Config, *prometheus.Registry,
 //
 //	PATCH  …/{name} and …/{name}/status   four kinds of patch; one is server-side apply  patch.go, field_manager.go
 //	POST   …/bindings and …/{name}/eviction   a pod's node; what kubectl drain asks            pods.go
+//	GET    …/{name}/scale, PUT, PATCH     how many pods a workload has                       scale.go
 //	POST   /apis/authorization.k8s.io/…   what a client may do: everything                   reviews.go
 //	GET    /api, /apis and below          what resources there are                           discovery.go
 //	GET    /version                       which kube-apiserver this is like                  discovery.go
@@ -48,6 +49,7 @@ func New(config Config) *handlers.Server {
 	storages := reviews()
 	maps.Copy(storages, config.Storage)
 	addPodPaths(storages)
+	addScales(storages)
 	config.Storage = storages
 	metrics := newMetrics(config.Clock, config.Registry)
 	config.Meter, config.Fields = metrics, newFieldManager

@@ -42,6 +42,9 @@ type fieldManager struct{ manager *managedfields.FieldManager }
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
 func newFieldManager(s *handlers.Scope) handlers.FieldManager {
+	if s.Subresource == "scale" {
+		return unmanaged{}
+	}
 	objects := objectConverter{scheme.Scheme, s.Resource.Strategy.Default}
 	manager, err := managedfields.NewDefaultFieldManager(
 		typeConverter(), objects, objects, objects,
@@ -51,6 +54,12 @@ func newFieldManager(s *handlers.Scope) handlers.FieldManager {
 	}
 	return &fieldManager{manager}
 }
+
+// unmanaged is for objects without managed fields.
+type unmanaged struct{}
+
+// Update returns obj.
+func (unmanaged) Update(_, obj runtime.Object, _, _ string) runtime.Object { return obj }
 
 // resetFields are the fields that a write to this path does not change whatever it says, so that no manager comes to
 // own them by it.

@@ -185,7 +185,11 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 		return nil, newTooLarge("The allowed maximum of fields and elements in an apply is %d, got %d",
 			maxAppliedFields, keys+elements)
 	}
-	obj, err := p.scope.Managed.(*fieldManager).apply(old, wishes, managerName(p.option, p.userAgent), p.force)
+	fields, managed := p.scope.Managed.(*fieldManager)
+	if !managed {
+		return nil, negotiation.NewUnsupportedMediaType(patchTypes[:len(patchTypes)-1])
+	}
+	obj, err := fields.apply(old, wishes, managerName(p.option, p.userAgent), p.force)
 	if err != nil {
 		return nil, err
 	}
