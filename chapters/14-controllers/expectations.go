@@ -37,8 +37,8 @@ func NewControllerExpectations(clk clock.PassiveClock) *ControllerExpectations {
 	return &ControllerExpectations{clock: clk, expectations: map[string]*ControlleeExpectations{}}
 }
 
-// SatisfiedExpectations reports whether the informer has shown all that was expected, or has had
-// five minutes for it: what never comes must not block the controller for ever.
+// SatisfiedExpectations reports whether the informer has shown all that was expected, or has
+// had five minutes for it: what never comes must not block the controller for ever.
 func (r *ControllerExpectations) SatisfiedExpectations(key string) bool {
 	if r == nil {
 		return true

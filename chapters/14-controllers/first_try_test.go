@@ -107,3 +107,58 @@ func TestTheQueueInTheTriesPlace(t *testing.T) {
 		})
 	}
 }
+
+// First try: count what the informer has, and create the difference.
+func Example_countWhatTheInformerHas() {
+	bubble.Example(func() {
+		w := &replicas{lag: time.Second}
+		look := func() {
+			for range wanted - w.informer() {
+				w.create() // a POST
+			}
+		}
+		fmt.Println("web wants 3 pods and has", w.looks(look))
+	})
+	// Output: web wants 3 pods and has 6
+}
+
+// Second try: give the informer a second.
+func Example_waitASecond() {
+	bubble.Example(func() {
+		for _, lag := range []time.Duration{900 * time.Millisecond, 1100 * time.Millisecond} {
+			w := &replicas{lag: lag}
+			look := func() {
+				time.Sleep(time.Second)
+				for range wanted - w.informer() {
+					w.create()
+				}
+			}
+			fmt.Println("an informer that is", lag, "behind:", w.looks(look), "pods")
+		}
+	})
+	// Output:
+	// an informer that is 900ms behind: 3 pods
+	// an informer that is 1.1s behind: 6 pods
+}
+
+// Third and fourth try: ask the server. At version "0" its cache answers, and else etcd.
+func Example_askTheServer() {
+	bubble.Example(func() {
+		for _, version := range []string{"0", ""} {
+			w := &replicas{lag: time.Second}
+			look := func() {
+				for range wanted - w.list(version) {
+					w.create()
+				}
+			}
+			pods := w.looks(look)
+			for range 1000 { // events of pods that are wanted and there
+				look()
+			}
+			fmt.Printf("version %q: %d pods, %d objects read\n", version, pods, w.read)
+		}
+	})
+	// Output:
+	// version "0": 6 pods, 6000 objects read
+	// version "": 3 pods, 3003 objects read
+}

@@ -1,0 +1,92 @@
+package controllers_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	controllers "listwatch/chapters/14-controllers"
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
+)
+
+// replicas is a replica set called web, and the pods of it: how many there are, and how many the informer has shown.
+type replicas struct {
+	lag         time.Duration // of the informer, and of the server's cache
+	made, shown atomic.Int64
+	read        int             // objects, by lists
+	observed    func(pod int64) // called when the informer has shown one; may be nil
+}
+
+const wanted = 3
+
+// create creates a pod. The informer shows it later.
+func (w *replicas) create() {
+	pod := w.made.Add(1)
+	time.AfterFunc(w.lag, func() {
+		w.shown.Add(1)
+		if w.observed != nil {
+			w.observed(pod)
+		}
+	})
+}
+
+// informer returns how many pods the informer has.
+func (w *replicas) informer() int { return int(w.shown.Load()) }
+
+// list returns how many pods a LIST finds: "0" asks the server's cache, "" etcd.
+func (w *replicas) list(resourceVersion string) int {
+	found := int(w.made.Load())
+	if resourceVersion == "0" {
+		found = w.informer()
+	}
+	w.read += found
+	return found
+}
+
+// looks looks twice, as the first write of the status brings the key back, and returns how many pods there are when the
+// informer has shown all.
+func (w *replicas) looks(look func()) (pods int64) {
+	look()
+	time.Sleep(request)
+	look()
+	time.Sleep(time.Minute)
+	return w.made.Load()
+}
+
+// TestExpectationsInTheTriesPlace: what the tries do not pass, whatever the lag is, and without a list.
+func TestExpectationsInTheTriesPlace(t *testing.T) {
+	for _, lag := range []time.Duration{0, time.Millisecond, time.Second, time.Minute} {
+		bubble.Test(t, func(t *testing.T) {
+			expectations := controllers.NewControllerExpectations(clock.RealClock{})
+			w := &replicas{lag: lag, observed: func(int64) { expectations.CreationObserved("default/web") }}
+			pods := w.looks(func() {
+				if missing := wanted - w.informer(); missing > 0 && expectations.SatisfiedExpectations("default/web") {
+					expectations.ExpectCreations("default/web", missing)
+					for range missing {
+						w.create()
+					}
+				}
+			})
+			assert.Equal(t, int64(wanted), pods, "pods with an informer that is %v behind", lag)
+		})
+	}
+}
+
+// TestExpectationsAreGivenUp after five minutes: what never comes must not block a replica set for ever.
+func TestExpectationsAreGivenUp(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		expectations := controllers.NewControllerExpectations(clock.RealClock{})
+		expectations.ExpectDeletions("default/web", []string{"default/a", "default/b"})
+		expectations.DeletionObserved("default/web", "default/a")
+		expectations.DeletionObserved("default/web", "default/a") // as marked, and as gone
+		assert.True(t, !expectations.SatisfiedExpectations("default/web"), "a was counted twice")
+		time.Sleep(controllers.ExpectationsTimeout + time.Second)
+		assert.True(t, expectations.SatisfiedExpectations("default/web"), "they last for ever")
+		expectations.ExpectCreations("default/web", 1)
+		expectations.DeleteExpectations("default/web")
+		assert.True(t, expectations.SatisfiedExpectations("default/web"), "another of that name waits for them")
+	})
+}
