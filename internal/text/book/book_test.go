@@ -242,14 +242,14 @@ const chapterMinutes = 60
 // chapterLimits are chapters that have another limit.
 var chapterLimits = map[int]int{6: 50, 14: 70, 15: 20}
 
-// bookWords is how many words the chapters may have together.
-const bookWords = 40_200
+// bookWords is how many words of prose and tables the chapters may have together.
+const bookWords = 33_500
 
 func TestChaptersAreReadInAnHour(t *testing.T) {
 	book := require.Value(New(chapters.FS(), docs.FS()))(t)
 	words := 0
 	for _, chapter := range book.Chapters {
-		words += len(strings.Fields(made.ReplaceAllString(read(t, chapter.Folder+"/README.md"), "")))
+		words += said(chapter.HTML)
 		limit := cmp.Or(chapterLimits[chapter.Number], chapterMinutes)
 		got := minutes(chapter.HTML)
 		assert.True(t, got > 5 && got <= float64(limit), "%s takes %.1f minutes, want at most %d", chapter.Folder, got,
@@ -309,6 +309,34 @@ func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 	assert.Equal(t, 6, pictures)
 	got := minutes(whole.HTML) + float64(pictures)
 	assert.True(t, got <= 15, "it takes %.1f minutes", got)
+}
+
+// docsPages and docsWords are how many pages docs/ may have, and how many words of prose and tables. CHANGES is one more,
+// and counted in neither.
+const (
+	docsPages = 15
+	docsWords = 29_000
+)
+
+func TestTheDocumentsAreFewAndShort(t *testing.T) {
+	book := require.Value(New(chapters.FS(), docs.FS()))(t)
+	pages, words := 0, 0
+	for _, doc := range book.Documents {
+		name := path.Base(doc.Path) + ".md"
+		if name == "CHANGES.md" || collected[name] != nil {
+			continue
+		}
+		n := said(doc.HTML)
+		t.Logf("%s: %d words", name, n)
+		pages, words = pages+1, words+n
+	}
+	assert.True(t, pages <= docsPages, "%d pages, want at most %d", pages, docsPages)
+	assert.True(t, words <= docsWords, "%d words, want at most %d", words, docsWords)
+}
+
+// said counts the words of prose and tables of a page: code and drawings have none.
+func said(page string) int {
+	return len(strings.Fields(html.UnescapeString(tags.ReplaceAllString(quoted.ReplaceAllString(page, ""), ""))))
 }
 
 // columns is how wide a line of an excerpt may be. Exempt are lines that have to be one: those that report a moment,
