@@ -330,6 +330,7 @@ func TestTheDocumentsAreFewAndShort(t *testing.T) {
 		t.Logf("%s: %d words", name, n)
 		pages, words = pages+1, words+n
 	}
+	t.Logf("%d pages with %d words", pages, words)
 	assert.True(t, pages <= docsPages, "%d pages, want at most %d", pages, docsPages)
 	assert.True(t, words <= docsWords, "%d words, want at most %d", words, docsWords)
 }
