@@ -311,8 +311,8 @@ func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 	assert.True(t, got <= 15, "it takes %.1f minutes", got)
 }
 
-// docsPages and docsWords are how many pages docs/ may have, and how many words of prose and tables. CHANGES is one more,
-// and counted in neither.
+// docsPages and docsWords are how many pages docs/ may have, and how many words of prose and tables. CHANGES is one
+// more, and counted in neither.
 const (
 	docsPages = 15
 	docsWords = 29_000
