@@ -10,7 +10,7 @@ import { $, mark, parts, put } from "../dom/dom.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station
-const flags = 96; // units beside the lanes of a story's cast
+const flags = 90; // units beside the lanes of a story's cast
 /** @param {View} a @param {View} b */
 const same = (a, b) => a.x === b.x && a.y === b.y && a.w === b.w && a.h === b.h;
 const nearest = 0.55; // of the stage's width that is framed, at least: what surrounds a beat's stations stays in sight
