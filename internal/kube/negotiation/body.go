@@ -31,19 +31,19 @@ func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case errors.As(err, &tooLarge):
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", int64(MaxRequestBodyBytes)))
 	case r.Context().Err() != nil:
-		return nil, err // the request's time is over, or its client gone: toStatus tells which
+		return nil, err // timeout, or the client has gone: toStatus finds out
 	default:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("read body: %v", err))
 	}
 }
 
-// Body is what a request brings, and what can read it.
+// Body is the body of a request, with its serializer.
 type Body struct {
 	info  runtime.SerializerInfo
 	bytes []byte
 }
 
-// ReadObject reads the body of a request that brings an object. Errors: 400, 413, 415.
+// ReadObject reads a body that holds an object, without decoding it. Errors: 400, 413, 415.
 func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 	info, err := Input(r)
 	if err != nil {
@@ -53,7 +53,7 @@ func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 	return Body{info, body}, err
 }
 
-// Decode reads an object of gvk into into, as [DecodeObject] does, and answers with its warnings. The error is 400.
+// Decode is [DecodeObject], but adds the warnings to the answer. The error is 400.
 func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object,
 	directive string) (runtime.Object, error) {
 	obj, actual, warnings, err := DecodeObject(b.info, b.bytes, gvk, into, directive)
@@ -68,9 +68,8 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 	return scheme.ClearKind(obj), nil
 }
 
-// DecodeObject reads an object, perhaps into into, and returns of what kind it says it is. What is done about unknown
-// and doubled fields is said by directive, Warn if it is empty: Strict refuses them, Warn returns them, Ignore drops
-// them.
+// DecodeObject decodes an object, perhaps into into, and returns the kind in its data. directive decides about unknown
+// and duplicate fields: Strict refuses them, Warn (also "") returns warnings, Ignore drops them.
 func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVersionKind, into runtime.Object,
 	directive string) (obj runtime.Object, actual *schema.GroupVersionKind, warnings []error, err error) {
 	serializer := info.Serializer
@@ -94,7 +93,7 @@ func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVers
 	return obj, actual, warnings, nil
 }
 
-// explainDecodeError says what was expected.
+// explainDecodeError adds the expected kind to the error.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: transformDecodeError
 func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.GroupVersionKind, body []byte) error {
@@ -111,10 +110,10 @@ func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.
 		want.Kind, err, summary))
 }
 
-// maxWarningBytes bounds what is added to the header of one answer.
+// maxWarningBytes bounds the warnings in the header of one answer.
 const maxWarningBytes = 4096
 
-// AddWarnings adds what is wrong with a body, but not wrong enough, to the answer.
+// AddWarnings adds problems for which a body is not refused to the header of the answer.
 func AddWarnings(w http.ResponseWriter, problems []error) {
 	size := 0
 	for _, problem := range problems {

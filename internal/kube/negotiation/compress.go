@@ -13,8 +13,8 @@ import (
 // gzipThreshold is the size from which compressing costs less than sending, as upstream's defaultGzipThresholdBytes.
 const gzipThreshold = 128 * 1024
 
-// gzipPool keeps compressors for the next answer: one is a quarter of a megabyte of tables. They favour speed, because
-// a server on the same network is rather limited by its processors.
+// gzipPool keeps compressors for the next answer: each has a quarter of a megabyte of tables. They favour speed,
+// because the processors of a server limit it before its network does.
 var gzipPool = sync.Pool{New: func() any {
 	compressor, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
@@ -23,43 +23,41 @@ var gzipPool = sync.Pool{New: func() any {
 	return compressor
 }}
 
-// putGzip gives a compressor back. It must not keep alive what it wrote to: an answer holds a connection and its
+// putGzip returns a compressor to the pool, without a reference to the answer, which holds a connection and its
 // buffers.
 func putGzip(compressor *gzip.Writer) {
 	compressor.Reset(nil)
 	gzipPool.Put(compressor)
 }
 
-// keptPool keeps what pieces of answers are gathered in.
+// keptPool keeps buffers for the beginnings of answers.
 var keptPool = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, gzipThreshold) }}
 
-// Writer puts off the header of an answer until it is known whether it is worth compressing: it keeps the
-// first [gzipThreshold] bytes. A handler that fails before that can still give another answer. The rest goes out
-// in pieces of that size: a list is written item by item, and net/http would make a system call of every few items.
-//
-// It belongs to one goroutine.
+// Writer compresses large answers. It buffers the first [gzipThreshold] bytes before it writes the header, so a handler
+// that fails earlier can still give another answer. It writes the rest in pieces of that size: lists are encoded item
+// by item, and net/http would make a system call for every few items. A Writer belongs to one goroutine.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: deferredResponseWriter
 type Writer struct {
 	// Set by NewWriter, never changed.
 	response   http.ResponseWriter
 	code       int
-	compressed bool // the client can undo it
+	compressed bool // the client accepts gzip
 
-	kept    *bufio.Writer // what was written and has not left yet; nil: nothing was written
+	kept    *bufio.Writer // the buffer; nil: nothing was written
 	started bool          // the header was written
 	gzip    *Members      // nil: it leaves as it is
 }
 
-// NewWriter returns the writer of an answer with a status code. compressed: the client can undo it.
+// NewWriter returns the writer of an answer with a status code. compressed: the client accepts gzip.
 func NewWriter(response http.ResponseWriter, code int, compressed bool) *Writer {
 	return &Writer{response: response, code: code, compressed: compressed}
 }
 
-// Started reports whether the header was written, so that no other answer can be given any more.
+// Started reports whether the header was written: then the handler can give no other answer.
 func (w *Writer) Started() bool { return w.started }
 
-// Write keeps p, or passes on what was kept.
+// Write buffers p, and writes the buffer when it is full.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.kept == nil {
 		w.kept = keptPool.Get().(*bufio.Writer)
@@ -68,7 +66,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return w.kept.Write(p)
 }
 
-// pieces is by where the pieces of an answer leave. What leaves before the end begins a large answer.
+// pieces writes what the buffer holds. If that happens before Close, the answer is large.
 type pieces struct{ *Writer }
 
 func (w pieces) Write(p []byte) (int, error) {
@@ -92,7 +90,7 @@ func (w *Writer) start() {
 	}
 }
 
-// Close writes what is still kept, and the end. It is called once, also after an error.
+// Close writes the rest of the buffer and ends the answer. It is called once, also after an error.
 func (w *Writer) Close() (err error) {
 	w.start()
 	if w.kept != nil {
@@ -106,9 +104,8 @@ func (w *Writer) Close() (err error) {
 	return err
 }
 
-// Members compresses a stream that is written now and then: each Flush ends one gzip member, and the next write begins
-// another; a reader takes them for one stream. So a stream on which nothing happens holds no compressor, which would be
-// a quarter of a megabyte for each. It belongs to one goroutine.
+// Members compresses a stream. Each Flush ends a gzip member, and the next write begins another; readers see one
+// stream. So an idle stream holds no compressor, which would cost a quarter of a megabyte. It belongs to one goroutine.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: perFlushGzipWriter
 type Members struct {
@@ -126,8 +123,8 @@ func (m *Members) Write(p []byte) (int, error) {
 	return m.member.Write(p)
 }
 
-// Flush passes on what was written, and ends the open member. These are two steps: a reader that waits for the next
-// member must have got the whole of this one before.
+// Flush writes everything, and then ends the open member. A reader that waits for the next member has received all of
+// this one by then.
 func (m *Members) Flush() error {
 	if m.member == nil {
 		return nil
@@ -149,7 +146,7 @@ func (m *Members) Close() error {
 	return err
 }
 
-// AcceptsGzip reports whether the client can undo compression.
+// AcceptsGzip reports whether the client accepts gzip.
 func AcceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NewNotAcceptable: the client accepts none of the types we have. 406.
+// NewNotAcceptable returns 406: the client accepts none of the types in have.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewNotAcceptableError
 func NewNotAcceptable(have []string) error {
@@ -17,7 +17,7 @@ func NewNotAcceptable(have []string) error {
 		strings.Join(have, ", "))
 }
 
-// NewUnsupportedMediaType: the body is in a form we do not read. 415.
+// NewUnsupportedMediaType returns 415: the body has none of the types in have.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewUnsupportedMediaTypeError
 func NewUnsupportedMediaType(have []string) error {
@@ -25,7 +25,7 @@ func NewUnsupportedMediaType(have []string) error {
 		"media types include: %s", strings.Join(have, ", "))
 }
 
-// reasons are those of the statuses that [Refusal] is asked for.
+// reasons has the reason of each code that [Refusal] may get.
 var reasons = map[int]metav1.StatusReason{
 	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
 	http.StatusForbidden:             metav1.StatusReasonForbidden,
@@ -40,7 +40,7 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,
 }
 
-// Refusal returns a failure with a code, the reason that a kube-apiserver gives with it, and a message.
+// Refusal returns an error with a code, a kube-apiserver's reason for it, and a message.
 func Refusal(code int, format string, args ...any) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: int32(code),
 		Reason: reasons[code], Message: fmt.Sprintf(format, args...)}}

@@ -1,6 +1,5 @@
-// Package negotiation settles in which form a request is read and answered: media types by Accept and Content-Type,
-// what an answer is turned into, and whether it is compressed. It is called by the handlers of requests and keeps
-// nothing but pools.
+// Package negotiation chooses the forms of requests and answers: media types by Accept and Content-Type, conversion to
+// tables and metadata, and compression. Its only state is pools.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation
 package negotiation
@@ -30,14 +29,14 @@ const (
 	YAML = runtime.ContentTypeYAML
 )
 
-// MediaType is the outcome of a negotiation: how the answer is encoded, and what it is turned into before.
+// MediaType is the outcome of a negotiation: the encoding of the answer, and the conversion before it.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: MediaTypeOptions
 type MediaType struct {
 	Name string // JSON or YAML
 	// Table, PartialObjectMetadata or PartialObjectMetadataList; nil: the object as it is
 	Convert *schema.GroupVersionKind
-	Pretty  bool            // the client asked for line breaks
+	Pretty  bool            // with line breaks
 	Encoder runtime.Encoder // set by Output and Stream
 }
 
@@ -53,12 +52,10 @@ func Output(r *http.Request) (MediaType, error) {
 	return media, nil
 }
 
-// Accept returns what the best clause of an Accept header asks for, among the clauses that can be satisfied. An empty
-// header accepts anything. allows reports whether the endpoint can turn its objects into target, which may be nil: no
-// conversion.
+// Accept returns the form of the best clause of an Accept header that the server can satisfy. An empty header accepts
+// anything. allows reports whether the endpoint can convert its objects to target; nil: no conversion.
 //
-// A clause is better if its q is larger and, of clauses of equal q, if it is more specific. A q of 0 comes last and is
-// served all the same.
+// A clause is better if its q is larger or, at equal q, if it is more specific. A q of 0 comes last, but counts.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateMediaTypeOptions
 func Accept(header string, allows func(target *schema.GroupVersionKind) bool) (MediaType, bool) {
@@ -83,7 +80,7 @@ func matches(clause goautoneg.Accept, name string) bool {
 	return clause.Type+"/"+clause.SubType == name
 }
 
-// target returns what the parameters of a clause ask the object to be turned into, nil if nothing.
+// target returns the kind in the parameters of a clause to which the object is converted; nil: none.
 func target(params map[string]string) *schema.GroupVersionKind {
 	gvk := schema.GroupVersionKind{Group: params["g"], Version: params["v"], Kind: params["as"]}
 	if gvk.Empty() {
@@ -92,14 +89,13 @@ func target(params map[string]string) *schema.GroupVersionKind {
 	return &gvk
 }
 
-// knownSchema reports whether the stream and the API version that a clause names, if any, are the only ones that there
-// are.
+// knownSchema reports whether the server knows the stream and the schema version that a clause names, if any.
 func knownSchema(params map[string]string, name string) bool {
 	stream, version := params["stream"], params["sv"]
 	return (stream == "" || stream == "watch" && name == JSON) && (version == "" || version == "v1")
 }
 
-// AllowsTransform reports whether a resource can be turned into target.
+// AllowsTransform reports whether every resource can be converted to target.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: (*RequestScope).AllowsMediaTypeTransform
 func AllowsTransform(target *schema.GroupVersionKind) bool {
@@ -116,8 +112,8 @@ func AllowsTransform(target *schema.GroupVersionKind) bool {
 	return false
 }
 
-// Stream narrows the outcome of [Output] to what can be streamed. YAML cannot: nothing says where one
-// document of a stream ends until the next begins.
+// Stream narrows the outcome of [Output] to forms that can be streamed. YAML cannot: the end of a document is known
+// only when the next begins.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateOutputMediaTypeStream
 func Stream(output MediaType) (MediaType, error) {
@@ -128,12 +124,12 @@ func Stream(output MediaType) (MediaType, error) {
 	return output, nil
 }
 
-// wantsPretty reports whether a person is reading: asked for by ?pretty, or known by the tool they use.
+// wantsPretty reports whether a person will read the answer: by ?pretty, or else by the user agent.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: isPrettyPrint
 func wantsPretty(r *http.Request) bool {
 	if value := r.URL.Query().Get("pretty"); value != "" {
-		pretty, _ := strconv.ParseBool(value) // what is neither true nor false is false
+		pretty, _ := strconv.ParseBool(value) // "" or nonsense: false
 		return pretty
 	}
 	agent := r.UserAgent()
@@ -141,7 +137,7 @@ func wantsPretty(r *http.Request) bool {
 		"Mozilla/5.0")
 }
 
-// EncoderFor returns what writes objects as JSON or YAML.
+// EncoderFor returns the encoder of JSON or YAML.
 func EncoderFor(name string, pretty bool) runtime.Encoder {
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), name)
 	if !ok {
@@ -153,7 +149,7 @@ func EncoderFor(name string, pretty bool) runtime.Encoder {
 	return info.Serializer
 }
 
-// Input returns what reads the request's body. The error is 415 for a Content-Type that the server cannot read.
+// Input returns the serializer for the request's body. The error is 415 for an unknown Content-Type.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateInputSerializer
 func Input(r *http.Request) (runtime.SerializerInfo, error) {

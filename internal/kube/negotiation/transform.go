@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// TableOptions reads the query parameters that belong to a conversion. Only tables have any.
+// TableOptions reads the query parameters of a conversion to a table; nil: the answer is no table.
 func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, error) {
 	if output.Convert == nil || output.Convert.Kind != "Table" {
 		return nil, nil
@@ -32,8 +32,8 @@ func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, erro
 	return options, nil
 }
 
-// Transform turns obj into target. A Status is never turned into anything: whatever was asked for, an error must be
-// recognisable as one. rows makes a Table's rows, each with its object.
+// Transform converts obj to target. It leaves a Status as it is, so that clients recognise errors. rows makes a table
+// whose rows have their objects.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: doTransformObject
 func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.GroupVersionKind,
@@ -61,8 +61,8 @@ func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.
 	}
 }
 
-// asTable says of the object of each row what options.IncludeObject wants to know: its metadata unless asked otherwise.
-// The bookmark that ends a watch's initial events keeps its metadata in any case, because that is where it says so.
+// asTable reduces the object of each row to what options.IncludeObject wants: by default its metadata. The bookmark
+// that ends a watch's initial events always keeps its metadata, which holds the mark.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: asTable
 func asTable(table *metav1.Table, options *metav1.TableOptions, gv schema.GroupVersion) (runtime.Object, error) {
@@ -98,7 +98,7 @@ func partial(obj runtime.Object, gv schema.GroupVersion) (*metav1.PartialObjectM
 	return partial, nil
 }
 
-// EndsInitialEvents reports whether a bookmark says that the initial state is complete.
+// EndsInitialEvents reports whether a bookmark ends the initial events.
 func EndsInitialEvents(accessor metav1.Object) bool {
 	return accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }

@@ -1,6 +1,6 @@
-// Package redact takes out of texts what opens doors: the values of Authorization headers and cookies, bearer tokens,
-// passwords in URLs, the values of query parameters that are not the API's own, and the data of Secrets. Every
-// recording, flight and export that leaves the program passes through it.
+// Package redact removes secrets from texts: the values of Authorization headers and cookies, bearer tokens, passwords
+// in URLs, the values of query parameters that are not the API's own, and the data of Secrets. The program passes
+// every recording, flight and export through it.
 //
 // Everything here is a pure function.
 package redact
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Hidden stands for what was taken out.
+// Hidden replaces each secret.
 const Hidden = "***"
 
 var (
@@ -27,8 +27,8 @@ var (
 		`\\*"(?:data|stringData|kubectl\.kubernetes\.io/last-applied-configuration)\\*"\s*:\s*`)
 )
 
-// parameters are the API's own. Their values stay, for they say what was asked; none of them holds a credential. The
-// parameters of exec are not among them: a command line may hold a password.
+// parameters are the API's own whose values stay, because none of them holds a credential. Those of exec are left out:
+// a command line may hold a password.
 var parameters = sets.New(
 	"allowWatchBookmarks", "continue", "dryRun", "fieldManager", "fieldSelector", "fieldValidation", "follow",
 	"force", "gracePeriodSeconds", "includeObject", "labelSelector", "limit", "orphanDependents", "pretty",
@@ -54,8 +54,8 @@ func Text(text string) string {
 	return Secret(text)
 }
 
-// Query returns a URL's query, before it is parsed, with the values of the API's own parameters alone. A parameter
-// without a value is hidden whole, unless it is one of the API's.
+// Query returns a URL's raw query with the values of all parameters hidden but the API's own. A parameter without a
+// value is hidden whole, unless it is one of the API's.
 func Query(raw string) string {
 	pairs := strings.Split(raw, "&")
 	for i, pair := range pairs {
@@ -71,8 +71,8 @@ func Query(raw string) string {
 	return strings.Join(pairs, "&")
 }
 
-// Secret hides what is known to be a Secret, several, or a piece of one, from the first data on, and the copy that
-// kubectl apply keeps in an annotation. Protobuf is hidden whole: there no mark says where data begin.
+// Secret hides the data of Secrets, whole or in pieces, and the copy that
+// kubectl apply keeps in an annotation. Protobuf is hidden whole, because no mark shows where its data begin.
 func Secret(text string) string {
 	if strings.HasPrefix(text, "k8s\x00") {
 		return Hidden
@@ -119,7 +119,7 @@ func changed(written []byte, change func(key, text string) string) json.RawMessa
 	return out
 }
 
-// each applies change to each string in a tree, with the key under which it stands.
+// each applies change to each string in a tree, with the string's key.
 func each(key string, tree any, change func(key, text string) string) any {
 	switch value := tree.(type) {
 	case string:

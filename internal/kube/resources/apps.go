@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// workload is what all kinds of apps/v1 have in common: each is a number of pods that are made from one template.
+// workload has the fields that all kinds of apps/v1 share: each makes a number of pods from one template.
 type workload struct {
 	replicas, history **int32 // history is nil if the kind keeps none
 	minReadySeconds   *int32
@@ -67,7 +67,7 @@ func Scaled(obj runtime.Object, wanted *autoscalingv1.Scale) runtime.Object {
 // WorkloadStrategy is for deployments, replica sets and stateful sets. Upstream's are in
 // k8s.io/kubernetes/pkg/registry/apps.
 //
-// Differs: what only a stateful set has is not checked, but for what cannot be changed; neither is a status.
+// Differs: of the fields that only a stateful set has, only changes are checked; a status is not checked.
 type WorkloadStrategy struct{ SpecStrategy }
 
 // Default fills in what the client left out, as SetDefaults_Deployment and its neighbours do in
@@ -116,8 +116,8 @@ func defaultStatefulSet(spec *appsv1.StatefulSetSpec) {
 	setDefault(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 }
 
-// PrepareForUpdate keeps the status. The annotations of a deployment are copied into its replica sets: a change of them
-// is a new generation, too.
+// PrepareForUpdate keeps the status. A change of a deployment's annotations is a new generation, too, because they are
+// copied into its replica sets.
 func (s WorkloadStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	s.SpecStrategy.PrepareForUpdate(obj, old)
 	deployment, ok := obj.(*appsv1.Deployment)
@@ -131,7 +131,7 @@ func (s WorkloadStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	}
 }
 
-// Validate checks the numbers, that the selector selects the pods that will be made, and these pods.
+// Validate checks the numbers, the template, and that the selector matches the template's labels.
 func (WorkloadStrategy) Validate(obj runtime.Object) field.ErrorList {
 	w, path := workloadOf(obj), field.NewPath("spec")
 	problems := slices.Concat(
@@ -208,7 +208,7 @@ func validateDeployment(spec *appsv1.DeploymentSpec, path *field.Path) field.Err
 	return problems
 }
 
-// share returns a number, or the number before the sign of a percentage.
+// share returns a number, or that of a percentage.
 func share(value *intstr.IntOrString, path *field.Path) (n int, problems field.ErrorList) {
 	if value.Type == intstr.Int {
 		return value.IntValue(), atLeast(0, &value.IntVal, notNegative, path)
@@ -220,7 +220,7 @@ func share(value *intstr.IntOrString, path *field.Path) (n int, problems field.E
 	return n, problems
 }
 
-// ValidateUpdate also keeps the selector, and of a stateful set all that its pods and volumes are named by.
+// ValidateUpdate also refuses to change the selector and, in a stateful set, every field that names pods or volumes.
 func (s WorkloadStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	problems := s.Validate(obj)
 	keep := func(name string, value, before any) {

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateBinding checks where a pod is to run.
+// ValidateBinding checks the target of a binding.
 func ValidateBinding(binding *corev1.Binding) field.ErrorList {
 	var problems field.ErrorList
 	path := field.NewPath("target")
@@ -18,7 +18,7 @@ func ValidateBinding(binding *corev1.Binding) field.ErrorList {
 	return problems
 }
 
-// noteSchedulingGates says in the conditions of a new pod that it is not to be scheduled yet.
+// noteSchedulingGates adds the condition that keeps a new pod with gates from the scheduler.
 func noteSchedulingGates(pod *corev1.Pod) {
 	if len(pod.Spec.SchedulingGates) == 0 {
 		return
@@ -29,8 +29,8 @@ func noteSchedulingGates(pod *corev1.Pod) {
 	})
 }
 
-// SetPodCondition replaces the condition of the same type or adds it. The time of its last transition changes only with
-// the status.
+// SetPodCondition replaces the condition of the same type, or adds it. It keeps the time of the last transition if the
+// status is the same.
 func SetPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
 	for i, old := range status.Conditions {
 		if old.Type != condition.Type {

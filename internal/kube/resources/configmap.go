@@ -44,7 +44,7 @@ func checkData[V ~string | ~[]byte](data map[string]V, name string) (problems fi
 	return problems, size
 }
 
-// ValidateUpdate also keeps what was once declared immutable.
+// ValidateUpdate also refuses to change the data of an immutable config map.
 func (s ConfigMapStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	configMap, before := obj.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
 	problems := s.Validate(obj)
@@ -57,7 +57,7 @@ func (s ConfigMapStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorLi
 		kept("binaryData", equality.Semantic.DeepEqual(configMap.BinaryData, before.BinaryData)))
 }
 
-// kept refuses a change of a field of an immutable object.
+// kept returns a problem if a field of an immutable object has changed.
 func kept(name string, same bool) field.ErrorList {
 	if same {
 		return nil

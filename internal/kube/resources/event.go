@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// coreEvent returns an event of either group as one of core/v1, which is how it is stored.
+// coreEvent returns an event of either group in its stored form, that of core/v1.
 func coreEvent(obj runtime.Object) (*corev1.Event, error) {
 	stored, err := scheme.Stored(obj)
 	event, ok := stored.(*corev1.Event)
@@ -26,7 +26,7 @@ func coreEvent(obj runtime.Object) (*corev1.Event, error) {
 	return event, err
 }
 
-// EventAttrs returns what selectors see of an event of either group, under its names in both.
+// EventAttrs returns the labels and selectable fields of an event of either group, by their names in both.
 func EventAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	event, err := coreEvent(obj)
 	if err != nil {
@@ -71,7 +71,7 @@ type EventStrategy struct{ freely }
 // AllowCreateOnUpdate returns true: a reporter that counts up an event need not know whether it still exists.
 func (EventStrategy) AllowCreateOnUpdate() bool { return true }
 
-// Validate checks that the event is in the namespace of the object it is about.
+// Validate wants the event in the namespace of its involved object.
 func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 	event, err := coreEvent(obj)
 	if err != nil {

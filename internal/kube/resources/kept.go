@@ -8,18 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// KeptStrategy is for kinds that are kept and not interpreted. Users write the spec, controllers the status.
+// KeptStrategy is for kinds that are only stored. Users write the spec, controllers the status.
 //
 // Differs: upstream fills in defaults, and checks every field.
 type KeptStrategy struct{ freely }
 
-// PrepareForCreate takes the status away.
+// PrepareForCreate clears the status.
 func (KeptStrategy) PrepareForCreate(obj runtime.Object) { setPart(obj, nil, "Status") }
 
 // PrepareForUpdate keeps the status.
 func (KeptStrategy) PrepareForUpdate(obj, old runtime.Object) { setPart(obj, old, "Status") }
 
-// SpecStrategy is for those of them whose generation counts the changes of the spec.
+// SpecStrategy is a [KeptStrategy] in which the generation counts changes of the spec.
 //
 // Differs: a CSIDriver, which upstream begins to count at its first change, has no generation.
 type SpecStrategy struct{ KeptStrategy }
@@ -39,7 +39,7 @@ func (s SpecStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	}
 }
 
-// VersionedStrategy is for those of them that are not replaced blindly.
+// VersionedStrategy is a [KeptStrategy] in which an update must name a version.
 type VersionedStrategy struct{ KeptStrategy }
 
 // AllowUnconditionalUpdate returns false.
@@ -51,7 +51,7 @@ type BudgetStrategy struct{ SpecStrategy }
 // AllowUnconditionalUpdate returns false.
 func (BudgetStrategy) AllowUnconditionalUpdate() bool { return false }
 
-// KeptStatusStrategy is for the status of such kinds, and of nodes.
+// KeptStatusStrategy is for the status of these kinds, and of nodes.
 type KeptStatusStrategy struct{ KeptStrategy }
 
 // PrepareForUpdate keeps the spec.

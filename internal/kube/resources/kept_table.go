@@ -58,7 +58,7 @@ func servicePorts(service *corev1.Service) any {
 	}))
 }
 
-// modes are the ways in which nodes may use a volume, in upstream's order, with what a table says.
+// modes are the ways in which nodes may use a volume, in upstream's order, with their short names.
 var modes = []struct {
 	mode corev1.PersistentVolumeAccessMode
 	name string

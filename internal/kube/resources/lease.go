@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// LeaseStrategy is for leases, by which one of several controllers holds the right to act.
+// LeaseStrategy is for leases.
 //
-// Differs: no coordinated leader election: a strategy and a preferred holder are kept and not looked at.
+// Differs: no coordinated leader election: a strategy and a preferred holder are stored and ignored.
 type LeaseStrategy struct{ freely }
 
 // AllowCreateOnUpdate returns true.

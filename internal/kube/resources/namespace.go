@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// NamespaceAttrs returns what selectors see of a namespace.
+// NamespaceAttrs returns a namespace's labels and selectable fields.
 func NamespaceAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	namespace, ok := obj.(*corev1.Namespace)
 	if !ok {
@@ -39,7 +39,7 @@ func (NamespaceStrategy) Default(obj runtime.Object) {
 	}
 }
 
-// PrepareForCreate makes the namespace active, and sees to it that its content will be removed before it is.
+// PrepareForCreate makes the namespace active, and adds the finalizer that waits until its content is removed.
 func (NamespaceStrategy) PrepareForCreate(obj runtime.Object) {
 	namespace := obj.(*corev1.Namespace)
 	namespace.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
@@ -48,7 +48,7 @@ func (NamespaceStrategy) PrepareForCreate(obj runtime.Object) {
 	}
 }
 
-// HoldsContent reports whether something has yet to be removed.
+// HoldsContent reports whether a controller still has content to remove.
 func (NamespaceStrategy) HoldsContent(obj runtime.Object) bool {
 	return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0
 }
@@ -72,7 +72,7 @@ func (NamespaceStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	obj.(*corev1.Namespace).Spec = old.(*corev1.Namespace).Spec
 }
 
-// ValidateUpdate keeps the phase in step with the deletion.
+// ValidateUpdate wants the phase Terminating exactly if the namespace is being deleted.
 func (NamespaceStatusStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList {
 	namespace := obj.(*corev1.Namespace)
 	want := corev1.NamespaceActive

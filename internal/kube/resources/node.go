@@ -14,7 +14,7 @@ import (
 var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
 	corev1.TaintEffectNoExecute}
 
-// NodeAttrs returns what selectors see of a node.
+// NodeAttrs returns a node's labels and selectable fields.
 func NodeAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -24,8 +24,7 @@ func NodeAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 		node.Spec.Unschedulable)}, nil
 }
 
-// NodeStrategy is for the spec of nodes. A new node keeps the status it brings: a kubelet registers its node with what
-// it knows of itself.
+// NodeStrategy is for the spec of nodes. A new node keeps its status, with which the kubelet registers it.
 type NodeStrategy struct{ freely }
 
 // Validate checks taints and the ranges of pods' addresses.
@@ -50,7 +49,7 @@ func (NodeStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	obj.(*corev1.Node).Status = old.(*corev1.Node).Status
 }
 
-// ValidateUpdate also keeps what a node is given once.
+// ValidateUpdate also refuses to change a provider ID or pod CIDR that is set.
 func (s NodeStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	spec, oldSpec := &obj.(*corev1.Node).Spec, &old.(*corev1.Node).Spec
 	problems := s.Validate(obj)

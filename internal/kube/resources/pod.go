@@ -21,7 +21,7 @@ import (
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: IndexerFunc
 func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
 
-// PodAttrs returns what selectors see of a pod.
+// PodAttrs returns a pod's labels and selectable fields.
 func PodAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {

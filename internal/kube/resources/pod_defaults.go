@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultPod fills in what the client left out, so that no reader of a pod has to know what a missing field means.
+// defaultPod fills in what the client left out, so that no reader of a pod has to know the defaults.
 func defaultPod(pod *corev1.Pod) {
 	defaultPodSpec(&pod.Spec)
 	setDefault(&pod.Spec.EnableServiceLinks, new(corev1.DefaultEnableServiceLinks))
@@ -18,7 +18,7 @@ func defaultPod(pod *corev1.Pod) {
 	}
 }
 
-// defaultPodSpec fills in what is the same in a pod and in the template of one.
+// defaultPodSpec fills in the defaults that pods and templates of pods share.
 func defaultPodSpec(spec *corev1.PodSpec) {
 	setDefault(&spec.RestartPolicy, corev1.RestartPolicyAlways)
 	setDefault(&spec.DNSPolicy, corev1.DNSClusterFirst)
@@ -61,7 +61,7 @@ func defaultContainer(c *corev1.Container) {
 	}
 }
 
-// defaultRequests has a container ask for what it is limited to.
+// defaultRequests sets each missing request to the limit.
 func defaultRequests(resources *corev1.ResourceRequirements) {
 	for name, limit := range resources.Limits {
 		if _, ok := resources.Requests[name]; ok {
@@ -74,7 +74,7 @@ func defaultRequests(resources *corev1.ResourceRequirements) {
 	}
 }
 
-// defaultPullPolicy: an image that may change under its name is pulled again every time.
+// defaultPullPolicy returns Always for an image whose tag may move.
 func defaultPullPolicy(image string) corev1.PullPolicy {
 	if strings.Contains(image, "@") {
 		return corev1.PullIfNotPresent
@@ -115,8 +115,8 @@ func defaultVolume(v *corev1.Volume) {
 	}
 }
 
-// podQOS says how the pod will fare when a node runs short: guaranteed if every container has equal requests and limits
-// for both CPU and memory, best effort if none asks for anything, burstable between the two.
+// podQOS returns guaranteed if every container has equal requests and limits for CPU and memory, best effort if none
+// has any, and burstable otherwise. A node that runs short evicts best effort first.
 func podQOS(pod *corev1.Pod) corev1.PodQOSClass {
 	guaranteed, asks := true, false
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {

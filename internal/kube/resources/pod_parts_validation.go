@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateProbe checks that a probe asks in one way. once: one success must be enough for it.
+// validateProbe checks that a probe has one handler. once: its success threshold must be 1.
 func validateProbe(probe *corev1.Probe, once bool, path *field.Path) field.ErrorList {
 	if probe == nil {
 		return nil

@@ -10,8 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sidecars returns the names of the init containers that run as long as the pod does: people count them among its
-// containers.
+// sidecars returns the names of the init containers that run as long as the pod does. Tables count them as containers.
 func sidecars(pod *corev1.Pod) map[string]bool {
 	names := map[string]bool{}
 	for _, c := range pod.Spec.InitContainers {
@@ -22,7 +21,7 @@ func sidecars(pod *corev1.Pod) map[string]bool {
 	return names
 }
 
-// lasting returns the states of the containers that are to run as long as the pod does.
+// lasting returns the states of the containers and sidecars.
 func lasting(pod *corev1.Pod) []corev1.ContainerStatus {
 	statuses, lasts := pod.Status.ContainerStatuses, sidecars(pod)
 	for _, status := range pod.Status.InitContainerStatuses {
@@ -57,8 +56,8 @@ func podRestarts(r *Row) any {
 	return strconv.Itoa(restarts)
 }
 
-// podReason sums up a pod in one word. Later facts win over earlier ones: the phase is overruled by its reason, that
-// by what the containers say, and everything by the wish to delete the pod.
+// podReason sums up a pod in one word. A reason overrides the phase, the containers' states override both, and a
+// requested deletion overrides everything.
 func podReason(pod *corev1.Pod) any {
 	reason := cmp.Or(pod.Status.Reason, string(pod.Status.Phase))
 	for _, condition := range pod.Status.Conditions {
@@ -79,7 +78,7 @@ func podReason(pod *corev1.Pod) any {
 	return "Terminating"
 }
 
-// initReason says with which of its init containers the pod is still busy; "" if with none.
+// initReason describes the init container that has not finished; "" if all have.
 func initReason(pod *corev1.Pod) string {
 	lasts := sidecars(pod)
 	for i, status := range pod.Status.InitContainerStatuses {
@@ -100,7 +99,7 @@ func initReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// containersReason lets the first container that has something to say overrule reason.
+// containersReason returns the reason of the first container that has one, otherwise reason.
 func containersReason(pod *corev1.Pod, reason string) string {
 	running := false
 	for _, status := range slices.Backward(pod.Status.ContainerStatuses) {
@@ -113,7 +112,7 @@ func containersReason(pod *corev1.Pod, reason string) string {
 			running = true
 		}
 	}
-	// Some containers have completed and others run on.
+	// Some containers have completed, and others still run.
 	if reason != "Completed" || !running {
 		return reason
 	}

@@ -21,8 +21,8 @@ var (
 )
 
 // validatePodSpec checks what can be wrong with a pod in this program.
-// Differs: a small part of what kubernetes/pkg/apis/core/validation knows, and nothing of ports, environment, volumes
-// and mounts, which nothing here uses; what it does check, it words alike.
+// Differs: a small part of kubernetes/pkg/apis/core/validation, in the same words, without ports, environment, volumes
+// and mounts, which nothing here uses.
 func validatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	names := sets.New[string]()
@@ -92,7 +92,7 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	return problems
 }
 
-// updatablePodSpec is how an attempt to change anything else is answered.
+// updatablePodSpec is the error for a change of any other field.
 const updatablePodSpec = "pod updates may not change fields other than " +
 	"`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only " +
 	"additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +
@@ -147,7 +147,7 @@ func isAddition(tolerations, old []corev1.Toleration) bool {
 	})
 }
 
-// validateUniqueLabel checks a name that must be a DNS label and not be taken, and takes it.
+// validateUniqueLabel checks that a name is a DNS label that is not taken yet, and adds it to taken.
 func validateUniqueLabel(name string, taken sets.Set[string], path *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -160,7 +160,7 @@ func validateUniqueLabel(name string, taken sets.Set[string], path *field.Path) 
 	return problems
 }
 
-// valid reports what a rule says about a value that may be empty.
+// valid applies a rule to a value that may be empty.
 func valid(value string, rule func(string) []string, path *field.Path) field.ErrorList {
 	if value == "" {
 		return nil
@@ -168,7 +168,7 @@ func valid(value string, rule func(string) []string, path *field.Path) field.Err
 	return check(value, rule, path)
 }
 
-// check reports what a rule says about a value.
+// check applies a rule to a value.
 func check(value string, rule func(string) []string, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	for _, text := range rule(value) {
@@ -179,7 +179,7 @@ func check(value string, rule func(string) []string, path *field.Path) field.Err
 
 const notNegative = "must be greater than or equal to 0"
 
-// atLeast checks a number that may be missing; text says what is wrong if it is smaller.
+// atLeast checks a number that may be missing; text is the problem if it is smaller.
 func atLeast[T int32 | int64](least T, n *T, text string, path *field.Path) field.ErrorList {
 	if n == nil || *n >= least {
 		return nil
@@ -187,7 +187,7 @@ func atLeast[T int32 | int64](least T, n *T, text string, path *field.Path) fiel
 	return field.ErrorList{field.Invalid(path, *n, text)}
 }
 
-// oneOf checks that a value is one of those that are allowed. The error names these in their order.
+// oneOf checks that a value is allowed. The error lists the allowed values in their order.
 func oneOf[T ~string](value T, allowed []T, path *field.Path) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// SecretAttrs returns what selectors see of a secret.
+// SecretAttrs returns a secret's labels and selectable fields.
 func SecretAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	secret, ok := obj.(*corev1.Secret)
 	if !ok {
@@ -50,7 +50,7 @@ func (SecretStrategy) Validate(obj runtime.Object) field.ErrorList {
 	return problems
 }
 
-// ValidateUpdate also keeps the type, and what was once declared immutable.
+// ValidateUpdate also refuses to change the type, and the data of an immutable secret.
 func (s SecretStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	secret, before := obj.(*corev1.Secret), old.(*corev1.Secret)
 	problems := s.Validate(obj)

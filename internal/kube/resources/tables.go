@@ -16,18 +16,18 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// Column is one column of a kind's table: how it is headed, and what a row shows in it.
+// Column is one column of a kind's table.
 type Column struct {
 	Name, Description string
-	Wide              bool // shown only when people ask for a wide table
+	Wide              bool // shown only in wide tables
 	Cell              func(*Row) any
 }
 
-// Row is one object, as the cells of its row read it. It belongs to one goroutine.
+// Row is the input of a row's cells. It belongs to one goroutine.
 type Row struct {
-	Object runtime.Object // as it is stored: an event is one of core/v1
+	Object runtime.Object // as stored: events are of core/v1
 	Now    time.Time
-	fields map[string]any // Object as JSON has it; nil until a cell asks
+	fields map[string]any // Object as JSON; nil until a cell needs it
 }
 
 // Table turns an object or a list of a resource into rows for people. Each row carries its object: the caller decides
@@ -94,7 +94,7 @@ func (r *Row) field(path string) any {
 	return value
 }
 
-// show returns the cell of a field; of what has none, otherwise.
+// show returns a cell with the value of a field, or otherwise if the object does not have it.
 func show(path string, otherwise any) func(*Row) any {
 	return func(r *Row) any {
 		if value := r.field(path); value != nil && value != "" {
@@ -104,7 +104,7 @@ func show(path string, otherwise any) func(*Row) any {
 	}
 }
 
-// count returns the cell that says how many entries the fields have together, which are lists or maps.
+// count returns a cell that counts the entries of lists and maps together.
 func count(paths ...string) func(*Row) any {
 	return func(r *Row) any {
 		n := 0
@@ -120,7 +120,7 @@ func count(paths ...string) func(*Row) any {
 	}
 }
 
-// by returns a cell that a function of the object makes.
+// by returns a cell that calls make with the object.
 func by[T runtime.Object](make func(T) any) func(*Row) any {
 	return func(r *Row) any { return make(r.Object.(T)) }
 }
@@ -189,7 +189,7 @@ func eventSource(event *corev1.Event) any {
 	return source
 }
 
-// age returns the time since t as people say it: "5m", "3h12m", "<unknown>".
+// age returns the time since t in short: "5m", "3h12m", "<unknown>".
 func age(t metav1.Time, now time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// VolumeStrategy is for volumes and claims of them, which wait for a controller that binds one to the other.
+// VolumeStrategy is for volumes and their claims.
 type VolumeStrategy struct{ KeptStrategy }
 
 // Default fills in what the client left out.
@@ -20,7 +20,7 @@ func (VolumeStrategy) Default(obj runtime.Object) {
 	}
 }
 
-// PrepareForCreate begins the wait.
+// PrepareForCreate sets the phase Pending, in which volume and claim wait for a controller to bind them.
 func (s VolumeStrategy) PrepareForCreate(obj runtime.Object) {
 	s.KeptStrategy.PrepareForCreate(obj)
 	switch obj := obj.(type) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Events have two kinds, of core/v1 and of events.k8s.io/v1, which are the same objects. What is stored is of core/v1.
+// Events have two kinds, of core/v1 and of events.k8s.io/v1, for the same objects. They are stored as core/v1.
 
 // renamed are the fields that have one name in core/v1 and another in events.k8s.io/v1.
 var renamed = [][2]string{
@@ -30,13 +30,13 @@ func Stored(obj runtime.Object) (runtime.Object, error) {
 	return stored, convertEvent(event, stored, 1, 0)
 }
 
-// FromStored fills out with what is stored as stored.
+// FromStored converts stored to out.
 func FromStored(stored *corev1.Event, out *eventsv1.Event) error {
 	return convertEvent(stored, out, 0, 1)
 }
 
-// convertEvent copies an event field by field, under its names in JSON. from and to say which of [renamed] are those of
-// in and out.
+// convertEvent copies an event field by field, by the names in JSON. from and to are the columns of [renamed] for in
+// and out.
 func convertEvent(in, out runtime.Object, from, to int) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(in)
 	if err != nil {

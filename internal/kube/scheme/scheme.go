@@ -43,7 +43,7 @@ func init() {
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
 }
 
-// ClearKind takes kind and apiVersion out of obj, whose Go type says them from here on, and returns it.
+// ClearKind clears kind and apiVersion in obj, which follow from its Go type, and returns it.
 func ClearKind(obj runtime.Object) runtime.Object {
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj
