@@ -1,5 +1,5 @@
-// Package apiserver is what kubectl needs of an API server besides the path of chapter 08: discovery, OpenAPI, patches,
-// server-side apply, managed fields, metrics and health. It is built on the types of the handlers.
+// Package apiserver adds to the handlers of chapter 08 what kubectl needs: discovery, OpenAPI, patches, server-side
+// apply, managed fields, evictions, metrics and health.
 //
 // Upstream: k8s.io/apiserver/pkg/server
 package apiserver
@@ -15,12 +15,12 @@ import (
 	handlers "listwatch/chapters/08-handlers"
 )
 
-// Config is what the API is made of. [New] fills in what handlers leave to it: who counts, and who owns fields.
+// Config describes an API server. [New] adds the meter and the field managers to the handlers' part.
 type Config struct {
 	handlers.Config
 
 	Ready     func() error         // why the caches are not; nil: always ready
-	EtcdReady func() error         // why etcd would refuse a write; nil: not asked
+	EtcdReady func() error         // why etcd would refuse a write; nil: not checked
 	Registry  *prometheus.Registry // metrics are added to it and shown at /metrics; nil: a registry of its own
 }
 
@@ -35,7 +35,7 @@ func Handler(etcdReady func() error) func(handlers.Config, *prometheus.Registry,
 // Beside the routes of [handlers.Server] it has these:
 //
 //	PATCH  …/{name} and …/{name}/status   four kinds of patch; one is server-side apply  patch.go, field_manager.go
-//	POST   …/bindings and …/{name}/eviction   a pod's node; what kubectl drain asks            pods.go
+//	POST   …/bindings and …/{name}/eviction   older bindings, and kubectl drain                 pods.go
 //	GET    …/{name}/scale, PUT, PATCH     how many pods a workload has                       scale.go
 //	POST   /apis/authorization.k8s.io/…   what a client may do: everything                   reviews.go
 //	GET    /api, /apis and below          what resources there are                           discovery.go
@@ -63,7 +63,7 @@ func New(config Config) *handlers.Server {
 	return server
 }
 
-// installPatch adds PATCH where an object can be read and updated, and says so in the verbs that discovery shows.
+// installPatch adds PATCH, also to the verbs of discovery, where an object can be read and updated.
 func installPatch(server *handlers.Server, s *handlers.Scope) {
 	_, getter := s.Storage.(handlers.Getter)
 	_, updater := s.Storage.(handlers.Updater)

@@ -18,18 +18,18 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// The version we say we are: that of the machinery this is a rewriting of.
+// The version that the server reports: that of the rewritten machinery.
 const (
 	versionMajor      = "1"
 	versionMinor      = "37"
 	versionGitVersion = "v1.37.2-listwatch"
 )
 
-// aggregatedType is how discovery in one piece is asked for, and answered.
+// aggregatedType is the media type of aggregated discovery.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// otherWords are what kubectl accepts in place of a resource's name: short names, and categories, which name several
-// resources together. A resource that is not listed has neither.
+// otherWords are the short names and categories that kubectl accepts instead of a resource's name. A resource that is
+// not listed has neither.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: ShortNamesProvider
 // Differs: a method of each storage there, as are its categories.
@@ -53,8 +53,8 @@ var otherWords = map[string]struct{ short, categories []string }{
 
 var inAll = []string{"all"}
 
-// discovery tells a client which resources the server has. It comes in two forms: two answers that say everything, and
-// a chain of answers, group by group, that older clients follow.
+// discovery lists the server's resources in two forms: aggregated, in two answers, and group by group, for older
+// clients.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go
 type discovery struct {
@@ -80,7 +80,7 @@ func newDiscovery(installed []*handlers.Scope) *discovery {
 	return d
 }
 
-// add notes the resources of one group.
+// add adds the resources of one group and version.
 func (d *discovery) add(gv schema.GroupVersion, scopes []*handlers.Scope) {
 	list := &metav1.APIResourceList{GroupVersion: gv.String()}
 	list.Kind, list.APIVersion = "APIResourceList", "v1"
@@ -137,7 +137,7 @@ func newAggregated() *apidiscoveryv2.APIGroupDiscoveryList {
 	return list
 }
 
-// install registers what tells clients which resources there are, and of which version the server is.
+// install registers the routes of discovery and of the server's version.
 func (d *discovery) install(server *handlers.Server) {
 	get := func(path string, handler http.HandlerFunc) {
 		server.Handle(nil, http.MethodGet, path, "get", handler)
@@ -157,10 +157,10 @@ func (d *discovery) install(server *handlers.Server) {
 	}))
 }
 
-// aggregatedKind is what discovery in one piece is called in an Accept header.
+// aggregatedKind is the kind of aggregated discovery in an Accept header.
 var aggregatedKind = apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 
-// wantsAggregated reports whether the client prefers discovery in one piece.
+// wantsAggregated reports whether the client prefers aggregated discovery.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/negotiation.go: DiscoveryEndpointRestrictions
 func wantsAggregated(r *http.Request) bool {
@@ -192,12 +192,12 @@ func (d *discovery) apis(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, r, negotiation.JSON, groups)
 }
 
-// serveJSON returns what answers every request alike.
+// serveJSON returns a handler that always answers with value.
 func serveJSON(value any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { writeJSON(w, r, negotiation.JSON, value) }
 }
 
-// writeJSON writes what is not an API object. Differs: discovery is JSON whatever is accepted.
+// writeJSON writes a value that is no API object. Differs: discovery is always JSON.
 func writeJSON(w http.ResponseWriter, r *http.Request, contentType string, value any) {
 	body, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

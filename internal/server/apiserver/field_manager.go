@@ -27,11 +27,10 @@ import (
 )
 
 // fieldManager keeps, in metadata.managedFields of each object, which client has last decided which of its fields.
-// Every write is noted there. A client that applies sends only the fields it decides. Fields that it decided earlier
-// and no longer sends are removed; a field that another client has decided differently is a conflict; the others stay
-// as they are.
+// Each write is noted there. A client that applies sends only the fields that it decides. Fields that it decided
+// earlier and no longer sends are removed; a field that another client decided differently is a conflict; others stay.
 //
-// The rules are those of structured-merge-diff, a library; here is only what it has to be told.
+// The library structured-merge-diff has the rules; this file supplies the types.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/fieldmanager.go: FieldManager
 // Differs: the time of an entry is the wall clock's, where all other times here are the world's: the library takes no
@@ -61,8 +60,7 @@ type unmanaged struct{}
 // Update returns obj.
 func (unmanaged) Update(_, obj runtime.Object, _, _ string) runtime.Object { return obj }
 
-// resetFields are the fields that a write to this path does not change whatever it says, so that no manager comes to
-// own them by it.
+// resetFields are the fields that a write to this path cannot change, so that no manager comes to own them by it.
 func resetFields(resource *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	var reset *fieldpath.Set
 	switch {
@@ -183,7 +181,7 @@ var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return managedfields.NewSchemeTypeConverter(scheme.Scheme, parser)
 })
 
-// managerName returns under which name a write is noted: the one it says, or the first word of the client's name.
+// managerName returns the manager's name: the option, or the first word of the user agent.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go: managerOrUserAgent
 func managerName(option, userAgent string) string {

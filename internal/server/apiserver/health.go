@@ -9,11 +9,12 @@ import (
 	handlers "listwatch/chapters/08-handlers"
 )
 
-// installHealth registers what watches over the server itself. It is alive as long as it answers. It is ready when
-// every cache has been filled once and etcd would take a write.
+// installHealth registers health checks and metrics. The server is alive as long as it answers, and ready when every
+// cache has been filled once and etcd takes writes.
 //
 // Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go
-// Differs: upstream's livez asks etcd, too. Here a restart would help neither etcd nor the caches, which still answer.
+// Differs: upstream's livez checks etcd, too. Here a restart would help neither etcd nor the caches, which still
+// answer.
 func installHealth(server *handlers.Server, config *Config, m *metrics) {
 	server.HandlePlain(http.MethodGet, "/healthz", &health{name: "healthz"})
 	server.HandlePlain(http.MethodGet, "/livez", &health{name: "livez"})
@@ -22,13 +23,13 @@ func installHealth(server *handlers.Server, config *Config, m *metrics) {
 	server.HandlePlain(http.MethodGet, "/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 }
 
-// check is one thing that is looked at.
+// check is one condition of readiness.
 type check struct {
 	name string
-	ask  func() error // nil: it is not looked at
+	ask  func() error // nil: not checked
 }
 
-// health answers one of the questions. With ?verbose it names what was looked at.
+// health serves one health endpoint. With ?verbose it lists the checks.
 type health struct {
 	name   string
 	checks []check

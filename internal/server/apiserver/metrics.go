@@ -19,7 +19,7 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
 // Differs: requests in flight are counted as of now; upstream shows the most there were within the last second. dry_run
-// is All or nothing, where upstream also says invalid.
+// is All or empty, where upstream also has invalid.
 type metrics struct {
 	clock         clock.PassiveClock
 	registry      *prometheus.Registry
@@ -79,7 +79,7 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 	return m
 }
 
-// scopeOf says what a request is about: one object, one namespace, or everything.
+// scopeOf returns the scope label: one object, one namespace, or the cluster.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: CleanScope
 func scopeOf(s *handlers.Scope, r *http.Request, verb string) string {

@@ -45,7 +45,7 @@ type openAPI struct {
 	v2 document
 }
 
-// document is one description in each of its forms, by the media type as which clients ask for it.
+// document is one description in each of its forms, by media type.
 type document map[string]*form
 
 // form is a description as it is sent.

@@ -29,7 +29,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// A small patch can ask for much work. These are its bounds.
+// A small patch can cause much work. These are its bounds.
 //
 // Differs: upstream has the first only, and a bound of what copies add up to; the work of the others is quadratic
 // there.
@@ -169,8 +169,8 @@ func (p *patcher) applyPatch(ctx context.Context, old runtime.Object) (runtime.O
 	return p.scope.Managed.Update(old, obj, p.option, p.userAgent), nil
 }
 
-// applyWishes is server-side apply: the patch is a part of an object, in YAML, of which JSON is a case. old is empty if
-// there is none yet. Errors: 400, 409.
+// applyWishes is server-side apply: the patch is a part of an object, in YAML or JSON. old is empty if the object does
+// not exist yet. Errors: 400, 409.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: applyPatcher
 func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
@@ -205,7 +205,7 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	return obj, nil
 }
 
-// measure returns how deep a value is nested, and how many keys its maps and elements its lists have.
+// measure returns the depth of a value, the number of keys in its maps, and that of elements in its lists.
 func measure(value any) (depth, keys, elements int) {
 	var inside []any
 	switch value := value.(type) {
@@ -250,7 +250,7 @@ func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
 }
 
 // checkSize refuses a patch that is nested too deep or, as a strategic merge, has too many elements. The error is 413.
-// A patch that does not parse passes: the library that applies it says what is wrong.
+// A patch that does not parse passes: the library that applies it returns the error.
 func (p *patcher) checkSize() error {
 	var patch any
 	if json.Unmarshal(p.patch, &patch) != nil {
@@ -267,7 +267,7 @@ func (p *patcher) checkSize() error {
 	return nil
 }
 
-// applyJSONPatch applies the operations slice by slice, so that its work ends soon after its request.
+// applyJSONPatch applies the operations in slices, so that it can stop soon after its request has ended.
 func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, error) {
 	operations, err := jsonpatch.DecodePatch(p.patch)
 	if err != nil {
@@ -280,7 +280,7 @@ func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, 
 	patched := original
 	for next := range slices.Chunk(operations, patchSlice) {
 		if ctx.Err() != nil {
-			return nil, ctx.Err() // toStatus tells why
+			return nil, ctx.Err() // toStatus finds the cause
 		}
 		if patched, err = next.Apply(patched); err != nil {
 			return nil, newInvalidPatch(p.patch, err)
@@ -292,7 +292,7 @@ func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, 
 	return patched, nil
 }
 
-// malformed is what can be wrong with a strategic merge patch, whatever the object is.
+// malformed are the errors of a strategic merge patch that do not depend on the object.
 var malformed = []error{mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList,
 	mergepatch.ErrBadPatchFormatForRetainKeys, mergepatch.ErrBadPatchFormatForSetElementOrderList,
 	mergepatch.ErrUnsupportedStrategicMergePatchFormat}
@@ -300,7 +300,7 @@ var malformed = []error{mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatFo
 // interpretStrategicMergePatchError gives each error its status.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: interpretStrategicMergePatchError
-// Differs: what upstream lets become a 500, a patch that does not fit the object, is a 422.
+// Differs: a patch that does not fit the object is 422; upstream's is 500.
 func (p *patcher) interpretStrategicMergePatchError(err error) error {
 	is := func(known error) bool { return errors.Is(err, known) }
 	switch {
@@ -313,8 +313,8 @@ func (p *patcher) interpretStrategicMergePatchError(err error) error {
 	}
 }
 
-// decode reads the patched JSON. A value of a wrong type, or a field that there is not, is 422, as upstream has it: the
-// patch was well-formed.
+// decode reads the patched JSON. A value of a wrong type, or an unknown field, is 422, as upstream: the patch itself
+// was well-formed.
 func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), negotiation.JSON)
 	gvk := p.scope.Kind
@@ -329,10 +329,9 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 // shownPatch is how much of a patch its refusal quotes.
 const shownPatch = 200
 
-// newInvalidPatch: the patch is well-formed, and does not lead from the object that is there to one that could be. 422.
+// newInvalidPatch returns 422 for a well-formed patch that does not turn the object into a valid one.
 //
-// Differs: quotes the patch; upstream quotes the whole object that it led to or, of a JSON patch, does not say what is
-// wrong.
+// Differs: quotes the patch; upstream quotes the whole result or, for a JSON patch, nothing.
 func newInvalidPatch(patch []byte, problem error) error {
 	quoted := string(patch[:min(len(patch), shownPatch)])
 	problems := field.ErrorList{field.Invalid(field.NewPath("patch"), quoted, problem.Error())}

@@ -18,10 +18,10 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// openToAll is why every question for a right is answered with yes.
+// openToAll is the reason in every review.
 const openToAll = "listwatch has no authorization: every client may do everything"
 
-// reviews returns the storages of the questions that a client asks about itself: kubectl auth can-i and whoami, k9s.
+// reviews returns the storages of reviews that clients create about themselves, such as kubectl auth can-i and whoami.
 //
 // Differs: everything is allowed, and the user is anonymous.
 func reviews() map[string]handlers.Storage {
@@ -38,20 +38,20 @@ func reviews() map[string]handlers.Storage {
 	return storages
 }
 
-// review answers questions of one kind. Nothing is stored.
+// review answers reviews of one kind, and stores none.
 type review struct{ resource *registry.Resource }
 
 // Describe returns what is known about the kind.
 func (r review) Describe() *registry.Resource { return r.resource }
 
-// New returns an empty question.
+// New returns an empty review.
 func (r review) New() runtime.Object {
 	obj, err := scheme.Scheme.New(r.resource.GroupVersion.WithKind(r.resource.Kind))
 	utilruntime.Must(err)
 	return obj
 }
 
-// Create answers the question in its status. The error is 400 for one that names neither a resource nor a path.
+// Create fills in the status. The error is 400 for a review that names neither a resource nor a path.
 func (r review) Create(_ context.Context, _ string, obj runtime.Object,
 	_ *metav1.CreateOptions) (runtime.Object, error) {
 	switch asked := obj.(type) {

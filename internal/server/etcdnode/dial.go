@@ -14,11 +14,11 @@ import (
 	"google.golang.org/grpc/backoff"
 )
 
-// keepAlive is how long a connection may be silent before it is asked, and then until it counts as lost. Less than etcd
-// allows its clients by default would be refused.
+// keepAlive is how long a connection may be silent before the client pings it, and then before it counts as lost. By
+// default etcd refuses clients that ping more often.
 const keepAlive = 10 * time.Second
 
-// TLSFiles name what a program needs to talk to an etcd that asks its clients for a certificate. Empty: no TLS.
+// TLSFiles are the files for an etcd that requires client certificates. Empty: no TLS.
 type TLSFiles struct{ CACert, Cert, Key string }
 
 // Dial returns a client of an etcd that runs elsewhere, if one of its endpoints answers now. Endpoints have the
@@ -42,8 +42,8 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 	return nil, errors.Join(err, client.Close())
 }
 
-// newClient returns a client that asks an endpoint after so long a silence whether it is there, or, if that is 0,
-// never; and that finds out soon that one is back: gRPC's own pauses grow to two minutes.
+// newClient returns a client that pings an endpoint after such a silence; 0: never. It reconnects soon after an
+// endpoint is back: gRPC's own pauses grow to two minutes.
 func newClient(endpoints []string, files TLSFiles, silence time.Duration, options ...grpc.DialOption) (
 	_ *clientv3.Client, err error) {
 	config := clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: silence, DialKeepAliveTimeout: silence,

@@ -15,26 +15,26 @@ import (
 // lookTimeout is how long a member may take to answer. On a busy machine a connection alone may take a second.
 const lookTimeout = 3 * time.Second
 
-var errFull = errors.New("etcd has used up its quota: " + // etcd's own words do not say what to do
+var errFull = errors.New("etcd has used up its quota: " + // etcd's own text has no advice
 	"start with another -data-dir, or defragment one that is elsewhere")
 
-// State is how an etcd was when it was looked at.
+// State is the state of an etcd as of one look.
 type State struct {
 	Members []Member `json:"members"`
 }
 
-// Member is how one member of it was.
+// Member is the state of one member.
 type Member struct {
 	Name   string `json:"name"`
 	Leader bool   `json:"leader"`
 	Bytes  int64  `json:"bytes"` // of the database file, which is what counts against the quota
-	Quota  int64  `json:"quota"` // 0: it does not say
+	Quota  int64  `json:"quota"` // 0: unknown
 	Full   bool   `json:"full"`  // it refuses writes
 	Error  string `json:"error,omitempty"`
 	led    bool   // it knows a leader
 }
 
-// Look asks all members together how they are. One that neither answers nor refuses takes three seconds.
+// Look requests the status of all members at once. It returns after three seconds at most.
 func Look(ctx context.Context, client *clientv3.Client) State {
 	state := State{Members: make([]Member, len(client.Endpoints()))}
 	var asked sync.WaitGroup
@@ -60,7 +60,7 @@ func lookAt(ctx context.Context, client *clientv3.Client, endpoint string) Membe
 	return m
 }
 
-// status asks a member once. The client's own method asks again and again until ctx is done.
+// status requests a member's status once. The client's own method repeats the request until ctx is done.
 func status(ctx context.Context, client *clientv3.Client, endpoint string) (*pb.StatusResponse, error) {
 	conn, err := client.Dial(endpoint)
 	if err != nil {
@@ -72,10 +72,10 @@ func status(ctx context.Context, client *clientv3.Client, endpoint string) (*pb.
 
 // Ready returns why writes would fail; nil if they would not.
 func (s State) Ready() error {
-	why := s.Members[0].Error // told if no member answers
+	why := s.Members[0].Error // if no member answers
 	for _, m := range s.Members {
 		switch {
-		case m.Full: // all of them say it
+		case m.Full: // every member reports it
 			return errFull
 		case m.led:
 			return nil
@@ -86,7 +86,7 @@ func (s State) Ready() error {
 	return errors.New(why)
 }
 
-// String says in words whether writes are taken, and which of several members leads.
+// String describes whether etcd takes writes, and which of several members leads.
 func (s State) String() string {
 	if err := s.Ready(); err != nil {
 		return "it takes no writes, because " + err.Error()

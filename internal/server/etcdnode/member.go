@@ -26,26 +26,25 @@ const (
 	pipeSize        = 256 << 10 // bytes in flight in each direction of the in-memory connection
 	walSegmentBytes = 1 << 20   // etcd preallocates two segments: 3 MB on disk instead of 123
 
-	// How often an idle watch that asked for it is told how far etcd is: a setting of the whole process.
+	// How often an idle watch with progress notifications receives one: a setting of the whole process.
 	progressInterval = 5 * time.Second
 
 	// The member elects itself, after five ticks at most.
 	tick     = 10 * time.Millisecond
 	election = 5 // ticks
 
-	// How long a tick counts when the time for a request is computed: five seconds and two election timeouts. Etcd's
-	// clock goes on at a breakpoint, and one process is what is debugged: a stop may take two minutes. The timeout's
-	// ticks stay few: etcd passes as many at its start, and asks raft to elect by them while raft replays its log,
-	// which etcd compacts meanwhile.
+	// How long a tick is in the time limit of a request: five seconds and two election timeouts. Etcd's clock runs on
+	// while a debugger stops the process, which may take two minutes. The ticks of the timeout stay few: etcd passes as
+	// many at its start, and with them tells raft to elect while raft still replays the log that etcd compacts.
 	patience = 12 * time.Second
 
-	// How many writes the member keeps in memory: up to these two together. No other member will ever ask for one.
-	// Etcd's own defaults keep up to 15,000.
+	// The member keeps at most as many writes in memory as these two together, for no other member needs them. Etcd's
+	// own defaults keep up to 15,000.
 	snapshotCount = 1000
 	catchUp       = 100
 )
 
-// address is where the member could be reached. Etcd insists on a well-formed one.
+// address is never dialled. Etcd requires a well-formed one.
 var address = types.URLs{url.URL{Scheme: "http", Host: "127.0.0.1:0"}}
 
 func init() {
@@ -55,10 +54,10 @@ func init() {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 }
 
-// member is one life of one etcd server; a restart makes another on the same data.
+// member is one etcd server between two restarts.
 //
-// It is started with the configuration of package embed, but not by embed: between the server's making and its start
-// there is something to set, and embed has no such moment.
+// It uses the configuration of package embed, but not embed itself, which offers no way to change a setting between
+// making and starting a server.
 type member struct {
 	// Set before it is stored in its Etcd, never changed.
 	server  *etcdserver.EtcdServer
@@ -79,7 +78,7 @@ func (e *Etcd) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start etcd in %s: %w", dir, err)
 	}
-	server.Cfg.TickMs = uint(patience.Milliseconds()) // raft was given its own when the server was made
+	server.Cfg.TickMs = uint(patience.Milliseconds()) // raft has copied the old value
 	server.Start()
 	m := &member{server: server, trouble: e.trouble, grpc: v3rpc.Server(server, nil, nil),
 		pipe: bufconn.Listen(pipeSize)}
@@ -108,7 +107,7 @@ func (m *member) awaitReady(ctx context.Context) error {
 	}
 }
 
-// stop returns when nothing of the member runs any more, or, if etcd is broken, when nothing reaches it any more.
+// stop returns when all goroutines of the member have ended, or, if etcd is broken, when no client can reach it.
 func (m *member) stop() {
 	m.grpc.Stop()
 	stopped := make(chan struct{}) // closed by the goroutine below
@@ -123,7 +122,7 @@ func (m *member) stop() {
 	m.group.Wait()
 }
 
-// config is the default configuration of package embed, but for what is named above. The quota is etcd's own: 2 GiB.
+// config is the default configuration of package embed, except for the constants above. The quota is etcd's own: 2 GiB.
 func (e *Etcd) config() config.ServerConfig {
 	d := embed.NewConfig()
 	return config.ServerConfig{

@@ -13,7 +13,7 @@ import (
 
 var errClosed = errors.New("etcd has been closed")
 
-// Options says where and how an [Etcd] keeps its data.
+// Options are where and how an [Etcd] keeps its data.
 type Options struct {
 	Dir     string // holds etcd's "member" folder; created if missing
 	Durable bool   // wait for the disk on each write; otherwise data survives the process, but not a power failure
@@ -31,15 +31,15 @@ type Etcd struct {
 	member atomic.Pointer[member] // nil while it is down; replaced with lifeMu held
 }
 
-// Start starts etcd on the data in options.Dir and returns when it can be written to. Another process, or another Etcd
-// of this one, that works on that data is an error. The caller closes it.
+// Start starts etcd on the data in options.Dir and returns when it takes writes. The error may be that another process,
+// or another Etcd, uses the data. The caller closes it.
 func Start(ctx context.Context, options Options) (*Etcd, error) {
 	if options.Dir == "" {
 		return nil, errors.New("start etcd: no data folder given")
 	}
 	e := &Etcd{options: options, trouble: newTrouble(options.Dir)}
 	var err error
-	// It never asks: after a stop in a debugger an answer that is late would cost the connection.
+	// Without keep-alives: after a stop in a debugger, a late answer would cost the connection.
 	e.client, err = newClient([]string{"passthrough:///etcd"}, TLSFiles{}, 0, grpc.WithContextDialer(e.dial))
 	if err != nil {
 		return nil, err
@@ -53,10 +53,10 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 // Client returns the etcd's one client. It survives restarts, and is closed with the etcd.
 func (e *Etcd) Client() *clientv3.Client { return e.client }
 
-// Broken is done when etcd cannot go on; its cause says why, and what to do about it. Then Close is all that is left.
+// Broken is done when etcd cannot continue; its cause has the reason, with advice. From then on only Close is of use.
 func (e *Etcd) Broken() context.Context { return e.trouble.broken }
 
-// dial connects the client to the member of the moment.
+// dial connects the client to the current member.
 func (e *Etcd) dial(ctx context.Context, _ string) (net.Conn, error) {
 	m := e.member.Load()
 	if m == nil {
@@ -66,9 +66,9 @@ func (e *Etcd) dial(ctx context.Context, _ string) (net.Conn, error) {
 }
 
 // Restart stops the member and starts another one on its data. The client reconnects by itself; its watches lose
-// nothing. Restart waits for one that is under way. Once the stop has begun, ctx no longer counts: a caller that goes
-// away must not leave etcd down. The error is that of ctx, or that the etcd was closed, if nothing was done; a member
-// that does not come back breaks the etcd.
+// nothing. Concurrent restarts wait for each other. Once the stop has begun, ctx no longer counts, so that etcd is not
+// left down. The error is that of ctx, or that the etcd is closed, if nothing was done; a member that does not start
+// again breaks the etcd.
 func (e *Etcd) Restart(ctx context.Context) error {
 	e.lifeMu.Lock()
 	defer e.lifeMu.Unlock()
@@ -86,8 +86,8 @@ func (e *Etcd) Restart(ctx context.Context) error {
 	return err
 }
 
-// Close stops the client and the member and returns when nothing of them runs any more. Calling it again does nothing.
-// What is left of a broken etcd cannot be ended, only left behind: the process is expected to end.
+// Close stops the client and the member and returns when all their goroutines have ended. A second call does nothing.
+// The goroutines of a broken etcd cannot end: the process must.
 func (e *Etcd) Close() error {
 	e.lifeMu.Lock() // after a restart that is under way
 	defer e.lifeMu.Unlock()
@@ -100,7 +100,7 @@ func (e *Etcd) Close() error {
 	return err
 }
 
-// stop takes the member away first: stopping it ends connections, and their client comes back at once.
+// stop clears e.member first: the client reconnects as soon as its connections end.
 func (e *Etcd) stop() {
 	if m := e.member.Swap(nil); m != nil {
 		m.stop()

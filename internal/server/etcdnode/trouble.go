@@ -12,9 +12,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// trouble turns what etcd does when it cannot go on into an error. Etcd calls Fatal or Panic of its logger, on
-// whichever of its goroutines noticed, with locks held: the one ends the process without a word, the other with a
-// stack.
+// trouble makes an error of etcd's end. An etcd that cannot continue calls Fatal or Panic of its logger, on any of its
+// goroutines, with locks held: these would end the process, silently or with a stack.
 type trouble struct {
 	// Set by newTrouble, never changed.
 	dir    string
@@ -28,7 +27,7 @@ func newTrouble(dir string) *trouble {
 	return t
 }
 
-// report takes what etcd says, and the error that it gives, or nil.
+// report ends broken with a description, an error, which may be nil, and advice.
 func (t *trouble) report(what string, err error) {
 	advice := "Start again; if that does not help, with another -data-dir"
 	switch {
@@ -46,8 +45,8 @@ func (t *trouble) report(what string, err error) {
 
 var _ zapcore.CheckWriteHook = (*trouble)(nil)
 
-// OnWrite is called instead of os.Exit and panic. It never returns: to go on with data that could not be written would
-// be worse, and to end the goroutine would release the locks that keep all others from doing so.
+// OnWrite is called instead of os.Exit and panic. It never returns: etcd must not continue with data that it could not
+// write, and ending the goroutine would release locks that keep the others from doing so.
 func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	var err error
 	for _, field := range fields {
@@ -59,7 +58,7 @@ func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	select {}
 }
 
-// newServer makes a server, which opens the data: on a goroutine of its own, because OnWrite never returns.
+// newServer opens the data, on a goroutine of its own, because OnWrite never returns.
 func (t *trouble) newServer(cfg config.ServerConfig) (*etcdserver.EtcdServer, error) {
 	var server *etcdserver.EtcdServer
 	made := make(chan error, 1) // sent once by the goroutine below, if at all, when server is set

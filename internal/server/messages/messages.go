@@ -1,6 +1,6 @@
-// Package messages carries HTTP over messages, for a page and a program that share a browser's tab: a page has no
-// socket to its own Worker. The program's half is a proxy. It sends each request on over a client of the program's own,
-// so that an answer that the page does not read is, to the program, a connection that is not read.
+// Package messages carries HTTP over messages, for a page and a program in one browser tab: a page has no socket to its
+// own Worker. The program's half is a proxy, which sends each request over an HTTP client. If the page does not read an
+// answer, the proxy does not read the connection.
 //
 //	page      request ─► … room, room …           | abort
 //	program             head ─► chunk, chunk … end | abort
@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Kinds of messages. The page sends the first three, the program the others, and Abort as well.
+// Kinds of messages. The page sends the first three, the program Abort and the others.
 const (
 	Request = "request" // begins an exchange
 	Room    = "room"    // the page has room for Message.Room bytes more, or fewer
@@ -58,7 +58,7 @@ type Proxy struct {
 type exchange struct {
 	cancel context.CancelFunc
 	room   atomic.Int64  // bytes that may be sent; less than 0: the page took back what was on its way
-	more   chan struct{} // sent by Receive, received by send, never closed; room grew: to hear of that once is enough
+	more   chan struct{} // sent by Receive when room has grown, received by send, never closed; one is enough
 }
 
 // New returns a proxy that sends requests on over client.

@@ -23,8 +23,7 @@ const (
 	btreeDegree   = 16 // nothing depends on it
 )
 
-// Store keeps every revision until it is told to forget. All methods are safe for concurrent use. What goes in and
-// comes out is copied.
+// Store keeps every revision until a compaction. All methods are safe for concurrent use, and copy values in and out.
 type Store struct {
 	// Set by New, never changed.
 	clock clock.WithTicker
@@ -38,16 +37,16 @@ type Store struct {
 	lastLease clientv3.LeaseID
 }
 
-// revision is what one write made. It never changes.
+// revision is the result of one write. It never changes.
 type revision struct {
-	keys  *btree.BTreeG[*mvccpb.KeyValue] // all that there were, as a clone of the tree before
+	keys  *btree.BTreeG[*mvccpb.KeyValue] // a clone of the tree before, with one change
 	event *clientv3.Event                 // with the previous state; nil in an empty store
 }
 
 // lease is a set of keys that end together.
 type lease struct {
 	ends time.Time
-	keys map[string]int64 // to the revision that was written under the lease; a key written since then is not concerned
+	keys map[string]int64 // the revision that was written under the lease: a key with a newer one stays
 }
 
 var _ kubernetes.Interface = (*Store)(nil)
@@ -232,7 +231,7 @@ func (s *Store) readableLocked(ctx context.Context, rev int64) error {
 	return nil
 }
 
-// sinceLocked returns the history from rev on; 0 stands for the newest revision.
+// sinceLocked returns the history from rev on; 0 means the newest revision.
 func (s *Store) sinceLocked(rev int64) []revision {
 	if rev <= 0 {
 		rev = s.revision
@@ -255,7 +254,7 @@ func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (cu
 	return current, ok
 }
 
-// commitLocked makes the next revision and tells the watches. What is deleted exists.
+// commitLocked makes the next revision and queues its event for the watches. A deleted key must exist.
 func (s *Store) commitLocked(key string, value []byte, deleted bool) {
 	before := s.getLocked(key, s.revision)
 	keys := s.sinceLocked(s.revision)[0].keys.Clone()

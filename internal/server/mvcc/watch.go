@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// progressInterval is how often an idle watch that asked for it is told the revision: etcd's default.
+// progressInterval is how often an idle watch with progress notifications receives one: etcd's default.
 const progressInterval = 10 * time.Minute
 
 // watcher is one watch. What is pending is unbounded, as it is in etcd's client: a watch that does not read slows
@@ -25,7 +25,7 @@ type watcher struct {
 	store     *Store
 	key, end  string // [key, end)
 	from      int64  // the first revision of interest
-	stream    string // the watches of one stream are told of progress together
+	stream    string // the watches of one stream receive progress together
 	prevKV    bool
 	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: what waits, waits in pending
 	// sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all
@@ -72,8 +72,8 @@ func (s *Store) register(w *watcher) {
 	}
 }
 
-// RequestProgress tells every watch of ctx's stream the newest revision, after all that the watch has still to deliver.
-// As in etcd none is told anything while there is one among them that is to begin later.
+// RequestProgress sends every watch of ctx's stream the newest revision, after its pending events. As in etcd, none
+// receives it while one of them begins at a later revision.
 func (s *Store) RequestProgress(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Store) RequestProgress(ctx context.Context) error {
 	return nil
 }
 
-// streamOf returns what etcd's client tells streams apart by: the metadata that is sent with a request.
+// streamOf returns the key by which etcd's client separates streams: the metadata of a request.
 func streamOf(ctx context.Context) string {
 	sent, _ := metadata.FromOutgoingContext(ctx)
 	return fmt.Sprint(map[string][]string(sent))
@@ -116,7 +116,7 @@ func (s *Store) FailWatches(reason string) {
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.responses)
 	defer w.unregister()
-	var tick <-chan time.Time // a nil channel never fires: this watch did not ask for progress
+	var tick <-chan time.Time // nil, which never fires: no progress notifications
 	if w.progress {
 		ticker := w.store.clock.NewTicker(progressInterval)
 		defer ticker.Stop()
@@ -158,7 +158,7 @@ func (w *watcher) unregister() {
 	delete(w.store.watches, w)
 }
 
-// take empties pending. done says that nothing will follow.
+// take empties pending. done: no event will follow.
 func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()

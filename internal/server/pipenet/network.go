@@ -13,11 +13,11 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Network is a host without sockets: servers come and go on it, one at a time, and its clients reach the one that is
-// there. The zero value is ready. Safe for concurrent use.
+// Network is a host without sockets. It has one server at a time, to which all its clients connect. The zero value is
+// ready. Safe for concurrent use.
 type Network struct{ listener atomic.Pointer[Listener] }
 
-// Serve serves until ctx is done and every handler has ended. If serving breaks before, it tells fail why.
+// Serve serves until ctx is done and every handler has ended. If serving breaks before, it calls fail with the error.
 func (n *Network) Serve(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 	var serving routine.Group
 	var conns sync.WaitGroup // of every connection until its last handler has ended; added to before Serve returns
@@ -47,8 +47,8 @@ func (n *Network) Serve(ctx context.Context, handler http.Handler, fail context.
 	conns.Wait()
 }
 
-// Client returns an HTTP client whose every request goes to the server that is there; it is refused if there is none.
-// Answers come as they were written, never compressed. The caller calls CloseIdleConnections when done.
+// Client returns an HTTP client whose requests all go to the current server; without one they are refused. It does not
+// ask for compression. The caller calls CloseIdleConnections when done.
 func (n *Network) Client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: n.dial, DisableCompression: true,
 		MaxIdleConnsPerHost: 16}}

@@ -40,7 +40,7 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Addr returns an address that says where one is.
+// Addr returns an address in words.
 func (l *Listener) Addr() net.Addr { return addr{} }
 
 type addr struct{}
