@@ -16,20 +16,19 @@ import (
 	"listwatch/internal/play/wiretap"
 )
 
-// errCut is what a client gets whose line is cut: what it would get from a server that is away for a moment. A
-// reflector then tries to watch on; after most other errors it would begin with the whole state.
+// errCut is the error of a client whose line is cut: the one of a server that is away for a moment. A reflector then
+// resumes its watch; after most other errors it would read the whole state again.
 var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
-// Connections is the client half's end of the wire. It knows clients by what they call themselves, and each has
-// connections of its own. It can drop the open streams of a client, as when a connection breaks; cut the client's line
-// until it is mended, as when the network is away; and stall it: then the client reads nothing that arrives, neither
-// answers nor events. The server finds out by backpressure.
+// Connections is the client half's end of the wire. Each client, known by its user agent, has connections of its own.
+// Connections can drop the open streams of a client, as a broken connection does; cut the client's line, as a network
+// failure does; and stall it: then the client reads neither answers nor events, and the server notices by backpressure.
 //
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {
 	// Set by NewConnections, never changed.
 	Client         *http.Client    // of the client half and all that is opened to look; sends over these connections
-	like, likePage *http.Transport // which dial for clients of the program, and for those that the page opens
+	like, likePage *http.Transport // for clients of the program, and of the page
 
 	mu    sync.Mutex       // guards the fields below, and those of lines and connections; innermost but for wires' own
 	last  int              // id of the newest stream
@@ -38,15 +37,15 @@ type Connections struct {
 
 // line is how one client reaches the server.
 type line struct {
-	*http.Transport // has the client's connections; set before the line is known, never changed
+	*http.Transport // of the client's connections; never changed
 
 	cut   bool
-	stall chan struct{}  // closed when the client reads again; nothing is sent; nil: it reads
+	stall chan struct{}  // closed to end the stall; nothing is sent; nil: no stall
 	conns map[*conn]bool // that are open
 }
 
-// NewConnections returns connections that are made by client; those of watchers that are opened to look are made by
-// watchers, or by client if that is nil. Each has an [http.Transport] with a DialContext.
+// NewConnections returns connections that client dials; watchers dials those of the page's watchers; nil: client does.
+// Each has an [http.Transport] with a DialContext.
 func NewConnections(client, watchers *http.Client) *Connections {
 	c := &Connections{like: client.Transport.(*http.Transport), lines: map[string]*line{}}
 	c.likePage = cmp.Or(watchers, client).Transport.(*http.Transport)
@@ -59,7 +58,7 @@ func (c *Connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.line(request.UserAgent()).RoundTrip(request)
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections is for http.Client.
 func (c *Connections) CloseIdleConnections() {
 	c.mu.Lock()
 	lines := slices.Collect(maps.Values(c.lines))
@@ -110,8 +109,8 @@ func (c *Connections) Wire() []wiretap.Stream {
 	return streams
 }
 
-// turn turns a knob of the client Target, if the client has sent a request and was not forgotten. Dropped or cut, the
-// client loses its streams, also those that are being opened; stalled, it reads nothing any more.
+// turn turns a knob of the client Target, if the client has sent a request and was not forgotten. A drop or cut ends
+// the client's streams, also those that are being opened.
 func (c *Connections) turn(k Knob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +161,7 @@ func (c *Connections) forget(userAgent string) {
 	}
 }
 
-// Connection is one client that has a stream open, or whose connection is cut or stalled.
+// Connection describes one client with open streams, or a cut or stalled line.
 type Connection struct {
 	UserAgent string `json:"userAgent"`
 	Streams   int    `json:"streams"` // that are open
@@ -170,7 +169,7 @@ type Connection struct {
 	Stalled   bool   `json:"stalled,omitempty"`
 }
 
-// of returns the connection of a client; the zero one if the client has sent no request, or was forgotten.
+// of returns the connection of a client; zero if the client has sent no request, or was forgotten.
 func (c *Connections) of(userAgent string) (info Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,8 +200,7 @@ func (c *Connections) list() []Connection {
 	return list
 }
 
-// conn is one connection of a line. One answer follows another there, so that what comes belongs to the request that
-// was written last.
+// conn is one connection of a line. Without pipelining, an answer belongs to the request that was written last.
 type conn struct {
 	net.Conn
 	connections *Connections
@@ -225,7 +223,7 @@ func (c *Connections) opened(l *line, under net.Conn) *conn {
 	return added
 }
 
-// Write notes the beginning of requests. A line that is cut sends none.
+// Write notes the beginnings of requests. It fails on a line that is cut.
 func (c *conn) Write(p []byte) (int, error) {
 	if !c.begin(wiretap.Begin(p)) {
 		return 0, errCut
@@ -243,12 +241,12 @@ func (c *conn) begin(wire *wiretap.Wire) bool {
 	return !c.line.cut
 }
 
-// Read returns what has come once the line is not stalled. A watch that was broken while it was being opened ends as a
-// request that was refused, an open one as in the middle of a chunk.
+// Read waits while the line is stalled. A watch that was broken during its opening ends like a refused request, an open
+// one in the middle of a chunk.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	wire, stall := c.state()
-	open := wire.Watching() // for the client: what has come just now it has not read yet
+	open := wire.Watching() // as the client sees it, before this piece
 	wire.Read(p[:n])
 	if stall != nil {
 		select {
@@ -271,7 +269,7 @@ func (c *conn) state() (wire *wiretap.Wire, stall <-chan struct{}) {
 	return c.wire, c.line.stall
 }
 
-// end closes the connection below its user.
+// end closes the connection, whatever its user does.
 func (c *conn) end(cause error) error {
 	c.cancel(cause)
 	return c.Conn.Close()

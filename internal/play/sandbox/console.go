@@ -9,13 +9,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxAsked is how many requests of viewers may be open.
+// maxAsked is how many viewers' requests may be open.
 const maxAsked = 16
 
-// Ask sends a request that a viewer has written, as a client of its own, over a line as narrow as those of the watchers
-// that are opened to look: the knobs of lines act on it, and a reset breaks its stream. What the request says of its
-// host and of its client is replaced. The caller closes the answer's body. It may be called from any goroutine, and
-// waits for the server. Errors: 429 if there are too many, 503 if the server cannot be reached.
+// Ask sends a viewer's request, as a client of its own, over a line as narrow as those of the page's watchers: the
+// knobs of lines act on it, and a reset breaks its stream. Ask replaces the request's host and user agent. The caller
+// closes the answer's body. Ask may be called from any goroutine, and waits for the server. Errors: 429 if there are
+// too many requests, 503 if the server cannot be reached.
 func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
 	w := s.watchers
 	if w.asked.Add(1) > maxAsked {
@@ -30,7 +30,7 @@ func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.URL.Scheme, r.URL.Host, r.Host = s.config.Base.Scheme, s.config.Base.Host, ""
 	r.Header.Set("User-Agent", agent)
-	// Not the client's Do, which follows redirects: the viewer reads the answer to what was sent.
+	// Not http.Client.Do, which follows redirects.
 	response, err := w.Connections.RoundTrip(r)
 	if err != nil {
 		over()

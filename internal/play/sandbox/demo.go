@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	demoPeriod   = 10 * time.Second // so that what a change causes has been told before the next one begins
+	demoPeriod   = 10 * time.Second // so that each change has been shown before the next
 	demoPods     = 4                // how many of its pods the demo keeps alive
 	demoSelector = "demo=listwatch"
 )
 
-// demo is gentle traffic, so that there is something to see before the first command. It creates pods, relabels them
-// and deletes them, over HTTP, as any client would; other pods it leaves alone.
+// demo is gentle traffic for a page without a command. Like any client it creates, relabels and deletes pods over HTTP,
+// but only its own.
 type demo struct {
 	*Config // the sandbox's
 	client  *listwatch.RESTClient
@@ -36,7 +36,7 @@ type demo struct {
 	made int // pods so far; the newest one's number
 }
 
-// Run does one thing as soon as the server is ready, and its viewer has come if one is awaited; then one every ten
+// Run makes one change as soon as the server is ready and, if one is awaited, a viewer has come; then one every ten
 // seconds until ctx is done, unless it rests.
 func (d *demo) Run(ctx context.Context) {
 	if d.Pipeline.Server.WaitReady(ctx) != nil {
@@ -57,7 +57,7 @@ func (d *demo) Run(ctx context.Context) {
 	})
 }
 
-// clearDemo deletes the demo's pods, and returns when the informer knows, or after a second.
+// clearDemo deletes the demo's pods, and returns when the informer has seen it, or after a second.
 func (s *Sandbox) clearDemo(ctx context.Context) error {
 	err := s.deletePods(ctx, func(pod *corev1.Pod) bool { return pod.Labels["demo"] == "listwatch" })
 	for n := 0; err == nil && n < 200; n++ {
@@ -71,7 +71,7 @@ func (s *Sandbox) clearDemo(ctx context.Context) error {
 	return err
 }
 
-// act looks at its pods and does the next thing. An error is not handled: the next look comes soon.
+// act lists its pods and makes the next change. It ignores errors: the next act comes soon.
 func (d *demo) act(ctx context.Context) {
 	var pods corev1.PodList
 	list := d.client.Get().Resource("pods").Namespace(metav1.NamespaceDefault)
@@ -83,7 +83,7 @@ func (d *demo) act(ctx context.Context) {
 	d.step++
 	switch {
 	case len(living) < demoPods:
-		d.made++ // also if there is a pod of that name: the next look tries the next number
+		d.made++ // also if a pod of that name exists: the next act tries the next number
 		_ = d.client.Post().Resource("pods").Namespace(metav1.NamespaceDefault).Body(demoPod(d.made)).Do(ctx).Error()
 	case d.step%2 == 0:
 		d.relabel(ctx, &living[d.step%len(living)])
@@ -95,8 +95,8 @@ func (d *demo) act(ctx context.Context) {
 	}
 }
 
-// demoPod returns the n-th pod, n >= 1, of three kinds in turn: web-1, api-2, job-3. A job ends by itself, so that its
-// pod leaves the scheduler's view while it still exists.
+// demoPod returns the n-th pod, n >= 1, of three kinds in turn: web-1, api-2, job-3. A job's pod ends by itself, and so
+// leaves the scheduler's selector while it still exists.
 func demoPod(n int) *corev1.Pod {
 	app := []string{"job", "web", "api"}[n%3]
 	restart := corev1.RestartPolicyAlways
@@ -119,7 +119,7 @@ func demoPod(n int) *corev1.Pod {
 	}
 }
 
-// relabel moves a pod between two tiers, and so in and out of the view of watchers that select one.
+// relabel moves a pod between two tiers, so that it enters and leaves watches that select one.
 func (d *demo) relabel(ctx context.Context, pod *corev1.Pod) {
 	tier := "green"
 	if pod.Labels["tier"] == tier {

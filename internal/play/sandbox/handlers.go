@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	observer    = "observer" // the handler that is always there, and does nothing
+	observer    = "observer" // the handler that is always registered
 	maxHandlers = 64
 )
 
-// handlers are those that were added to the shared informer to look. Each can be made slow: what happens meanwhile
-// waits in its pending ring, and no other handler waits for it.
+// handlers are the handlers that viewers add to the shared informer. A handler can be made slow: its notifications then
+// wait in its pending ring, and no other handler waits for it.
 //
 // The command that has the machine to itself adds to the list. A command that is under way may take a handler out, if
-// the informer has refused it. To add a handler to the informer, and to remove it, may have to wait for the informer's
-// locks.
+// the informer has refused it. Adding a handler to the informer, and removing it, may wait for the informer's locks.
 type handlers struct {
 	*Config // the sandbox's
 
@@ -33,21 +32,21 @@ type handlers struct {
 	list []*handler // in the order in which they were added
 }
 
-// handler does nothing, for as long as it was told to.
+// handler only waits, for the delay of its pace.
 type handler struct {
 	// Set by reserve, never changed.
 	in   *handlers
 	name string
-	// sent once, by register, with room for it; nil: the informer has refused the handler
+	// sent once, by register; buffers 1; nil: the informer has refused the handler
 	registered chan processor.Registration
 
 	pace atomic.Pointer[pace] // replaced by setDelay
 }
 
-// pace is how slow a handler is, until changed.
+// pace is the delay of a handler, until changed is closed.
 type pace struct {
 	delay   time.Duration // of each call
-	changed chan struct{} // closed when there is another pace; nothing is sent
+	changed chan struct{} // closed by setDelay; nothing is sent
 }
 
 // check returns why there can be no handler of that name, nil if there can: 400, 409 or 429.
@@ -73,8 +72,8 @@ func (h *handlers) reserve(name string) *handler {
 	return added
 }
 
-// register adds a handler that is in the list to the shared informer, whether that runs or not. The error is that the
-// informer has stopped; then the handler is in the list no more.
+// register adds a handler of the list to the shared informer, which need not run yet. The error is that the informer
+// has stopped; then register has removed the handler from the list.
 func (h *handler) register() error {
 	added, err := h.in.Pipeline.Client.Pods().AddTypedEventHandler(h, informer.HandlerOptions{Name: h.name})
 	if err != nil {
@@ -85,7 +84,7 @@ func (h *handler) register() error {
 	return err
 }
 
-// take takes a handler out of the list. It no longer delays anything.
+// take takes a handler out of the list, and sets its delay to 0.
 func (h *handlers) take(found *handler) {
 	found.setDelay(0)
 	h.mu.Lock()

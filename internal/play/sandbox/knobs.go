@@ -24,28 +24,27 @@ const (
 	etcdKind       = "etcd"           // of commands that act on etcd
 )
 
-// Knob is one thing that can be done to a running pipeline, to see what follows. What Target and Value mean depends on
-// Name; the table of knobs says it.
+// Knob is one change to a running pipeline. The table of knobs defines Target and Value for each Name.
 type Knob struct {
 	Name   string `json:"name"`
 	Target string `json:"target"`
 	Value  string `json:"value"`
 }
 
-// row is one knob of the table. What is nil is not needed.
+// row is one knob of the table. Functions may be nil.
 type row struct {
 	help   string
 	kind   string             // of commands, of which one runs at a time; "": any number
-	whyNot string             // it cannot be turned here; "": it can
+	whyNot string             // why it cannot be turned here; "": it can
 	check  func(k Knob) error // refuses a target or a value
 	turn   turn
-	undo   func(k Knob) Knob // returns the knob that would put this one back as it stands
+	undo   func(k Knob) Knob // returns the knob that restores the present state
 }
 
 // turn turns a knob. It has the machine to itself until it calls begun, as in [command].
 type turn func(ctx context.Context, k Knob, begun func()) error
 
-// now turns a knob that takes no time.
+// now returns the turn of a knob that takes no time.
 func now(set func(k Knob)) turn {
 	return func(_ context.Context, k Knob, _ func()) error {
 		set(k)
@@ -152,7 +151,7 @@ func (s *Sandbox) table() map[string]row {
 }
 
 // Turn turns one knob, for a story if there is one, whose end turns it back. The log has the turn before its effects.
-// An error is an apierrors.APIStatus; a status of 400, 404 or 409 says that nothing was done.
+// An error is an apierrors.APIStatus; after 400, 404 or 409 nothing was done.
 func (s *Sandbox) Turn(ctx context.Context, story *Telling, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
@@ -175,7 +174,8 @@ func (s *Sandbox) turn(ctx context.Context, story *Telling, knob Knob, begun fun
 	return found.turn(ctx, knob, begun)
 }
 
-// remember adds what puts a knob back, if it is the knob's first turn, and forgets knobs whose target is gone.
+// remember adds the knob that restores a state, if it is the first for its target, and drops those whose target is
+// gone.
 func (s *Sandbox) remember(before *[]Knob, back Knob) {
 	*before = slices.DeleteFunc(*before, func(k Knob) bool { _, err := s.check(k); return err != nil })
 	if !slices.ContainsFunc(*before, func(k Knob) bool { return k.Name == back.Name && k.Target == back.Target }) {
@@ -183,14 +183,14 @@ func (s *Sandbox) remember(before *[]Knob, back Knob) {
 	}
 }
 
-// putBack turns knobs back that are not as they were, the newest first. It waits for nothing; what it returns waits for
-// the ends, and joins their errors.
+// putBack restores the states before, the newest first, without waiting. The returned function waits for the ends, and
+// joins their errors.
 func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error) {
 	ends, n := make(chan error, len(before)), 0 // sent by each command; room for all
 	for _, knob := range slices.Backward(before) {
 		found, err := s.check(knob)
 		if err != nil || found.undo != nil && found.undo(knob) == knob {
-			continue // what it was turned on is gone, or it is as before
+			continue // its target is gone, or it is as before
 		}
 		s.turned(knob)
 		n++
@@ -248,8 +248,8 @@ func (s *Sandbox) ring(resource string) *cacher.Cacher {
 	return nil
 }
 
-// turnSwitch ends the session for another with other switches. A story that is told ends first, and has a while for its
-// undo: in a held world that would never be over.
+// turnSwitch ends the session for another with other switches. The current story ends first, and gets some time for its
+// undo, which would never end in a held world.
 func (s *Sandbox) turnSwitch(ctx context.Context, k Knob, begun func()) error {
 	again, err := s.config.Switcher.Switch(k.Target, k.Value)
 	if err != nil || again == nil {
@@ -301,9 +301,9 @@ func notFound(resource, name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
 }
 
-// ---- how everything stands
+// ---- the state
 
-// KnobState is how everything stands that a knob can change, and what can be turned.
+// KnobState is the state that knobs can change, with the knobs.
 type KnobState struct {
 	Names    map[string]string `json:"names"`            // of all knobs, each with what it does
 	WhyNot   map[string]string `json:"whyNot,omitempty"` // the knobs that cannot be turned here, and why
@@ -322,7 +322,7 @@ type RingInfo struct {
 	Fixed    int    `json:"fixed"` // 0: it grows and shrinks
 }
 
-// Knobs returns how everything stands that a knob can change. It may be called from any goroutine.
+// Knobs returns the state that knobs can change. It may be called from any goroutine.
 func (s *Sandbox) Knobs() KnobState {
 	state := KnobState{
 		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(),

@@ -41,8 +41,7 @@ func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 	return errors.Join(err, s.restoreSwitches())
 }
 
-// shrinkRings gives every ring its first size, and lets it grow and shrink again: by itself, a ring that has grown does
-// not shrink for an hour. A ring that was fixed meanwhile is left alone.
+// shrinkRings gives every dynamic ring its first size: by itself, a ring that has grown does not shrink for an hour.
 func (s *Sandbox) shrinkRings() {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
 		if _, fixed := each.RingCapacity(); fixed == s.config.RingCapacity {
@@ -63,8 +62,8 @@ func (s *Sandbox) restoreSwitches() error {
 	return again()
 }
 
-// listPods returns every pod. It is a consistent read: the cache has caught up with all that was written before. A
-// cache that fills again, as after a restart of etcd, is waited for.
+// listPods returns every pod, by a consistent read: the cache has caught up with all earlier writes. It waits for a
+// cache that fills again, as after a restart of etcd.
 func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
@@ -78,8 +77,8 @@ func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error)
 
 func (s *Sandbox) pods() storage.Interface { return s.config.Pipeline.Server.Storage("pods") }
 
-// deletePods deletes the wanted pods at the storage: none is given time to end. It returns when the cache knows, or at
-// the first error.
+// deletePods deletes the wanted pods at the storage, without a grace period. It returns when the cache has seen it, or
+// at the first error.
 func (s *Sandbox) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool) error {
 	if err := s.traffic.settle(ctx); err != nil {
 		return err
@@ -113,7 +112,7 @@ func (s *Sandbox) deletePod(ctx context.Context, key string) error {
 	return err
 }
 
-// storageKey is where a pod is kept in etcd.
+// storageKey is a pod's key in etcd.
 func storageKey(pod metav1.Object) string {
 	return "/registry/pods/" + pod.GetNamespace() + "/" + pod.GetName()
 }

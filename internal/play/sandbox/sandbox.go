@@ -20,7 +20,7 @@ import (
 
 const heldPeriod = 250 * time.Millisecond // how long a request waits for effects that a held world stops
 
-// Config says what the sandbox acts on. Pipeline, Connections and Clock are required.
+// Config describes a [Sandbox]. Pipeline, Connections and Clock are required.
 type Config struct {
 	Pipeline     *pipeline.Pipeline
 	Connections  *Connections // over which the client half was built
@@ -49,7 +49,7 @@ type Switcher interface {
 	Now() map[string]string
 }
 
-// Sandbox owns everything that is done to the machine. See the package for how.
+// Sandbox owns all commands. See the package.
 type Sandbox struct {
 	// Set by New, never changed.
 	config      Config
@@ -101,7 +101,7 @@ type order struct {
 	err error // set by the command's goroutine before it sends to finished
 }
 
-// Receipt says what has become of a command by the time of its answer.
+// Receipt is the state of a command at its answer.
 type Receipt struct {
 	ID       uint64 // counts the commands of this session
 	UnderWay bool   // the world is held, and the command with it: how it ends will be a record, CommandEnded
@@ -185,8 +185,8 @@ func (s *Sandbox) take(ctx context.Context, o *order) {
 	})
 }
 
-// start starts a command on a goroutine of its own, and returns when others may begin. When the command is over, that
-// goroutine calls over with what has come of it.
+// start starts a command on a goroutine of its own, and returns when others may begin. At the end that goroutine calls
+// over with the command's error.
 func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
 	begun := make(chan struct{}) // closed when others may begin; nothing is sent
 	begin := sync.OnceFunc(func() { close(begun) })
@@ -198,8 +198,8 @@ func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
 	<-begun
 }
 
-// finish notes that a command is over, and only then says so: its request may ask for another of its kind. If no
-// request waits any more, a record says how the command has ended.
+// finish notes that a command is over before it answers: the request may bring another of its kind. If the request no
+// longer waits, finish reports the end to the log.
 func (s *Sandbox) finish(o *order) {
 	s.running--
 	delete(s.alone, o.kind)
@@ -216,7 +216,7 @@ func (s *Sandbox) finish(o *order) {
 	s.config.Probe.Text(probe.CommandEnded, text, "", 0, int(o.id))
 }
 
-// answer tells the request how its command has ended, and reports whether the request still waited.
+// answer sends the command's error to the request, and reports whether the request still waited.
 func (o *order) answer(err error) bool {
 	select {
 	case o.over <- err:
@@ -226,8 +226,8 @@ func (o *order) answer(err error) bool {
 	}
 }
 
-// do has a command done. It returns when the command is over, or earlier if ctx is done, or if the world is held and
-// the effects wait with it. Errors: the command's own, 503 if the session ends, that of ctx.
+// do queues a command. It returns when the command is over, or earlier if ctx is done or the world is held, and the
+// effects with it. Errors: the command's own, 503 if the session ends, that of ctx.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
 	defer close(o.left)
@@ -254,7 +254,7 @@ func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	}
 }
 
-// turned says in the log that something was turned.
+// turned reports a knob's turn to the log.
 func (s *Sandbox) turned(k Knob) {
 	s.config.Probe.Texts(probe.KnobTurned, []string{k.Name, k.Target, k.Value}, "", 0)
 }
@@ -267,8 +267,7 @@ func conflict(what string, reason error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "commands"}, what, reason)
 }
 
-// refusal gives an error a status, if it has none: what could not be done is not the client's fault, and can be tried
-// again.
+// refusal makes an error without a status a 503: the client may try again.
 func refusal(what string, err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) {

@@ -20,8 +20,8 @@ const (
 	writeGrace = time.Second
 )
 
-// Telling is a story that is told: a long command, which turns knobs and opens watchers. Each of these is a command,
-// too, and the telling remembers how things were before.
+// Telling is one run of a story: a long command, which turns knobs and opens watchers. Each of these is a command, too,
+// and the Telling remembers the state before them.
 type Telling struct {
 	Ctx     context.Context // ends when the story is cancelled
 	Writing context.Context // ends a second later: for writes
@@ -31,7 +31,7 @@ type Telling struct {
 	id      string
 	tell    func(*Telling) error
 	cancel  context.CancelFunc
-	told    chan struct{} // closed when it is told and undone; nothing is sent
+	told    chan struct{} // closed when the run is over and undone; nothing is sent
 
 	// Owned by the command that has the machine to itself.
 	before []Knob // what puts back each knob that it has turned, in the order of the first turns
@@ -50,10 +50,10 @@ func (s *Sandbox) Tell(ctx context.Context, id string, tell func(*Telling) error
 	return err
 }
 
-// do is the command that tells the story.
+// do is the command that runs the story.
 func (t *Telling) do(ctx context.Context, begun func()) error {
 	if err := t.Ctx.Err(); err != nil {
-		return err // the request went before its turn came
+		return err // the request was cancelled while it was queued
 	}
 	if reset := t.sandbox.alone[resetKind]; reset != nil { // its owner waits until others may begin
 		return conflict(t.id, fmt.Errorf("%s is under way", reset.name))
@@ -71,7 +71,7 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 	if demo := t.sandbox.demo; demo != nil {
 		demo.rests.Add(1)
 		defer demo.rests.Add(-1)
-		_ = t.sandbox.clearDemo(t.Ctx) // a held world keeps them: the story waits there, too
+		_ = t.sandbox.clearDemo(t.Ctx) // in a held world they stay, and the story waits, too
 	}
 	err := t.tell(t)
 	stopWriting()
@@ -94,7 +94,7 @@ func (t *Telling) undo(ctx context.Context, begun func()) error {
 	}))
 }
 
-// endStory cancels the story that is told, if there is one. The channel is closed when it is undone.
+// endStory cancels the current story, if there is one. The channel is closed when it is undone.
 func (s *Sandbox) endStory() (undone <-chan struct{}) {
 	if s.story == nil {
 		none := make(chan struct{})

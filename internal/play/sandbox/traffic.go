@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// MaxTraffic is the highest rate that traffic can be asked for, in changes a second, unless its host says less.
+	// MaxTraffic is the highest rate of traffic, in changes a second, unless the host sets a lower one.
 	MaxTraffic = 10000
 
-	trafficTick    = 10 * time.Millisecond // how often it is reckoned what is due
-	trafficWriters = 16                    // how many changes are under way at once: etcd commits them together
+	trafficTick    = 10 * time.Millisecond // between two batches
+	trafficWriters = 16                    // concurrent changes: etcd commits them together
 	trafficPods    = 200                   // that are changed in turn
-	// on which they stand: load-0 … load-49; a watch that pins one sees a fiftieth
+	// load-0 … load-49: a watch of one node sees a fiftieth
 	trafficNodes   = 50
-	trafficBacklog = 512 // what is due and cannot be done is forgotten, not saved up
+	trafficBacklog = 512 // changes that are due but late; more are dropped
 )
 
-// traffic writes as many changes a second as it is told, to pods of its own, in the namespace default with the label
-// traffic=listwatch. They are on nodes that do not exist, so that no scheduler and no kubelet cares. It writes at the
-// storage, below HTTP: ten thousand requests a second would measure HTTP and not the machinery behind it.
+// traffic writes changes at a set rate to pods of its own, in the namespace default with the label traffic=listwatch.
+// They are on nodes that do not exist, so that no scheduler and no kubelet acts on them. It writes to the storage,
+// below HTTP: ten thousand requests a second would measure HTTP and not the machinery behind it.
 //
 // Its methods may be called from any goroutine.
 type traffic struct {
@@ -57,7 +57,7 @@ func newTraffic(pods storage.Interface, clk clock.WithTicker, most int) *traffic
 		batch: make(chan struct{}, 1)}
 }
 
-// setRate says how many changes a second there shall be: 0 to most, 0 for none.
+// setRate sets the rate, from 0 to most; 0: no traffic.
 func (t *traffic) setRate(rate int) {
 	t.rate.Store(int64(rate))
 	select {
@@ -66,10 +66,10 @@ func (t *traffic) setRate(rate int) {
 	}
 }
 
-// TrafficInfo says how much traffic there is.
+// TrafficInfo describes the traffic.
 type TrafficInfo struct {
-	Rate    int    `json:"rate"`            // as asked for
-	Most    int    `json:"most"`            // that can be asked for
+	Rate    int    `json:"rate"`            // as set
+	Most    int    `json:"most"`            // the highest rate
 	Written uint64 `json:"written"`         // changes, ever
 	Error   string `json:"error,omitempty"` // why the newest write that failed did; "" if none has
 }
@@ -91,8 +91,8 @@ func (t *traffic) Run(ctx context.Context) {
 	}
 }
 
-// flow writes what is due, a batch every tick, until the rate is 0 or ctx is done. The ticker runs only meanwhile: an
-// idle one would be reported as the world's next timer.
+// flow writes a batch of due changes every tick, until the rate is 0 or ctx is done. It stops its ticker then: an idle
+// one would be shown as the world's next timer.
 func (t *traffic) flow(ctx context.Context) {
 	ticker := t.clock.NewTicker(trafficTick)
 	defer ticker.Stop()
@@ -119,8 +119,8 @@ func (t *traffic) flow(ctx context.Context) {
 	}
 }
 
-// settle returns when every write that began before the newest setRate is over: with a rate of 0, none comes after
-// that. The error is that of ctx. In a held world, only ctx may end the wait: the writes are held.
+// settle returns when every write that began before the newest setRate is over; with a rate of 0, no other follows. The
+// error is that of ctx. In a held world the writes are held, and only ctx ends the wait.
 func (t *traffic) settle(ctx context.Context) error {
 	select {
 	case t.batch <- struct{}{}:
@@ -131,7 +131,7 @@ func (t *traffic) settle(ctx context.Context) error {
 	}
 }
 
-// change writes the next pod again, as if one of its annotations were touched.
+// change writes the next pod with a changed annotation.
 func (t *traffic) change(ctx context.Context) error {
 	n := int(t.changes.Add(1) % trafficPods)
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)

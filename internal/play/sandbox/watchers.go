@@ -21,17 +21,16 @@ import (
 )
 
 const (
-	// WatcherAgent is what the watchers call themselves, with a number behind it.
+	// WatcherAgent is the user agent of the watchers, up to a number.
 	WatcherAgent = userAgent + "-page-"
 
-	userAgent    = "listwatch" // in front of the names of all clients of the program
+	userAgent    = "listwatch" // the user agents of all clients of the program begin so
 	rewatchDelay = time.Second // how long a watcher waits after its stream has ended before it opens another
 	maxWatchers  = 256
 )
 
-// Followed reports whether the watches of a client are always in the log event by event ([probe.Log.LimitLoud]): those
-// of kubectl, of a story and of the program itself, but not the watchers that are opened from the page, which may be
-// hundreds.
+// Followed reports whether the log always has each event of a client's watches ([probe.Log.LimitLoud]): those of
+// kubectl, of stories and of the program itself, but not those of the page's watchers, of which there may be hundreds.
 func Followed(agent string) bool {
 	for _, known := range []string{"kubectl", "kubelet-", "story-", userAgent + "-"} {
 		if strings.HasPrefix(agent, known) {
@@ -41,7 +40,7 @@ func Followed(agent string) bool {
 	return false
 }
 
-// WatcherOptions says what a watcher wants to see. Resource is required.
+// WatcherOptions are the options of a watcher's watch. Resource is required.
 type WatcherOptions struct {
 	Resource        string `json:"resource"`  // as the log calls it: "pods", "widgets.example.com"
 	Namespace       string `json:"namespace"` // "": all
@@ -62,9 +61,9 @@ type WatcherInfo struct {
 	Error     string         `json:"error,omitempty"` // why it is not open at the moment; "" if it is
 }
 
-// watchers are watches that are open just to look: each is a client of its own, over HTTP, that reads its stream and
-// forgets it. When a stream ends the watcher opens another, from the last resource version that it has seen, or from
-// the current state if that has expired, as every client of a watch has to do.
+// watchers are the watches that viewers open. Each is an HTTP client of its own that reads its stream and drops the
+// events. When a stream ends, the watcher opens another, from the last resource version that it has seen or, if that
+// has expired, from the current state, as every client of a watch must.
 //
 // The command that has the machine to itself adds to the list. A watcher that the server refuses at its first attempt
 // is taken out by its own command, while others may run.
@@ -83,19 +82,18 @@ type watcher struct {
 	// Set by make, never changed but for the Error, which watchers.mu guards.
 	WatcherInfo
 	lister reflector.ListerWatcher
-	story  *Telling           // for whose length it is open; nil: for that of none
+	story  *Telling           // whose end closes it; nil: none
 	cancel context.CancelFunc // ends it; set before the watcher is in the list, never changed
 
 	// Owned by the command that opens it, and then by follow.
 	resourceVersion string
 	// ordered is true once resource versions are worth remembering. A watch that begins with the current state sends it
-	// in key order: the version of one object says nothing about the others. Any event but ADDED shows that this is
-	// over.
+	// in key order, so one version implies nothing about the others. Any event but ADDED comes after the state.
 	ordered bool
 }
 
-// AddWatcher opens a watcher, for a story if there is one, whose end closes it. AddWatcher says what the watcher is
-// called, once the server has accepted the watch, or earlier in a held world. Errors: 400 and 404 for what cannot be
+// AddWatcher opens a watcher, for a story if there is one, whose end closes it. It returns once the server has accepted
+// the watch, or earlier in a held world. Errors: 400 and 404 for what cannot be
 // watched, 429 if there are too many, or the server's; then no watcher is kept.
 func (s *Sandbox) AddWatcher(ctx context.Context, story *Telling, options WatcherOptions) (WatcherInfo, Receipt,
 	error) {
@@ -127,7 +125,7 @@ func (s *Sandbox) open(ctx context.Context, added *watcher, begun func()) error 
 	return nil
 }
 
-// check returns why something cannot be watched, nil if it can.
+// check returns the reason why options cannot be watched; nil: they can.
 func (w *watchers) check(options WatcherOptions) error {
 	wrong := validation.IsDNS1123Label(options.Namespace)
 	switch {
@@ -141,10 +139,10 @@ func (w *watchers) check(options WatcherOptions) error {
 	return nil
 }
 
-// short returns the beginning of a text that a client sent.
+// short returns the beginning of a client's text.
 func short(text string) string { return text[:min(len(text), 64)] }
 
-// nextAgent returns what the next client of the page calls itself.
+// nextAgent returns the user agent of the page's next client.
 func (w *watchers) nextAgent() string { return WatcherAgent + strconv.FormatInt(w.last.Add(1), 10) }
 
 func (w *watchers) make(options WatcherOptions) *watcher {
@@ -175,7 +173,7 @@ func (s *Sandbox) RemoveWatcher(ctx context.Context, id string) error {
 	return err
 }
 
-// remove closes the watches that are meant, and returns how many these were.
+// remove closes the watches for which meant returns true, and returns their number.
 func (w *watchers) remove(meant func(each *watcher) bool) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +188,7 @@ func (w *watchers) remove(meant func(each *watcher) bool) int {
 	return before - len(w.list)
 }
 
-// removeWatchers closes every watch, and breaks the streams of what viewers have asked.
+// removeWatchers closes every watch, and breaks the streams of viewers' requests.
 func (s *Sandbox) removeWatchers() {
 	s.watchers.remove(func(*watcher) bool { return true })
 	s.connections.breakAll(WatcherAgent)
@@ -209,7 +207,7 @@ func (w *watchers) info() []WatcherInfo {
 	return infos
 }
 
-// follow keeps one watch open until ctx is done, at first by the stream that was opened.
+// follow keeps one watch open until ctx is done. It begins with stream.
 func (w *watchers) follow(ctx context.Context, each *watcher, stream watch.Interface) {
 	defer w.Connections.forget(each.UserAgent)
 	for err := error(nil); err != nil || !each.drain(ctx, stream); {
@@ -225,7 +223,7 @@ func (w *watchers) follow(ctx context.Context, each *watcher, stream watch.Inter
 	}
 }
 
-// begin is called before each stream: one from no version, or from any, begins with the current state.
+// begin is called before each stream. A stream from "" or "0" begins with the current state.
 func (each *watcher) begin() {
 	each.ordered = each.resourceVersion != "" && each.resourceVersion != "0"
 }
@@ -265,11 +263,11 @@ func (each *watcher) drain(ctx context.Context, stream watch.Interface) (over bo
 	}
 }
 
-// remember keeps the resource version to resume from. As long as the versions come in no order there is none: if the
-// stream breaks, the next one begins with the current state again.
+// remember keeps the resource version to resume from. During the initial state it keeps none: if the stream breaks
+// then, the next one begins with the state again.
 func (each *watcher) remember(event watch.Event) {
 	if event.Type == watch.Error {
-		each.resourceVersion = "" // expired, most likely: begin with the current state
+		each.resourceVersion = "" // probably expired: begin with the current state
 		return
 	}
 	if event.Type != watch.Added {

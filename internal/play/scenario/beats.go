@@ -16,17 +16,17 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// Range is the place of a beat in the records of one run: it plays (From, To] and rests at To.
+// Range is a beat's range in the records of one run: it plays (From, To] and rests at To.
 type Range struct {
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
 	Resource string `json:"resource,omitempty"` // of the record at which it rests, or else of the beat before
-	Behind   uint64 `json:"behind"`             // the record because of which [Beat.Text] is on the stage
+	Behind   uint64 `json:"behind"`             // the record that has put [Beat.Text] on the stage
 	Subject  string `json:"subject,omitempty"`  // of that record
-	Seen     string `json:"seen"`               // [Beat.Seen] with what that record says
+	Seen     string `json:"seen"`               // [Beat.Seen] with that record's values
 }
 
-// facts are what patterns need to know of a story's records.
+// facts are what patterns need from a story's earlier records.
 type facts struct {
 	story *Story
 	added map[string]uint64 // by watcher: the record at which it was registered
@@ -47,8 +47,8 @@ func (f *facts) add(r *probe.Record) {
 		f.informer = r.Subject
 	case r.Point == probe.WireOpened && probe.Like("story-"+f.story.ID+"*|listwatch-page*", r.Field(probe.FieldAgent)):
 		f.lanes = append(f.lanes, r.Subject)
-		// A client has its answer before the server says WireOpened: two streams that were opened one after the other
-		// may say so in either order. Their watchers were registered before the answers.
+		// A client has its answer before the server reports WireOpened, so two streams that were opened one after the
+		// other may be reported in either order. Their watchers were registered before the answers.
 		slices.SortStableFunc(f.lanes, func(a, b string) int {
 			if f.added[a] == 0 || f.added[b] == 0 {
 				return 0
@@ -66,11 +66,11 @@ func (f *facts) owns(r *probe.Record) bool {
 	return strings.HasPrefix(name, f.story.ID+"-") || name == f.story.Pod
 }
 
-// pattern is what a record must be, in words of the form term, term=value or !term=value, after its point or points:
+// pattern describes a record in words of the form term, term=value or !term=value, after its point or points:
 //
 //	FrameWritten stream=0 type=ADDED|MODIFIED n=10
 //
-// It is a query, with what only a story knows of its records.
+// It is a query, and terms that depend on the story.
 type pattern struct {
 	probe.Query
 	words string
@@ -84,7 +84,7 @@ type term struct {
 	test  func(f *facts, r *probe.Record, value string) bool
 }
 
-// terms are what a story asks of a record beside its query.
+// terms are the conditions that no query has.
 var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	"own": func(f *facts, r *probe.Record, _ string) bool { return f.owns(r) },
 	"pod": func(f *facts, r *probe.Record, letter string) bool {
@@ -110,8 +110,8 @@ var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	},
 }
 
-// parsePattern reads words of the form term, term=value or !term=value, after a point or several. What is no term of a
-// story's own is part of its query: resource, subject, type and rv, or a field of the points.
+// parsePattern reads a pattern. Words that are not in [terms] are part of its query: resource, subject, type and rv, or
+// a field of the points.
 func parsePattern(words []string) (p pattern, err error) {
 	p.words = strings.Join(words, " ")
 	for i, word := range words {
@@ -142,7 +142,7 @@ func parsePattern(words []string) (p pattern, err error) {
 	return p, nil
 }
 
-// ask makes a word part of a query.
+// ask adds a word to the query.
 func (p *pattern) ask(name, value string, not bool) (err error) {
 	texts := map[string]*string{"resource": &p.Resource, "subject": &p.Subject, "type": &p.Type}
 	has := func(point probe.Point) bool {
@@ -179,7 +179,7 @@ func (p *pattern) matches(f *facts, r *probe.Record) bool {
 	return p.Matches(r)
 }
 
-// moment is where a beat rests: at the record of its pattern. One of several patterns is when all of them have been.
+// moment is where a beat rests: at the record of its pattern or, of several patterns, at the last of their records.
 type moment []pattern
 
 // UnmarshalJSON implements [json.Unmarshaler]: one pattern, or a list of several.
@@ -213,13 +213,13 @@ func (m moment) String() string {
 	return strings.Join(all, ", and ")
 }
 
-// in returns the record at which a beat rests that begins after record from; nil if there is none.
+// in returns the record at which a beat rests that begins after record from; nil: none yet.
 func (m moment) in(f *facts, records []probe.Record, from uint64) (last *probe.Record) {
 	if len(m) == 1 {
 		return m[0].in(f, records, from)
 	}
 	for i := range m {
-		r := m[i].in(f, records, 0) // some of them may have been before
+		r := m[i].in(f, records, 0) // some of them may be earlier
 		if r == nil {
 			return nil
 		}
@@ -247,8 +247,8 @@ func (p *pattern) in(f *facts, records []probe.Record, from uint64) *probe.Recor
 	return nil
 }
 
-// Locate finds the beats of a story in its records, oldest first. A beat that is not in them has no range, and the
-// error says so; the next one begins where the last one rests that was found.
+// Locate finds the beats of a story in its records, which are sorted. A beat that it does not find has an empty range,
+// and the error names it; the next one begins where the last found one rests.
 func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	ranges = make([]Range, len(s.Beats))
 	if len(records) == 0 {

@@ -13,14 +13,14 @@ import (
 //go:embed stories/*.yaml
 var files embed.FS
 
-// All are the stories, in the order in which they are best told: that of their files.
+// All are the stories, in the order of their files, which is the best order to tell them.
 var All []Story
 
-// init reads them when there are verbs and terms: decoders find these by reflection.
+// init runs after verbs and terms are initialized, which the decoders use.
 func init() { All = loadAll() }
 
 // loadAll reads the stories. The name of a file is a number, which orders the stories, and the story's id. It panics at
-// an error: the files are part of the program, and a test has read them.
+// an error: the files are part of the program, and a test reads them.
 func loadAll() (all []Story) {
 	names, err := fs.Glob(files, "stories/*.yaml")
 	for _, name := range names {
@@ -35,15 +35,15 @@ func loadAll() (all []Story) {
 	return all
 }
 
-// step is one line: what is done, and the variable that keeps what comes of it.
+// step is one line: a verb with its words, and the variable for its result.
 //
 //	last = change a 8
 //	turn line.cut listwatch-informer true
 //	expect $told DELETED
 //	fresh = later send GET pods
 type step struct {
-	line, name string // name is "" if nothing keeps what comes of it
-	later      bool   // on a goroutine of its own: the variable is waited for where it stands
+	line, name string // name "": the result is dropped
+	later      bool   // runs concurrently: expand waits for the result
 	do         verb
 	args       []string
 }

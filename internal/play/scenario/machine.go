@@ -53,17 +53,17 @@ func (s *stagehand) informer(a *args, agent string) (*informer.SharedIndexInform
 	return i, err
 }
 
-const leaseDuration = 3 * time.Second // a viewer does not wait for upstream's 15 s
+const leaseDuration = 3 * time.Second // upstream's 15 s are too long for a viewer
 
-// candidate runs one of several copies of a controller, which has its informer while it leads. The last one to end
-// deletes the lease.
+// candidate runs one of several copies of a controller, which runs its informer while it leads. At the end it deletes
+// the lease.
 func candidate(s *stagehand, a *args) (answer, error) {
 	agent := "story-" + s.story.ID + "-" + a.word(0)
 	client := s.Pipeline.Client.NewClient(agent, nil)
 	elector := controllers.NewLeaderElector(controllers.LeaderElectorConfig{
 		Client: client, Namespace: namespace, Name: s.story.ID, Identity: a.word(0), LeaseDuration: leaseDuration,
 		Clock: s.Clock, Lead: func(ctx context.Context) {
-			if i, err := s.informer(a, agent); err == nil { // names that a test has read
+			if i, err := s.informer(a, agent); err == nil { // a test has checked the names
 				i.Run(ctx)
 			}
 		},
@@ -73,7 +73,7 @@ func candidate(s *stagehand, a *args) (answer, error) {
 			elector.Run(ctx)
 		}
 		leases := client.WithAPIPath("/apis/coordination.k8s.io/v1").Delete().Namespace(namespace).Resource("leases")
-		_ = leases.Name(s.story.ID).Do(s.Writing).Error() // the other one may have done so
+		_ = leases.Name(s.story.ID).Do(s.Writing).Error() // the other one may have deleted it
 	})
 	return answer{}, nil
 }
@@ -98,7 +98,7 @@ func reflectPods(s *stagehand, a *args) (answer, error) {
 	return answer{}, nil
 }
 
-// drain returns the changes of the story in the order in which they came: "a1" is the state of pod a with turn=1.
+// drain returns the story's changes in the order of the queue: "a1" is pod a with turn=1.
 func drain(s *stagehand, a *args) (answer, error) {
 	queue := s.queues[a.word(0)]
 	var order []string
@@ -140,7 +140,7 @@ func watchers(s *stagehand, a *args) (answer, error) {
 func kubelets(s *stagehand, a *args) (answer, error) {
 	for i := range a.number(0) {
 		s.kubelet(i, a.number(0), i < a.number(1))
-		// one after the other, which is easier to compress, too
+		// one after the other: the recording compresses better
 		if err := routine.Sleep(s.ctx, s.Clock, tick); err != nil {
 			return answer{}, err
 		}
@@ -150,13 +150,13 @@ func kubelets(s *stagehand, a *args) (answer, error) {
 
 func node(n int) string { return fmt.Sprintf("story-node-%d", n) }
 
-// kubelet runs the reflector of the i-th of n kubelets. plain: it asks for no bookmarks.
+// kubelet runs the reflector of the i-th of n kubelets. plain: without bookmarks.
 func (s *stagehand) kubelet(i, n int, plain bool) {
 	which := func(options *metav1.ListOptions) {
 		options.FieldSelector = "spec.nodeName=" + node(i)
 		options.AllowWatchBookmarks = options.AllowWatchBookmarks && !plain
 		if options.TimeoutSeconds != nil {
-			*options.TimeoutSeconds = 600 // a thousand numbers by chance would make the recording twice as large
+			*options.TimeoutSeconds = 600 // a thousand random numbers would double the recording
 		}
 	}
 	client := s.Pipeline.Client.NewClient("kubelet", nil)

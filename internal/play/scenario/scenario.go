@@ -20,77 +20,77 @@ import (
 type Story struct {
 	ID      string `json:"id"`
 	Title   string `json:"title"`
-	Symptom string `json:"symptom"` // what people see at work before they know why; one incident a line
+	Symptom string `json:"symptom"` // what people see at work; one incident a line
 	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
 	// upstream's discussions: "kubernetes/kubernetes#125123", a space between two; "": none
 	Thread string   `json:"thread"`
-	Beats  []Beat   `json:"beats"`         // how it is told, four to seven
-	Was    []string `json:"was,omitempty"` // former stories whose incidents it tells: their addresses lead to it
-	Group  string   `json:"group"`         // what is wrong there: one of [Groups]
-	Means  string   `json:"means"`         // what follows for those who run such a thing, said when the story is over
-	// Pod is what the story's pod a is called; it is scheduled and run then. "": it is called as the others are, by the
-	// story's id and its letter, and is no controller's.
+	Beats  []Beat   `json:"beats"`         // four to seven
+	Was    []string `json:"was,omitempty"` // ids of former stories whose incidents it covers: their addresses lead here
+	Group  string   `json:"group"`         // one of [Groups]
+	Means  string   `json:"means"`         // the lesson for operators, shown at the end
+	// Pod is the name of the story's pod a, which is then scheduled and run; "": it has the story's id and its letter as
+	// its name, like the others, and no controller acts on it.
 	Pod string `json:"pod,omitempty"`
-	// Unfolds says that the stage names a station only once a beat has been about it.
+	// Unfolds: the stage names a station only once a beat has looked at it.
 	Unfolds bool `json:"unfolds,omitempty"`
-	// Cast are the watchers whose lanes stand first on the stage, in this order.
+	// Cast are the watchers whose lanes come first on the stage, in this order.
 	Cast []Member `json:"cast,omitempty"`
-	// Versions are what the stage calls the versions of the story's pod a, oldest first; none: a, a1, a2, and so on.
+	// Versions are the stage's names for the versions of the story's pod a, oldest first; none: a, a1, a2, …
 	Versions []string `json:"versions,omitempty"`
-	// Alone says why the story needs a world of its own; "": it is played on the running pipeline. Others are told from
-	// their recordings, which are made in such a world.
+	// Alone is the reason why the story needs a world of its own; "": it is played on the running pipeline. Other stories
+	// are shown from recordings, which are made in such a world.
 	Alone string `json:"alone,omitempty"`
 
-	Prepare []step `json:"prepare,omitempty"` // before the story begins: none of that is told
-	// Moral is what the records of a run must show beside its beats, so that what the story says of them is true.
+	Prepare []step `json:"prepare,omitempty"` // before the story begins, and not shown
+	// Moral are claims of the story about the records of a run, beside its beats.
 	Moral []claim `json:"moral,omitempty"`
-	Saw   string  `json:"saw"` // what was seen, with variables for the numbers of a run
+	Saw   string  `json:"saw"` // the outcome, with variables for the numbers of a run
 }
 
-// Groups are the kinds of trouble that stories begin with, in the order of the gallery.
+// Groups are the kinds of symptoms, in the order of the gallery.
 var Groups = []string{"Lost", "Too slow", "Stale", "How it works"}
 
-// Member is a client that a story is about.
+// Member is a client in a story.
 type Member struct {
 	Name string `json:"name"`
-	// Is says it by what its stream, or its watcher, says in words, as [probe.Query] has fields.
+	// Is identifies it by texts of its stream's or watcher's records, as the fields of a [probe.Query].
 	Is map[probe.Field]string `json:"is"`
-	// Nth says which one of several such clients it is, by the order in which they came; 0 is the first.
+	// Nth is its index among several such clients, in the order of their arrival.
 	Nth int `json:"nth,omitempty"`
-	// Pin lets a pin at the ring show the version that the client knows.
+	// Pin: a pin at the ring shows the client's version.
 	Pin bool `json:"pin,omitempty"`
-	// Other is the API server at which the client watches while it has no watcher on stage; "": there is one server.
+	// Other is the API server of the client's watches that are not on stage; "": there is only one server.
 	Other string `json:"other,omitempty"`
 }
 
-// Beat is one step in the telling of a story: what is said before it, where to look, and where it comes to rest. It
-// begins where the beat before it rests.
+// Beat is one step of a story: the text before it, where to look, and where it rests. It begins where the beat before
+// it rests.
 type Beat struct {
-	Title    string          `json:"title,omitempty"` // what it is about; "": its words say so
+	Title    string          `json:"title,omitempty"` // may be ""
 	Say      string          `json:"say"`
 	Look     []probe.Station `json:"look"` // in the order of the path; all others are dimmed
 	Question *Question       `json:"question,omitempty"`
-	// Seen says what the picture shows where the beat rests. At is a station, or a member of the cast, perhaps with one
-	// of its queues, and Text is what is written there because of one record: the regular expression of a whole text.
-	// $rv, $n and $type in both are those of that record, [Range.Behind]; so are its fields in Seen.
+	// Seen describes the picture where the beat rests. At is a station, or a member of the cast, perhaps with one of its
+	// queues. Text is a regular expression for a whole text there, caused by one record, [Range.Behind], whose values
+	// replace $rv, $n and $type in both, and its fields in Seen.
 	Seen string `json:"seen"`
 	At   string `json:"at"`
 	Text string `json:"text"`
-	// the record behind Text, the last one up to where the beat rests; nil: that where it rests
+	// the record behind Text, the last one before the rest; nil: the rest itself
 	Because *pattern `json:"because,omitempty"`
 
-	Do   []step `json:"do,omitempty"`   // plays it
-	Rest moment `json:"rest"`           // is waited for then
-	As   string `json:"as,omitempty"`   // names the record at which it rests; "": nothing refers to it
-	Then []step `json:"then,omitempty"` // counts and holds what follows from that record
+	Do   []step `json:"do,omitempty"`   // plays the beat
+	Rest moment `json:"rest"`           // awaited then
+	As   string `json:"as,omitempty"`   // a name for its record; "": none
+	Then []step `json:"then,omitempty"` // checks after that record
 }
 
-// Question is asked before a beat; what the beat shows answers it.
+// Question comes before a beat, which answers it.
 type Question struct {
 	Ask     string   `json:"ask"`
 	Answers []string `json:"answers"`       // two to four
-	Right   int      `json:"right"`         // index of the answer that the beat shows to be true
-	Why     string   `json:"why,omitempty"` // why that is so, said when it has been shown
+	Right   int      `json:"right"`         // index of the right answer
+	Why     string   `json:"why,omitempty"` // shown after the beat
 }
 
 // podName returns the name of the story's pod of a letter: "ring-wrap-a".
@@ -101,10 +101,10 @@ func (s *Story) podName(letter string) string {
 	return s.ID + "-" + letter
 }
 
-// Tells reports whether the story has that id, or tells the incident of a former story of that id.
+// Tells reports whether the story has that id, or covers a former story of that id.
 func (s Story) Tells(id string) bool { return s.ID == id || slices.Contains(s.Was, id) }
 
-// Find returns the story that tells an id, nil if there is none.
+// Find returns the story for an id, see [Story.Tells]; nil: none.
 func Find(id string) *Story {
 	i := slices.IndexFunc(All, func(s Story) bool { return s.Tells(id) })
 	if i < 0 {
@@ -113,50 +113,50 @@ func Find(id string) *Story {
 	return &All[i]
 }
 
-// World is what stories are played on. All fields but Machine and Lab are required.
+// World has what stories need. All fields but Machine and Lab are required.
 type World struct {
 	Pipeline *pipeline.Pipeline
 	Sandbox  *sandbox.Sandbox
 	Log      *probe.Log
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
-	Machine  Machine // nil, as in the running program: stories that need one are not played
-	// Lab says that the program runs in the working copy of a lab, where something is broken: a story waits for a
-	// record no longer than labPatience, and calls it a symptom if the record does not come.
+	Machine  Machine // nil, as in the running program: stories that need one are skipped
+	// Lab: the program runs in the broken working copy of a lab. A story waits for a record at most labPatience; a
+	// record that does not come is a symptom.
 	Lab bool
 }
 
-// Machine does what stories do that need a world of their own. Nothing of that is undone: it ends with the story.
+// Machine runs the steps that need a world of their own. They are not undone: the world ends with the story.
 type Machine interface {
-	// Do does what the words say, and waits for its end where that is said:
+	// Do runs one of these:
 	//
 	//	server stop        ends the server half; its clients are refused
 	//	server start       starts another one on the same etcd
-	//	etcd slow D        lets each list of etcd take so long
-	//	etcd stop-leader   lets the node that leads die: reads that must not be stale wait, and writes are lost
-	//	etcd elect         lets another node lead
-	//	etcd restore V     lets etcd be as it was at a version, for the server that is started next
-	//	other start        starts another server on the same etcd, of which nothing is recorded, and waits until it is
-	//	                   ready; what connects from now on is connected to it
-	//	other first        lets what connects from now on be connected to the first server again
-	//	other hang         lets nothing more come from the other server
-	//	other end          lets it die: its connections break
+	//	etcd slow D        each list of etcd takes so long
+	//	etcd stop-leader   the leading node dies: consistent reads wait, and writes are lost
+	//	etcd elect         another node leads
+	//	etcd restore V     restores etcd's state of a version, for the next server
+	//	other start        starts another server on the same etcd, without a recording, and waits until it is ready; new
+	//	                   connections lead to it
+	//	other first        new connections lead to the first server again
+	//	other hang         the other server sends nothing more
+	//	other end          the other server dies: its connections break
 	Do(ctx context.Context, words ...string) error
 }
 
-// Seen is what a story came to.
+// Seen is the outcome of a story.
 type Seen struct {
 	ID   string `json:"id"`
 	From uint64 `json:"from"` // the records of the story are (From, To]
 	To   uint64 `json:"to"`
 	Saw  string `json:"saw"`
-	// where each beat of the story stands; zero for one that is not in the records
+	// of each beat; zero for one that is not in the records
 	Beats   []Range `json:"beats"`
 	Untold  string  `json:"untold,omitempty"`  // which beats these are
 	Symptom string  `json:"symptom,omitempty"` // in a lab: the record that did not come
 }
 
-// Missing says that a record did not come for which a story has waited.
+// Missing is the error of a story that waited in vain for a record.
 type Missing struct {
 	Waited time.Duration
 	Record string // in words
@@ -166,7 +166,7 @@ func (m *Missing) Error() string {
 	return fmt.Sprintf("waited %v for a record that did not come: %s", m.Waited, m.Record)
 }
 
-// Unshown says that a run does not show what its story says of it.
+// Unshown is the error of a run that contradicts its story.
 type Unshown struct {
 	Got, Want string
 }
@@ -174,16 +174,15 @@ type Unshown struct {
 func (u *Unshown) Error() string { return fmt.Sprintf("got %s, want %s", u.Got, u.Want) }
 
 const (
-	// patience is how long a story waits for what must follow. A reflector that was often cut off waits 30 s, times up
-	// to 2.
+	// patience is how long a story waits for a record. A reflector that was often cut off waits 30 s, times up to 2.
 	patience = 75 * time.Second
-	// labPatience is the same in a lab, where most stories fail: a person waits.
+	// labPatience is for labs, where most stories fail and a person waits.
 	labPatience = 10 * time.Second
 )
 
-// Play plays one story to its end, or until ctx is done; what it has changed is undone in either case, see
-// [sandbox.Sandbox.Tell]. A story that needs a world of its own is not played where there is none: Untold says so.
-// Errors: 404 for an unknown one, 409 while another is played, and otherwise what did not happen that should have.
+// Play plays one story to its end, or until ctx is done, and undoes its changes, see [sandbox.Sandbox.Tell]. Without a
+// Machine it skips a story that needs one, and Untold has the reason. Errors: 404 for an unknown story, 409 while
+// another is played, and otherwise the step or record that failed.
 func (w *World) Play(ctx context.Context, id string) (Seen, error) {
 	story := Find(id)
 	if story == nil {
@@ -199,7 +198,7 @@ func (w *World) Play(ctx context.Context, id string) (Seen, error) {
 			return Seen{ID: id, From: now, To: now, Beats: make([]Range, len(story.Beats)), Untold: untold}, nil
 		}
 		tell = func(ctx context.Context, _ string, tell func(*sandbox.Telling) error) error {
-			return tell(&sandbox.Telling{Ctx: ctx, Writing: ctx}) // nothing that must be undone
+			return tell(&sandbox.Telling{Ctx: ctx, Writing: ctx}) // nothing to undo
 		}
 	}
 	played := make(chan Seen, 1) // sent once, by the story; room for it
@@ -216,7 +215,7 @@ func (w *World) Play(ctx context.Context, id string) (Seen, error) {
 	return seen, nil
 }
 
-// play plays the story, and returns what was seen when nothing of it runs any more.
+// play plays the story, waits for its goroutines, and returns its outcome.
 func (s *stagehand) play() (Seen, error) {
 	ctx, cancel := context.WithCancel(s.Ctx)
 	s.ctx = ctx
@@ -251,12 +250,12 @@ func (s *stagehand) play() (Seen, error) {
 		return Seen{}, err
 	}
 	if seen.Beats, err = s.story.Locate(s.seen); err != nil {
-		seen.Untold = err.Error() // the run was played all the same; the recording has these beats
+		seen.Untold = err.Error() // the recording has these beats
 	}
 	return seen, nil
 }
 
-// playBeats plays one beat after the other. Each has come to rest before the next one begins.
+// playBeats plays one beat after the other. Each rests before the next one begins.
 func (s *stagehand) playBeats() error {
 	if err := s.doAll(s.story.Prepare); err != nil {
 		return err

@@ -20,13 +20,13 @@ import (
 
 const (
 	namespace     = "default"
-	nowhere       = "nowhere" // the node on which most pods stand: no scheduler and no kubelet cares
+	nowhere       = "nowhere" // the node of most pods: no scheduler and no kubelet acts on them
 	informerAgent = "listwatch-informer"
 	tick          = 5 * time.Millisecond // between two looks at the log
 	maxRead       = 1 << 18              // records that one story looks at
 )
 
-// stagehand is what the steps of a story work with. The story's own goroutine calls its methods.
+// stagehand is the state of a story's run. The story's own goroutine calls its methods.
 type stagehand struct {
 	// Set by newStagehand, never changed.
 	*World
@@ -34,20 +34,20 @@ type stagehand struct {
 	story  *Story
 	client *listwatch.RESTClient
 
-	ctx   context.Context // of this one story: it ends with it
+	ctx   context.Context // of the story's clients; cancelled at its end
 	group routine.Group
-	ends  []func() // called when the story is over: what the sandbox does not undo
+	ends  []func() // called at the end, for what the sandbox does not undo
 
 	from  uint64         // the story's records are those after it
-	seen  []probe.Record // all of these, as far as the log was read
+	seen  []probe.Record // the story's records, as far as the log was read
 	facts *facts         // of seen
 
-	vars    map[string]string        // what steps kept: "$last", "${list.turn}"
-	times   map[string]time.Duration // of records that were waited for
+	vars    map[string]string        // results of steps: "$last", "${list.turn}"
+	times   map[string]time.Duration // of awaited records
 	changes map[string]int           // by pod: how often the story has written it
 	streams map[string]watch.Interface
 	queues  map[string]deltafifo.Queue
-	later   map[string]chan func() error // by name: requests that wait; each sends once how to keep its answer
+	later   map[string]chan func() error // by name: concurrent requests; each sends once a function that keeps its answer
 }
 
 func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
@@ -82,7 +82,7 @@ func (s *stagehand) doAll(steps []step) error {
 	return nil
 }
 
-// begin does a step on a goroutine of its own: a send, which touches nothing that the story's goroutine touches.
+// begin runs a step, which must be a send, on a goroutine of its own: a send does not touch the stagehand's state.
 func (s *stagehand) begin(each *step, a *args) {
 	done := make(chan func() error, 1) // sent once, by the goroutine; room for it
 	s.later[each.name] = done
@@ -92,7 +92,7 @@ func (s *stagehand) begin(each *step, a *args) {
 	})
 }
 
-// answer is what comes of a step: a value, and what else is kept of it, by field.
+// answer is a step's result: its value and named fields.
 type answer struct {
 	value  string
 	fields map[string]string
@@ -121,8 +121,8 @@ func (s *stagehand) note(name string, r probe.Record) {
 	}
 }
 
-// expand replaces the variables in a text: those that steps kept; the fields of records that were waited for; and the
-// time between two of these, as ${committed..done}.
+// expand replaces the variables in a text: results of steps, fields of awaited records, and the time between two
+// records, as ${committed..done}.
 func (s *stagehand) expand(text string) (expanded string, err error) {
 	expanded = os.Expand(text, func(name string) string {
 		kept, _, _ := strings.Cut(name, ".")
@@ -136,13 +136,13 @@ func (s *stagehand) expand(text string) (expanded string, err error) {
 		if from, to, ok := strings.Cut(name, ".."); ok {
 			return rounded(s.times[to] - s.times[from])
 		}
-		err = cmp.Or(err, fmt.Errorf("there is no variable %s", name)) // none is kept of a request that failed
+		err = cmp.Or(err, fmt.Errorf("there is no variable %s", name)) // or its request failed
 		return ""
 	})
 	return expanded, err
 }
 
-// rounded returns a duration with as many digits as tell something.
+// rounded returns a duration with its significant digits.
 func rounded(d time.Duration) string {
 	if d > time.Second {
 		return d.Round(100 * time.Millisecond).String()
@@ -176,7 +176,7 @@ func (s *stagehand) await(m moment, after uint64) (probe.Record, error) {
 	}
 }
 
-// read takes in what was written since.
+// read reads the records since the last read.
 func (s *stagehand) read() error {
 	var ok bool
 	n := len(s.seen)

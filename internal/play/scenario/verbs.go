@@ -25,14 +25,14 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// verb does one step. What it returns is kept under the step's name.
+// verb runs one step. Its result is kept under the step's name.
 type verb func(s *stagehand, a *args) (answer, error)
 
-// verbs are what a step can do. Pods are named by letters: "abc" are three of the story's pods.
+// verbs are the steps by name. Letters name the story's pods: "abc" are three.
 var verbs = map[string]verb{
-	// METHOD TARGET (PARAMETER=VALUE)… (JSON): TARGET is a pod, or "pods" for the story's
+	// METHOD TARGET (PARAMETER=VALUE)… (JSON): TARGET is a pod, or "pods" for all of the story's
 	"send": send,
-	// PODS N: writes to them in turn, N in all: creates a pod, or changes a label; returns the last version
+	// PODS N: N writes to them in turn, each a create or a change of a label; returns the last version
 	"change": change,
 	// PATTERN: changes pod a by a long text, until such a record is there; each change reaches the story's first stream
 	// before the next one
@@ -47,17 +47,17 @@ var verbs = map[string]verb{
 	"informer": inform,
 	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
 	"candidate": candidate,
-	// NAME list|stream (delta): a reflector into a queue from which nothing is taken; NAME client: a streaming one
-	// as the story's client
+	// NAME list|stream (delta): a reflector into a queue that is not drained; NAME client: a streaming one as the
+	// story's client
 	"reflector": reflectPods,
 	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in their order
 	// N: watches at the registry, each for the pods of one node; returns how many watchers of pods there are
 	"watchers": watchers,
-	"kubelets": kubelets, // N M: N clients that do so, of which M ask for no bookmarks
+	"kubelets": kubelets, // N M: N clients with such watches, M of them without bookmarks
 
 	"turn":    turn,    // KNOB (TARGET|-) (VALUE)
 	"machine": machine, // see Machine
-	// the cache of pods and the informer say what they hold: after a new list the log has only numbers
+	// recount reports every object of the pods' cache and of the informer; a relist logs only a count
 	"recount": recount,
 
 	"await":  await, // PATTERN, or D; the record's fields are variables: NAME.rv, .type, .text, .subject, .n, .seq
@@ -65,13 +65,13 @@ var verbs = map[string]verb{
 	"expect": expect,
 }
 
-// args are the words of a step: those with a value by name, and the others in order.
+// args are the words of a step: NAME=VALUE by name, the others in order.
 type args struct {
 	name   string // of the step
 	all    []string
 	words  []string
 	values map[string]string
-	body   string // what begins with a brace
+	body   string // from the first brace on
 }
 
 func newArgs(name string, all []string) *args {
@@ -101,14 +101,14 @@ func (a *args) word(n int) string {
 
 // number returns the n-th word as a number.
 func (a *args) number(n int) int {
-	number, _ := strconv.Atoi(a.word(n)) // what is no number is no story that a test has played
+	number, _ := strconv.Atoi(a.word(n)) // a test plays every story, so it is a number
 	return number
 }
 
 // ---- requests
 
-// send returns the status of the answer, its version as .rv, and .n, .turn, .tier and .bytes of the pods in it. A
-// refusal is an error if nothing keeps what comes of it.
+// send returns the status of the answer, its version as .rv, and .n, .turn, .tier and .bytes of its pods. In a step
+// without a name, a refusal is an error.
 func send(s *stagehand, a *args) (answer, error) {
 	ctx := s.Writing
 	if a.word(0) == http.MethodGet {
@@ -121,7 +121,7 @@ func send(s *stagehand, a *args) (answer, error) {
 		}
 		result := request.Do(ctx)
 		if apierrors.IsTooManyRequests(result.Error()) {
-			continue // the client has waited already, as often as it does by itself
+			continue // the client has already waited and retried
 		}
 		got := answer{strconv.Itoa(result.StatusCode()), map[string]string{}}
 		if result.Error() == nil {
@@ -134,7 +134,7 @@ func send(s *stagehand, a *args) (answer, error) {
 	}
 }
 
-// read takes in what an answer says.
+// read adds the fields of an answer.
 func (a *answer) read(result listwatch.Result) error {
 	obj, err := result.Get()
 	if err != nil {
@@ -156,8 +156,7 @@ func (a *answer) read(result listwatch.Result) error {
 	return nil
 }
 
-// request makes the request that the words ask for. What is sent of a pod is what it adds: to a new pod (POST), or to
-// the pod as the informer knows it (PUT).
+// request makes the request of a send. Its JSON is merged into a new pod (POST), or into the informer's copy (PUT).
 func (s *stagehand) request(a *args) (*listwatch.Request, error) {
 	method, target := a.word(0), a.word(1)
 	request := s.client.Verb(method)
@@ -177,7 +176,7 @@ func (s *stagehand) request(a *args) (*listwatch.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		known.DeepCopyInto(pod) // what comes out of a cache is shared
+		known.DeepCopyInto(pod) // objects of a cache are shared
 	}
 	switch method {
 	case http.MethodDelete: // at once
@@ -231,7 +230,7 @@ func change(s *stagehand, a *args) (answer, error) {
 		}
 		last = written.fields["rv"]
 	}
-	// A writer may have its answer before the cache has the event.
+	// The answer may come before the cache has the event.
 	rv, _ := strconv.ParseUint(last, 10, 64) // our own server's
 	taken := probe.Query{Points: []probe.Point{probe.RingAppend}, RV: rv}
 	_, err := s.await(moment{{Query: taken, words: "RingAppend rv=" + last}}, 0)
@@ -261,7 +260,7 @@ func move(s *stagehand, a *args) (answer, error) {
 	var moved corev1.Pod
 	update := func(current runtime.Object) (runtime.Object, error) {
 		pod := current.(*corev1.Pod)
-		for _, node := range []string{pod.Spec.NodeName, a.word(1)} { // of a crowd, these two watchers are told in full
+		for _, node := range []string{pod.Spec.NodeName, a.word(1)} { // log each event of these two watchers
 			s.Log.Look("pods", probe.Of(s.streams[node]).ID())
 		}
 		pod.Spec.NodeName = a.word(1)
@@ -297,7 +296,7 @@ func openStream(s *stagehand, a *args) (answer, error) {
 	}
 	s.ends = append(s.ends, stream.Stop)
 	s.group.Go(s.ctx, "story.stream", func(context.Context) {
-		for range stream.ResultChan() { // the log tells what came
+		for range stream.ResultChan() { // the log has the events
 		}
 	})
 	return answer{}, nil
@@ -348,7 +347,7 @@ func count(s *stagehand, a *args) (answer, error) {
 	return answer{fmt.Sprint(n), map[string]string{"most": fmt.Sprint(most)}}, err
 }
 
-// expect holds that the first word is the others.
+// expect wants the first word to equal the others.
 func expect(_ *stagehand, a *args) (answer, error) {
 	if want := strings.Join(a.all[1:], " "); a.all[0] != want {
 		return answer{}, &Unshown{strconv.Quote(a.all[0]), strconv.Quote(want)}
