@@ -13,47 +13,18 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/rules/history"
 	"listwatch/internal/server/mvcc"
 )
 
 // The property: whatever is written, a watch with any selector, begun at any revision, delivers exactly the history
 // filtered by that selector: in order, nothing twice, nothing missing.
 
-// fact is one revision of the model: what the label of a pod was before and is after. "" means that there is no pod.
-type fact struct {
-	rv       uint64
-	name     string
-	old, new string
-}
+// model is the whole history, kept beside the store by the test, which writes. The state of a pod is its label.
+type model struct{ history.History }
 
-// model is the whole history, kept beside the store by the test, which writes.
-type model struct {
-	facts  []fact
-	labels map[string]string
-}
-
-func (m *model) add(rv uint64, name, label string) {
-	m.facts = append(m.facts, fact{rv, name, m.labels[name], label})
-	m.labels[name] = label
-}
-
-// want returns the lines a watch of label app=selected must see after rv; selected "" selects all.
-func (m *model) want(rv uint64, selected string) []string {
-	var lines []string
-	for _, f := range m.facts {
-		was := f.old != "" && (selected == "" || f.old == selected)
-		is := f.new != "" && (selected == "" || f.new == selected)
-		switch {
-		case f.rv <= rv || !was && !is:
-		case !was:
-			lines = append(lines, fmt.Sprintf("ADDED %s %d %s", f.name, f.rv, f.new))
-		case is:
-			lines = append(lines, fmt.Sprintf("MODIFIED %s %d %s", f.name, f.rv, f.new))
-		default:
-			lines = append(lines, fmt.Sprintf("DELETED %s %d %s", f.name, f.rv, f.old))
-		}
-	}
-	return lines
+func view(from uint64, selected string) history.View {
+	return history.View{From: from, Wants: func(_, label string) bool { return selected == "" || label == selected }}
 }
 
 // write does one random thing to one random pod.
@@ -65,17 +36,17 @@ func (m *model) write(t *testing.T, rt *rapid.T, s *Store, client *mvcc.Store) {
 	case rapid.IntRange(0, 9).Draw(rt, "other") == 0:
 		client.Put("/registry/nodes/n", nil) // a revision that is none of our business
 		return
-	case m.labels[name] == "":
+	case m.Newest(name) == "":
 		out = create(t, s, pod(name, label))
 	case rapid.Bool().Draw(rt, "delete"):
 		out, label = remove(t, s, name), ""
-	case m.labels[name] == label:
+	case m.Newest(name) == label:
 		relabel(t, s, name, label) // no difference, no revision
 		return
 	default:
 		out = relabel(t, s, name, label)
 	}
-	m.add(rvOf(out), name, label)
+	m.Write(rvOf(out), name, label)
 }
 
 type watching struct {
@@ -113,7 +84,7 @@ func TestEveryWatchSeesExactlyItsFilteredHistory(t *testing.T) {
 func filteredHistory(t *testing.T, rt *rapid.T, age string) {
 	client := mvcc.New(clock.RealClock{})
 	s := newStore(t, client, func(cfg *Config) { cfg.Watcher = age })
-	m := &model{labels: map[string]string{}}
+	m := &model{}
 	var watches []*watching
 	for range rapid.IntRange(0, 60).Draw(rt, "steps") {
 		switch rapid.IntRange(0, 9).Draw(rt, "step") {
@@ -129,7 +100,10 @@ func filteredHistory(t *testing.T, rt *rapid.T, age string) {
 	}
 	for _, w := range watches {
 		w.got = append(w.got, w.next()...)
-		want := m.want(w.from, w.selected)
+		var want []string
+		for _, e := range m.Events(view(w.from, w.selected)) {
+			want = append(want, fmt.Sprintf("%s %s %d %s", e.Type, e.Key, e.RV, e.State))
+		}
 		assert.True(rt, slices.Equal(w.got, want),
 			"after %d, selecting %q:\ngot  %s\nwant %s", w.from, w.selected, strings.Join(w.got, ", "), strings.Join(want, ", "))
 	}
@@ -139,18 +113,15 @@ func TestPagedListsOfAnySizeAreTheStateOfOneRevision(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		client := mvcc.New(clock.RealClock{})
 		s := newStore(t, client, nil)
-		m := &model{labels: map[string]string{}}
+		m := &model{}
 		for range rapid.IntRange(0, 20).Draw(rt, "before") {
 			m.write(t, rt, s, client)
 		}
 		selected := rapid.SampledFrom([]string{"", "web", "db"}).Draw(rt, "selected")
 		var want []string
-		for name, label := range m.labels {
-			if label != "" && (selected == "" || label == selected) {
-				want = append(want, name)
-			}
+		for _, e := range m.State(view(0, selected), uint64(client.Revision())) {
+			want = append(want, e.Key)
 		}
-		slices.Sort(want)
 		at := fmt.Sprint(client.Revision())
 		opts := everything()
 		if selected != "" {

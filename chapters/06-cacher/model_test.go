@@ -20,13 +20,14 @@ import (
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/rules"
+	"listwatch/internal/observe/rules/history"
 )
 
 // The one thing that all of this is for: whatever happens, what a watcher sees is the history of the storage after its
 // version, filtered by its selector; in order, nothing twice, nothing missing, up to the point where it ends. If it
 // asks for the state first, that is the state of one version, and what follows is the history after it; and a list,
-// too, is the state of the version that it bears. And on the way no rule is broken. That all of this would notice a
-// fault is tested where it is: of a watcher's view beside [history], of a rule in internal/observe/rules.
+// too, is the state of the version that it bears. And on the way no rule is broken. That this would notice a fault is
+// tested in internal/observe/rules and in its folder history.
 
 // step is one thing that happens; a and b say to whom.
 type step struct {
@@ -40,7 +41,7 @@ var steps = []string{
 	"expire", "compact", "progress", "wait",
 }
 
-func (f *fixture) play(h *history, script []step) string {
+func (f *fixture) play(h *history.History, script []step) string {
 	var subjects []*subject
 	for _, s := range script {
 		switch s.Do {
@@ -86,7 +87,7 @@ func (f *fixture) play(h *history, script []step) string {
 	return f.verdict(h, subjects)
 }
 
-func (f *fixture) verdict(h *history, subjects []*subject) string {
+func (f *fixture) verdict(h *history.History, subjects []*subject) string {
 	for _, s := range subjects {
 		s.read(1 << 20)
 		if fault := s.check(h); fault != "" {
@@ -105,31 +106,39 @@ func (f *fixture) verdict(h *history, subjects []*subject) string {
 	return ""
 }
 
-func (f *fixture) write(h *history, s step) {
+// recent returns the n-th last version, counted round among the last six; 0 if there are none.
+func recent(h *history.History, n int) uint64 {
+	if len(*h) == 0 {
+		return 0
+	}
+	return (*h)[len(*h)-1-n%min(len(*h), 6)].RV
+}
+
+func (f *fixture) write(h *history.History, s step) {
 	id := []string{"default/a", "default/b", "kube-system/a", "kube-system/c"}[s.A%4]
-	now := attributes{fmt.Sprint("app=", s.B%2), fmt.Sprint("node=n", s.B%3)}
+	now := fmt.Sprintf("app=%d node=n%d", s.B%2, s.B%3)
 	var rv string
 	switch {
-	case s.Do == "delete" && h.at(id) != nil:
-		rv, now = f.remove(id), nil
-	case h.at(id) == nil:
-		rv = f.create(id, now...)
+	case s.Do == "delete" && h.Newest(id) != "":
+		rv, now = f.remove(id), ""
+	case h.Newest(id) == "":
+		rv = f.create(id, strings.Fields(now)...)
 	default:
-		rv = f.update(id, now...)
+		rv = f.update(id, strings.Fields(now)...)
 	}
-	h.write(must(strconv.ParseUint(rv, 10, 64)), id, now)
+	h.Write(must(strconv.ParseUint(rv, 10, 64)), id, now)
 	if s.B%2 == 0 {
 		synctest.Wait()
 	}
 }
 
 // subscribe begins a watch: from a little while ago, or with the state, be it any or the newest.
-func (f *fixture) subscribe(h *history, s step) *subject {
+func (f *fixture) subscribe(h *history.History, s step) *subject {
 	out := &subject{question: ask(s), initial: s.Do == "watch state"}
 	switch {
 	case !out.initial:
-		out.view.from = max(h.recent(s.A/3), 1)
-		out.asks.ResourceVersion = fmt.Sprint(out.view.from)
+		out.View.From = max(recent(h, s.A/3), 1)
+		out.asks.ResourceVersion = fmt.Sprint(out.View.From)
 		out.asks = withBookmarks(out.asks)
 	default:
 		out.asks = watchList(out.asks)
@@ -141,9 +150,9 @@ func (f *fixture) subscribe(h *history, s step) *subject {
 	return out
 }
 
-func (f *fixture) open(h *history, s *subject) {
+func (f *fixture) open(h *history.History, s *subject) {
 	if s.initial && s.asks.ResourceVersion == "" {
-		s.least = h.recent(0)
+		s.least = recent(h, 0)
 	}
 	w, err := f.store.Watch(f.ctx, prefix+s.key, s.asks)
 	if err != nil {
@@ -155,7 +164,7 @@ func (f *fixture) open(h *history, s *subject) {
 
 // resume does what a client does whose stream has ended: it asks again, from the version it has reached, or from the
 // beginning if it has none.
-func (f *fixture) resume(h *history, s *subject) []*subject {
+func (f *fixture) resume(h *history.History, s *subject) []*subject {
 	s.read(1 << 20)
 	if !s.closed || s.gone != nil {
 		return nil
@@ -163,11 +172,11 @@ func (f *fixture) resume(h *history, s *subject) []*subject {
 	again := &subject{question: s.question, initial: s.initial && s.end == 0}
 	again.text = "again " + s.text
 	if !again.initial {
-		if again.view.from = max(s.view.from, s.end); len(s.seen) > 0 {
-			again.view.from = s.seen[len(s.seen)-1].rv
+		if again.View.From = max(s.View.From, s.end); len(s.seen) > 0 {
+			again.View.From = s.seen[len(s.seen)-1].RV
 		}
 		again.asks.SendInitialEvents = nil
-		again.asks.ResourceVersion = fmt.Sprint(again.view.from)
+		again.asks.ResourceVersion = fmt.Sprint(again.View.From)
 	}
 	f.open(h, again)
 	return []*subject{again}
@@ -187,14 +196,14 @@ func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 			withTrigger(c)
 			c.RingCapacity, c.Dispatch, c.UseWatchList = capacity, mode, stream
 		}
-		run(t, change, func(f *fixture) { fault = f.play(&history{}, script) })
+		run(t, change, func(f *fixture) { fault = f.play(&history.History{}, script) })
 		require.Equal(r, "", fault)
 	})
 }
 
 // question is what a watcher or a list asks for, in the words of the history and of the storage.
 type question struct {
-	view
+	history.View
 	key   string // below the prefix
 	asks  storage.ListOptions
 	text  string
@@ -206,8 +215,8 @@ func ask(s step) question {
 	scope := []string{"", "", "/default", "/kube-system", "/default/a"}[s.B%5]
 	selector := [][3]string{{}, {"app=1", "app=1"}, {"node=n1", "", "spec.nodeName=n1"}}[s.A%3]
 	q := question{key: scope, text: fmt.Sprintf("asking for %q, %q", scope, selector[0])}
-	q.view.wants = func(key string, state attributes) bool {
-		return strings.HasPrefix("/"+key+"/", scope+"/") && (selector[0] == "" || slices.Contains(state, selector[0]))
+	q.View.Wants = func(key, state string) bool {
+		return strings.HasPrefix("/"+key+"/", scope+"/") && (selector[0] == "" || slices.Contains(strings.Fields(state), selector[0]))
 	}
 	q.asks = selecting("", selector[1], selector[2])
 	q.asks.Recursive = scope != "/default/a"
@@ -221,10 +230,10 @@ type subject struct {
 	closed bool
 	gone   error // refused with 410 or 504: what it missed it will list
 
-	initial bool    // it asked for the state first
-	state   []sight // what it was sent of it
-	end     uint64  // the version at which that was, 0 while its end has not come
-	seen    []sight // what came then
+	initial bool            // it asked for the state first
+	state   []history.Event // what it was sent of it
+	end     uint64          // the version at which that was, 0 while its end has not come
+	seen    []history.Event // what came then
 }
 
 // read takes up to n events. Bookmarks but for the one that ends the initial events are left to the rules.
@@ -264,18 +273,19 @@ func (s *subject) note(event watch.Event) {
 }
 
 // look returns what can be seen of a pod.
-func look(typ string, object runtime.Object) sight {
+func look(typ string, object runtime.Object) history.Event {
 	if cacheable, ok := object.(runtime.CacheableObject); ok {
 		object = cacheable.GetObject()
 	}
 	p := object.(*corev1.Pod)
 	rv := must(strconv.ParseUint(p.ResourceVersion, 10, 64))
-	return sight{typ, p.Namespace + "/" + p.Name, rv, "app=" + p.Labels["app"] + " node=" + p.Spec.NodeName}
+	return history.Event{Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv,
+		State: "app=" + p.Labels["app"] + " node=" + p.Spec.NodeName}
 }
 
 // check returns what is wrong, "" if nothing is.
-func (s *subject) check(h *history) string {
-	view := s.view
+func (s *subject) check(h *history.History) string {
+	view := s.View
 	switch {
 	case s.gone != nil && !apierrors.IsResourceExpired(s.gone) && !apierrors.IsTimeout(s.gone):
 		return s.text + " was refused: " + s.gone.Error()
@@ -289,20 +299,20 @@ func (s *subject) check(h *history) string {
 		if fault := wrongState(h, s.question, s.state, s.end); fault != "" {
 			return fault
 		}
-		view.from = s.end
+		view.From = s.end
 	}
-	if fault := h.check(view, s.seen, s.closed); fault != "" {
+	if fault := h.Check(view, s.seen, s.closed); fault != "" {
 		return s.text + " " + fault
 	}
 	return ""
 }
 
 // wrongState returns what is wrong with a state that is said to be that at rv, "" if nothing is.
-func wrongState(h *history, q question, state []sight, rv uint64) string {
+func wrongState(h *history.History, q question, state []history.Event, rv uint64) string {
 	if rv < q.least {
 		return fmt.Sprintf("%s, at %d or later: was given the state at %d", q.text, q.least, rv)
 	}
-	if want := h.stateAt(q.view, rv); !slices.Equal(state, want) {
+	if want := h.State(q.View, rv); !slices.Equal(state, want) {
 		return fmt.Sprintf("%s: as the state at %d was given\n %v\nwant\n %v", q.text, rv, state, want)
 	}
 	return ""
@@ -310,21 +320,21 @@ func wrongState(h *history, q question, state []sight, rv uint64) string {
 
 // readList asks for a list, of one version or the other and in pages or not, and returns what is wrong with it. A pod
 // is written between two pages.
-func (f *fixture) readList(h *history, s step) string {
+func (f *fixture) readList(h *history.History, s step) string {
 	q, exact := ask(s), uint64(0)
 	switch s.B / 5 % 4 {
 	case 0: // the newest
-		q.least = h.recent(0)
+		q.least = recent(h, 0)
 	case 1: // any
 		q.asks.ResourceVersion = "0"
 	case 2: // one of the last
-		if exact = h.recent(s.A / 3); exact > 0 {
+		if exact = recent(h, s.A/3); exact > 0 {
 			q.asks.ResourceVersion, q.asks.ResourceVersionMatch = fmt.Sprint(exact), metav1.ResourceVersionMatchExact
 		}
 	case 3: // the newest, in pages
-		q.least, q.asks.Predicate.Limit = h.recent(0), int64(1+s.A%3)
+		q.least, q.asks.Predicate.Limit = recent(h, 0), int64(1+s.A%3)
 	}
-	var found []sight
+	var found []history.Event
 	var rv uint64
 	for page := 0; ; page++ {
 		list := &corev1.PodList{}
