@@ -18,8 +18,7 @@ func TestChaptersAreListedInReadingOrder(t *testing.T) {
 		"figures/README.md":          {},
 		"04-watchcache/testdata/x.y": {},
 	}
-	got, err := List(fsys)
-	require.NoError(t, err)
+	got := require.Value(List(fsys))(t)
 	want := []Chapter{{2, "02-etcd3", "etcd3"}, {4, "04-watchcache", "watchcache"}, {10, "10-deltafifo", "deltafifo"}}
 	assert.NoDiff(t, want, got, "chapters")
 }

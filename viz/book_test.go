@@ -23,8 +23,7 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 	for id, promise := range map[string]string{
 		"neighbours": "", "wrong-type": "Promise 5:", "build-pop": "<code>pop</code> always takes what comes in",
 	} {
-		here, err := lab.ByID(id)
-		require.NoError(t, err)
+		here := require.Value(lab.ByID(id))(t)
 		log, _ := newLog()
 		ui := show(log, func(p *frame.Page) { p.Promises.Lab = &here })
 		page := ask(ui, "GET", "/", "").Body.String()

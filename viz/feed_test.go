@@ -56,8 +56,7 @@ func (s *stand) append(n int) {
 
 func (s *stand) get(t *testing.T, path, lastEventID string) *http.Response {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path, nil)
-	require.NoError(t, err)
+	request := require.Value(http.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path, nil))(t)
 	if lastEventID != "" {
 		request.Header.Set("Last-Event-ID", lastEventID)
 	}
@@ -99,8 +98,7 @@ func (m message) seqs(t *testing.T) (seqs []uint64) {
 	var records []json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(m.data), &records), "frame %q", m.data)
 	for _, written := range records {
-		r, err := fold.ReadRecord(written)
-		require.NoError(t, err)
+		r := require.Value(fold.ReadRecord(written))(t)
 		seqs = append(seqs, r.Seq)
 	}
 	return seqs
@@ -123,8 +121,7 @@ func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
 		want(t, m, "bookmark", "1") // connected
 		m, _ = next(t, in)
 		want(t, m, "frame", "3")
-		got := fmt.Sprint(m.seqs(t))
-		assert.Equal(t, "[2 3]", got, "first frame: got records %s, want [2 3]", got)
+		assert.Equal(t, "[2 3]", fmt.Sprint(m.seqs(t)), "first frame: got records")
 		start := time.Now()
 		m, _ = next(t, in)
 		want(t, m, "bookmark", "3")
@@ -182,8 +179,7 @@ func TestWhereAFeedBegins(t *testing.T) {
 func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
 	log, _ := newLog()
 	for _, since := range []string{"-1", "x", "99999999999999999999"} {
-		code := ask(show(log), "GET", "/viz/events?since="+since, "").Code
-		assert.Equal(t, http.StatusBadRequest, code, since)
+		assert.Equal(t, http.StatusBadRequest, ask(show(log), "GET", "/viz/events?since="+since, "").Code, since)
 	}
 }
 
@@ -253,8 +249,7 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		assert.True(t, page.records+page.summed == 18_001 && page.summed >= 10_000,
 			"got %d records and %d summed, want 18001 together and most of them summed", page.records, page.summed)
 		assert.Equal(t, 30, page.forced, "anomalies, one by one and with what was summed: none is missing, none comes twice")
-		got := page.state.Resources["pods"].Points["TxnCommitted"]
-		assert.Equal(t, 1+30*599, got, "commits")
+		assert.Equal(t, 1+30*599, page.state.Resources["pods"].Points["TxnCommitted"], "commits")
 		s.append(5) // and from there on it is sent every record again
 		for take() != "frame" {
 			s.append(1)

@@ -53,8 +53,7 @@ func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 		}
 		info := point.Info()
 		page := leaf(t, ui, fmt.Sprintf("%s/code?point=%s", info.Station, info.Name))
-		n := strings.Count(page, " lit\"")
-		assert.Equal(t, 1, n, "%s: %d lines are lit, want 1", point, n)
+		assert.Equal(t, 1, strings.Count(page, " lit\""), point)
 		match := lit.FindStringSubmatch(page)
 		assert.True(t, match != nil && (match[2] == "" || match[2] == info.Name && strings.Contains(match[3], info.Name)),
 			"%s: lit is %.200q", point, match)
@@ -67,14 +66,12 @@ func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 
 func TestTheHistoryEndsAtTheRecordItIsAskedFor(t *testing.T) {
 	ui := lively("default/a")
-	if page := leaf(t, ui, "watcher/history?at=4"); !strings.Contains(page, `data-seq="3"`) || strings.Contains(page,
-		`data-seq="5"`) {
-		t.Errorf("the history at 4 is %s", page)
-	}
-	if page := leaf(t, ui, "watcher/history?q=ENTERS"); strings.Count(page, "<li") != 1 || !strings.Contains(page,
-		"enters the input of default") {
-		t.Errorf("searched for enters: %s", page)
-	}
+	page := leaf(t, ui, "watcher/history?at=4")
+	assert.True(t, strings.Contains(page, `data-seq="3"`) && !strings.Contains(page, `data-seq="5"`),
+		"the history at 4 is %s", page)
+	page = leaf(t, ui, "watcher/history?q=ENTERS")
+	assert.True(t, strings.Count(page, "<li") == 1 && strings.Contains(page, "enters the input of default"),
+		"searched for enters: %s", page)
 }
 
 func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {

@@ -83,8 +83,7 @@ func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
 		code := read(t, ui, fmt.Sprintf("/viz/records?from=%d&to=%d&limit=37", from, cursor+1), &tail)
 		require.True(t, code == http.StatusOK, "records [%d, %d]: got %d", from, cursor, code)
 		for _, written := range tail.Records {
-			r, err := fold.ReadRecord(written)
-			require.NoError(t, err)
+			r := require.Value(fold.ReadRecord(written))(t)
 			state.Apply([]probe.Record{r})
 		}
 		from = tail.Next
@@ -113,8 +112,7 @@ func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
 		"oldest picture: got %d, want one shortly after %d", line.Oldest, 3000-512)
 	got := pictureAt(t, ui, line.Oldest)
 	assert.Equal(t, line.Oldest, got.Seq, "picture at %d: got that at", line.Oldest)
-	rec, err := recording.Read(t.Context(), ask(ui, http.MethodGet, "/viz/recording", "").Body)
-	require.NoError(t, err)
+	rec := require.Value(recording.Read(t.Context(), ask(ui, http.MethodGet, "/viz/recording", "").Body))(t)
 	assert.NoDiff(t, got, rec.Start, "a recording begins with another picture")
 	assert.Equal(t, 3000-int(line.Oldest), len(rec.Records), "records in a recording")
 	for _, path := range []string{fmt.Sprint("/viz/keyframe?at=", line.Oldest-1), "/viz/records?from=7",
@@ -272,7 +270,6 @@ func TestFoldingALongLogEndsWithItsCaller(t *testing.T) {
 	if _, err := f.Now(gone); !errors.Is(err, context.Canceled) || f.state.Seq != foldBatch {
 		t.Errorf("folded up to %d: %v; want %d and that the caller has gone", f.state.Seq, err, foldBatch)
 	}
-	if state, err := f.Now(t.Context()); err != nil || state.Seq != 10*foldBatch {
-		t.Errorf("then up to %d: %v", state.Seq, err)
-	}
+	state, err := f.Now(t.Context())
+	assert.True(t, err == nil && state.Seq == 10*foldBatch, "then up to %d: %v", state.Seq, err)
 }

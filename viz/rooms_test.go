@@ -80,8 +80,7 @@ func TestOneModuleReachesTheProgram(t *testing.T) {
 	all, err := filepath.Glob("*/*.js")
 	require.True(t, err == nil && len(all) >= len(scripts()), "%d files: %v", len(all), err)
 	for _, name := range all {
-		source, err := os.ReadFile(name)
-		require.NoError(t, err)
+		source := require.Value(os.ReadFile(name))(t)
 		code := bare(string(source))
 		for _, call := range reaching {
 			assert.True(t, !strings.Contains(code, call) || filepath.ToSlash(name) == "lib/api.js",

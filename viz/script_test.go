@@ -70,8 +70,7 @@ func run[T any](t *testing.T, e *engine, expression string) T {
 // quote writes a text as a literal.
 func quote(t *testing.T, text []byte) string {
 	t.Helper()
-	literal, err := json.Marshal(string(text))
-	require.NoError(t, err)
+	literal := require.Value(json.Marshal(string(text)))(t)
 	return string(literal)
 }
 
@@ -280,8 +279,7 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	}
 	for _, take := range takes.All { // and ours fit
 		t.Run(take.Name, func(t *testing.T) {
-			unzipped, err := gzip.NewReader(bytes.NewReader(take.File()))
-			require.NoError(t, err)
+			unzipped := require.Value(gzip.NewReader(bytes.NewReader(take.File())))(t)
 			text, err := io.ReadAll(unzipped)
 			require.NoError(t, err)
 			n := run[int](t, e, `readAll(`+quote(t, text)+`).records.length`)

@@ -40,8 +40,7 @@ func TestAFunctionFitsAScreen(t *testing.T) {
 	files, err := filepath.Glob("*/*.js")
 	require.True(t, err == nil && len(files) > 40, "%d scripts: %v", len(files), err)
 	for _, name := range files {
-		source, err := os.ReadFile(name)
-		require.NoError(t, err)
+		source := require.Value(os.ReadFile(name))(t)
 		code := strings.Replace(string(source), "await globalThis", "globalThis", 1) // goja knows none of a module's
 		built := api.Transform(code, api.TransformOptions{
 			Format: api.FormatCommonJS, Sourcemap: api.SourceMapExternal, Target: api.ES2022,
@@ -84,8 +83,7 @@ func TestTypesAreMeant(t *testing.T) {
 	require.NoError(t, err)
 	anything := 0
 	for _, name := range files {
-		source, err := os.ReadFile(name)
-		require.NoError(t, err)
+		source := require.Value(os.ReadFile(name))(t)
 		text := string(source)
 		for _, out := range []string{"@ts-nocheck", "@ts-ignore", "@ts-expect-error", "{*}"} {
 			assert.True(t, !strings.Contains(text, out) || unchecked[filepath.ToSlash(name)], "%s has %s", name, out)

@@ -43,8 +43,7 @@ func lively(texts string) *UI {
 func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 	page := ask(lively("default/a"), "GET", "/", "").Body.String()
 	for _, station := range probe.Stations {
-		n := strings.Count(page, fmt.Sprintf(`data-station="%s"`, station))
-		assert.Equal(t, 1, n, "station %s: found %d times, want once", station, n)
+		assert.Equal(t, 1, strings.Count(page, fmt.Sprintf(`data-station="%s"`, station)), "station %s: found", station)
 	}
 	for _, queue := range []string{"etcd3-incoming", "etcd3-result", "incoming", "input", "result", "add", "pending",
 		"next", "fifo", "workqueue"} {
@@ -67,8 +66,7 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 
 func TestThePageHoldsNoScriptAndNoStyleOfItsOwn(t *testing.T) {
 	page := ask(lively("default/a"), "GET", "/", "").Body.String()
-	found := regexp.MustCompile(`<script[^>]*>[^<]+`).FindString(page)
-	assert.Equal(t, "", found, "inline script: %.60s", found)
+	assert.Equal(t, "", regexp.MustCompile(`<script[^>]*>[^<]+`).FindString(page), "inline script")
 	assert.Equal(t, "", regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|javascript:`).FindString(page),
 		"inline style or handler")
 	assert.Equal(t, "", regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).FindString(page),
@@ -114,8 +112,7 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 		go ui.Run(ctx)
 		cache.At(probe.CacheReplaced, "", 5, 0, 0, 100, 1000)
 		time.Sleep(time.Minute)
-		last := log.Last()
-		require.Equal(t, 1, last, "of a thousand objects there are names: %d records", last)
+		require.Equal(t, 1, log.Last(), "of a thousand objects there are names")
 		cache.Event(probe.StoreUpdate, "DELETED", "/registry/pods/default/c", 6, 2)
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -86,8 +86,7 @@ func TestAStoryIsToldAsTheViewerGoesOn(t *testing.T) {
 			run[bool](t, e, theatre)
 			for _, s := range steps {
 				run[any](t, e, s.act)
-				got := run[string](t, e, "at()")
-				require.Equal(t, s.want, got, "after %s: %s, want %s", s.act, got, s.want)
+				require.Equal(t, s.want, run[string](t, e, "at()"), "after %s", s.act)
 			}
 		})
 	}
@@ -101,13 +100,10 @@ func TestAGuessIsAnsweredByWhatIsSeen(t *testing.T) {
 		run[bool](t, e, theatre)
 		run[any](t, e, "teller.open(1)")
 		run[any](t, e, guess)
-		early := run[string](t, e, "teller.verdict()")
-		assert.Equal(t, "", early, "%s: %q before it is seen", guess, early)
+		assert.Equal(t, "", run[string](t, e, "teller.verdict()"), guess)
 		run[any](t, e, "arrive(true)")
 		run[any](t, e, "teller.guess(1)") // too late
-		got := run[string](t, e, "teller.verdict()")
-		assert.Equal(t, want, got, "%s: %q, want %q", guess, got, want)
-		shown := run[string](t, e, "[...teller.shown].join()")
-		assert.Equal(t, "1", shown, "shown were %q, want the second beat alone", shown)
+		assert.Equal(t, want, run[string](t, e, "teller.verdict()"), guess)
+		assert.Equal(t, "1", run[string](t, e, "[...teller.shown].join()"), "shown were")
 	}
 }

@@ -57,8 +57,7 @@ func TestTypesAreFresh(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}
-	got, err := os.ReadFile(file)
-	require.NoError(t, err)
+	got := require.Value(os.ReadFile(file))(t)
 	assert.Equal(t, want, strings.ReplaceAll(string(got), "\r\n", "\n"), "%s is stale: run make generate", file)
 }
 

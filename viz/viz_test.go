@@ -73,9 +73,7 @@ func snapshotOf(t *testing.T, ui *UI) (seq uint64, state *fold.State) {
 		State json.RawMessage
 	}
 	require.NoError(t, json.Unmarshal(ask(ui, "GET", "/viz/snapshot", "").Body.Bytes(), &answer))
-	state, err := fold.Read(answer.State)
-	require.NoError(t, err)
-	return answer.Seq, state
+	return answer.Seq, require.Value(fold.Read(answer.State))(t)
 }
 
 func TestTheSnapshotIsTheFoldUpToThisMoment(t *testing.T) {
@@ -158,8 +156,7 @@ func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 		"/no/such"} {
 		assert.Equal(t, "DELETE "+path, ask(ui, "DELETE", path, "").Body.String(), path)
 	}
-	got := ask(ui, "GET", "/book/06-cacher", "").Code
-	assert.Equal(t, http.StatusNotFound, got, "the book: got %d from the API, want the book's own answer", got)
+	assert.Equal(t, http.StatusNotFound, ask(ui, "GET", "/book/06-cacher", "").Code, "the book")
 	assert.Equal(t, http.StatusMethodNotAllowed, ask(ui, "POST", "/viz/snapshot", "").Code, "POST /viz/snapshot")
 	assert.Equal(t, http.StatusMethodNotAllowed, ask(ui, "POST", "/book/", "").Code, "POST /book/")
 	assert.Equal(t, http.StatusOK, ask(ui, "HEAD", "/", "").Code, "HEAD /")
@@ -283,14 +280,10 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	assert.True(t, strings.Contains(opened, `"userAgent":"listwatch-page-1"`), "opened: got %s, want its name", opened)
 	held := ask(ui, "POST", "/viz/knobs", `{"name":"etcd.restart"}`, "Content-Type", "application/json").Body.String()
 	assert.True(t, strings.Contains(held, `"id":7`), "a knob that waits with the world: got %s, want its id", held)
-	if got := ask(ui, "GET", "/viz/watchers", "").Body.String(); !strings.Contains(got,
-		`"userAgent":"listwatch-page-1"`) {
-		t.Errorf("watchers: got %s", got)
-	}
-	if got := ask(show(log), "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").
-		Code; got != 404 {
-		t.Errorf("without a world: got %d, want 404", got)
-	}
+	got := ask(ui, "GET", "/viz/watchers", "").Body.String()
+	assert.True(t, strings.Contains(got, `"userAgent":"listwatch-page-1"`), "watchers: got %s", got)
+	alone := ask(show(log), "POST", "/viz/watchers", `{}`, "Content-Type", "application/json")
+	assert.Equal(t, 404, alone.Code, "without a world")
 }
 
 // TestThePanelOfKnobsSaysHowEverythingStands, also of clients whose names are markup.
@@ -352,8 +345,7 @@ func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
 	}
 	for _, test := range tests {
 		w := get(test.path)
-		got := w.Header().Get("X-Frame-Options")
-		assert.Equal(t, test.frame, got, "%s: X-Frame-Options %q, want %q", test.path, got, test.frame)
+		assert.Equal(t, test.frame, w.Header().Get("X-Frame-Options"), "%s: X-Frame-Options", test.path)
 		own := strings.Contains(w.Header().Get("Content-Security-Policy"), "frame-ancestors 'self'")
 		assert.True(t, own == test.figure, "%s: %s", test.path, w.Header().Get("Content-Security-Policy"))
 		body := regexp.MustCompile(`<body[^>]*>`).FindString(w.Body.String())

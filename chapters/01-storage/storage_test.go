@@ -83,18 +83,14 @@ func TestPageSaysWhatIsStillToCome(t *testing.T) {
 	if key, rv, err := DecodeContinue(token, podsPrefix); err != nil || key != podsPrefix+"default/b\x00" || rv != 5 {
 		t.Errorf("got %q at %d, %v, want the key after b at 5", key, rv, err)
 	}
-	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 2, false,
-		opts); token != "" || remaining != nil || err != nil {
-		t.Errorf("last page: got %q, %v, %v", token, remaining, err)
-	}
+	token, remaining, err = PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 2, false, opts)
+	assert.True(t, token == "" && remaining == nil && err == nil, "last page: got %q, %v, %v", token, remaining, err)
 	opts.Predicate.Field = fields.OneTermEqualSelector("metadata.name", "x")
-	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 7, true,
-		opts); token == "" || remaining != nil || err != nil {
-		t.Errorf("with a selector: got %q, %v, %v, want a token and no number", token, remaining, err)
-	}
-	if _, _, err := PrepareContinueToken("/elsewhere/b", podsPrefix, 5, 7, true, opts); err == nil {
-		t.Error("a key of elsewhere: got no error")
-	}
+	token, remaining, err = PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 7, true, opts)
+	assert.True(t, token != "" && remaining == nil && err == nil,
+		"with a selector: got %q, %v, %v, want a token and no number", token, remaining, err)
+	_, _, err = PrepareContinueToken("/elsewhere/b", podsPrefix, 5, 7, true, opts)
+	assert.True(t, err != nil, "a key of elsewhere: got no error")
 }
 
 func TestWhatAWatchBeginsWith(t *testing.T) {
@@ -131,8 +127,7 @@ func TestEndBookmarkIsMarked(t *testing.T) {
 func predicate(t *testing.T, label, field string) SelectionPredicate {
 	t.Helper()
 	l := require.Value(labels.Parse(label))(t)
-	f, err := fields.ParseSelector(field)
-	require.NoError(t, err)
+	f := require.Value(fields.ParseSelector(field))(t)
 	return SelectionPredicate{Label: l, Field: f, GetAttrs: DefaultNamespaceScopedAttr}
 }
 
@@ -227,8 +222,7 @@ func TestAStampedCopyLeavesTheOriginalAlone(t *testing.T) {
 	before := original.DeepCopyObject()
 	stamped := require.Value(APIObjectVersioner{}.Stamped(original, 2))(t)
 	assert.NoDiff(t, before, runtime.Object(original), "the original")
-	rv := require.Value(APIObjectVersioner{}.ObjectResourceVersion(stamped))(t)
-	assert.Equal(t, 2, rv)
+	assert.Equal(t, 2, require.Value(APIObjectVersioner{}.ObjectResourceVersion(stamped))(t))
 }
 
 func TestListIsStamped(t *testing.T) {

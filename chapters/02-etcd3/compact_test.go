@@ -212,7 +212,6 @@ func TestAGrantThatFailsFailsItsWriteAndIsTriedAgain(t *testing.T) {
 	first, err := manager.getLease(t.Context())
 	assert.True(t, err == nil && first != 0, "got %d, %v", first, err)
 	assert.False(t, manager.isGone(first, errors.New("any other error")), "any error ends a lease")
-	if second, err := manager.getLease(t.Context()); second != first || err != nil {
-		t.Errorf("got %d, %v, want %d again", second, err, first)
-	}
+	second, err := manager.getLease(t.Context())
+	assert.True(t, second == first && err == nil, "got %d, %v, want %d again", second, err, first)
 }

@@ -7,10 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/probe"
 )
 
 // First try: get the object, change it, put it.
@@ -57,17 +60,24 @@ func Example_decodeEachOnItsOwn() {
 // TestTwoWritersKeepBothChanges puts GuaranteedUpdate into the first try's place. (The second one's place takes
 // TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce.)
 func TestTwoWritersKeepBothChanges(t *testing.T) {
-	s, _ := newMVCC(t)
-	create(t, s, pod("a", ""))
-	calls, out := 0, &corev1.Pod{}
-	bind := func(current runtime.Object) (runtime.Object, error) {
-		if calls++; calls == 1 {
-			relabel(t, s, "a", "web") // another client is faster
+	onBoth(t, func(t *testing.T, client Client) {
+		log := probe.NewLog(clock.RealClock{}, 64)
+		s := newStore(t, client, func(cfg *Config) { cfg.Probe = probe.New(log) })
+		create(t, s, pod("a", ""))
+		var seen []string
+		bind := func(current runtime.Object) (runtime.Object, error) {
+			p := current.(*corev1.Pod)
+			if seen = append(seen, p.ResourceVersion); len(seen) == 1 {
+				relabel(t, s, "a", "web") // another client is faster
+			}
+			p.Spec.NodeName = "n1"
+			return p, nil
 		}
-		current.(*corev1.Pod).Spec.NodeName = "n1"
-		return current, nil
-	}
-	require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, bind, nil))
-	got := out.Spec.NodeName + " " + out.Labels["app"]
-	assert.True(t, got == "n1 web" && calls == 2, "after %d calls the pod has %q, want both changes after two", calls, got)
+		out := &corev1.Pod{}
+		require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, bind, nil))
+		assert.Equal(t, "n1 web 4", out.Spec.NodeName+" "+out.Labels["app"]+" "+out.ResourceVersion)
+		assert.EqualSlices(t, []string{"2", "3"}, seen, "bind was given the versions")
+		conflicts := probetest.Records(log, probe.TxnConflict)
+		assert.True(t, len(conflicts) == 1 && conflicts[0].RV == 3, "got %v, want one conflict, that found 3", conflicts)
+	})
 }

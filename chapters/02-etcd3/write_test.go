@@ -3,7 +3,6 @@ package etcd3
 import (
 	"errors"
 	"strconv"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,31 +49,6 @@ func TestUpdateInAnotherFormIsWritten(t *testing.T) {
 	relabel(t, other, "a", "web")
 	assert.True(t, client.Revision() == 3,
 		"got revision %d, want 3: stored data should have moved to the other form", client.Revision())
-}
-
-func TestUpdateThatLosesARaceIsTriedAgainWithTheWinnersState(t *testing.T) {
-	onBoth(t, func(t *testing.T, client Client) {
-		log := probe.NewLog(clock.RealClock{}, 64)
-		s := newStore(t, client, func(cfg *Config) { cfg.Probe = probe.New(log) })
-		create(t, s, pod("a", "")) // 2
-		var seen []string
-		update := func(current runtime.Object) (runtime.Object, error) {
-			p := current.(*corev1.Pod)
-			seen = append(seen, p.ResourceVersion)
-			if len(seen) == 1 {
-				relabel(t, s, "a", "winner") // 3
-			}
-			p.Annotations = map[string]string{"by": "loser"}
-			return p, nil
-		}
-		out := &corev1.Pod{}
-		require.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, nil))
-		assert.True(t, out.Labels["app"] == "winner" && out.Annotations["by"] == "loser" && out.ResourceVersion == "4" &&
-			len(seen) == 2 && seen[1] == "3", "got %v after %v, want both changes at 4 after 2 and 3", out, seen)
-		conflicts := probetest.Records(log, probe.TxnConflict)
-		assert.True(t, len(conflicts) == 1 && conflicts[0].RV == 3,
-			"conflicts reported: got %v, want one that found 3", conflicts)
-	})
 }
 
 func TestUpdateOfAMissingObject(t *testing.T) {
@@ -162,34 +136,6 @@ func TestDeleteThatLosesARaceIsTriedAgain(t *testing.T) {
 	err := s.Delete(t.Context(), key("a"), out, nil, read)
 	assert.True(t, err == nil && out.Labels["app"] == "late" && out.ResourceVersion == "4",
 		"got %v, %v, want the late state deleted at 4", out, err)
-}
-
-func TestNoUpdateOfManyIsLost(t *testing.T) {
-	const writers, each = 8, 20
-	onBoth(t, func(t *testing.T, client Client) {
-		s := newStore(t, client, nil)
-		create(t, s, pod("a", "0"))
-		increment := func(current runtime.Object) (runtime.Object, error) {
-			p := current.(*corev1.Pod)
-			n, err := strconv.Atoi(p.Labels["app"])
-			p.Labels["app"] = strconv.Itoa(n + 1)
-			return p, err
-		}
-		var wg sync.WaitGroup
-		for range writers {
-			wg.Go(func() {
-				for range each {
-					assert.NoError(t, s.GuaranteedUpdate(t.Context(), key("a"), &corev1.Pod{}, false, nil, increment, nil))
-				}
-			})
-		}
-		wg.Wait()
-		got := &corev1.Pod{}
-		require.NoError(t, s.Get(t.Context(), key("a"), storage.GetOptions{}, got))
-		want := strconv.Itoa(writers * each)
-		assert.True(t, got.Labels["app"] == want && got.ResourceVersion == strconv.Itoa(writers*each+2),
-			"got %s at %s, want %s and one revision each", got.Labels["app"], got.ResourceVersion, want)
-	})
 }
 
 func TestReportedCommitsAreTheHistory(t *testing.T) {

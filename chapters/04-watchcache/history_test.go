@@ -224,9 +224,8 @@ func TestAnIntervalThatIsOvertakenFails(t *testing.T) {
 	events := f.events(interval)
 	f.is("just in time", len(events), "149")
 	f.fill(252, 253)
-	if _, err := read(slow); !errors.Is(err, ErrIntervalOvertaken) {
-		t.Errorf("got %v, want %v", err, ErrIntervalOvertaken)
-	}
+	_, err = read(slow)
+	assert.True(t, errors.Is(err, ErrIntervalOvertaken), "got %v, want %v", err, ErrIntervalOvertaken)
 }
 
 func TestAnIntervalDoesNotSurviveARelist(t *testing.T) {
@@ -237,9 +236,8 @@ func TestAnIntervalDoesNotSurviveARelist(t *testing.T) {
 	f.must(err)
 	f.list(60)
 	f.fill(61, 70)
-	if _, err := read(interval); !errors.Is(err, ErrIntervalOvertaken) {
-		t.Errorf("got %v, want %v", err, ErrIntervalOvertaken)
-	}
+	_, err = read(interval)
+	assert.True(t, errors.Is(err, ErrIntervalOvertaken), "got %v, want %v", err, ErrIntervalOvertaken)
 }
 
 func TestAWatchChannelHoldsAboutASecondOfEvents(t *testing.T) {

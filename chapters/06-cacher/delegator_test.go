@@ -152,21 +152,16 @@ func TestWhoAnswersAGet(t *testing.T) {
 		p, byStorage, err := get("default/a", "0", false)
 		assert.True(t, err == nil && !byStorage && p.Name == "a", "any: %v, %v, %v", p.Name, byStorage, err)
 		p.Labels["mine"] = "yes" // belongs to the caller
-		if p, _, _ := get("default/a", "0", false); p.Labels["mine"] != "" {
-			t.Error("the cached object was changed by its reader")
-		}
-		if _, _, err := get("default/z", "0", false); !storage.IsNotFound(err) {
-			t.Errorf("missing: %v", err)
-		}
-		if p, _, err := get("default/z", "0", true); err != nil || p.Name != "" {
-			t.Errorf("missing, ignored: %q, %v", p.Name, err)
-		}
-		if _, _, err := get("default/a", "100", false); !apierrors.IsTimeout(err) {
-			t.Errorf("future: %v", err)
-		}
-		if _, _, err := get("default/a", "x", false); err == nil {
-			t.Error("garbage: accepted")
-		}
+		p, _, _ = get("default/a", "0", false)
+		assert.True(t, p.Labels["mine"] == "", "the cached object was changed by its reader")
+		_, _, err = get("default/z", "0", false)
+		assert.True(t, storage.IsNotFound(err), "missing: %v", err)
+		p, _, err = get("default/z", "0", true)
+		assert.True(t, err == nil && p.Name == "", "missing, ignored: %q, %v", p.Name, err)
+		_, _, err = get("default/a", "100", false)
+		assert.True(t, apierrors.IsTimeout(err), "future: %v", err)
+		_, _, err = get("default/a", "x", false)
+		assert.True(t, err != nil, "garbage: accepted")
 	})
 }
 

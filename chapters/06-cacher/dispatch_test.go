@@ -109,37 +109,6 @@ func TestASlowWatcherThatMakesRoomInTimeIsKeptAndTheRestOfTheBudgetReturned(t *t
 	})
 }
 
-func TestSlowWatchersShareOneBudget(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		time.Sleep(time.Minute)
-		rv := f.create("default/a")
-		for range 3 {
-			f.watch("", everything(rv))
-		}
-		for range 21 {
-			f.update("default/a")
-			synctest.Wait()
-		}
-		start := time.Now()
-		f.update("default/a")
-		time.Sleep(maxBudget)
-		synctest.Wait()
-		n := f.Snapshot().NTerminated
-		assert.Equal(t, 3, n, "after %v: %d closed, want 3", time.Since(start), n)
-		// The budget is spent, but for what a tenth of a second has brought: the next one has that.
-		f.stuck(f.create("default/b"))
-		require.Equal(t, maxBudget/20, f.Snapshot().Budget, "budget")
-		f.update("default/a")
-		time.Sleep(maxBudget/20 - time.Microsecond)
-		synctest.Wait()
-		assert.Equal(t, 3, f.Snapshot().NTerminated, "closed too early")
-		time.Sleep(2 * time.Microsecond)
-		synctest.Wait()
-		n = f.Snapshot().NTerminated
-		assert.Equal(t, 4, n, "%d closed, want 4", n)
-	})
-}
-
 func TestDispatchingSequentiallyMakesTheNextWatcherWait(t *testing.T) {
 	sequential := func(c *Config) { c.Dispatch = Sequential }
 	run(t, sequential, func(f *fixture) {

@@ -2,12 +2,12 @@ package cacher
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 )
@@ -113,9 +113,7 @@ func TestTheCacherKeepsWhatEachTryBroke(t *testing.T) {
 		for n := range events {
 			want = append(want, fmt.Sprintf("MODIFIED default/a %d", 3+n))
 		}
-		if got := append(before, after...); !slices.Equal(got, want) {
-			t.Errorf("in two watches the laptop gets\n%v, want\n%v", got, want)
-		}
+		assert.EqualSlices(t, want, append(before, after...), "in two watches the laptop gets")
 		again.Stop()
 		seen(again)
 	})

@@ -286,6 +286,5 @@ func describeEvent(event watch.Event) string {
 // is compares what was seen with what should have been: "ADDED default/a 2, closed".
 func (f *fixture) is(what string, got []string, want string) {
 	f.t.Helper()
-	joined := strings.Join(got, ", ")
-	assert.Equal(f.t, want, joined, "%s:\n got %s\nwant %s", what, joined, want)
+	assert.Equal(f.t, want, strings.Join(got, ", "), what)
 }

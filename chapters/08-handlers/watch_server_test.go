@@ -41,8 +41,7 @@ func serveWatch(t *testing.T, s *Scope, accept string, watching *watch.FakeWatch
 	r := request(t, podsPath+"?watch=1")
 	r.Header.Set("Accept", accept)
 	output := require.Value(negotiation.Output(r))(t)
-	server, err := s.newWatchServer(r, watching, time.Hour, output, false)
-	require.NoError(t, err)
+	server := require.Value(s.newWatchServer(r, watching, time.Hour, output, false))(t)
 	require.NoError(t, server.HandleHTTP(w, r))
 	return server
 }

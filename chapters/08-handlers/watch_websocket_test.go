@@ -71,9 +71,7 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 		assert.EqualSlices(t, []watch.EventType{watch.Added, watch.Modified, watch.Deleted},
 			got)
 		synctest.Wait()
-		if got := a.recorded(probe.WireOpened, probe.WireClosed); len(got) != 2 {
-			t.Errorf("probes: got %v", got)
-		}
+		assert.Equal(t, 2, len(a.recorded(probe.WireOpened, probe.WireClosed)), "probes")
 	})
 }
 
@@ -90,14 +88,11 @@ func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 		synctest.Wait()
 		close(a.shutdown)
 		cancel()
-		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err,
-			websocket.CloseGoingAway) ||
-			!strings.Contains(err.Error(), "the server shuts down") {
-			t.Errorf("the websocket's end: got %v", err)
-		}
-		if _, err := io.Copy(io.Discard, response.Body); err != nil {
-			t.Errorf("the other stream's end: got %v", err)
-		}
+		_, _, err := conn.ReadMessage()
+		assert.True(t, websocket.IsCloseError(err, websocket.CloseGoingAway) &&
+			strings.Contains(err.Error(), "the server shuts down"), "the websocket's end: got %v", err)
+		_, err = io.Copy(io.Discard, response.Body)
+		assert.True(t, err == nil, "the other stream's end: got %v", err)
 		synctest.Wait()
 		if got, want := a.recorded(probe.WireClosed),
 			[]string{"WireClosed the server shuts down",

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/pipenet"
 )
@@ -102,8 +103,6 @@ func TestTheStreamWatcherInTheTriesPlace(t *testing.T) {
 			t.Errorf("got %s after %v, want b after an hour", got, time.Since(began))
 		}
 		w.Stop()
-		if got := collect(openWatch(t, serve(t, brief), nil)); got != "" {
-			t.Errorf("a stream that ends in good order brings %q, want nothing", got)
-		}
+		assert.Equal(t, "", collect(openWatch(t, serve(t, brief), nil)), "a stream that ends in good order brings")
 	})
 }

@@ -66,12 +66,10 @@ func TestMistakesAreReturnedBeforeAnythingIsSent(t *testing.T) {
 		"a body of unknown type":            c.Post().Resource("pods").Body(7),
 	}
 	for name, request := range requests {
-		if err := request.Do(t.Context()).Error(); err == nil || strings.Contains(err.Error(), "sent") {
-			t.Errorf("%s: Do: got %v, want the mistake", name, err)
-		}
-		if _, err := request.Watch(t.Context()); err == nil || strings.Contains(err.Error(), "sent") {
-			t.Errorf("%s: Watch: got %v, want the mistake", name, err)
-		}
+		err := request.Do(t.Context()).Error()
+		assert.True(t, err != nil && !strings.Contains(err.Error(), "sent"), "%s: Do: got %v, want the mistake", name, err)
+		_, err = request.Watch(t.Context())
+		assert.True(t, err != nil && !strings.Contains(err.Error(), "sent"), "%s: Watch: got %v, want the mistake", name, err)
 	}
 }
 

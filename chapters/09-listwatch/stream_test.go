@@ -254,8 +254,7 @@ func TestProbesOfAStream(t *testing.T) {
 						told = append(told, r.Sentence())
 					}
 				}
-				got := strings.Join(told, "\n")
-				assert.Equal(t, row.want, got, "told\n%s\nwant\n%s", got, row.want)
+				assert.Equal(t, row.want, strings.Join(told, "\n"), "told")
 			})
 		})
 	}
@@ -278,9 +277,7 @@ func TestClientThatDoesNotReceiveStopsTheServer(t *testing.T) {
 		time.Sleep(time.Minute)
 		got := written.Load()
 		assert.True(t, got <= n/2, "the server wrote %d of %d frames to a client that takes none", got, n)
-		if got := strings.Count(collect(w), "ADDED"); got != n {
-			t.Errorf("got %d events, want %d", got, n)
-		}
+		assert.Equal(t, n, strings.Count(collect(w), "ADDED"), "events")
 	})
 }
 

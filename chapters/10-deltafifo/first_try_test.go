@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/check/assert"
 )
 
 func pod(name, rv string) *corev1.Pod {
@@ -126,9 +127,7 @@ func TestRealFIFOInTheTriesPlace(t *testing.T) {
 		}
 		store[delta.Object.(*corev1.Pod).Name] = true
 	})
-	if diff := cmp.Diff(map[string]bool{"a": true}, store); diff != "" {
-		t.Errorf("after a list without b (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, map[string]bool{"a": true}, store, "after a list without b")
 
 	q = queue()
 	q.Delete(podWithUID("a", "first"))
@@ -137,9 +136,8 @@ func TestRealFIFOInTheTriesPlace(t *testing.T) {
 	drain(q, func(delta deltafifo.Delta) {
 		changes = append(changes, string(delta.Type)+" "+string(delta.Object.(*corev1.Pod).UID))
 	})
-	if diff := cmp.Diff([]string{"Deleted first", "Added second"}, changes); diff != "" {
-		t.Errorf("a pod that was deleted and made again (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff([]string{"Deleted first", "Added second"}, changes)
+	assert.True(t, diff == "", "a pod that was deleted and made again (-want +got):\n%s", diff)
 
 	q = queue()
 	q.Add(pod("a", "1"))
@@ -151,7 +149,5 @@ func TestRealFIFOInTheTriesPlace(t *testing.T) {
 		states = append(states, fmt.Sprint(versions))
 	})
 	want := []string{"map[default/a:1]", "map[default/a:1 default/b:2]", "map[default/a:3 default/b:2]"}
-	if diff := cmp.Diff(want, states); diff != "" {
-		t.Errorf("the store's states (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, want, states, "the store's states")
 }

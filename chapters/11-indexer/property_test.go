@@ -18,8 +18,7 @@ func checkIndices(t require.TB, c *Indexer) {
 	for _, obj := range c.List() {
 		rebuilt.Add(obj)
 	}
-	diff := cmp.Diff(rebuilt.index.indices, c.index.indices)
-	require.Equal(t, "", diff, "indices (-rebuilt +kept):\n%s", diff)
+	require.Equal(t, "", cmp.Diff(rebuilt.index.indices, c.index.indices), "indices (-rebuilt +kept)")
 }
 
 func TestIndicesEqualARebuild(t *testing.T) {

@@ -71,8 +71,7 @@ func TestIndicesFollowEveryWrite(t *testing.T) {
 	c.Add(pod("system", "c", "node-1", 3))
 	want := func(index, value string, keys ...string) {
 		t.Helper()
-		got := require.Value(c.IndexKeys(index, value))(t)
-		assert.NoDiff(t, append([]string{}, keys...), got, "%s=%s", index, value)
+		assert.NoDiff(t, append([]string{}, keys...), require.Value(c.IndexKeys(index, value))(t), "%s=%s", index, value)
 		objs, _ := c.ByIndex(index, value)
 		assert.NoDiff(t, append([]string{}, keys...), keysOf(objs), "objects of %s=%s", index, value)
 	}
@@ -100,8 +99,7 @@ func TestValuesOfDeletedObjectsVanish(t *testing.T) {
 	for i := range 9 {
 		c.Delete(pod("default", fmt.Sprint(i), "", 20+i))
 	}
-	got := len(c.index.indices["node"])
-	assert.Equal(t, 1, got, "%d sets, want 1: the empty ones stay", got)
+	assert.Equal(t, 1, len(c.index.indices["node"]), "sets")
 }
 
 func TestReadersGetTheNewestObject(t *testing.T) {
@@ -191,10 +189,9 @@ func TestReplaceAllSaysWhatItChanged(t *testing.T) {
 	assert.True(t, len(changes) == 2 && !changes[0].Existed && changes[1].Old == any(a), "changes %v", changes)
 	assert.True(t, len(deletions) == 2 && deletions[0].Old == any(gone2) && deletions[1].Key == "default/y",
 		"deletions %v, want x, y", deletions)
-	if _, _, err := c.ReplaceAll([]any{a, 3}, "6"); err == nil || c.LastStoreSyncResourceVersion() != "5" ||
-		len(c.List()) != 2 {
-		t.Error("a list with an object without key was accepted, or half of it")
-	}
+	_, _, err = c.ReplaceAll([]any{a, 3}, "6")
+	assert.True(t, err != nil && c.LastStoreSyncResourceVersion() == "5" && len(c.List()) == 2,
+		"a list with an object without key was accepted, or half of it")
 }
 
 func TestResourceVersionOfTheStore(t *testing.T) {
@@ -235,11 +232,9 @@ func TestOfTwoListedUnderOneKeyTheLaterCounts(t *testing.T) {
 	c := newPodStore()
 	later := pod("default", "a", "node-2", 3)
 	c.Replace([]any{pod("default", "a", "node-1", 1), pod("default", "b", "", 2), later}, "3")
-	got := c.List()
-	assert.Equal(t, 2, len(got), "lists %v", got)
-	if got, _, _ := c.GetByKey("default/a"); got != later {
-		t.Errorf("holds %v", got)
-	}
+	assert.Equal(t, 2, len(c.List()), "lists")
+	got, _, _ := c.GetByKey("default/a")
+	assert.True(t, got == later, "holds %v", got)
 	checkIndices(t, c)
 }
 
@@ -348,9 +343,8 @@ func TestLister(t *testing.T) {
 			}
 			got, err := lister.Namespace("system").Get("a")
 			assert.True(t, err == nil && got == other, "Get: %v, %v", got, err)
-			if _, err := lister.Namespace("system").Get("b"); !apierrors.IsNotFound(err) {
-				t.Errorf("Get of what is not there: %v", err)
-			}
+			_, err = lister.Namespace("system").Get("b")
+			assert.True(t, apierrors.IsNotFound(err), "Get of what is not there: %v", err)
 		})
 	}
 }

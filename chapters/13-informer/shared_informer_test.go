@@ -129,18 +129,16 @@ func TestTheStoreComesFirst(t *testing.T) {
 	store := indexer.NewIndexer(indexer.Config{})
 	processed := &deltaProcessor{clientState: store, handler: processor.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			if _, exists, _ := store.GetByKey("default/a"); !exists {
-				t.Errorf("told of %s, the store does not hold it yet", state(obj))
-			}
+			_, exists, _ := store.GetByKey("default/a")
+			assert.True(t, exists, "told of %s, the store does not hold it yet", state(obj))
 		},
 		UpdateFunc: func(_, obj any) {
 			stored, _, _ := store.GetByKey("default/a")
 			assert.True(t, stored == obj, "told of %s, the store holds an older state", state(obj))
 		},
 		DeleteFunc: func(obj any) {
-			if _, exists, _ := store.GetByKey("default/a"); exists {
-				t.Errorf("told that %s is gone, the store still holds it", state(obj))
-			}
+			_, exists, _ := store.GetByKey("default/a")
+			assert.True(t, !exists, "told that %s is gone, the store still holds it", state(obj))
 		},
 	}}
 	for rv, typ := range []deltafifo.DeltaType{deltafifo.Added, deltafifo.Updated, deltafifo.Deleted} {

@@ -28,10 +28,9 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 	out, err := call(t, repository, "start", "neighbours", dir)
 	require.True(t, err == nil && strings.Contains(out, "web-staging") &&
 		strings.Contains(out, "go run ./cmd/lab check neighbours"), "start: %v\n%s", err, out)
-	if _, err := call(t, repository, "start", "neighbours", dir); err == nil || !strings.Contains(err.Error(),
-		"not empty") {
-		t.Errorf("start into a folder that is not empty: %v", err)
-	}
+	_, err = call(t, repository, "start", "neighbours", dir)
+	assert.True(t, err != nil && strings.Contains(err.Error(), "not empty"),
+		"start into a folder that is not empty: %v", err)
 	out, err = call(t, repository, "check", "neighbours", dir)
 	assert.True(t, errors.Is(err, errNotSolved) && strings.Contains(out, "Not yet."),
 		"check of the broken copy: %v\n%s", err, out)
@@ -43,16 +42,14 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 	require.NoError(t, err)
 	apply := exec.Command("git", "apply", "--unsafe-paths", "-")
 	apply.Dir, apply.Stdin = dir, strings.NewReader(diff)
-	if out, err := apply.CombinedOutput(); err != nil {
-		t.Fatalf("apply the solution: %v\n%s\n%s", err, out, diff)
-	}
+	applied, err := apply.CombinedOutput()
+	require.True(t, err == nil, "apply the solution: %v\n%s\n%s", err, applied, diff)
 	out, err = call(t, dir, "check", "neighbours")
 	assert.True(t, err == nil && strings.Contains(out, "Solved."), "check of the solution: %v\n%s", err, out)
 }
 
 func TestTheListNamesEveryLab(t *testing.T) {
-	out, err := call(t, repository)
-	require.NoError(t, err)
+	out := require.Value(call(t, repository))(t)
 	for _, each := range lab.All() {
 		assert.True(t, strings.Contains(out, each.ID), "%s is not listed", each.ID)
 	}
@@ -70,10 +67,9 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 	}
 	_, err := call(t, t.TempDir())
 	assert.True(t, err != nil && strings.Contains(err.Error(), "checkout"), "outside of a checkout: %v", err)
-	if _, err := call(t, repository, "check", "neighbours", t.TempDir()); err == nil || !strings.Contains(err.Error(),
-		"working copy") {
-		t.Errorf("check of a folder that is no copy: %v", err)
-	}
+	_, err = call(t, repository, "check", "neighbours", t.TempDir())
+	assert.True(t, err != nil && strings.Contains(err.Error(), "working copy"),
+		"check of a folder that is no copy: %v", err)
 	_, err = os.Stat(filepath.Join(repository, ".lab", "no-such-lab"))
 	assert.True(t, err != nil, "a folder was made for an unknown lab")
 }

@@ -81,8 +81,7 @@ func TestAStickIsEnough(t *testing.T) {
 		}
 	}
 	ask := func(name string) string {
-		value, err := exec.Command("go", "env", name).Output()
-		require.NoError(t, err)
+		value := require.Value(exec.Command("go", "env", name).Output())(t)
 		return strings.TrimSpace(string(value))
 	}
 	// What this computer has already is not fetched again.

@@ -250,8 +250,7 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 					fmt.Sprintf(`{"metadata":{"name":"w-%d"},"spec":{"containers":[{"name":"c","image":"i"}]}}`, i))
 			}
 			ask("GET", "/api/v1/pods", "")
-			target, err := url.Parse(p.url)
-			require.NoError(t, err)
+			target := require.Value(url.Parse(p.url))(t)
 			silent, err := net.Dial("tcp", target.Host)
 			require.NoError(t, err)
 			defer silent.Close()

@@ -88,9 +88,8 @@ func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	require.NoError(t, errors.Join(err, child.Start()))
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	url, listens := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if err := errors.Join(err, os.RemoveAll(dir)); err != nil || !listens {
-		t.Fatalf("the first line is %q, %v", line, err)
-	}
+	err = errors.Join(err, os.RemoveAll(dir))
+	require.True(t, err == nil && listens, "the first line is %q, %v", line, err)
 	go fill(url)
 	p := &program{url: url}
 	eventually.Holds(t, "the page says it", func() bool {

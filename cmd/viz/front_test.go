@@ -46,9 +46,8 @@ func (s *served) say(t *testing.T, text string) net.Conn {
 	conn, err := s.listener.Dial(t.Context(), "", "")
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, text)
+	require.NoError(t, err)
 	return conn
 }
 
@@ -119,11 +118,9 @@ func TestAnAnswerLastsAsLongAsItLikes(t *testing.T) {
 					}
 					_, _ = io.WriteString(w, "ends\n")
 				})
-				response, err := http.ReadResponse(bufio.NewReader(s.say(t, text)), nil)
-				require.NoError(t, err)
-				if said, err := io.ReadAll(response.Body); err != nil || string(said) != "begins\nends\n" {
-					t.Errorf("got %q, %v", said, err)
-				}
+				response := require.Value(http.ReadResponse(bufio.NewReader(s.say(t, text)), nil))(t)
+				said, err := io.ReadAll(response.Body)
+				assert.True(t, err == nil && string(said) == "begins\nends\n", "got %q, %v", said, err)
 			})
 		})
 	}

@@ -68,8 +68,7 @@ func TestHTTP2WithoutTLSPassesTheLens(t *testing.T) {
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	response, err := client.Get(p.url + "/api/v1/pods?watch=true")
-	require.NoError(t, err)
+	response := require.Value(client.Get(p.url + "/api/v1/pods?watch=true"))(t)
 	defer response.Body.Close()
 	want := "theirs HTTP/1.1 /api/v1/pods"
 	got := make([]byte, len(want))
@@ -96,15 +95,13 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	t.Cleanup(func() { eventually.Closes(server) })
 	file := filepath.Join(t.TempDir(), "lens.gz")
 	p := start(t, "-server", server.URL, "-record", file)
-	request, err := http.NewRequest(http.MethodGet, p.url+"/api/v1/secrets?watch=true&token=s3cret", nil)
-	require.NoError(t, err)
+	request := require.Value(http.NewRequest(http.MethodGet, p.url+"/api/v1/secrets?watch=true&token=s3cret", nil))(t)
 	request.Header = http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}, "User-Agent": {"watcher"}}
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
-	if got, err := bufio.NewReader(response.Body).ReadString('\n'); got != secret || err != nil {
-		t.Fatalf("the client was sent %q, %v", got, err)
-	}
+	got, err := bufio.NewReader(response.Body).ReadString('\n')
+	require.True(t, got == secret && err == nil, "the client was sent %q, %v", got, err)
 	eventually.Holds(t, "the frame is in the log", func() bool {
 		_, log := p.get(t, "/viz/records")
 		return strings.Contains(log, `"resource":"secrets","subject":"c1","type":"ADDED"`)
@@ -129,8 +126,7 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 }
 
 func TestAServerThatIsGoneIsToldInAStatus(t *testing.T) {
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	gone := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	gone.Close()
 	p := start(t, "-server", "http://"+gone.Addr().String())
 	code, body := p.get(t, "/api/v1/pods")

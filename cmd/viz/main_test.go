@@ -128,9 +128,8 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 		"/viz/points":             "RingAppend",
 		"/viz/assets/log/fold.js": "",
 	} {
-		if code, body := p.get(t, path); code != http.StatusOK || !strings.Contains(body, want) {
-			t.Errorf("GET %s: got %d without %q", path, code, want)
-		}
+		code, body := p.get(t, path)
+		assert.True(t, code == http.StatusOK && strings.Contains(body, want), "GET %s: got %d without %q", path, code, want)
 	}
 	entries, _ := os.ReadDir(temp)
 	assert.Equal(t, 1, len(entries), "while running: got %d temporary folders, want 1", len(entries))
@@ -233,8 +232,7 @@ func TestARecordingIsReplayed(t *testing.T) {
 
 func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	taken := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { taken.Close() }) // the cases run on after this function
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte("hello"), 0o600))
@@ -312,8 +310,7 @@ func TestHelpIsNoMistake(t *testing.T) {
 }
 
 func TestListeningToTheWorldIsWarnedOf(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	var stderr strings.Builder
 	warnIfOpen(listener, &stderr)
@@ -361,8 +358,7 @@ func TestAKubeconfigNamesTheServer(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config")
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-kubeconfig", file)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := require.Value(os.ReadFile(file))(t)
 	var config struct {
 		Kind     string
 		Clusters []struct{ Cluster struct{ Server string } }

@@ -64,8 +64,7 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 // contents is what lies in a folder, as text: names, what links lead to, modes and contents of files.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := require.Value(os.ReadDir(dir))(t)
 	var text strings.Builder
 	for _, each := range entries {
 		name := filepath.Join(dir, each.Name())

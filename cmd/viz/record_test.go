@@ -49,8 +49,7 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "log.gz")
 		var stderr strings.Builder
 		log := probe.NewLog(clock.RealClock{}, 4)
-		stop, err := startRecording(&options{record: name, end: &ending{}}, nil, log, &stderr)
-		require.NoError(t, err)
+		stop := require.Value(startRecording(&options{record: name, end: &ending{}}, nil, log, &stderr))(t)
 		synctest.Wait()
 		for rv := range uint64(9) {
 			probe.New(log).At(probe.RingAppend, "default/a", rv)
@@ -82,8 +81,7 @@ func TestARecordingThatFailsAtTheEndEndsTheProgramWithThat(t *testing.T) {
 // readRecording is what -record left in the file.
 func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
 	t.Helper()
-	rec, err := recording.Open(t.Context(), file)
-	require.NoError(t, err)
+	rec := require.Value(recording.Open(t.Context(), file))(t)
 	return rec.Header, rec.Records
 }
 
@@ -96,10 +94,8 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 		target, value string
 		want          int
 	}{{"fifo", "both", http.StatusBadRequest}, {"listen", ":0", http.StatusNotFound}, {"", "", http.StatusNotFound}} {
-		if code, body := p.post(t, "/viz/knobs", fmt.Sprintf(`{"name":"switch","target":%q,"value":%q}`, bad.target,
-			bad.value)); code != bad.want {
-			t.Errorf("%s=%s: got %d, want %d; %s", bad.target, bad.value, code, bad.want, body)
-		}
+		code, body := p.post(t, "/viz/knobs", fmt.Sprintf(`{"name":"switch","target":%q,"value":%q}`, bad.target, bad.value))
+		assert.True(t, code == bad.want, "%s=%s: got %d, want %d; %s", bad.target, bad.value, code, bad.want, body)
 	}
 	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"real"}`) // as it is
 	if now := p.how(t); now.Log != began.Log {
@@ -119,9 +115,8 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 		})
 	}
 	p.post(t, "/viz/reset", "")
-	if now := p.startedAgain(t, now); now.Switches["fifo"] != "real" {
-		t.Errorf("after the reset: %v", now.Switches)
-	}
+	now = p.startedAgain(t, now)
+	assert.True(t, now.Switches["fifo"] == "real", "after the reset: %v", now.Switches)
 	p.endsWell(t)
 }
 

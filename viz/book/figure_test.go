@@ -19,8 +19,7 @@ import (
 func TestWordsMeanPartsOfTheStage(t *testing.T) {
 	var drawn struct{ Pipes, Boxes map[string]json.RawMessage }
 	require.NoError(t, json.Unmarshal(require.Value(json.Marshal(stage.Geometry))(t), &drawn))
-	b, err := text.New(chapters.FS(), nil)
-	require.NoError(t, err)
+	b := require.Value(text.New(chapters.FS(), nil))(t)
 	for _, part := range text.Parts {
 		at := drawn.Boxes
 		if part.Kind == "queue" {
@@ -41,8 +40,7 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 	b, err := text.New(chapters.FS(), nil)
 	require.NoError(t, err)
 	for _, chapter := range b.Chapters {
-		f, err := newFigure(chapter.Number)
-		require.NoError(t, err)
+		f := require.Value(newFigure(chapter.Number))(t)
 		if f == nil || len(f.Steps) < 3 {
 			t.Errorf("%s has no figure, or one that hardly moves: %+v", chapter.Folder, f)
 			continue
@@ -85,8 +83,7 @@ func TestFiguresTellInOrder(t *testing.T) {
 	b, err := text.New(chapters.FS(), nil)
 	require.NoError(t, err)
 	for _, chapter := range b.Chapters {
-		f, err := newFigure(chapter.Number)
-		require.NoError(t, err)
+		f := require.Value(newFigure(chapter.Number))(t)
 		for i := 1; i < len(f.Steps); i++ {
 			assert.True(t, f.Steps[i].Seq > f.Steps[i-1].Seq,
 				"%s: step %+v comes before %+v", chapter.Folder, f.Steps[i-1], f.Steps[i])

@@ -37,9 +37,8 @@ func TestModulesBecomeOneScript(t *testing.T) {
 	require.NoError(t, err)
 	vm := goja.New()
 	vm.Set("heard", vm.NewArray())
-	if _, err := vm.RunString(text); err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
+	_, err = vm.RunString(text)
+	require.True(t, err == nil, "%v in\n%s", err, text)
 	got := vm.Get("heard").String()
 	assert.True(t, got == "0,82", "the script says %s, want 0,82", got)
 }

@@ -13,8 +13,7 @@ func TestAStoryTellsItselfWithinAMinuteAndAHalf(t *testing.T) {
 	t.Parallel()
 	for i := range scenario.All {
 		story := &scenario.All[i]
-		recorded, err := Recorded(story)
-		require.NoError(t, err)
+		recorded := require.Value(Recorded(story))(t)
 		ms := 0.0
 		for n, pace := range PaceOf(story, recorded) {
 			least := min(pace.Lead, pace.Play, pace.Rest)

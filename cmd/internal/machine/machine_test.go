@@ -16,13 +16,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestASecondWishIsRefusedWhileTheFirstIsGranted(t *testing.T) {
 	asIs := Options{Switches: pipeline.Today()}
 	r := &Run{Options: asIs, host: &Host{}, first: asIs, next: make(chan Options, 1)}
-	first, err := r.Switch("fifo", "delta")
-	require.NoError(t, err)
+	first := require.Value(r.Switch("fifo", "delta"))(t)
 	second, err := r.Switch("dispatch", "sequential")
 	require.NoError(t, err)
 	require.NoError(t, first())
 	assert.Fails(t, second(), apierrors.IsConflict, "the second")
-	if next := <-r.next; next.Switches["fifo"] != "delta" || next.Switches["dispatch"] != "two-phase" {
-		t.Errorf("starts again with %+v", next)
-	}
+	next := <-r.next
+	assert.True(t, next.Switches["fifo"] == "delta" && next.Switches["dispatch"] == "two-phase", "starts again with %+v", next)
 }

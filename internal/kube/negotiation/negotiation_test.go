@@ -224,9 +224,8 @@ func TestEachFlushEndsAGzipMember(t *testing.T) {
 		assert.True(t, (sent.Len() > before) == (text != ""), "%q: sent %d bytes", text, sent.Len()-before)
 	}
 	reader := require.Value(gzip.NewReader(&sent))(t)
-	if got, err := io.ReadAll(reader); string(got) != "ab" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
+	got, err := io.ReadAll(reader)
+	assert.True(t, string(got) == "ab" && err == nil, "got %q, %v", got, err)
 }
 
 func TestGzipIsUsedForThoseWhoTakeIt(t *testing.T) {

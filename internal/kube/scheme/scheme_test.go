@@ -103,8 +103,7 @@ func TestAListWrittenItemByItemIsTheSameJSON(t *testing.T) {
 		list.Items = items
 		info, _ := runtime.SerializerInfoForMediaType(Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 		streamed := require.Value(runtime.Encode(info.Serializer, list))(t)
-		plain, err := runtime.Encode(plainJSON(t), list)
-		require.NoError(t, err)
+		plain := require.Value(runtime.Encode(plainJSON(t), list))(t)
 		assert.Equal(t, "", cmp.Diff(string(plain), string(streamed)), "%d items (-whole +item by item):\n", len(items))
 	}
 }
@@ -127,8 +126,7 @@ func TestOptionsAreReadFromAQueryAsTheyWereWrittenIntoIt(t *testing.T) {
 		TimeoutSeconds:    &seconds, Limit: 500, Continue: "c",
 	}
 	query := require.Value(ParameterCodec.EncodeParameters(&options, corev1.SchemeGroupVersion))(t)
-	parsed, err := url.ParseQuery(query.Encode())
-	require.NoError(t, err)
+	parsed := require.Value(url.ParseQuery(query.Encode()))(t)
 	var read metav1.ListOptions
 	require.NoError(t, ParameterCodec.DecodeParameters(parsed, corev1.SchemeGroupVersion, &read))
 	assert.Equal(t, "", cmp.Diff(options, read), "options (-written +read):\n")

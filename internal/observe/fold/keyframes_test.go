@@ -50,8 +50,7 @@ func TestAKeyframeAndItsTailAreTheWholeFoldAtAnyCursor(t *testing.T) {
 				continue // nothing was folded: nothing is kept
 			}
 			want := folded(records[:cursor])
-			diff := cmp.Diff(want, at(t, k, records, uint64(cursor)))
-			require.Equal(t, "", diff, "at %d", cursor)
+			require.Equal(t, "", cmp.Diff(want, at(t, k, records, uint64(cursor))), "at %d", cursor)
 		}
 	})
 }
@@ -121,7 +120,6 @@ func TestWhatTheLogHasLostCannotBeHadAgain(t *testing.T) {
 	gap := rec(probe.TxnCommitted, "", "ADDED", "a", 7)
 	gap.Seq = 500
 	k.Fold(s, []probe.Record{gap})
-	if _, ok := k.At(499); ok || k.Oldest() != 500 {
-		t.Errorf("after a gap: oldest %d, want 500 and nothing before", k.Oldest())
-	}
+	_, ok = k.At(499)
+	assert.True(t, !ok && k.Oldest() == 500, "after a gap: oldest %d, want 500 and nothing before", k.Oldest())
 }

@@ -151,9 +151,8 @@ func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
 		got := f.patience.Since(began)
 		assert.Equal(t, 3*time.Second, got, "beside a held world the patience is %v on after 3s", got)
 		f.Advance(10 * time.Second)
-		if got := f.patience.Since(began); got < 13*time.Second || got > 14*time.Second {
-			t.Errorf("moved by ten seconds it is %v on, want 13s", got)
-		}
+		got = f.patience.Since(began)
+		assert.True(t, got >= 13*time.Second && got <= 14*time.Second, "moved by ten seconds it is %v on, want 13s", got)
 		_ = f.SetSpeed(10)
 		began = f.patience.Now()
 		time.Sleep(time.Second)
@@ -182,9 +181,8 @@ func TestTheWatchdogResumesAWorldWithNoPageOpen(t *testing.T) {
 			"status: %+v", s)
 		assert.True(t, len(f.said) == 1 && f.said[0] == s.LetGo, "said: %q", f.said)
 		f.Hold(0)
-		if s := f.Status(); s.LetGo != "" || s.Unattended != Unattended.String() {
-			t.Errorf("held again: %+v", s)
-		}
+		s = f.Status()
+		assert.True(t, s.LetGo == "" && s.Unattended == Unattended.String(), "held again: %+v", s)
 		f.Leave(2 * time.Second)
 		time.Sleep(4 * time.Second)
 		assert.False(t, f.Status().Held, "the page that held has left, and it is held still")

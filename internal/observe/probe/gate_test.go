@@ -87,24 +87,17 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		group := l.run(t, 5)
 		synctest.Wait()
 		// The source's first value lies in input, so middle has it in hand, and nothing is in result yet.
-		if got := where(gate); !slices.Equal(got, []Point{InputSent, InputReceived}) {
-			t.Fatalf("held at %v", got)
-		}
+		assert.EqualSlices(t, []Point{InputSent, InputReceived}, where(gate), "held at")
 		n := gate.Step(Query{})
 		assert.True(t, n == 2, "%d passed, want 2", n)
 		synctest.Wait()
-		if got := where(gate); !slices.Equal(got, []Point{InputSent, ResultSent, ResultReceived}) {
-			t.Errorf("after one hop held at %v", got)
-		}
-		if got := l.counts(); got[InputSent] != 2 || got[InputReceived] != 1 || got[ResultSent] != 1 ||
-			got[ResultReceived] != 1 || got[FrameWritten] != 0 {
-			t.Errorf("after one hop reported: %v", got)
-		}
+		assert.EqualSlices(t, []Point{InputSent, ResultSent, ResultReceived}, where(gate), "after one hop held at")
+		got := l.counts()
+		assert.True(t, got[InputSent] == 2 && got[InputReceived] == 1 && got[ResultSent] == 1 && got[ResultReceived] == 1 &&
+			got[FrameWritten] == 0, "after one hop reported: %v", got)
 		gate.Release()
 		group.Wait()
-		if got := l.counts(); got[FrameWritten] != 5 {
-			t.Errorf("%d values arrived, want 5", got[FrameWritten])
-		}
+		assert.Equal(t, 5, l.counts()[FrameWritten], "values that arrived")
 	})
 }
 
@@ -117,19 +110,11 @@ func TestOnlyTheFollowedObjectPasses(t *testing.T) {
 		synctest.Wait()
 		gate.Step(Query{}) // 2 stands at InputSent, 1 at ResultSent and ResultReceived
 		synctest.Wait()
-		if n := gate.Step(Query{Key: "/registry/pods/default/1"}); n != 2 {
-			t.Errorf("%d passed with default/1, want 2", n)
-		}
+		assert.Equal(t, 2, gate.Step(Query{Key: "/registry/pods/default/1"}), "passed with default/1")
 		synctest.Wait()
-		if got := where(gate); !slices.Equal(got, []Point{InputSent, InputReceived, FrameWritten}) {
-			t.Errorf("held at %v, want default/2 where it was, and taken by middle, which had nothing else to do", got)
-		}
-		if n := gate.Step(Query{RV: 4711}); n != 0 {
-			t.Errorf("%d passed with a version that does not exist", n)
-		}
-		if n := gate.Step(Query{Station: Wire}); n != 1 {
-			t.Errorf("%d passed at the wire, want 1", n)
-		}
+		assert.EqualSlices(t, []Point{InputSent, InputReceived, FrameWritten}, where(gate), "held at")
+		assert.Equal(t, 0, gate.Step(Query{RV: 4711}), "passed with a version that does not exist")
+		assert.Equal(t, 1, gate.Step(Query{Station: Wire}), "passed at the wire")
 		gate.End()
 		group.Wait()
 	})
@@ -142,21 +127,16 @@ func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
 		gate.Close(Query{Station: Wire})
 		group := l.run(t, 100)
 		synctest.Wait()
-		if got := where(gate); !slices.Equal(got, []Point{ResultReceived}) {
-			t.Errorf("held at %v, want the sink alone", got)
-		}
+		assert.EqualSlices(t, []Point{ResultReceived}, where(gate), "held at")
 		// The sink holds one, result and input are full, and so are the hands of those who want to send.
 		assert.True(t, len(l.result) == 10 && len(l.input) == 10,
 			"queues: %d and %d, want 10 and 10", len(l.result), len(l.input))
-		if got := l.counts(); got[ResultReceived] != 1 || got[ResultSent] != 11 || got[InputReceived] != 12 ||
-			got[InputSent] != 22 {
-			t.Errorf("reported: %v", got)
-		}
+		got := l.counts()
+		assert.True(t, got[ResultReceived] == 1 && got[ResultSent] == 11 && got[InputReceived] == 12 && got[InputSent] == 22,
+			"reported: %v", got)
 		gate.Open(Query{Station: Wire})
 		group.Wait()
-		if got := l.counts(); got[FrameWritten] != 100 {
-			t.Errorf("%d values arrived, want 100", got[FrameWritten])
-		}
+		assert.Equal(t, 100, l.counts()[FrameWritten], "values that arrived")
 	})
 }
 
@@ -185,16 +165,12 @@ func TestInAHeldWorldAStationCanRun(t *testing.T) {
 		synctest.Wait()
 		gate.Open(Query{Station: Watcher})
 		synctest.Wait()
-		if got := where(gate); !slices.Equal(got, []Point{ResultReceived}) {
-			t.Errorf("held at %v, want the sink alone", got)
-		}
+		assert.EqualSlices(t, []Point{ResultReceived}, where(gate), "held at")
 		assert.True(t, len(l.result) == 7, "result holds %d, want the 7 that the sink has not", len(l.result))
 		gate.Hold() // everything is held again
 		gate.Step(Query{})
 		synctest.Wait()
-		if got := where(gate); !slices.Equal(got, []Point{FrameWritten}) {
-			t.Errorf("held at %v", got)
-		}
+		assert.EqualSlices(t, []Point{FrameWritten}, where(gate), "held at")
 		gate.Release()
 		group.Wait()
 	})

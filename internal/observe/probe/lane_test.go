@@ -123,9 +123,7 @@ func TestWhatAQuietLaneTells(t *testing.T) {
 				t.Fatalf("they begin with %s, want %s", got, want)
 			}
 			test.do(log, p)
-			if got := told(); got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
+			assert.Equal(t, test.want, told())
 		})
 	}
 }

@@ -83,17 +83,11 @@ func TestReportingDoesNotAllocate(t *testing.T) {
 	ch := make(chan int, 10)
 	log.Gate().Hold() // a gate that was closed once costs nothing either
 	log.Gate().Release()
-	if n := testing.AllocsPerRun(100, func() {
-		p.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch))
-	}); n != 0 {
-		t.Errorf("on: got %v allocations, want 0", n)
-	}
+	n := testing.AllocsPerRun(100, func() { p.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch)) })
+	assert.True(t, n == 0, "on: got %v allocations, want 0", n)
 	var off *Probe
-	if n := testing.AllocsPerRun(100, func() {
-		off.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch))
-	}); n != 0 {
-		t.Errorf("off: got %v allocations, want 0", n)
-	}
+	n = testing.AllocsPerRun(100, func() { off.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch)) })
+	assert.True(t, n == 0, "off: got %v allocations, want 0", n)
 }
 
 // placeholder is what Sentence fills in.
@@ -215,12 +209,10 @@ func TestAReplayedLogBeginsWhereItsRecordingDoes(t *testing.T) {
 	}
 	oldest, last := log.Oldest(), log.Last()
 	assert.True(t, oldest == 41 && last == 45, "log holds [%d, %d], want [41, 45]", oldest, last)
-	if records, ok := log.Since(nil, 42, 10); !ok || len(records) != 3 || records[0].Seq != 43 {
-		t.Errorf("since 42: got %v, %v, want 43 to 45", records, ok)
-	}
-	if _, ok := log.Since(nil, 39, 10); ok {
-		t.Error("since 39: got an answer, want none: 40 was never here")
-	}
+	records, ok := log.Since(nil, 42, 10)
+	assert.True(t, ok && len(records) == 3 && records[0].Seq == 43, "since 42: got %v, %v, want 43 to 45", records, ok)
+	_, ok = log.Since(nil, 39, 10)
+	assert.True(t, !ok, "since 39: got an answer, want none: 40 was never here")
 	for range 10 {
 		log.Replay(Record{Point: RingAppend})
 	}
@@ -325,8 +317,7 @@ func TestConstantsAreFresh(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		want += "\tField" + strings.ToUpper(name[:1]) + name[1:] + " Field = " + strconv.Quote(name) + "\n"
 	}
-	formatted, err := format.Source([]byte(want + ")\n"))
-	require.NoError(t, err)
+	formatted := require.Value(format.Source([]byte(want + ")\n")))(t)
 	want = string(formatted)
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))

@@ -89,10 +89,10 @@ var scripts = map[string]script{
 	"start": {controllers: crew, whole: true, play: func(t *testing.T, s *set) { time.Sleep(3 * time.Second) }},
 	"life":  {controllers: crew, play: playLife},
 	"busy":  {controllers: crew, play: playBusy},
-	"ring":  {capacity: 10, play: playRing},
+	"ring":  {capacity: 10, play: playForgotten("curl")},
 	"slow":  {capacity: 10, play: playSlow},
 
-	"lab-hole-in-history":   {capacity: 10, play: playForgotten},
+	"lab-hole-in-history":   {capacity: 10, play: playForgotten("laptop")},
 	"lab-build-the-table":   {play: playSelection},
 	"lab-one-slow-all-slow": {capacity: 10, play: playLaptop},
 	"lab-build-replace":     {play: playMissedDeletion},
@@ -112,10 +112,12 @@ func (s *set) overrun(t *testing.T) {
 }
 
 // playForgotten asks for a version that the ring no longer reaches.
-func playForgotten(t *testing.T, s *set) {
-	s.overrun(t)
-	s.watch(t, "laptop", "&resourceVersion=2", io.Discard)
-	time.Sleep(time.Second)
+func playForgotten(agent string) func(t *testing.T, s *set) {
+	return func(t *testing.T, s *set) {
+		s.overrun(t)
+		s.watch(t, agent, "&resourceVersion=2", io.Discard)
+		time.Sleep(time.Second)
+	}
 }
 
 // playSelection moves a pod into a selection, and another one out of it.
@@ -260,12 +262,6 @@ func playBusy(t *testing.T, s *set) {
 	}
 	s.create(t, "f")
 	time.Sleep(3 * time.Second)
-}
-
-func playRing(t *testing.T, s *set) {
-	s.overrun(t)
-	s.watch(t, "curl", "&resourceVersion=2", io.Discard) // 410: what it says is in the log
-	time.Sleep(time.Second)
 }
 
 func playSlow(t *testing.T, s *set) {

@@ -33,8 +33,7 @@ func TestTheTakesShowWhatTheyShowed(t *testing.T) {
 			}
 		}
 		if story := scenario.Find(strings.TrimPrefix(take.Name, StoryPrefix)); story != nil {
-			beats, err := story.Locate(records)
-			require.NoError(t, err)
+			beats := require.Value(story.Locate(records))(t)
 			for i, beat := range beats {
 				fmt.Fprintln(&sum, take.Name, "beat", i+1, "rests at", beat.To, "because of", beat.Behind)
 			}

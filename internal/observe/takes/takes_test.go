@@ -3,7 +3,6 @@ package takes
 import (
 	"bytes"
 	"cmp"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 	"listwatch/internal/check/sandboxtest"
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/play/scenario"
@@ -40,13 +38,14 @@ var signatures = map[string][]probe.Point{
 	"lab-lost-wish":         {probe.WorkAdded, probe.WorkGot, probe.WorkDone},
 }
 
-// check holds what every take must be: small, without a gap, folded alike however it is cut, and true to its title.
+// check holds what every take must be: small, without a gap, and true to its title.
 func check(t *testing.T, take Take, file []byte) {
 	t.Helper()
 	assert.True(t, len(file) < 130_000, "%d bytes, want less than 130 kB", len(file))
 	rec := require.Value(recording.Read(t.Context(), bytes.NewReader(file)))(t)
-	checkFold(t, rec)
 	records := rec.Records
+	rec.Start.Apply(records)
+	assert.Equal(t, 0, rec.Start.Lost, "lost")
 	seen := map[probe.Point]bool{}
 	anomalies, keyed := 0, false
 	for i := range records {
@@ -65,38 +64,6 @@ func check(t *testing.T, take Take, file []byte) {
 	assert.False(t, !isStory && wantAnomaly != (anomalies > 0), "%d anomalies", anomalies)
 	assert.True(t, keyed || take.Key == "" || take.Name == "start", "nothing happens to %s", take.Key)
 	t.Logf("%s: %d records, %d bytes", take.Name, len(records), len(file))
-}
-
-// checkFold folds the recording at once, one by one, and from a keyframe at a hundred cursors.
-func checkFold(t *testing.T, rec *recording.Recording) {
-	t.Helper()
-	records := rec.Records
-	random := rand.New(rand.NewPCG(1, 2))
-	pictures := map[int]*fold.State{}           // by cursor
-	for range min(100, 1+50_000/len(records)) { // a long recording has large pictures
-		pictures[random.IntN(len(records)+1)] = nil
-	}
-	whole, single := rec.Start.Clone(), rec.Start.Clone()
-	frames := fold.NewKeyframes(uint64(max(50, len(records)/20)))
-	whole.Apply(records)
-	for i := range len(records) + 1 {
-		if _, chosen := pictures[i]; chosen {
-			pictures[i] = single.Clone()
-		}
-		if i < len(records) {
-			frames.Fold(single, records[i:i+1])
-		}
-	}
-	assert.Equal(t, 0, whole.Lost, "lost")
-	assert.NoDiff(t, single, whole, "folded at once, and one by one")
-	first := records[0].Seq - 1
-	for cursor, want := range pictures {
-		frame, ok := frames.At(first + uint64(cursor))
-		require.True(t, ok, "no picture at %d", cursor)
-		state := require.Value(fold.Read(frame.State))(t)
-		state.Apply(records[frame.Seq-first : cursor])
-		require.True(t, assert.NoDiff(t, want, state), "at %d, from the keyframe at %d", cursor, frame.Seq)
-	}
 }
 
 func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {

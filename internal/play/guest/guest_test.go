@@ -148,10 +148,9 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 	require.NoError(t, err)
 	w := &watched{guest: &Guest{transport: NewTransport([]*url.URL{base})}}
 	request := httptest.NewRequest(http.MethodGet, base.String()+"/api/v1/pods?token=s3cret", nil)
-	if _, err := w.RoundTrip(request); err == nil || !strings.Contains(w.said(), "is kubectl proxy still running?") ||
-		strings.Contains(w.said(), "s3cret") {
-		t.Errorf("got %q, %v", w.said(), err)
-	}
+	_, err = w.RoundTrip(request)
+	assert.True(t, err != nil && strings.Contains(w.said(), "is kubectl proxy still running?") &&
+		!strings.Contains(w.said(), "s3cret"), "got %q, %v", w.said(), err)
 }
 
 func TestWhatCannotBeChosenIsRefused(t *testing.T) {

@@ -101,9 +101,8 @@ func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
 				"the copy says of its lab %q, %v; want no edit", text, err)
 			here, _, _ := In(at)
 			assert.Equal(t, "", here.ID, "a lab that is not in the list is")
-			if _, err := os.Stat(filepath.Join(at, "inside")); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the working copy holds a copy of itself: %v", err)
-			}
+			_, err = os.Stat(filepath.Join(at, "inside"))
+			assert.True(t, errors.Is(err, fs.ErrNotExist), "the working copy holds a copy of itself: %v", err)
 		})
 	}
 }
@@ -156,8 +155,7 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 			}
 			assert.True(t, !strings.Contains(says, "goroutine ") && len(verdict.Says) <= maxLines+5,
 				"want a few lines and no stacks:\n%s", says)
-			got := progress.String()
-			assert.Equal(t, "building the tests of chapters/01-storage …\n", got, "it says %q while it works", got)
+			assert.Equal(t, "building the tests of chapters/01-storage …\n", progress.String(), "it says")
 		})
 	}
 }

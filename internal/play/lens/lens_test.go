@@ -252,9 +252,8 @@ func TestTheNextAddressIsUsedWhenOneIsGone(t *testing.T) {
 	assert.True(t, got == "1 body true, 2 body true, 2 body true" && lens.Report().Server == servers[1].URL,
 		"got %s from %s", got, lens.Report().Server)
 	servers[1].Close()
-	if got := post(); !strings.Contains(got, "is kubectl proxy still running?") {
-		t.Errorf("both are gone: got %s", got)
-	}
+	got = post()
+	assert.True(t, strings.Contains(got, "is kubectl proxy still running?"), "both are gone: got %s", got)
 }
 
 func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {

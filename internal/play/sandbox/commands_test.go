@@ -77,9 +77,8 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 		}
 		took := time.Since(began)
 		assert.True(t, took <= heldPeriod, "the reset took %v", took)
-		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 {
-			t.Errorf("after the reset: %+v", state)
-		}
+		knobs := w.Knobs()
+		assert.True(t, knobs.Traffic.Rate == 0 && len(knobs.Handlers) == 1, "after the reset: %+v", knobs)
 		_, err := w.Reset(t.Context())
 		assert.True(t, apierrors.IsConflict(err) && strings.Contains(err.Error(), "the reset is under way"),
 			"a second reset: %v", err)
@@ -172,8 +171,7 @@ func TestWhatAWatcherLeavesIsForgotten(t *testing.T) {
 			synctest.Wait()
 			assert.Equal(t, "", w.connections.of(agent).UserAgent, "%s is still known", agent)
 		}
-		after := w.knobs()
-		assert.Equal(t, before, after, "left:\n%s\nbefore\n%s", after, before)
+		assert.Equal(t, before, w.knobs(), "left")
 		assert.True(t, len(w.before) <= 1, "to put back are %v", w.before)
 	})
 }
@@ -371,8 +369,7 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 		synctest.Wait()
 		names := w.podNames(t)
 		assert.True(t, len(names) == 0, "there are %v", names)
-		now := w.knobs()
-		assert.Equal(t, before, now, "in the end:\n%s\nbefore\n%s", now, before)
+		assert.Equal(t, before, w.knobs(), "in the end")
 	})
 }
 

@@ -116,9 +116,7 @@ func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	}
 	// At a quiet moment no goroutine is held up, and those that take from the client's queues have nothing to do.
 	for key, waits := range pods.Waits {
-		if kind := waits[0].Kind; kind != string(probe.ForWork) {
-			t.Errorf("the picture shows that %s waits for %q, while nothing happens", key, kind)
-		}
+		assert.Equal(t, string(probe.ForWork), waits[0].Kind, "the picture shows that %s waits for", key)
 	}
 	for _, key := range []string{"FIFOWaited informer", "WorkWaited scheduler"} {
 		compare(key, int64(len(pods.Waits[key])), 1)

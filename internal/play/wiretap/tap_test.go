@@ -109,8 +109,7 @@ func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 	var body []byte
 	for _, each := range told {
 		object := require.Value(json.Marshal(each.object))(t)
-		line, err := json.Marshal(metav1.WatchEvent{Type: each.kind, Object: runtime.RawExtension{Raw: object}})
-		require.NoError(t, err)
+		line := require.Value(json.Marshal(metav1.WatchEvent{Type: each.kind, Object: runtime.RawExtension{Raw: object}}))(t)
 		body = append(body, append(line, '\n')...)
 	}
 	for _, size := range []int{1, 7, 4096, len(body)} {

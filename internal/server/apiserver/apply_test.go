@@ -126,9 +126,8 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	assert.True(t, len(status.Details.Causes) == 1 && strings.Contains(status.Details.Causes[0].Message, `"labeller"`),
 		"causes: got %+v", status.Details.Causes)
 	w := a.do("PUT", podsPath+"/a?fieldManager=putter", strings.Replace(podA, "web", "db", 1))
-	if pod := into[corev1.Pod](t, w.Body); !slices.Contains(managers(pod), "putter Update") {
-		t.Errorf("after a PUT: got %v", managers(pod))
-	}
+	pod = into[corev1.Pod](t, w.Body)
+	assert.True(t, slices.Contains(managers(pod), "putter Update"), "after a PUT: got %v", managers(pod))
 }
 
 // A service account's secrets are known by their names, and one may lack its name: nothing forbids it.

@@ -87,20 +87,17 @@ func TestAnAnswerComesAsFarAsThereIsRoom(t *testing.T) {
 			t.Errorf("before there is room: got %v, %+v", kinds, head)
 		}
 		p.say(Message{ID: 1, Kind: Room, Room: 4})
-		if kinds, body, _ := p.told(1); body != "POST" {
-			t.Errorf("with room for 4: got %v, %q", kinds, body)
-		}
+		kinds, body, _ := p.told(1)
+		assert.True(t, body == "POST", "with room for 4: got %v, %q", kinds, body)
 		p.say(Message{ID: 1, Kind: Room, Room: 3})
 		synctest.Wait()
 		p.say(Message{ID: 1, Kind: Room, Room: 5})
 		p.say(Message{ID: 1, Kind: Room, Room: -5}) // what the page takes back, as when it is hidden
-		if _, body, _ := p.told(1); body != "POST /a" {
-			t.Errorf("with room taken back: got %q", body)
-		}
+		_, body, _ = p.told(1)
+		assert.True(t, body == "POST /a", "with room taken back: got %q", body)
 		p.say(Message{ID: 1, Kind: Room, Room: 100})
-		if _, body, last := p.told(1); body != "POST /a hello" || last.Kind != End {
-			t.Errorf("in the end: got %q, %+v", body, last)
-		}
+		_, body, last := p.told(1)
+		assert.True(t, body == "POST /a hello" && last.Kind == End, "in the end: got %q, %+v", body, last)
 		p.say(Message{ID: 1, Kind: Room, Room: 1}) // too late, and no matter
 	})
 }
@@ -119,20 +116,17 @@ func TestRoomThatIsTakenBackHoldsForWhatComesLater(t *testing.T) {
 		p.say(Message{ID: 1, Kind: Request, Method: "GET", URL: "http://localhost/"})
 		p.say(Message{ID: 1, Kind: Room, Room: 10})
 		next <- "abc"
-		if _, body, _ := p.told(1); body != "abc" {
-			t.Errorf("at first: got %q", body)
-		}
+		_, body, _ := p.told(1)
+		assert.True(t, body == "abc", "at first: got %q", body)
 		p.say(Message{ID: 1, Kind: Room, Room: -10}) // the page did not know of the three yet
 		next <- "def"
-		if _, body, _ := p.told(1); body != "abc" {
-			t.Errorf("without room: got %q", body)
-		}
+		_, body, _ = p.told(1)
+		assert.True(t, body == "abc", "without room: got %q", body)
 		p.say(Message{ID: 1, Kind: Room, Room: 3})
 		p.say(Message{ID: 1, Kind: Room, Room: 10})
 		close(next)
-		if _, body, last := p.told(1); body != "abcdef" || last.Kind != End {
-			t.Errorf("in the end: got %q, %+v", body, last)
-		}
+		_, body, last := p.told(1)
+		assert.True(t, body == "abcdef" && last.Kind == End, "in the end: got %q, %+v", body, last)
 	})
 }
 

@@ -305,6 +305,5 @@ func TestFailedWatchesEndWithEtcdsError(t *testing.T) {
 	assert.True(t, errors.Is(last.Err(), rpctypes.ErrNoLeader), "got %v, want no leader", last.Err())
 	_, open := <-responses
 	assert.False(t, open, "the channel is still open")
-	revision := store.Put("/p/a", []byte("2"))
-	assert.Equal(t, 3, revision, "got revision %d, want 3", revision)
+	assert.Equal(t, 3, store.Put("/p/a", []byte("2")), "got revision")
 }

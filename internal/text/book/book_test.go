@@ -208,10 +208,9 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		fsys := course()
 		delete(fsys, "06-cacher/README.md")
 		fsys["04-ring/README.md"].Data = []byte("# 04 · R\n")
-		if err := open(t, fsys).Problems; err == nil || !strings.Contains(err.Error(), "chapters/06-cacher/README.md: "+
-			"the chapter has no prose") {
-			t.Errorf("got %v", err)
-		}
+		err := open(t, fsys).Problems
+		assert.True(t, err != nil &&
+			strings.Contains(err.Error(), "chapters/06-cacher/README.md: "+"the chapter has no prose"), "got %v", err)
 	})
 }
 
