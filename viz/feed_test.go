@@ -60,8 +60,7 @@ func (s *stand) get(t *testing.T, path, lastEventID string) *http.Response {
 	if lastEventID != "" {
 		request.Header.Set("Last-Event-ID", lastEventID)
 	}
-	response, err := s.client.Do(request)
-	require.NoError(t, err)
+	response := require.Value(s.client.Do(request))(t)
 	t.Cleanup(func() { response.Body.Close() })
 	return response
 }

@@ -76,8 +76,7 @@ func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
 		State json.RawMessage
 	}
 	require.Equal(t, http.StatusOK, read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame), "keyframe at %d", cursor)
-	state, err := fold.Read(frame.State)
-	require.NoError(t, err)
+	state := require.Value(fold.Read(frame.State))(t)
 	for from := frame.Seq + 1; from <= cursor; {
 		var tail recordsAnswer
 		code := read(t, ui, fmt.Sprintf("/viz/records?from=%d&to=%d&limit=37", from, cursor+1), &tail)

@@ -53,7 +53,7 @@ func newEngine(t *testing.T, modules map[string]string) *engine {
 	e := &engine{vm: goja.New()}
 	e.vm.SetFieldNameMapper(goja.UncapFieldNameMapper())
 	_, err := e.vm.RunString(string(built.OutputFiles[0].Contents))
-	require.True(t, err == nil, err)
+	require.NoError(t, err)
 	return e
 }
 
@@ -280,8 +280,7 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	for _, take := range takes.All { // and ours fit
 		t.Run(take.Name, func(t *testing.T) {
 			unzipped := require.Value(gzip.NewReader(bytes.NewReader(take.File())))(t)
-			text, err := io.ReadAll(unzipped)
-			require.NoError(t, err)
+			text := require.Value(io.ReadAll(unzipped))(t)
 			n := run[int](t, e, `readAll(`+quote(t, text)+`).records.length`)
 			assert.True(t, n >= 50, "%d records", n)
 		})

@@ -48,8 +48,7 @@ func TestAFunctionFitsAScreen(t *testing.T) {
 				"logical-assignment": false, "class-static-blocks": false},
 		})
 		require.True(t, len(built.Errors) == 0, "%s: %v", name, built.Errors)
-		lines, err := sourcemap.Parse("", built.Map)
-		require.NoError(t, err)
+		lines := require.Value(sourcemap.Parse("", built.Map))(t)
 		parsed, err := parser.ParseFile(nil, name, string(built.Code), 0, parser.WithDisableSourceMaps)
 		require.NoError(t, err, name)
 		line := func(at file.Idx) int {
@@ -79,8 +78,7 @@ var unchecked = map[string]bool{"stage/told.js": true}
 
 // TestTypesAreMeant: no script leaves the checker out, and few places have any type.
 func TestTypesAreMeant(t *testing.T) {
-	files, err := filepath.Glob("*/*.js")
-	require.NoError(t, err)
+	files := require.Value(filepath.Glob("*/*.js"))(t)
 	anything := 0
 	for _, name := range files {
 		source := require.Value(os.ReadFile(name))(t)

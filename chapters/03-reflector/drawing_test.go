@@ -9,6 +9,7 @@ import (
 
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/require"
 )
 
 // The drawing of the rounds: each line is a request of one reflector, in a run in which each kind of end occurs.
@@ -35,9 +36,7 @@ func TestTheDrawingOfTheRoundsIsOfThisReflector(t *testing.T) {
 			{"13, …", "", ""},
 		}
 		asked := strings.Split(s.log(), "\n")
-		if len(asked) != len(got) {
-			t.Fatalf("asked %q", asked)
-		}
+		require.True(t, len(asked) == len(got), "asked %q", asked)
 		d := drawing.New("rounds.svg", 322)
 		d.Text(16, 24, "soft", "when")
 		d.Text(76, 24, "soft", "the request")

@@ -38,15 +38,12 @@ func TestCreateFillsInDefaults(t *testing.T) {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
 	}))
 	spec, c := got.Spec, got.Spec.Containers[0]
-	if spec.RestartPolicy != "Always" || spec.DNSPolicy != "ClusterFirst" ||
-		spec.SchedulerName != "default-scheduler" || *spec.TerminationGracePeriodSeconds != 30 {
-		t.Errorf("spec: got %q %q %q %d", spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName,
-			*spec.TerminationGracePeriodSeconds)
-	}
-	if c.ImagePullPolicy != "Always" || c.TerminationMessagePath != "/dev/termination-log" ||
-		c.Ports[0].Protocol != "TCP" {
-		t.Errorf("container: got %q %q %q", c.ImagePullPolicy, c.TerminationMessagePath, c.Ports[0].Protocol)
-	}
+	assert.True(t, spec.RestartPolicy == "Always" && spec.DNSPolicy == "ClusterFirst" &&
+		spec.SchedulerName == "default-scheduler" && *spec.TerminationGracePeriodSeconds == 30,
+		"spec: got %q %q %q %d", spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName, *spec.TerminationGracePeriodSeconds)
+	assert.True(t, c.ImagePullPolicy == "Always" && c.TerminationMessagePath == "/dev/termination-log" &&
+		c.Ports[0].Protocol == "TCP",
+		"container: got %q %q %q", c.ImagePullPolicy, c.TerminationMessagePath, c.Ports[0].Protocol)
 }
 
 func TestCreateGeneratesANameUntilOneIsFree(t *testing.T) {
@@ -91,8 +88,7 @@ func TestCreateRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
-				_, err := w.pods.Pod.Create(t.Context(), "default", c.pod.DeepCopy(),
-					&metav1.CreateOptions{DryRun: dryRun})
+				_, err := w.pods.Pod.Create(t.Context(), "default", c.pod.DeepCopy(), &metav1.CreateOptions{DryRun: dryRun})
 				wantStatus(t, err, c.code, c.reason)
 			}
 		})
@@ -105,12 +101,10 @@ func TestCreateIgnoresAResourceVersionThatSaysNothing(t *testing.T) {
 			t.Run(fmt.Sprint(rv, dryRun), func(t *testing.T) {
 				w := newWorld(t)
 				p := pod("a", func(p *corev1.Pod) { p.ResourceVersion = rv })
-				obj, err := w.pods.Pod.Create(t.Context(), "default", p, &metav1.CreateOptions{DryRun: dryRun})
-				require.NoError(t, err)
+				obj := require.Value(w.pods.Pod.Create(t.Context(), "default", p, &metav1.CreateOptions{DryRun: dryRun}))(t)
 				got := obj.(*corev1.Pod).ResourceVersion
-				if stored := got != "" && got != rv; stored == (dryRun != nil) {
-					t.Errorf("version: got %q", got)
-				}
+				stored := got != "" && got != rv
+				assert.True(t, stored != (dryRun != nil), "version: got %q", got)
 			})
 		}
 	}

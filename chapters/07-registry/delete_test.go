@@ -54,10 +54,8 @@ func TestARunningPodIsFirstOnlyMarked(t *testing.T) {
 			*got.DeletionGracePeriodSeconds, got.Generation, want)
 	}
 	w.clock.SetTime(epoch.Add(2 * time.Second))
-	if _, immediate := w.delete("a", metav1.DeleteOptions{GracePeriodSeconds: seconds(0)}); !immediate ||
-		w.get("a") != nil {
-		t.Error("the kubelet's final delete left the pod there")
-	}
+	_, immediate = w.delete("a", metav1.DeleteOptions{GracePeriodSeconds: seconds(0)})
+	assert.True(t, immediate && w.get("a") == nil, "the kubelet's final delete left the pod there")
 }
 
 func TestAGracePeriodCanOnlyBeShortened(t *testing.T) {
@@ -91,9 +89,8 @@ func TestFinalizersHoldAnObjectBackUntilTheLastIsGone(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a", finalized))
 	got, immediate := w.delete("a", metav1.DeleteOptions{})
-	if immediate || got.DeletionTimestamp == nil || w.get("a") == nil {
-		t.Fatalf("got immediate %v, %+v", immediate, got.ObjectMeta)
-	}
+	require.True(t, !immediate && got.DeletionTimestamp != nil && w.get("a") != nil,
+		"got immediate %v, %+v", immediate, got.ObjectMeta)
 	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.DeletionTimestamp = nil })
 	assert.True(t, w.get("a").DeletionTimestamp != nil, "an update took the deletion back")
 	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = nil })
@@ -161,12 +158,9 @@ func (dyingStorage) Delete(context.Context, string, runtime.Object, *storage.Pre
 func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T) {
 	for name, next := range map[string]func(t *testing.T, w *world, left *corev1.Pod){
 		"an update answers with the old version": func(t *testing.T, w *world, left *corev1.Pod) {
-			got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} })
-			require.NoError(t, err)
-			if got.ResourceVersion != left.ResourceVersion || got.Labels["x"] != "1" {
-				t.Errorf("got version %s and labels %v, want %s and the new label", got.ResourceVersion, got.Labels,
-					left.ResourceVersion)
-			}
+			got := require.Value(w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }))(t)
+			assert.True(t, got.ResourceVersion == left.ResourceVersion && got.Labels["x"] == "1",
+				"got version %s and labels %v, want %s and the new label", got.ResourceVersion, got.Labels, left.ResourceVersion)
 		},
 		"so does an update of the status": func(t *testing.T, w *world, left *corev1.Pod) {
 			got, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Message = "late" })
@@ -196,9 +190,8 @@ func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T)
 			require.True(t, left != nil && left.DeletionTimestamp != nil && *left.DeletionGracePeriodSeconds == 0,
 				"between the two writes: got %+v, want it marked, with a grace period of 0", left)
 			next(t, w, left)
-			if got := w.get("a"); got != nil {
-				t.Errorf("it is still there: %+v", got.ObjectMeta)
-			}
+			got := w.get("a")
+			assert.True(t, got == nil, "it is still there: %+v", got)
 		})
 	}
 }
@@ -236,9 +229,8 @@ func TestADeletedNamespaceRefusesContentAndWaitsForItsFinalizer(t *testing.T) {
 		"got %+v", namespace)
 	_, err = w.pods.Pod.Create(t.Context(), "other", pod("a"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 403, metav1.StatusReasonForbidden)
-	if len(status.Details.Causes) != 1 || status.Details.Causes[0].Type != corev1.NamespaceTerminatingCause {
-		t.Errorf("causes: got %+v", status.Details.Causes)
-	}
+	assert.True(t, len(status.Details.Causes) == 1 && status.Details.Causes[0].Type == corev1.NamespaceTerminatingCause,
+		"causes: got %+v", status.Details.Causes)
 	// An ordinary update does not reach the finalizers.
 	namespace.Spec.Finalizers = nil
 	_, _, err = namespaces.Update(t.Context(), "", "other", replacing(namespace), false, &metav1.UpdateOptions{})

@@ -31,10 +31,8 @@ func Example_storeWhatTheClientSent() {
 		return nil
 	}
 	// kubectl replace -f a.yaml: a file that was written before pod a ran.
-	err := put(
-		`{"metadata": {"name": "a", "labels": {"app": "web"}}, "spec": {"nodeName": "node-1"}}`)
-	fmt.Printf("labels %v, uid %q, phase %q, %v\n", stored.Labels, stored.UID,
-		stored.Status.Phase, err)
+	err := put(`{"metadata": {"name": "a", "labels": {"app": "web"}}, "spec": {"nodeName": "node-1"}}`)
+	fmt.Printf("labels %v, uid %q, phase %q, %v\n", stored.Labels, stored.UID, stored.Status.Phase, err)
 	// Output: labels map[app:web], uid "", phase "", <nil>
 }
 
@@ -68,9 +66,8 @@ func TestTheRegistryInTheTriesPlace(t *testing.T) {
 	_, _, err := w.pods.Pod.Update(t.Context(), "default", "a", replacing(sent), false, &metav1.UpdateOptions{})
 	require.NoError(t, err)
 	got := w.get("a")
-	if got.Labels["app"] != "web" || got.UID != before.UID || got.Status.Phase != corev1.PodRunning {
-		t.Errorf("after the PUT: labels %v, uid %q, phase %q", got.Labels, got.UID, got.Status.Phase)
-	}
+	assert.True(t, got.Labels["app"] == "web" && got.UID == before.UID && got.Status.Phase == corev1.PodRunning,
+		"after the PUT: labels %v, uid %q, phase %q", got.Labels, got.UID, got.Status.Phase)
 	w.delete("a", metav1.DeleteOptions{})
 	_, err = w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{})
 	assert.Fails(t, err, apierrors.IsAlreadyExists, "a second pod a beside one that stops")

@@ -113,10 +113,8 @@ func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 	require.NoError(t, err)
 	got := w.get("a")
 	assert.Equal(t, "n1", got.Spec.NodeName, "node")
-	if len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != corev1.PodScheduled ||
-		got.Status.Conditions[0].Status != corev1.ConditionTrue {
-		t.Errorf("conditions: got %+v", got.Status.Conditions)
-	}
+	assert.True(t, len(got.Status.Conditions) == 1 && got.Status.Conditions[0].Type == corev1.PodScheduled &&
+		got.Status.Conditions[0].Status == corev1.ConditionTrue, "conditions: got %+v", got.Status.Conditions)
 	_, err = w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n2"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
 	assert.True(t, strings.Contains(status.Message, `already assigned to node "n1"`), "message: got %q", status.Message)

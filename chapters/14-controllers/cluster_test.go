@@ -92,8 +92,7 @@ func (c *cluster) serverHalf() http.Handler {
 		cacher, cached, err := registry.StorageWithCacher(raw, config)
 		c.must(err)
 		c.running.Go(c.ctx, "cacher", cacher.Run)
-		maps.Copy(storages, handlers.Storages(registry.Config{Resource: resource, Storage: cached,
-			Clock: clock.RealClock{}}))
+		maps.Copy(storages, handlers.Storages(registry.Config{Resource: resource, Storage: cached, Clock: clock.RealClock{}}))
 	}
 	return apiserver.Handler(nil)(handlers.Config{Storage: storages, Clock: clock.RealClock{}},
 		prometheus.NewRegistry(), func() error { return nil })
@@ -360,9 +359,8 @@ func TestAKubeletThatLooksAtAnOldStateIsRefused(t *testing.T) {
 		assert.True(t, kubelet.updateStatus(c.ctx, old) != nil, "a status decided about an old state was accepted")
 		settle(2 * time.Second)
 		pod := c.get("a")
-		if pod.Status.Phase != corev1.PodRunning || pod.Labels["new"] != "label" || pod.Status.PodIP == "10.9.9.9" {
-			t.Errorf("a is %s with labels %v at %s", pod.Status.Phase, pod.Labels, pod.Status.PodIP)
-		}
+		assert.True(t, pod.Status.Phase == corev1.PodRunning && pod.Labels["new"] == "label" &&
+			pod.Status.PodIP != "10.9.9.9", "a is %s with labels %v at %s", pod.Status.Phase, pod.Labels, pod.Status.PodIP)
 	})
 }
 
@@ -376,10 +374,9 @@ func TestAKubeletThatStartsAnewTakesUpWhatItFinds(t *testing.T) {
 		c.node("node1", nil)
 		c.node("node2", nil)
 		settle(30 * time.Second)
-		if a, b := c.get("a"), c.get("b"); a.Status.Phase != corev1.PodSucceeded ||
-			b.Status.Phase != corev1.PodRunning {
-			t.Errorf("a is %s and b is %s, want Succeeded and Running", a.Status.Phase, b.Status.Phase)
-		}
+		a, b := c.get("a"), c.get("b")
+		assert.True(t, a.Status.Phase == corev1.PodSucceeded && b.Status.Phase == corev1.PodRunning,
+			"a is %s and b is %s, want Succeeded and Running", a.Status.Phase, b.Status.Phase)
 	})
 }
 

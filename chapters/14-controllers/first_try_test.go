@@ -8,6 +8,7 @@ import (
 	"time"
 
 	controllers "listwatch/chapters/14-controllers"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 )
 
@@ -100,9 +101,8 @@ func TestTheQueueInTheTriesPlace(t *testing.T) {
 				queue.Add("job")
 				time.Sleep(time.Minute)
 				queue.ShutDown()
-				if got, want := pods.Load(), wanted.Load(); got != want {
-					t.Errorf("after %d looks the job has %d pods, want %d", looks.Load(), got, want)
-				}
+				got, want := pods.Load(), wanted.Load()
+				assert.True(t, got == want, "after %d looks the job has %d pods, want %d", looks.Load(), got, want)
 			})
 		})
 	}

@@ -41,19 +41,16 @@ func TestTheNextStepFollowsFromWhatThePodSays(t *testing.T) {
 		"runs for ever": {func(p *corev1.Pod) { p.Status.StartTime, p.Status.Phase = &started, corev1.PodRunning },
 			nothing},
 		"runs to its end": {func(p *corev1.Pod) {
-			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning,
-				corev1.RestartPolicyNever
+			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning, corev1.RestartPolicyNever
 		}, finish},
 		"runs until it succeeds": {func(p *corev1.Pod) {
-			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning,
-				corev1.RestartPolicyOnFailure
+			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning, corev1.RestartPolicyOnFailure
 		}, finish},
 		"has ended":  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, nothing},
 		"has failed": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nothing},
 		"is to go":   {func(p *corev1.Pod) { p.DeletionTimestamp = &started }, stop},
 		"is to go, and has ended too": {func(p *corev1.Pod) {
-			p.DeletionTimestamp, p.Status.Phase = &started,
-				corev1.PodSucceeded
+			p.DeletionTimestamp, p.Status.Phase = &started, corev1.PodSucceeded
 		}, stop},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,14 +68,11 @@ func TestAPodStopsWithinItsGracePeriod(t *testing.T) {
 
 func TestAPodOfTheSameNameWaitsForItselfAlone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		k := &Kubelet{config: KubeletConfig{Clock: clock.RealClock{}},
-			seen: map[string]seenStep{}}
+		k := &Kubelet{config: KubeletConfig{Clock: clock.RealClock{}}, seen: map[string]seenStep{}}
 		first, second := testPod("a", nil), testPod("a", func(p *corev1.Pod) { p.UID = "uid-2" })
 		rests := func(pod *corev1.Pod, want time.Duration) {
 			t.Helper()
-			if got := k.rest("default/a", pod, launch); got != want {
-				t.Errorf("%s rests for %v, want %v", pod.UID, got, want)
-			}
+			assert.Equal(t, want, k.rest("default/a", pod, launch), "%s rests for", pod.UID)
 		}
 		rests(first, time.Second)
 		time.Sleep(900 * time.Millisecond)
@@ -95,27 +89,22 @@ func TestStatusTellsTheLifeOfAPod(t *testing.T) {
 	status := &pod.Status
 
 	setPending(status, pod, "192.168.0.1", second(1))
-	if status.Phase != corev1.PodPending || status.HostIP != "192.168.0.1" ||
-		status.ContainerStatuses[0].State.Waiting == nil || status.ContainerStatuses[0].ContainerID != "" {
-		t.Errorf("after arrival: %+v", status)
-	}
+	assert.True(t, status.Phase == corev1.PodPending && status.HostIP == "192.168.0.1" &&
+		status.ContainerStatuses[0].State.Waiting != nil && status.ContainerStatuses[0].ContainerID == "",
+		"after arrival: %+v", status)
 	setRunning(status, pod, "10.244.0.1", second(2))
 	container := status.ContainerStatuses[0]
-	if status.Phase != corev1.PodRunning || status.PodIP != "10.244.0.1" || !container.Ready ||
-		container.State.Running == nil || !strings.HasPrefix(container.ContainerID, "none://") ||
-		!strings.HasPrefix(container.ImageID, "example.test/main:1@sha256:") {
-		t.Errorf("while running: %+v", status)
-	}
+	assert.True(t, status.Phase == corev1.PodRunning && status.PodIP == "10.244.0.1" && container.Ready &&
+		container.State.Running != nil && strings.HasPrefix(container.ContainerID, "none://") &&
+		strings.HasPrefix(container.ImageID, "example.test/main:1@sha256:"), "while running: %+v", status)
 	if got := condition(status, corev1.PodReady); got.Status != corev1.ConditionTrue || !got.LastTransitionTime.Equal(
 		&metav1.Time{Time: second(2)}) {
 		t.Errorf("Ready is %+v, want True since 2 s", got)
 	}
 	setSucceeded(status, pod, second(3))
 	ended := status.ContainerStatuses[0].State.Terminated
-	if status.Phase != corev1.PodSucceeded || ended == nil || ended.ExitCode != 0 ||
-		!ended.StartedAt.Time.Equal(second(2)) || ended.ContainerID != container.ContainerID {
-		t.Errorf("after the end: %+v", status)
-	}
+	assert.True(t, status.Phase == corev1.PodSucceeded && ended != nil && ended.ExitCode == 0 &&
+		ended.StartedAt.Time.Equal(second(2)) && ended.ContainerID == container.ContainerID, "after the end: %+v", status)
 	got := condition(status, corev1.PodReady)
 	assert.True(t, got.Status == corev1.ConditionFalse && got.Reason == "PodCompleted", "Ready is %+v, want False", got)
 	if got := condition(status, corev1.PodInitialized); !got.LastTransitionTime.Equal(&metav1.Time{Time: second(1)}) {

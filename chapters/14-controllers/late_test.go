@@ -182,9 +182,7 @@ func TestAKubeletEndsThePodItStoppedAndNoOther(t *testing.T) {
 		// It may have tried once more: when the one who was faster took the old pod's time to stop, that was news, too.
 		late.mu.Lock()
 		defer late.mu.Unlock()
-		if tries := slices.Compact(late.answers); !slices.Equal(tries, []int{http.StatusConflict}) {
-			t.Errorf("its last deletes were answered by %v, want nothing but 409", tries)
-		}
+		assert.EqualSlices(t, []int{http.StatusConflict}, slices.Compact(late.answers), "its last deletes were answered by")
 	})
 }
 

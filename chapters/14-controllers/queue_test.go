@@ -46,9 +46,7 @@ func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
 		mustGet(t, q, "a")
 		q.Add("a")
 		q.Add("a")
-		if got := q.Snapshot().Len; got != 0 {
-			t.Fatalf("%d keys queued while a is being worked on, want 0: a second worker could take it", got)
-		}
+		require.Equal(t, 0, q.Snapshot().Len, "keys queued while a is being worked on")
 		q.Done("a")
 		mustGet(t, q, "a")
 		q.Done("a")
@@ -127,8 +125,7 @@ func TestAddAfterBlocksAtAThousandUntilTheLoopTakesThem(t *testing.T) {
 			"%d AddAfter returned without a waiting loop, want %d", sent, waitingForAddSize)
 		q.ShutDown()
 		g.Wait() // ShutDown lets the blocked one go
-		assert.Equal(t, waitingForAddSize+1, sent,
-			"%d AddAfter returned after ShutDown, want %d", sent, waitingForAddSize+1)
+		assert.Equal(t, waitingForAddSize+1, sent, "%d AddAfter returned after ShutDown, want %d", sent, waitingForAddSize+1)
 	})
 }
 
@@ -148,8 +145,7 @@ func TestTheBucketSlowsDownWhatNoKeyAloneWould(t *testing.T) {
 			delays = append(delays, q.AddRateLimited(string(rune('A'+i))))
 		}
 		for i, delay := range delays[:bucketBurst] {
-			assert.Equal(t, 5*time.Millisecond, delay,
-				"failure %d waits %v, want 5ms: the burst is not spent", i, delay)
+			assert.Equal(t, 5*time.Millisecond, delay, "failure %d waits %v, want 5ms: the burst is not spent", i, delay)
 		}
 		want := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond}
 		assert.EqualSlices(t, want, delays[bucketBurst:], "beyond the burst failures wait")
@@ -194,9 +190,7 @@ func TestSuccessEndsTheMemoryOfFailures(t *testing.T) {
 			t.Helper()
 			began := time.Now()
 			w.processNextWorkItem(t.Context())
-			if got := time.Since(began); got != want {
-				t.Errorf("look %d came after %v, want %v", m.looks, got, want)
-			}
+			assert.Equal(t, want, time.Since(began), "look %d came after", m.looks)
 		}
 		q.Add("a")
 		for _, want := range []time.Duration{0, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond} {

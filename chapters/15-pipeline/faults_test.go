@@ -101,8 +101,7 @@ func (s *site) startServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var serverRuns sync.WaitGroup
 	front := &crashingFront{handler: server.Handler()}
-	httpServer := &http.Server{Handler: front,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
+	httpServer := &http.Server{Handler: front, BaseContext: func(net.Listener) context.Context { return ctx }}
 	serverRuns.Go(func() { server.Run(ctx) })
 	serverRuns.Go(func() { httpServer.Serve(listener) })
 	s.end = server.EndStreams
@@ -323,16 +322,14 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 			s.wire.change(func(w *wire) { w.left, w.end = n, ends[n%len(ends)] })
 			s.set(t, "a", true)
 			time.Sleep(10 * time.Second)
-			if _, got, _ := s.handler.Read(); got != changes+1 {
-				t.Fatalf("cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame,
-					ends[n%len(ends)], got-changes)
-			}
+			_, got, _ := s.handler.Read()
+			require.True(t, got == changes+1,
+				"cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame, ends[n%len(ends)], got-changes)
 			s.check(t, fmt.Sprintf("cut after %d bytes", n))
 		}
 		_, cuts, initialNow := s.wire.counts()
 		assert.True(t, cuts >= frame, "got %d cuts, want one at each of %d bytes", cuts, frame)
-		assert.Equal(t, initial, initialNow, "the state was asked for %d times more",
-			initialNow-initial)
+		assert.Equal(t, initial, initialNow, "the state was asked for %d times more", initialNow-initial)
 	})
 }
 
@@ -358,10 +355,8 @@ func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 						time.Sleep(100 * time.Millisecond)
 					}
 					s.remove(t, "a")
-					if took := time.Since(began); took > 61*time.Second {
-						t.Errorf("600 writes, one each 100 ms, took %v: a writer was held up",
-							took)
-					}
+					took := time.Since(began)
+					assert.True(t, took <= 61*time.Second, "600 writes, one each 100 ms, took %v: a writer was held up", took)
 					s.wire.change(func(w *wire) { w.paused = false })
 					time.Sleep(5 * time.Minute)
 					s.check(t, "after")
@@ -411,8 +406,7 @@ func (s *site) misfortune(t *testing.T, random *rand.Rand) {
 	case action < 12:
 		s.remove(t, name)
 	case action < 14:
-		end := []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET,
-			errors.New("tls: bad record")}[random.IntN(4)]
+		end := []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, errors.New("tls: bad record")}[random.IntN(4)]
 		left := random.IntN(1200)
 		s.wire.change(func(w *wire) { w.left, w.end = left, end })
 	case action < 15:

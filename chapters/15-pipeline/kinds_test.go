@@ -16,6 +16,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/mvcc"
 )
@@ -145,8 +146,7 @@ func (k *kindTest) run() {
 	first := k.create("a")
 	k.create("b")
 	k.create("c")
-	k.send("POST", "", "application/json", strings.Replace(k.body("d", `"labels":{}`), k.resource.Kind, "Job", 1),
-		400)
+	k.send("POST", "", "application/json", strings.Replace(k.body("d", `"labels":{}`), k.resource.Kind, "Job", 1), 400)
 	k.send("POST", "", "application/json", k.body("d", `"labels":{"l":5}`), http.StatusBadRequest) // labels are text
 	k.patches()
 	blind := http.StatusOK // the answer to a PUT that does not say which version it was made from
@@ -199,12 +199,8 @@ func TestEveryKindIsServedAlike(t *testing.T) {
 				}
 				k.serve(etcd, k.run)
 				k.serve(etcd, func() {
-					if got := k.names("") + ", " + k.watch("0"); got != "b c, ADDED b, ADDED c" {
-						t.Errorf("after a restart: got %s", got)
-					}
-					if got := k.watch(k.first); got != "ERROR Status Expired" {
-						t.Errorf("from a version of before: got %s", got)
-					}
+					assert.Equal(t, "b c, ADDED b, ADDED c", k.names("")+", "+k.watch("0"), "after a restart")
+					assert.Equal(t, "ERROR Status Expired", k.watch(k.first), "from a version of before")
 				})
 			})
 		})

@@ -146,9 +146,8 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 		w.create(t, podNamed("a", corev1.RestartPolicyAlways))
 		time.Sleep(time.Minute)
 		pod := w.get(t, "a")
-		if pod == nil || pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP == "" {
-			t.Fatalf("a minute after its creation: got %+v", pod)
-		}
+		require.True(t, pod != nil && pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodRunning &&
+			pod.Status.PodIP != "", "a minute after its creation: got %+v", pod)
 		held, err := w.Client.Pods().Lister().Namespace("default").Get("a")
 		require.True(t, err == nil && len(pod.ManagedFields) != 0,
 			"the informer has no such pod, %v, or the server notes no managers: %v", err, pod.ManagedFields)
@@ -190,8 +189,7 @@ func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 			require.True(t, ok, "the log has moved on")
 			state.Apply(records)
 			pods := state.Resources["pods"]
-			return pods.Shelves[fold.ShelfName(probe.Store, "cacher")], pods.Shelves[fold.ShelfName(probe.Indexer,
-				"informer")]
+			return pods.Shelves[fold.ShelfName(probe.Store, "cacher")], pods.Shelves[fold.ShelfName(probe.Indexer, "informer")]
 		}
 		if store, indexer := look(); store.N+indexer.N != 4 || len(store.Rows)+len(indexer.Rows) != 0 {
 			t.Errorf("after the burst: got %+v and %+v, want two objects each, without names", store, indexer)
@@ -263,8 +261,7 @@ func TestTheMetricsOfClientsAndCachesAreServed(t *testing.T) {
 			`watch_cache_capacity{group="",resource="pods"} `,
 			`watch_cache_capacity{group="",resource="configmaps"} `,
 		} {
-			assert.True(t, strings.Contains(answer.Body.String(), line),
-				"no line begins with %s in\n%s", line, answer.Body)
+			assert.True(t, strings.Contains(answer.Body.String(), line), "no line begins with %s in\n%s", line, answer.Body)
 		}
 	})
 }

@@ -165,8 +165,7 @@ func TestEventsExpire(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{
 				Namespace: "default"}}
-			require.NoError(t,
-				w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).Error())
+			require.NoError(t, w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).Error())
 		}
 		names := func() (names []string) {
 			list := &corev1.EventList{}
@@ -192,10 +191,8 @@ func TestEventsExpire(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		got := names()
 		assert.Equal(t, 0, len(got), "in the end: got %v", got)
-		if err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).
-			Error(); err != nil {
-			t.Errorf("what has no time to live: %v", err)
-		}
+		err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).Error()
+		assert.True(t, err == nil, "what has no time to live: %v", err)
 	})
 }
 

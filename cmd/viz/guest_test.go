@@ -97,8 +97,7 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	p := start(t, "-server", server.URL, "-record", file)
 	request := require.Value(http.NewRequest(http.MethodGet, p.url+"/api/v1/secrets?watch=true&token=s3cret", nil))(t)
 	request.Header = http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}, "User-Agent": {"watcher"}}
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
+	response := require.Value(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
 	got, err := bufio.NewReader(response.Body).ReadString('\n')
 	require.True(t, got == secret && err == nil, "the client was sent %q, %v", got, err)

@@ -80,8 +80,7 @@ func TestAFirstTryIsToldInOrder(t *testing.T) {
 
 // TestFiguresTellInOrder holds that the steps of each figure follow each other in time.
 func TestFiguresTellInOrder(t *testing.T) {
-	b, err := text.New(chapters.FS(), nil)
-	require.NoError(t, err)
+	b := require.Value(text.New(chapters.FS(), nil))(t)
 	for _, chapter := range b.Chapters {
 		f := require.Value(newFigure(chapter.Number))(t)
 		for i := 1; i < len(f.Steps); i++ {

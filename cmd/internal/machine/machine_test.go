@@ -17,8 +17,7 @@ func TestASecondWishIsRefusedWhileTheFirstIsGranted(t *testing.T) {
 	asIs := Options{Switches: pipeline.Today()}
 	r := &Run{Options: asIs, host: &Host{}, first: asIs, next: make(chan Options, 1)}
 	first := require.Value(r.Switch("fifo", "delta"))(t)
-	second, err := r.Switch("dispatch", "sequential")
-	require.NoError(t, err)
+	second := require.Value(r.Switch("dispatch", "sequential"))(t)
 	require.NoError(t, first())
 	assert.Fails(t, second(), apierrors.IsConflict, "the second")
 	next := <-r.next

@@ -73,8 +73,7 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 				{State: running}, {}}}
 		}, []any{"0/1", "Init:0/2", "0"}},
 		"with a sidecar that runs": {func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{{Name: "s",
-				RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+			p.Spec.InitContainers = []corev1.Container{{Name: "s", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
 			up := corev1.ContainerStatus{Name: "s", Ready: true, Started: new(true), State: running}
 			p.Status = corev1.PodStatus{Phase: "Running", InitContainerStatuses: []corev1.ContainerStatus{up},
 				ContainerStatuses: []corev1.ContainerStatus{{Ready: true, State: running}}}
@@ -95,8 +94,7 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 }
 
 func TestATableOfAListCarriesTheListsVersion(t *testing.T) {
-	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "c"},
-		Items: []corev1.Pod{{}, {}}}
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "c"}, Items: []corev1.Pod{{}, {}}}
 	table := require.Value(Table(list, "pods", false, epoch))(t)
 	if table.ResourceVersion != "7" || table.Continue != "c" || len(table.Rows) != 2 || table.ColumnDefinitions != nil {
 		t.Errorf("got version %q, continue %q, %d rows, columns %v", table.ResourceVersion, table.Continue,

@@ -13,7 +13,6 @@ import (
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/routine"
 	"listwatch/internal/observe/worldclock"
 )
 
@@ -34,20 +33,10 @@ func start(t *testing.T) *fixture {
 	f.log.Names().Set("pods", "w1", "laptop/2 /api/v1/pods")
 	f.World = New(Config{Gate: f.log.Gate(), Clock: f.clock, Patience: f.patience,
 		Say: func(line string) { f.said = append(f.said, line) }})
-	clocks, stopClocks := context.WithCancel(t.Context())
-	ctx, cancel := context.WithCancel(t.Context())
-	var times, group routine.Group
-	times.Go(clocks, "world", f.clock.Run)
-	times.Go(clocks, "patience", f.patience.Run)
-	group.Go(ctx, "hold", f.Run)
-	group.Go(ctx, "worker", f.work)
-	f.end = func() {
-		cancel()
-		group.Wait()
-		stopClocks()
-		times.Wait()
-	}
-	t.Cleanup(f.end)
+	bubble.Go(t, "world", f.clock.Run)
+	bubble.Go(t, "patience", f.patience.Run)
+	endHold, endWork := bubble.Go(t, "hold", f.Run), bubble.Go(t, "worker", f.work)
+	f.end = func() { endHold(); endWork() }
 	synctest.Wait() // the worker waits for its first tick
 	return f
 }

@@ -63,19 +63,15 @@ func (f *flown) keyframe(_ context.Context, seq uint64) (fold.Keyframe, error) {
 }
 
 func (f *flown) run(t *testing.T, story func()) {
-	ctx, cancel := context.WithCancel(t.Context())
 	monitor := rules.NewMonitor(f.log)
 	flight := &Flight{
 		Log: f.log, Dir: f.dir, Keyframe: f.keyframe,
 		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches,
 	}
-	go monitor.Run(ctx)
-	done := make(chan struct{}) // closed when Run has returned
-	go func() { flight.Run(ctx); close(done) }()
+	defer bubble.Go(t, "test.monitor", monitor.Run)()
+	defer bubble.Go(t, "test.flight", flight.Run)()
 	synctest.Wait()
 	story()
-	cancel()
-	<-done
 }
 
 // live writes a record every 100 ms for d.

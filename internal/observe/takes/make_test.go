@@ -244,11 +244,7 @@ func playBusy(t *testing.T, s *set) {
 		time.Sleep(4 * time.Second)
 	}
 	s.roll()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	response, err := s.get(t, "curl", "/api/v1/pods?watch=true", ctx) // the client does not read what comes
-	require.NoError(t, err)
-	defer response.Body.Close()
+	defer s.unread(t)()
 	for i, name := range []string{"d", "e"} {
 		s.create(t, name)
 		time.Sleep(3 * time.Second)
@@ -264,14 +260,18 @@ func playBusy(t *testing.T, s *set) {
 	time.Sleep(3 * time.Second)
 }
 
+// unread opens a watch of all pods that its client does not read.
+func (s *set) unread(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	response := require.Value(s.get(t, "curl", "/api/v1/pods?watch=true", ctx))(t)
+	return func() { response.Body.Close(); cancel() }
+}
+
 func playSlow(t *testing.T, s *set) {
 	s.create(t, "a")
 	s.roll()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	response, err := s.get(t, "curl", "/api/v1/pods?watch=true", ctx) // the client does not read what comes
-	require.NoError(t, err)
-	defer response.Body.Close()
+	defer s.unread(t)()
 	time.Sleep(time.Second)
 	for i := range 40 {
 		s.label(t, "a", string(rune('a'+i%26)))
@@ -336,17 +336,14 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		require.NoError(t, err)
 		s.pods = client.Pods().Informer()
 		whole := &pipeline.Pipeline{Server: server, Client: client}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{}) // closed when Run has returned
-		go func() {
-			defer close(ended)
+		stop := bubble.Go(t, "test.pipeline", func(ctx context.Context) {
 			whole.Run(ctx, func(ctx context.Context) {
 				front := &http.Server{Handler: server.Handler()}
 				go front.Serve(listener)
 				<-ctx.Done()
 				front.Close()
 			})
-		}()
+		})
 		require.NoError(t, whole.WaitReady(t.Context()))
 		if !sc.whole {
 			time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
@@ -356,8 +353,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		synctest.Wait()
 		file = sandboxtest.Develop(t, s.log, s.from, s.log.Last())
 		s.http.CloseIdleConnections()
-		cancel()
-		<-ended
+		stop()
 		away.CloseIdleConnections()
 		listener.Close()
 	})

@@ -21,16 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // start returns a running clock, in a bubble.
 func start(t *testing.T) *Clock {
 	c := New(time.Now())
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{}) // closed when Run has returned
-	go func() {
-		defer close(done)
-		c.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
+	bubble.Go(t, "test.clock", c.Run)
 	return c
 }
 

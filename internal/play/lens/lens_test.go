@@ -2,7 +2,6 @@ package lens
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
@@ -46,17 +46,11 @@ func newBench(t *testing.T, writes bool, backend http.HandlerFunc) *bench {
 	b.lens = New(Config{Servers: []*url.URL{target}, Writes: writes, Clock: clock.RealClock{}})
 	front := httptest.NewServer(b.lens)
 	b.url = front.URL
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{}) // closed when Run has returned
-	go func() {
-		defer close(ended)
-		b.lens.Run(ctx)
-	}()
+	stop := bubble.Go(t, "test.lens", b.lens.Run)
 	t.Cleanup(func() {
 		b.client.CloseIdleConnections()
 		eventually.Closes(front)
-		cancel()
-		<-ended
+		stop()
 		b.lens.transport.CloseIdleConnections()
 		eventually.Closes(b.backend)
 	})

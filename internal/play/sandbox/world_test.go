@@ -76,17 +76,13 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 	w.Sandbox = require.Value(New(config))(t)
 	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
 		UserAgent: "test"})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{}) // closed when Run has returned
-	go func() {
-		defer close(ended)
+	stop := bubble.Go(t, "test.pipeline", func(ctx context.Context) {
 		w.pipeline.Run(ctx, serveOn(listener, server.Handler()), w.Sandbox.Run)
-	}()
+	})
 	w.stop = func() {
 		log.Gate().End() // as the program does
 		httpClient.CloseIdleConnections()
-		cancel()
-		<-ended
+		stop()
 	}
 	return w
 }
