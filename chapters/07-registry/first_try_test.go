@@ -31,8 +31,10 @@ func Example_storeWhatTheClientSent() {
 		return nil
 	}
 	// kubectl replace -f a.yaml: a file that was written before pod a ran.
-	err := put(`{"metadata": {"name": "a", "labels": {"app": "web"}}, "spec": {"nodeName": "node-1"}}`)
-	fmt.Printf("labels %v, uid %q, phase %q, %v\n", stored.Labels, stored.UID, stored.Status.Phase, err)
+	err := put(
+		`{"metadata": {"name": "a", "labels": {"app": "web"}}, "spec": {"nodeName": "node-1"}}`)
+	fmt.Printf("labels %v, uid %q, phase %q, %v\n", stored.Labels, stored.UID,
+		stored.Status.Phase, err)
 	// Output: labels map[app:web], uid "", phase "", <nil>
 }
 

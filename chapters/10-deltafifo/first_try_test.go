@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -136,8 +135,7 @@ func TestRealFIFOInTheTriesPlace(t *testing.T) {
 	drain(q, func(delta deltafifo.Delta) {
 		changes = append(changes, string(delta.Type)+" "+string(delta.Object.(*corev1.Pod).UID))
 	})
-	diff := cmp.Diff([]string{"Deleted first", "Added second"}, changes)
-	assert.True(t, diff == "", "a pod that was deleted and made again (-want +got):\n%s", diff)
+	assert.NoDiff(t, []string{"Deleted first", "Added second"}, changes, "a pod that was deleted and made again")
 
 	q = queue()
 	q.Add(pod("a", "1"))
