@@ -216,7 +216,8 @@ func ask(s step) question {
 	selector := [][3]string{{}, {"app=1", "app=1"}, {"node=n1", "", "spec.nodeName=n1"}}[s.A%3]
 	q := question{key: scope, text: fmt.Sprintf("asking for %q, %q", scope, selector[0])}
 	q.View.Wants = func(key, state string) bool {
-		return strings.HasPrefix("/"+key+"/", scope+"/") && (selector[0] == "" || slices.Contains(strings.Fields(state), selector[0]))
+		selected := selector[0] == "" || slices.Contains(strings.Fields(state), selector[0])
+		return selected && strings.HasPrefix("/"+key+"/", scope+"/")
 	}
 	q.asks = selecting("", selector[1], selector[2])
 	q.asks.Recursive = scope != "/default/a"

@@ -20,6 +20,6 @@ func TestASecondWishIsRefusedWhileTheFirstIsGranted(t *testing.T) {
 	second := require.Value(r.Switch("dispatch", "sequential"))(t)
 	require.NoError(t, first())
 	assert.Fails(t, second(), apierrors.IsConflict, "the second")
-	next := <-r.next
-	assert.True(t, next.Switches["fifo"] == "delta" && next.Switches["dispatch"] == "two-phase", "starts again with %+v", next)
+	next := (<-r.next).Switches
+	assert.True(t, next["fifo"] == "delta" && next["dispatch"] == "two-phase", "starts again with %v", next)
 }
