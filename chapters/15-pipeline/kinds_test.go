@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/clock"
 
@@ -18,6 +20,7 @@ import (
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/server/mvcc"
 )
 
@@ -142,7 +145,42 @@ func (k *kindTest) patches() {
 	}
 }
 
+// forms writes objects as protobuf, which says its kind or leaves that to the path, also their status where that has a
+// path of its own, and applies one that is not there.
+func (k *kindTest) forms() {
+	k.t.Helper()
+	const proto = "application/vnd.kubernetes.protobuf"
+	for name, says := range map[string]schema.GroupVersionKind{
+		"proto": k.resource.GroupVersion.WithKind(k.resource.Kind), "bare": {}} {
+		encode := func(body string) string {
+			obj := k.resource.NewFunc()
+			require.NoError(k.t, json.Unmarshal([]byte(body), obj))
+			unknown := &runtime.Unknown{
+				Raw: require.Value(obj.(interface{ Marshal() ([]byte, error) }).Marshal())(k.t)}
+			unknown.APIVersion, unknown.Kind = says.ToAPIVersionAndKind()
+			return "k8s\x00" + string(require.Value(unknown.Marshal())(k.t))
+		}
+		obj := k.object("POST", "", proto, encode(k.body(name, `"labels":{}`)), 201)
+		paths := []string{"/" + name}
+		if k.resource.StatusStrategy != nil {
+			paths = append(paths, "/"+name+"/status")
+		}
+		for _, path := range paths {
+			obj = k.object("PUT", path, proto, encode(string(require.Value(obj.MarshalJSON())(k.t))), 200)
+		}
+		assert.True(k.t, obj.GetName() == name && obj.GetKind() == k.resource.Kind, "%s: got %v", name, obj)
+		applied := "/" + name + "-applied"
+		for _, code := range []int{201, 200} {
+			k.object("PATCH", applied+"?fieldManager=m", "application/apply-patch+yaml",
+				k.body(name+"-applied", `"labels":{}`), code)
+		}
+		k.object("DELETE", applied, "", "", 200)
+		k.object("DELETE", "/"+name, "", "", 200)
+	}
+}
+
 func (k *kindTest) run() {
+	k.forms()
 	first := k.create("a")
 	k.create("b")
 	k.create("c")
