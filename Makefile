@@ -76,7 +76,7 @@ full: test storm cross tab clients ## what CI runs, and what is too long for it:
 	@! grep . bin/unreached.txt
 	$(MAKE) storm RACE=1
 	cd internal/check/compat && FULL=1 $(GO) test ./mutations -count=1 -timeout 1h
-	cd internal/check/compat && FULL=1 $(GO) test -tags full ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere|TestTheDocuments|TestKeptKinds"
+	cd internal/check/compat && FULL=1 $(GO) test -tags full ./kubectl -count=1 -timeout 30m -run "TestSessions|TestTheDocuments|TestKeptKinds"
 	FULL=1 $(GO) test -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
 	FULL=1 $(GO) test ./viz/export -run TestAnExportIsWhole
 	$(GO) test -tags full ./cmd/lab -run TestAStickIsEnough -count=1 -timeout 3h -v

@@ -31,6 +31,14 @@ const (
 	fills = 10 << 20
 )
 
+// frameCost is what the page says of its last frames, in milliseconds.
+type frameCost struct {
+	Frames, Late int
+	Gap, Script  quantiles
+}
+
+type quantiles struct{ P50, P95, Max float64 }
+
 // TestATabStaysSmall lets the demo run in a tab for ten minutes, then a hundred changes a second for one: the renderer
 // is no larger than after the first minute, but for what was still to be filled; from the oldest moment on all can be
 // seen; Go's heap keeps to its limit, nothing is lost and no promise broken.

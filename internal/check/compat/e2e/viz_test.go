@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -69,4 +71,15 @@ func (v *viz) createPod(t testing.TB, name string) {
 func podManifest(name string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  labels: {app: " + name + "}\n" +
 		"spec:\n  containers:\n  - name: main\n    image: example.test/main:1\n"
+}
+
+// post sends a command of the page.
+func post(b testing.TB, url string, body any) {
+	b.Helper()
+	data, err := json.Marshal(body)
+	require.NoError(b, err)
+	response, err := http.Post(url, "application/json", bytes.NewReader(data))
+	require.NoError(b, err)
+	defer response.Body.Close()
+	require.True(b, response.StatusCode < 300, "POST %s %s: %s", url, data, response.Status)
 }
