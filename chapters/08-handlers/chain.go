@@ -28,6 +28,7 @@ func (s *Server) instrument(scope *Scope, verb string, next http.HandlerFunc) ht
 		if watching {
 			counted = "watch"
 		}
+		watching = watching || verb == "connect" // a log may go on for long, too
 		end := s.Meter.Begin(r, scope, counted)
 		// Deferred, because cutting a connection is done by a panic.
 		defer s.answered(recorder, r, said, end)

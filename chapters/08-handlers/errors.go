@@ -76,6 +76,10 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	message := "the server could not find the requested resource; kubectl api-resources and docs/KINDS.md list " +
 		"those it has"
+	if subresource := s.missingSubresource(r.URL.Path); subresource != "" {
+		message = "the server could not find the requested resource; there is no " + subresource + " here: " +
+			"docs/KINDS.md lists what there is"
+	}
 	if strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io") {
 		message = "the server could not find the requested resource; there are no custom resources here: " +
 			"go run ./cmd/viz -server URL shows those of a cluster that has them"
@@ -84,6 +88,24 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	// clients look into it to learn that it is no object that is missing
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	WriteError(w, r, err)
+}
+
+// missingSubresource returns what is asked for if the path leads to a part of an object that could exist: "pods/exec".
+func (s *Server) missingSubresource(path string) string {
+	for _, scope := range s.scopes {
+		rest, found := strings.CutPrefix(path, Root(scope.Resource)+"/")
+		if !found || scope.Subresource != "" {
+			continue
+		}
+		if scope.Resource.Namespaced {
+			_, rest, _ = strings.Cut(strings.TrimPrefix(rest, "namespaces/"), "/")
+		}
+		parts := strings.Split(strings.Trim(rest, "/"), "/")
+		if len(parts) == 3 && parts[0] == scope.Resource.Name {
+			return parts[0] + "/" + parts[2]
+		}
+	}
+	return ""
 }
 
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) {

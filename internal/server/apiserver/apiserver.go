@@ -36,6 +36,7 @@ func Handler(etcdReady func() error) func(handlers.Config, *prometheus.Registry,
 //
 //	PATCH  …/{name} and …/{name}/status   four kinds of patch; one is server-side apply  patch.go, field_manager.go
 //	POST   …/bindings and …/{name}/eviction   older bindings, and kubectl drain                 pods.go
+//	GET    …/pods/{name}/log              what a pod's status tells of its containers        logs.go
 //	GET    …/{name}/scale, PUT, PATCH     how many pods a workload has                       scale.go
 //	POST   /apis/authorization.k8s.io/…   what a client may do: everything                   reviews.go
 //	GET    /api, /apis and below          what resources there are                           discovery.go
@@ -56,6 +57,7 @@ func New(config Config) *handlers.Server {
 	server := handlers.New(config.Config)
 	for _, s := range server.Scopes() {
 		installPatch(server, s)
+		installLog(server, s)
 	}
 	newDiscovery(server.Scopes()).install(server)
 	loadOpenAPI().install(server)

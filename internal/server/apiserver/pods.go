@@ -19,6 +19,7 @@ func addPodPaths(storages map[string]handlers.Storage) {
 	if store, ok := storages["pods"].(*registry.Store); ok {
 		storages["bindings"] = bindings{&registry.BindingREST{Store: store}}
 		storages["pods/eviction"] = eviction{store}
+		storages["pods/log"] = podLog{store}
 	}
 }
 
