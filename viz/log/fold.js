@@ -47,7 +47,7 @@ const resource = {
   shelves: { each: shelf }, waits: { each: [wait, Infinity] },
 };
 /** @type {{ [name: string]: Shape }} */
-export const picture = { seq: "count", t: "count", lost: "count", resources: { each: resource } };
+const picture = { seq: "count", t: "count", lost: "count", resources: { each: resource } };
 /** @type {{ [kind: string]: string | number }} */
 const zero = { text: "", count: 0, number: 0, version: "0" };
 /** @param {unknown} n @returns {n is number} */
