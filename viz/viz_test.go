@@ -185,7 +185,7 @@ type fakeWorld struct {
 	state sandbox.KnobState
 }
 
-func (w *fakeWorld) AddWatcher(_ context.Context, _ *sandbox.Telling,
+func (w *fakeWorld) AddWatcher(_ context.Context, _ *sandbox.Run,
 	options sandbox.WatcherOptions) (sandbox.WatcherInfo, sandbox.Receipt, error) {
 	if options.ResourceVersion == "1" {
 		return sandbox.WatcherInfo{}, sandbox.Receipt{}, apierrors.NewResourceExpired("too old resource version: 1 (7)")
@@ -195,7 +195,7 @@ func (w *fakeWorld) AddWatcher(_ context.Context, _ *sandbox.Telling,
 	return added, sandbox.Receipt{ID: 7, UnderWay: options.WatchList}, nil
 }
 
-func (w *fakeWorld) Turn(_ context.Context, _ *sandbox.Telling, knob sandbox.Knob) (sandbox.Receipt, error) {
+func (w *fakeWorld) Turn(_ context.Context, _ *sandbox.Run, knob sandbox.Knob) (sandbox.Receipt, error) {
 	return sandbox.Receipt{ID: 7, UnderWay: knob.Name == "etcd.restart"}, nil
 }
 

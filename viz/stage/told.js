@@ -13,7 +13,7 @@ import { callOwn, shapeOf } from "./tokens.js";
 // lineOf is what a request and its answer have in common.
 const lineOf = ({ method, path, query = "" }) => `${method} ${path}?${query}`;
 
-const leaseLasts = 3; // s: that of a story's controllers (machine.go)
+const leaseLasts = 3; // s: that of a story's controllers (clients.go)
 const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
 
 // newTold takes a story, its records up to the beat that is told, and where that beat begins.

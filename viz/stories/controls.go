@@ -14,11 +14,11 @@ import (
 // Sandbox is what can be done to the running pipeline besides writing to it: [sandbox.Sandbox], whose methods say what
 // they do. Errors that are an apierrors.APIStatus keep their status.
 type Sandbox interface {
-	Turn(ctx context.Context, story *sandbox.Telling, knob sandbox.Knob) (sandbox.Receipt, error)
+	Turn(ctx context.Context, story *sandbox.Run, knob sandbox.Knob) (sandbox.Receipt, error)
 	Knobs() sandbox.KnobState
 	Reset(ctx context.Context) (sandbox.Receipt, error)
 
-	AddWatcher(ctx context.Context, story *sandbox.Telling, options sandbox.WatcherOptions) (sandbox.WatcherInfo,
+	AddWatcher(ctx context.Context, story *sandbox.Run, options sandbox.WatcherOptions) (sandbox.WatcherInfo,
 		sandbox.Receipt, error)
 	RemoveWatcher(ctx context.Context, id string) error
 	Watchers() []sandbox.WatcherInfo

@@ -121,7 +121,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	if err != nil {
 		return nil, err
 	}
-	player := &scenario.World{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.World}
+	player := &scenario.Env{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.World}
 	folder := viz.NewFolder(log, nil, p.Recount)
 	page := frame.New(log, folder)
 	page.Past.Switches, page.Viewed = r.Options.Shown(), viewed

@@ -115,7 +115,7 @@ func unlinked(text string) string {
 }
 
 // ask returns the status, how long the answer, or the first frame of a watch, took, and that.
-func (w *World) ask(t *testing.T, method, path, body string) (code int, took time.Duration, says string) {
+func (w *Fixture) ask(t *testing.T, method, path, body string) (code int, took time.Duration, says string) {
 	t.Helper()
 	began := time.Now()
 	request := require.Value(http.NewRequestWithContext(t.Context(), method, "http://pipe"+path,
@@ -138,7 +138,7 @@ func TestWhatReadsGetIsWhatTheTablesSay(t *testing.T) {
 	assert.EqualSlices(t, slices.Sorted(slices.Values(asked)), slices.Sorted(slices.Values(rows(t))), "rows")
 	for i, resource := range []string{"configmaps", "events"} {
 		t.Run(resource, func(t *testing.T) {
-			Run(t, 1<<16, func(t *testing.T, w *World) {
+			Run(t, 1<<16, func(t *testing.T, w *Fixture) {
 				w.checkReads(t, "/api/v1/namespaces/default/"+resource, i)
 			})
 		})
@@ -151,14 +151,14 @@ type meta struct {
 }
 
 // script does one command after the other.
-func (w *World) script(t *testing.T, lines ...string) {
+func (w *Fixture) script(t *testing.T, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
 		require.NoError(t, w.Do(t.Context(), strings.Fields(line)...))
 	}
 }
 
-func (w *World) checkReads(t *testing.T, path string, which int) {
+func (w *Fixture) checkReads(t *testing.T, path string, which int) {
 	read := func(method, query, body string) (seen meta) {
 		_, _, says := w.ask(t, method, path+query, body)
 		require.NoError(t, json.Unmarshal([]byte(says), &seen), says)

@@ -150,8 +150,9 @@ func (l *Log) begin(seq uint64) {
 	}
 }
 
-// Tell appends a record of what another program has done, now. No gate could hold that up, so none holds up the caller.
-func (l *Log) Tell(r Record) {
+// Append appends a record of what another program has done, now. No gate could hold that up, so none holds up the
+// caller.
+func (l *Log) Append(r Record) {
 	l.put(l.now(), r.Point, r.Resource, r.Subject, r.Type, r.Texts, r.Key, r.RV, r.Args[:])
 }
 

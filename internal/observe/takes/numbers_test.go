@@ -42,7 +42,7 @@ func numbersOrder(r probe.Record) int {
 func playNumbers(t *testing.T) string {
 	var out strings.Builder
 	out.WriteString(numbersTable)
-	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.World) {
+	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.Fixture) {
 		first := w.Log.Last()
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}}}

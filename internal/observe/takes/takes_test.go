@@ -84,10 +84,10 @@ func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 // shootStory plays a story on a whole pipeline in a bubble, and returns the recording: it ends where the last beat
 // rests.
 func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
-	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.World) {
-		world := &scenario.World{Pipeline: w.Pipeline, Sandbox: w.Sandbox, Log: w.Log, Probe: w.Probe, Clock: w.Clock}
+	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.Fixture) {
+		world := &scenario.Env{Pipeline: w.Pipeline, Sandbox: w.Sandbox, Log: w.Log, Probe: w.Probe, Clock: w.Clock}
 		if story.Alone != "" {
-			world.Machine = w
+			world.Operator = w
 		}
 		seen := require.Value(world.Play(t.Context(), story.ID))(t)
 		require.Equal(t, "", seen.Untold)

@@ -46,7 +46,7 @@ func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
 	if point.Info().Station != probe.HTTP {
 		told.Resource, told.Subject = r.named, "c"+strconv.FormatUint(r.id, 10)
 	}
-	l.log.Tell(told)
+	l.log.Append(told)
 }
 
 // showLocked tells of a watch that it is open.

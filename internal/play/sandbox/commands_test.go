@@ -303,7 +303,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 // TestACancelledStoryChangesNothingMore lets a story go on after it was cancelled, with orders that were on their way.
 func TestACancelledStoryChangesNothingMore(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
-		require.NoError(t, w.Tell(t.Context(), "late", func(s *Telling) error {
+		require.NoError(t, w.Play(t.Context(), "late", func(s *Run) error {
 			s.cancel()
 			sent, before := context.WithoutCancel(s.Ctx), w.knobs()
 			_, turning := w.Turn(sent, s, Knob{"handler.delay", observer, "1m"})
@@ -319,7 +319,7 @@ func TestACancelledStoryChangesNothingMore(t *testing.T) {
 }
 
 // everything is a story that turns what can be turned, opens watchers and makes pods.
-func (w *world) everything(s *Telling) error {
+func (w *world) everything(s *Run) error {
 	client := w.pipeline.Client.NewClient("story-everything", nil)
 	for n := range 20 {
 		pod := podNamed(fmt.Sprint("e", n), corev1.RestartPolicyAlways)
@@ -352,12 +352,12 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		before := w.knobs()
 		told := make(chan error, 1)
-		go func() { told <- w.Tell(t.Context(), "everything", w.everything) }()
+		go func() { told <- w.Play(t.Context(), "everything", w.everything) }()
 		time.Sleep(505 * time.Millisecond) // between two beats of the story, and two writes of the traffic
 		synctest.Wait()
 		w.log.Gate().Hold()
 		time.Sleep(time.Second)
-		assert.Fails(t, w.Tell(t.Context(), "another", w.everything), apierrors.IsConflict, "another story")
+		assert.Fails(t, w.Play(t.Context(), "another", w.everything), apierrors.IsConflict, "another story")
 		_, err := w.Reset(t.Context())
 		assert.NoError(t, err)
 		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(w.Watchers()) != 0 {

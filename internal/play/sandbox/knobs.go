@@ -152,13 +152,13 @@ func (s *Sandbox) table() map[string]row {
 
 // Turn turns one knob, for a story if there is one, whose end turns it back. The log has the turn before its effects.
 // An error is an apierrors.APIStatus; after 400, 404 or 409 nothing was done.
-func (s *Sandbox) Turn(ctx context.Context, story *Telling, knob Knob) (Receipt, error) {
+func (s *Sandbox) Turn(ctx context.Context, story *Run, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
 }
 
 // turn is the command that turns a knob. It remembers how the knob was before it was turned for the first time.
-func (s *Sandbox) turn(ctx context.Context, story *Telling, knob Knob, begun func()) error {
+func (s *Sandbox) turn(ctx context.Context, story *Run, knob Knob, begun func()) error {
 	found, err := s.check(knob)
 	if err != nil {
 		return err

@@ -268,8 +268,8 @@ func TestNothingHoldsUpTheEndAndNothingIsTakenAfterIt(t *testing.T) {
 		assert.True(t, took <= time.Second, "the end took %v", took)
 		_, turning := w.Turn(t.Context(), nil, Knob{"handler.add", "late", ""})
 		_, resetting := w.Reset(t.Context())
-		telling := w.Tell(t.Context(), "late", func(*Telling) error { return nil })
-		for what, err := range map[string]error{"a knob": turning, "a reset": resetting, "a story": telling} {
+		playing := w.Play(t.Context(), "late", func(*Run) error { return nil })
+		for what, err := range map[string]error{"a knob": turning, "a reset": resetting, "a story": playing} {
 			assert.Fails(t, err, apierrors.IsServiceUnavailable, what)
 		}
 	})

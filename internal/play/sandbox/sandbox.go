@@ -74,8 +74,8 @@ type Sandbox struct {
 	ending  bool              // the session ends: only what was begun goes on
 
 	// Owned by the command that has the machine to itself: see command.
-	before []Knob   // what puts back each knob that was turned, in the order of the first turns
-	story  *Telling // that is told; nil: none
+	before []Knob // what puts back each knob that was turned, in the order of the first turns
+	story  *Run   // that is told; nil: none
 }
 
 // command does one thing to the machine, to its end or to its undo, on a goroutine of its own. It has the machine to
@@ -92,7 +92,7 @@ type order struct {
 	undo bool   // of something that was begun: it is taken, and done to its end, also while the session ends
 	long bool   // the request waits for its end, also in a held world
 
-	story *Telling // for which it is done, unless that is cancelled; nil: for none
+	story *Run // for which it is done, unless that is cancelled; nil: for none
 
 	id   uint64
 	over chan error    // sent once, by Run, while the request waits; unbuffered

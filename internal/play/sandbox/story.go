@@ -20,29 +20,29 @@ const (
 	writeGrace = time.Second
 )
 
-// Telling is one run of a story: a long command, which turns knobs and opens watchers. Each of these is a command, too,
-// and the Telling remembers the state before them.
-type Telling struct {
+// Run is one run of a story: a long command, which turns knobs and opens watchers. Each of these is a command, too,
+// and the Run remembers the state before them.
+type Run struct {
 	Ctx     context.Context // ends when the story is cancelled
 	Writing context.Context // ends a second later: for writes
 
-	// Set by Tell, never changed.
+	// Set by Play, never changed.
 	sandbox *Sandbox
 	id      string
-	tell    func(*Telling) error
+	play    func(*Run) error
 	cancel  context.CancelFunc
-	told    chan struct{} // closed when the run is over and undone; nothing is sent
+	ended   chan struct{} // closed when the run is over and undone; nothing is sent
 
 	// Owned by the command that has the machine to itself.
 	before []Knob // what puts back each knob that it has turned, in the order of the first turns
 }
 
-// Tell runs a story; the demo rests meanwhile, and its pods go before. The story is cancelled when ctx is done, by a
+// Play runs a story; the demo rests meanwhile, and its pods go before. The story is cancelled when ctx is done, by a
 // reset, by a turned switch and by the end of the session. In every case the sandbox undoes what the story has
-// changed: knobs are as before, its watchers closed, the pods with its label deleted. Tell returns then, or when ctx is
-// done. Errors: 409 while another story or a reset is under way, otherwise tell's own, or what could not be undone.
-func (s *Sandbox) Tell(ctx context.Context, id string, tell func(*Telling) error) error {
-	t := &Telling{sandbox: s, id: id, tell: tell, told: make(chan struct{})}
+// changed: knobs are as before, its watchers closed, the pods with its label deleted. Play returns then, or when ctx is
+// done. Errors: 409 while another story or a reset is under way, otherwise play's own, or what could not be undone.
+func (s *Sandbox) Play(ctx context.Context, id string, play func(*Run) error) error {
+	t := &Run{sandbox: s, id: id, play: play, ended: make(chan struct{})}
 	t.Ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, t.cancel)
 	defer stop()
@@ -51,7 +51,7 @@ func (s *Sandbox) Tell(ctx context.Context, id string, tell func(*Telling) error
 }
 
 // do is the command that runs the story.
-func (t *Telling) do(ctx context.Context, begun func()) error {
+func (t *Run) do(ctx context.Context, begun func()) error {
 	if err := t.Ctx.Err(); err != nil {
 		return err // the request was cancelled while it was queued
 	}
@@ -62,7 +62,7 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 	t.sandbox.turned(Knob{Name: storyKind, Target: t.id, Value: "true"})
 	defer t.sandbox.turned(Knob{Name: storyKind, Target: t.id, Value: "false"})
 	begun()
-	defer close(t.told)
+	defer close(t.ended)
 	stop := context.AfterFunc(ctx, t.cancel)
 	defer stop()
 	writing, endWriting := context.WithCancel(context.WithoutCancel(ctx))
@@ -73,7 +73,7 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 		defer demo.rests.Add(-1)
 		_ = t.sandbox.clearDemo(t.Ctx) // in a held world they stay, and the story waits, too
 	}
-	err := t.tell(t)
+	err := t.play(t)
 	stopWriting()
 	endWriting()
 	t.cancel()
@@ -83,7 +83,7 @@ func (t *Telling) do(ctx context.Context, begun func()) error {
 }
 
 // undo is the command that undoes what the story has changed.
-func (t *Telling) undo(ctx context.Context, begun func()) error {
+func (t *Run) undo(ctx context.Context, begun func()) error {
 	t.sandbox.watchers.remove(func(each *watcher) bool { return each.story == t })
 	isBack := t.sandbox.putBack(ctx, t.before)
 	begun()
@@ -102,7 +102,7 @@ func (s *Sandbox) endStory() (undone <-chan struct{}) {
 		return none
 	}
 	s.story.cancel()
-	return s.story.told
+	return s.story.ended
 }
 
 var errCancelled = errors.New("the story is cancelled")

@@ -82,7 +82,7 @@ type watcher struct {
 	// Set by make, never changed but for the Error, which watchers.mu guards.
 	WatcherInfo
 	lister reflector.ListerWatcher
-	story  *Telling           // whose end closes it; nil: none
+	story  *Run               // whose end closes it; nil: none
 	cancel context.CancelFunc // ends it; set before the watcher is in the list, never changed
 
 	// Owned by the command that opens it, and then by follow.
@@ -95,7 +95,7 @@ type watcher struct {
 // AddWatcher opens a watcher, for a story if there is one, whose end closes it. It returns once the server has accepted
 // the watch, or earlier in a held world. Errors: 400 and 404 for what cannot be
 // watched, 429 if there are too many, or the server's; then no watcher is kept.
-func (s *Sandbox) AddWatcher(ctx context.Context, story *Telling, options WatcherOptions) (WatcherInfo, Receipt,
+func (s *Sandbox) AddWatcher(ctx context.Context, story *Run, options WatcherOptions) (WatcherInfo, Receipt,
 	error) {
 	added := s.watchers.make(options)
 	added.story = story

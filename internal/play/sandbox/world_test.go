@@ -136,7 +136,7 @@ func TestTheDemoRestsWhileAStoryIsTold(t *testing.T) {
 		close(viewed)
 		n = commits(time.Minute)
 		require.True(t, n >= 8, "in a minute the demo changed pods %d times: it does not run", n)
-		require.NoError(t, w.Tell(t.Context(), "alone", func(*Telling) error {
+		require.NoError(t, w.Play(t.Context(), "alone", func(*Run) error {
 			assert.Equal(t, 0, len(require.Value(w.listPods(t.Context()))(t).Items), "beside a story there are pods")
 			assert.Equal(t, 0, commits(time.Minute), "beside a story pods change")
 			return nil

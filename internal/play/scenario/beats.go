@@ -179,15 +179,15 @@ func (p *pattern) matches(f *facts, r *probe.Record) bool {
 	return p.Matches(r)
 }
 
-// moment is where a beat rests: at the record of its pattern or, of several patterns, at the last of their records.
-type moment []pattern
+// rest is where a beat rests: at the record of its pattern or, of several patterns, at the last of their records.
+type rest []pattern
 
 // UnmarshalJSON implements [json.Unmarshaler]: one pattern, or a list of several.
-func (m *moment) UnmarshalJSON(data []byte) error {
+func (m *rest) UnmarshalJSON(data []byte) error {
 	if data[0] == '[' {
 		return json.Unmarshal(data, (*[]pattern)(m))
 	}
-	*m = moment{{}}
+	*m = rest{{}}
 	return json.Unmarshal(data, &(*m)[0])
 }
 
@@ -200,8 +200,8 @@ func (p *pattern) UnmarshalText(words []byte) (err error) {
 // MarshalText implements [encoding.TextMarshaler].
 func (p pattern) MarshalText() ([]byte, error) { return []byte(p.words), nil }
 
-// String returns the moment in words.
-func (m moment) String() string {
+// String returns the patterns in words.
+func (m rest) String() string {
 	var all []string
 	for _, p := range m {
 		words := p.words
@@ -214,7 +214,7 @@ func (m moment) String() string {
 }
 
 // in returns the record at which a beat rests that begins after record from; nil: none yet.
-func (m moment) in(f *facts, records []probe.Record, from uint64) (last *probe.Record) {
+func (m rest) in(f *facts, records []probe.Record, from uint64) (last *probe.Record) {
 	if len(m) == 1 {
 		return m[0].in(f, records, from)
 	}

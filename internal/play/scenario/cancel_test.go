@@ -26,14 +26,14 @@ func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 		t.Run(each.ID, func(t *testing.T) {
 			var whole Seen
 			var start uint64 // the story's records are those after it, told or not
-			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
+			inEnv(t, each.Alone != "", func(t *testing.T, w *Env) {
 				var err error
 				start = w.Log.Last()
 				whole, err = w.Play(t.Context(), each.ID)
 				require.NoError(t, err)
 			})
 			for _, after := range moments(whole, start) {
-				inWorld(t, each.Alone != "", func(t *testing.T, w *World) { w.cancelAfter(t, each.ID, after) })
+				inEnv(t, each.Alone != "", func(t *testing.T, w *Env) { w.cancelAfter(t, each.ID, after) })
 			}
 		})
 	}
@@ -59,7 +59,7 @@ func moments(whole Seen, start uint64) (after []uint64) {
 
 // cancelAfter plays a story, lets its request go after so many records, and holds that it ends, and that nothing of it
 // is left. A world of the story's own ends with it: goroutines that stayed would keep the bubble from ending.
-func (w *World) cancelAfter(t *testing.T, id string, after uint64) {
+func (w *Env) cancelAfter(t *testing.T, id string, after uint64) {
 	t.Helper()
 	before, gate := fmt.Sprintf("%+v", w.standing()), w.Log.Gate()
 	ctx, leave := context.WithCancel(t.Context())
@@ -88,7 +88,7 @@ func (w *World) cancelAfter(t *testing.T, id string, after uint64) {
 	if !over {
 		<-played
 	}
-	if w.Machine != nil {
+	if w.Operator != nil {
 		return
 	}
 	time.Sleep(3 * time.Minute) // what was cut off comes back
@@ -97,7 +97,7 @@ func (w *World) cancelAfter(t *testing.T, id string, after uint64) {
 }
 
 // standing is everything that a story may change.
-func (w *World) standing() any {
+func (w *Env) standing() any {
 	state := w.Sandbox.Knobs()
 	state.Traffic.Written = 0
 	for i := range state.Rings {
@@ -116,7 +116,7 @@ func (w *World) standing() any {
 // TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone holds that such a story does nothing where it has no
 // machine, and says so.
 func TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone(t *testing.T) {
-	inWorld(t, false, func(t *testing.T, w *World) {
+	inEnv(t, false, func(t *testing.T, w *Env) {
 		for _, each := range All {
 			if each.Alone == "" {
 				continue

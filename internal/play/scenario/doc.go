@@ -8,8 +8,8 @@
 // A story writes only to pods of its own. It is a command of the [sandbox.Sandbox], which undoes its changes however it
 // ends.
 //
-//	world := &scenario.World{Pipeline: p, Sandbox: box, Log: log, Probe: probe, Clock: clk}
-//	seen, err := world.Play(ctx, "slow-watcher")
+//	env := &scenario.Env{Pipeline: p, Sandbox: box, Log: log, Probe: probe, Clock: clk}
+//	seen, err := env.Play(ctx, "slow-watcher")
 //
 // # Concurrency
 //

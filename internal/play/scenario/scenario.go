@@ -80,7 +80,7 @@ type Beat struct {
 	Because *pattern `json:"because,omitempty"`
 
 	Do   []step `json:"do,omitempty"`   // plays the beat
-	Rest moment `json:"rest"`           // awaited then
+	Rest rest   `json:"rest"`           // awaited then
 	As   string `json:"as,omitempty"`   // a name for its record; "": none
 	Then []step `json:"then,omitempty"` // checks after that record
 }
@@ -113,21 +113,21 @@ func Find(id string) *Story {
 	return &All[i]
 }
 
-// World has what stories need. All fields but Machine and Lab are required.
-type World struct {
+// World has what stories need. All fields but Operator and Lab are required.
+type Env struct {
 	Pipeline *pipeline.Pipeline
 	Sandbox  *sandbox.Sandbox
 	Log      *probe.Log
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
-	Machine  Machine // nil, as in the running program: stories that need one are skipped
+	Operator Operator // nil, as in the running program: stories that need one are skipped
 	// Lab: the program runs in the broken working copy of a lab. A story waits for a record at most labPatience; a
 	// record that does not come is a symptom.
 	Lab bool
 }
 
 // Machine runs the steps that need a world of their own. They are not undone: the world ends with the story.
-type Machine interface {
+type Operator interface {
 	// Do runs one of these:
 	//
 	//	server stop        ends the server half; its clients are refused
@@ -180,30 +180,30 @@ const (
 	labPatience = 10 * time.Second
 )
 
-// Play plays one story to its end, or until ctx is done, and undoes its changes, see [sandbox.Sandbox.Tell]. Without a
+// Play plays one story to its end, or until ctx is done, and undoes its changes, see [sandbox.Sandbox.Play]. Without a
 // Machine it skips a story that needs one, and Untold has the reason. Errors: 404 for an unknown story, 409 while
 // another is played, and otherwise the step or record that failed.
-func (w *World) Play(ctx context.Context, id string) (Seen, error) {
+func (w *Env) Play(ctx context.Context, id string) (Seen, error) {
 	story := Find(id)
 	if story == nil {
 		unknown := apierrors.NewNotFound(schema.GroupResource{Resource: "scenarios"}, id)
 		unknown.ErrStatus.Message = "there is no story of that name"
 		return Seen{}, unknown
 	}
-	tell := w.Sandbox.Tell
+	play := w.Sandbox.Play
 	if story.Alone != "" {
-		if w.Machine == nil {
+		if w.Operator == nil {
 			now := w.Log.Last()
 			untold := "The story is not played here: " + story.Alone
 			return Seen{ID: id, From: now, To: now, Beats: make([]Range, len(story.Beats)), Untold: untold}, nil
 		}
-		tell = func(ctx context.Context, _ string, tell func(*sandbox.Telling) error) error {
-			return tell(&sandbox.Telling{Ctx: ctx, Writing: ctx}) // nothing to undo
+		play = func(ctx context.Context, _ string, play func(*sandbox.Run) error) error {
+			return play(&sandbox.Run{Ctx: ctx, Writing: ctx}) // nothing to undo
 		}
 	}
 	played := make(chan Seen, 1) // sent once, by the story; room for it
-	err := tell(ctx, id, func(t *sandbox.Telling) error {
-		seen, err := newStagehand(t, w, story).play()
+	err := play(ctx, id, func(t *sandbox.Run) error {
+		seen, err := newRunner(t, w, story).play()
 		played <- seen
 		return err
 	})
@@ -216,7 +216,7 @@ func (w *World) Play(ctx context.Context, id string) (Seen, error) {
 }
 
 // play plays the story, waits for its goroutines, and returns its outcome.
-func (s *stagehand) play() (Seen, error) {
+func (s *runner) play() (Seen, error) {
 	ctx, cancel := context.WithCancel(s.Ctx)
 	s.ctx = ctx
 	err := s.playBeats()
@@ -256,7 +256,7 @@ func (s *stagehand) play() (Seen, error) {
 }
 
 // playBeats plays one beat after the other. Each rests before the next one begins.
-func (s *stagehand) playBeats() error {
+func (s *runner) playBeats() error {
 	if err := s.doAll(s.story.Prepare); err != nil {
 		return err
 	}

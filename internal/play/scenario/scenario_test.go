@@ -27,13 +27,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inWorld runs body in a bubble with a whole pipeline that has settled. The world of a story that needs one of its own
+// inEnv runs body in a bubble with a whole pipeline that has settled. The world of a story that needs one of its own
 // has a machine.
-func inWorld(t *testing.T, alone bool, body func(t *testing.T, w *World)) {
-	sandboxtest.Run(t, 1<<18, func(t *testing.T, world *sandboxtest.World) {
-		w := &World{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe, Clock: world.Clock}
+func inEnv(t *testing.T, alone bool, body func(t *testing.T, w *Env)) {
+	sandboxtest.Run(t, 1<<18, func(t *testing.T, world *sandboxtest.Fixture) {
+		w := &Env{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe, Clock: world.Clock}
 		if alone {
-			w.Machine = world
+			w.Operator = world
 		}
 		body(t, w)
 	})
@@ -65,7 +65,7 @@ func TestEveryStoryIsPlayedAsItIsTold(t *testing.T) {
 	assert.Equal(t, len(All), len(sayings), "sayings and stories")
 	for _, each := range All {
 		t.Run(each.ID, func(t *testing.T) {
-			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
+			inEnv(t, each.Alone != "", func(t *testing.T, w *Env) {
 				before := w.Sandbox.Knobs()
 				began := time.Now()
 				seen := require.Value(w.Play(t.Context(), each.ID))(t)
@@ -86,7 +86,7 @@ func TestEveryStoryIsPlayedAsItIsTold(t *testing.T) {
 	}
 }
 
-func (w *World) check(t *testing.T, seen Seen, says string) {
+func (w *Env) check(t *testing.T, seen Seen, says string) {
 	t.Helper()
 	records, ok := w.Log.Since(nil, seen.From, int(seen.To-seen.From))
 	require.True(t, ok, "the log has moved on")
@@ -106,7 +106,7 @@ func (w *World) check(t *testing.T, seen Seen, says string) {
 }
 
 func TestOneStoryAtATime(t *testing.T) {
-	inWorld(t, false, func(t *testing.T, w *World) {
+	inEnv(t, false, func(t *testing.T, w *Env) {
 		first := make(chan error, 1)
 		go func() {
 			_, err := w.Play(t.Context(), "slow-handler")
@@ -151,11 +151,11 @@ func TestEveryStoryIsTold(t *testing.T) {
 
 // TestARunThatDoesNotShowTheMoralIsNotTold plays a story of which more is said than happens.
 func TestARunThatDoesNotShowTheMoralIsNotTold(t *testing.T) {
-	inWorld(t, false, func(t *testing.T, w *World) {
+	inEnv(t, false, func(t *testing.T, w *Env) {
 		story := *Find("two-queues")
 		require.NoError(t, json.Unmarshal([]byte(`["2+ WatcherForced stream=0"]`), &story.Moral))
-		require.NoError(t, w.Sandbox.Tell(t.Context(), story.ID, func(telling *sandbox.Telling) error {
-			seen, err := newStagehand(telling, w, &story).play()
+		require.NoError(t, w.Sandbox.Play(t.Context(), story.ID, func(run *sandbox.Run) error {
+			seen, err := newRunner(run, w, &story).play()
 			told := slices.ContainsFunc(seen.Beats, func(r Range) bool { return r.To > 0 })
 			assert.True(t, !told && strings.HasSuffix(seen.Untold, "got 0 WatcherForced stream=0, want 2+ "+
 				"WatcherForced stream=0"), "told is %+v, untold %q", seen.Beats, seen.Untold)
@@ -190,7 +190,7 @@ func TestTheAddressOfAFormerStoryLeadsToTheOneThatTellsItsIncident(t *testing.T)
 // In a lab something is broken: here no handler returns. The story waits ten seconds, and keeps the beats that it has
 // played.
 func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
-	inWorld(t, false, func(t *testing.T, w *World) {
+	inEnv(t, false, func(t *testing.T, w *Env) {
 		w.Lab = true
 		gate := w.Log.Gate()
 		gate.Close(probe.Query{Station: probe.Handler})
@@ -212,7 +212,7 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 			continue
 		}
 		t.Run(each.ID, func(t *testing.T) {
-			inWorld(t, true, func(t *testing.T, w *World) {
+			inEnv(t, true, func(t *testing.T, w *Env) {
 				other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "written-last"}}
 				if err := w.Pipeline.Client.NewClient("other", nil).Post().Resource("namespaces").Body(other).
 					Do(t.Context()).Error(); err != nil {
@@ -228,7 +228,7 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 // TestAStoryWaitsForAReflectorThatWasOftenCutOff tells a story so often that the reflector's delays have grown to the
 // longest. Each is told as soon as the one before is over.
 func TestAStoryWaitsForAReflectorThatWasOftenCutOff(t *testing.T) {
-	inWorld(t, false, func(t *testing.T, w *World) {
+	inEnv(t, false, func(t *testing.T, w *Env) {
 		for range 20 {
 			_, err := w.Play(t.Context(), "stale-write")
 			require.NoError(t, err)
@@ -254,7 +254,7 @@ func TestStreamsAreCountedInTheOrderInWhichTheyWereRegistered(t *testing.T) {
 func TestWhyARequestThatWaitsFailedIsSaid(t *testing.T) {
 	done := make(chan func() error, 1)
 	done <- func() error { return io.ErrUnexpectedEOF }
-	s := &stagehand{later: map[string]chan func() error{"list": done}}
+	s := &runner{later: map[string]chan func() error{"list": done}}
 	_, err := s.expand("${list.rv} of $nothing")
 	assert.True(t, errors.Is(err, io.ErrUnexpectedEOF), "got %v", err)
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // verb runs one step. Its result is kept under the step's name.
-type verb func(s *stagehand, a *args) (answer, error)
+type verb func(s *runner, a *args) (answer, error)
 
 // verbs are the steps by name. Letters name the story's pods: "abc" are three.
 var verbs = map[string]verb{
@@ -56,7 +56,7 @@ var verbs = map[string]verb{
 	"kubelets": kubelets, // N M: N clients with such watches, M of them without bookmarks
 
 	"turn":    turn,    // KNOB (TARGET|-) (VALUE)
-	"machine": machine, // see Machine
+	"operate": operate, // see Operator
 	// recount reports every object of the pods' cache and of the informer; a relist logs only a count
 	"recount": recount,
 
@@ -109,7 +109,7 @@ func (a *args) number(n int) int {
 
 // send returns the status of the answer, its version as .rv, and .n, .turn, .tier and .bytes of its pods. In a step
 // without a name, a refusal is an error.
-func send(s *stagehand, a *args) (answer, error) {
+func send(s *runner, a *args) (answer, error) {
 	ctx := s.Writing
 	if a.word(0) == http.MethodGet {
 		ctx = s.ctx
@@ -157,7 +157,7 @@ func (a *answer) read(result listwatch.Result) error {
 }
 
 // request makes the request of a send. Its JSON is merged into a new pod (POST), or into the informer's copy (PUT).
-func (s *stagehand) request(a *args) (*listwatch.Request, error) {
+func (s *runner) request(a *args) (*listwatch.Request, error) {
 	method, target := a.word(0), a.word(1)
 	request := s.client.Verb(method)
 	if method == http.MethodPatch {
@@ -194,7 +194,7 @@ func (s *stagehand) request(a *args) (*listwatch.Request, error) {
 }
 
 // newPod returns a pod of the story, which is no scheduler's and no kubelet's, unless the story names it.
-func (s *stagehand) newPod(letter string) *corev1.Pod {
+func (s *runner) newPod(letter string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.story.podName(letter), Namespace: namespace, Labels: map[string]string{sandbox.StoryLabel: s.story.ID},
@@ -208,9 +208,9 @@ func (s *stagehand) newPod(letter string) *corev1.Pod {
 	return pod
 }
 
-func (s *stagehand) ownLabel() string { return sandbox.StoryLabel + "=" + s.story.ID }
+func (s *runner) ownLabel() string { return sandbox.StoryLabel + "=" + s.story.ID }
 
-func change(s *stagehand, a *args) (answer, error) {
+func change(s *runner, a *args) (answer, error) {
 	letters, last := strings.Split(a.word(0), ""), ""
 	for i := range a.number(1) {
 		letter := letters[i%len(letters)]
@@ -233,14 +233,14 @@ func change(s *stagehand, a *args) (answer, error) {
 	// The answer may come before the cache has the event.
 	rv, _ := strconv.ParseUint(last, 10, 64) // our own server's
 	taken := probe.Query{Points: []probe.Point{probe.RingAppend}, RV: rv}
-	_, err := s.await(moment{{Query: taken, words: "RingAppend rv=" + last}}, 0)
+	_, err := s.await(rest{{Query: taken, words: "RingAppend rv=" + last}}, 0)
 	return answer{value: last}, err
 }
 
 // widest is how often a pod is changed, at most, until a client can take no more.
 const widest = 60
 
-func fill(s *stagehand, a *args) (answer, error) {
+func fill(s *runner, a *args) (answer, error) {
 	until, err := parsePattern(a.all)
 	for range widest {
 		if err == nil {
@@ -256,7 +256,7 @@ func fill(s *stagehand, a *args) (answer, error) {
 	return answer{}, &Unshown{fmt.Sprintf("none in %d changes", widest), until.words}
 }
 
-func move(s *stagehand, a *args) (answer, error) {
+func move(s *runner, a *args) (answer, error) {
 	var moved corev1.Pod
 	update := func(current runtime.Object) (runtime.Object, error) {
 		pod := current.(*corev1.Pod)
@@ -273,10 +273,10 @@ func move(s *stagehand, a *args) (answer, error) {
 
 // ---- clients
 
-func openStream(s *stagehand, a *args) (answer, error) {
+func openStream(s *runner, a *args) (answer, error) {
 	if a.word(0) == "page" {
 		timeout, _ := strconv.ParseInt(a.values["timeout"], 10, 64) // 0: none
-		added, _, err := s.Sandbox.AddWatcher(s.ctx, s.Telling, sandbox.WatcherOptions{
+		added, _, err := s.Sandbox.AddWatcher(s.ctx, s.Run, sandbox.WatcherOptions{
 			Resource: "pods", LabelSelector: a.values["labels"], ResourceVersion: a.values["from"],
 			Bookmarks: slices.Contains(a.words, "bookmarks"), TimeoutSeconds: timeout,
 			WatchList: slices.Contains(a.words, "watchlist"),
@@ -304,15 +304,15 @@ func openStream(s *stagehand, a *args) (answer, error) {
 
 // ---- the machine
 
-func turn(s *stagehand, a *args) (answer, error) {
+func turn(s *runner, a *args) (answer, error) {
 	knob := sandbox.Knob{Name: a.word(0), Target: strings.TrimPrefix(a.word(1), "-"), Value: a.word(2)}
-	_, err := s.Sandbox.Turn(s.ctx, s.Telling, knob)
+	_, err := s.Sandbox.Turn(s.ctx, s.Run, knob)
 	return answer{}, err
 }
 
-func machine(s *stagehand, a *args) (answer, error) { return answer{}, s.Machine.Do(s.ctx, a.words...) }
+func operate(s *runner, a *args) (answer, error) { return answer{}, s.Operator.Do(s.ctx, a.words...) }
 
-func recount(s *stagehand, _ *args) (answer, error) {
+func recount(s *runner, _ *args) (answer, error) {
 	s.Pipeline.Recount("pods", "cacher", fold.MaxRows)
 	s.Pipeline.Recount("pods", "informer", fold.MaxRows)
 	return answer{}, nil
@@ -320,7 +320,7 @@ func recount(s *stagehand, _ *args) (answer, error) {
 
 // ---- the log
 
-func await(s *stagehand, a *args) (answer, error) {
+func await(s *runner, a *args) (answer, error) {
 	if d, err := time.ParseDuration(a.word(0)); err == nil {
 		return answer{}, routine.Sleep(s.ctx, s.Clock, d)
 	}
@@ -328,12 +328,12 @@ func await(s *stagehand, a *args) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	r, err := s.await(moment{p}, s.from)
+	r, err := s.await(rest{p}, s.from)
 	s.note(a.name, r)
 	return answer{}, err
 }
 
-func count(s *stagehand, a *args) (answer, error) {
+func count(s *runner, a *args) (answer, error) {
 	p, err := parsePattern(a.all)
 	if err == nil {
 		err = s.read()
@@ -348,7 +348,7 @@ func count(s *stagehand, a *args) (answer, error) {
 }
 
 // expect wants the first word to equal the others.
-func expect(_ *stagehand, a *args) (answer, error) {
+func expect(_ *runner, a *args) (answer, error) {
 	if want := strings.Join(a.all[1:], " "); a.all[0] != want {
 		return answer{}, &Unshown{strconv.Quote(a.all[0]), strconv.Quote(want)}
 	}

@@ -26,11 +26,11 @@ const (
 	maxRead       = 1 << 18              // records that one story looks at
 )
 
-// stagehand is the state of a story's run. The story's own goroutine calls its methods.
-type stagehand struct {
-	// Set by newStagehand, never changed.
-	*World
-	*sandbox.Telling
+// runner is the state of a story's run. The story's own goroutine calls its methods.
+type runner struct {
+	// Set by newRunner, never changed.
+	*Env
+	*sandbox.Run
 	story  *Story
 	client *listwatch.RESTClient
 
@@ -50,9 +50,9 @@ type stagehand struct {
 	later   map[string]chan func() error // by name: concurrent requests; each sends once a function that keeps its answer
 }
 
-func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
-	return &stagehand{
-		World: w, Telling: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil),
+func newRunner(t *sandbox.Run, w *Env, story *Story) *runner {
+	return &runner{
+		Env: w, Run: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil),
 		from: w.Log.Last(), facts: newFacts(story),
 		vars: map[string]string{}, times: map[string]time.Duration{}, changes: map[string]int{},
 		streams: map[string]watch.Interface{}, queues: map[string]deltafifo.Queue{},
@@ -61,7 +61,7 @@ func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
 }
 
 // doAll does one step after the other.
-func (s *stagehand) doAll(steps []step) error {
+func (s *runner) doAll(steps []step) error {
 	for i := range steps {
 		each, words, err := &steps[i], make([]string, len(steps[i].args)), error(nil)
 		for n, word := range each.args {
@@ -82,8 +82,8 @@ func (s *stagehand) doAll(steps []step) error {
 	return nil
 }
 
-// begin runs a step, which must be a send, on a goroutine of its own: a send does not touch the stagehand's state.
-func (s *stagehand) begin(each *step, a *args) {
+// begin runs a step, which must be a send, on a goroutine of its own: a send does not touch the runner's state.
+func (s *runner) begin(each *step, a *args) {
 	done := make(chan func() error, 1) // sent once, by the goroutine; room for it
 	s.later[each.name] = done
 	s.group.Go(s.ctx, "story.request", func(context.Context) {
@@ -99,7 +99,7 @@ type answer struct {
 }
 
 // keep keeps an answer under a name.
-func (s *stagehand) keep(name string) func(answer, error) error {
+func (s *runner) keep(name string) func(answer, error) error {
 	return func(a answer, err error) error {
 		s.vars[name] = a.value
 		for field, value := range a.fields {
@@ -110,7 +110,7 @@ func (s *stagehand) keep(name string) func(answer, error) error {
 }
 
 // note keeps a record under a name, and its fields.
-func (s *stagehand) note(name string, r probe.Record) {
+func (s *runner) note(name string, r probe.Record) {
 	s.times[name] = r.Time
 	for field, value := range map[string]any{"rv": r.RV, "seq": r.Seq, "n": r.Args[0], "type": r.Type,
 		"subject": r.Subject} {
@@ -123,7 +123,7 @@ func (s *stagehand) note(name string, r probe.Record) {
 
 // expand replaces the variables in a text: results of steps, fields of awaited records, and the time between two
 // records, as ${committed..done}.
-func (s *stagehand) expand(text string) (expanded string, err error) {
+func (s *runner) expand(text string) (expanded string, err error) {
 	expanded = os.Expand(text, func(name string) string {
 		kept, _, _ := strings.Cut(name, ".")
 		if done := s.later[kept]; done != nil {
@@ -151,7 +151,7 @@ func rounded(d time.Duration) string {
 }
 
 // await waits for a moment after a record.
-func (s *stagehand) await(m moment, after uint64) (probe.Record, error) {
+func (s *runner) await(m rest, after uint64) (probe.Record, error) {
 	patience := patience
 	if s.Lab {
 		patience = labPatience
@@ -177,7 +177,7 @@ func (s *stagehand) await(m moment, after uint64) (probe.Record, error) {
 }
 
 // read reads the records since the last read.
-func (s *stagehand) read() error {
+func (s *runner) read() error {
 	var ok bool
 	n := len(s.seen)
 	if s.seen, ok = s.Log.Since(s.seen, s.from+uint64(n), 1<<16); !ok {

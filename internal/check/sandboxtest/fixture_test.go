@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAServerThatIsStartedAgainIsReadyWhenEtcdHasAnswered(t *testing.T) {
-	Run(t, 1<<16, func(t *testing.T, w *World) {
+	Run(t, 1<<16, func(t *testing.T, w *Fixture) {
 		first := w.Pipeline.Server
 		for _, line := range []string{"server stop", "etcd slow 1s", "server start"} {
 			require.NoError(t, w.Do(t.Context(), strings.Fields(line)...))

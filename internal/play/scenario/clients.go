@@ -22,7 +22,7 @@ import (
 )
 
 // own returns options that select the story's pods, or those with a label.
-func (s *stagehand) own(labels string) func(*metav1.ListOptions) {
+func (s *runner) own(labels string) func(*metav1.ListOptions) {
 	return func(options *metav1.ListOptions) {
 		options.LabelSelector = s.ownLabel()
 		if labels != "" {
@@ -31,7 +31,7 @@ func (s *stagehand) own(labels string) func(*metav1.ListOptions) {
 	}
 }
 
-func inform(s *stagehand, a *args) (answer, error) {
+func inform(s *runner, a *args) (answer, error) {
 	i, err := s.informer(a, "listwatch-"+a.word(0))
 	if err == nil {
 		s.group.Go(s.ctx, "informer", i.Run)
@@ -39,7 +39,7 @@ func inform(s *stagehand, a *args) (answer, error) {
 	return answer{}, err
 }
 
-func (s *stagehand) informer(a *args, agent string) (*informer.SharedIndexInformer, error) {
+func (s *runner) informer(a *args, agent string) (*informer.SharedIndexInformer, error) {
 	name := a.word(0)
 	resync, _ := time.ParseDuration(a.values["resync"]) // 0: none
 	p := s.Probe.Resource("pods").Subject(name)
@@ -57,7 +57,7 @@ const leaseDuration = 3 * time.Second // upstream's 15 s are too long for a view
 
 // candidate runs one of several copies of a controller, which runs its informer while it leads. At the end it deletes
 // the lease.
-func candidate(s *stagehand, a *args) (answer, error) {
+func candidate(s *runner, a *args) (answer, error) {
 	agent := "story-" + s.story.ID + "-" + a.word(0)
 	client := s.Pipeline.Client.NewClient(agent, nil)
 	elector := controllers.NewLeaderElector(controllers.LeaderElectorConfig{
@@ -78,7 +78,7 @@ func candidate(s *stagehand, a *args) (answer, error) {
 	return answer{}, nil
 }
 
-func reflectPods(s *stagehand, a *args) (answer, error) {
+func reflectPods(s *runner, a *args) (answer, error) {
 	name, agent := a.word(0), "listwatch-"+a.word(0)
 	p := s.Probe.Resource("pods").Subject(name)
 	var queue deltafifo.Queue = deltafifo.NewRealFIFO(nil, p)
@@ -99,7 +99,7 @@ func reflectPods(s *stagehand, a *args) (answer, error) {
 }
 
 // drain returns the story's changes in the order of the queue: "a1" is pod a with turn=1.
-func drain(s *stagehand, a *args) (answer, error) {
+func drain(s *runner, a *args) (answer, error) {
 	queue := s.queues[a.word(0)]
 	var order []string
 	for queue.Snapshot().Len > 0 {
@@ -118,7 +118,7 @@ func drain(s *stagehand, a *args) (answer, error) {
 	return answer{value: strings.Join(order, " ")}, nil
 }
 
-func watchers(s *stagehand, a *args) (answer, error) {
+func watchers(s *runner, a *args) (answer, error) {
 	for i := range a.number(0) {
 		stream, err := s.Pipeline.Server.Pods().Watch(s.ctx, "", &internalversion.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node(i)), ResourceVersion: "0",
@@ -137,7 +137,7 @@ func watchers(s *stagehand, a *args) (answer, error) {
 	return answer{}, nil
 }
 
-func kubelets(s *stagehand, a *args) (answer, error) {
+func kubelets(s *runner, a *args) (answer, error) {
 	for i := range a.number(0) {
 		s.kubelet(i, a.number(0), i < a.number(1))
 		// one after the other: the recording compresses better
@@ -151,7 +151,7 @@ func kubelets(s *stagehand, a *args) (answer, error) {
 func node(n int) string { return fmt.Sprintf("story-node-%d", n) }
 
 // kubelet runs the reflector of the i-th of n kubelets. plain: without bookmarks.
-func (s *stagehand) kubelet(i, n int, plain bool) {
+func (s *runner) kubelet(i, n int, plain bool) {
 	which := func(options *metav1.ListOptions) {
 		options.FieldSelector = "spec.nodeName=" + node(i)
 		options.AllowWatchBookmarks = options.AllowWatchBookmarks && !plain

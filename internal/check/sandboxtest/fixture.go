@@ -2,7 +2,7 @@
 // on in tests and when their recordings are made. Its server can be ended and started again, and its etcd be slow
 // or go back to a backup.
 //
-// The bubble's goroutine alone calls what changes a [World].
+// The bubble's goroutine alone calls what changes a [Fixture].
 package sandboxtest
 
 import (
@@ -36,8 +36,8 @@ import (
 	"listwatch/internal/server/pipenet"
 )
 
-// World is a pipeline in a bubble.
-type World struct {
+// Fixture is a pipeline in a bubble.
+type Fixture struct {
 	// Set by Run, never changed.
 	Pipeline *pipeline.Pipeline // its Server is another one after "server start"
 	Sandbox  *sandbox.Sandbox
@@ -92,11 +92,11 @@ func Develop(t *testing.T, log *probe.Log, from, to uint64) []byte {
 }
 
 // Run runs body in a bubble with a world that has settled.
-func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
+func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
 		ctx, cancel := context.WithCancel(t.Context())
-		w := &World{t: t, Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64)}}
+		w := &Fixture{t: t, Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64)}}
 		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program
 		w.Probe = probe.New(w.Log)
 		w.Pipeline = &pipeline.Pipeline{}
@@ -133,7 +133,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 	})
 }
 
-func (w *World) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (w *Fixture) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := w.listener.Load().Dial(ctx, network, address)
 	if hung := w.hung.Load(); err == nil && hung != nil {
 		return hanging{conn, hung}, nil
@@ -157,8 +157,8 @@ func (c hanging) Read(p []byte) (int, error) {
 	}
 }
 
-// Do implements [scenario.Machine], which says what the words mean.
-func (w *World) Do(ctx context.Context, words ...string) error {
+// Do implements [scenario.Operator], which says what the words mean.
+func (w *Fixture) Do(ctx context.Context, words ...string) error {
 	switch strings.Join(words[:2], " ") {
 	case "server stop":
 		w.stopServer()
@@ -186,7 +186,7 @@ func (w *World) Do(ctx context.Context, words ...string) error {
 }
 
 // startServer starts another server on the same etcd. It does not wait until its caches are filled.
-func (w *World) startServer() error {
+func (w *Fixture) startServer() error {
 	s, err := w.start(w.Probe)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ type server struct {
 	end      func() // after front: returns when nothing runs any more
 }
 
-func (w *World) start(p *probe.Probe) (*server, error) {
+func (w *Fixture) start(p *probe.Probe) (*server, error) {
 	half, err := pipeline.NewServer(pipeline.ServerConfig{Client: w.etcd, Handler: apiserver.Handler(nil),
 		Clock: w.Clock,
 		Probe: p, UseWatchList: true})
@@ -226,7 +226,7 @@ func (w *World) start(p *probe.Probe) (*server, error) {
 
 // startOther starts another server on the same etcd, of which nothing is recorded, and waits until it is ready.
 // What connects from now on is connected to it.
-func (w *World) startOther(ctx context.Context) error {
+func (w *Fixture) startOther(ctx context.Context) error {
 	s, err := w.start(nil)
 	if err != nil {
 		return err
