@@ -91,7 +91,7 @@ export function showWatchers(scene) {
   scene.text("wire.n", list.length);
   scene.text("wire.streams", list.length === 1 ? "stream" : "streams");
   const others = list.length - scene.serving.size; // whose ways lead off the stage
-  scene.text("wire.others", others > 0 && others < list.length ? `${others} to others` : "");
+  scene.text("wire.others", others > 0 && others < list.length ? `${others} to others` : "", 76);
   for (const lane of list) showWatcher(scene, lane);
 }
 

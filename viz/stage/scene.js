@@ -2,7 +2,7 @@
 // knows nothing of records; what moves between two states is motion.js. A style sheet moves the stations to where the
 // layout has them (ground.js).
 
-import { $, mark, part, parts, put, say, when } from "../dom/dom.js";
+import { $, mark, part, parts, put, say, when, widen } from "../dom/dom.js";
 import { squeeze } from "../lib/texts.js";
 import { shelfName, youngest } from "../log/fold.js";
 import { layouts } from "./ground.js";
@@ -159,10 +159,12 @@ export class Scene {
   /** @param {string} name */
   station(name) { return /** @type {HTMLElement} */ (this.stations.get(name)); }
 
-  /** @param {string} name @param {string | number} value */
-  text(name, value) {
+  /** @param {string} name @param {string | number} value @param {number} [room] units for a long one */
+  text(name, value, room = 0) {
     const el = this.texts.get(name);
-    if (el) say(el, value);
+    if (!el) return;
+    say(el, value);
+    if (room > 0) widen(el, String(value).length > 10 ? room : 0); // closer where it is wider than its room
   }
 
   /** @param {fold.State} state @param {string} resource */
@@ -263,7 +265,7 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   scene.text("http.status", old ? "" : answered ? String(vars.status ?? "") : request ? under : "");
   mark(scene.station("http"), "refusal", answered && vars.status >= 400);
   scene.text("http.count", requests);
-  scene.text("http.asks", (request && told?.asks) || "");
+  scene.text("http.asks", (request && told?.asks) || "", 74);
   scene.text("http.gets", (request && told?.gets) || "");
 }
 

@@ -151,6 +151,10 @@ export class Zoom {
     for (const [name, el] of scene.stations) el.classList.toggle("cut", this.cuts(/** @type {probe.Station} */ (name)));
     this.frame.classList.toggle("near", to.w < this.whole.w);
     const { X, W } = scene.boxOf("watcher"); // beside its lanes are the flags of a story's cast
+    for (const name of ["wire.bytes", "wire.n", "wire.streams", "wire.others"]) {
+      const el = scene.texts.get(name);
+      if (el) mark(el, "cut", !scene.tall && Number(el.getAttribute("y")) + 4 > to.y + to.h);
+    }
     mark($("#cast"), "cut", X + W < to.x + to.w && X + W + flags > to.x + to.w);
     for (const [css, left] of /** @type {const} */ ([["#legend", 44], ['[data-text="server.state"]', 164]])) {
       put($(css), "transform", `translate(${Math.max(0, to.x - left).toFixed(1)} 0)`);
