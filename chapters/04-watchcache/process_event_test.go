@@ -276,7 +276,7 @@ func TestNobodyWaitsForACacheThatIsStopped(t *testing.T) {
 	})
 }
 
-func TestAConsistentListWaitsForWhatTheStorageHas(t *testing.T) {
+func TestAListWaitsForWhatTheStorageHasOrItAsksFor(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		f.current = 8
 		f.inASecond("8")
@@ -284,14 +284,8 @@ func TestAConsistentListWaitsForWhatTheStorageHas(t *testing.T) {
 		f.must(err)
 		f.is("list", names(list), "default/a 5")
 		f.is("version", list.ResourceVersion, "8")
-	})
-}
-
-func TestAnExactListOfTheFutureWaits(t *testing.T) {
-	running(t, func(f *fixture, _ func()) {
-		f.inASecond("8")
-		list := f.exact(7)
-		f.is("version", list.ResourceVersion, "7")
+		f.inASecond("10")
+		f.is("an exact list of the future", f.exact(9).ResourceVersion, "9")
 	})
 }
 

@@ -25,19 +25,6 @@ func TestInitialEventsOfTheFutureAreTooLargeAfterThreeSeconds(t *testing.T) {
 	})
 }
 
-func TestInitialEventsAreAsNewAsTheStorage(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		f.create("default/a")
-		synctest.Wait()
-		f.etcd.Put("/registry/nodes/n1", []byte("{}")) // moves the revision, and no pod
-		start := time.Now()
-		w := f.watch("", watchList(everything("")))
-		waited := time.Since(start)
-		assert.True(t, waited <= 2*100*time.Millisecond, "waited %v, more than a progress request", waited)
-		f.is("watch", seen(w), "ADDED default/a 2, END 3")
-	})
-}
-
 func TestASelectorWithNilFieldsSelectsEverything(t *testing.T) {
 	run(t, withTrigger, func(f *fixture) {
 		w := f.watch("", storage.ListOptions{Recursive: true, ResourceVersion: "1"})

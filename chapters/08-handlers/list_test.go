@@ -212,16 +212,6 @@ func TestAnswersCanBeYAML(t *testing.T) {
 		"got %s\n%s", w.Header().Get("Content-Type"), w.Body)
 }
 
-func TestPeopleGetIndentedJSON(t *testing.T) {
-	a := newAPI(t)
-	a.create(podA)
-	for agent, want := range map[string]bool{"curl/8": true, "kubectl/v1.37": false} {
-		got := strings.Contains(a.do("GET", podsPath+"/a", "", "User-Agent",
-			agent).Body.String(), "\n  \"kind\"")
-		assert.Equal(t, want, got, "%s: got indented %v, want %v", agent, got, want)
-	}
-}
-
 func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	a := newAPI(t)
 	for _, method := range []string{"GET", "POST"} {

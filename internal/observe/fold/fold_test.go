@@ -58,16 +58,6 @@ func TestOpenMakesASubjectAppearAndCloseMakesItVanish(t *testing.T) {
 	assert.Equal(t, 2, pods.Stations["wire"].Count, "moments at the wire")
 }
 
-func TestAReceiveWrittenDownBeforeItsSendTakesThatSend(t *testing.T) {
-	s := folded(in(
-		rec(probe.IncomingReceived, "cacher", "ADDED", "a", 1, 0, 100),
-		rec(probe.IncomingSent, "cacher", "ADDED", "a", 1, 0, 100),
-		rec(probe.IncomingSent, "cacher", "ADDED", "b", 2, 1, 100),
-	))
-	want := &Queue{Len: 1, Cap: 100, Sent: 2, Received: 1, High: 1, Tokens: []Token{{Type: "ADDED", Key: "b", RV: 2}}}
-	assert.NoDiff(t, want, s.Resources["pods"].Subjects["cacher"].Queues["incoming"], "incoming")
-}
-
 // TestAChannelNeverHoldsMoreThanItsCapacity: the send of one more proves that one was taken, in whichever order sender
 // and receiver report.
 func TestAChannelNeverHoldsMoreThanItsCapacity(t *testing.T) {
@@ -226,21 +216,6 @@ func history(t *rapid.T) []probe.Record {
 		return r
 	})
 	return in(rapid.SliceOfN(one, 0, 120).Draw(t, "records")...)
-}
-
-func TestAnySplitIntoBatchesGivesTheSameState(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		records := history(t)
-		want := folded(records)
-		got := New()
-		for rest := records; len(rest) > 0; {
-			n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
-			got.Apply(rest[:n])
-			got.Apply(rest[:n]) // a batch that comes twice changes nothing
-			rest = rest[n:]
-		}
-		require.Equal(t, "", cmp.Diff(want, got), "state (-whole +batches):\n")
-	})
 }
 
 func TestARecordThatWasWrittenFoldsTheSame(t *testing.T) {

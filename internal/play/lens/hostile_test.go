@@ -1,6 +1,7 @@
 package lens
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -113,10 +114,11 @@ func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) 
 	return lines
 }
 
-// TestWhatIsSeenIsToldInTheLog also has the world held all the time: that is about us, and not about what passes.
+// TestWhatIsSeenIsToldInTheLog keeps no credentials, there or elsewhere. It also has the world held all the time: that is about us, and not about what passes.
 func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	next := make(chan bool) // closed when the watch may end
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "a", Value: "s3cret"})
 		if !r.URL.Query().Has("watch") {
 			io.WriteString(w, `{"kind":"SecretList","metadata":{"resourceVersion":"7"},"items":[{"data":{"p":"s3cret"}}]}`)
 			return
@@ -164,6 +166,11 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** with 200.",
 	}
 	assert.EqualSlices(t, want, lines, "got %s\nwant %s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	b.backend.Close()
+	_, refusal := b.send(t, http.MethodGet, "/api/v1/secrets?token=s3cret", header)
+	report := string(require.Value(json.Marshal(b.lens.Report()))(t))
+	assert.True(t, strings.Contains(refusal, "is kubectl proxy still running?") &&
+		!strings.Contains(report+refusal, "s3cret"), "got %s and %s", refusal, report)
 }
 
 // TestALogNamesSoManyResourcesThatItsRecordingCanBeShown watches more resources than that.

@@ -192,27 +192,6 @@ func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
 	}
 }
 
-func TestNoCredentialsAreKept(t *testing.T) {
-	b := newBench(t, false, func(w http.ResponseWriter, _ *http.Request) {
-		http.SetCookie(w, &http.Cookie{Name: "a", Value: "s3cret"})
-		io.WriteString(w,
-			`{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},`+
-				`"data":{"p":"s3cret"}}}`+"\n")
-	})
-	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"},
-		"User-Agent": {"me authorization: s3cret"}}
-	log := probe.NewLog(clock.RealClock{}, 0)
-	b.lens.Show(log)
-	b.send(t, http.MethodGet, "/api/v1/secrets?watch=true&resourceVersion=5&token=s3cret&access_token=s3cret", header)
-	lines := told(t, log, probe.RequestAnswered)
-	b.backend.Close()
-	_, body := b.send(t, http.MethodGet, "/api/v1/secrets?token=s3cret", header)
-	report, err := json.Marshal(b.lens.Report())
-	said := string(report) + body + strings.Join(lines, "")
-	assert.True(t, err == nil && !strings.Contains(said, "s3cret"), "got %s, %v", said, err)
-	assert.True(t, strings.Contains(body, "is kubectl proxy still running?"), "got %s", body)
-}
-
 // named starts servers that answer with their number, the body of the request, and whether they were called by their
 // own name.
 func named(t *testing.T, n int) (all []*httptest.Server, urls []*url.URL) {

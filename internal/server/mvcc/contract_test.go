@@ -49,14 +49,24 @@ func text(kv *mvccpb.KeyValue) string {
 	return fmt.Sprintf("%s=%s@%d/%d#%d", kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision, kv.Version)
 }
 
-func (s *session) put(key, value string, expected int64) {
+// put and delete return the revision that they have made, 0 if none.
+func (s *session) put(key, value string, expected int64) int64 {
 	r, err := s.client.OptimisticPut(s.ctx, key, []byte(value), expected, kubernetes.PutOptions{GetOnFailure: true})
 	s.say("put %s=%s if %d: %v %s at %d, %v", key, value, expected, r.Succeeded, text(r.KV), r.Revision, err)
+	return made(r.Succeeded, r.Revision)
 }
 
-func (s *session) delete(key string, expected int64) {
+func (s *session) delete(key string, expected int64) int64 {
 	r, err := s.client.OptimisticDelete(s.ctx, key, expected, kubernetes.DeleteOptions{GetOnFailure: true})
 	s.say("delete %s if %d: %v %s at %d, %v", key, expected, r.Succeeded, text(r.KV), r.Revision, err)
+	return made(r.Succeeded, r.Revision)
+}
+
+func made(succeeded bool, rev int64) int64 {
+	if !succeeded {
+		return 0
+	}
+	return rev
 }
 
 func (s *session) get(key string, rev int64) {
@@ -78,8 +88,10 @@ func (s *session) count(prefix string) {
 	s.say("count %s: %d, %v", prefix, n, err)
 }
 
-func (s *session) compact(rev int64) {
-	s.say("compact %d: %v", rev, s.client.CompactHistory(s.ctx, rev))
+func (s *session) compact(rev int64) error {
+	err := s.client.CompactHistory(s.ctx, rev)
+	s.say("compact %d: %v", rev, err)
+	return err
 }
 
 // watch writes down the events of a watch up to and including revision last, or its error.
@@ -159,34 +171,6 @@ func sameAnswers(t *testing.T, script func(*session)) {
 	assert.Equal(t, "", cmp.Diff(etcd.lines, memory.lines), "answers (-etcd +memory):\n")
 }
 
-func TestWritesAndReadsAnswerAsEtcd(t *testing.T) {
-	sameAnswers(t, func(s *session) {
-		s.get("/p/a", 0)
-		s.put("/p/a", "1", 0)
-		s.put("/p/a", "2", 0)
-		s.put("/p/a", "2", 2)
-		s.put("/p/b", "", 0)
-		s.put("/p/b", "x", 99)
-		s.put("/q", "far", 0)
-		s.delete("/p/b", 2)
-		s.delete("/p/b", 4)
-		s.delete("/p/b", 4)
-		s.delete("/p/b", 0)
-		s.put("/p/b", "again", 0)
-		for rev := range int64(9) {
-			s.get("/p/b", rev)
-			s.list("/p/", kubernetes.ListOptions{Revision: rev})
-		}
-		s.list("/p/", kubernetes.ListOptions{Limit: 1})
-		s.list("/p/", kubernetes.ListOptions{Limit: 1, Continue: "/p/a\x00"})
-		s.list("/p/", kubernetes.ListOptions{Limit: 1, Continue: "/p/a\x00", Revision: 3})
-		s.list("/nothing/", kubernetes.ListOptions{})
-		s.count("/p/")
-		s.count("/")
-		s.count("/nothing")
-	})
-}
-
 func TestWatchesAnswerAsEtcd(t *testing.T) {
 	sameAnswers(t, func(s *session) {
 		s.put("/p/a", "1", 0)   // 2
@@ -200,30 +184,6 @@ func TestWatchesAnswerAsEtcd(t *testing.T) {
 		s.watch("/p/a", 6, clientv3.WithRev(3), clientv3.WithPrevKV())
 		s.progress("/p/a")
 		s.progressBeside("/p/a", 8)
-	})
-}
-
-func TestCompactionAnswersAsEtcd(t *testing.T) {
-	sameAnswers(t, func(s *session) {
-		s.put("/p/a", "1", 0) // 2
-		s.put("/p/b", "1", 0) // 3
-		s.put("/p/a", "2", 2) // 4
-		s.delete("/p/b", 3)   // 5
-		s.put("/p/a", "3", 4) // 6
-		s.put("/p/a", "4", 6) // 7
-		s.compact(99)
-		s.compact(6)
-		s.compact(6)
-		s.compact(5)
-		for rev := int64(4); rev < 9; rev++ {
-			s.get("/p/a", rev)
-			s.list("/p/", kubernetes.ListOptions{Revision: rev})
-		}
-		s.get("/p/a", 0)
-		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(5), clientv3.WithPrevKV())
-		// what was before 6 is gone
-		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(6), clientv3.WithPrevKV())
-		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(7), clientv3.WithPrevKV())
 	})
 }
 
@@ -259,39 +219,40 @@ func TestRandomHistoriesAnswerAsEtcd(t *testing.T) {
 // random does a few hundred things, the same for the same seed and the same answers.
 func random(s *session, r *rand.Rand) {
 	last := map[string]int64{} // the revision each key probably has
-	rev, compacted := int64(1), int64(0)
+	rev, compacted := s.put("/q", "far", 0), int64(0)
 	for n := range 300 {
 		key := fmt.Sprintf("/p/%c", 'a'+r.IntN(6))
 		expected := last[key]
 		if r.IntN(8) == 0 {
 			expected++ // probably wrong
 		}
-		switch r.IntN(10) {
+		switch r.IntN(12) {
 		case 0:
 			s.get(key, r.Int64N(rev+2))
 		case 1:
 			s.list("/p/", kubernetes.ListOptions{Revision: r.Int64N(rev + 2), Limit: r.Int64N(4), Continue: key})
-		case 2:
-			if target := compacted + r.Int64N(rev-compacted+1); n > 50 && r.IntN(4) == 0 {
-				s.compact(target)
-				compacted = max(compacted, target)
+		case 2: // again, or of the future, too
+			target := compacted + r.Int64N(rev-compacted+3)
+			if n > 50 && r.IntN(4) == 0 && s.compact(target) == nil {
+				compacted = target
 			}
 		case 3, 4:
-			if response, err := s.client.OptimisticDelete(s.ctx, key, expected,
-				kubernetes.DeleteOptions{}); err == nil && response.Succeeded {
-				rev, last[key] = response.Revision, 0
+			if at := s.delete(key, expected); at > 0 {
+				rev, last[key] = at, 0
 			}
-			s.delete(key, expected)
+		case 5:
+			s.count([]string{"/p/", "/", "/nothing"}[n%3])
 		default:
-			response, err := s.client.OptimisticPut(s.ctx, key, fmt.Append(nil, n), expected, kubernetes.PutOptions{})
-			if err == nil && response.Succeeded {
-				rev, last[key] = response.Revision, response.Revision
+			if at := s.put(key, fmt.Sprint(n), expected); at > 0 {
+				rev, last[key] = at, at
 			}
-			s.say("put %s: %v at %d, %v", key, response.Succeeded, response.Revision, err)
 		}
 	}
-	s.put("/p/z", "last", 0)
-	s.watch("/p/", rev+1, clientv3.WithPrefix(), clientv3.WithRev(max(compacted, 1)), clientv3.WithPrevKV())
+	s.list("/nothing/", kubernetes.ListOptions{})
+	rev = s.put("/p/z", "last", 0)
+	for from := max(compacted-1, 1); from <= compacted+1; from++ { // what was before compacted is gone
+		s.watch("/p/", rev, clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithPrevKV())
+	}
 }
 
 func TestFailedWatchesEndWithEtcdsError(t *testing.T) {
