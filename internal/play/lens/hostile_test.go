@@ -120,7 +120,8 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "a", Value: "s3cret"})
 		if !r.URL.Query().Has("watch") {
-			io.WriteString(w, `{"kind":"SecretList","metadata":{"resourceVersion":"7"},"items":[{"data":{"p":"s3cret"}}]}`)
+			io.WriteString(w, `{"kind":"SecretList","metadata":{"resourceVersion":"7"},`+
+				`"items":[{"data":{"p":"s3cret"}}]}`)
 			return
 		}
 		io.WriteString(w,
