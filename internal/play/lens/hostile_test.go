@@ -114,7 +114,8 @@ func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) 
 	return lines
 }
 
-// TestWhatIsSeenIsToldInTheLog keeps no credentials, there or elsewhere. It also has the world held all the time: that is about us, and not about what passes.
+// TestWhatIsSeenIsToldInTheLog keeps no credentials, there or elsewhere. It also has the world held all the time: that
+// is about us, and not about what passes.
 func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	next := make(chan bool) // closed when the watch may end
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
