@@ -13,8 +13,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// Ask is what a request asks for. Of the request's headers it holds only the user agent, so there are no credentials
-// in it. Its texts have at most 200 bytes.
+// Ask is a parsed request. Of the headers it holds only the user agent, and so no credentials. Its texts have at most
+// 200 bytes.
 type Ask struct {
 	Client                       string // the user agent
 	Method                       string
@@ -27,22 +27,22 @@ type Ask struct {
 }
 
 const (
-	maxText   = 200         // bytes that are kept of any text that a client sends
-	maxRedact = 4 * maxText // bytes in which secrets are looked for
+	maxText   = 200         // bytes that are kept of a client's text
+	maxRedact = 4 * maxText // bytes that are searched for secrets
 )
 
-// bound returns the beginning of a text without secrets, and without the rest of it in memory.
+// bound returns the beginning of a text, without secrets, as a copy.
 func bound(text string) string {
 	text = redact.Text(text[:min(len(text), maxRedact)])
 	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxText)]), "")
 }
 
-// newAsk reads a request as a kube-apiserver does.
+// newAsk parses a request as a kube-apiserver does.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: (*RequestInfoFactory).NewRequestInfo
 func newAsk(r *http.Request) Ask {
 	query, options := r.URL.Query(), metav1.ListOptions{}
-	_ = metav1.Convert_url_Values_To_v1_ListOptions(&query, &options, nil) // what it refuses, the server refuses, too
+	_ = metav1.Convert_url_Values_To_v1_ListOptions(&query, &options, nil) // the server refuses the same queries
 	ask := askPath(r.URL.Path)
 	ask.Client, ask.Method = bound(r.UserAgent()), bound(r.Method)
 	ask.Labels, ask.Fields = bound(options.LabelSelector), bound(options.FieldSelector)
@@ -64,7 +64,7 @@ func askPath(path string) (ask Ask) {
 	default:
 		return ask
 	}
-	if parts[0] == "watch" { // how a watch was asked for before 1.11
+	if parts[0] == "watch" { // the path of a watch before 1.11
 		ask.Watch, parts = true, parts[1:]
 	}
 	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
@@ -86,7 +86,7 @@ func (a *Ask) reads() bool {
 	return a.Method == http.MethodGet && a.Resource != "" && (a.Watch || a.Name == "")
 }
 
-// state reports whether it asks for all of the state there is: a list from its first page, or a watch-list.
+// state reports whether it reads the whole state: the first page of a list, or a watch-list.
 func (a *Ask) state() bool { return a.reads() && !a.Continue && (!a.Watch || a.InitialEvents) }
 
 // resumes reports whether it is a watch that begins at a version.
@@ -98,18 +98,18 @@ func (a *Ask) writes() bool {
 		a.Method != http.MethodOptions
 }
 
-// trail is the key of what requests have in common that belong together: the work of one informer.
+// trail is the key of a [trail]: requests of one informer have the same.
 func (a *Ask) trail() string {
 	return strings.Join([]string{a.Client, a.Resource, a.Namespace, a.Labels, a.Fields}, "\x00")
 }
 
-// plural is the resource without its group, as our client half calls it.
+// plural is the resource without its group, its name in our client half.
 func (a *Ask) plural() string {
 	name, _, _ := strings.Cut(a.Resource, ".")
 	return name
 }
 
-// what names what a request is about.
+// what returns the resource, namespace and selectors in words.
 func (a *Ask) what() string {
 	text := a.Resource
 	if a.Namespace != "" {
@@ -121,7 +121,7 @@ func (a *Ask) what() string {
 	return text
 }
 
-// short is what a sentence calls a client.
+// short is a client's name in sentences.
 func short(client string) string {
 	return cmp.Or(probe.AgentOf(client), "a client without a user agent")
 }

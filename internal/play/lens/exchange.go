@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/play/wiretap"
 )
 
-// period is how often the lens looks whether clients read. A client that has not read for so long is stuck.
+// period is how often the lens checks whether clients read. A client that has not read for so long is stuck.
 const period = time.Second
 
 // Why an exchange ended.
@@ -28,31 +28,31 @@ const (
 	weEnded     = "the lens ended"
 )
 
-// ErrEnds is the cause of a request's context that ends because the lens does.
+// ErrEnds is the cause that ends requests' contexts when the lens ends.
 var ErrEnds = errors.New(weEnded)
 
-// exchange is one request and its answer on their way. The goroutine of the request owns it, but not the
-// [request], which is what others see.
+// exchange is one request and its answer. The goroutine of the request owns it, but not the [request], which others
+// read.
 //
-// It is the body of the answer. Until the next Read, what it has returned is being written to the client. It looks at a
-// piece of a watch after that, so that no event comes later because of the lens.
+// It is the body of the answer. Between two Reads, the proxy writes a piece to the client. The exchange parses a piece
+// of a watch only after that, so that the lens delays no event.
 type exchange struct {
 	lens          *Lens
-	*request      // guarded by the lens; its Ask never changes, and its status is set by this goroutine
+	*request      // guarded by the lens; its Ask never changes; this goroutine sets its status
 	io.ReadCloser // from the server; nil before its answer
 
-	protobuf bool   // the answer is, and passes unread
-	encoding string // of the answer
-	bytes    int64  // that have been read of it
-	why      string // it ends
+	protobuf bool   // the answer is protobuf, which the lens does not parse
+	encoding string // Content-Encoding of the answer
+	bytes    int64  // read so far
+	why      string // the reason of its end
 	events   wiretap.Events
-	piece    []byte // a copy of what the last Read returned of a watch
+	piece    []byte // a copy of the last piece of a watch
 	at       time.Time
-	head     []byte // of a body that is no watch's
+	head     []byte // the beginning of the body of a list or an object
 }
 
-// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. So that the lens can read
-// the answers, it asks for watches without compression, and for JSON where a client would take protobuf or JSON.
+// rewrite sets the server's URL and Host: kubectl proxy refuses other Hosts. So that the lens can parse the answers, it
+// requests watches without compression, and JSON from clients that accept protobuf or JSON.
 func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(x.lens.config.Servers[0])
 	if x.Watch {
@@ -65,17 +65,17 @@ func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// pass lets the header of an answer pass, and puts the exchange before its body.
+// pass notes and guards the header of an answer, and wraps its body.
 func (x *exchange) pass(response *http.Response) error {
 	x.answered(response.StatusCode, response.Header)
 	guardBrowsers(response.Header)
-	if response.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection, and is left alone
+	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection
 		x.ReadCloser, response.Body = response.Body, x
 	}
 	return nil
 }
 
-// unreachable answers when the server does not.
+// unreachable answers 502 when the server cannot be reached.
 func (x *exchange) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x.why = "the server cannot be reached"
 	x.answered(http.StatusBadGateway, nil)
@@ -138,7 +138,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep keeps what the lens reads: all of a watch until it has been looked at, the beginning of a list or an object.
+// keep keeps what the lens parses: the piece of a watch, or the beginning of a list or an object.
 func (x *exchange) keep(p []byte) {
 	switch {
 	case x.Resource == "" || x.protobuf:
@@ -149,7 +149,7 @@ func (x *exchange) keep(p []byte) {
 	}
 }
 
-// look reads the events of the piece that has been written.
+// look parses the piece that the client has received.
 func (x *exchange) look() {
 	for _, event := range x.events.Read(x.piece) {
 		x.lens.frame(x.request, event, x.at)

@@ -22,46 +22,46 @@ const (
 	maxObjects  = 512
 	maxWrites   = 64 // of one object
 	maxFindings = 256
-	maxNamed    = 256 // resources that the log names: a recording may hold twice as many (fold.MaxResources)
+	maxNamed    = 256 // resources with a name in the log: a recording may hold twice as many (fold.MaxResources)
 )
 
-// election is the resource that the client that leads writes all the time, which is no controller's work.
+// election is the resource that leaders renew all the time. The verdicts about controllers ignore it.
 const election = "leases.coordination.k8s.io"
 
-// request is one request, as the verdicts judge it and the log is told of it.
+// request is one request, for the verdicts and the log.
 type request struct {
 	Ask
-	id          uint64 // the log calls its watcher "c" and this
+	id          uint64 // its watcher in the log is "c" and this
 	path, query string // see requestOf
 	at          time.Time
 
-	trail  *trail  // nil: the request is none of the API's, and nothing else is kept of it
-	object *object // that it writes; nil: it writes none
-	named  string  // what the log calls its resource; "" if the log names enough of them
+	trail  *trail  // nil: not a request to the API, of which nothing else is kept
+	object *object // for a write; nil: it is none
+	named  string  // its resource in the log; "": there are too many
 
 	status    int
 	lastFrame time.Time // or the header of the answer
-	rv        string    // that the answer says of itself: of a list or an object
-	cause     string    // why it ended
-	ended     time.Time // zero: it has not
+	rv        string    // of the list or object in the answer
+	cause     string    // the reason of its end
+	ended     time.Time // zero: it is open
 
-	retryAfter time.Duration // as a 429 said
+	retryAfter time.Duration // of a 429
 
 	// Of a watch.
-	streams    bool   // it has been answered
-	newest     string // the newest version that the client was given
-	given      given  // a frame, once a second; of a write: the newest that its client was given before its next one
-	read       string // the version of the one before: it has surely been read if the connection was never full
+	streams    bool   // the answer has begun
+	newest     string // the newest version that was sent
+	given      given  // a frame, once a second; of a write: the newest object that was sent before the next write
+	read       string // the version of the frame before, which the client has surely read if the connection was never full
 	initialEnd bool
-	gone       bool          // it was told that its version is too old
-	stuckFor   time.Duration // the connection is full; 0: it never was
-	// since when a piece is being written to the client, in nanoseconds of Unix time; 0: none is. Set by its exchange
+	gone       bool          // it got 410
+	stuckFor   time.Duration // how long the connection was full; 0: never
+	// when the exchange began to write a piece to the client, in Unix nanoseconds; 0: none
 	writing atomic.Int64
 
-	before string // of a write: the newest version of the object that was seen before
+	before string // of a write: the newest known version of the object before it
 }
 
-// Finding is one habit of a client that does harm, in words.
+// Finding is one harmful habit of a client, in words.
 type Finding struct {
 	*verdict
 	Client   string    `json:"client"`
@@ -71,16 +71,16 @@ type Finding struct {
 	Last     time.Time `json:"last"`
 }
 
-// trail is what one client did with one resource and one selector: the work of one informer.
+// trail has the requests of one client for one resource and selector: those of one informer.
 type trail struct {
 	client, resource string
 
 	rows  []*request        // the newest lists and watches, oldest first
 	open  map[*request]bool // watches
-	times map[string]int    // how often a verdict has found what it looks for, by its id
+	times map[string]int    // how often a verdict has matched, by id
 
 	listRV  string // of the newest list; "" before the first
-	settled string // the newest version that the client has surely read, at the end of its newest watch
+	settled string // the newest version that the client has surely read of its last watch
 }
 
 // given is a version that was sent to a client.
@@ -89,13 +89,13 @@ type given struct {
 	rv string
 }
 
-// object is what is remembered of an object that clients write.
+// object has the writes of one object.
 type object struct {
-	rv     string     // the newest that was seen
+	rv     string     // the newest known
 	writes []*request // the newest, oldest first
 }
 
-// begin notes that a request has come.
+// begin notes a new request.
 func (l *Lens) begin(ask Ask, path, query string) *request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +127,7 @@ func (l *Lens) begin(ask Ask, path, query string) *request {
 	return r
 }
 
-// kept finds a value, or makes it. If there are limit of them, all are forgotten: what goes on is seen again.
+// kept finds a value, or makes it. At the limit it drops all values: habits that continue are found again.
 func kept[V any](all map[string]*V, key string, limit int, make func() *V) *V {
 	value, found := all[key]
 	if !found {
@@ -153,14 +153,14 @@ func (r *request) changes() bool {
 	return !r.ended.IsZero() && r.status/100 == 2 && (r.rv == "" || r.rv != r.before)
 }
 
-// answers reports whether the client was given nothing since its last write but the result of that, just before it
-// wrote this. A quick client writes before the lens has noted what made it write, so this is asked of times afterwards.
+// answers reports whether a write follows just after the client received the result of its last write, and nothing
+// else. A quick client writes before the lens has noted that receipt, so the verdict compares times afterwards.
 func (r *request) answers(last *request) bool {
 	return last != nil && last.rv != "" && last.given.rv == last.rv && r.at.Sub(last.given.at) <= echoWithin
 }
 
-// giveLocked notes that a client was given an object at a time: in a frame, in a list, or by itself. The newest write
-// of the client that had begun by then keeps it.
+// giveLocked notes that an object was sent to a client, in a frame, in a list, or alone, with the newest write of the
+// client that had begun by then.
 func (o *object) giveLocked(client, rv string, at time.Time) {
 	if older(o.rv, rv) {
 		o.rv = rv
@@ -175,7 +175,7 @@ func (o *object) giveLocked(client, rv string, at time.Time) {
 	}
 }
 
-// frame notes a frame of a watch, which the client was given at a time.
+// frame notes a frame of a watch that was sent at a time.
 func (l *Lens) frame(r *request, event wiretap.Event, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,12 +202,11 @@ func (l *Lens) frame(r *request, event wiretap.Event, at time.Time) {
 	}
 }
 
-// resumable reports whether versions from the frames of a watch are a place to resume from: those of a watch-list's
-// first state come in no order.
+// resumable reports whether a client may resume from the versions of a watch's frames: those of a watch-list's first
+// state are unordered.
 func (r *request) resumable() bool { return !r.InitialEvents || r.initialEnd }
 
-// end notes the end of a request: its cause, the version that a list or an object says of itself, and the bytes of the
-// answer.
+// end notes the end of a request: its cause, the version of the list or object, and the bytes of the answer.
 func (l *Lens) end(r *request, cause, version string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +219,7 @@ func (l *Lens) end(r *request, cause, version string, bytes int64) {
 	l.closeLocked(r, bytes)
 	if r.reads() && !r.Watch && r.rv != "" {
 		t.listRV, t.settled = r.rv, ""
-		for key, o := range l.objects { // each object of the resource was given
+		for key, o := range l.objects { // the list had each object
 			if strings.HasPrefix(key, t.resource+" ") {
 				o.giveLocked(t.client, "", now)
 			}
@@ -235,7 +234,7 @@ func (l *Lens) end(r *request, cause, version string, bytes int64) {
 			r.object.rv = r.rv
 		}
 		l.judgeLocked(wrote, r)
-		r.trail = nil // the object may be remembered for longer
+		r.trail = nil // the object may outlive the trail
 	case r.reads() && !r.Continue && r.status == http.StatusOK:
 		l.judgeLocked(listed, r)
 	case r.Name != "" && r.status == http.StatusOK:
@@ -245,11 +244,10 @@ func (l *Lens) end(r *request, cause, version string, bytes int64) {
 	}
 }
 
-// readTime is how long a client may take until what was sent to it has surely been read, if its connection is not
-// stuck.
+// readTime is the time after which a client has surely read a frame, if its connection is not full.
 const readTime = time.Second
 
-// settle notes what the client has surely read when a watch ends.
+// settle notes the newest version that the client has surely read of a watch that ends.
 func (t *trail) settle(r *request) {
 	read := r.read
 	if r.ended.Sub(r.lastFrame) >= readTime && r.resumable() {
@@ -268,7 +266,7 @@ func older(a, b string) bool {
 	return errB == nil && (a == "" || errA == nil && m < n)
 }
 
-// tick judges what only time tells.
+// tick runs the verdicts about time.
 func (l *Lens) tick(context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

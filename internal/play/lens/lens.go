@@ -1,8 +1,7 @@
-// Package lens forwards to a server that is not ours, and says in words what its clients do wrong: the verdicts,
-// a table of functions over a trail of requests.
+// Package lens forwards requests to another server, and describes what its clients do wrong. Each verdict is a function
+// over a trail of requests, in one table.
 //
-// The goroutine of a request looks at a piece of a watch once that has been written to the client. Goroutines:
-// [Lens.Run] looks at the clock; everything else runs in the goroutines of requests.
+// [Lens.Run] finds what only time shows; all else runs in the goroutines of requests.
 //
 // Differs: upstream has nothing of the kind; people read kubectl -v=8 or run mitmproxy.
 package lens
@@ -32,30 +31,30 @@ import (
 // Config describes a [Lens]. Servers and Clock are required.
 type Config struct {
 	Servers []*url.URL // one server's addresses
-	Writes  bool       // let requests pass that write
+	Writes  bool       // forward requests that write
 	Clock   clock.WithTicker
 }
 
-// Lens forwards requests to a server that is not ours, keeps what clients did, and judges it by [verdicts]. What it
-// keeps is bounded in every respect. It may be used from any goroutine.
+// Lens forwards requests to another server, remembers them, and judges them by [verdicts]. Its memory is bounded. It
+// may be used from any goroutine.
 type Lens struct {
 	// Set by New, never changed.
 	config    Config
 	transport *guest.Transport
 
-	mu       sync.Mutex // guards the fields below, and what they lead to; innermost but for the log's
-	log      *probe.Log // is told what the lens sees; nil: none is
+	mu       sync.Mutex // guards the fields below and their elements; taken before the log's
+	log      *probe.Log // gets records of requests and watches; nil: none
 	running  map[*request]bool
 	trails   map[string]*trail
-	objects  map[string]*object // that were written, by Ask.one
+	objects  map[string]*object // that clients write, by Ask.one
 	said     map[string]*Finding
-	named    map[string]bool // resources that the log names
+	named    map[string]bool // resources with a name in the log
 	requests uint64
 }
 
 var _ http.Handler = (*Lens)(nil)
 
-// New returns a lens. It starts nothing. Without [Lens.Run] it does not notice what only time tells.
+// New returns a lens. It starts nothing. Some verdicts need [Lens.Run].
 func New(config Config) *Lens {
 	return &Lens{
 		config: config, transport: guest.NewTransport(config.Servers),
@@ -64,7 +63,7 @@ func New(config Config) *Lens {
 	}
 }
 
-// ServeHTTP forwards one request, unless it may not pass. It returns when the answer has ended.
+// ServeHTTP forwards one request, or refuses it. It returns when the answer has ended.
 func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := l.refuse(w.Header(), r); err != nil {
 		handlers.WriteError(w, r, err)
@@ -76,7 +75,7 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite:        x.rewrite,
 		Transport:      l.transport,
-		FlushInterval:  -1, // a frame is sent on as it comes
+		FlushInterval:  -1, // each frame at once
 		ErrorLog:       log.New(io.Discard, "", 0),
 		ModifyResponse: x.pass,
 		ErrorHandler:   x.unreachable,
@@ -84,20 +83,19 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// Run looks once a second at the requests that are being forwarded, until ctx is done. It is called once.
+// Run checks the open requests once a second, until ctx is done. It is called once.
 func (l *Lens) Run(ctx context.Context) {
 	defer l.transport.CloseIdleConnections()
 	routine.Every(ctx, l.config.Clock, period, l.tick)
 }
 
-// passed are the headers of answers that clients of an API read. What else a server sets, it sets for its own origin;
-// here it would set it for ours.
+// passed are the headers of answers that API clients need. The lens drops the others, which a server sets for its own
+// origin: here they would count for ours.
 var passed = strings.Fields("Allow Audit-Id Cache-Control Connection Content-Encoding Content-Length Content-Type " +
 	"Date Etag Last-Modified Location Retry-After Sec-Websocket-Accept Sec-Websocket-Protocol Upgrade Vary Warning " +
 	"Www-Authenticate X-Kubernetes-Pf-Flowschema-Uid X-Kubernetes-Pf-Prioritylevel-Uid X-Stream-Protocol-Version")
 
-// guardBrowsers sees to it that nothing that the server answers runs in a browser under our origin, or changes what
-// that allows.
+// guardBrowsers drops and sets headers so that no answer can run in a browser under our origin, or change its policies.
 func guardBrowsers(header http.Header) {
 	for name := range header {
 		if !slices.Contains(passed, name) {
@@ -108,7 +106,7 @@ func guardBrowsers(header http.Header) {
 	header.Set("X-Content-Type-Options", "nosniff")
 }
 
-// Report is what the lens has seen.
+// Report is a summary of the lens's findings.
 type Report struct {
 	Server   string    `json:"server"`
 	Writes   bool      `json:"writes"`
@@ -117,7 +115,7 @@ type Report struct {
 	Findings []Finding `json:"findings"` // the newest first
 }
 
-// Report returns what the lens has seen. The caller owns it.
+// Report returns the findings so far. The caller owns them.
 func (l *Lens) Report() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,10 +135,10 @@ func (l *Lens) Report() Report {
 	return report
 }
 
-// acts are subresources that do something although they are asked for with GET.
+// acts are subresources that can change things by GET.
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
-// refuse returns why a request may not pass, nil if it may; the header is that of the answer.
+// refuse returns the error for a request that may not pass; nil: it may. header is the answer's.
 func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	if l.config.Writes {
 		return nil
@@ -154,7 +152,7 @@ func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	case acts[ask.Subresource] || acts[clean.Subresource] || ask.plural() == "proxy":
 		return negotiation.Refusal(http.StatusForbidden,
 			"the lens does not let %s through, which can change things although it is a GET"+how, ask.Subresource)
-	case len(r.Header["Upgrade"]) > 0: // a server ignores what it does not know: ?watch=true makes a console no watch
+	case len(r.Header["Upgrade"]) > 0: // ?watch=true makes no watch of an exec: servers ignore unknown parameters
 		return negotiation.Refusal(http.StatusForbidden, "the lens does not let this request become another "+
 			"protocol, which is a stream in both directions"+how)
 	}

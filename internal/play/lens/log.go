@@ -10,8 +10,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// Show lets the lens tell in a log what it sees, as a server of ours would: requests, and each watch as a watcher with
-// its wire, those that are open at once. The lens passes the log's gate: what another program does cannot be held.
+// Show makes the lens write records into a log as a server of ours does: of requests, and of each watch as a watcher
+// with its wire, also those that are open already. The log's gate does not hold the lens.
 func (l *Lens) Show(log *probe.Log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -23,7 +23,7 @@ func (l *Lens) Show(log *probe.Log) {
 	}
 }
 
-// requestOf returns what is told of a request: its path and its query, without secrets, and at most 200 bytes of each.
+// requestOf returns the path and query for records, without secrets, at most 200 bytes of each.
 func requestOf(r *http.Request) (path, query string) {
 	if r.URL.RawQuery != "" {
 		query = redact.Query(r.URL.RawQuery)
@@ -37,7 +37,7 @@ func (r *request) texts(reason string) probe.Texts {
 		"agent": short(r.Client), "version": r.Version, "reason": reason})
 }
 
-// tellLocked tells a moment of a request.
+// tellLocked writes a record about a request.
 func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
 	if l.log == nil {
 		return
@@ -49,7 +49,7 @@ func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
 	l.log.Append(told)
 }
 
-// showLocked tells of a watch that it is open.
+// showLocked writes the records of an open watch.
 func (l *Lens) showLocked(r *request) {
 	l.tellLocked(r, probe.WatcherAdded, probe.Record{RV: storage.ProbeVersion(r.Version),
 		Texts: probe.NewTexts(map[string]string{"prefix": r.what()})})
@@ -57,7 +57,7 @@ func (l *Lens) showLocked(r *request) {
 		"path": r.path, "query": r.query, "version": r.Version})})
 }
 
-// closeLocked tells of the end.
+// closeLocked writes the records of a request's end.
 func (l *Lens) closeLocked(r *request, bytes int64) {
 	if r.streams {
 		l.tellLocked(r, probe.WireClosed, probe.Record{Texts: probe.NewTexts(map[string]string{"why": r.cause})})

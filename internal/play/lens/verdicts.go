@@ -11,21 +11,21 @@ import (
 type occasion int
 
 const (
-	asked  occasion = iota // a list or a watch is asked for; the trail does not contain it yet
+	asked  occasion = iota // a list or a watch begins; its trail does not contain it yet
 	listed                 // the first page of a list was answered
 	full                   // a client does not read its watch: the connection is full
 	ticked                 // a second has passed
 	wrote                  // a write of an object was answered
 )
 
-// judged is what a verdict is about.
+// judged is the input of a verdict.
 type judged struct {
 	*trail
 	*request       // at ticked the newest of the trail
 	lens     *Lens // whose lock is held
 	now      time.Time
-	seen     int    // how often the verdict has found what it looks for, this time included
-	key      string // findings with one key are one; a verdict may set it, otherwise it is that of the trail
+	seen     int    // how often the verdict has matched, this time included
+	key      string // of the finding; by default the trail's, unless the verdict sets it
 }
 
 // When a habit is a finding.
@@ -50,17 +50,17 @@ const (
 	patienceLeeway = time.Second / 4 // a reflector of client-go tries again after 800 ms
 )
 
-// verdict is one habit that does harm. To add one, add a row to verdicts, two programs to TestFindings, one that has
+// verdict is one harmful habit. To add one, add a row to verdicts, two programs to TestFindings, one that has
 // the habit and one that nearly has it, and a row to docs/BEYOND.md.
 type verdict struct {
 	ID       string `json:"id"`
 	Advice   string `json:"advice"`
-	Chapter  string `json:"chapter"`  // folder of the chapter that explains it
-	Incident string `json:"incident"` // where it happened to others; "" if it is everyday
+	Chapter  string `json:"chapter"`  // its folder
+	Incident string `json:"incident"` // a public report of it; "": everyday
 
 	at    occasion
-	least int // how often it must be found, if once may be an accident
-	// find returns the rest of a sentence that begins with the client's name; "" if there is nothing to say. It changes
+	least int // how often it must match, if once may be an accident
+	// find returns the rest of a sentence that begins with the client's name; "" if the habit is absent. It changes
 	// nothing but the key.
 	find func(c *judged) string
 }
@@ -304,7 +304,7 @@ var verdicts = []verdict{{
 	},
 }}
 
-// say returns a sentence if what it says is so.
+// say returns a sentence if so, otherwise "".
 func (c *judged) say(so bool, format string, args ...any) string {
 	if !so {
 		return ""
@@ -312,8 +312,8 @@ func (c *judged) say(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// gone returns the first watch of those that were told 410 for one version and after which nothing but further tries
-// came, and how many they are; nil: the newest watch was not told 410, or the client has read the state since.
+// gone returns the first of the newest watches that all got 410 for one version, and their number; nil: the newest
+// watch did not get 410, or the client has read the state since.
 func (c *judged) gone() (first *request, n int) {
 	for _, r := range slices.Backward(c.rows) {
 		switch {
@@ -326,9 +326,8 @@ func (c *judged) gone() (first *request, n int) {
 	return first, n
 }
 
-// polls says of what and how often, if all lists and watches of the trail that are remembered are lists at that
-// version. A command that ends, such as helm's, may list several times, and people run several commands: so many lists,
-// no more than two minutes apart, are polls.
+// polls returns a sentence if all remembered requests of the trail are lists at that version. Commands, such as helm's,
+// may list several times, and people run several of them: only so many lists, at most two minutes apart, are polls.
 func (c *judged) polls(version, format string) string {
 	other := func(r *request) bool { return r.Watch || r.Version != version || r.status != 200 }
 	every := c.now.Sub(c.rows[0].at) / (maxSteps - 1)
@@ -336,11 +335,11 @@ func (c *judged) polls(version, format string) string {
 	return c.say(polls, format, c.what(), rounded(every))
 }
 
-// run returns how many of the client's newest writes of the object and subresource are all alike, and how long ago the
-// first of them was. It gives like each write with the one before it.
+// run returns how many of the client's newest writes of the object and subresource satisfy like, without a gap, and how
+// long ago the first of them was. like gets each write and the one before it.
 func (c *judged) run(within time.Duration, like func(w, last *request) bool) (n int, first time.Duration) {
 	writes := slices.DeleteFunc(slices.Clone(c.object.writes), func(w *request) bool {
-		return w.Client != c.client || w.ended.IsZero() // another's, or one that is under way beside this one
+		return w.Client != c.client || w.ended.IsZero() // another client's, or a concurrent one
 	})
 	for i, w := range slices.Backward(writes) {
 		var last *request
@@ -358,7 +357,7 @@ func (c *judged) run(within time.Duration, like func(w, last *request) bool) (n 
 	return n, first
 }
 
-// lives reports whether the client has a watch open that it opened before a time: its process is the same since.
+// lives reports whether the client has an open watch from before a time, and so is still the same process.
 func (c *judged) lives(since time.Time) bool {
 	for _, t := range c.lens.trails {
 		if t.client != c.client {
@@ -376,7 +375,7 @@ func (c *judged) lives(since time.Time) bool {
 // ofOne reports whether it selects one object by its name.
 func (a *Ask) ofOne() bool { return strings.Contains(a.Fields, "metadata.name=") }
 
-// one names the object that a request is about, and is its key.
+// one names the object of a request, and is its key.
 func (a *Ask) one() string {
 	return a.Resource + " " + strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
 }
