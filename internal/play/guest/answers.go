@@ -20,35 +20,33 @@ import (
 	informer "listwatch/chapters/13-informer"
 )
 
-// Media types of metadata alone, of a list and of one object: a cluster is large, and the stage shows names and
-// versions.
+// Media types of metadata, for lists and watches: clusters are large, and the stage shows names and versions.
 const (
 	listOfMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	metadataOnly   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 )
 
-// maxList is how many bytes a list may have, all of which is in memory at once.
+// maxList is how many bytes a list may have, which are in memory at once.
 const maxList = 64 << 20
 
 var errTooMany = errors.New("too many objects")
 
-// watched is a resource that is watched: an informer, and what stands between it and the server, as its transport and
-// as its decoder. That asks for metadata alone, bounds the answers while they arrive, and says in words what is wrong
-// with them.
+// watched is one watched resource: an informer, with its transport and its decoder. These request only metadata, bound
+// the answers while they arrive, and describe problems in words.
 type watched struct {
 	// Set by Guest.add, never changed.
 	guest    *Guest
 	resource resource
 	informer *informer.SharedIndexInformer
 
-	stop     func()       // called once or more when there are too many objects; set before the first request
-	objects  atomic.Int64 // that the handler has counted
-	first    atomic.Int64 // objects of a watch-list's first state so far; negative: it is over
+	stop     func()       // called when there are too many objects, perhaps several times; set before the first request
+	objects  atomic.Int64 // counted by the handler
+	first    atomic.Int64 // objects of a watch-list's first state so far; negative: it is complete
 	exceeded atomic.Bool  // there are too many objects; stays
-	trouble  atomic.Value // string: what is wrong with the newest answer
+	trouble  atomic.Value // string: the problem of the newest answer
 }
 
-// said returns what is wrong, and what to do; "" if nothing is.
+// said returns the current problem, with advice; "": none.
 func (w *watched) said() string {
 	if w.exceeded.Load() {
 		return fmt.Sprintf(
@@ -69,7 +67,7 @@ func (w *watched) exceed() error {
 // RoundTrip implements [http.RoundTripper].
 func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
-	asking := r.Clone(r.Context()) // the caller's own must stay as it is
+	asking := r.Clone(r.Context()) // RoundTrip must not change r
 	asking.Header.Set("Accept", listOfMetadata)
 	if query.Has("watch") {
 		asking.Header.Set("Accept", metadataOnly)
@@ -80,11 +78,11 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := w.guest.transport.RoundTrip(asking)
 	switch {
-	case r.Context().Err() != nil: // the informer has ended the request
+	case r.Context().Err() != nil: // cancelled by the informer
 	case err != nil:
 		w.trouble.Store(fmt.Sprintf("%s cannot be reached (%v): is kubectl proxy still running? The reflector tries "+
 			"again by itself", r.URL.Host, Reason(err)))
-	case response.StatusCode != http.StatusOK || query.Has("watch"): // trouble with a list stays until one is read
+	case response.StatusCode != http.StatusOK || query.Has("watch"): // a list's problem stays until one is decoded
 		w.trouble.Store(w.judge(response.StatusCode))
 	}
 	if err == nil && !query.Has("watch") {
@@ -93,7 +91,7 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// meanings are what statuses mean to a guest, and what to do, by the status or its first digit.
+// meanings are explanations of statuses, with advice, by the status or its first digit.
 var meanings = map[int]string{
 	http.StatusUnauthorized: "the server does not know who we are. Log in again, and restart kubectl proxy",
 	http.StatusForbidden: "you may not list and watch {resource} in {namespace}. Choose a namespace in which you " +
@@ -104,7 +102,7 @@ var meanings = map[int]string{
 	5: "the server has a problem of its own. The reflector tries again by itself",
 }
 
-// judge says what is wrong with a status; "" if nothing is. 410 and 429 heal by themselves.
+// judge explains a status; "": no problem. 410 and 429 are none, because the reflector handles them.
 func (w *watched) judge(status int) string {
 	text := cmp.Or(meanings[status], meanings[status/100])
 	if text == "" {
@@ -115,14 +113,14 @@ func (w *watched) judge(status int) string {
 	return fmt.Sprintf("%d: %s", status, words.Replace(text))
 }
 
-// failed is told that a list has failed. If it was too long, that ends the informer.
+// failed handles the error of a list. One that is too long ends the informer.
 func (w *watched) failed(_ context.Context, _ *reflector.Reflector, err error) {
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		_ = w.exceed()
 	}
 }
 
-// metadata reads metadata and Statuses.
+// metadata decodes metadata and Statuses.
 var metadata = newMetadata()
 
 func newMetadata() runtime.Decoder {
@@ -132,7 +130,7 @@ func newMetadata() runtime.Decoder {
 	return json.NewSerializerWithOptions(json.DefaultMetaFactory, known, known, json.SerializerOptions{})
 }
 
-// Decode implements [runtime.Decoder]. It leaves of each object what a guest keeps, before the reflector collects it.
+// Decode implements [runtime.Decoder]. It drops what a guest does not need of each object.
 func (w *watched) Decode(data []byte, defaults *schema.GroupVersionKind,
 	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, kind, err := metadata.Decode(data, defaults, into)
@@ -160,19 +158,18 @@ func (w *watched) Decode(data []byte, defaults *schema.GroupVersionKind,
 	return object, kind, nil
 }
 
-// misread says that an answer is not what it should be, unless it is the connection that broke, and returns the error
-// in short.
+// misread notes that an answer cannot be decoded, unless the connection broke, and returns a shorter error.
 func (w *watched) misread(err error) error {
 	if broken := net.Error(nil); errors.As(err, &broken) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	short := fmt.Errorf("%.200s", err.Error()) // it may quote all of the answer
+	short := fmt.Errorf("%.200s", err.Error()) // it may quote the whole answer
 	w.trouble.Store(fmt.Sprintf(
 		"the server's answer is not understood (%v): does -server name the address of an API server?", short))
 	return short
 }
 
-// slim leaves of an object what a guest keeps: its name, its version and the times of its life.
+// slim reduces an object to its name, version and times of creation and deletion.
 func slim(object *metav1.PartialObjectMetadata) {
 	full := object.ObjectMeta
 	object.ObjectMeta = metav1.ObjectMeta{

@@ -1,5 +1,4 @@
-// Package guest runs our client half on a server that is not ours: one that kubectl proxy, or any other address, leads
-// to.
+// Package guest runs our client half on another server, such as one behind kubectl proxy.
 //
 // Differs: upstream has nothing of the kind.
 package guest
@@ -40,13 +39,13 @@ type Choice struct {
 	Fields    string   `json:"fields"`
 }
 
-// resourceName is a resource of core/v1, or one with its version and group.
+// resourceName matches a resource of core/v1, or one with its version and group.
 var resourceName = regexp.MustCompile(`^([a-z][a-z0-9-]*)(?:\.(v[a-z0-9]+)\.([a-z0-9.-]+))?$`)
 
-// resource is a collection that is watched.
+// resource is a watched collection.
 type resource struct{ name, plural, path string }
 
-// Check refuses a choice that cannot be meant: 400. Whether the server has such resources shows when they are watched.
+// Check returns 400 for a malformed choice. Whether the server has the resources shows when the guest watches them.
 func (c *Choice) Check() error {
 	_, err := c.read()
 	return err
@@ -83,18 +82,18 @@ type Config struct {
 	Probe        *probe.Probe
 	FIFO         string
 	UseWatchList bool
-	MaxObjects   int64 // of one resource; 0: 150,000. A resource that has more is not watched
+	MaxObjects   int64 // of one resource; 0: 150,000. The guest stops watching a resource with more
 }
 
-// Guest is a client half of ours on a server that is not ours: an informer of metadata for each resource that was
-// chosen. It also asks for the server's metrics.
+// Guest is our client half on another server: an informer of metadata for each chosen resource. It also reads the
+// server's metrics.
 type Guest struct {
 	// Set by New, never changed.
 	config    Config
 	transport *Transport // of our own requests
 	watched   []*watched
 
-	metrics atomic.Pointer[Metrics] // replaced by askMetrics; what it leads to never changes
+	metrics atomic.Pointer[Metrics] // replaced by askMetrics; a Metrics never changes
 }
 
 // New returns a guest. It starts nothing. The error is that of [Choice.Check].
@@ -133,7 +132,7 @@ func (g *Guest) add(r resource) {
 			_ = w.exceed()
 		}
 	}}
-	// Only an informer that has ended refuses a handler.
+	// The error is that the informer has ended, which it has not.
 	_, _ = w.informer.AddEventHandlerWithOptions(count, informer.HandlerOptions{Name: "observer"})
 	g.watched = append(g.watched, w)
 }
@@ -142,7 +141,7 @@ func (g *Guest) narrow(options *metav1.ListOptions) {
 	options.LabelSelector, options.FieldSelector = g.config.Choice.Labels, g.config.Choice.Fields
 }
 
-// Run watches, and asks for the metrics every five seconds of the wall, until ctx is done.
+// Run watches, and reads the metrics every five seconds of wall time, until ctx is done.
 func (g *Guest) Run(ctx context.Context) {
 	var group routine.Group
 	for _, w := range g.watched {
@@ -154,7 +153,7 @@ func (g *Guest) Run(ctx context.Context) {
 	g.transport.CloseIdleConnections()
 }
 
-// run runs one informer until ctx is done, or until there are more objects than we have room for.
+// run runs one informer until ctx is done, or until there are too many objects.
 func (w *watched) run(ctx context.Context) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -162,7 +161,7 @@ func (w *watched) run(ctx context.Context) {
 	w.informer.Run(watching)
 }
 
-// Recount lets the stores of a resource report what they hold, if that is at most limit objects.
+// Recount makes the informer of a resource report its objects, if there are at most limit.
 func (g *Guest) Recount(resource, subject string, limit int) {
 	for _, w := range g.watched {
 		if subject == "informer" && w.resource.plural == resource {
@@ -180,24 +179,24 @@ func (g *Guest) Snapshot() map[string]informer.Snapshot {
 	return snapshots
 }
 
-// State is how a guest is doing.
+// State is the state of a guest.
 type State struct {
-	Server  string         `json:"server"` // the address that is asked first
+	Server  string         `json:"server"` // the preferred address
 	Choice  Choice         `json:"choice"`
 	Watched []WatchedState `json:"watched"`
 	Memory  uint64         `json:"memory"` // bytes of the program's heap
 	Metrics                // the newest; empty before the first, never changed
 }
 
-// WatchedState is one resource that is watched.
+// WatchedState is the state of one resource.
 type WatchedState struct {
 	Resource string `json:"resource"`
 	Synced   bool   `json:"synced"`
 	Objects  int64  `json:"objects"`
-	Trouble  string `json:"trouble"` // what is wrong, and what to do; "" if nothing is
+	Trouble  string `json:"trouble"` // a problem, with advice; "": none
 }
 
-// State returns how the guest is doing.
+// State returns the state of the guest.
 func (g *Guest) State() State {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

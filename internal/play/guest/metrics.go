@@ -15,25 +15,25 @@ import (
 
 const (
 	metricsPeriod = 5 * time.Second // between two requests for a server's metrics
-	// Bounds of what is read and kept. A large API server sends some tens of megabytes.
+	// A large API server sends some tens of megabytes.
 	maxMetrics         = 64 << 20 // bytes
 	maxMetricResources = 1000     // values of the label resource
 )
 
-// Metrics is what a server says of itself at /metrics.
+// Metrics are a server's /metrics.
 type Metrics struct {
-	Trouble string  `json:"trouble"` // why there is nothing, or not all; "" if all is well
+	Trouble string  `json:"trouble"` // why metrics are missing; "": none are
 	Metrics figures `json:"metrics"`
 }
 
-// figures are by resource, "" for the whole server, and in these by what [shown] calls them.
+// figures are by resource, "" for the whole server, and then by the names in [shown].
 type figures map[string]map[string]float64
 
-// askMetrics keeps what the server says now.
+// askMetrics reads the server's metrics.
 func (g *Guest) askMetrics(ctx context.Context) {
 	said := Metrics{Metrics: figures{}}
 	address := g.config.Servers[0].JoinPath("/metrics").String()
-	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil) // the URL has been read
+	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil) // the URL is valid
 	response, err := g.transport.RoundTrip(request)
 	switch {
 	case err != nil:
@@ -50,7 +50,7 @@ func (g *Guest) askMetrics(ctx context.Context) {
 	g.metrics.Store(&said)
 }
 
-// shown names the metrics that the page shows: the station, and what the number there is.
+// shown has the metrics of the page: the station, and the name of the number.
 var shown = map[string]string{
 	"apiserver_watch_cache_capacity":                "ring capacity",
 	"watch_cache_capacity":                          "ring capacity", // its name in some versions
@@ -78,7 +78,7 @@ func readMetrics(text io.Reader) Metrics {
 		line := lines.Bytes()
 		what := shown[string(line[:max(0, bytes.IndexAny(line, "{ "))])]
 		if what == "" || what == "watcher open" && !bytes.Contains(line, []byte(`verb="WATCH"`)) {
-			continue // before the expressions, which are slow: few of the lines are shown
+			continue // before the slow expressions: few lines are shown
 		}
 		found := metricLine.FindSubmatch(line)
 		if found == nil {

@@ -19,17 +19,16 @@ const (
 	answerTimeout = time.Minute
 )
 
-// Transport sends requests to one server that has several addresses. It asks the address that answered last, and moves
-// on to the next when that one fails. It follows no redirects, uses no proxy, and leaves compression to the client. It
-// may be used from any goroutine.
+// Transport sends requests to one server with several addresses. It prefers the address that answered last, and tries
+// the next when that one fails. It follows no redirects, uses no proxy, and leaves compression to the client. It may be
+// used from any goroutine.
 //
-// Differs: [http.RoundTripper] says that RoundTrip closes the request's body. This one leaves it open, because an
-// attempt that cannot connect leaves the body to the next one. The lens's ReverseProxy closes it, and our own requests
-// have none.
+// Differs: by [http.RoundTripper], RoundTrip must close the request's body. This one leaves it open for the next
+// attempt. The lens's ReverseProxy closes it, and our own requests have none.
 type Transport struct {
 	http.Transport
 	servers []*url.URL
-	newest  atomic.Int64 // index of the address that is asked first
+	newest  atomic.Int64 // index of the preferred address
 }
 
 // NewTransport returns a transport to a server with these addresses, at least one.
@@ -40,15 +39,14 @@ func NewTransport(servers []*url.URL) *Transport {
 	}}
 }
 
-// stay refuses every redirect: what is asked of one server is not asked of another.
+// stay refuses every redirect: a request is for one server only.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Server returns the address that is asked first.
+// Server returns the preferred address.
 func (t *Transport) Server() *url.URL { return t.servers[t.newest.Load()] }
 
-// RoundTrip implements [http.RoundTripper]. If it cannot connect, it sends the request to the next address at once. A
-// request that was sent and not answered may have been carried out: RoundTrip returns the error, the client decides,
-// and its next request goes to the next address.
+// RoundTrip implements [http.RoundTripper]. If it cannot connect, it tries the next address at once. A request without
+// an answer may have been executed: RoundTrip returns the error, and only the next request goes to the next address.
 func (t *Transport) RoundTrip(r *http.Request) (response *http.Response, err error) {
 	for range t.servers {
 		at := t.newest.Load()

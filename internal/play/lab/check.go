@@ -21,14 +21,14 @@ const (
 	maxLines   = 12          // of a test's message that are shown
 )
 
-// Verdict is what a check found.
+// Verdict is the result of a check.
 type Verdict struct {
 	Solved bool
-	Says   []string // what is still wrong, in a few lines; how it was checked if nothing is
+	Says   []string // the problems in a few lines, or how it was checked if there are none
 }
 
-// Check runs the lab's tests in the working copy dir. What takes long is said to progress, a line each. The error says
-// why there is no verdict: ctx was done, or the go command does not run.
+// Check runs the lab's tests in the working copy dir. It writes a line to progress before each slow step. The error is
+// that ctx was done, or that the go command does not run.
 func Check(ctx context.Context, dir string, l Lab, progress io.Writer) (Verdict, error) {
 	if l.Kind == Predict {
 		return l.checkAnswer(dir), nil
@@ -53,15 +53,15 @@ func (l Lab) check(ctx context.Context, dir string, limit time.Duration, progres
 	return Verdict{Says: l.explain(string(out))}, nil
 }
 
-// timedOut is how a test binary says that its time is over, and which test was running.
+// timedOut matches the panic of a test binary whose time is over, with the running test.
 var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
 
 // leftBehind is the panic of a bubble whose test has ended before its goroutines. Often it only follows from a
 // fault that has ended the test.
 const leftBehind = "\npanic: deadlock: main bubble goroutine has exited"
 
-// explain says of a check that has failed, in a few lines, what is wrong: the promise, and what the first tests to fail
-// say before the goroutine dump of a panic begins.
+// explain describes a failed check in a few lines: the promise, and the messages of the first failed tests without
+// goroutine dumps.
 func (l Lab) explain(out string) []string {
 	if late := timedOut.FindStringSubmatch(out); late != nil {
 		return []string{
@@ -74,7 +74,7 @@ func (l Lab) explain(out string) []string {
 		says = []string{"It does not compile yet."}
 	}
 	message, _, _ := strings.Cut(out, "\ngoroutine ")
-	message, _, _ = strings.Cut(message, "\nFAIL") // what follows the go command says of the package
+	message, _, _ = strings.Cut(message, "\nFAIL") // the rest is about the package
 	said, _, waiting := strings.Cut(message, leftBehind)
 	if waiting && !strings.Contains(said, ".go:") {
 		said += "\n    The test ends before the goroutines that it has started."
@@ -97,7 +97,7 @@ func (l Lab) replay() string {
 	return "go run ./cmd/viz -replay internal/observe/takes/" + l.Take + takes.Suffix
 }
 
-// checkAnswer compares the copy's answer file with what the recording says.
+// checkAnswer compares the copy's answer file with the recording's answer.
 func (l Lab) checkAnswer(dir string) Verdict {
 	given := answerIn(dir)
 	switch {

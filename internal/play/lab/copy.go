@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// marker is the file in a working copy that says which lab it is, and from which checkout it was made.
+// marker is the file in a working copy with its lab and its checkout.
 const marker = ".lab"
 
 // Start writes the checkout's committed tree into dir, and makes the lab's edit there. A folder without git, such as an
@@ -49,7 +49,7 @@ func In(dir string) (l Lab, root string, ok bool) {
 	return l, root, err == nil
 }
 
-// claim makes the folder dir, or finds it empty. The error says what is in the way.
+// claim makes the folder dir. The error is that dir exists and is not empty.
 func claim(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -61,8 +61,8 @@ func claim(dir string) error {
 	return err
 }
 
-// copyTree writes what is committed at root into the folder dir, or what lies there if git does not know it. It writes
-// over nothing.
+// copyTree copies the committed tree of root into dir, or all its files if it is no git checkout. It overwrites no
+// file.
 func copyTree(root, dir string) error {
 	if archive, err := exec.Command("git", "-C", root, "archive", "--format=zip", "HEAD").Output(); err == nil {
 		tree, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))

@@ -21,7 +21,7 @@ import (
 )
 
 // Break returns the file of the checkout at root that the lab changes, and its broken text: formatted, and without
-// imports that nothing uses any more. The error says which text or symbol is not there.
+// unused imports. The error names a missing text or symbol.
 func (l Lab) Break(root fs.FS) (name string, before, after []byte, err error) {
 	dir, err := fs.Sub(root, l.dir())
 	if err != nil {
@@ -48,7 +48,7 @@ func (l Lab) Break(root fs.FS) (name string, before, after []byte, err error) {
 	return path.Join(l.dir(), decl.File.Path), before, after, err
 }
 
-// place returns which bytes of the file are replaced: [from, to).
+// place returns the bytes of the file to be replaced, [from, to).
 func (l Lab) place(decl *source.Decl) (from, to int, err error) {
 	if l.Old == "" {
 		from, to, ok := decl.Body()

@@ -1,5 +1,5 @@
 // Package lab holds the labs: exercises on the project's own sources. Start takes a working copy, breaks something in
-// it or takes something out, and says what a user would notice. Check runs the chapters' own tests on the attendee's
+// it or removes something, and describes the symptom. Check runs the chapters' own tests on the attendee's
 // repair.
 //
 // The broken sources exist nowhere: they are made when a lab starts. The solution is the present source, which the
@@ -49,12 +49,12 @@ type Lab struct {
 	Symptom string   `json:"symptom"` // what a user would report; "" for a Predict
 	Goal    string   `json:"goal"`    // what holds when the lab is solved
 	Look    string   `json:"look"`    // what to do, and where to look on the stage, to see the symptom
-	Hints   []string `json:"hints"`   // three: the last one nearly tells
+	Hints   []string `json:"hints"`   // three: the last one is nearly the solution
 	// of internal/observe/rules: the promise that is broken; 0 if it is not one of the ten
 	Rule    int      `json:"rule"`
 	Promise string   `json:"promise"`  // the promise in a sentence; "" if Rule names it
 	Tests   []string `json:"tests"`    // patterns for -run: the chapter's tests that have to pass
-	Fails   string   `json:"fails"`    // a part of what the tests say about the broken version
+	Fails   string   `json:"fails"`    // a part of the broken version's test output
 	Take    string   `json:"take"`     // of a Predict: the recording, one of internal/observe/takes
 	Ask     string   `json:"question"` // of a Predict
 	Answer  string   `json:"-"`        // of a Predict: one word or one number
@@ -62,7 +62,7 @@ type Lab struct {
 
 	// the declaration that is changed, as internal/text/source names it: "Cacher.dispatchEvent"
 	Symbol string `json:"-"`
-	Old    string `json:"-"` // stands exactly once in it, its doc comment included; "": all between its braces …
+	Old    string `json:"-"` // occurs once in it, its doc comment included; "": its whole body …
 	New    string `json:"-"` // … is replaced by this
 }
 
@@ -130,7 +130,7 @@ func parse(file *txtar.Archive) (l Lab, err error) {
 	return l, nil
 }
 
-// ByID returns the lab of that id. The error says how to see the others.
+// ByID returns the lab of that id. The error has the command that lists the labs.
 func ByID(id string) (Lab, error) { return byID(All(), id) }
 
 func byID(all []Lab, id string) (Lab, error) {
@@ -140,7 +140,7 @@ func byID(all []Lab, id string) (Lab, error) {
 	return Lab{}, fmt.Errorf("there is no lab %q: `go run ./cmd/lab` lists them", id)
 }
 
-// Describe returns the lab's text: what an attendee reads first.
+// Describe returns the lab's text, which an attendee reads first.
 func (l Lab) Describe() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s (%s, %s, about %d minutes)\n\n", l.Title, l.Kind, strings.Repeat("*", l.Stars), l.Minutes)
@@ -156,7 +156,7 @@ func (l Lab) Describe() string {
 	return text.String()
 }
 
-// promise is what does not hold while the lab is unsolved.
+// promise is the promise that does not hold before the lab is solved.
 func (l Lab) promise() string {
 	if l.Rule > 0 {
 		return rules.All[l.Rule-1].Text
@@ -167,7 +167,7 @@ func (l Lab) promise() string {
 // dir is the folder of the lab's chapter in a checkout.
 func (l Lab) dir() string { return "chapters/" + l.Chapter }
 
-// testCommand is what an attendee types to run the lab's tests.
+// testCommand is the command that runs the lab's tests.
 func (l Lab) testCommand() string {
 	return fmt.Sprintf("go test ./%s -run '%s'", l.dir(), strings.Join(l.Tests, "|"))
 }

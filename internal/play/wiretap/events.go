@@ -15,16 +15,15 @@ const (
 	// MaxEvent is how long a frame of a watch may be, in bytes, for its object to be read. Longer ones are only
 	// counted.
 	MaxEvent = 256 << 10
-	// HeadSize is how many bytes of a body [ReadVersion] needs: a list says its version before its items, an object
-	// before its spec, though perhaps behind the fields that its managers own.
+	// HeadSize is how many bytes of a body [ReadVersion] needs: a list has its version before its items, an object before
+	// its spec, but perhaps after its managed fields.
 	HeadSize = 16 << 10
 
 	// What an [Event] keeps of texts, in bytes. A name has up to 253, a namespace 63.
 	maxType, maxVersion, maxKey = 16, 64, 320
 )
 
-// Event is what one frame of a watch says, without its object. Its texts are short, however long they were in the
-// frame.
+// Event is one frame of a watch, without its object. Its texts are cut.
 type Event struct {
 	Type       string // "ADDED", …; "" if the frame could not be read
 	Key        string // namespace/name
@@ -64,7 +63,7 @@ func (e *Events) Read(p []byte) (events []Event) {
 	return events
 }
 
-// object is what is read of a watched object. A Table has its objects in rows; a Status has a code.
+// object has the fields of a watched object that are parsed. A Table has its objects in rows; a Status has a code.
 type object struct {
 	Code     int        `json:"code"`
 	Metadata objectMeta `json:"metadata"`
@@ -87,7 +86,7 @@ func (e *Event) read(frame []byte) {
 		Type   string `json:"type"`
 		Object object `json:"object"`
 	}
-	var other *json.UnmarshalTypeError // a custom resource may have a "code" of its own; the rest is read all the same
+	var other *json.UnmarshalTypeError // a custom resource may have a "code" of another type
 	if err := json.Unmarshal(frame, &read); err != nil && !errors.As(err, &other) {
 		return
 	}
@@ -100,7 +99,7 @@ func (e *Event) read(frame []byte) {
 	e.InitialEnd = read.Type == "BOOKMARK" && meta.Annotations[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// cut returns the first n bytes of a text, without the rest of it in memory.
+// cut returns a copy of the first n bytes of a text.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -108,15 +107,15 @@ func cut(text string, n int) string {
 	return strings.ToValidUTF8(strings.Clone(text[:n]), "")
 }
 
-// ReadVersion reads the beginning of the body of a list or an object in JSON, up to HeadSize bytes of it, and returns
-// the version that it says of itself; "" if that has not come.
+// ReadVersion returns the version of a list or an object from the first bytes of its JSON, at most HeadSize; "": not
+// found.
 func ReadVersion(head []byte, encoding string) string {
 	if encoding == "gzip" {
 		packed, err := gzip.NewReader(bytes.NewReader(head))
 		if err != nil {
 			return ""
 		}
-		head, _ = io.ReadAll(io.LimitReader(packed, HeadSize)) // it is cut off: what has come is enough
+		head, _ = io.ReadAll(io.LimitReader(packed, HeadSize)) // the rest is missing, and not needed
 	}
 	_, meta, _ := bytes.Cut(head, []byte(`"metadata":`))
 	decoder := json.NewDecoder(bytes.NewReader(meta))

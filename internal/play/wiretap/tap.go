@@ -1,5 +1,5 @@
-// Package wiretap reads the watches of an HTTP client: a [Wire] below net/http, as chunks, byte by byte; [Events]
-// above it, as events. Both are there to be shown: no other code depends on what they find.
+// Package wiretap parses the watches of an HTTP client for the page: a [Wire] below net/http, as chunks; [Events] above
+// it, as events.
 //
 // The lock of a [Wire] is innermost. The package starts no goroutine.
 package wiretap
@@ -39,7 +39,7 @@ type Stream struct {
 	Chunks  []Chunk `json:"chunks"`  // the newest
 }
 
-// OpenedBy returns the user agent of the request, its path and its query, or nothing if the request is not complete.
+// OpenedBy returns the user agent, path and query of the request; empty if it is incomplete.
 func (s *Stream) OpenedBy() (agent, path, query string) {
 	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(s.Request)))
 	if err != nil {
@@ -48,18 +48,18 @@ func (s *Stream) OpenedBy() (agent, path, query string) {
 	return request.UserAgent(), request.URL.EscapedPath(), request.URL.RawQuery
 }
 
-// state is what comes next on the wire.
+// state is the next part on the wire.
 type state int
 
 const (
 	inHeader   state = iota
 	inSizeLine       // of a chunk
 	inData           // and in the line end behind it
-	done             // the stream has ended, or is not understood
+	done             // the stream has ended, or cannot be parsed
 )
 
-// Wire is one answer as it comes, in pieces of any size. A reader of a response sees a stream of bytes; on the wire it
-// is cut into chunks, each with its size before it and a line end behind it:
+// Wire parses one answer, in pieces of any size. The reader of a response sees a stream of bytes; on the wire it is cut
+// into chunks, each with its size before it and a line end behind it:
 //
 //	1a4\r\n                                 the size line, in hexadecimal
 //	{"type":"ADDED","object":{…}}\n         so many bytes
@@ -70,11 +70,11 @@ type Wire struct {
 	mu     sync.Mutex // guards the fields below; innermost
 	stream Stream     // its Request is set by Begin, never changed
 	state  state
-	line   []byte // what has come of a header or a size line
-	left   int    // bytes of a chunk and its line end that have yet to come
+	line   []byte // the incomplete header or size line
+	left   int    // bytes of a chunk and its line end that are missing
 }
 
-// Begin returns what follows a request of HTTP/1.1 if p, as it is written to a connection, begins one; otherwise nil.
+// Begin returns the Wire of a new request if p, written to a connection, begins one of HTTP/1.1; otherwise nil.
 //
 // Differs: upstream has nothing of the kind; people use tcpdump.
 func Begin(p []byte) *Wire {
@@ -85,7 +85,7 @@ func Begin(p []byte) *Wire {
 	return &Wire{stream: Stream{Request: string(header[:min(len(header), maxHeader)]) + "\r\n\r\n"}}
 }
 
-// IsWatch reports whether the request asks for a watch.
+// IsWatch reports whether the request is a watch.
 func (w *Wire) IsWatch() bool {
 	line, _, _ := strings.Cut(w.stream.Request, "\r\n")
 	return strings.Contains(line, "watch=true")
@@ -98,7 +98,7 @@ func (w *Wire) Watching() bool {
 	return w.IsWatch() && w.state != inHeader && w.state != done
 }
 
-// Snapshot returns what has come so far. The caller owns it.
+// Snapshot returns the answer so far. The caller owns it.
 func (w *Wire) Snapshot() Stream {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *Wire) Snapshot() Stream {
 	return stream
 }
 
-// Read reads what has come.
+// Read parses the next piece.
 func (w *Wire) Read(p []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *Wire) Read(p []byte) {
 	}
 }
 
-// readLineLocked reads a header, or a line that is complete.
+// readLineLocked parses a header or a line once it is complete.
 func (w *Wire) readLineLocked(line string) {
 	switch w.state {
 	case inHeader:
@@ -154,8 +154,8 @@ func (w *Wire) readLineLocked(line string) {
 	}
 }
 
-// readDataLocked reads what is left of a chunk and of the line end behind it, and returns the bytes behind that. Of the
-// data it keeps the beginning.
+// readDataLocked parses the rest of a chunk and its line end, and returns the bytes after them. It keeps the beginning
+// of the data.
 func (w *Wire) readDataLocked(p []byte, chunk *Chunk) []byte {
 	n := min(w.left, len(p))
 	data := max(0, min(w.left-len("\r\n"), n))
