@@ -26,8 +26,8 @@ const (
 	gcPercent   = 50       // as cmd/viz
 	memoryLimit = 96 << 20 // of Go's memory, which a tab never gives back
 	maxTraffic  = 100      // changes a second: of more, one thread does nothing else
-	logSize     = 5 << 10  // four minutes of the demo, and more than any story has that is played here
-	ringSize    = 32       // versions in each ring: the tour makes one lose a version, in fewer records than logSize
+	logSize     = 6 << 10  // five minutes of the demo, and more than any story has that is played here
+	ringSize    = 32       // versions in each ring: stories make one lose a version, in fewer records than logSize
 )
 
 func main() {

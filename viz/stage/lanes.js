@@ -140,7 +140,7 @@ export function showListeners(scene) {
 function showHandler(scene, el, id, { counts }) {
   const n = counts.HandlerReturned ?? 0;
   const running = (counts.HandlerCalled ?? 0) > n;
-  const [slow, call] = [scene.told?.delays.get(id), scene.told?.calls.get(id)];
+  const [slow, call] = [scene.told?.now.delays.get(id), scene.told?.now.calls.get(id)];
   const count = n === 1 ? "1 call" : `${n} calls`;
   const state = running ? (call ? `▶ ${call}` : "runs") : (call ?? (slow ? `takes ${slow}` : count));
   mark(el, "running", running);

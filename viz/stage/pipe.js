@@ -63,7 +63,7 @@ export function showShelf(scene, name, shelf) {
   if (name === "store") scene.store = known;
   // Those without a row. Of some the picture knows how many, not which: they have not changed since the first list.
   const rest = n - shown.length;
-  const { snapshot } = scene.told ?? {};
+  const snapshot = scene.told?.now.snapshot ?? "";
   // a version that a list was answered with
   const old = name === "store" && snapshot && !known.some((each) => each.rv === snapshot) ? snapshot : "";
   rows.forEach((row, i) => {

@@ -14,37 +14,7 @@ import { showRing } from "./ring.js";
 /**
  * @typedef {import("./brush.js").Box} Box
  * @typedef {import("./places.js").Kind} Kind
- * @typedef {object} Member of the cast of a story, as it stands
- * @property {string} name
- * @property {boolean} [pin]
- * @property {string} subject
- * @property {string} [client]
- * @property {string} word
- * @property {boolean} alarm
- * @property {string} rv
- * @property {boolean} open
- * @property {string} [type]
- * @property {string} more
- * @typedef {object} Told what a story adds
- * @property {number} from
- * @property {Member[]} members
- * @property {Map<string, string>} names
- * @property {Map<string, string[]>} popped
- * @property {Map<string, string>} calls
- * @property {Map<string, string>} delays
- * @property {string} asks
- * @property {string} gets
- * @property {string} waited
- * @property {string | null} snapshot
- * @property {string} etcd
- * @property {string} etcd3
- * @property {number} closed
- * @property {string} lease
- * @property {string} holder
- * @property {string} kind
- * @property {(res: fold.Resource, seq: number, resource: string) => void} at
- * @property {() => void} draw
- * @property {() => void} leave
+ * @typedef {import("./told.js").Told} Told
  */
 
 const narrow = "(max-width: 700px)";
@@ -237,7 +207,7 @@ function showServer(scene, res, whole) {
   showEtcd(scene, res, whole);
   showLife(scene, res);
   showDispatch(scene, res, watchers);
-  const { closed = 0 } = scene.told ?? {};
+  const closed = scene.told?.now.closed ?? 0;
   const bytes = res.stations.wire?.vars.bytes;
   scene.text("wire.bytes", bytes === undefined ? "" : `${bytes} B`);
   scene.text("watcher.closed", closed > watchers ? `${closed} streams ended` : "");
@@ -260,13 +230,13 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
     each.last.point === "TxnCommitted");
   const watches = new URLSearchParams(query).has("watch");
   const under = watches ? "open" : written && method !== "GET" ? "in etcd" : "waits";
-  scene.text("http.says", old ? "" : answered ? told?.waited || "last answer" : "last request");
+  scene.text("http.says", old ? "" : answered ? told?.now.waited || "last answer" : "last request");
   scene.text("http.method", request ? method : "–");
   scene.text("http.status", old ? "" : answered ? String(vars.status ?? "") : request ? under : "");
   mark(scene.station("http"), "refusal", answered && vars.status >= 400);
   scene.text("http.count", requests);
-  scene.text("http.asks", (request && told?.asks) || "", 74);
-  scene.text("http.gets", (request && told?.gets) || "");
+  scene.text("http.asks", (request && told?.now.asks) || "", 74);
+  scene.text("http.gets", (request && told?.now.gets) || "");
 }
 
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
@@ -275,9 +245,9 @@ function showEtcd(scene, res, { resources }) {
   const etcd = resources[""]?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
-  const { lease = "", holder = "" } = scene.told ?? {};
+  const { lease, holder } = scene.told?.now ?? { lease: "", holder: "" };
   scene.text("etcd.full", refuses ? "no writes" : percent);
-  scene.text("etcd.said", refuses ? "" : (scene.told?.etcd ?? ""));
+  scene.text("etcd.said", refuses ? "" : (scene.told?.now.etcd ?? ""));
   scene.text("etcd.lease", holder ? `lease ${lease}` : "");
   scene.text("etcd.holder", holder);
   mark(scene.station("etcd"), "refuses", refuses);
@@ -288,7 +258,7 @@ function showEtcd(scene, res, { resources }) {
   ])) {
     showPipe(scene, scene.queues.get(name), owner?.queues[name], 100);
   }
-  scene.text("etcd3.error", scene.told?.etcd3 ?? "");
+  scene.text("etcd3.error", scene.told?.now.etcd3 ?? "");
 }
 
 // showLife shows whether the cache of the resource serves.
@@ -298,7 +268,7 @@ function showLife(scene, res) {
   const ready = up > 0 && !hasEnded(res) && res.stations.incoming?.last.point !== "CacherNotReady";
   scene.text("incoming.ready", ended(res) ? "ended" : ready ? "ready" : "not ready");
   const lives = ended(res) ? "the server has ended" : "another server has started";
-  const kind = scene.told?.kind;
+  const kind = scene.told?.now.kind;
   const state = kind ? `resource: ${kind}` : ends > 0 ? lives : "";
   scene.text("server.state", state);
   put(part(scene.root, ".about.ours"), "visibility", state ? "hidden" : "visible");
@@ -366,7 +336,7 @@ function showFIFO(scene, reflector) {
   scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
-  const popped = (/** @type {string} */ id) => (queue && scene.told?.popped.get(id)) || [];
+  const popped = (/** @type {string} */ id) => (queue && scene.told?.now.popped.get(id)) || [];
   const out = popped(scene.informer);
   const gave = grouped ? popped("informer-real").slice(-8).join(" ") : "";
   scene.text("fifo.other", gave && "RealFIFO gave");

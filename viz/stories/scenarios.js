@@ -6,7 +6,7 @@
 
 import { $, address, below, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { ask, get, refusal } from "../lib/api.js";
-import { newTold } from "../stage/told.js";
+import { Told } from "../stage/told.js";
 import { Teller } from "./teller.js";
 
 const storage = "stories";
@@ -222,7 +222,7 @@ class Telling {
     const beginning = beats.find((each) => each.to)?.from ?? 0;
     const records = stage.player.tape.between(beginning + 1, place.to + 1);
     stage.scene.front = place.subject ?? ""; // the client on whose moment the beat rests
-    stage.scene.tell(newTold(stage.scene, story, records, place.from));
+    stage.scene.tell(new Told(stage.scene, story, records, place.from));
     this.seen[i] = place.seen;
     return place;
   }
