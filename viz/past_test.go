@@ -148,6 +148,7 @@ func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
 		{"from=2&to=4", "[2 3]"},
 		{"limit=2", "[1 2]"},
 		{"point=IndexerUpdated", "[3 4]"},
+		{"n=2|9", "[4]"},
 		{"point=IndexerUpdated&key=default/a", "[3]"},
 		{"point=IndexerUpdated,TxnCommitted&key=default/a", "[1 3]"},
 		{"subject=informer", "[]"},
@@ -173,6 +174,8 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 	for query, want := range map[string]string{
 		"?key=default/a":                      "etcd commits ADDED default/a as revision 7.\n",
 		"?subject=w1":                         "The stream of curl\ufffd[2J is open: curl\ufffd[2J .\n",
+		"?agent=curl*&subject=w1":             "The stream of curl\ufffd[2J is open: curl\ufffd[2J .\n",
+		"?agent=kubectl*":                     "",
 		"?point=RingAppend":                   "",
 		"?point=WireOpened,TxnCommitted&rv=8": "etcd commits ADDED default/b as revision 8.\n",
 	} {

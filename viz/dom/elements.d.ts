@@ -24,7 +24,7 @@ declare namespace page {
   type Planner = import("../stage/plan.js").Planner;
   type Motion = import("../stage/motion.js").Motion;
   type Zoom = import("../stage/zoom.js").Zoom;
-  type Follow = ReturnType<typeof import("../timeline/follow.js").newFollow>;
+  type Follow = import("../timeline/follow.js").Follow;
   type Infos = import("../log/fold.js").Infos;
   type Keys = { [key: string]: () => unknown }; // what a key does (frame/keys.js)
   type Guide = { [key: string]: (() => unknown) | undefined };

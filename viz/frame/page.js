@@ -29,7 +29,7 @@ import { $, put, when } from "../dom/dom.js";
 import { newPanel } from "../dom/panel.js";
 import { Inspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
-import { get, program, refusal } from "../lib/api.js";
+import { get, program, queryOf, refusal } from "../lib/api.js";
 import { limits } from "../dom/limits.js";
 import { clockText } from "../lib/times.js";
 import { Feed } from "../log/feed.js";
@@ -46,7 +46,8 @@ import { Zoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
 import { newPresenter } from "../stories/presenter.js";
 import { Scenarios } from "../stories/scenarios.js";
-import { newFollow } from "../timeline/follow.js";
+import { matches, parametersOf } from "../log/query.js";
+import { Follow } from "../timeline/follow.js";
 import { Hold } from "../timeline/hold.js";
 import { Player, sweep } from "../timeline/player.js";
 import { newTable } from "../timeline/table.js";
@@ -110,15 +111,15 @@ const says = (r) => sentence(infos.get(r.point), r, called(r));
 /** @param {probe.Record} r */
 const isFlag = (r) => isAnomaly(infos.get(r.point), r); // must r not be overlooked?
 
-const follow = newFollow(infos, {
-  trouble, seek: (seq) => player.seek(seq), cursor: () => player.cursor,
+const follow = new Follow(infos, {
+  trouble, resource, seek: (seq) => player.seek(seq), cursor: () => player.cursor,
   changed() {
     scene.stale = true;
     for (const part of parts) part.followed?.();
   },
-  async records(query, matches) {
-    if (on.source) return (await on.source.of(query)).records;
-    return player.tape.between(1, player.head + 1).filter((r) => matches(r) && (r.resource ?? "") === on.resource);
+  async records(query) {
+    if (on.source) return (await on.source.of(String(queryOf(parametersOf(query))))).records;
+    return player.tape.between(1, player.head + 1).filter((r) => matches(query, r));
   },
 });
 scene.followed = follow.matches;
@@ -199,7 +200,7 @@ const feed = new Feed({
     follow.add(message.kept);
     player.replaced(message.state, message.kept);
   },
-  follows: () => follow.query(),
+  follows: () => follow.follows(),
   world: (status) => parts.forEach((part) => part.world?.(status)),
   took: (ms) => (frames.heard += ms),
   state: (word, title) => (on.connection = [word, title]),
@@ -215,7 +216,7 @@ async function begin(answer) {
     player.replaced(answer.state, null);
   } else {
     on.source = serverSource(answer.log, answer.size);
-    const early = on.shown.log === "" && follow.has() ? { ...follow } : null; // before the list had come
+    const early = on.shown.log === "" && follow.has() ? { key: follow.key, rv: follow.rv, by: follow.by } : null; // before the list had come
     on.shown = { log: answer.log, recording: answer.recording ?? "" };
     follow.clear();
     player.reset(new Tape(fold, on.source), answer.state, recorded);

@@ -3,15 +3,17 @@
 import { objectKey } from "./fold.js";
 
 /**
- * What is left out means every record. Resource, subject, type and fields are patterns, see like.
- * @typedef {object} Query
- * @property {string[]} [points] any of them
+ * @typedef {object} Meant a record, or what stands in a queue, on a shelf or in the ring
+ * @property {number} [seq]
+ * @property {string} [point]
  * @property {string} [resource]
  * @property {string} [subject]
  * @property {string} [type]
- * @property {string} [key] in either half's form
+ * @property {string} [key]
  * @property {string} [rv]
- * @property {Record<string, string>} [fields] texts by name
+ * @property {number[]} [args]
+ * @property {probe.Record["texts"]} [texts]
+ * @typedef {{ station: string, args: string[] }} Info what is declared of a record's point
  */
 
 /**
@@ -39,20 +41,32 @@ function likeOne(pattern, text) {
 
 /**
  * says reports whether texts are as a query's fields want them.
- * @param {Record<string, string>} fields
- * @param {Record<string, string>} [texts]
+ * @param {{ [name: string]: string }} fields
+ * @param {{ [name: string]: string | undefined }} [texts]
  */
 export const says = (fields, texts = {}) => Object.entries(fields).every(([name, is]) => like(is, texts[name] ?? ""));
 
 /**
- * matches reports whether a record is meant, or what stands in a queue, on a shelf or in the ring.
- * @param {Query} q
- * @param {{point?: string, resource?: string, subject?: string, type?: string, key?: string, rv?: string,
- *   texts?: Record<string, string>}} r
+ * matches reports whether a record is meant. Only with info, what is declared of its point, it knows its station, and
+ * its numbers by name.
+ * @param {probe.Query} q
+ * @param {Meant} r
+ * @param {Info} [info]
  */
-export function matches(q, r) {
-  if (q.points && !q.points.includes(r.point ?? "")) return false;
-  if ((q.rv && q.rv !== r.rv) || (q.key && objectKey(q.key) !== objectKey(r.key ?? ""))) return false;
-  if ((q.resource && !like(q.resource, r.resource ?? "")) || (q.type && !like(q.type, r.type ?? ""))) return false;
-  return (!q.subject || like(q.subject, r.subject ?? "")) && says(q.fields ?? {}, r.texts);
+export function matches(q, r, info) {
+  const { seq = 0, point, resource = "", subject = "", type = "", key = "", rv, args = [], texts } = r;
+  if (q.points?.length && !q.points.some((each) => each === point)) return false;
+  if ((q.from && seq < q.from) || (q.to && seq >= q.to) || (q.station && q.station !== info?.station)) return false;
+  if ((q.rv && q.rv !== rv) || (q.key && objectKey(q.key) !== objectKey(key))) return false;
+  if ((q.resource && !like(q.resource, resource)) || (q.type && !like(q.type, type))) return false;
+  if (q.subject && !like(q.subject, subject)) return false;
+  if (!q.fields) return true;
+  const numbers = Object.fromEntries((info?.args ?? []).map((name, i) => [name, String(args[i] ?? 0)]));
+  return says(q.fields, { ...texts, ...numbers });
 }
+
+/**
+ * parametersOf is a query as parts of an address.
+ * @param {probe.Query} q
+ */
+export const parametersOf = ({ points = [], fields, ...rest }) => ({ ...fields, ...rest, point: points.join() });

@@ -48,7 +48,7 @@ declare namespace probe {
     "AddBlocked" | "AddReceived" | "PendingPushed" | "PendingPopped" | "HandlerCalled" | "HandlerReturned" |
     "HandlerSlow" | "WorkAdded" | "WorkWaited" | "WorkWoken" | "WorkGot" | "WorkDone" | "WorkRetry" | "Reconciled";
   type Query = { points?: probe.PointName[]; station?: probe.Station; resource?: string; subject?: string; type?:
-    string; key?: string; rv?: number; fields?: { [name: string]: string }; from?: number; to?: number };
+    string; key?: string; rv?: string; fields?: { [name: string]: string }; from?: number; to?: number };
   type QueueName = "etcd3-incoming" | "etcd3-result" | "incoming" | "input" | "result" | "fifo" | "pending" |
     "workqueue";
   type Record = { seq: number; t: number; point: probe.PointName; resource?: string; subject?: string; type?: string;

@@ -18,7 +18,7 @@ import { shortKey } from "../stage/tokens.js";
  * @property {(words: string) => void} notice
  * @property {(w: probe.Waiting) => string} called
  * @typedef {hold.Status & { says?: string }} Answer
- * @typedef {{ station?: string, resource?: string, subject?: string, key?: string, rv?: number }} Where
+ * @typedef {probe.Query} Where
  */
 
 const unattended = "15s"; // how long the world stays held when this page is gone without a word
@@ -106,10 +106,10 @@ export class Hold {
   // hopFollowed moves what is followed to the next point at which a goroutine is held with it. If it waits in a queue,
   // the goroutine that is to take it is let go on, and nothing else. One hop is over before the next one begins.
   hopFollowed() {
-    const { follow, tell, resource } = this.stage;
+    const { follow, tell } = this.stage;
     if (!follow.has()) return tell("follow an object first: click it, or press F");
-    const where = { resource: resource(), key: follow.key, rv: Number(follow.rv) || 0 };
-    this.hops = this.hops.then(() => this.hop(where, "walk"));
+    const { query } = follow;
+    this.hops = this.hops.then(() => this.hop({ ...query, rv: query.rv || undefined }, "walk"));
   }
 
   // ---- what the program says
@@ -258,15 +258,15 @@ export class Hold {
     });
     when("#gates", "click", ({ target }) => {
       const button = target.closest("[data-gate]");
-      const station = button?.dataset.gate;
-      if (station && button.getAttribute("aria-pressed") === "true") this.gate({ do: "release", station });
+      const station = /** @type {probe.Station | undefined} */ (button?.dataset.gate);
+      if (station && button?.getAttribute("aria-pressed") === "true") this.gate({ do: "release", station });
       else if (station) this.close({ station });
     });
     when(this.list, "click", ({ target }) => {
       const w = target.closest("tr")?.held;
       if (!w) return;
       const { station, resource = "", subject = "", key = "", rv = "0" } = w;
-      if (target.closest("button")) this.hop({ station, resource, subject, key, rv: Number(rv) });
+      if (target.closest("button")) this.hop({ station, resource, subject, key, rv });
       else if (key) this.stage.follow.set(key);
     });
     const slider = $("#clock-speed", HTMLInputElement);

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -107,7 +108,7 @@ func (p Past) serveRecording(w http.ResponseWriter, r *http.Request) {
 	_ = recording.WriteAll(w, header, records) // the reader has gone if this fails
 }
 
-// records answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to)
+// records answers GET /viz/records?from=&to=&limit= and the parameters of [ReadQuery] with the records in [from, to)
 // that match, as many as fit, and where to go on. It is 410 Gone if the log no longer holds from.
 func (p Past) records(r *http.Request) (any, error) {
 	log, query := p.Log, r.URL.Query()
@@ -148,8 +149,9 @@ func (p Past) records(r *http.Request) (any, error) {
 	}{p.Log.ID(), log.Oldest(), next, append(body, ']')}, nil
 }
 
-// ReadQuery reads which records are meant; several points have commas between them. A parameter that has the name of a
-// field is that field's pattern.
+// ReadQuery reads which records are meant: resource=&subject=&type=&key=&rv=&station=&point=, in which several points
+// have commas between them. Any other parameter with the name of a field is what that field must be: agent=kubectl*,
+// status=409|410. As in every [probe.Query], these are patterns.
 func ReadQuery(values url.Values) (q probe.Query, err error) {
 	q.Resource, q.Subject, q.Key = values.Get("resource"), values.Get("subject"), values.Get("key")
 	q.Type, q.Station = values.Get("type"), probe.Station(values.Get("station"))
@@ -162,11 +164,24 @@ func ReadQuery(values url.Values) (q probe.Query, err error) {
 			q.Points = append(q.Points, point)
 		}
 	}
+	for name := range values {
+		has := func(p probe.Point) bool { return p.Info().Has(probe.Field(name)) }
+		if !slices.Contains(asked, name) && slices.ContainsFunc(probe.Points(), has) {
+			if q.Fields == nil {
+				q.Fields = map[probe.Field]string{}
+			}
+			q.Fields[probe.Field(name)] = values.Get(name)
+		}
+	}
 	q.RV, err = reply.Number(values, "rv", 0)
 	return q, err
 }
 
-// serveTold answers GET /viz/told?resource=&key=&rv=&point=&subject= with what the records say that match, a sentence a
+// asked are the parameters that mean no field, although there may be one of that name.
+var asked = []string{"from", "to", "limit", "log", "since", "resource", "subject", "type", "key", "rv", "station",
+	"point"}
+
+// serveTold answers GET /viz/told and the parameters of [ReadQuery] with what the records say that match, a sentence a
 // line: for a terminal.
 func (p Past) serveTold(w http.ResponseWriter, r *http.Request) {
 	want, err := ReadQuery(r.URL.Query())

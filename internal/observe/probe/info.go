@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -249,6 +250,11 @@ func (r *Record) Field(name Field) string {
 		}
 	}
 	return r.Texts.Get(name)
+}
+
+// Has reports whether records of the point have a number or a text of a name.
+func (i *Info) Has(name Field) bool {
+	return slices.Contains(append(i.Args.List(), i.Texts.List()...), string(name))
 }
 
 // Anomaly reports whether the record is one that is never merged with others: its point is declared so, or a client is

@@ -15,7 +15,7 @@ type Query struct {
 	Subject  string  `json:"subject,omitempty"`
 	Type     string  `json:"type,omitempty"`
 	Key      string  `json:"key,omitempty"` // in either half's form
-	RV       uint64  `json:"rv,omitempty"`
+	RV       uint64  `json:"rv,omitempty,string"`
 	// Fields are numbers and texts by name. A record that has none of a name has the text "" there.
 	Fields map[Field]string `json:"fields,omitempty"`
 	From   uint64           `json:"from,omitempty"` // records in [From, To); 0: from the first one

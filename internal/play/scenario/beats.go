@@ -145,10 +145,7 @@ func parsePattern(words []string) (p pattern, err error) {
 // ask adds a word to the query.
 func (p *pattern) ask(name, value string, not bool) (err error) {
 	texts := map[string]*string{"resource": &p.Resource, "subject": &p.Subject, "type": &p.Type}
-	has := func(point probe.Point) bool {
-		info := point.Info()
-		return slices.Contains(append(info.Args.List(), info.Texts.List()...), name)
-	}
+	has := func(point probe.Point) bool { return point.Info().Has(probe.Field(name)) }
 	switch into := texts[name]; {
 	case into != nil && !not:
 		*into = value
