@@ -109,7 +109,14 @@ func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 		end.last.add(note("recording"))
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		err := end.within(ctx, io.Discard, func(context.Context) error { <-over; return nil })
+		var stderr strings.Builder
+		err := end.within(ctx, &stderr, func(context.Context) error {
+			var others sync.WaitGroup
+			others.Go(func() { <-over })
+			others.Wait()
+			return nil
+		})
+		assert.Equal(t, "viz: ends without waiting for goroutines without a name\n", stderr.String())
 		assert.True(t, err != nil && time.Since(began) == 3*time.Second, "%v after %v", err, time.Since(began))
 		synctest.Wait() // what the end has not waited for has noted all that it will
 		assert.EqualSlices(t, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s", "etcd 2.5s"}, done)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,13 @@ func (e *ending) within(ctx context.Context, stderr io.Writer, work func(context
 	if ended, err := e.await(worked, waitingEnds-streamsEnd); ended {
 		return err
 	}
-	fmt.Fprintf(stderr, "viz: ends without waiting for %s\n", strings.Join(routine.Late(), ", "))
+	late := cmp.Or(strings.Join(routine.Late(), ", "), "goroutines without a name")
+	select {
+	case err := <-worked: // while they were looked for
+		return err
+	default:
+	}
+	fmt.Fprintf(stderr, "viz: ends without waiting for %s\n", late)
 	closed := e.start(context.Background(), "viz.close", func(context.Context) error { return e.last.run() })
 	if ended, err := e.await(closed, closingEnds-waitingEnds); ended {
 		return err
