@@ -38,7 +38,8 @@ var (
 )
 
 const (
-	namespace = "storm"
+	namespace  = "storm"
+	endOfStorm = "end of the storm" // in the place of a fault
 	// for what is sure to happen when the storm is over: client-go tries again after up to half a minute
 	patience = 90 * time.Second
 	healsIn  = time.Minute // longest time in which no write goes through, after a fault is over
@@ -187,7 +188,7 @@ func (s *storm) rage() {
 			time.Sleep(s.moment() / 2)
 		}
 	}
-	s.now = "end of the storm"
+	s.now = endOfStorm
 	s.knob("traffic.rate", "", "0")
 	for _, mode := range modes {
 		s.knob("switch", mode[0], mode[1])
