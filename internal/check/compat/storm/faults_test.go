@@ -106,13 +106,13 @@ func (s *storm) ask(within time.Duration, method, path string, body any) (code i
 // command asks the program for something that it must answer soon, with anything but a 5xx. After the switch of a mode
 // the halves that end may still be there to refuse a command, with 503: it is for those that come.
 func (s *storm) command(method, path string, body any) (answer []byte) {
-	began, code := time.Now(), 0
+	code := 0
 	eventually.Did(healsIn, func() bool {
 		code, answer = s.ask(patience, method, path, body)
 		return code != http.StatusServiceUnavailable
 	})
-	if took := time.Since(began); took > healsIn || code == 0 || code >= http.StatusInternalServerError {
-		s.fault("%s %s %v: %d %.200s after %v", method, path, body, code, answer, took)
+	if code == 0 || code >= http.StatusInternalServerError {
+		s.fault("%s %s %v: %d %.200s", method, path, body, code, answer)
 	}
 	return answer
 }
