@@ -151,26 +151,24 @@ func TestWhereAFeedBegins(t *testing.T) {
 		"another process's log": {"?since=14&log=ANOTHER", "", "gone", "14", "", ""},
 		"the future":            {"?since=21", "", "gone", "21", "", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				s := newStand(t, probe.NewLog(clock.RealClock{}, 8))
-				s.append(20)
-				path := "/viz/events" + strings.Replace(test.query, "OWN", s.log.ID(), 1)
-				in := bufio.NewReader(s.get(t, path, test.lastEventID).Body)
-				m, _ := next(t, in)
-				want(t, m, test.event, test.id)
-				if test.data != "" {
-					assert.Equal(t, test.data, m.data)
-				}
-				if test.rest != "" {
-					m, _ = next(t, in)
-					assert.Equal(t, test.rest, fmt.Sprint(m.seqs(t)), "records")
-				}
-				if test.event == "gone" {
-					m, ok := next(t, in)
-					assert.False(t, ok, "after gone: got %v, want the end", m)
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := newStand(t, probe.NewLog(clock.RealClock{}, 8))
+			s.append(20)
+			path := "/viz/events" + strings.Replace(test.query, "OWN", s.log.ID(), 1)
+			in := bufio.NewReader(s.get(t, path, test.lastEventID).Body)
+			m, _ := next(t, in)
+			want(t, m, test.event, test.id)
+			if test.data != "" {
+				assert.Equal(t, test.data, m.data)
+			}
+			if test.rest != "" {
+				m, _ = next(t, in)
+				assert.Equal(t, test.rest, fmt.Sprint(m.seqs(t)), "records")
+			}
+			if test.event == "gone" {
+				m, ok := next(t, in)
+				assert.False(t, ok, "after gone: got %v, want the end", m)
+			}
 		})
 	}
 }

@@ -92,33 +92,31 @@ func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 		"a frame that is from nowhere":      {"", "null", 0},
 		"our address, but a foreign script": {"cross-site", "http://localhost:8080", 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				pages := 0
-				world := worldclock.New(time.Now())
-				log := probe.NewLog(world, 64)
-				log.LimitLoud(1, func(string) bool { return false })
-				pods := probe.New(log).Resource("pods")
-				pods.Lane("w1")
-				quiet := pods.Lane("w2")
-				held := hold.New(hold.Config{Gate: log.Gate(), Clock: world, Patience: world, Say: func(string) {}})
-				ui := show(log, func(p *frame.Page) {
-					p.Hold, p.Viewed = timeline.Hold{World: held}, func() { pages++ }
-				})
-				get := func(path string) {
-					r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost:8080"+path, nil)
-					r.Header.Set("Sec-Fetch-Site", c.site)
-					r.Header.Set("Origin", c.origin)
-					ui.ServeHTTP(httptest.NewRecorder(), r)
-				}
-				go get("/viz/events")
-				get("/viz/part/watcher/what?resource=pods&subject=w2")
-				synctest.Wait()
-				before := log.Last()
-				quiet.Event(probe.InputSent, "ADDED", "default/a", 6, 1, 10)
-				got := []int{held.Status().Attending, pages, int(log.Last() - before)}
-				assert.EqualSlices(t, slices.Repeat([]int{c.effects}, 3), got)
+		bubble.Run(t, name, func(t *testing.T) {
+			pages := 0
+			world := worldclock.New(time.Now())
+			log := probe.NewLog(world, 64)
+			log.LimitLoud(1, func(string) bool { return false })
+			pods := probe.New(log).Resource("pods")
+			pods.Lane("w1")
+			quiet := pods.Lane("w2")
+			held := hold.New(hold.Config{Gate: log.Gate(), Clock: world, Patience: world, Say: func(string) {}})
+			ui := show(log, func(p *frame.Page) {
+				p.Hold, p.Viewed = timeline.Hold{World: held}, func() { pages++ }
 			})
+			get := func(path string) {
+				r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost:8080"+path, nil)
+				r.Header.Set("Sec-Fetch-Site", c.site)
+				r.Header.Set("Origin", c.origin)
+				ui.ServeHTTP(httptest.NewRecorder(), r)
+			}
+			go get("/viz/events")
+			get("/viz/part/watcher/what?resource=pods&subject=w2")
+			synctest.Wait()
+			before := log.Last()
+			quiet.Event(probe.InputSent, "ADDED", "default/a", 6, 1, 10)
+			got := []int{held.Status().Attending, pages, int(log.Last() - before)}
+			assert.EqualSlices(t, slices.Repeat([]int{c.effects}, 3), got)
 		})
 	}
 }

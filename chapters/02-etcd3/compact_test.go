@@ -128,23 +128,21 @@ func (g *grants) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.Le
 func expiring(ttl time.Duration) func(*Config) { return func(cfg *Config) { cfg.TTL = ttl } }
 
 func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
-	t.Run("memory", func(t *testing.T) {
-		bubble.Test(t, func(t *testing.T) {
-			client := mvcc.New(clock.RealClock{})
-			s := newStore(t, client, expiring(time.Hour))
-			w := start(t, s, prefix, everything())
-			create(t, s, pod("a", "")) // 2
-			time.Sleep(50 * time.Minute)
-			create(t, s, pod("b", ""))   // 3
-			relabel(t, s, "a", "again")  // 4: a lives another hour
-			time.Sleep(30 * time.Minute) // more than an hour after a was created
-			w.want(t, "ADDED a 2", "ADDED b 3", "MODIFIED a 4 again")
-			time.Sleep(40 * time.Minute)
-			// leases are looked at when the store is used
-			_, err := s.GetCurrentResourceVersion(t.Context())
-			require.NoError(t, err)
-			w.want(t, "DELETED a 5 again", "DELETED b 6")
-		})
+	bubble.Run(t, "memory", func(t *testing.T) {
+		client := mvcc.New(clock.RealClock{})
+		s := newStore(t, client, expiring(time.Hour))
+		w := start(t, s, prefix, everything())
+		create(t, s, pod("a", "")) // 2
+		time.Sleep(50 * time.Minute)
+		create(t, s, pod("b", ""))   // 3
+		relabel(t, s, "a", "again")  // 4: a lives another hour
+		time.Sleep(30 * time.Minute) // more than an hour after a was created
+		w.want(t, "ADDED a 2", "ADDED b 3", "MODIFIED a 4 again")
+		time.Sleep(40 * time.Minute)
+		// leases are looked at when the store is used
+		_, err := s.GetCurrentResourceVersion(t.Context())
+		require.NoError(t, err)
+		w.want(t, "DELETED a 5 again", "DELETED b 6")
 	})
 	t.Run("etcd", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -28,11 +28,9 @@ import (
 // inBubble runs a test for each age of the watcher, over an in-memory etcd.
 func inBubble(t *testing.T, test func(t *testing.T, s *Store, client *mvcc.Store)) {
 	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
-		t.Run(age, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				client := mvcc.New(clock.RealClock{})
-				test(t, newStore(t, client, func(cfg *Config) { cfg.Watcher = age }), client)
-			})
+		bubble.Run(t, age, func(t *testing.T) {
+			client := mvcc.New(clock.RealClock{})
+			test(t, newStore(t, client, func(cfg *Config) { cfg.Watcher = age }), client)
 		})
 	}
 }

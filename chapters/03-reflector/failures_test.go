@@ -86,30 +86,28 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 		{"ERROR with something that is no Status: wait, list",
 			opens{played(time.Hour, event(watch.Error, pod("a", "6")))}, 0, relist, 0, 1},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				handled := 0
-				s, store := newServer(), &record{}
-				s.onList(listing(podList("5")), listing(podList("5")))
-				s.onWatch(row.watches...)
-				r := newTestReflector(s, store, func(c *Config) {
-					c.WatchErrorHandler = func(context.Context, *Reflector, error) { handled++ }
-					c.Probe = probetest.Probe(t, "informer")
-					c.MaxInternalErrorRetryDuration = row.patience
-				})
-				waits := countWaits(r)
-				stop := running(t, r)
-				time.Sleep(5 * time.Second)
-				stop()
-				got, ok := strings.CutPrefix(s.log(), opening)
-				require.True(t, ok, "asked first:\n%s", got)
-				wantLog(t, "asked after the opening", got, row.want)
-				assert.Equal(t, row.handled, handled, "the handler was called")
-				assert.Equal(t, row.waits, *waits, "the reflector waited")
-				for i, w := range s.opened {
-					assert.False(t, w != nil && !w.isStopped(), "watch %d was not stopped", i)
-				}
+		bubble.Run(t, row.name, func(t *testing.T) {
+			handled := 0
+			s, store := newServer(), &record{}
+			s.onList(listing(podList("5")), listing(podList("5")))
+			s.onWatch(row.watches...)
+			r := newTestReflector(s, store, func(c *Config) {
+				c.WatchErrorHandler = func(context.Context, *Reflector, error) { handled++ }
+				c.Probe = probetest.Probe(t, "informer")
+				c.MaxInternalErrorRetryDuration = row.patience
 			})
+			waits := countWaits(r)
+			stop := running(t, r)
+			time.Sleep(5 * time.Second)
+			stop()
+			got, ok := strings.CutPrefix(s.log(), opening)
+			require.True(t, ok, "asked first:\n%s", got)
+			wantLog(t, "asked after the opening", got, row.want)
+			assert.Equal(t, row.handled, handled, "the handler was called")
+			assert.Equal(t, row.waits, *waits, "the reflector waited")
+			for i, w := range s.opened {
+				assert.False(t, w != nil && !w.isStopped(), "watch %d was not stopped", i)
+			}
 		})
 	}
 }

@@ -86,15 +86,13 @@ func TestVersionsAskedFor(t *testing.T) {
 			"0s watchlist rv=\n0s list rv=0 limit=500\n0s watch rv=1"},
 	}
 	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				s := newServer()
-				row.arrange(s)
-				stop := running(t, newTestReflector(s, &record{}, row.change))
-				time.Sleep(4 * time.Second)
-				stop()
-				wantLog(t, "asked", s.log(), row.want)
-			})
+		bubble.Run(t, row.name, func(t *testing.T) {
+			s := newServer()
+			row.arrange(s)
+			stop := running(t, newTestReflector(s, &record{}, row.change))
+			time.Sleep(4 * time.Second)
+			stop()
+			wantLog(t, "asked", s.log(), row.want)
 		})
 	}
 }

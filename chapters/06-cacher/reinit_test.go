@@ -281,21 +281,19 @@ func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
 		"stopped": func(r *ready, _ func()) { r.stop() },
 		"context": func(_ *ready, cancel func()) { cancel() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				r := newReady(clock.RealClock{})
-				r.setReady()
-				r.setError(nil) // waits on the second channel
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				got := make(chan error, 1)
-				new(routine.Group).Go(ctx, "test.reader", func(ctx context.Context) { got <- r.wait(ctx) })
-				synctest.Wait()
-				require.True(t, len(got) == 0, "did not wait")
-				end(r, cancel)
-				err := <-got
-				assert.Equal(t, name == "ready", err == nil, "got %v", err)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			r := newReady(clock.RealClock{})
+			r.setReady()
+			r.setError(nil) // waits on the second channel
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			got := make(chan error, 1)
+			new(routine.Group).Go(ctx, "test.reader", func(ctx context.Context) { got <- r.wait(ctx) })
+			synctest.Wait()
+			require.True(t, len(got) == 0, "did not wait")
+			end(r, cancel)
+			err := <-got
+			assert.Equal(t, name == "ready", err == nil, "got %v", err)
 		})
 	}
 }

@@ -103,13 +103,11 @@ func hang(t *testing.T, socket bool) *hanging {
 func TestARequestThatTakesTooLongTimesOut(t *testing.T) {
 	for query, want := range map[string]time.Duration{"": time.Minute, "?timeout=5s": 5 * time.Second,
 		"?timeout=1h": time.Minute, "?timeout=0": time.Minute} {
-		t.Run(query, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				started := time.Now()
-				w := stuckAPI(t, stuck{}, nil).do("GET", podsPath+"/a"+query, "")
-				wantStatus(t, w, 504, metav1.StatusReasonTimeout)
-				assert.Equal(t, want, time.Since(started), "took")
-			})
+		bubble.Run(t, query, func(t *testing.T) {
+			started := time.Now()
+			w := stuckAPI(t, stuck{}, nil).do("GET", podsPath+"/a"+query, "")
+			wantStatus(t, w, 504, metav1.StatusReasonTimeout)
+			assert.Equal(t, want, time.Since(started), "took")
 		})
 	}
 }
@@ -228,18 +226,16 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 		}, [2]int{504, 200}},
 		"it says nothing": {func(http.ResponseWriter) {}, [2]int{0, 200}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				started := time.Now()
-				got := askTwice(t, func(w http.ResponseWriter, r *http.Request) {
-					<-r.Context().Done()
-					assert.True(t, errors.Is(context.Cause(r.Context()), errDeadlineExceeded) &&
-						time.Since(started) == time.Minute,
-						"after %v: got %v", time.Since(started), context.Cause(r.Context()))
-					c.answer(w)
-				})
-				assert.Equal(t, c.want, got)
+		bubble.Run(t, name, func(t *testing.T) {
+			started := time.Now()
+			got := askTwice(t, func(w http.ResponseWriter, r *http.Request) {
+				<-r.Context().Done()
+				assert.True(t, errors.Is(context.Cause(r.Context()), errDeadlineExceeded) &&
+					time.Since(started) == time.Minute,
+					"after %v: got %v", time.Since(started), context.Cause(r.Context()))
+				c.answer(w)
 			})
+			assert.Equal(t, c.want, got)
 		})
 	}
 }

@@ -41,12 +41,10 @@ func TestAbsurdNumbersAreRefusedOrTakenAtTheirWord(t *testing.T) {
 		"?labelSelector=" + strings.Repeat("a,", 10_000) + "a":        200,
 		"?fieldSelector=metadata.name%3D" + strings.Repeat("x", 5000): 200,
 	} {
-		t.Run(query[:min(len(query), 40)], func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				a := newCachedAPI(t)
-				w := a.do("GET", podsPath+query, "")
-				assert.Equal(t, want, w.Code, "got %d %.300s, want %d", w.Code, w.Body, want)
-			})
+		bubble.Run(t, query[:min(len(query), 40)], func(t *testing.T) {
+			a := newCachedAPI(t)
+			w := a.do("GET", podsPath+query, "")
+			assert.Equal(t, want, w.Code, "got %d %.300s, want %d", w.Code, w.Body, want)
 		})
 	}
 }
@@ -107,14 +105,12 @@ func TestRequestsThatAreNoneAreAnsweredAndForgotten(t *testing.T) {
 		"a socket of no watch": {get + "?watch=1 HTTP/1.1\r\nHost: api\r\nConnection: Upgrade\r\n" +
 			"Upgrade: websocket\r\n\r\n", "400"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				answer, want := raw(t, newCachedAPI(t).serve(), c.text), ""
-				if c.code != "" {
-					want = "HTTP/1.1 " + c.code + " "
-				}
-				assert.True(t, strings.HasPrefix(answer, want), "got %.200q, want %q", answer, want)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			answer, want := raw(t, newCachedAPI(t).serve(), c.text), ""
+			if c.code != "" {
+				want = "HTTP/1.1 " + c.code + " "
+			}
+			assert.True(t, strings.HasPrefix(answer, want), "got %.200q, want %q", answer, want)
 		})
 	}
 }
@@ -142,29 +138,27 @@ func TestADeafClientIsNotWaitedForInAHeldWorld(t *testing.T) {
 		"a frame, when the time of the watch is over":   {false, timeIsOver, writeGrace},
 		"a message, when the time of the watch is over": {true, timeIsOver, writeGrace}, // no goodbye is written
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				world := testingclock.NewFakeClock(time.Now())
-				watching, shutdown := watch.NewFakeWithChanSize(1000, false), make(chan struct{})
-				client := clockedAPI(t, stuck{watching: watching}, shutdown, world).serve()
-				const path = podsPath + "?watch=1&timeoutSeconds=3600"
-				if c.socket {
-					mustDial(t, client, path)
-				} else {
-					response := require.Value(client.Get("http://api" + path))(t)
-					defer response.Body.Close()
-				}
-				c.end(watching, shutdown, world)
-				time.Sleep(c.within - time.Millisecond)
-				synctest.Wait()
-				assert.False(t, watching.IsStopped(), "the client had no time to read")
-				time.Sleep(time.Millisecond)
-				synctest.Wait()
-				if !watching.IsStopped() {
-					t.Errorf("after %v the handler still waits for its client", c.within)
-					world.Step(time.Minute) // so that the test ends
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			world := testingclock.NewFakeClock(time.Now())
+			watching, shutdown := watch.NewFakeWithChanSize(1000, false), make(chan struct{})
+			client := clockedAPI(t, stuck{watching: watching}, shutdown, world).serve()
+			const path = podsPath + "?watch=1&timeoutSeconds=3600"
+			if c.socket {
+				mustDial(t, client, path)
+			} else {
+				response := require.Value(client.Get("http://api" + path))(t)
+				defer response.Body.Close()
+			}
+			c.end(watching, shutdown, world)
+			time.Sleep(c.within - time.Millisecond)
+			synctest.Wait()
+			assert.False(t, watching.IsStopped(), "the client had no time to read")
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			if !watching.IsStopped() {
+				t.Errorf("after %v the handler still waits for its client", c.within)
+				world.Step(time.Minute) // so that the test ends
+			}
 		})
 	}
 }

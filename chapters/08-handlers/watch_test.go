@@ -157,14 +157,12 @@ func TestEveryEndOfAStreamStopsTheWatch(t *testing.T) {
 		}},
 	} {
 		for _, socket := range c.sockets {
-			t.Run(fmt.Sprint(c.name, ", websocket ", socket), func(t *testing.T) {
-				bubble.Test(t, func(t *testing.T) {
-					h := hang(t, socket)
-					c.end(h)
-					time.Sleep(3 * goodbyeTime)
-					synctest.Wait()
-					assert.True(t, h.watching.IsStopped(), "the watch goes on")
-				})
+			bubble.Run(t, fmt.Sprint(c.name, ", websocket ", socket), func(t *testing.T) {
+				h := hang(t, socket)
+				c.end(h)
+				time.Sleep(3 * goodbyeTime)
+				synctest.Wait()
+				assert.True(t, h.watching.IsStopped(), "the watch goes on")
 			})
 		}
 	}

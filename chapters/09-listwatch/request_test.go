@@ -165,18 +165,16 @@ func TestErrorsOfTheServerComeBackAsStatusErrors(t *testing.T) {
 			`{"kind":"Status","apiVersion":"v1","status":"Success"}`), apierrors.IsNotFound, ""},
 	}
 	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				s := serve(t, row.handler)
-				lw := s.rest(nil).ListWatch("pods", "", nil)
-				_, listErr := lw.List(t.Context(), metav1.ListOptions{})
-				_, watchErr := lw.Watch(t.Context(), metav1.ListOptions{})
-				for verb, err := range map[string]error{"list": listErr, "watch": watchErr} {
-					var statusErr *apierrors.StatusError
-					assert.True(t, errors.As(err, &statusErr) && row.want(err) && strings.Contains(err.Error(), row.text),
-						"%s: got %T %.200v", verb, err, err)
-				}
-			})
+		bubble.Run(t, row.name, func(t *testing.T) {
+			s := serve(t, row.handler)
+			lw := s.rest(nil).ListWatch("pods", "", nil)
+			_, listErr := lw.List(t.Context(), metav1.ListOptions{})
+			_, watchErr := lw.Watch(t.Context(), metav1.ListOptions{})
+			for verb, err := range map[string]error{"list": listErr, "watch": watchErr} {
+				var statusErr *apierrors.StatusError
+				assert.True(t, errors.As(err, &statusErr) && row.want(err) && strings.Contains(err.Error(), row.text),
+					"%s: got %T %.200v", verb, err, err)
+			}
 		})
 	}
 }
@@ -247,16 +245,14 @@ func TestRetries(t *testing.T) {
 		{"a watch on a connection that keeps breaking is closed already", "watch", hangUp, "11 attempts in 10s: ok"},
 	}
 	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				s := serve(t, row.handler)
-				// A connection per request: the transport itself repeats a GET on one that it had kept.
-				s.client.Transport.(*http.Transport).DisableKeepAlives = true
-				start := time.Now()
-				ended := ending(do(t.Context(), s.rest(nil), row.verb))
-				asked := strings.Count(s.log(), "/api/v1/pods")
-				assert.Equal(t, row.want, fmt.Sprintf("%d attempts in %v: %s", asked, time.Since(start), ended))
-			})
+		bubble.Run(t, row.name, func(t *testing.T) {
+			s := serve(t, row.handler)
+			// A connection per request: the transport itself repeats a GET on one that it had kept.
+			s.client.Transport.(*http.Transport).DisableKeepAlives = true
+			start := time.Now()
+			ended := ending(do(t.Context(), s.rest(nil), row.verb))
+			asked := strings.Count(s.log(), "/api/v1/pods")
+			assert.Equal(t, row.want, fmt.Sprintf("%d attempts in %v: %s", asked, time.Since(start), ended))
 		})
 	}
 }

@@ -67,21 +67,19 @@ func TestEventsEndSilentlyForWhoeverCancels(t *testing.T) {
 
 func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
 	for _, name := range []string{"blocked in Decode", "blocked in send"} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				frames := []string{}
-				if name == "blocked in send" {
-					frames = append(frames, frame(watch.Added, pod("a", "1")))
-				}
-				s := serve(t, streaming(frames...))
-				ctx, cancel := contextWithCancel(t)
-				w := require.Value(s.rest(nil).ListWatch("pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
-				synctest.Wait()
-				cancel()
-				synctest.Wait()
-				assert.Equal(t, "", collect(w), "after cancel")
-				// No Stop: the goroutine has ended and the body is closed, or the bubble would not end.
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			frames := []string{}
+			if name == "blocked in send" {
+				frames = append(frames, frame(watch.Added, pod("a", "1")))
+			}
+			s := serve(t, streaming(frames...))
+			ctx, cancel := contextWithCancel(t)
+			w := require.Value(s.rest(nil).ListWatch("pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
+			synctest.Wait()
+			cancel()
+			synctest.Wait()
+			assert.Equal(t, "", collect(w), "after cancel")
+			// No Stop: the goroutine has ended and the body is closed, or the bubble would not end.
 		})
 	}
 }
@@ -174,12 +172,10 @@ func TestHowAStreamEnds(t *testing.T) {
 		{"with an error of the server", body(good + frame(watch.Error, status(expired()))), "ADDED a@1 ERROR 410"},
 	}
 	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				sw := NewStreamWatcher(NewDecoder(row.body, decoder), reporter(), nil)
-				sw.Start(t.Context())
-				assert.Equal(t, row.want, collect(sw))
-			})
+		bubble.Run(t, row.name, func(t *testing.T) {
+			sw := NewStreamWatcher(NewDecoder(row.body, decoder), reporter(), nil)
+			sw.Start(t.Context())
+			assert.Equal(t, row.want, collect(sw))
 		})
 	}
 }
@@ -240,22 +236,20 @@ func TestProbesOfAStream(t *testing.T) {
 			"sees the end of the stream: unexpected EOF."},
 	}
 	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				log := probe.NewLog(clock.RealClock{}, 0)
-				probetest.Story(t, log)
-				sw := NewStreamWatcher(NewDecoder(body(row.text), decoder), reporter(), probe.New(log))
-				sw.Start(t.Context())
-				collect(sw)
-				synctest.Wait()
-				var told []string
-				for _, r := range probetest.Records(log) {
-					if r.Point != probe.StreamBlocked { // which of the two is earlier is anybody's guess
-						told = append(told, r.Sentence())
-					}
+		bubble.Run(t, row.name, func(t *testing.T) {
+			log := probe.NewLog(clock.RealClock{}, 0)
+			probetest.Story(t, log)
+			sw := NewStreamWatcher(NewDecoder(body(row.text), decoder), reporter(), probe.New(log))
+			sw.Start(t.Context())
+			collect(sw)
+			synctest.Wait()
+			var told []string
+			for _, r := range probetest.Records(log) {
+				if r.Point != probe.StreamBlocked { // which of the two is earlier is anybody's guess
+					told = append(told, r.Sentence())
 				}
-				assert.Equal(t, row.want, strings.Join(told, "\n"), "told")
-			})
+			}
+			assert.Equal(t, row.want, strings.Join(told, "\n"), "told")
 		})
 	}
 }

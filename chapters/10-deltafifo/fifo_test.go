@@ -166,22 +166,20 @@ func TestSyncedAtOnceIfThereIsNoFirstList(t *testing.T) {
 
 func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
 	for _, s := range setups {
-		t.Run(s.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				q := s.make(newConsumer())
-				boom := errors.New("boom")
-				popped := make(chan error, 1)
-				consume(t, func() { popped <- q.Pop(func(Deltas, bool) error { return boom }) })
-				synctest.Wait()
-				select {
-				case err := <-popped:
-					t.Fatalf("Pop of an empty queue returned %v", err)
-				default:
-				}
-				q.Add(pod("a", 1))
-				assert.Equal(t, boom, <-popped)
-				assert.Equal(t, 0, q.Snapshot().Len, "wait: what failed is not put back")
-			})
+		bubble.Run(t, s.name, func(t *testing.T) {
+			q := s.make(newConsumer())
+			boom := errors.New("boom")
+			popped := make(chan error, 1)
+			consume(t, func() { popped <- q.Pop(func(Deltas, bool) error { return boom }) })
+			synctest.Wait()
+			select {
+			case err := <-popped:
+				t.Fatalf("Pop of an empty queue returned %v", err)
+			default:
+			}
+			q.Add(pod("a", 1))
+			assert.Equal(t, boom, <-popped)
+			assert.Equal(t, 0, q.Snapshot().Len, "wait: what failed is not put back")
 		})
 	}
 }

@@ -78,30 +78,28 @@ func TestTheProcessorInTheTriesPlace(t *testing.T) {
 		call time.Duration
 		pods int
 	}{{"a slow handler", time.Second, 3}, {"a handler that hangs", time.Hour, 150}} {
-		t.Run(scene.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				p := processor.New(clock.RealClock{}, nil)
-				var heard []time.Duration
-				began := time.Now()
-				synced := make(chan struct{}) // an informer that has
-				close(synced)
-				for _, add := range []func(any){
-					func(any) { time.Sleep(scene.call) },
-					func(any) { heard = append(heard, time.Since(began)) },
-				} {
-					handler := processor.ResourceEventHandlerFuncs{AddFunc: add}
-					_, err := p.AddListener(handler, processor.ListenerOptions{UpstreamHasSynced: synced})
-					require.True(t, err == nil, err)
-				}
-				p.Start()
-				for n := range scene.pods {
-					p.OnAdd(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(n)}}, false)
-				}
-				synctest.Wait()
-				assert.True(t, len(heard) == scene.pods && heard[len(heard)-1] == 0,
-					"the screen has heard at %v, want %d times at once", heard, scene.pods)
-				p.Stop()
-			})
+		bubble.Run(t, scene.name, func(t *testing.T) {
+			p := processor.New(clock.RealClock{}, nil)
+			var heard []time.Duration
+			began := time.Now()
+			synced := make(chan struct{}) // an informer that has
+			close(synced)
+			for _, add := range []func(any){
+				func(any) { time.Sleep(scene.call) },
+				func(any) { heard = append(heard, time.Since(began)) },
+			} {
+				handler := processor.ResourceEventHandlerFuncs{AddFunc: add}
+				_, err := p.AddListener(handler, processor.ListenerOptions{UpstreamHasSynced: synced})
+				require.True(t, err == nil, err)
+			}
+			p.Start()
+			for n := range scene.pods {
+				p.OnAdd(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(n)}}, false)
+			}
+			synctest.Wait()
+			assert.True(t, len(heard) == scene.pods && heard[len(heard)-1] == 0,
+				"the screen has heard at %v, want %d times at once", heard, scene.pods)
+			p.Stop()
 		})
 	}
 }

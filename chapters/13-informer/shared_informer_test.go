@@ -86,10 +86,8 @@ func (b *bench) stored() map[string]string {
 func variants(t *testing.T, test func(t *testing.T, b *bench)) {
 	for _, fifo := range []string{FIFOReal, FIFODelta} {
 		for _, watchList := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/watchlist=%v", fifo, watchList), func(t *testing.T) {
-				bubble.Test(t, func(t *testing.T) {
-					test(t, newBench(t, Config{FIFO: fifo, UseWatchList: watchList}))
-				})
+			bubble.Run(t, fmt.Sprintf("%s/watchlist=%v", fifo, watchList), func(t *testing.T) {
+				test(t, newBench(t, Config{FIFO: fifo, UseWatchList: watchList}))
 			})
 		}
 	}

@@ -72,38 +72,36 @@ func Example_aSetThatIsClearedAfterTheWork() {
 // TestTheQueueInTheTriesPlace gives the workqueue what the two tries were given: two workers, and two adds.
 func TestTheQueueInTheTriesPlace(t *testing.T) {
 	for _, between := range []time.Duration{0, request / 2} {
-		t.Run(between.String(), func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				queue := controllers.NewQueue(nil)
-				var wanted, pods, looks atomic.Int32
-				work := func() {
-					for {
-						key, shutdown := queue.Get()
-						if shutdown {
-							return
-						}
-						looks.Add(1)
-						if missing := wanted.Load() - pods.Load(); missing > 0 {
-							time.Sleep(request)
-							pods.Add(missing)
-						}
-						queue.Done(key)
+		bubble.Run(t, between.String(), func(t *testing.T) {
+			queue := controllers.NewQueue(nil)
+			var wanted, pods, looks atomic.Int32
+			work := func() {
+				for {
+					key, shutdown := queue.Get()
+					if shutdown {
+						return
 					}
+					looks.Add(1)
+					if missing := wanted.Load() - pods.Load(); missing > 0 {
+						time.Sleep(request)
+						pods.Add(missing)
+					}
+					queue.Done(key)
 				}
-				go work()
-				go work()
-				wanted.Store(1)
-				queue.Add("job")
-				time.Sleep(between)
-				if between > 0 {
-					wanted.Store(2)
-				}
-				queue.Add("job")
-				time.Sleep(time.Minute)
-				queue.ShutDown()
-				got, want := pods.Load(), wanted.Load()
-				assert.True(t, got == want, "after %d looks the job has %d pods, want %d", looks.Load(), got, want)
-			})
+			}
+			go work()
+			go work()
+			wanted.Store(1)
+			queue.Add("job")
+			time.Sleep(between)
+			if between > 0 {
+				wanted.Store(2)
+			}
+			queue.Add("job")
+			time.Sleep(time.Minute)
+			queue.ShutDown()
+			got, want := pods.Load(), wanted.Load()
+			assert.True(t, got == want, "after %d looks the job has %d pods, want %d", looks.Load(), got, want)
 		})
 	}
 }

@@ -228,18 +228,16 @@ func TestEveryKindIsServedAlike(t *testing.T) {
 		if resource.Name == "pods" || resource.Name == "namespaces" {
 			continue
 		}
-		t.Run(resource.GroupResource().String(), func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				etcd := mvcc.New(clock.RealClock{})
-				k := &kindTest{t: t, resource: resource, path: handlers.Root(resource) + "/" + resource.Name}
-				if resource.Namespaced {
-					k.path = handlers.Root(resource) + "/namespaces/default/" + resource.Name
-				}
-				k.serve(etcd, k.run)
-				k.serve(etcd, func() {
-					assert.Equal(t, "b c, ADDED b, ADDED c", k.names("")+", "+k.watch("0"), "after a restart")
-					assert.Equal(t, "ERROR Status Expired", k.watch(k.first), "from a version of before")
-				})
+		bubble.Run(t, resource.GroupResource().String(), func(t *testing.T) {
+			etcd := mvcc.New(clock.RealClock{})
+			k := &kindTest{t: t, resource: resource, path: handlers.Root(resource) + "/" + resource.Name}
+			if resource.Namespaced {
+				k.path = handlers.Root(resource) + "/namespaces/default/" + resource.Name
+			}
+			k.serve(etcd, k.run)
+			k.serve(etcd, func() {
+				assert.Equal(t, "b c, ADDED b, ADDED c", k.names("")+", "+k.watch("0"), "after a restart")
+				assert.Equal(t, "ERROR Status Expired", k.watch(k.first), "from a version of before")
 			})
 		})
 	}

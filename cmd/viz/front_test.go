@@ -82,11 +82,9 @@ func TestWhatAClientDoesNotSendIsNotWaitedForLong(t *testing.T) {
 		{"a header without end", reads, "GET / HTTP/1.1\r\nHost: x\r\nLong: " + strings.Repeat("x", maxHeaderBytes),
 			headerTimeout},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				conn := serveIn(t, c.handler).say(t, c.text)
-				closedWithin(t, conn, c.limit+time.Second)
-			})
+		bubble.Run(t, c.name, func(t *testing.T) {
+			conn := serveIn(t, c.handler).say(t, c.text)
+			closedWithin(t, conn, c.limit+time.Second)
 		})
 	}
 }
@@ -105,23 +103,21 @@ func TestALongHeaderIsRefused(t *testing.T) {
 func TestAnAnswerLastsAsLongAsItLikes(t *testing.T) {
 	const long = 10 * (bodyTimeout + idleTimeout)
 	for name, text := range map[string]string{"GET": get, "POST": post + "0123456789"} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
-					_, _ = io.ReadAll(r.Body)
-					_, _ = io.WriteString(w, "begins\n")
-					_ = http.NewResponseController(w).Flush()
-					select {
-					case <-r.Context().Done():
-						t.Error("cut: ", context.Cause(r.Context()))
-					case <-time.After(long):
-					}
-					_, _ = io.WriteString(w, "ends\n")
-				})
-				response := require.Value(http.ReadResponse(bufio.NewReader(s.say(t, text)), nil))(t)
-				said, err := io.ReadAll(response.Body)
-				assert.True(t, err == nil && string(said) == "begins\nends\n", "got %q, %v", said, err)
+		bubble.Run(t, name, func(t *testing.T) {
+			s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.ReadAll(r.Body)
+				_, _ = io.WriteString(w, "begins\n")
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-r.Context().Done():
+					t.Error("cut: ", context.Cause(r.Context()))
+				case <-time.After(long):
+				}
+				_, _ = io.WriteString(w, "ends\n")
 			})
+			response := require.Value(http.ReadResponse(bufio.NewReader(s.say(t, text)), nil))(t)
+			said, err := io.ReadAll(response.Body)
+			assert.True(t, err == nil && string(said) == "begins\nends\n", "got %q, %v", said, err)
 		})
 	}
 }
@@ -153,22 +149,20 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				running := true
-				s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
-					handler(w, r)
-					time.Sleep(time.Second) // what it has to put away
-					running = false
-				})
-				s.say(t, get)
-				synctest.Wait()
-				began := time.Now()
-				s.stop()
-				<-s.ended
-				took := time.Since(began)
-				assert.True(t, !running && took <= 3*closeGrace, "after %v: the handler runs: %v", took, running)
+		bubble.Run(t, name, func(t *testing.T) {
+			running := true
+			s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
+				handler(w, r)
+				time.Sleep(time.Second) // what it has to put away
+				running = false
 			})
+			s.say(t, get)
+			synctest.Wait()
+			began := time.Now()
+			s.stop()
+			<-s.ended
+			took := time.Since(began)
+			assert.True(t, !running && took <= 3*closeGrace, "after %v: the handler runs: %v", took, running)
 		})
 	}
 }

@@ -60,6 +60,12 @@ func Test(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, f)
 }
 
+// Run is a subtest of that name in a bubble of its own.
+func Run(t *testing.T, name string, f func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { Test(t, f) })
+}
+
 // oneProcessor counts the bubbles, and gives the processors back after the last.
 func oneProcessor(change int) {
 	processors.Lock()
