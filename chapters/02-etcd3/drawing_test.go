@@ -1,11 +1,16 @@
 package etcd3
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/bubble"
@@ -76,5 +81,72 @@ func TestTheDrawingOfTheRollIsOfThisStore(t *testing.T) {
 		d.Text(16, 270, "", "The list is the state at one line. The watch is the roll from there on.")
 		d.Text(16, 290, "", "Nothing is between them, and nothing is in both.")
 		d.Check(t)
+	})
+}
+
+// timedCodec takes its time for each pod, and notes when it was at it.
+type timedCodec struct {
+	runtime.Codec
+	takes map[string]time.Duration
+	began time.Time
+
+	mu   sync.Mutex // guards what follows
+	spun map[string][2]time.Duration
+}
+
+func (c *timedCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object,
+	*schema.GroupVersionKind, error) {
+	from := time.Since(c.began)
+	for name, takes := range c.takes {
+		if bytes.Contains(data, []byte("decoded-"+name)) {
+			time.Sleep(takes)
+			c.mu.Lock()
+			c.spun[name] = [2]time.Duration{from, time.Since(c.began)}
+			c.mu.Unlock()
+		}
+	}
+	return c.Codec.Decode(data, defaults, into)
+}
+
+// The drawing of decoding: five events at once, which take different times.
+func TestTheDrawingOfDecodingIsOfThisStore(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		quick, client := newMVCC(t)
+		codec := &timedCodec{takes: map[string]time.Duration{"a": 3 * time.Second, "b": time.Second,
+			"c": 4 * time.Second, "d": 2 * time.Second, "e": time.Second}, began: time.Now(),
+			spun: map[string][2]time.Duration{}}
+		slow := newStore(t, client, func(cfg *Config) { codec.Codec, cfg.Codec = cfg.Codec, codec })
+		w := start(t, slow, prefix, storage.ListOptions{ResourceVersion: "1", Predicate: storage.Everything,
+			Recursive: true})
+		names := []string{"a", "b", "c", "d", "e"}
+		for _, name := range names {
+			create(t, quick, pod("decoded-"+name, ""))
+		}
+		d := drawing.New("decoding.svg", 306)
+		d.Text(16, 24, "soft", "five events, as etcd sent them")
+		d.Text(624, 24, "end soft", "leave")
+		at := func(when time.Duration) int { return 90 + int(when*100/time.Second) }
+		for i, name := range names {
+			event := <-w.ResultChan()
+			left := time.Since(codec.began)
+			y := 58 + i*42
+			accessor := event.Object.(*corev1.Pod)
+			require.Equal(t, "decoded-"+name, accessor.Name, "event %d", i)
+			codec.mu.Lock()
+			spun := codec.spun[name]
+			codec.mu.Unlock()
+			d.Text(16, y, "bold", "%s", name)
+			d.Text(40, y, "soft", "%s", accessor.ResourceVersion)
+			d.In("acts", func() { d.Box(at(spun[0]), y-18, at(spun[1])-at(spun[0]), 26, "fill") })
+			if left > spun[1] {
+				d.Path("way later", "M%d %dH%d", at(spun[1]), y-5, at(left))
+			}
+			d.Arrow("way", "M%d %dH%d", at(left), y-5, at(left)+30)
+			d.Text(624, y, "end", "%d s", int(left/time.Second))
+		}
+		d.Text(16, 276, "", "All are decoded at once. What is ready early waits (dashed) for those before it:")
+		d.Text(16, 298, "", "they leave in the order in which they came.")
+		d.Check(t)
+		w.Stop()
 	})
 }
