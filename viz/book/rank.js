@@ -12,7 +12,10 @@ const inPage = 1.5;
 const sated = 1.4; // how soon one more of the same word adds nothing
 const long = 0.6; // how much a long place loses
 const together = 0.8; // what two neighbours add, of their own weight
-const declared = 0.6; // what a declaration counts beside what tells of it
+/** @type {[RegExp, number][]} */
+const worth = [ // what a place counts beside what tells of a thing
+  [/#L\d+$/, 0.6], [/\/LABS/, 0.5], [/\/(OVERVIEW|ARCHITECTURE|WHERE|DEBUGGING|BEYOND|KINDS|CONTRIBUTING)/, 0.75],
+];
 const empty = new Set(("a about after again all also am an and any are as at be because been but by can could did do " +
   "does for from had has have how i if in into is it its just me my not of on only or our out so such than that the " +
   "their them then there these they this those to too up was we were what when where which while who why will with " +
@@ -35,6 +38,10 @@ function stems(text) {
   return all;
 }
 
+// bare is a text as its words, in lower case.
+/** @param {string} text */
+const bare = (text) => text.toLowerCase().replace(/[^a-z0-9_]+/g, " ").trim();
+
 /** @param {Row} row @returns {Place} */
 function placeOf(row) {
   const [, page, heading, words] = row;
@@ -47,13 +54,13 @@ function placeOf(row) {
   return { row, stems: all, counts, size: all.length + 10 };
 }
 
-// spread leaves of each section the best place: another page may have the answer.
+// spread leaves of each section, and of each source file, the best place: another page may have the answer.
 /** @param {Row[]} rows */
 function spread(rows) {
   const seen = new Set();
   return rows.filter(([address, page, heading]) => {
-    const [where] = address.split("#");
-    const key = [where, address.includes("#at-") ? page : `${page} · ${heading}`].join();
+    const [where, place = ""] = address.split("#");
+    const key = /^L\d/.test(place) ? where : [where, place.startsWith("at-") ? page : `${page} · ${heading}`].join();
     return !seen.has(key) && seen.add(key);
   });
 }
@@ -117,12 +124,15 @@ export class Index {
     const hits = [...scores].map(([place, { sum, has }]) => ({ place, score: sum * (has / whole) ** 1.5 }));
     hits.sort((a, b) => b.score - a.score);
     const best = hits.slice(0, 120);
-    const named = query.trim().toLowerCase();
+    const named = bare(query);
     for (const hit of best) {
-      const [address, , heading] = hit.place.row;
+      const [address, page, heading] = hit.place.row;
+      const title = bare(heading || page);
       hit.score += together * this.neighbours(hit.place, wanted);
-      if (heading.toLowerCase().replace(/["“”]/g, "") === named) hit.score *= 2;
-      if (/#L\d+$/.test(address)) hit.score *= heading.toLowerCase().split(".").includes(named) ? 1.5 : declared;
+      for (const [where, factor] of worth) if (where.test(address)) hit.score *= factor;
+      if (bare(address.replace("/book/", "")) === named) hit.score *= 4; // a concept
+      else if (title === named || title.endsWith(` ${named}`)) hit.score *= 2.5;
+      else if (title.startsWith(`${named} `)) hit.score *= 1.5;
     }
     best.sort((a, b) => b.score - a.score);
     return spread(best.map(({ place }) => place.row)).slice(0, most);
@@ -134,7 +144,8 @@ export class Index {
     let sum = 0;
     for (let i = 1; i < wanted.length; i++) {
       const before = (/** @type {number} */ at) => all.slice(Math.max(0, at - 3), at).includes(wanted[i - 1]);
-      if (all.some((stem, at) => stem === wanted[i] && before(at))) sum += this.weight(wanted[i - 1]) + this.weight(wanted[i]);
+      if (!all.some((stem, at) => stem === wanted[i] && before(at))) continue;
+      sum += this.weight(wanted[i - 1]) + this.weight(wanted[i]);
     }
     return sum;
   }

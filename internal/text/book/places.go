@@ -23,7 +23,7 @@ var (
 	row      = regexp.MustCompile(`(?s)<tr id="([^"]*)">\s*<td[^>]*>(.*?)</td>(.*?)</tr>`)
 	question = regexp.MustCompile(`(?s)<p id="([^"]*)"><strong>(.*?)</strong></p>(\s*<details.*?</details>)?`)
 
-	listing = regexp.MustCompile(`(?s)<pre class="code".*?</pre>`)
+	listing = regexp.MustCompile(`(?s)<pre class="(?:code|session exchange)".*?</pre>`)
 	block   = regexp.MustCompile(`</?(?:p|li|td|th|tr|pre|figcaption|h4|br|b|a|text|summary)\b[^>]*>`)
 	tag     = regexp.MustCompile(`<[^>]*>`)
 )
