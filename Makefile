@@ -90,6 +90,9 @@ lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
 	nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./cmd/viz
 	cd internal/check/compat && nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./e2e ./clients
+	@# Never red: what an author looks at once more, because a table is right for the usual case.
+	@git diff -U0 $$(git merge-base HEAD main 2>/dev/null || echo HEAD) -- '*.md' | \
+	  grep -iE '^[+].*(every|always|tables? above|the same)' | sed 's/^+/note: true of each row, with a cache and without? /' || true
 	@rm -rf bin/fresh && mkdir -p bin/fresh && cp -R go.mod viz bin/fresh && nice -n 19 $(GO) tool $(TOOLS) templ generate -path bin/fresh
 	diff -r viz bin/fresh/viz # a difference: run make generate and commit the result
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
