@@ -26,14 +26,14 @@
 // Here is what they stand on, from the ground up; a file uses what those above it in this list declare:
 //
 //   - guard.go: who may talk to us at all. assets.go: the rooms' files, at /viz/assets/ROOM/NAME.
-//   - folder.go: the folded state, kept current, with keyframes of its past.
+//   - pictures.go: the folded state, kept current, with keyframes of its past.
 //   - feed.go: the events, and their sums.
 //   - viz.go: [UI], all of that with a page, on one port.
 //
 // # Goroutines and locks
 //
 // [UI.Run] is one goroutine that folds the log every 33 ms; each open feed is the goroutine of its request. Both wait
-// on a clock and on nothing else: no reader of the page can slow a station. folder.mu guards the state; inside it only
-// the log's own lock is taken. It is released after each batch of records, so that nothing waits for a long log to be
-// folded.
+// on a clock and on nothing else: no reader of the page can slow a station. Pictures.mu guards the state; inside it
+// only the log's own lock is taken. It is released after each batch of records, so that nothing waits for a long log to
+// be folded.
 package viz

@@ -25,8 +25,8 @@ const (
 
 // events is the watch of the page's list-watch. All fields are required.
 type events struct {
-	folder *Folder
-	attend func(r *http.Request) (leave func()) // called when a page begins to watch
+	pictures *Pictures
+	attend   func(r *http.Request) (leave func()) // called when a page begins to watch
 	// news returns the name of an event, and a function that is called with the time since the last call, and returns
 	// the data of one that the page is to be told; nil: none.
 	news func() (event string, news func(passed time.Duration) any)
@@ -65,7 +65,7 @@ func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		query.Set("since", last)
 	}
-	log := e.folder.log
+	log := e.pictures.log
 	seq, err := reply.Number(query, "since", log.Last())
 	follows, wrong := timeline.ReadQuery(query)
 	if err := cmp.Or(err, wrong); err != nil {
@@ -166,7 +166,7 @@ func (f *feed) frame(records []probe.Record) error {
 // the records can still be had by range.
 func (f *feed) coalesced(ctx context.Context) error {
 	from := f.seq
-	seq, state, err := f.folder.shared(ctx, from)
+	seq, state, err := f.pictures.shared(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -207,8 +207,8 @@ func (f *feed) message(event string, data []byte) error {
 }
 
 // Above so many records a second the page's feed carries sums, and of the records those that matter: the page draws how
-// many changes pass each way (stage/flow.js). A page that reads slowly counts those that come while it is written to,
-// and so is sent sums earlier.
+// many changes pass each way (stage/streams.js). A page that reads slowly counts those that come while it is written
+// to, and so is sent sums earlier.
 const (
 	flowRecords = 20_000
 	flowCalm    = flowRecords / 2        // below it every record is sent again

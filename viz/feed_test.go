@@ -192,7 +192,7 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 			time.Sleep(framePeriod)
 		}
 		synctest.Wait()
-		seq, _, _ := s.ui.folder.Snapshot(t.Context())
+		seq, _, _ := s.ui.pictures.Snapshot(t.Context())
 		assert.Equal(t, 1001, seq, "folded up to %d, want 1001", seq)
 		last := message{}
 		for m, ok := next(t, slow); ok; m, ok = next(t, slow) {
@@ -251,7 +251,7 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		for take() != "frame" {
 			s.append(1)
 		}
-		_, server, _ := s.ui.folder.Snapshot(t.Context())
+		_, server, _ := s.ui.pictures.Snapshot(t.Context())
 		want, _ := fold.Read(server)
 		assert.NoDiff(t, want, page.state, "the state, and the server's")
 		assert.Equal(t, "", strings.Join(page.problem, ", "))

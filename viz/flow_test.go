@@ -134,7 +134,7 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, page.frames == frames+2 && page.sums <= sums+1,
 			"in silence: %d frames and %d sums more, want two frames", page.frames-frames, page.sums-sums)
-		_, written, _ := s.ui.folder.Snapshot(t.Context())
+		_, written, _ := s.ui.pictures.Snapshot(t.Context())
 		server, _ := fold.Read(written)
 		assert.NoDiff(t, server, page.state, "the page's picture is not the server's")
 		for _, problem := range page.problem {

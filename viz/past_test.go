@@ -48,7 +48,7 @@ func busy(size, n int) (*UI, *probe.Log) {
 		default:
 			w.Event(probe.InputSent, "ADDED", key, rv, 1, 10)
 		}
-		ui.folder.unnamed(context.Background())
+		ui.pictures.unnamed(context.Background())
 	}
 	return ui, log
 }
@@ -201,8 +201,8 @@ func TestAFlagNamesTheClient(t *testing.T) {
 		log.Replay(probe.Record{Seq: uint64(4 + i), Point: probe.WatcherForced, Resource: "pods", Subject: watcher})
 	}
 	var line timeline.Span
-	folder := NewFolder(log, start, nil)
-	ui := New(folder, frame.New(log, folder), nil)
+	pictures := NewPictures(log, start, nil)
+	ui := New(pictures, frame.New(log, pictures), nil)
 	require.Equal(t, http.StatusOK, read(t, ui, "/viz/timeline", &line))
 	require.Equal(t, 3, len(line.Flags), "flags")
 	for i, who := range []string{"page-1", "kubectl", "w6"} {
@@ -240,8 +240,8 @@ func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
 	log, p := newLog()
 	p.At(probe.RingAppend, "default/a", 1)
-	folder := NewFolder(log, &fold.State{Seq: 1_000_000, Resources: map[string]*fold.Resource{}}, nil)
-	ui := New(folder, frame.New(log, folder), nil)
+	pictures := NewPictures(log, &fold.State{Seq: 1_000_000, Resources: map[string]*fold.Resource{}}, nil)
+	ui := New(pictures, frame.New(log, pictures), nil)
 	seq, _ := snapshotOf(t, ui)
 	assert.Equal(t, 1_000_000, seq, "the picture stands at")
 }
@@ -249,7 +249,7 @@ func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
 // TestOneStateIsWrittenForAllPages: pages that are sent sums share them.
 func TestOneStateIsWrittenForAllPages(t *testing.T) {
 	log, p := newLog()
-	f := NewFolder(log, nil, nil)
+	f := NewPictures(log, nil, nil)
 	p.At(probe.RingAppend, "default/a", 1)
 	_, first, _ := f.shared(t.Context(), 0)
 	p.At(probe.RingAppend, "default/b", 2)
@@ -266,7 +266,7 @@ func TestFoldingALongLogEndsWithItsCaller(t *testing.T) {
 	for range 10 * foldBatch {
 		probe.New(log).Resource("pods").At(probe.TxnCommitted, "default/a", 1)
 	}
-	f := NewFolder(log, nil, nil)
+	f := NewPictures(log, nil, nil)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.Now(gone); !errors.Is(err, context.Canceled) || f.state.Seq != foldBatch {

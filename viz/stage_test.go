@@ -89,13 +89,13 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log, p := newLog()
 		cache := p.Resource("pods").Subject("cacher")
-		folder := NewFolder(log, nil, func(resource, subject string, limit int) {
+		pictures := NewPictures(log, nil, func(resource, subject string, limit int) {
 			assert.True(t, resource == "pods" && subject == "cacher" && limit == fold.MaxRows,
 				"asked for %s of %s, %d", subject, resource, limit)
 			cache.At(probe.StoreHolds, "/registry/pods/default/a", 1, 2)
 			cache.At(probe.StoreHolds, "/registry/pods/default/b", 2, 2)
 		})
-		ui := New(folder, frame.New(log, folder), nil)
+		ui := New(pictures, frame.New(log, pictures), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer func() {
 			cancel()

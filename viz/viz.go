@@ -14,23 +14,23 @@ import (
 
 // UI serves the page. It is an http.Handler for the whole port.
 type UI struct {
-	folder  *Folder
-	handler http.Handler
-	done    chan struct{} // closed by Run when it ends, never sent on: open feeds end
+	pictures *Pictures
+	handler  http.Handler
+	done     chan struct{} // closed by Run when it ends, never sent on: open feeds end
 }
 
 var _ http.Handler = (*UI)(nil)
 
-// New returns what serves a page of the log that folder folds. It starts nothing; [UI.Run] does. api answers every
+// New returns what serves a page of the log that pictures folds. It starts nothing; [UI.Run] does. api answers every
 // path that is not the page's, as a kube-apiserver would; nil: 404. hosts are the names and addresses by which the
 // server may be called besides loopback, as in [Guard].
-func New(folder *Folder, page *frame.Page, api http.Handler, hosts ...string) *UI {
-	u := &UI{folder: folder, done: make(chan struct{})}
+func New(pictures *Pictures, page *frame.Page, api http.Handler, hosts ...string) *UI {
+	u := &UI{pictures: pictures, done: make(chan struct{})}
 	router := chi.NewRouter()
 	router.Use(middleware.GetHead)
 	page.Mount(router)
 	router.Get("/viz/assets/*", serveAsset)
-	router.Handle("GET /viz/events", events{folder: folder, news: page.Hold.News, done: u.done,
+	router.Handle("GET /viz/events", events{pictures: pictures, news: page.Hold.News, done: u.done,
 		attend: page.Attend})
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		// What is below our own paths stays here also if the API is another program's.
@@ -48,7 +48,7 @@ func New(folder *Folder, page *frame.Page, api http.Handler, hosts ...string) *U
 // Run keeps the folded state current until ctx is done, then ends every open feed. It is called once.
 func (u *UI) Run(ctx context.Context) {
 	defer close(u.done)
-	u.folder.Run(ctx)
+	u.pictures.Run(ctx)
 }
 
 // ServeHTTP answers one request, if the [Guard] lets it in.

@@ -46,12 +46,12 @@ func ask(handler http.Handler, method, path, body string, header ...string) *htt
 
 // show returns the page of a log that is only shown, with what change adds to it.
 func show(log *probe.Log, change ...func(*frame.Page)) *UI {
-	folder := NewFolder(log, nil, nil)
-	page := frame.New(log, folder)
+	pictures := NewPictures(log, nil, nil)
+	page := frame.New(log, pictures)
 	for _, each := range change {
 		each(page)
 	}
-	return New(folder, page, nil)
+	return New(pictures, page, nil)
 }
 
 // acted adds what can be done on a world.
@@ -148,10 +148,10 @@ func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(r.Method + " " + r.URL.Path))
 	})
-	folder := NewFolder(log, nil, nil)
-	page := frame.New(log, folder)
+	pictures := NewPictures(log, nil, nil)
+	page := frame.New(log, pictures)
 	page.Book.Pages = http.NotFoundHandler()
-	ui := New(folder, page, api)
+	ui := New(pictures, page, api)
 	for _, path := range []string{"/api", "/api/v1/pods", "/apis", "/version", "/openapi/v3", "/healthz", "/metrics",
 		"/no/such"} {
 		assert.Equal(t, "DELETE "+path, ask(ui, "DELETE", path, "").Body.String(), path)

@@ -17,10 +17,10 @@ import (
 // exportTo writes pages that need no program, for which nothing is started.
 func exportTo(folder string, stdout io.Writer) error {
 	log := probe.NewLog(clock.RealClock{}, 1)
-	folded := viz.NewFolder(log, nil, nil)
-	page := frame.New(log, folded)
+	pictures := viz.NewPictures(log, nil, nil)
+	page := frame.New(log, pictures)
 	page.Replay, page.Stories.Stories, page.Book.Pages = true, scenario.All, book.New(scenario.All)
-	files, size, err := export.Write(folder, viz.New(folded, page, nil))
+	files, size, err := export.Write(folder, viz.New(pictures, page, nil))
 	if err != nil {
 		return fmt.Errorf("-export %s: %w", folder, err)
 	}

@@ -97,14 +97,14 @@ func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (n
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stopRecording()) }()
-	folder := viz.NewFolder(log, nil, visitor.Recount)
-	page := frame.New(log, folder)
+	pictures := viz.NewPictures(log, nil, visitor.Recount)
+	page := frame.New(log, pictures)
 	page.Past.Switches = switches
 	page.Inspector.Components = func() any { return visitor.Snapshot() }
 	page.Hold = timeline.Hold{World: held, Log: log}
 	page.Lens = lensroom.Room{Server: o.server[0].String(), Report: g.lens.Report, Guest: g}
 	bring(page)
-	ui := viz.New(folder, page, g.lens, o.hosts(g.listener)...)
+	ui := viz.New(pictures, page, g.lens, o.hosts(g.listener)...)
 	ctx, end := context.WithCancel(ctx)
 	var group routine.Group
 	defer group.Wait()

@@ -71,12 +71,12 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 			"its moments of %.500s are shown by name "+
 			"only\n", o.replay, strings.Join(unknown, ", "))
 	}
-	folder := viz.NewFolder(log, rec.Start, nil)
-	page := frame.New(log, folder)
+	pictures := viz.NewPictures(log, rec.Start, nil)
+	page := frame.New(log, pictures)
 	page.Past.Recording, page.Past.Switches, page.Replay = rec.Hash, rec.Header.Switches, true
 	page.Promises.Monitor, page.Stories.Stories = rules.NewMonitor(log), scenario.All
 	bring(page)
-	ui := viz.New(folder, page, nil, o.hosts(listener)...)
+	ui := viz.New(pictures, page, nil, o.hosts(listener)...)
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()

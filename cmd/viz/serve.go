@@ -83,7 +83,7 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 			if o.flight != flightOff {
 				group.Go(ctx, "viz.flight", (&recording.Flight{
 					Log: run.Log, Dir: o.flight, Switches: run.Now(),
-					Keyframe: run.Folder.Keyframe, Breaches: run.Promises.Breaches, Say: say,
+					Keyframe: run.Pictures.Keyframe, Breaches: run.Promises.Breaches, Say: say,
 				}).Run)
 			}
 		},

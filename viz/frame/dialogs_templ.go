@@ -147,7 +147,7 @@ func watcherDialog() templ.Component {
 	})
 }
 
-// voices say what happens to a viewer who does not see it: at most one sentence every two seconds (telling.js).
+// voices say what happens to a viewer who does not see it: at most one sentence every two seconds (sentence.js).
 func voices() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -40,7 +40,7 @@ import { Motion } from "../stage/motion.js";
 import { readPicture } from "../stage/picture.js";
 import { Planner } from "../stage/plan.js";
 import { Scene } from "../stage/scene.js";
-import { Telling } from "../stage/telling.js";
+import { SentenceBar } from "../stage/sentence.js";
 import { Waits } from "../stage/waits.js";
 import { Zoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
@@ -55,10 +55,10 @@ import { Timeline } from "../timeline/timeline.js";
 import { newBanner } from "./banner.js";
 import { Controls } from "./controls.js";
 import { newCost } from "./cost.js";
-import { First } from "./first.js";
-import { Hands } from "./hands.js";
+import { Welcome } from "./welcome.js";
+import { Actions } from "./actions.js";
 import { bindKeys } from "./keys.js";
-import { newLooks } from "./looks.js";
+import { newAppearance } from "./appearance.js";
 import { Status } from "./status.js";
 import { Visit } from "./visit.js";
 
@@ -159,7 +159,7 @@ const held = () => hold.held;
 const escape = () => Boolean(parts.findLast((part) => part.escape?.()));
 
 const timeline = new Timeline({ player, scene, here, isFlag, says });
-const telling = new Telling({ infos, scene, player, planner, motion, drawn, here, says });
+const telling = new SentenceBar({ infos, scene, player, planner, motion, drawn, here, says });
 const table = newTable({ infos, follow, player, drawn, told: () => telling.seq, called, says });
 const banner = newBanner({ connection: () => on.connection[0], says });
 const controls = new Controls({ scene, follow, resource, held });
@@ -168,8 +168,8 @@ const visit = new Visit({
   player, follow, timeline, fold, shown, program: running, figure: () => figure.ready, again: () => first.again(),
   notice, tell, trouble: told, leave, reopen: () => feed.reopen(), switched,
 });
-const looks = newLooks({ player, scene, resource, setResource, restyle });
-const hands = new Hands({ player, follow, scene, motion, timeline, resource, tell, escape });
+const appearance = newAppearance({ player, scene, resource, setResource, restyle });
+const actions = new Actions({ player, follow, scene, motion, timeline, resource, tell, escape });
 const hold = new Hold({ player, follow, resource, tell, notice, called });
 const knobs = newKnobs({ tell, news, trouble: told });
 const zoom = new Zoom({ scene, motion });
@@ -183,8 +183,8 @@ const presenter = newPresenter({ scene, zoom, restyle });
 const spacetime = new Spacetime({ player, fold, scene, follow, here, isFlag, says });
 const inspector = new Inspector({ player, infos, scene, follow, resource, shown, program: running, here, tell });
 const waits = new Waits({ scene, infos, player, here });
-const first = new First({ player, scene, here, openStory: (id, at) => scenarios.openStory(id, at) });
-parts.push(follow, timeline, telling, table, banner, controls, status, visit, looks, hands, figure, hold, knobs,
+const first = new Welcome({ player, scene, here, openStory: (id, at) => scenarios.openStory(id, at) });
+parts.push(follow, timeline, telling, table, banner, controls, status, visit, appearance, actions, figure, hold, knobs,
   scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, first);
 
 const guide = () => parts.map((part) => part.guide?.()).findLast(Boolean);
@@ -307,7 +307,7 @@ function landed(r, now) {
   for (const part of parts) part.landed?.(r, now);
 }
 
-// stand puts on the stage what the records that led to the cursor had in their hands, and nothing else.
+// stand puts on the stage what the records that led to the cursor had in their actions, and nothing else.
 function stand() {
   motion.clear();
   planner.stand(player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1));

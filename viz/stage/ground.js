@@ -3,8 +3,8 @@
 // shown. Nothing here knows the document.
 
 /**
- * @typedef {import("./way.js").Spot} Spot
- * @typedef {import("./way.js").Point} Point
+ * @typedef {import("./path.js").Spot} Spot
+ * @typedef {import("./path.js").Point} Point
  * @typedef {stage.Geometry} Geometry
  * @typedef {{ X: number, Y: number, W: number, H: number }} Box
  * @typedef {{ x: number, y: number, w: number, h: number }} View what of the stage is seen
@@ -76,7 +76,7 @@ function onTall(g, [x, y]) {
 /** @param {Geometry} g */
 export const stationsOf = (g) => /** @type {probe.Station[]} */ (Object.keys(g.boxes));
 
-// placed moves a point of a way (way.js), with what leads there.
+// placed moves a point of a way (path.js), with what leads there.
 /** @param {Layout} layout @param {Point} point @returns {Point} */
 export function placed({ place }, point) {
   if (point.length === 6) {

@@ -1,20 +1,20 @@
 // Motion: what is painted of a plan. A change is a token that travels, and stands between two hops; one that stands in
 // a queue is drawn by its pipe. Where time stands, dotted ways lead to where what stands goes next. Of a stream nothing
-// travels: its ways have stripes (flow.js), and singly is drawn only what must not be overlooked.
+// travels: its ways have stripes (streams.js), and singly is drawn only what must not be overlooked.
 
 import { newSheet } from "../dom/canvas.js";
 import { mark } from "../dom/dom.js";
 import { isAnomaly } from "../log/fold.js";
-import { Brush, meet } from "./brush.js";
-import { Flow, flowPeriod } from "./flow.js";
+import { Brush, meet } from "./paint.js";
+import { Flow, flowPeriod } from "./streams.js";
 import { heldIn } from "./pipe.js";
 import { near, spotOn } from "./plan.js";
-import { along } from "./way.js";
+import { along } from "./path.js";
 
 /**
  * @typedef {import("./ground.js").Spot} Spot
- * @typedef {import("./brush.js").Box} Box
- * @typedef {import("./brush.js").Painting} Painting
+ * @typedef {import("./paint.js").Box} Box
+ * @typedef {import("./paint.js").Painting} Painting
  * @typedef {import("./plan.js").Move} Move
  * @typedef {Move & { t0: number, done: number, t1: number, single?: boolean }} Trail of a way, from when till when
  * @typedef {Move & { done: number, of?: Move }} Next way of what stands

@@ -7,12 +7,12 @@ import { placed } from "./ground.js";
 import { changeOf, departs } from "./hops.js";
 import { Router, routes } from "./routes.js";
 import { brief, shapeOf, shortKey } from "./tokens.js";
-import { along, endOf, legsOf, lengthOf } from "./way.js";
+import { along, endOf, legsOf, lengthOf } from "./path.js";
 
 /**
  * @typedef {import("./ground.js").Spot} Spot
  * @typedef {import("./ground.js").Point} Point
- * @typedef {import("./way.js").Leg} Leg
+ * @typedef {import("./path.js").Leg} Leg
  * @typedef {import("./ground.js").Layout & Scenery} Ground what a plan has to know of the stage
  * @typedef {object} Scenery
  * @property {stage.Geometry} geometry

@@ -12,7 +12,7 @@ import { hangsOn, placesOf, reflects, serves } from "./places.js";
 import { showRing } from "./ring.js";
 
 /**
- * @typedef {import("./brush.js").Box} Box
+ * @typedef {import("./paint.js").Box} Box
  * @typedef {import("./places.js").Kind} Kind
  * @typedef {import("./told.js").Told} Told
  */

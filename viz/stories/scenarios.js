@@ -1,13 +1,13 @@
 // Stories: a gallery by symptom. A story is played on the running pipeline at the machine's own speed, and told at the
-// viewer's, beat by beat (teller.js): with a light on the stations it is about, a guess before what decides, and rest
-// at its end. A link commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer goes
-// on. What was not played, or did not show a beat, is told from the recording that the program brings along, and the
-// page says so.
+// viewer's, beat by beat (beatplayer.js): with a light on the stations it is about, a guess before what decides, and
+// rest at its end. A link commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer
+// goes on. What was not played, or did not show a beat, is told from the recording that the program brings along, and
+// the page says so.
 
 import { $, address, below, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { ask, get, refusal } from "../lib/api.js";
 import { Told } from "../stage/told.js";
-import { Teller } from "./teller.js";
+import { BeatPlayer } from "./beatplayer.js";
 
 const storage = "stories";
 /** @param {string} id */
@@ -18,7 +18,7 @@ const verdicts = { right: "Right", wrong: "Not so", told: "It is so" };
 /**
  * @typedef {object} More what the page gets with a story
  * @property {string} take the recording that the program brings along
- * @property {import("./teller.js").Pace[]} pace
+ * @property {import("./beatplayer.js").Pace[]} pace
  * @property {scenario.Range[]} recorded where its beats stand there
  * @property {string} panel what the page says, beat by beat, as HTML
  * @typedef {scenario.Story & More} Story
@@ -192,8 +192,8 @@ class Telling {
     this.seen = []; // by beat: what is seen where it rests
     const { player, trouble } = this.stage;
     const paced = story.beats.map((each, i) => ({ ...each, pace: story.pace[i] }));
-    /** @type {Teller<scenario.Range>} */
-    this.teller = new Teller(paced, {
+    /** @type {BeatPlayer<scenario.Range>} */
+    this.teller = new BeatPlayer(paced, {
       range: (i) => this.range(i), changed: () => this.show(), trouble,
       play: ({ to }, ms) => (this.teller.still ? player.seek(to) : player.playTo(to, { within: ms })),
       seek: (seq) => player.seek(seq),

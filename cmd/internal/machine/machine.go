@@ -70,7 +70,7 @@ type Run struct {
 	Promises *rules.Monitor
 	Sandbox  *sandbox.Sandbox
 	Server   *pipeline.Server
-	Folder   *viz.Folder
+	Pictures *viz.Pictures
 	Fail     context.CancelCauseFunc // ends the program, for a reason
 
 	host  *Host
@@ -122,8 +122,8 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 		return nil, err
 	}
 	player := &scenario.Env{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.World}
-	folder := viz.NewFolder(log, nil, p.Recount)
-	page := frame.New(log, folder)
+	pictures := viz.NewPictures(log, nil, p.Recount)
+	page := frame.New(log, pictures)
 	page.Past.Switches, page.Viewed = r.Options.Shown(), viewed
 	page.Inspector.Components, page.Inspector.Wire = func() any { return p.Snapshot() }, connections.Wire
 	page.Hold = timeline.Hold{World: held, Log: log}
@@ -134,8 +134,8 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 		h.Page(page)
 	}
 	player.Lab = page.Promises.Lab != nil
-	r.Server, r.Sandbox, r.Folder = p.Server, owner, folder
-	ui := viz.New(folder, page, p.Server.Handler(), h.Hosts...)
+	r.Server, r.Sandbox, r.Pictures = p.Server, owner, pictures
+	ui := viz.New(pictures, page, p.Server.Handler(), h.Hosts...)
 
 	if h.Record != nil {
 		stop, wrong := h.Record(log)

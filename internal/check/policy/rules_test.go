@@ -170,7 +170,7 @@ func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 }
 
 // storeys are the files of package viz from the ground up. A file uses what those below it declare.
-var storeys = []string{"doc.go", "guard.go", "assets.go", "folder.go", "feed.go", "viz.go"}
+var storeys = []string{"doc.go", "guard.go", "assets.go", "pictures.go", "feed.go", "viz.go"}
 
 // checkStorey holds that a file of package viz uses nothing of one above it.
 func (r *repo) checkStorey(pkg *source.Package, file *source.File) {

@@ -32,9 +32,9 @@
 const byHand = 1500; // ms at most that words stand before the beat plays, when a hand pressed Next
 const none = { lead: 0, play: 0, rest: 0 };
 
-// A Teller tells beats.
+// A BeatPlayer tells beats.
 /** @template {Range} R */
-export class Teller {
+export class BeatPlayer {
   /** @param {Beat[]} beats @param {Hands<R>} on */
   constructor(beats, on) {
     this.beats = beats;

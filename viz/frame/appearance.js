@@ -1,6 +1,6 @@
-// Looks: which resource is on stage, in which colours, and in which detail: the path (stations, queues, objects), or
-// the machinery, too: locks, the budget, goroutines, gates, the ring's hands, versions in brackets. What an attribute
-// says it says in either. And the stations as they are called with the switches as they are.
+// Appearance: which resource is on stage, in which colours, and in which detail: the path (stations, queues, objects),
+// or the machinery, too: locks, the budget, goroutines, gates, the ring's hands, versions in brackets. What an
+// attribute says it says in either. And the stations as they are called with the switches as they are.
 
 import { $, address, options, part, parts, put, say, when } from "../dom/dom.js";
 
@@ -17,7 +17,7 @@ import { $, address, options, part, parts, put, say, when } from "../dom/dom.js"
 const themes = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 
 /** @param {Stage} stage */
-export function newLooks(stage) {
+export function newAppearance(stage) {
   const { scene } = stage;
   const select = $("#resource", HTMLSelectElement);
   const { root } = scene;
@@ -64,13 +64,13 @@ export function newLooks(stage) {
   setDetail(["path", "machinery"].includes(asked) ? asked : first);
   when(select, "change", () => stage.setResource(select.value));
   /** @type {page.Part} */
-  const looks = {
+  const appearance = {
     shown: pickResources, switches,
     /** @param {string} name */
     resource: (name) => (select.value = name),
     keys: { t: turn, k: turnDetail },
   };
-  return looks;
+  return appearance;
 }
 
 // newTheme returns what turns to the next theme.

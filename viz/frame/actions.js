@@ -1,4 +1,4 @@
-// Hands: what buttons and single keys do that move through the log, at which pace, follow, and act on the cluster.
+// Actions: what buttons and single keys do that move through the log, at which pace, follow, and act on the cluster.
 
 import { $, below, say, when } from "../dom/dom.js";
 import { milliseconds, times } from "../lib/times.js";
@@ -16,7 +16,7 @@ import { objectKey } from "../log/fold.js";
  * @property {() => boolean | void} escape closes what is open, and returns whether something was
  */
 
-export class Hands {
+export class Actions {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;

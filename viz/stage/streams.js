@@ -128,14 +128,14 @@ export class Flow {
     return all;
   }
 
-  /** @param {number} now @param {import("./brush.js").Brush} brush @param {boolean} still */
+  /** @param {number} now @param {import("./paint.js").Brush} brush @param {boolean} still */
   draw(now, brush, still) {
     this.travelled += Math.min(100, now - this.drawnAt);
     this.drawnAt = now;
     for (const { n, ends } of this.sums(now).values()) this.drawWay(n, ends, brush, still);
   }
 
-  /** @param {number} n @param {Ends} ends @param {import("./brush.js").Brush} brush @param {boolean} still */
+  /** @param {number} n @param {Ends} ends @param {import("./paint.js").Brush} brush @param {boolean} still */
   drawWay(n, [fromX, fromY, toX, toY], brush, still) {
     const { ctx, colours } = brush;
     const [[ax, ay], [bx, by]] = [this.scene.place([fromX, fromY]), this.scene.place([toX, toY])];

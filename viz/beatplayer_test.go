@@ -18,7 +18,7 @@ const theatre = `
 		{ pace, look: ["wire"], question: { ask: "Which?", answers: ["This", "That"], right: 1 } },
 		{ pace, look: ["handler"] },
 	];
-	var teller = new page.teller.Teller(beats, {
+	var teller = new page.teller.BeatPlayer(beats, {
 		range: async (i) => {
 			asked.push(i); if (fails) throw new Error(fails); return { from: i * 10, to: i * 10 + 10 };
 		},
@@ -82,7 +82,7 @@ func TestAStoryIsToldAsTheViewerGoesOn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(t, map[string]string{"teller": "stories/teller.js"})
+			e := newEngine(t, map[string]string{"teller": "stories/beatplayer.js"})
 			run[bool](t, e, theatre)
 			for _, s := range steps {
 				run[any](t, e, s.act)
@@ -96,7 +96,7 @@ func TestAGuessIsAnsweredByWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	for guess, want := range map[string]string{"teller.guess(0)": "wrong", "teller.guess(1)": "right",
 		"teller.next()": "told", "teller.guess(2), teller.next()": "told"} {
-		e := newEngine(t, map[string]string{"teller": "stories/teller.js"})
+		e := newEngine(t, map[string]string{"teller": "stories/beatplayer.js"})
 		run[bool](t, e, theatre)
 		run[any](t, e, "teller.open(1)")
 		run[any](t, e, guess)

@@ -17,7 +17,7 @@ const recent = 2000; // records
 const patience = 60000; // ms without a watch, after which the page says what to check
 const root = document.documentElement;
 
-export class First {
+export class Welcome {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;

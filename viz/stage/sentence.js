@@ -24,7 +24,7 @@ const read = 1000; // ms that a sentence stays at least, if its change does
 const period = 2000; // … where nothing travels, and from one that is spoken to the next
 const looked = 1000; // records in which the newest one of a change is looked for
 
-export class Telling {
+export class SentenceBar {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;

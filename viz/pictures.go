@@ -25,9 +25,9 @@ const keyframes = 16
 // shows a held world, too.
 const framePeriod = 33 * time.Millisecond
 
-// Folder keeps the folded state of a log, and what it takes to show its past: keyframes.
-type Folder struct {
-	// Set by NewFolder, never changed.
+// Pictures keeps the folded state of a log, and what it takes to show its past: keyframes.
+type Pictures struct {
+	// Set by NewPictures, never changed.
 	log     *probe.Log
 	recount func(resource, subject string, limit int)
 
@@ -42,11 +42,12 @@ type Folder struct {
 	sharedState json.RawMessage
 }
 
-// NewFolder returns a folder of a log that begins with the picture start; nil: with the empty one. recount lets the
+// NewPictures returns a pictures of a log that begins with the picture start; nil: with the empty one. recount lets the
 // store of a subject report what it holds, if that is at most limit objects; nil: none can be asked. It starts nothing;
 // Run does.
-func NewFolder(log *probe.Log, start *fold.State, recount func(resource, subject string, limit int)) *Folder {
-	f := &Folder{log: log, recount: recount, state: fold.New(), frames: fold.NewKeyframes(uint64(log.Size() / keyframes))}
+func NewPictures(log *probe.Log, start *fold.State, recount func(resource, subject string, limit int)) *Pictures {
+	f := &Pictures{log: log, recount: recount, state: fold.New(),
+		frames: fold.NewKeyframes(uint64(log.Size() / keyframes))}
 	if start != nil {
 		f.state = start.Clone()
 		start.Names(log.Names())
@@ -60,7 +61,7 @@ const recountPeriod = 15 * framePeriod
 
 // Run folds every framePeriod until ctx is done, and now and then lets the stores recount of which the picture has room
 // for more names than it knows.
-func (f *Folder) Run(ctx context.Context) {
+func (f *Pictures) Run(ctx context.Context) {
 	ticker := time.NewTicker(framePeriod)
 	defer ticker.Stop()
 	for since := framePeriod; ; since += framePeriod {
@@ -83,7 +84,7 @@ func (f *Folder) Run(ctx context.Context) {
 
 // unnamed folds what has been written since, and returns the shelves, each by resource and subject, that have room for
 // objects whose names are not known.
-func (f *Folder) unnamed(ctx context.Context) (shelves [][2]string) {
+func (f *Pictures) unnamed(ctx context.Context) (shelves [][2]string) {
 	if f.lockCurrent(ctx) != nil {
 		return nil
 	}
@@ -102,7 +103,7 @@ func (f *Folder) unnamed(ctx context.Context) (shelves [][2]string) {
 // lockCurrent locks f.mu when everything is folded that the log holds. It folds a batch at a time and releases f.mu
 // after each, so that other callers and the end of the program need not wait for a long log. If ctx ends first,
 // lockCurrent returns its error, and f.mu is not locked.
-func (f *Folder) lockCurrent(ctx context.Context) error {
+func (f *Pictures) lockCurrent(ctx context.Context) error {
 	for {
 		f.mu.Lock()
 		if !f.foldLocked() {
@@ -117,7 +118,7 @@ func (f *Folder) lockCurrent(ctx context.Context) error {
 
 // foldLocked folds one batch and reports whether there was anything to fold. If the log has overrun us, it goes on with
 // the oldest record there is: the state counts what is missing as lost, and says so.
-func (f *Folder) foldLocked() bool {
+func (f *Pictures) foldLocked() bool {
 	from := f.state.Seq
 	records, ok := f.log.Since(f.batch[:0], from, foldBatch)
 	for !ok && from < f.log.Last() {
@@ -134,7 +135,7 @@ func (f *Folder) foldLocked() bool {
 }
 
 // Keyframe returns the newest picture kept at or before seq. The error is 410 Gone if none is kept any more.
-func (f *Folder) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) {
+func (f *Pictures) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return fold.Keyframe{}, err
 	}
@@ -148,7 +149,7 @@ func (f *Folder) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error
 }
 
 // Bounds returns the first and the last record at which a picture can be had, and the time of the last.
-func (f *Folder) Bounds(ctx context.Context) (oldest, last uint64, t int64, err error) {
+func (f *Pictures) Bounds(ctx context.Context) (oldest, last uint64, t int64, err error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return 0, 0, 0, err
 	}
@@ -157,7 +158,7 @@ func (f *Folder) Bounds(ctx context.Context) (oldest, last uint64, t int64, err 
 }
 
 // Snapshot returns the state up to this moment as JSON, with its sequence number. It is written without f.mu.
-func (f *Folder) Snapshot(ctx context.Context) (uint64, json.RawMessage, error) {
+func (f *Pictures) Snapshot(ctx context.Context) (uint64, json.RawMessage, error) {
 	state, err := f.Now(ctx)
 	if err != nil {
 		return 0, nil, err
@@ -168,7 +169,7 @@ func (f *Folder) Snapshot(ctx context.Context) (uint64, json.RawMessage, error) 
 
 // shared is a snapshot for all pages that are sent sums: it is written once in a frame, however many pages there are.
 // It is newer than the record after.
-func (f *Folder) shared(ctx context.Context, after uint64) (seq uint64, written json.RawMessage, err error) {
+func (f *Pictures) shared(ctx context.Context, after uint64) (seq uint64, written json.RawMessage, err error) {
 	f.sharedMu.Lock()
 	defer f.sharedMu.Unlock()
 	if f.sharedSeq <= after || f.stale.Swap(false) {
@@ -178,7 +179,7 @@ func (f *Folder) shared(ctx context.Context, after uint64) (seq uint64, written 
 }
 
 // Now returns the newest picture, the caller's own.
-func (f *Folder) Now(ctx context.Context) (*fold.State, error) {
+func (f *Pictures) Now(ctx context.Context) (*fold.State, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return nil, err
 	}
