@@ -34,6 +34,9 @@ func TestTheDrawingOfAStreamIsOfThisServer(t *testing.T) {
 			var f frame
 			require.NoError(t, json.Unmarshal(lines.Bytes(), &f))
 			second := time.Since(began).Seconds()
+			if f.Type == "BOOKMARK" && second > 50 {
+				second = 58 // about: the cacher's timer is random
+			}
 			d.In("queue", func() { d.Box(at(second)-4, 92, 8, 24, "fill") })
 			y := 138
 			if second-last < 4 {
