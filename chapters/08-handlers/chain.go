@@ -14,8 +14,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// instrument wraps a handler in everything that is the same for all: it is announced and
-// counted, its time is limited, and its panics are turned into answers.
+// instrument wraps a handler in what all handlers share: probes, metrics, a time limit, and
+// recovery from panics.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: InstrumentHandlerFunc
@@ -28,7 +28,7 @@ func (s *Server) instrument(scope *Scope, verb string, next http.HandlerFunc) ht
 		if watching {
 			counted = "watch"
 		}
-		watching = watching || verb == "connect" // a log may go on for long, too
+		watching = watching || verb == "connect" // a log may last long, too
 		end := s.Meter.Begin(r, scope, counted)
 		// Deferred, because cutting a connection is done by a panic.
 		defer s.answered(recorder, r, said, end)
@@ -44,8 +44,8 @@ func (s *Server) instrument(scope *Scope, verb string, next http.HandlerFunc) ht
 	}
 }
 
-// errShuttingDown is the answer to a client that comes back when its watch has just ended with the server. A watch that
-// was opened and ended at once would tell it that something is wrong: it would list again, and with it all others.
+// errShuttingDown is the answer to a client that comes back after its watch has ended with the server. If the server
+// opened a watch and ended it at once, the client would list again, and with it all others.
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/with_retry_after.go: WithRetryAfter
 // Differs: upstream does so only with --shutdown-send-retry-after, and in plain text.
@@ -61,15 +61,15 @@ func (s *Server) shutsDown() bool {
 	}
 }
 
-// sender names the client as it names itself, without its version: " by kubectl", or "" if it does not.
+// sender returns the client's name from its user agent, without its version: " by kubectl"; "" if there is none.
 func sender(r *http.Request) string {
 	name, _, _ := strings.Cut(r.UserAgent(), "/")
 	return name[:min(len(name), 64)]
 }
 
-// describe returns what the log says of a request: its method, path, query, client and the version it asks for. The
-// query has the values of the API's own parameters alone. The path is never a secret; of headers only the client's name
-// is logged ([sender]), of bodies nothing.
+// describe returns the texts of a request's records: its method, path, query, client and resource version. The query
+// has only the values of the API's own parameters. Of headers only the client's name is logged ([sender]), of bodies
+// nothing.
 func describe(r *http.Request) []string {
 	query := ""
 	if r.URL.RawQuery != "" {
@@ -84,14 +84,14 @@ func (s *Server) answered(
 ) {
 	status := recorder.Status()
 	if status == 0 && wantsWebsocket(r) {
-		status = http.StatusSwitchingProtocols // the connection was handed over, and answered for itself
+		status = http.StatusSwitchingProtocols // the handler has taken over the connection
 	}
 	end(status, int64(recorder.BytesWritten()))
 	s.Probe.Texts(probe.RequestAnswered, said, "", 0, status)
 }
 
-// isWatch reports whether a request will go on for long, judged by its URL alone: if its options turn out to be
-// nonsense it is answered quickly anyway.
+// isWatch reports whether a request may last long, by its URL alone: one with invalid options is answered quickly
+// anyway.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: (*RequestInfoFactory).NewRequestInfo
 func isWatch(verb string, r *http.Request) bool {
@@ -105,7 +105,7 @@ func isWatch(verb string, r *http.Request) bool {
 	return values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// recovering turns a panic into a 500, if nothing has been written yet; otherwise the connection is cut, so that the
+// recovering answers a panic with 500, if nothing has been written yet; otherwise it cuts the connection, so that the
 // client does not take half an answer for a whole one.
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/wrap.go: WithPanicRecovery
@@ -127,7 +127,7 @@ func (s *Server) recovering(w middleware.WrapResponseWriter, r *http.Request, ha
 // timeLimit returns how long a request may take.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: requestTimeoutUpperBound
-// Differs: here the limit holds for a body that does not come, too; upstream waits a minute for that.
+// Differs: the limit also bounds the wait for the body; upstream waits a minute for that.
 func timeLimit(verb string) time.Duration {
 	switch verb {
 	case "create", "update", "patch", "delete":
@@ -136,10 +136,10 @@ func timeLimit(verb string) time.Duration {
 	return RequestTimeout
 }
 
-// limited serves a request that must not take longer than its time limit, or than its client wants to wait.
+// limited serves a request within its time limit, or the client's if that is shorter.
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/timeout.go: WithTimeoutForNonLongRunningRequests
-// Differs: the handler is told to stop and gives the answer itself; upstream answers over its head and lets it run on.
+// Differs: the context ends and the handler answers; upstream answers in its place while the handler runs on.
 func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, most time.Duration,
 	handler http.HandlerFunc) {
 	limit, err := requestTimeout(r.URL.Query(), most)

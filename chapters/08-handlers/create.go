@@ -16,8 +16,7 @@ func (s *Scope) CreateResource(w http.ResponseWriter,
 		return nil, 0, err
 	}
 	if s.Managed != nil {
-		// first: what the client leaves out, and so accepts as the default, is noted as its
-		// decision, too
+		// Defaults first: the field manager notes them as the client's decisions, too.
 		s.Resource.Strategy.Default(obj)
 		obj = s.Managed.Update(s.Storage.New(), obj, options.FieldManager, r.UserAgent())
 	}

@@ -23,8 +23,8 @@ func DecodeOptions(r *http.Request, into runtime.Object) error {
 	return nil
 }
 
-// readObject reads the object that a POST or PUT brings, and the options in its query, which are the same for both.
-// kind is what an error calls them. Errors: 400, 413, 415, 422.
+// readObject reads the object in a POST or PUT, and the options in its query, which are the same for both. kind is the
+// kind of the options in errors. Errors: 400, 413, 415, 422.
 func (s *Scope) readObject(w http.ResponseWriter, r *http.Request,
 	kind string) (runtime.Object, *metav1.CreateOptions, error) {
 	body, err := negotiation.ReadObject(w, r)
@@ -50,7 +50,7 @@ func (s *Scope) readObject(w http.ResponseWriter, r *http.Request,
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: dedupOwnerReferencesAndAddWarning
 // Differs: a map finds equal entries; upstream compares each with all others of its uid. Upstream's warning about a
-// PATCH also says that admission has come between.
+// PATCH also mentions admission.
 func DedupOwnerReferences(obj runtime.Object) (warnings []error) {
 	accessor := obj.(metav1.Object)
 	seen := map[string]bool{} // by encoding
@@ -74,11 +74,11 @@ func DedupOwnerReferences(obj runtime.Object) (warnings []error) {
 		"UID(s) observed: %s", strings.Join(doubled, ", "))}
 }
 
-// CheckName refuses an object that is not the one the URL speaks of: 400.
+// CheckName returns 400 for an object whose name or namespace is not that of the URL.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: checkName
 func CheckName(obj runtime.Object, name, namespace string) error {
-	accessor := obj.(metav1.Object) // as all that is written
+	accessor := obj.(metav1.Object) // as every stored kind
 	if accessor.GetName() == "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: "+
 			"name must be provided", name))

@@ -11,8 +11,8 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// DeleteResource serves DELETE of one object. The answer is 200 even if the object only begins to go away: the object
-// in it carries a deletionTimestamp then.
+// DeleteResource serves DELETE of one object. The answer is 200 even if the deletion only begins: then its object has a
+// deletionTimestamp.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteResource
 func (s *Scope) DeleteResource(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
@@ -22,7 +22,7 @@ func (s *Scope) DeleteResource(w http.ResponseWriter, r *http.Request) (obj runt
 	}
 	namespace, name := s.NamespaceAndName(r)
 	obj, immediate, err := s.Storage.(GracefulDeleter).Delete(r.Context(), namespace, name, options)
-	//lint:ignore SA1019 clients of before 1.7 still say it so
+	//lint:ignore SA1019 clients of before 1.7 still send it
 	if orphan := options.OrphanDependents; !immediate && orphan != nil && !*orphan {
 		return obj, http.StatusAccepted, err
 	}
@@ -53,7 +53,7 @@ func decodeDeleteOptions(r *http.Request, body []byte, options *metav1.DeleteOpt
 	// Clients may send the DeleteOptions of any API group; they are all the same.
 	gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
 	codecs := metainternalversionscheme.Codecs
-	info, _ = runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), info.MediaType) // it knows the same
+	info, _ = runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), info.MediaType) // it has the same types
 	obj, _, err := codecs.DecoderToVersion(info.Serializer, gvk.GroupVersion()).Decode(body, &gvk, options)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())

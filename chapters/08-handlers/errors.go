@@ -15,13 +15,12 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// NewInvalidOptions returns a 422 with a cause for each problem: options of this kind could be read, but make no sense.
+// NewInvalidOptions returns 422 with a cause for each problem of options that parse but contradict each other.
 func NewInvalidOptions(kind string, problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
 }
 
-// toStatus returns what a client is told about err, code and all. An unforeseen error is a 500
-// with the reason left empty.
+// toStatus returns the Status for err. An unforeseen error is a 500 without a reason.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/status.go: ErrorToAPIStatus
 func toStatus(ctx context.Context, err error) *metav1.Status {
@@ -50,8 +49,8 @@ func toStatus(ctx context.Context, err error) *metav1.Status {
 	return &status
 }
 
-// WriteError answers with err as a Status, in the form that the client accepts, or as JSON if it accepts none: a
-// client that cannot read the answer still sees its code.
+// WriteError answers with err as a Status, in a form that the client accepts, or else as JSON: a client that cannot
+// read it still sees the code.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: ErrorNegotiated
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
@@ -69,10 +68,10 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	writeObject(w, r, int(status.Code), output, status)
 }
 
-// notFound answers a request for an unknown path. It says where to read what there is.
+// notFound answers a request for an unknown path, with the path of the list of resources.
 //
 // Upstream: k8s.io/apiserver/pkg/server/handler.go: director.ServeHTTP
-// Differs: upstream says "404 page not found", from which clients make the first half of our message.
+// Differs: upstream answers "404 page not found", from which clients make the first half of our message.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	message := "the server could not find the requested resource; kubectl api-resources and docs/KINDS.md list " +
 		"those it has"
@@ -85,12 +84,12 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 			"go run ./cmd/viz -server URL shows those of a cluster that has them"
 	}
 	err := negotiation.Refusal(http.StatusNotFound, "%s", message)
-	// clients look into it to learn that it is no object that is missing
+	// by them clients know that no object is missing
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	WriteError(w, r, err)
 }
 
-// missingSubresource returns what is asked for if the path leads to a part of an object that could exist: "pods/exec".
+// missingSubresource returns the resource and subresource of a path that has the form of a subresource: "pods/exec".
 func (s *Server) missingSubresource(path string) string {
 	for _, scope := range s.scopes {
 		rest, found := strings.CutPrefix(path, Root(scope.Resource)+"/")

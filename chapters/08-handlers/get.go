@@ -30,8 +30,8 @@ func (s *Scope) GetResource(_ http.ResponseWriter, r *http.Request) (obj runtime
 	return obj, http.StatusOK, err
 }
 
-// ListResource answers GET of a collection: with a list, or with a stream if the client asked to watch. It is one
-// handler because it is one question; only how long the answer goes on differs.
+// ListResource answers GET of a collection with a list or, with ?watch, a stream. Both have the same path and options;
+// only the length of the answer differs.
 //
 // The order of its steps decides which of several errors a client sees.
 //
@@ -70,7 +70,7 @@ func (s *Scope) listOpts(r *http.Request) (metainternalversion.ListOptions, erro
 	if err := DecodeOptions(r, &opts); err != nil {
 		return opts, err
 	}
-	// A watch from "" or "0" has always begun with the current state. From here on it says so.
+	// A watch from "" or "0" has always begun with the current state. Make that explicit.
 	metainternalversion.SetListOptionsDefaults(&opts, watchListEnabled)
 	problems := metainternalversionvalidation.ValidateListOptions(&opts, watchListEnabled)
 	problems = append(problems, validateTimeout(&opts)...)
@@ -91,7 +91,7 @@ func (s *Scope) listOpts(r *http.Request) (metainternalversion.ListOptions, erro
 	return opts, selectName(&opts, name)
 }
 
-// validateTimeout refuses a negative length.
+// validateTimeout refuses a negative timeout.
 // Differs: upstream answers such a watch with a stream that ends at once.
 func validateTimeout(opts *metainternalversion.ListOptions) field.ErrorList {
 	if opts.TimeoutSeconds == nil || *opts.TimeoutSeconds >= 0 {
@@ -101,7 +101,7 @@ func validateTimeout(opts *metainternalversion.ListOptions) field.ErrorList {
 		"must be greater than or equal to 0")}
 }
 
-// selectName makes the name in the path a part of the selector, with which it must not disagree.
+// selectName adds the name in the path to the field selector, which must not contradict it.
 func selectName(opts *metainternalversion.ListOptions, name string) error {
 	if opts.FieldSelector == nil || opts.FieldSelector.Empty() {
 		opts.FieldSelector = fields.OneTermEqualSelector("metadata.name", name)
@@ -114,7 +114,7 @@ func selectName(opts *metainternalversion.ListOptions, name string) error {
 	return nil
 }
 
-// handleWatch opens the watch and serves it until it ends. Its error is one that came before the first byte.
+// handleWatch opens the watch and serves it until it ends. It returns only errors from before the first byte.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: handleWatch
 func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions,
@@ -126,7 +126,7 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 	timeout := watchTimeout(opts)
 	ctx, done := s.server.withDeadline(w, r, timeout, true)
 	defer done()
-	// The context says when the watch will end, so that the cacher can send a last bookmark shortly before.
+	// The context has the end of the watch, so that the cacher can send a last bookmark shortly before.
 	ctx = announced{Context: ctx, end: s.server.Clock.Now().Add(timeout)}
 	r = r.WithContext(ctx)
 	namespace, _ := s.NamespaceAndName(r)
@@ -134,7 +134,7 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 	if err != nil {
 		return err
 	}
-	// Whatever happens from here on, the watch is stopped, and with it everything that feeds it.
+	// In any case stop the watch, and with it everything that feeds it.
 	defer watching.Stop()
 	server, err := s.newWatchServer(r, watching, timeout, output, isWatchList(opts))
 	if err != nil {
@@ -152,9 +152,9 @@ func isWatchList(opts *metainternalversion.ListOptions) bool {
 	return opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.AllowWatchBookmarks
 }
 
-// watchTimeout returns how long the watch may last: as long as the client says, or a random
-// time of one to two minRequestTimeouts. It is random so that clients that came together do not
-// come back together. `?timeout=` bounds other requests; a watch ignores it.
+// watchTimeout returns how long the watch may last: ?timeoutSeconds=, or a random time of one
+// to two minRequestTimeouts, so that clients that came together do not come back together. A
+// watch ignores `?timeout=`, which bounds other requests.
 //
 // Differs: at most 146 years, to which a grace period can be added; upstream's overflows.
 func watchTimeout(opts *metainternalversion.ListOptions) time.Duration {
@@ -165,7 +165,7 @@ func watchTimeout(opts *metainternalversion.ListOptions) time.Duration {
 	return time.Duration(float64(minRequestTimeout) * (1 + rand.Float64()))
 }
 
-// handleList answers with a list.
+// handleList serves a list.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: handleList
 func (s *Scope) handleList(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions,

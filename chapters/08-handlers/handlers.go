@@ -14,8 +14,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// minRequestTimeout is the shortest time after which a watch is ended whose client did not say how long it is to last;
-// the longest is twice that. Upstream's default.
+// minRequestTimeout is the shortest time limit of a watch without ?timeoutSeconds=; the longest is twice that.
+// Upstream's default.
 const minRequestTimeout = 30 * time.Minute
 
 // RequestTimeout bounds every request but watches, writeTimeout the write of one object.
@@ -24,26 +24,24 @@ const (
 	writeTimeout   = 34 * time.Second
 )
 
-// Config is what the API is made of.
+// Config describes a [Server].
 type Config struct {
 	// Storage holds the storage of each path: "pods", "pods/status", "pods/binding", "nodes"...
 	Storage map[string]Storage
 
 	Clock clock.WithTicker // by which requests and watches end
-	// Patience is the clock by which the server waits for a client's socket: to take an answer, or a goodbye; nil:
-	// Clock. It is another one where Clock can be stopped, because a client that does not read must not keep a handler
-	// until time goes on.
+	// Patience is the clock of waits for a client's socket; nil: Clock. A Clock that can be stopped needs another one
+	// here: otherwise a client that does not read would keep a handler until time goes on.
 	Patience clock.WithTicker
 	Probe    *probe.Probe // nil: off
 
-	// Shutdown, when closed, ends every watch, and the requests that come later are answered 429. The caller closes it
-	// before the contexts of the requests end, so that streams can tell the server's end from their client's; nil: the
-	// server never ends.
+	// Shutdown, when closed, ends every watch; later requests get 429. The caller closes it before the contexts of the
+	// requests end, so that streams can distinguish the server's end from their client's; nil: the server never ends.
 	Shutdown <-chan struct{}
 
-	// What kubectl needs besides reading and writing is plugged in here. Each may be nil.
+	// The parts of package apiserver. Each may be nil.
 	Meter  Meter                     // counts requests and what watches send
-	Fields func(*Scope) FieldManager // is asked once for each path that can be updated
+	Fields func(*Scope) FieldManager // called once for each path that can be updated
 }
 
 // Meter counts what the handlers do. Its methods are called from the goroutines of requests.
@@ -51,7 +49,7 @@ type Config struct {
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: RecordLongRunning
 // Differs: an interface, of which the metrics are one implementation.
 type Meter interface {
-	// Begin counts a request in; scope is nil outside of resources. The returned function counts it out.
+	// Begin counts the beginning of a request, end its end; scope is nil outside of resources.
 	Begin(r *http.Request, scope *Scope, verb string) (end func(status int, written int64))
 	// Watch returns the counter of one watch, which is used by one goroutine.
 	Watch(r *http.Request, scope *Scope) WatchMeter
@@ -61,14 +59,14 @@ type Meter interface {
 type WatchMeter interface {
 	// Sent counts a frame.
 	Sent(bytes int)
-	// Listed says how long it took to send the initial state.
+	// Listed counts an initial state, and how long it took to send it.
 	Listed(took time.Duration)
 }
 
-// FieldManager notes in an object which client has decided which of its fields.
+// FieldManager notes in an object which client has set which of its fields.
 type FieldManager interface {
-	// Update returns obj, which the caller owns, with a note of what it changes compared with live. The name that is
-	// noted follows from the request's fieldManager option and User-Agent.
+	// Update returns obj, which the caller owns, with a note of its changes from live. The manager's name is that of the
+	// fieldManager option, or else of the User-Agent.
 	Update(live, obj runtime.Object, option, userAgent string) runtime.Object
 }
 
@@ -80,8 +78,7 @@ func (uncounted) Watch(*http.Request, *Scope) WatchMeter               { return 
 func (uncounted) Sent(int)                                             {}
 func (uncounted) Listed(time.Duration)                                 {}
 
-// Server serves the resources of a [Config]. What all handlers share is in it, and does not change after the first
-// request.
+// Server serves the resources of a [Config]. All handlers share it; it does not change after the first request.
 type Server struct {
 	Config // with its defaults
 	router *chi.Mux
@@ -102,24 +99,23 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Scopes returns what the paths are about, sorted by their names: "pods", "pods/binding"… The caller must not change
-// them once requests are served.
+// Scopes returns the scopes of all paths, sorted: "pods", "pods/binding"… The caller must not change them once
+// requests are served.
 func (s *Server) Scopes() []*Scope { return s.scopes }
 
-// Handle adds a route, before the first request is served. Its requests are announced, counted, and limited in time.
-// scope is nil outside of resources.
+// Handle adds a route before the first request. Its requests are reported, counted, and limited in time. scope is nil
+// outside of resources.
 func (s *Server) Handle(scope *Scope, method, path, verb string, handler http.HandlerFunc) {
 	s.router.Method(method, path, s.instrument(scope, verb, handler))
 }
 
-// HandlePlain adds a route whose requests are neither announced nor counted: the questions of those that watch over the
-// server.
+// HandlePlain adds a route whose requests are neither reported nor counted: health checks and metrics.
 func (s *Server) HandlePlain(method, path string, handler http.Handler) {
 	s.router.Method(method, path, handler)
 }
 
-// ServeHTTP makes routing see the path as it is meant: unescaped, and without a slash at its end. It also shields our
-// router from one that may have handed the request on.
+// ServeHTTP unescapes the path for routing, and drops a slash at its end. It also hides the context of another router
+// that may have passed the request on.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := chi.NewRouteContext()
 	ctx.RoutePath = "/" + strings.Trim(r.URL.Path, "/")

@@ -14,8 +14,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// The routes of a resource with everything, as pods have it. Which of them there are, is found by asking its storage:
-// the interface in brackets must be implemented.
+// The routes of pods, which have all of them. A route exists if the storage implements the interface in brackets.
 //
 //	GET     /api/v1/namespaces/{namespace}/pods                  ListResource, also a watch   [Lister] [Watcher]
 //	GET     /api/v1/pods                                         the same, of all namespaces
@@ -33,8 +32,8 @@ import (
 // A resource of another group has them below /apis/GROUP/VERSION, a cluster-scoped one without /namespaces/{namespace}.
 // Every request passes [Server.instrument] first.
 
-// Scope is what the handlers of one path know about it. From the first request on it is shared,
-// and never changed.
+// Scope describes one path to its handlers. From the first request on it is shared and never
+// changed.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: RequestScope
 type Scope struct {
@@ -42,21 +41,21 @@ type Scope struct {
 	Resource    *registry.Resource
 	Subresource string
 	Kind        schema.GroupVersionKind // of the bodies
-	Verbs       metav1.Verbs            // what can be done at this path, sorted
-	Managed     FieldManager            // nil: writes here do not note who set which field
+	Verbs       metav1.Verbs            // of this path, sorted
+	Managed     FieldManager            // nil: writes here note no managers
 
 	server     *Server
-	forceWatch bool // the deprecated /watch/ paths watch whatever the query says
+	forceWatch bool // for the deprecated /watch/ paths
 }
 
-// NamespaceAndName returns what the path says; either may be "".
+// NamespaceAndName returns those in the path; either may be "".
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/namer.go: ContextBasedNaming
 func (s *Scope) NamespaceAndName(r *http.Request) (namespace, name string) {
 	return chi.URLParam(r, "namespace"), chi.URLParam(r, "name")
 }
 
-// apiInstaller turns storages into routes. What a storage can do is found by asking it, interface by interface.
+// apiInstaller turns storages into routes, by the interfaces that they implement.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: APIInstaller
 type apiInstaller struct{ server *Server }
@@ -105,7 +104,7 @@ func Root(resource *registry.Resource) string {
 	return "/apis/" + resource.GroupVersion.String()
 }
 
-// collectionPath is where a collection is found: of one namespace, if the kind has any.
+// collectionPath is the path of a collection, in one namespace if the kind has namespaces.
 func (s *Scope) collectionPath(root string) string {
 	if s.Resource.Namespaced {
 		return root + "/namespaces/{namespace}/" + s.Resource.Name
@@ -113,7 +112,7 @@ func (s *Scope) collectionPath(root string) string {
 	return root + "/" + s.Resource.Name
 }
 
-// ItemPath is where one object, or its subresource, is found.
+// ItemPath is the path of one object, or of its subresource.
 func (s *Scope) ItemPath() string {
 	path := s.collectionPath(Root(s.Resource)) + "/{name}"
 	if s.Subresource != "" {
@@ -133,7 +132,7 @@ func (a apiInstaller) registerCollection(s *Scope) {
 		}
 	}
 	if _, ok := s.Storage.(Watcher); ok {
-		s.Verbs = append(s.Verbs, "watch") // the route is that of the list
+		s.Verbs = append(s.Verbs, "watch") // its route is the list's
 	}
 	if _, ok := s.Storage.(Creater); ok {
 		a.handle(s, http.MethodPost, path, "create", s.Answer(s.CreateResource))
@@ -166,8 +165,8 @@ func (a apiInstaller) handle(s *Scope, method, path, verb string, handler http.H
 	s.Verbs = append(s.Verbs, verb)
 }
 
-// registerDeprecatedWatch registers the paths that clients of before 1.11 watch at. They are lists that never end, so
-// their options are checked as a list's.
+// registerDeprecatedWatch registers the paths for watches of clients before 1.11. Their options are checked as a
+// list's.
 func (a apiInstaller) registerDeprecatedWatch(s *Scope) {
 	if _, ok := s.Storage.(Watcher); !ok {
 		return

@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// errDeadlineExceeded is the cause with which a request's context ends when its time is over.
+// errDeadlineExceeded is the cause that ends a request's context when its time is over.
 var errDeadlineExceeded = errors.New("request timeout")
 
 // writeGrace is how long after the end of its time a request may still write its answer.
@@ -20,8 +20,8 @@ const writeGrace = 10 * time.Second
 // longAgo is a moment at which every read and write should have been finished.
 var longAgo = time.Unix(1, 0)
 
-// requestDeadline ends a request when its time is over, wherever it is stuck: in a wait on the context, in a read of a
-// body that does not come, or in a write to a client that does not read.
+// requestDeadline ends a request when its time is over, wherever it waits: on the context, on a body that does not
+// come, or on a client that does not read.
 type requestDeadline struct {
 	// Set by withDeadline, never changed.
 	clock, patience clock.Clock // of the request, and of its client's socket
@@ -35,12 +35,12 @@ type requestDeadline struct {
 }
 
 // withDeadline returns a context that ends with [errDeadlineExceeded] after limit. A watch ends by a timer of its own;
-// its context ends a [writeGrace] later, because what is left to bound is a write to a client that does not read. done
-// must be called, and returns when nothing of the deadline is left.
+// its context ends a [writeGrace] later, only to bound a write to a client that does not read. The caller must call
+// done, which returns when the deadline's goroutine has ended.
 //
 // A connection on which a deadline was set must not serve another request: net/http has seen a read fail, takes the
-// client for gone, and would start every further request with a context that is done. A timeout that was answered in
-// time says so in its header, "Connection: close"; otherwise done cuts the connection, by a panic.
+// client for gone, and would start every further request with a context that is done. So the answer to a timeout has
+// "Connection: close"; if there is no answer, done cuts the connection, by a panic.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go: WithRequestDeadline
 // Differs: upstream puts no deadline on reads and writes; there a stuck one lasts until the transport gives up.
@@ -63,8 +63,8 @@ func (s *Server) withDeadline(w http.ResponseWriter, r *http.Request, limit time
 	}
 }
 
-// run waits for the end of the request, or of its time. The grace is the patience's: a client that does not read is not
-// waited for any longer in a world that is held.
+// run waits for the end of the request, or of its time. The grace is by the patience clock, so that it also ends in a
+// held world.
 func (d *requestDeadline) run(ctx context.Context) {
 	if routine.Sleep(ctx, d.clock, d.limit) != nil {
 		return // the request has ended in time
@@ -83,11 +83,11 @@ func (d *requestDeadline) run(ctx context.Context) {
 func (d *requestDeadline) exceed() {
 	d.fired = true
 	d.cancel(errDeadlineExceeded)
-	// Where deadlines cannot be set, as in a test's recorder, nothing gets stuck either.
+	// A writer without deadlines, as a test's recorder, does not block either.
 	_ = d.conn.SetReadDeadline(longAgo)
 }
 
-// announced is a context that tells an end which it does not itself bring about, in the time of any clock.
+// announced is a context with a Deadline by any clock, at which it does not end by itself.
 //
 // Differs: upstream's is context.WithTimeout, which knows only the wall clock.
 type announced struct {

@@ -12,14 +12,14 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// Answer returns the handler that answers with the object that serve returns, in the form and with the code that fit,
-// or with its error.
+// Answer returns a handler that answers with the object and code that serve returns, in the negotiated form, or with
+// its error.
 func (s *Scope) Answer(serve func(http.ResponseWriter, *http.Request) (obj runtime.Object, code int,
 	err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, serve) }
 }
 
-// answer settles the form of the answer first: a client that could not read it changes nothing.
+// answer negotiates before it calls serve: a client that cannot read the answer must not change anything.
 func (s *Scope) answer(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter,
 	*http.Request) (obj runtime.Object, code int, err error)) {
 	output, err := negotiation.Output(r)
@@ -35,10 +35,10 @@ func (s *Scope) answer(w http.ResponseWriter, r *http.Request, serve func(http.R
 	transformResponseObject(w, r, s, code, output, obj)
 }
 
-// transformResponseObject turns obj into what was negotiated and writes the whole answer.
+// transformResponseObject converts obj to the negotiated kind and writes the whole answer.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: transformResponseObject
-// Differs: a list without items is made [], and not null, where it is read.
+// Differs: the storage, not this function, makes the items of an empty list [] instead of null.
 func transformResponseObject(w http.ResponseWriter, r *http.Request, s *Scope, code int, output negotiation.MediaType,
 	obj runtime.Object) {
 	options, err := negotiation.TableOptions(r, output)
@@ -63,12 +63,12 @@ func (s *Scope) rows(obj runtime.Object, options *metav1.TableOptions) (*metav1.
 	return resources.Table(obj, name, !options.NoHeaders, s.server.Clock.Now())
 }
 
-// writeObject encodes obj and writes the whole answer, compressed if that pays and the client can undo it. A list is
-// written item by item, so that a large one is never in memory twice. An object that cannot be encoded is a 500, as
-// long as nothing of it has left; after that the connection is cut.
+// writeObject encodes obj and writes the whole answer, compressed if it is large and the client accepts that. It
+// encodes a list item by item, so that a large one is never in memory twice. An object that cannot be encoded is a 500
+// before the header is written; afterwards writeObject cuts the connection.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: SerializeObject
-// Differs: what cannot be YAML, because of a control character, is answered as JSON; upstream's answer is a 500.
+// Differs: an object that cannot be YAML, because of a control character, is sent as JSON; upstream answers 500.
 func writeObject(w http.ResponseWriter, r *http.Request, code int, output negotiation.MediaType, obj runtime.Object) {
 	w.Header().Set("Content-Type", output.Name)
 	w.Header().Set("Cache-Control", "no-cache, private")
@@ -79,7 +79,7 @@ func writeObject(w http.ResponseWriter, r *http.Request, code int, output negoti
 	}
 	switch {
 	case err == nil:
-		_ = answer.Close() // a client that has gone away is no error of ours
+		_ = answer.Close() // the client has gone
 	case answer.Started():
 		panic(http.ErrAbortHandler)
 	case output.Name == negotiation.YAML:
@@ -89,7 +89,7 @@ func writeObject(w http.ResponseWriter, r *http.Request, code int, output negoti
 		status := toStatus(r.Context(), apierrors.NewInternalError(err))
 		w.Header().Set("Content-Type", negotiation.JSON)
 		w.WriteHeader(int(status.Code))
-		// a Status of three strings always encodes
+		// a Status can always be encoded
 		_ = negotiation.EncoderFor(negotiation.JSON, false).Encode(status, w)
 	}
 }

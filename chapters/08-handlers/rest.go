@@ -11,8 +11,8 @@ import (
 	registry "listwatch/chapters/07-registry"
 )
 
-// Storage is the storage of one path. The interfaces below say what else it can do: a route exists exactly if the
-// storage has the method for it. namespace is "" for cluster-scoped kinds and for all namespaces.
+// Storage is the storage of one path. A route exists if the storage also implements the interface below for it.
+// namespace is "" for cluster-scoped kinds and for all namespaces.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Storage
 type Storage interface {
@@ -60,7 +60,8 @@ type NamedCreater interface {
 		runtime.Object, error)
 }
 
-// Updater changes one object, for PUT, and for PATCH if it is a [Getter] too. created says whether it came into being.
+// Updater changes one object, for PUT, and for PATCH if it is a [Getter] too. created reports whether the object is
+// new.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Updater
 type Updater interface {
@@ -76,7 +77,7 @@ type GracefulDeleter interface {
 		immediate bool, err error)
 }
 
-// CollectionDeleter deletes whatever is selected.
+// CollectionDeleter deletes the selected objects.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: CollectionDeleter
 type CollectionDeleter interface {
@@ -84,7 +85,7 @@ type CollectionDeleter interface {
 		listOptions *metainternalversion.ListOptions) (runtime.Object, error)
 }
 
-// The compiler checks that what the registry offers is what is looked for here.
+// The registry's storages implement these interfaces.
 var (
 	_ Storage           = (*registry.Store)(nil)
 	_ Getter            = (*registry.Store)(nil)

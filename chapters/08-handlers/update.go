@@ -27,7 +27,7 @@ func (s *Scope) UpdateResource(w http.ResponseWriter, r *http.Request) (obj runt
 	return s.Update(r, change.UpdatedObject, false, (*metav1.UpdateOptions)(options))
 }
 
-// Update makes a change, and returns the code of the answer: whether the object came into being by it.
+// Update makes a change, and returns 201 if it created the object, otherwise 200.
 func (s *Scope) Update(r *http.Request, change registry.UpdatedObjectInfo, forceAllowCreate bool,
 	options *metav1.UpdateOptions) (obj runtime.Object, code int, err error) {
 	namespace, name := s.NamespaceAndName(r)
@@ -38,7 +38,7 @@ func (s *Scope) Update(r *http.Request, change registry.UpdatedObjectInfo, force
 	return obj, http.StatusOK, err
 }
 
-// newObject is what a PUT brings: what is stored matters only for the question who has changed what.
+// newObject is the object of a PUT. The stored one matters only to the field manager.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: DefaultUpdatedObjectInfo
 type newObject struct {
@@ -47,9 +47,9 @@ type newObject struct {
 	option, userAgent string // name the client for the field manager
 }
 
-// UpdatedObject is the [registry.UpdatedObjectInfo] of a PUT. It returns a copy each time: the
-// registry fills it in, and may ask again. A uid in the body is a precondition: old must have
-// it, so an object that is gone is not created again.
+// UpdatedObject is the [registry.UpdatedObjectInfo] of a PUT. It returns a new copy each time,
+// because the registry changes it and may call again. A uid in the body is a precondition: old
+// must have it, so a deleted object is not created again.
 func (n newObject) UpdatedObject(_ context.Context,
 	old runtime.Object) (runtime.Object, error) {
 	obj := n.obj.DeepCopyObject()

@@ -37,7 +37,7 @@ type WatchServer struct {
 	awaited bool // the client waits for the bookmark that ends the initial events
 }
 
-// newWatchServer settles how events are written. Errors: 400, 406.
+// newWatchServer negotiates the form of the events. Errors: 400, 406.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: serveWatchHandler
 func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeout time.Duration,
@@ -67,13 +67,13 @@ func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 // stream is where a [WatchServer] writes to. Each frame is one Write.
 type stream interface {
 	io.Writer
-	// Flush sends what was written on its way.
+	// Flush sends what was written.
 	Flush() error
-	// Close ends the stream, and says why where the protocol has a place for it. goingAway: the whole server ends.
+	// Close ends the stream, with the reason if the protocol has a place for it. goingAway: the whole server ends.
 	Close(reason string, goingAway bool)
 }
 
-// Why a stream ends, if not by an error.
+// The reasons why a stream ends, besides errors.
 const (
 	clientGone      = "the client is gone"
 	serverShutsDown = "the server shuts down"
@@ -102,8 +102,8 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 // HandleWS is HandleHTTP with the messages of a websocket, one for each event.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleWS
-// Differs: ends with the server, as HandleHTTP does here, counts its events, and says why it
-// ends; upstream's close message is always 1000, without a reason.
+// Differs: ends with the server, as HandleHTTP does here, counts its events, and closes with a
+// reason; upstream's close message is always 1000, without one.
 func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
 	ctx, socket := upgrade(w, r, s.scope.server.Patience)
 	if socket != nil {
@@ -122,7 +122,7 @@ func (s *WatchServer) run(ctx context.Context, r *http.Request, to stream) {
 	s.probe.Text(probe.WireClosed, why, "", 0)
 }
 
-// serve is the loop. It returns why it ended.
+// serve is the loop. It returns the reason of its end.
 func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.Time) string {
 	events := s.watching.ResultChan()
 	for {
@@ -145,7 +145,7 @@ func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.
 }
 
 // unlessShutDown returns other, or the true reason: a server that shuts down ends the contexts of its requests and cuts
-// connections, which looks from here as if the client had done it. Shutdown is closed before, so it decides.
+// connections, as a client does. It closes Shutdown before that.
 func (s *WatchServer) unlessShutDown(other string) string {
 	if s.scope.server.shutsDown() {
 		return serverShutsDown
@@ -153,9 +153,8 @@ func (s *WatchServer) unlessShutDown(other string) string {
 	return other
 }
 
-// send writes one event, and flushes unless more are waiting: while there is a backlog the
-// client gets it in as few packets as possible, and once there is none it gets every event at
-// once.
+// send writes one event, and flushes unless more are waiting: the client gets a backlog in few
+// packets, and without a backlog each event at once.
 func (s *WatchServer) send(to stream, event watch.Event, events <-chan watch.Event) error {
 	key, rv := reflector.Identify(s.probe, s.keyOf, event.Object)
 	s.probe.Event(probe.ResultReceived, string(event.Type), key, rv, len(events), cap(events))

@@ -17,11 +17,10 @@ import (
 //
 //	{"type":"ADDED","object":{"kind":"Pod",...}}
 //
-// and needs nothing around it, because JSON says itself where an object ends. It is used by one goroutine.
+// and needs no delimiter, because the end of a JSON object is known. It is used by one goroutine.
 //
-// If an object keeps its encodings (runtime.CacheableObject), it is asked for the whole frame under an identifier that
-// says what the frame depends on: form, conversion and event type. The first watcher to ask has it encoded, the others
-// copy.
+// An object that keeps its encodings (runtime.CacheableObject) caches the whole frame under an identifier for
+// everything that the frame depends on: form, conversion and event type. The first watcher encodes it, the others copy.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: watchEncoder
 // Differs: upstream has an encoder for the object and one for the event around it; the latter is two constants here.
@@ -33,7 +32,7 @@ type watchEncoder struct {
 	// Owned by Encode.
 	options    *metav1.TableOptions
 	frame      bytes.Buffer
-	eventType  watch.EventType                        // of the event that is being encoded
+	eventType  watch.EventType                        // of the current event
 	out        runtime.Splice                         // the frame: encoded here, or shared with other watchers
 	encode     func(runtime.Object, io.Writer) error  // doEncode, bound once and not for each event
 	identifier map[watch.EventType]runtime.Identifier // emptied when options change
@@ -65,8 +64,8 @@ func (e *watchEncoder) Encode(event watch.Event, w io.Writer) (int, error) {
 	return w.Write(e.out.Bytes())
 }
 
-// doEncode writes the frame of one object. An object that cannot be turned into what was
-// negotiated ends the stream.
+// doEncode writes the frame of one object. An object that cannot be converted to the negotiated
+// kind ends the stream.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: (*watchEncoder).doEncode
 // Differs: when the transformation to a Table fails, upstream logs the error and sends the
@@ -108,7 +107,7 @@ func (e *watchEncoder) dropHeaders(obj runtime.Object) {
 	clear(e.identifier)
 }
 
-// identifierOf says everything that the bytes of a frame depend on besides the object.
+// identifierOf identifies everything that a frame depends on besides the object.
 func (e *watchEncoder) identifierOf(eventType watch.EventType) runtime.Identifier {
 	if id, ok := e.identifier[eventType]; ok {
 		return id

@@ -7,8 +7,7 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// watchWriter is where the frames of a watch go: to the response as they are, or compressed. It is used by one
-// goroutine.
+// watchWriter writes the frames of a watch to the response, perhaps compressed. It is used by one goroutine.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: watchResponseWriter
 type watchWriter struct {
@@ -20,7 +19,7 @@ type watchWriter struct {
 
 var _ stream = (*watchWriter)(nil)
 
-// newWatchWriter sends the headers at once: the client learns that it is watching before anything happens.
+// newWatchWriter sends the headers at once, so that the client knows that it watches before the first event.
 func newWatchWriter(w http.ResponseWriter, flusher http.Flusher, mediaType string, compressed bool) *watchWriter {
 	out := &watchWriter{Writer: w, flusher: flusher}
 	w.Header().Set("Content-Type", mediaType)
@@ -36,7 +35,7 @@ func newWatchWriter(w http.ResponseWriter, flusher http.Flusher, mediaType strin
 	return out
 }
 
-// Flush sends what was written on its way.
+// Flush sends what was written.
 func (w *watchWriter) Flush() error {
 	if w.members != nil {
 		if err := w.members.Flush(); err != nil {
@@ -50,6 +49,6 @@ func (w *watchWriter) Flush() error {
 // Close ends the stream. A chunked answer has no place for a reason.
 func (w *watchWriter) Close(string, bool) {
 	if w.members != nil {
-		_ = w.members.Close() // a client that has gone does not miss the end
+		_ = w.members.Close() // an error: the client has gone
 	}
 }
