@@ -102,11 +102,11 @@ lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
 	@git ls-files | grep -vE '(_templ|/probe/constants)\.go$$|\.(gz|png|svg|sum|pb)$$|^LICENSE' | tr '\n' '\0' | xargs -0 awk -f internal/check/tools/size.awk | sort
 
-generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the chapters' first tries, the constants of points, the page's types, .vscode and .run
+generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the chapters' first tries, the exchanges of concepts, the constants of points, the page's types, .vscode and .run
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test -tags generate ./internal/observe/probe -run Fresh -update
 	$(GO) test ./internal/play/lab -run Fresh -update
-	$(GO) test ./internal/text/book -run Fresh -update
+	$(GO) test ./internal/text/book -run 'Fresh|Concept' -update
 	$(GO) test ./internal/server/apiserver -run Fresh -update
 	$(GO) test ./internal/observe/takes -run TestTheStoryInNumbers -update
 	$(GO) test ./viz -run Fresh -update
