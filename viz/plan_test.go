@@ -17,7 +17,7 @@ const crowd = `
 		texts: { WireOpened: { agent: "client-" + (n - i) + "/1.0" } },
 	})])) });
 	var scene = {
-		informer: "informer", told: null,
+		informer: "informer", story: null,
 		geometry: { lane: { height: 37, room: 5 }, listen: { height: 41, room: 4 },
 			boxes: { watcher: { X: 970, Y: 62 }, listener: { X: 352, Y: 332 }, handler: { X: 240, Y: 332 },
 				workqueue: { X: 52, Y: 332 } } },

@@ -104,7 +104,7 @@ const drawn = () => !frames.dirty; // is what is on screen the picture of the cu
 const here = (r) => (r.resource ?? "") === on.resource || (r.resource ?? "") === "";
 // called is what the subject of a record is called on stage, and says the record's sentence.
 /** @param {{ resource?: string, subject?: string }} r */
-const called = (r) => scene.told?.members.find(({ subject }) => r.subject && subject === r.subject)?.name
+const called = (r) => scene.story?.members.find(({ subject }) => r.subject && subject === r.subject)?.name
   ?? player.tape.called(r);
 /** @param {probe.Record} r */
 const says = (r) => sentence(infos.get(r.point), r, called(r));
@@ -150,7 +150,7 @@ const tell = (words) => controls.tell(words);
 /** @type {(text: string, calm?: boolean) => void} */
 const notice = (text, calm) => banner.notice(text, calm);
 /** @type {(problem: unknown) => void} */
-const told = (problem) => banner.trouble(problem);
+const complain = (problem) => banner.trouble(problem);
 /** @type {(news: string) => void} */
 const news = (words) => running() && notice(words);
 /** @type {(now: page.Switches) => void} */
@@ -159,33 +159,35 @@ const held = () => hold.held;
 const escape = () => Boolean(parts.findLast((part) => part.escape?.()));
 
 const timeline = new Timeline({ player, scene, here, isFlag, says });
-const telling = new SentenceBar({ infos, scene, player, planner, motion, drawn, here, says });
-const table = newTable({ infos, follow, player, drawn, told: () => telling.seq, called, says });
+const sentenceBar = new SentenceBar({ infos, scene, player, planner, motion, drawn, here, says });
+const table = newTable({ infos, follow, player, drawn, told: () => sentenceBar.seq, called, says });
 const banner = newBanner({ connection: () => on.connection[0], says });
 const controls = new Controls({ scene, follow, resource, held });
 const status = new Status({ player, planner, scene, connection: () => on.connection, program: running, held });
 const visit = new Visit({
   player, follow, timeline, fold, shown, program: running, figure: () => figure.ready, again: () => first.again(),
-  notice, tell, trouble: told, leave, reopen: () => feed.reopen(), switched,
+  notice, tell, trouble: complain, leave, reopen: () => feed.reopen(), switched,
 });
 const appearance = newAppearance({ player, scene, resource, setResource, restyle });
 const actions = new Actions({ player, follow, scene, motion, timeline, resource, tell, escape });
 const hold = new Hold({ player, follow, resource, tell, notice, called });
-const knobs = newKnobs({ tell, news, trouble: told });
+const knobs = newKnobs({ tell, news, trouble: complain });
 const zoom = new Zoom({ scene, motion });
 const figure = newFigure({ player, scene, zoom });
-const scenarios = new Scenarios({ player, scene, zoom, visit, resource, setResource, shown, notice, trouble: told });
+const scenarios = new Scenarios({
+  player, scene, zoom, visit, resource, setResource, shown, notice, trouble: complain,
+});
 const promises = newPanel(news, "promises", "g", 2000);
-const lens = newLens({ resource, news, trouble: told });
+const lens = newLens({ resource, news, trouble: complain });
 const version = () => pictured()?.stations.etcd?.rv ?? "0";
-const wire = new Console({ version, trouble: told });
+const wire = new Console({ version, trouble: complain });
 const presenter = newPresenter({ scene, zoom, restyle });
 const spacetime = new Spacetime({ player, fold, scene, follow, here, isFlag, says });
 const inspector = new Inspector({ player, infos, scene, follow, resource, shown, program: running, here, tell });
 const waits = new Waits({ scene, infos, player, here });
 const first = new Welcome({ player, scene, here, openStory: (id, at) => scenarios.openStory(id, at) });
-parts.push(follow, timeline, telling, table, banner, controls, status, visit, appearance, actions, figure, hold, knobs,
-  scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, first);
+parts.push(follow, timeline, sentenceBar, table, banner, controls, status, visit, appearance, actions, figure, hold,
+  knobs, scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, first);
 
 const guide = () => parts.map((part) => part.guide?.()).findLast(Boolean);
 const keys = bindKeys(parts.map((part) => part.keys ?? {}), guide);
@@ -216,7 +218,8 @@ async function begin(answer) {
     player.replaced(answer.state, null);
   } else {
     on.source = serverSource(answer.log, answer.size);
-    const early = on.shown.log === "" && follow.has() ? { key: follow.key, rv: follow.rv, by: follow.by } : null; // before the list had come
+    // before the list had come
+    const early = on.shown.log === "" && follow.has() ? { key: follow.key, rv: follow.rv, by: follow.by } : null;
     on.shown = { log: answer.log, recording: answer.recording ?? "" };
     follow.clear();
     player.reset(new Tape(fold, on.source), answer.state, recorded);
@@ -239,7 +242,7 @@ async function recent() {
   await player.tape.load(from, to).catch(() => {}); // gone already: then the table begins with what comes
   if (player.moved) return;
   table.jumped();
-  telling.applied(player.tape.between(from, player.cursor + 1));
+  sentenceBar.applied(player.tape.between(from, player.cursor + 1));
 }
 
 function flush() {
@@ -324,7 +327,7 @@ function jumped() {
   stand();
   if (player.mode !== "frozen") return;
   if (last) landed(last, now);
-  else telling.begins(player.cursor);
+  else sentenceBar.begins(player.cursor);
 }
 
 // froze is told that the stage stands: from now on the sentence is about the record at the cursor.

@@ -14,7 +14,7 @@ import { namesOf, objectKey, youngest } from "../log/fold.js";
  * @property {number} cap
  * @property {fold.Wait | null} sender
  * @property {fold.Wait | null} taker
- * @typedef {Link & { name: string, station?: probe.Station, senders: string, takers: string, takes: string }} Told
+ * @typedef {Link & { name: string, station?: probe.Station, senders: string, takers: string, takes: string }} StoryView
  */
 
 const most = 64; // chains of one place, those of the longest queues: each is looked for among all waits
@@ -129,7 +129,7 @@ function takes(res, w, queue, subject) {
 }
 
 // tell says in a sentence or two why the first link's queue is as it is.
-/** @param {Told[]} links @param {number} t */
+/** @param {StoryView[]} links @param {number} t */
 function tell(links, t) {
   const { name, len, cap, sender, senders, takers } = links[0];
   const full = Boolean(sender) || (cap > 0 && len >= cap);
@@ -144,7 +144,7 @@ function tell(links, t) {
 }
 
 // endOf says which goroutine can end the waiting at the last queue of a chain.
-/** @param {Told} link @param {number} t */
+/** @param {StoryView} link @param {number} t */
 function endOf({ name, taker, takers }, t) {
   const who = orAny(takers);
   if (!taker) return `All of them wait for ${who} to take from ${name}.`;

@@ -104,7 +104,7 @@ function showWatcher(scene, { id, subject, shown, el }) {
   const { WireOpened: opened, WatcherAdded: added } = subject.texts;
   const who = opened ? words(opened, "agent", "path", "query") : id;
   label(el, cut(`${who}. It watches ${words(added, "prefix", "labels", "fields")}`, 300));
-  const member = scene.told?.members.find((each) => each.subject === id);
+  const member = scene.story?.members.find((each) => each.subject === id);
   mark(el, "pinned", Boolean(member));
   mark(el, "mine", own(subject) && !member);
   const [, watched = id] = /[^!]=([\w-]+)$/.exec(words(added, "labels", "fields")) ?? []; // it has no connection
@@ -140,7 +140,7 @@ export function showListeners(scene) {
 function showHandler(scene, el, id, { counts }) {
   const n = counts.HandlerReturned ?? 0;
   const running = (counts.HandlerCalled ?? 0) > n;
-  const [slow, call] = [scene.told?.now.delays.get(id), scene.told?.now.calls.get(id)];
+  const [slow, call] = [scene.story?.now.delays.get(id), scene.story?.now.calls.get(id)];
   const count = n === 1 ? "1 call" : `${n} calls`;
   const state = running ? (call ? `▶ ${call}` : "runs") : (call ?? (slow ? `takes ${slow}` : count));
   mark(el, "running", running);

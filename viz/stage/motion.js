@@ -221,7 +221,7 @@ export class Motion {
     const hero = scene.plain && all.find((m) => !((laneOf(m.owner)?.index ?? 0) > 0));
     // What has left result stands beside the flag of a story's client, which has to be read.
     const flagged = (/** @type {Move} */ m) => !stood && m.point === "ResultReceived"
-      && scene.told?.members.some(({ subject }) => subject === m.owner);
+      && scene.story?.members.some(({ subject }) => subject === m.owner);
     return (/** @type {Move} */ m, /** @type {Spot} */ [x]) => split(m, x) || flagged(m) || (scene.plain && m !== hero);
   }
 

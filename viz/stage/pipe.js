@@ -44,7 +44,7 @@ export function heldIn(scene) {
       const [x, y] = scene.place([token.at[0] + dx, token.at[1] + dy]);
       const key = objectKey(token.key ?? "");
       const next = tokens[i + 1]; // in a story only the last one has its name, where it covers none
-      const again = Boolean(next) && (Boolean(scene.told) || (key === objectKey(next.key ?? "") && key !== ""));
+      const again = Boolean(next) && (Boolean(scene.story) || (key === objectKey(next.key ?? "") && key !== ""));
       const owner = lane?.id ?? "";
       return { key, rv: token.rv ?? "0", owner, in: name, x, y, left: leftward.has(name), type: token.type, again };
     });
@@ -63,7 +63,7 @@ export function showShelf(scene, name, shelf) {
   if (name === "store") scene.store = known;
   // Those without a row. Of some the picture knows how many, not which: they have not changed since the first list.
   const rest = n - shown.length;
-  const snapshot = scene.told?.now.snapshot ?? "";
+  const snapshot = scene.story?.now.snapshot ?? "";
   // a version that a list was answered with
   const old = name === "store" && snapshot && !known.some((each) => each.rv === snapshot) ? snapshot : "";
   rows.forEach((row, i) => {
@@ -90,7 +90,7 @@ function showRow(scene, row, { object, earlier, rest, box }) {
   const rv = earlier || object?.rv || "";
   const room = box.W - 20 - digit * rv.length; // the version never covers the name
   const name = object ? fitted(shortKey(object.key), rowFont, room) : rest ? `+${rest} more` : "";
-  say(part(row, ".key"), scene.told?.names.get(rv) ?? name);
+  say(part(row, ".key"), scene.story?.names.get(rv) ?? name);
   say(part(row, ".rv"), rv !== "0" ? rv : "");
 }
 
@@ -141,7 +141,7 @@ function fillPipe(scene, el, { len, cap, tokens: known }) {
   if (number && name !== "pending") say(number, whole ? `${len}/${cap}` : len);
   const slots = cap <= scene.geometry.maxSlots ? cap : 0;
   showSlots(el, g, slots);
-  const { names } = scene.told ?? {};
+  const { names } = scene.story ?? {};
   const fit = slots || Math.floor(g.W / (names ? 12 : 15));
   const step = slots ? g.W / slots : len > g.W / 15 ? 12 : 15;
   // after a gap only their number is known

@@ -10,10 +10,10 @@ import { agentOf, namesOf } from "../log/fold.js";
  * @typedef {"watchers" | "listeners" | "handlers" | "workqueues"} Kind
  * @typedef {{ [kind in Kind]: Group } & { informer: string, serving: Set<string> }} Places
  * @typedef {[id: string, subject: fold.Subject, place?: number]} Entry
- * @typedef {{ members: { subject: string }[] }} Told
+ * @typedef {{ members: { subject: string }[] }} StoryView
  * @typedef {object} Scene
  * @property {Pick<stage.Geometry, "lane" | "listen" | "boxes">} geometry
- * @property {Told | null} told
+ * @property {StoryView | null} story
  * @property {string} informer
  */
 
@@ -52,7 +52,7 @@ export function placesOf(scene, res) {
   const { informer } = scene;
   const { lane, listen } = scene.geometry;
   const watchers = opened(res, "watcher");
-  const listeners = opened(res, "listener").filter(([, s]) => !scene.told || hangsOn(scene, s));
+  const listeners = opened(res, "listener").filter(([, s]) => !scene.story || hangsOn(scene, s));
   return {
     informer, serving: new Set(watchers.filter(([, s]) => serves(scene, s)).map(([id]) => id)),
     watchers: placed(scene, "watcher", forward(inOrder(watchers, scene), scene), lane),
@@ -91,7 +91,7 @@ function opened(res, kind) {
 /** @param {Entry[]} list @param {Scene} scene */
 function inOrder(list, scene) {
   /** @param {fold.Subject} s */
-  const first = (s) => (scene.told ? nameOf(s) === "informer" : serves(scene, s));
+  const first = (s) => (scene.story ? nameOf(s) === "informer" : serves(scene, s));
   /** @param {fold.Subject} s */
   const kind = (s) => (first(s) ? 0 : own(s) ? 1 : nameOf(s) ? 2 : 3);
   /** @param {Entry} entry */
@@ -105,8 +105,8 @@ function inOrder(list, scene) {
 // the others stays.
 /** @param {Entry[]} list @param {Scene} scene @returns {Entry[]} */
 function forward(list, scene) {
-  const cast = new Map((scene.told?.members ?? []).map(({ subject }, i) => [subject, i]));
-  let others = scene.told?.members.length ?? 0;
+  const cast = new Map((scene.story?.members ?? []).map(({ subject }, i) => [subject, i]));
+  let others = scene.story?.members.length ?? 0;
   return list.map(([id, subject]) => [id, subject, cast.get(id) ?? others++]);
 }
 

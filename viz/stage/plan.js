@@ -21,7 +21,7 @@ import { along, endOf, legsOf, lengthOf } from "./path.js";
  * @property {import("./places.js").Places} places
  * @property {string} informer
  * @property {Set<string>} serving
- * @property {{ members: { subject: string }[] } | null} told
+ * @property {{ members: { subject: string }[] } | null} story
  * @typedef {object} Look of a way
  * @property {string} [colour]
  * @property {string} [label] instead of the object's name

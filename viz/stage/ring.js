@@ -94,7 +94,7 @@ function showVersions(scene, ring) {
 // showPins marks which version the clients of a story know: at its cell, or, if that is gone, before the oldest one.
 /** @param {Scene} scene @param {fold.Ring} ring */
 function showPins(scene, ring) {
-  const pinned = (scene.told?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
+  const pinned = (scene.story?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
   const pins = pool(part(scene.root, "#ring-pins"), pinned.length, () => made("ring-pin"));
   mark(scene.root, "pinning", pinned.length > 0);
   pinned.forEach(({ name, rv, open }, i) => {

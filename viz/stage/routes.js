@@ -171,7 +171,7 @@ export class Router {
   }
 
   // leaves is where in its lane a copy leaves the server: before the flag, if a story's client has one.
-  get leaves() { return this.g.stops[(this.scene.told?.members.length ?? 0) > 0 ? "flagged" : "leaves"]; }
+  get leaves() { return this.g.stops[(this.scene.story?.members.length ?? 0) > 0 ? "flagged" : "leaves"]; }
 }
 
 /** @type {{ [point in probe.PointName]?: Step }} */
@@ -253,7 +253,7 @@ export const routes = {
     const from = s.spot("watchers", r, s.leaves);
     if (!from) return;
     if (!scene.serving.has(r.subject ?? "")) return s.go(mine(r), [from, [scene.edges.end, from[1]]], { ends: true });
-    const flags = g.boxes.watcher.Y + (scene.told?.members.length ?? 0) * g.lane.height; // it stands below them
+    const flags = g.boxes.watcher.Y + (scene.story?.members.length ?? 0) * g.lane.height; // it stands below them
     const wires = [...s.plan.tokens.values()].filter((t) => t.in === "wire").length;
     s.go(mine(r), [from, [scene.edges.wireX, Math.max(from[1], flags) + 12 + 26 * wires, "straight"]]);
   },

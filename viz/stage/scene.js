@@ -14,7 +14,7 @@ import { showRing } from "./ring.js";
 /**
  * @typedef {import("./paint.js").Box} Box
  * @typedef {import("./places.js").Kind} Kind
- * @typedef {import("./told.js").Told} Told
+ * @typedef {import("./storyview.js").StoryView} StoryView
  */
 
 const narrow = "(max-width: 700px)";
@@ -41,8 +41,8 @@ export class Scene {
     this.lanes = { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() };
     /** @type {import("./ground.js").View} */
     this.view = { x: 0, y: 0, w: geometry.width, h: geometry.height }; // what of the stage is seen; zoom.js
-    /** @type {Told | null} */
-    this.told = null;
+    /** @type {StoryView | null} */
+    this.story = null;
     /** @type {string} */
     this.front = ""; // the subject that has to be seen: a watcher, an informer, or a listener of it
     /** @type {(of: { key?: string, rv?: string }) => boolean} */
@@ -98,10 +98,10 @@ export class Scene {
 
   // ---- what is there
 
-  /** @param {Told | null} told */
-  tell(told) {
-    if (!told) this.told?.leave();
-    this.told = told;
+  /** @param {StoryView | null} story */
+  tell(story) {
+    if (!story) this.story?.leave();
+    this.story = story;
     this.stale = true;
   }
 
@@ -122,8 +122,8 @@ export class Scene {
     const res = state?.resources[resource];
     if (!state || !res) return nowhere;
     this.now = state.t;
-    this.told?.at(res, state.seq, resource);
-    return placesOf({ geometry: this.geometry, told: this.told, informer: informerOf(this, res) }, res);
+    this.story?.at(res, state.seq, resource);
+    return placesOf({ geometry: this.geometry, story: this.story, informer: informerOf(this, res) }, res);
   }
 
   /** @param {string} name */
@@ -189,7 +189,7 @@ function show(scene, state, resource) {
   showWatchers(scene);
   showListeners(scene);
   showWorkqueues(scene, res);
-  scene.told?.draw();
+  scene.story?.draw();
 }
 
 // ---- server half
@@ -207,7 +207,7 @@ function showServer(scene, res, whole) {
   showEtcd(scene, res, whole);
   showLife(scene, res);
   showDispatch(scene, res, watchers);
-  const closed = scene.told?.now.closed ?? 0;
+  const closed = scene.story?.now.closed ?? 0;
   const bytes = res.stations.wire?.vars.bytes;
   scene.text("wire.bytes", bytes === undefined ? "" : `${bytes} B`);
   scene.text("watcher.closed", closed > watchers ? `${closed} streams ended` : "");
@@ -216,27 +216,27 @@ function showServer(scene, res, whole) {
 // showRequests shows the newest request.
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
 function showRequests(scene, res, { resources: { "": general, ...rest } }) {
-  const { told } = scene;
+  const { story } = scene;
   const http = general?.stations.http;
   const { last = { seq: 0, point: "", texts: {} }, vars = {} } = http ?? {};
   /** @type {fold.Last["texts"]} */
   const { method = "", query } = last.texts;
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
   const answered = last.point === "RequestAnswered";
-  const old = Boolean(answered && told && last.seq <= told.from); // the beat is about another one
+  const old = Boolean(answered && story && last.seq <= story.from); // the beat is about another one
   const request = !old && (answered || last.point === "RequestReceived");
   // Its change may be on its way before its answer is.
   const written = http && etcdsSince({ ...rest, "": general }, last.seq).some((each) =>
     each.last.point === "TxnCommitted");
   const watches = new URLSearchParams(query).has("watch");
   const under = watches ? "open" : written && method !== "GET" ? "in etcd" : "waits";
-  scene.text("http.says", old ? "" : answered ? told?.now.waited || "last answer" : "last request");
+  scene.text("http.says", old ? "" : answered ? story?.now.waited || "last answer" : "last request");
   scene.text("http.method", request ? method : "–");
   scene.text("http.status", old ? "" : answered ? String(vars.status ?? "") : request ? under : "");
   mark(scene.station("http"), "refusal", answered && vars.status >= 400);
   scene.text("http.count", requests);
-  scene.text("http.asks", (request && told?.now.asks) || "", 74);
-  scene.text("http.gets", (request && told?.now.gets) || "");
+  scene.text("http.asks", (request && story?.now.asks) || "", 74);
+  scene.text("http.gets", (request && story?.now.gets) || "");
 }
 
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
@@ -245,9 +245,9 @@ function showEtcd(scene, res, { resources }) {
   const etcd = resources[""]?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
-  const { lease, holder } = scene.told?.now ?? { lease: "", holder: "" };
+  const { lease, holder } = scene.story?.now ?? { lease: "", holder: "" };
   scene.text("etcd.full", refuses ? "no writes" : percent);
-  scene.text("etcd.said", refuses ? "" : (scene.told?.now.etcd ?? ""));
+  scene.text("etcd.said", refuses ? "" : (scene.story?.now.etcd ?? ""));
   scene.text("etcd.lease", holder ? `lease ${lease}` : "");
   scene.text("etcd.holder", holder);
   mark(scene.station("etcd"), "refuses", refuses);
@@ -258,7 +258,7 @@ function showEtcd(scene, res, { resources }) {
   ])) {
     showPipe(scene, scene.queues.get(name), owner?.queues[name], 100);
   }
-  scene.text("etcd3.error", scene.told?.now.etcd3 ?? "");
+  scene.text("etcd3.error", scene.story?.now.etcd3 ?? "");
 }
 
 // showLife shows whether the cache of the resource serves.
@@ -268,7 +268,7 @@ function showLife(scene, res) {
   const ready = up > 0 && !hasEnded(res) && res.stations.incoming?.last.point !== "CacherNotReady";
   scene.text("incoming.ready", ended(res) ? "ended" : ready ? "ready" : "not ready");
   const lives = ended(res) ? "the server has ended" : "another server has started";
-  const kind = scene.told?.now.kind;
+  const kind = scene.story?.now.kind;
   const state = kind ? `resource: ${kind}` : ends > 0 ? lives : "";
   scene.text("server.state", state);
   put(part(scene.root, ".about.ours"), "visibility", state ? "hidden" : "visible");
@@ -283,7 +283,7 @@ function showDispatch(scene, res, watchers) {
   const full = `${vars.blocked} full`;
   const youngestSeq = youngest(res, "watcher")?.opened ?? 0;
   const same = !(last && youngestSeq > last.seq); // as when it picked them
-  const to = !scene.told ? `to ${n}` : n <= watchers && same ? `to ${n} of ${watchers}` : "";
+  const to = !scene.story ? `to ${n}` : n <= watchers && same ? `to ${n} of ${watchers}` : "";
   const [sent, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [to, `pass 2: ${full}`];
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
   // The budget is spent by waiting: what is left of it is a matter of time.
@@ -298,7 +298,7 @@ function showDispatch(scene, res, watchers) {
 // to be seen.
 /** @param {Scene} scene @param {fold.Resource} res @returns {string} */
 function informerOf(scene, res) {
-  const members = scene.told?.members ?? [];
+  const members = scene.story?.members ?? [];
   const owner = (/** @type {string} */ id) => members.find(({ subject }) => subject === id)?.client
     ?? (res.subjects[id]?.queues.fifo ? id : res.subjects[id]?.texts.ListenerAdded?.informer);
   const front = [owner(scene.front), ...members.map(({ client }) => client)].find((id) => id && res.subjects[id]);
@@ -315,12 +315,12 @@ function showClient(scene, res) {
     && reflector && s.opened > reflector.last.seq); // its watch, and it has no answer yet
   scene.text("reflector.state", opens ? "starting" : reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
-  const whose = scene.informer.replace(/^informer-?/, "") || (scene.told ? "the informer" : "");
+  const whose = scene.informer.replace(/^informer-?/, "") || (scene.story ? "the informer" : "");
   scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
   showFIFO(scene, reflector);
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
   // a reflector and its queue
-  const alone = scene.told && reflector && !Object.values(res.subjects)
+  const alone = scene.story && reflector && !Object.values(res.subjects)
     .some((s) => s.kind === "listener" && hangsOn(scene, s));
   if (alone) scene.text("indexer.n", "none");
   const n = reflector?.vars.listeners;
@@ -336,7 +336,7 @@ function showFIFO(scene, reflector) {
   scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
-  const popped = (/** @type {string} */ id) => (queue && scene.told?.now.popped.get(id)) || [];
+  const popped = (/** @type {string} */ id) => (queue && scene.story?.now.popped.get(id)) || [];
   const out = popped(scene.informer);
   const gave = grouped ? popped("informer-real").slice(-8).join(" ") : "";
   scene.text("fifo.other", gave && "RealFIFO gave");

@@ -124,7 +124,7 @@ export class SentenceBar {
     const lit = spot ? nearest(scene, spot) : reported;
     for (const [name, el] of scene.stations) mark(el, "told", name === lit);
     // What the sentence names has a frame: lanes, rows and tokens. A client may be called as a workqueue is.
-    scene.named = told && !scene.told && !scene.plain ? changeOf(told) : "";
+    scene.named = told && !scene.story && !scene.plain ? changeOf(told) : "";
     for (const lanes of Object.values(scene.lanes)) {
       for (const [id, el] of lanes) {
         const its = el.dataset.watcher || el.closest("[data-station]")?.dataset.station === reported;

@@ -102,7 +102,7 @@ export class Waits {
     const { scene } = this.stage;
     const mine = waits.filter((w) => {
       const other = one.subject && w.on !== "add" && w.subject && w.subject !== one.subject(scene);
-      const young = one.hands && scene.told && state.t - w.t <= grace * 1e6; // a story stands also in a hand-over
+      const young = one.hands && scene.story && state.t - w.t <= grace * 1e6; // a story stands also in a hand-over
       return w.lane.split(" ").includes(one.lane) && !other && !young;
     });
     const wait = mine.find((w) => w.kind !== "work") ?? mine[0]; // undefined if it hardly waits

@@ -64,13 +64,13 @@ export class Zoom {
     return { x, y, w, h };
   }
 
-  get told() { return (this.scene.told?.members.length ?? 0) > 0; } // is a story's cast on the stage?
+  get casts() { return (this.scene.story?.members.length ?? 0) > 0; } // is a story's cast on the stage?
 
   // boxAround has all the stations in it. The wire, which goes from top to bottom, is as high as the others.
   /** @param {probe.Station[]} names @returns {Box} */
   boxAround(names) {
     const { scene } = this;
-    const more = this.told && !scene.tall ? flags : 0;
+    const more = this.casts && !scene.tall ? flags : 0;
     const boxes = names.map(scene.boxOf).map((b, i) => (names[i] === "watcher" ? { ...b, W: b.W + more } : b));
     const long = names.length > 1 && !scene.tall ? names.indexOf("wire") : -1;
     const { Y: top, H: high } = boxes[long ? 0 : 1] ?? boxes[0];
@@ -93,7 +93,7 @@ export class Zoom {
   frameOn(names, seen = names) {
     this.sought = seen.map((name) => this.scene.station(name));
     requestAnimationFrame(() => this.center());
-    const asked = [...names, this.told].join();
+    const asked = [...names, this.casts].join();
     if (asked === this.framed) return;
     this.framed = asked;
     for (const [name, el] of this.scene.stations) el.classList.toggle("bright", names.includes(name));

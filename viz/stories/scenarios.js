@@ -6,7 +6,7 @@
 
 import { $, address, below, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { ask, get, refusal } from "../lib/api.js";
-import { Told } from "../stage/told.js";
+import { StoryView } from "../stage/storyview.js";
 import { BeatPlayer } from "./beatplayer.js";
 
 const storage = "stories";
@@ -46,8 +46,8 @@ export class Scenarios {
     this.rows = parts(this.dialog, "[data-story]");
     this.panel = $("#story");
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
-    /** @type {Telling | null} */
-    this.telling = null;
+    /** @type {Session | null} */
+    this.session = null;
     this.before = ""; // the resource that was on stage before
     this.onTake = ""; // the recording that is on stage for a story
     this.keys = { y: () => this.openGallery() };
@@ -70,19 +70,19 @@ export class Scenarios {
       return null;
     });
     if (!story) return;
-    if (this.telling) this.end(this.telling);
+    if (this.session) this.end(this.session);
     else this.before = stage.resource();
     const at = Math.min(Math.max(0, beat), story.beats.length - 1);
     const live = document.body.dataset.plays === "true" && !story.alone && at === 0;
-    const telling = (this.telling = new Telling(this, story, live));
-    telling.teller.still = this.calm.matches;
+    const session = (this.session = new Session(this, story, live));
+    session.beatPlayer.still = this.calm.matches;
     if (live) await this.toProgram();
     stage.player.freeze();
     this.dialog.close();
     below(panel);
-    telling.introduce(this.rowOf(story.id));
-    await telling.teller.open(at, !live);
-    if (played) telling.teller.next();
+    session.introduce(this.rowOf(story.id));
+    await session.beatPlayer.open(at, !live);
+    if (played) session.beatPlayer.next();
   }
 
   /** @param {string} id */
@@ -90,7 +90,7 @@ export class Scenarios {
 
   // next is the row of the gallery after the story's own, the first one after the last.
   next() {
-    const at = this.telling ? this.rows.indexOf(this.rowOf(this.telling.story.id)) : -1;
+    const at = this.session ? this.rows.indexOf(this.rowOf(this.session.story.id)) : -1;
     return this.rows[(at + 1) % this.rows.length];
   }
 
@@ -100,11 +100,11 @@ export class Scenarios {
   }
 
   // toTake puts a story's recording on the stage, if the story is still told when it has come.
-  /** @param {Telling} telling */
-  async toTake(telling) {
-    const { take } = telling.story;
+  /** @param {Session} session */
+  async toTake(session) {
+    const { take } = session.story;
     if (this.onTake === take) return;
-    if (await this.stage.visit.layTake(take, () => this.telling === telling)) this.onTake = take;
+    if (await this.stage.visit.layTake(take, () => this.session === session)) this.onTake = take;
   }
 
   openGallery() {
@@ -112,18 +112,18 @@ export class Scenarios {
     this.dialog.showModal();
   }
 
-  /** @param {Telling} telling */
-  end(telling) {
-    telling.playing?.abort.abort();
-    telling.teller.leave();
-    this.telling = null;
+  /** @param {Session} session */
+  end(session) {
+    session.playing?.abort.abort();
+    session.beatPlayer.leave();
+    this.session = null;
   }
 
   async leave() {
-    const { telling, stage } = this;
-    if (!telling) return;
-    this.end(telling);
-    for (const name of ["data-story", "data-beat", "data-beats", "data-rest", "data-unfolds"]) put(document.body, name, null);
+    const { session, stage } = this;
+    if (!session) return;
+    this.end(session);
+    for (const name of ["story", "beat", "beats", "rest", "unfolds"]) put(document.body, `data-${name}`, null);
     address({ story: "", beat: "" });
     stage.zoom.frameOn([]);
     stage.scene.front = "";
@@ -137,10 +137,10 @@ export class Scenarios {
   // guide gives the arrows, a clicker, Space and the numbers of answers to the story.
   /** @returns {page.Guide | null} */
   guide() {
-    const teller = this.telling?.teller;
-    if (!teller) return null;
-    const [next, back, toggle] = [() => teller.next(), () => teller.back(), () => teller.toggle()];
-    const answer = (/** @type {number} */ i) => () => teller.guess(i);
+    const beatPlayer = this.session?.beatPlayer;
+    if (!beatPlayer) return null;
+    const [next, back, toggle] = [() => beatPlayer.next(), () => beatPlayer.back(), () => beatPlayer.toggle()];
+    const answer = (/** @type {number} */ i) => () => beatPlayer.guess(i);
     return {
       ArrowRight: next, PageDown: next, ArrowLeft: back, PageUp: back, " ": toggle,
       1: answer(0), 2: answer(1), 3: answer(2), 4: answer(3),
@@ -151,7 +151,7 @@ export class Scenarios {
   openAsked() {
     const asked = new URLSearchParams(location.search);
     const story = asked.get("story");
-    if (story && !this.telling) this.openStory(story, { beat: (Number(asked.get("beat")) || 1) - 1 });
+    if (story && !this.session) this.openStory(story, { beat: (Number(asked.get("beat")) || 1) - 1 });
     return asked.has("story");
   }
 
@@ -159,22 +159,22 @@ export class Scenarios {
 
   /** @param {number} _now @param {number} ms */
   draw(_now, ms) {
-    const { telling } = this;
-    if (!telling) return;
-    telling.teller.at(this.stage.player.cursor);
-    telling.teller.tick(ms);
-    if (telling.playing) telling.showState();
+    const { session } = this;
+    if (!session) return;
+    session.beatPlayer.at(this.stage.player.cursor);
+    session.beatPlayer.tick(ms);
+    if (session.playing) session.showState();
   }
 
   escape() {
-    if (!this.telling) return false;
+    if (!this.session) return false;
     this.leave();
     return true;
   }
 }
 
-// A Telling is one story while it is told.
-class Telling {
+// A Session is one story while it is told.
+class Session {
   /** @param {Scenarios} owner @param {Story} story @param {boolean} live it is to be played, or was */
   constructor(owner, story, live) {
     this.owner = owner;
@@ -193,14 +193,14 @@ class Telling {
     const { player, trouble } = this.stage;
     const paced = story.beats.map((each, i) => ({ ...each, pace: story.pace[i] }));
     /** @type {BeatPlayer<scenario.Range>} */
-    this.teller = new BeatPlayer(paced, {
+    this.beatPlayer = new BeatPlayer(paced, {
       range: (i) => this.range(i), changed: () => this.show(), trouble,
-      play: ({ to }, ms) => (this.teller.still ? player.seek(to) : player.playTo(to, { within: ms })),
+      play: ({ to }, ms) => (this.beatPlayer.still ? player.seek(to) : player.playTo(to, { within: ms })),
       seek: (seq) => player.seek(seq),
     });
   }
 
-  get told() { return this.owner.telling === this; } // is it still told?
+  get current() { return this.owner.session === this; } // is it still told?
 
   // range returns where a beat stands, and sees to it that its records are on stage.
   /** @param {number} i @returns {Promise<scenario.Range>} */
@@ -216,13 +216,13 @@ class Telling {
     const beats = run?.beats[i].to ? run.beats : story.recorded;
     const place = beats[i];
     if (beats === story.recorded) await owner.toTake(this);
-    if (!this.told) return place;
+    if (!this.current) return place;
     const about = place.resource || "pods";
     if (about !== stage.resource()) stage.setResource(about);
     const beginning = beats.find((each) => each.to)?.from ?? 0;
     const records = stage.player.tape.between(beginning + 1, place.to + 1);
     stage.scene.front = place.subject ?? ""; // the client on whose moment the beat rests
-    stage.scene.tell(new Told(stage.scene, story, records, place.from));
+    stage.scene.tell(new StoryView(stage.scene, story, records, place.from));
     this.seen[i] = place.seen;
     return place;
   }
@@ -234,7 +234,7 @@ class Telling {
     try {
       /** @type {scenario.Seen} */
       const answer = await ask("POST", addressOf(this.story.id), undefined, { signal: playing.abort.signal });
-      if (!this.told) return;
+      if (!this.current) return;
       this.symptom = answer.symptom ?? "";
       this.run = { log: shown().log, beats: answer.beats ?? [], saw: answer.saw };
       const places = this.run.beats.filter((each) => each.to);
@@ -242,9 +242,9 @@ class Telling {
       if (places.length === 0) this.fall(answer.untold ?? "The machine's run shows no beat.");
       else await player.tape.load(places[0].from + 1, last + 1); // it may have left the log when it is told
       // the answer may overtake the feed: a player goes no further than the newest record that the feed has brought
-      while (this.told && player.head < last) await new Promise(requestAnimationFrame);
+      while (this.current && player.head < last) await new Promise(requestAnimationFrame);
     } catch (problem) {
-      if (this.told) this.fall(refusal(problem).message);
+      if (this.current) this.fall(refusal(problem).message);
     } finally {
       this.playing = null;
     }
@@ -272,7 +272,7 @@ class Telling {
   }
 
   show() {
-    const { teller: { beat, phase, over, resting }, story, owner: { panel } } = this;
+    const { beatPlayer: { beat, phase, over, resting }, story, owner: { panel } } = this;
     put(document.body, "data-beat", beat + 1);
     put(document.body, "data-rest", resting || null);
     put(panel, "data-phase", phase);
@@ -292,41 +292,41 @@ class Telling {
   }
 
   showBeats() {
-    const { teller, story } = this;
+    const { beatPlayer, story } = this;
     parts($("#story-beats"), "li").forEach((li, i) => {
-      mark(li, "shown", teller.shown.has(i));
-      li.ariaCurrent = i === teller.beat ? "step" : null;
+      mark(li, "shown", beatPlayer.shown.has(i));
+      li.ariaCurrent = i === beatPlayer.beat ? "step" : null;
     });
-    say($("#story-count"), `${teller.beat + 1} of ${story.beats.length}`);
+    say($("#story-count"), `${beatPlayer.beat + 1} of ${story.beats.length}`);
   }
 
   // showWords shows the beat's part of the panel, as far as it has been told: what was shown, and nothing else.
   showWords() {
-    const { teller, seen, run, owner } = this;
+    const { beatPlayer, seen, run, owner } = this;
     const all = parts($("#story-beat"), ":scope > *");
-    for (const [i, each] of all.entries()) each.hidden = i !== teller.beat;
-    const words = all[teller.beat];
-    const guess = teller.guesses[teller.beat];
-    const verdict = teller.verdict();
+    for (const [i, each] of all.entries()) each.hidden = i !== beatPlayer.beat;
+    const words = all[beatPlayer.beat];
+    const guess = beatPlayer.guesses[beatPlayer.beat];
+    const verdict = beatPlayer.verdict();
     put(words, "data-verdict", verdict);
     for (const [i, button] of [...words.querySelectorAll("[data-answer]")].entries()) {
-      button.toggleAttribute("disabled", teller.phase !== "ready" || guess !== undefined);
+      button.toggleAttribute("disabled", beatPlayer.phase !== "ready" || guess !== undefined);
       put(button, "aria-pressed", String(i === guess));
     }
     if (verdict) say(part(words, ".verdict b"), verdicts[verdict]);
     for (const el of parts(words, "[data-seen]")) {
-      const i = ((el instanceof HTMLLIElement && el.value) || teller.beat + 1) - 1;
-      el.hidden = teller.phase !== "rests" || !seen[i] || !teller.shown.has(i);
+      const i = ((el instanceof HTMLLIElement && el.value) || beatPlayer.beat + 1) - 1;
+      el.hidden = beatPlayer.phase !== "rests" || !seen[i] || !beatPlayer.shown.has(i);
       say(el, el.hidden ? "" : seen[i]);
     }
-    if (!teller.over) return;
-    const whole = run && !owner.onTake && run.beats.every((each, i) => each.to && teller.shown.has(i));
+    if (!beatPlayer.over) return;
+    const whole = run && !owner.onTake && run.beats.every((each, i) => each.to && beatPlayer.shown.has(i));
     part(words, ".run").hidden = !whole;
     if (whole) say(part(words, ".run span"), run.saw);
   }
 
   showButtons() {
-    const { phase, auto, over, beat } = this.teller;
+    const { phase, auto, over, beat } = this.beatPlayer;
     $("#story-next").hidden = over;
     $("#story-another").hidden = !over;
     const title = part(this.owner.next(), "h4").firstChild?.textContent ?? "";

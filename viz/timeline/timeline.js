@@ -161,7 +161,7 @@ export class Timeline {
       return last && state.t - last.t < told ? last : null;
     };
     const last = lately(gone);
-    const { told: story } = scene; // which is about its own clients, and in this beat
+    const { story } = scene; // which is about its own clients, and in this beat
     const mine = last && story && last.seq > story.from && story.members.some(({ word }) => word === "410");
     put($("#ring-tray"), "visibility", last && (!story || mine) ? "visible" : "hidden");
     scene.text("ring.resized", lately(["RingResize"]) ? "new size:" : "");

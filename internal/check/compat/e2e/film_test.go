@@ -75,10 +75,10 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	p.do(t, look{"film", filmWidth, filmHeight, scheme, "no-preference"}.wear(1),
 		chromedp.Navigate(v.URL+"/?figure=1&detail=path&take=story-"+filmStory))
 	p.until(t, "window.listwatch?.player.head >= %d", beats[len(beats)-1].To)
-	p.run(t, `const { Told } = await import("/viz/assets/stage/told.js");
+	p.run(t, `const { StoryView } = await import("/viz/assets/stage/storyview.js");
 		const { player, stage } = listwatch;
 		const story = await (await fetch("/viz/scenario/%s")).json();
-		stage.scene.told = new Told(stage.scene, story, player.tape.between(%d, %d), 0);
+		stage.scene.story = new StoryView(stage.scene, story, player.tape.between(%d, %d), 0);
 		$("#detail").hidden = true;
 		const [caption, said] = [document.createElement("h2"), $(".said")];
 		said.after(caption);

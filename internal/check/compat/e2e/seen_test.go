@@ -12,7 +12,7 @@ import (
 
 // seeing looks for what a beat must show: its answer is "" if it is there, and otherwise what is wrong.
 const seeing = `(at, text, r) => {
-	const told = listwatch.stage.scene.told;
+	const told = listwatch.stage.scene.story;
 	const member = told.members.find((each) => at.startsWith(each.name));
 	const lane = '[data-watcher="' + member?.subject + '"]';
 	const where = !member ? '[data-station="' + at + '"] text' : at === member.name ? '[data-cast="' + at + '"] text'

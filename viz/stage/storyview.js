@@ -1,6 +1,6 @@
-// Told: what a story puts on the stage beside the machine's own picture. Its clients have the first lanes, in its own
-// order and under its own names, each with a flag that says what the client was sent last. A pin at the ring says which
-// version a client knows. Versions of the story's pods have names.
+// StoryView: what a story puts on the stage beside the machine's own picture. Its clients have the first lanes, in its
+// own order and under its own names, each with a flag that says what the client was sent last. A pin at the ring says
+// which version a client knows. Versions of the story's pods have names.
 
 import { $, mark, pool, put, say, widen } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
@@ -76,8 +76,8 @@ class Heard {
   }
 }
 
-// Told is what a story adds, up to the beat that is told and that begins at from.
-export class Told {
+// StoryView is what a story adds, up to the beat that is told and that begins at from.
+export class StoryView {
   /** @param {Scene} scene @param {Story} story @param {probe.Record[]} records @param {number} from */
   constructor(scene, story, records, from) {
     this.scene = scene;
@@ -156,7 +156,7 @@ export class Told {
   }
 }
 
-/** @typedef {(t: Told, r: probe.Record, stream: Stream | undefined) => void} Hear */
+/** @typedef {(t: StoryView, r: probe.Record, stream: Stream | undefined) => void} Hear */
 
 // hears is what each record of the story says, of the stream that it is about.
 /** @type {{ [point in probe.PointName]?: Hear }} */
@@ -248,7 +248,7 @@ function answered(t, r) {
 
 // asked returns what the HTTP box says of a request, once it is answered with its status. Who has written a lease
 // holds it.
-/** @param {Told} t @param {Texts} texts @param {string} by @param {number} [status] */
+/** @param {StoryView} t @param {Texts} texts @param {string} by @param {number} [status] */
 function asked(t, texts, by, status = 0) {
   const { method, path = "", query: search, version: since = "" } = texts ?? {};
   const query = new URLSearchParams(search);
@@ -276,7 +276,7 @@ function streamOf(id, texts, rv = "0") {
 }
 
 // seenOf is a member of the cast as it stands.
-/** @param {Told} t @param {scenario.Member} member @param {fold.Resource} res @returns {Member} */
+/** @param {StoryView} t @param {scenario.Member} member @param {fold.Resource} res @returns {Member} */
 function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   const { stalled, listed, streams } = t.now;
   const matching = [...streams.values()].filter(({ texts }) => saying(is, texts));
@@ -317,7 +317,7 @@ function isSent(now, reflector, how) {
 
 // wordOf says in a word how a client's newest stream is doing; other is the server that it may have gone to.
 /**
- * @param {Told} t @param {Stream | undefined} now @param {boolean} open @param {string} how
+ * @param {StoryView} t @param {Stream | undefined} now @param {boolean} open @param {string} how
  * @param {"" | { name: string, reflector: fold.Subject | undefined } | undefined} other
  */
 function wordOf({ now: { intervals } }, now, open, how, other) {
