@@ -185,17 +185,19 @@ func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
 func TestAGapIsCountedAndWhatItHidIsForgotten(t *testing.T) {
 	records := in(
 		rec(probe.WatcherAdded, "w1", "", "", 7, 10),
+		rec(probe.RingAppend, "cacher", "ADDED", "a", 8, 0, 1, 100, 8),
 		rec(probe.InputSent, "w1", "ADDED", "a", 8, 1, 10),
 		rec(probe.InputSent, "w1", "ADDED", "b", 9, 1, 10),
 		rec(probe.InputSent, "w2", "ADDED", "b", 9, 1, 10),
 		rec(probe.ResultReceived, "w3", "ADDED", "b", 9, 0, 10),
 	)
-	for i := range records[2:] {
-		records[2+i].Seq += 40
+	for i := range records[3:] {
+		records[3+i].Seq += 40
 	}
 	s := folded(records)
 	assert.Equal(t, 40, s.Lost, "lost")
 	pods := s.Resources["pods"]
+	assert.Equal(t, 0, len(pods.Ring.Cells), "cells of the ring")
 	got := pods.Subjects["w1"].Queues["input"]
 	assert.True(t, got.Len == 1 && got.Tokens[0].Key == "b", "input of w1: got %+v, want what came after the gap", got)
 	assert.True(t, pods.Subjects["w2"] != nil, "w2, whose opening was lost and which is sent events, does not appear")
