@@ -105,7 +105,7 @@ func (c *Compactor) compact(ctx context.Context) error {
 }
 
 // CompactNow makes etcd forget everything but the current state, without waiting for a turn, and returns the revision
-// of that state. A read of an older one is told that it is gone.
+// of that state. A read of an older one gets 410.
 //
 // Differs: upstream has nothing of the kind; operators run etcdctl.
 func (c *Compactor) CompactNow(ctx context.Context) (rev int64, err error) {

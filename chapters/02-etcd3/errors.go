@@ -15,7 +15,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// What a client is told when history is gone. The texts are upstream's, because people search for them.
+// The messages of 410. The texts are upstream's, because people search for them.
 const (
 	watchExpired    = "The resourceVersion for the provided watch is too old."
 	listExpired     = "The resourceVersion for the provided list is too old."

@@ -69,7 +69,7 @@ func (w *etcdWatcher) translate(ctx context.Context) {
 	}
 }
 
-// sendResult sends what a watcher is told about an event. A value that does not decode is as if
+// sendResult sends the result of an event. A value that does not decode is as if
 // it had never been: the event is skipped, or, if it is only the state before a put that does
 // not decode, the object counts as created.
 func (w *etcdWatcher) sendResult(ctx context.Context, e *event) {

@@ -7,7 +7,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// transform returns what a watcher with this predicate is told about an event, nil for nothing.
+// transform returns the event for a watcher with this predicate; nil: none.
 // What type of event that is depends on whether the object matched before and matches now, not
 // on what was done to it:
 //

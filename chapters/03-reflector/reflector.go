@@ -47,7 +47,7 @@ type Config struct {
 	// once, without a list. 0: never. The cacher gives etcd 30 s to elect a leader.
 	MaxInternalErrorRetryDuration time.Duration
 
-	// WatchErrorHandler is told of every round that ended because a list failed, or a watch that follows the state
+	// WatchErrorHandler is called after every round that ended because a list failed, or a watch that follows the state
 	// could not be opened. It is not told of a watch-list that failed, because a list follows, nor of errors that came
 	// as events of an open watch. It runs in the reflector's goroutine.
 	WatchErrorHandler func(ctx context.Context, r *Reflector, err error)
@@ -61,7 +61,7 @@ type Config struct {
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: Reflector
 // Differs: does not log; what upstream logs is a probe. No check of
 // the kind of unstructured objects. No consistency check of streamed against listed state. The
-// time after which a watch is asked to end is fixed.
+// time limit of a watch is fixed.
 type Reflector struct {
 	// Set by New, never changed.
 	config       Config

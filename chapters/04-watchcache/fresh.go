@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// blockTimeout is how long a reader waits for a resource version before it is told that it is too large. Upstream's.
+// blockTimeout is how long a reader waits for a resource version before it gets "too large". Upstream's.
 const blockTimeout = 3 * time.Second
 
 // WaitUntilFresh returns when the cache has reached rv. The error is 504 Timeout, with cause ResourceVersionTooLarge,

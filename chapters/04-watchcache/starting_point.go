@@ -6,7 +6,7 @@ import (
 
 // BeginWatch chooses the starting point of a new watch of key from rv, and registers the watch
 // before the cache can change: an event is then either in the interval, or comes after and is
-// dispatched to the watch. register is told how far the cache is. It must neither wait nor call
+// dispatched to the watch. register gets the cache's version. It must neither wait nor call
 // the cache. The error is that of the choice: 410 Expired; then register is not called.
 func (w *WatchCache) BeginWatch(
 	rv uint64, key string, opts storage.ListOptions,

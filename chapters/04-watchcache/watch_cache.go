@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Config says what is cached and who is told.
+// Config describes a [WatchCache].
 type Config struct {
 	// KeyFunc returns the storage key of an object: "/registry/pods/default/a".
 	KeyFunc func(obj any) (string, error)
@@ -37,7 +37,7 @@ type Config struct {
 	// GetCurrentResourceVersion returns the storage's newest version, by a read that cannot be stale.
 	GetCurrentResourceVersion func(ctx context.Context) (uint64, error)
 
-	// ReadWait is told, in seconds, how long each reader waited that named a version, under the lock. May be nil.
+	// ReadWait gets, in seconds, how long each reader waited that named a version, under the lock. May be nil.
 	ReadWait prometheus.Observer
 
 	Clock clock.WithTicker
@@ -196,7 +196,7 @@ func (w *WatchCache) replace(elements []*Element, rv uint64) {
 	}
 }
 
-// Compact is told that the storage has forgotten what is older than rv. The cache forgets its snapshots of it: an exact
+// Compact notes that the storage has forgotten what is older than rv. The cache forgets its snapshots of it: an exact
 // list at such a version gets the same 410 Expired as from the storage. The ring is not affected, a watch may still
 // begin in it.
 //

@@ -51,7 +51,7 @@ func (d *CacheDelegator) Watch(ctx context.Context, key string, opts storage.Lis
 	return d.cacher.Watch(ctx, key, opts)
 }
 
-// Get goes to the storage if the newest state is asked for, or if the cache is not ready.
+// Get reads the storage for the newest state, or if the cache is not ready.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).Get
 func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {

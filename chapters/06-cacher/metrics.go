@@ -55,13 +55,13 @@ func newMetrics(resource schema.GroupResource) *metrics {
 	}
 }
 
-// initialized is told that the cache has been filled, and how long that took.
+// initialized counts that the cache has been filled, and how long that took.
 func (m *metrics) initialized(took time.Duration) {
 	m.initializations.Inc()
 	m.initializationDuration.Observe(took.Seconds())
 }
 
-// consistentRead is told how a list of the newest state ended. fallback says that the storage was asked in the end.
+// consistentRead counts a list of the newest state. fallback: the storage has answered it.
 func (m *metrics) consistentRead(success, fallback bool) {
 	m.consistentReads.WithLabelValues(strconv.FormatBool(success), strconv.FormatBool(fallback)).Inc()
 }

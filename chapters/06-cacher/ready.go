@@ -40,7 +40,7 @@ type ready struct {
 	state           status
 	generation      int
 	lastErr         error     // why it is pending, nil if it has not been ready yet
-	lastStateChange time.Time // decides how long a client is told to stay away
+	lastStateChange time.Time // decides Retry-After
 	// Never sent to; closed unless pending, and made again when that comes back.
 	waitCh chan struct{}
 }

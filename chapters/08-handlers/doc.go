@@ -3,7 +3,7 @@
 //
 //   - installer.go: a table of all routes, found by asking each storage what it can do; rest.go: what can be asked.
 //   - handlers.go: [New], all routes in one handler; chain.go: what happens to every request on its way in and out.
-//   - get.go: one object, a list, or a watch, which are told apart late; watch.go: [WatchServer], the loop behind every
+//   - get.go: one object, a list, or a watch, which share a route; watch.go: [WatchServer], the loop behind every
 //     open stream; watch_writer.go: where it goes; watch_encoder.go: one event, one frame.
 //   - create.go, update.go, delete.go: the writing verbs; decode.go: their options.
 //   - response.go: how an answer is written; errors.go: everything that goes wrong is a Status.

@@ -60,7 +60,7 @@ func codeOf(response *http.Response, err error) string {
 	return strconv.Itoa(response.StatusCode)
 }
 
-// attempted is told of each attempt, with the size of its body.
+// attempted counts an attempt, with the size of its body.
 func (m *Metrics) attempted(r *Request, response *http.Response, err error) {
 	m.requests.WithLabelValues(codeOf(response, err), r.verb, r.client.config.Base.Host).Inc()
 	if r.body != nil {
@@ -68,17 +68,17 @@ func (m *Metrics) attempted(r *Request, response *http.Response, err error) {
 	}
 }
 
-// repeated is told of an attempt that is followed by another.
+// repeated counts an attempt that another follows.
 func (m *Metrics) repeated(r *Request, response *http.Response, err error) {
 	m.retries.WithLabelValues(codeOf(response, err), r.verb, r.client.config.Base.Host).Inc()
 }
 
-// waited is told how long the limiter held an attempt back.
+// waited counts how long the limiter delayed an attempt.
 func (m *Metrics) waited(r *Request, d time.Duration) {
 	m.limiter.WithLabelValues(r.verb, r.client.config.Base.Host).Observe(d.Seconds())
 }
 
-// finished is told of a request that was answered, or was given up.
+// finished counts a request that was answered or given up.
 func (m *Metrics) finished(r *Request, took time.Duration, result Result) {
 	m.duration.WithLabelValues(r.verb, r.client.config.Base.Host).Observe(took.Seconds())
 	if result.statusCode != 0 {

@@ -1,18 +1,18 @@
 package processor
 
-// ResourceEventHandler is told what happened to the objects of one resource. The calls come one at a time, in the
+// ResourceEventHandler handles the changes of one resource's objects. The calls come one at a time, in the
 // order in which the store changed. Objects are shared by all handlers and listers: a handler must not write to them.
 // It may take as long as it likes; what happens meanwhile waits for it in memory.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ResourceEventHandler
 type ResourceEventHandler interface {
-	// OnAdd is told of an object that this handler has not been told of. isInInitialList is true for those that were
+	// OnAdd gets an object that is new to this handler. isInInitialList is true for those that were
 	// there when the informer, or the handler, began.
 	OnAdd(obj any, isInInitialList bool)
-	// OnUpdate is told of a new state. old is what this handler was told last. Both may be the same: after a relist or
+	// OnUpdate gets a new state. old is the last one that this handler got. Both may be the same: after a relist or
 	// a resync nothing needs to have changed.
 	OnUpdate(old, obj any)
-	// OnDelete is told of the last state that matched, or is given a [deltafifo.DeletedFinalStateUnknown] if the
+	// OnDelete gets the last state that matched, or a [deltafifo.DeletedFinalStateUnknown] if the
 	// deletion was missed.
 	OnDelete(obj any)
 }

@@ -105,7 +105,7 @@ type ListenerOptions struct {
 	ResyncCheckPeriod time.Duration
 	// UpstreamHasSynced is closed when the informer has distributed its initial list.
 	UpstreamHasSynced <-chan struct{}
-	// Initial is what the store holds already. The listener is told of it before anything else.
+	// Initial are the objects of the store, of which the listener is notified first.
 	Initial []any
 }
 

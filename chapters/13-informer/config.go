@@ -39,7 +39,7 @@ type Config struct {
 	// Transform is applied to every object before it is queued, and twice to those of a streamed initial state: it must
 	// not mind being applied to its own result. (Upstream's SetTransform is an error once the informer has started.)
 	Transform reflector.TransformFunc
-	// WatchErrorHandler is told when a list failed, or a watch after it could not be opened; see [reflector.Config].
+	// WatchErrorHandler is called when a list failed, or a watch after it could not be opened; see [reflector.Config].
 	WatchErrorHandler func(ctx context.Context, r *reflector.Reflector, err error)
 	// Jitter is for the reflector.
 	Jitter func() float64

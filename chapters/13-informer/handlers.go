@@ -32,7 +32,7 @@ func (s *SharedIndexInformer) AddEventHandler(handler processor.ResourceEventHan
 }
 
 // AddEventHandlerWithOptions adds a handler, before the informer is run or while it runs. A
-// late handler is told of everything the store holds before anything else.
+// late handler first gets every object of the store.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddEventHandlerWithOptions
 func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.ResourceEventHandler,

@@ -26,7 +26,7 @@ var Controllers = []string{"kube-scheduler", "kubelet", "namespace-controller", 
 // The nodes that have a toy kubelet.
 var nodes = []string{"node-1", "node-2"}
 
-// userAgent is what the informers' client calls itself on the wire; the others have it in front of their names.
+// userAgent is the User-Agent of the informers' client; those of the others begin with it.
 const userAgent = "listwatch"
 
 // ClientConfig says what the client half is made of. Base and Clock are required.

@@ -11,8 +11,8 @@ import (
 // out: the file may hold what is not ours from then on.
 const kubeconfigMark = "# Written by listwatch -kubeconfig\n"
 
-// writeKubeconfig writes a kubeconfig for the server at url. The JavaScript client refuses http unless it is told
-// not to look at certificates, which do not exist here.
+// writeKubeconfig writes a kubeconfig for the server at url. The JavaScript client refuses http unless certificate
+// checks are off.
 func writeKubeconfig(name, url string) error {
 	file, err := createOurs(name, func(old io.Reader) bool {
 		head := make([]byte, len(kubeconfigMark))

@@ -39,7 +39,7 @@ type Host struct {
 
 	// Lines returns the connections of a run's client half, and of the watchers that its viewers open.
 	Lines func() (client, watchers *http.Client)
-	// Serve serves a run until ctx is done and every handler has ended. What breaks before is told to fail.
+	// Serve serves a run until ctx is done and every handler has ended. It calls fail if serving breaks before.
 	Serve func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc)
 	// Page adds the rooms that the host brings along; nil: none.
 	Page  func(page *frame.Page)

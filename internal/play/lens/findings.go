@@ -159,8 +159,7 @@ func (r *request) answers(last *request) bool {
 	return last != nil && last.rv != "" && last.given.rv == last.rv && r.at.Sub(last.given.at) <= echoWithin
 }
 
-// giveLocked notes that an object was sent to a client, in a frame, in a list, or alone, with the newest write of the
-// client that had begun by then.
+// giveLocked notes a version that was sent to a client. It belongs to the client's newest write that had begun by then.
 func (o *object) giveLocked(client, rv string, at time.Time) {
 	if older(o.rv, rv) {
 		o.rv = rv
@@ -285,7 +284,7 @@ func (l *Lens) tick(context.Context) {
 	}
 }
 
-// judgeLocked asks each verdict of the occasion, and adds a finding for what it says, or renews it.
+// judgeLocked runs each verdict of the occasion, and adds or renews a finding for its sentence.
 func (l *Lens) judgeLocked(m occasion, r *request) {
 	c := &judged{lens: l, trail: r.trail, request: r, now: l.config.Clock.Now()}
 	for i := range verdicts {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// occasion is when a verdict is asked for.
+// occasion is when a verdict runs.
 type occasion int
 
 const (

@@ -29,7 +29,7 @@ type demo struct {
 	*Config // the sandbox's
 	client  *listwatch.RESTClient
 
-	rests atomic.Int32 // stories that are told
+	rests atomic.Int32 // stories that run
 
 	// Owned by Run.
 	step int

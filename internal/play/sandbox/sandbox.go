@@ -24,7 +24,7 @@ const heldPeriod = 250 * time.Millisecond // how long a request waits for effect
 type Config struct {
 	Pipeline     *pipeline.Pipeline
 	Connections  *Connections // over which the client half was built
-	Base         *url.URL     // where the server half is served; nil: nothing is asked
+	Base         *url.URL     // the address of the server half; nil: [Sandbox.Ask] is not used
 	Clock        clock.WithTicker
 	Probe        *probe.Probe                    // nil: off
 	Gate         *probe.Gate                     // that may hold the world; nil: there is none
@@ -75,7 +75,7 @@ type Sandbox struct {
 
 	// Owned by the command that has the machine to itself: see command.
 	before []Knob // what puts back each knob that was turned, in the order of the first turns
-	story  *Run   // that is told; nil: none
+	story  *Run   // the current one; nil: none
 }
 
 // command does one thing to the machine, to its end or to its undo, on a goroutine of its own. It has the machine to

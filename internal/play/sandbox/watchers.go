@@ -56,7 +56,7 @@ type WatcherOptions struct {
 // WatcherInfo describes one watcher.
 type WatcherInfo struct {
 	ID        string         `json:"id"`
-	UserAgent string         `json:"userAgent"` // what it calls itself on the wire
+	UserAgent string         `json:"userAgent"` // its User-Agent
 	Options   WatcherOptions `json:"options"`
 	Error     string         `json:"error,omitempty"` // why it is not open at the moment; "" if it is
 }

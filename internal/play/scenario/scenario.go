@@ -126,7 +126,7 @@ type Env struct {
 	Lab bool
 }
 
-// Machine runs the steps that need a world of their own. They are not undone: the world ends with the story.
+// Operator runs the steps that need a world of their own. They are not undone: the world ends with the story.
 type Operator interface {
 	// Do runs one of these:
 	//

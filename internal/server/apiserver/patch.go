@@ -88,7 +88,7 @@ func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runti
 	p.namespace, p.name = s.NamespaceAndName(r)
 	update := &metav1.UpdateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager,
 		FieldValidation: options.FieldValidation}
-	applied := patchType == types.ApplyYAMLPatchType // to apply creates an object that is missing
+	applied := patchType == types.ApplyYAMLPatchType // an apply may create the object
 	obj, code, err = s.Update(r, p.UpdatedObject, applied, update)
 	negotiation.AddWarnings(w, p.warnings)
 	return obj, code, err
