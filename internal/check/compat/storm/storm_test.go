@@ -112,8 +112,10 @@ func TestStorm(t *testing.T) {
 		len(s.ledger.written), s.ledger.nRefused, looked, s.checked)
 	t.Logf("before %+v, after %+v; %v", before, after, s.clients)
 	assert.Equal(t, 0, s.faults.n, "%s", strings.Join(s.faults.told, "\n"))
-	short := *lasts < time.Minute // on a busy machine the leaver may not come so far
-	assert.True(t, looked != 0 && s.ledger.nRefused != 0 && (short || s.leaver.nWaitedFor != 0),
+	// In a short storm on a busy machine the leaver may not come so far. In a race build there the dispatcher's 100 ms
+	// are over before it looks.
+	spared := *lasts < time.Minute || bubble.Race
+	assert.True(t, looked != 0 && s.ledger.nRefused != 0 && (spared || s.leaver.nWaitedFor != 0),
 		"nothing was looked for, or refused, or no client left while the dispatcher waited for it")
 }
 
