@@ -271,6 +271,6 @@ func TestTheBookIsSearched(t *testing.T) {
 	t.Parallel()
 	v := startBook(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/06-cacher")
-	p.searched(t, "too large resource version", "/book/docs/SYMPTOMS#too-large-resource-version")
-	p.until(t, `$(":target")?.textContent.includes("Too large resource version")`)
+	p.searched(t, "too large resource version", "/book/too-large-resource-version")
+	p.until(t, `$("h1")?.textContent.includes("Too large resource version")`)
 }

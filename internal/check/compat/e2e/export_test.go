@@ -144,7 +144,7 @@ func (p *page) exportedSearch(t *testing.T, base string) {
 	for _, search := range []struct{ words, leads, there string }{
 		{"storeElement", "/book/docs/OLD-NAMES.html#", `$(":target")?.textContent.includes("storeElement")`},
 		{"zeppelin", "", ""},
-		{"loses nothing", "/index.html?story=loses-nothing", `document.body.dataset.story === "loses-nothing"`},
+		{"leader election lease", "/index.html?story=one-leader", `document.body.dataset.story === "one-leader"`},
 	} {
 		p.do(t, chromedp.Navigate(base+"/book/06-cacher.html"))
 		p.searched(t, search.words, search.leads)
