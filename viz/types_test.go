@@ -33,10 +33,13 @@ func TestTypesAreFresh(t *testing.T) {
 		scenario.Story{}, scenario.Range{}, scenario.Seen{}, stories.Pace{}, timeline.Limits{}} {
 		d.of(reflect.TypeOf(root), false)
 	}
-	queues, texts := map[string]bool{}, map[string]bool{}
+	queues, args, texts := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	d["probe"]["PointName"] = ""
 	for _, point := range fold.Points() {
 		d["probe"]["PointName"] += " | " + fmt.Sprintf("%q", point.Name)
+		for _, name := range point.Args.List() {
+			args[name] = true
+		}
 		for _, name := range point.Texts.List() {
 			texts[name] = true
 		}
@@ -44,6 +47,9 @@ func TestTypesAreFresh(t *testing.T) {
 			queues[point.Queue] = true
 			d["probe"]["QueueName"] += " | " + fmt.Sprintf("%q", point.Queue)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		d["probe"]["ArgName"] += " | " + fmt.Sprintf("%q", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		d["probe"]["TextName"] += " | " + fmt.Sprintf("%q", name)
@@ -122,7 +128,8 @@ func (d declarations) of(t reflect.Type, text bool) string {
 }
 
 // keyed are the maps whose keys are of a table.
-var keyed = map[string]string{"points": "PointName", "counts": "PointName", "texts": "PointName", "stations": "Station"}
+var keyed = map[string]string{"points": "PointName", "counts": "PointName", "texts": "PointName", "stations": "Station",
+	"vars": "ArgName"}
 
 func (d declarations) declare(t reflect.Type) string {
 	namespace, name := path.Base(t.PkgPath()), strings.ToUpper(t.Name()[:1])+t.Name()[1:]

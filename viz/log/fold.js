@@ -260,7 +260,8 @@ function note(of, last, info, r) {
   // A reflector knows what it has received: a resync hands its informer older versions again.
   if (r.rv && (!("kind" in of) || of.kind !== "" || info.station === "reflector")) of.rv = r.rv;
   if (info.queue || info.op === "sum") return;
-  info.args.forEach((name, i) => (of.vars[name] = r.args?.[i] ?? 0));
+  const names = /** @type {probe.ArgName[]} */ (info.args);
+  names.forEach((name, i) => (of.vars[name] = r.args?.[i] ?? 0));
 }
 
 /** @template {string} K @param {{ [name in K]?: number }} counts @param {K} name @param {number} n */

@@ -16,10 +16,10 @@ declare namespace fold {
   type Row = { type: string; key: string; rv: string; seq: number };
   type Shelf = { n: number; rows: fold.Row[] };
   type State = { seq: number; t: number; lost: number; resources: { [name: string]: fold.Resource } };
-  type Station = { count: number; rv: string; vars: { [name: string]: number }; last: fold.Last };
-  type Subject = { kind: string; opened: number; began: string; rv: string; vars: { [name: string]: number }; texts: {
-    [name in probe.PointName]?: { [name in probe.TextName]?: string } }; counts: { [name in probe.PointName]?: number
-    }; queues: { [name: string]: fold.Queue }; last: fold.Last };
+  type Station = { count: number; rv: string; vars: { [name in probe.ArgName]?: number }; last: fold.Last };
+  type Subject = { kind: string; opened: number; began: string; rv: string; vars: { [name in probe.ArgName]?: number };
+    texts: { [name in probe.PointName]?: { [name in probe.TextName]?: string } }; counts: { [name in probe.PointName]?:
+    number }; queues: { [name: string]: fold.Queue }; last: fold.Last };
   type Token = { type: string; key: string; rv: string };
   type Wait = { seq: number; t: number; point: probe.PointName | ""; kind: string; subject: string; lane: string; on:
     string; type: string; key: string; rv: string };
@@ -32,6 +32,9 @@ declare namespace hold {
 }
 
 declare namespace probe {
+  type ArgName = "InputReceived" | "InputSent" | "ResultReceived" | "ResultSent" | "blocked" | "budget" | "bytes" |
+    "cap" | "capacity" | "command" | "end" | "generation" | "kB" | "len" | "listeners" | "ms" | "n" | "oldest" |
+    "percent" | "queued" | "refuses" | "start" | "status" | "watchers" | "wrote";
   type PointName = "Unknown" | "RequestReceived" | "RequestAnswered" | "KnobTurned" | "CommandEnded" |
     "PredicateChosen" | "TxnCommitted" | "TxnConflict" | "RangeRead" | "EtcdLookedAt" | "EtcdFailed" | "ProgramStopped"
     | "WatchChanOpened" | "WatchChanClosed" | "WatchChanError" | "Etcd3IncomingBlocked" | "Etcd3IncomingSent" |

@@ -233,7 +233,7 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   scene.text("http.says", old ? "" : answered ? story?.now.waited || "last answer" : "last request");
   scene.text("http.method", request ? method : "–");
   scene.text("http.status", old ? "" : answered ? String(vars.status ?? "") : request ? under : "");
-  mark(scene.station("http"), "refusal", answered && vars.status >= 400);
+  mark(scene.station("http"), "refusal", answered && (vars.status ?? 0) >= 400);
   scene.text("http.count", requests);
   scene.text("http.asks", (request && story?.now.asks) || "", 74);
   scene.text("http.gets", (request && story?.now.gets) || "");
@@ -283,11 +283,11 @@ function showDispatch(scene, res, watchers) {
   const full = `${vars.blocked} full`;
   const youngestSeq = youngest(res, "watcher")?.opened ?? 0;
   const same = !(last && youngestSeq > last.seq); // as when it picked them
-  const to = !scene.story ? `to ${n}` : n <= watchers && same ? `to ${n} of ${watchers}` : "";
+  const to = !scene.story ? `to ${n}` : (n ?? 0) <= watchers && same ? `to ${n} of ${watchers}` : "";
   const [sent, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [to, `pass 2: ${full}`];
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
   // The budget is spent by waiting: what is left of it is a matter of time.
-  const budget = blocked ? Math.max(0, vars.budget - (scene.now - last.t) / 1e6) : 100;
+  const budget = blocked ? Math.max(0, (vars.budget ?? 0) - (scene.now - last.t) / 1e6) : 100;
   scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");
   put(part(scene.root, "#battery"), "width", Math.round(1.56 * Math.min(100, budget)));
 }

@@ -3,6 +3,9 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -272,5 +275,28 @@ func TestNothingHoldsUpTheEndAndNothingIsTakenAfterIt(t *testing.T) {
 		for what, err := range map[string]error{"a knob": turning, "a reset": resetting, "a story": playing} {
 			assert.Fails(t, err, apierrors.IsServiceUnavailable, what)
 		}
+	})
+}
+
+// TestEveryKnobThatIsNamedIsOne finds the names of knobs where no compiler looks: in the page's buttons and scripts,
+// in stories, and in what is said of a knob that is turned.
+func TestEveryKnobThatIsNamedIsOne(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		named := regexp.MustCompile(`(?:turnKnob\(|data-knob=|knob === |Knob\{Name: )"([a-z]+\.[a-z]+)"|` +
+			`(?:- turn |KnobTurned name=|"name=)([a-z]+\.[a-z]+)`)
+		const root = "../../../"
+		found := 0
+		for _, pattern := range []string{"viz/*/*.js", "viz/*/*.templ", "internal/play/scenario/stories/*.yaml",
+			"internal/observe/probe/points.go"} {
+			files := require.Value(filepath.Glob(root + pattern))(t)
+			for _, file := range files {
+				for _, name := range named.FindAllStringSubmatch(string(require.Value(os.ReadFile(file))(t)), -1) {
+					found++
+					_, is := w.Sandbox.knobs[name[1]+name[2]]
+					assert.True(t, is, "%s names the knob %s, which there is not", file, name[1]+name[2])
+				}
+			}
+		}
+		assert.True(t, found > 20, "found %d names of knobs", found)
 	})
 }
