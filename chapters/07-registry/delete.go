@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/kube/resources"
 )
 
 // A deletion that others must prepare for takes two steps. First the Store only marks the object: it sets
@@ -119,7 +119,9 @@ func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
 	if pending {
 		return nil, errAlreadyDeleting
 	}
-	accessor.SetFinalizers(d.finalizers(accessor.GetFinalizers()))
+	if d.store.resource.TTL == 0 { // objects that expire by themselves have no dependents
+		resources.SetPropagationFinalizers(accessor, d.options)
+	}
 	finalizers := len(accessor.GetFinalizers()) > 0 || d.store.holdsContent(existing)
 	if !graceful {
 		if !finalizers {
@@ -133,35 +135,6 @@ func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
 	d.marked = true
 	d.heldBack = finalizers || *accessor.GetDeletionGracePeriodSeconds() > 0
 	return existing, nil
-}
-
-// finalizers returns those of the object as the propagation policy wants them. With Orphan or
-// Foreground the object stays, marked, until a garbage collector has looked after its dependents;
-// with Background, the usual one, the collector finds out later that it is gone. Without a policy,
-// what was there stays. Objects that expire by themselves, events, have no dependents.
-//
-// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: deletionFinalizersForGarbageCollection
-func (d *deletion) finalizers(existing []string) []string {
-	policy := d.options.PropagationPolicy
-	//lint:ignore SA1019 clients of before 1.7 still say it so
-	if orphan := d.options.OrphanDependents; orphan != nil && *orphan {
-		policy = new(metav1.DeletePropagationOrphan)
-	} else if orphan != nil {
-		policy = new(metav1.DeletePropagationBackground)
-	}
-	if policy == nil || d.store.resource.TTL > 0 {
-		return existing
-	}
-	wanted := slices.DeleteFunc(slices.Clone(existing), func(finalizer string) bool {
-		return finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents
-	})
-	switch *policy {
-	case metav1.DeletePropagationOrphan:
-		wanted = append(wanted, metav1.FinalizerOrphanDependents)
-	case metav1.DeletePropagationForeground:
-		wanted = append(wanted, metav1.FinalizerDeleteDependents)
-	}
-	return wanted
 }
 
 // beforeDelete decides whether the object is to be deleted gracefully, and if so marks it. pending: it is marked

@@ -9,8 +9,7 @@ import (
 	"listwatch/internal/kube/resources"
 )
 
-// subresource writes the same object under the same key by another strategy, so that users and controllers do not undo
-// each other's changes.
+// subresource writes the same key by another strategy, so that users and controllers do not undo each other's changes.
 type subresource struct {
 	store *Store // a copy of the resource's, with the strategy of the subresource
 }

@@ -67,9 +67,8 @@ func (s *Store) New() runtime.Object { return s.resource.NewFunc() }
 
 // A generated name fits a DNS label: the last letters of a long base are cut off.
 const (
-	maxNameLength          = 63
 	randomLength           = 5
-	maxGeneratedNameLength = maxNameLength - randomLength
+	maxGeneratedNameLength = 63 - randomLength
 )
 
 // SimpleName returns base with five random digits and consonants appended. The name may be taken.

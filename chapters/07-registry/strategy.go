@@ -34,8 +34,8 @@ type UpdateStrategy interface {
 	// AllowCreateOnUpdate reports whether a PUT of an object that does not exist creates it;
 	// otherwise it is 404.
 	AllowCreateOnUpdate() bool
-	// AllowUnconditionalUpdate reports whether a PUT without a resource version replaces
-	// whatever is stored; otherwise it is 422. The resource's strategy decides for its status.
+	// AllowUnconditionalUpdate reports whether a PUT, also of the status, without a resource
+	// version replaces whatever is stored; otherwise it is 422.
 	AllowUnconditionalUpdate() bool
 	// PrepareForUpdate undoes in obj every change that this kind of update may not make. It
 	// must not change old.

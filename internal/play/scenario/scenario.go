@@ -180,8 +180,8 @@ const (
 	labPatience = 10 * time.Second
 )
 
-// Play plays one story to its end, or until ctx is done, and undoes its changes, see [sandbox.Sandbox.Play]. Without a
-// Machine it skips a story that needs one, and Untold has the reason. Errors: 404 for an unknown story, 409 while
+// Play plays one story to its end, or until ctx is done, and undoes its changes, see [sandbox.Sandbox.Play]. Without an
+// Operator it skips a story that needs one, and Untold has the reason. Errors: 404 for an unknown story, 409 while
 // another is played, and otherwise the step or record that failed.
 func (w *Env) Play(ctx context.Context, id string) (Seen, error) {
 	story := Find(id)
