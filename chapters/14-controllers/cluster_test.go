@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +49,10 @@ type cluster struct {
 	http    *http.Client
 	client  *listwatch.RESTClient
 	log     *probe.Log
+
+	etcd       *mvcc.Store
+	listener   atomic.Pointer[pipenet.Listener] // of the server that was started last
+	stopServer func()
 }
 
 func inCluster(t *testing.T, body func(t *testing.T, c *cluster)) {
@@ -54,18 +60,36 @@ func inCluster(t *testing.T, body func(t *testing.T, c *cluster)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &cluster{t: t, ctx: ctx, running: &routine.Group{}, log: probe.NewLog(clock.RealClock{}, 0)}
 		probetest.Story(t, c.log)
-		server, listener := &http.Server{Handler: c.serverHalf()}, pipenet.Listen()
-		c.running.Go(ctx, "test.server", func(context.Context) { _ = server.Serve(listener) })
-		c.http = listener.Client()
+		c.etcd = mvcc.New(clock.RealClock{})
+		c.startServer()
+		// No connection is used twice: a pipe that the server closes during the next request breaks as no socket does.
+		c.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: c.dial}}
 		c.client = c.newClient("test")
 		synctest.Wait() // the cache is filled
 		body(t, c)
 		cancel()
-		c.http.CloseIdleConnections()
-		_ = listener.Close()
-		_ = server.Close()
+		c.stopServer()
 		c.running.Wait()
 	})
+}
+
+func (c *cluster) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return c.listener.Load().Dial(ctx, network, address)
+}
+
+// startServer starts a server half on what etcd holds. stopServer ends it, with all its connections.
+func (c *cluster) startServer() {
+	ctx, cancel := context.WithCancel(c.ctx)
+	var running routine.Group
+	server, listener := &http.Server{Handler: c.serverHalf(ctx, &running)}, pipenet.Listen()
+	c.listener.Store(listener)
+	running.Go(ctx, "test.server", func(context.Context) { _ = server.Serve(listener) })
+	c.stopServer = func() {
+		_ = listener.Close()
+		_ = server.Close()
+		cancel()
+		running.Wait()
+	}
 }
 
 func (c *cluster) must(err error) {
@@ -73,8 +97,8 @@ func (c *cluster) must(err error) {
 	require.NoError(c.t, err)
 }
 
-func (c *cluster) serverHalf() http.Handler {
-	storages, etcd := map[string]handlers.Storage{}, mvcc.New(clock.RealClock{})
+func (c *cluster) serverHalf(ctx context.Context, running *routine.Group) http.Handler {
+	storages := map[string]handlers.Storage{}
 	known := sets.New("pods", "nodes", "leases", "events", "replicasets", "deployments")
 	for _, resource := range registry.Resources() {
 		if !known.Has(resource.Name) || resource.GroupVersion == eventsv1.SchemeGroupVersion {
@@ -83,7 +107,7 @@ func (c *cluster) serverHalf() http.Handler {
 		codec, err := etcd3.NewCodec(scheme.Codecs, resource.GroupVersion, etcd3.MediaTypeProtobuf)
 		c.must(err)
 		raw, err := etcd3.New(etcd3.Config{
-			Client: etcd, Codec: codec, NewFunc: resource.NewFunc,
+			Client: c.etcd, Codec: codec, NewFunc: resource.NewFunc,
 			ResourcePrefix: resource.Prefix, Clock: clock.RealClock{},
 		})
 		c.must(err)
@@ -91,7 +115,7 @@ func (c *cluster) serverHalf() http.Handler {
 		config.Clock, config.UseWatchList = clock.RealClock{}, true
 		cacher, cached, err := registry.StorageWithCacher(raw, config)
 		c.must(err)
-		c.running.Go(c.ctx, "cacher", cacher.Run)
+		running.Go(ctx, "cacher", cacher.Run)
 		maps.Copy(storages, handlers.Storages(registry.Config{Resource: resource, Storage: cached, Clock: clock.RealClock{}}))
 	}
 	return apiserver.Handler(nil)(handlers.Config{Storage: storages, Clock: clock.RealClock{}},

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	deltafifo "listwatch/chapters/10-deltafifo"
 	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
@@ -37,9 +40,10 @@ type DeploymentConfig struct {
 }
 
 // DeploymentController makes a replica set of each template that a deployment has had, and moves
-// the pods from the old ones to the new one by changing numbers. It needs no expectations: it
-// writes sizes and not differences, each with the version it has looked at, and the name of a new
-// replica set follows from its template.
+// the pods from the old ones to the new one by changing numbers. Each is written with the version
+// that it has looked at, and the name of a new replica set follows from its template; so nothing
+// is written twice. But what it wrote to one replica set is room that another may not have: before
+// it looks, its informer must have shown the newest of its writes.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/deployment/deployment_controller.go: DeploymentController
 // Differs: one worker. Writes the status once a look, where upstream writes revision, pause and progress one after the
@@ -53,6 +57,10 @@ type DeploymentController struct {
 	queue  *RateLimitingQueue
 	worker *worker
 	synced []<-chan struct{}
+
+	// Owned by the worker.
+	written   uint64 // version of the newest replica set that was written
+	writtenAt time.Time
 }
 
 // NewDeploymentController adds the controller to the handlers of its informers. It acts on nothing before
@@ -100,6 +108,19 @@ func selects(selector *metav1.LabelSelector, set map[string]string) bool {
 	return err == nil && parsed.Matches(labels.Set(set))
 }
 
+// wrote notes a replica set that the server has answered with.
+func (c *DeploymentController) wrote(rs *appsv1.ReplicaSet) {
+	c.written, c.writtenAt = max(c.written, deltafifo.VersionOf(rs)), c.config.Clock.Now()
+}
+
+// behind reports whether the informer has not shown yet what this controller has written. As with
+// expectations, it is given up after five minutes: etcd may have been restored from a backup.
+func (c *DeploymentController) behind() bool {
+	shown := c.config.ReplicaSets.Informer().GetIndexer().LastStoreSyncResourceVersion()
+	version, err := strconv.ParseUint(shown, 10, 64)
+	return err == nil && version < c.written && c.config.Clock.Since(c.writtenAt) < ExpectationsTimeout
+}
+
 // reconcile is upstream's syncDeployment.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/deployment: (*DeploymentController).syncDeployment
@@ -108,6 +129,10 @@ func (c *DeploymentController) reconcile(ctx context.Context, key string) (outco
 	deployment, err := c.config.Deployments.Lister().Namespace(namespace).Get(name)
 	if err != nil { // NotFound: a lister has no other error
 		return outcome{did: key + " is gone"}, nil
+	}
+	if c.behind() {
+		return outcome{did: key + " waits until it is shown what it wrote", again: time.Second,
+			why: "its informer is behind"}, nil
 	}
 	r := &rollout{DeploymentController: c, d: deployment.DeepCopy()} // the original came out of a cache
 	if err = r.claimReplicaSets(ctx); err == nil && r.d.DeletionTimestamp == nil {
@@ -125,5 +150,5 @@ func (c *DeploymentController) reconcile(ctx context.Context, key string) (outco
 	}
 	left, _ := r.timeLeft()
 	return outcome{did: fmt.Sprintf("%s has %d of %d pods", key, r.d.Status.Replicas, *r.d.Spec.Replicas),
-		wrote: r.wrote, again: left, why: "it may have made no progress by then"}, err
+		wrote: r.writes, again: left, why: "it may have made no progress by then"}, err
 }

@@ -39,10 +39,14 @@ func (r *rollout) syncRevision(ctx context.Context) error {
 		r.newRS.Spec.MinReadySeconds == updated.Spec.MinReadySeconds {
 		return nil
 	}
-	r.wrote++
-	r.newRS = &appsv1.ReplicaSet{}
-	return r.apps.Put().Namespace(updated.Namespace).Resource("replicasets").Name(updated.Name).Body(updated).
-		Do(ctx).Into(r.newRS)
+	r.writes++
+	err := r.apps.Put().Namespace(updated.Namespace).Resource("replicasets").Name(updated.Name).Body(updated).
+		Do(ctx).Into(updated)
+	if err == nil {
+		r.wrote(updated)
+		r.newRS = updated
+	}
+	return err
 }
 
 // copyAnnotations gives the new replica set the deployment's annotations, and a revision above all others.
@@ -89,7 +93,7 @@ func (r *rollout) createNewReplicaSet(ctx context.Context) error {
 	r.copyAnnotations(rs)
 	r.annotate(rs)
 	created := &appsv1.ReplicaSet{}
-	r.wrote++
+	r.writes++
 	err := r.apps.Post().Namespace(rs.Namespace).Resource("replicasets").Body(rs).Do(ctx).Into(created)
 	if apierrors.IsAlreadyExists(err) {
 		return r.resolveCollision(ctx, rs.Name, err)
@@ -99,6 +103,7 @@ func (r *rollout) createNewReplicaSet(ctx context.Context) error {
 			fmt.Sprintf("Failed to create new replica set %q: %v", rs.Name, err))
 		return err
 	}
+	r.wrote(created)
 	r.newRS = created
 	if *rs.Spec.Replicas > 0 {
 		r.scaled(rs.Name, 0, *rs.Spec.Replicas)

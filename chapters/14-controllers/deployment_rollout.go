@@ -26,7 +26,7 @@ type rollout struct {
 	newRS    *appsv1.ReplicaSet   // has the deployment's template; nil: there is none yet
 	oldRSs   []*appsv1.ReplicaSet // the others, the oldest first
 	estimate bool                 // whether there is progress is to be judged
-	wrote    int                  // requests
+	writes   int                  // requests
 }
 
 // claimReplicaSets finds the replica sets of the deployment.
@@ -239,12 +239,17 @@ func (r *rollout) scaleReplicaSet(ctx context.Context, rs *appsv1.ReplicaSet, si
 	if *rs.Spec.Replicas == size && maps.Equal(rs.Annotations, updated.Annotations) {
 		return nil
 	}
-	r.wrote++
-	err := r.apps.Put().Namespace(rs.Namespace).Resource("replicasets").Name(rs.Name).Body(updated).Do(ctx).Error()
-	if err == nil && *rs.Spec.Replicas != size {
+	r.writes++
+	err := r.apps.Put().Namespace(rs.Namespace).Resource("replicasets").Name(rs.Name).Body(updated).Do(ctx).
+		Into(updated)
+	if err != nil {
+		return err
+	}
+	r.wrote(updated)
+	if *rs.Spec.Replicas != size {
 		r.scaled(rs.Name, *rs.Spec.Replicas, size)
 	}
-	return err
+	return nil
 }
 
 func (r *rollout) scaled(name string, from, to int32) {
@@ -278,7 +283,7 @@ func (r *rollout) cleanup(ctx context.Context) error {
 		if *rs.Spec.Replicas != 0 || rs.Status.Replicas != 0 || rs.Generation > rs.Status.ObservedGeneration {
 			continue
 		}
-		r.wrote++
+		r.writes++
 		err := r.apps.Delete().Namespace(rs.Namespace).Resource("replicasets").Name(rs.Name).Do(ctx).Error()
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err

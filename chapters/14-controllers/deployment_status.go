@@ -165,7 +165,7 @@ func (r *rollout) updateStatus(ctx context.Context, before *appsv1.Deployment) e
 	if equality.Semantic.DeepEqual(before.Status, r.d.Status) && maps.Equal(before.Annotations, r.d.Annotations) {
 		return nil
 	}
-	r.wrote++
+	r.writes++
 	return r.apps.Put().Namespace(r.d.Namespace).Resource("deployments").Name(r.d.Name).SubResource("status").
 		Body(r.d).Do(ctx).Error()
 }

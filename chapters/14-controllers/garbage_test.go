@@ -60,7 +60,7 @@ func TestADeploymentIsDeletedWithWhatItOwns(t *testing.T) {
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			inCluster(t, func(t *testing.T, c *cluster) {
-				c.workloads()
+				c.machinery()
 				c.collect()
 				c.post("deployments", webDeployment(2, nil))
 				settle(5 * time.Second)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,9 +47,10 @@ type ReplicaSetConfig struct {
 // too old.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/replicaset/replica_set.go: ReplicaSetController
-// Differs: one worker; creates and deletes one after the other, where upstream begins with one and doubles. Looks
-// through the pods of the namespace, where upstream has an index by owner. Has no condition ReplicaFailure and no
-// ConsistencyStore, which since 1.36 also compares versions.
+// Differs: looks again when expectations have run out; upstream waits for the next event. One worker; creates and
+// deletes one after the other, where upstream begins with one and doubles. Looks through the pods of the namespace,
+// where upstream has an index by owner. Has no condition ReplicaFailure and no ConsistencyStore, which since 1.36 also
+// compares versions.
 type ReplicaSetController struct {
 	// Set by NewReplicaSetController, never changed.
 	config       ReplicaSetConfig
@@ -167,11 +169,14 @@ func (c *ReplicaSetController) reconcile(ctx context.Context, key string) (outco
 	switch {
 	case !needsSync:
 		did.did += ", and waits to see its own writes"
+		did.again, did.why = ExpectationsTimeout+time.Second, "what is not shown by then never will be"
 	case rs.DeletionTimestamp == nil:
 		did.wrote, err = c.manageReplicas(ctx, rs, pods)
 	}
 	status, next := c.calculateStatus(rs, pods, all)
-	did.again, did.why = next, "a pod will be available then"
+	if next > 0 {
+		did.again, did.why = next, "a pod will be available then"
+	}
 	if wrote, statusErr := c.updateStatus(ctx, rs, status); err == nil {
 		did.wrote, err = did.wrote+wrote, statusErr
 	}

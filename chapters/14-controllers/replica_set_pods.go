@@ -34,9 +34,13 @@ func (c *ReplicaSetController) createPod(ctx context.Context, rs *appsv1.Replica
 	return nil
 }
 
-// deletePod deletes one pod, gracefully. One that is gone is no failure, but will not be shown.
+// deletePod deletes one pod, gracefully, in the version that was looked at: it was chosen because it was not ready,
+// say, and may be by now. Then the server answers 409 Conflict, and the choice is made again.
+//
+// Differs: upstream sends no version.
 func (c *ReplicaSetController) deletePod(ctx context.Context, rs *appsv1.ReplicaSet, pod *corev1.Pod) error {
-	options := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+	options := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID,
+		ResourceVersion: &pod.ResourceVersion}}
 	err := c.config.Client.Delete().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).Body(options).Do(ctx).Error()
 	if err != nil {
 		return fmt.Errorf("delete %s: %w", keyOf(pod), err)

@@ -19,11 +19,9 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// workloads runs the controllers of deployments and replica sets, a scheduler and a kubelet.
-func (c *cluster) workloads() {
+// workloads runs the controllers of deployments and replica sets.
+func (c *cluster) workloads(expectations bool) {
 	c.t.Helper()
-	c.schedule(nil, "node1")
-	c.node("node1", nil)
 	pods, startPods := c.informers(nil)
 	apps := informer.NewSharedInformerFactory(informer.FactoryConfig{Client: c.newClient("controllers").
 		WithAPIPath(appsPath), Clock: clock.RealClock{}, UseWatchList: true})
@@ -33,12 +31,23 @@ func (c *cluster) workloads() {
 	deployments, err := NewDeploymentController(DeploymentConfig{Client: c.newClient("controllers"),
 		Deployments: apps.Deployments(), ReplicaSets: apps.ReplicaSets(), Clock: clock.RealClock{}})
 	c.must(err)
+	if !expectations {
+		sets.expectations = nil
+	}
 	c.running.Go(c.ctx, "replicaset", sets.Run)
 	c.running.Go(c.ctx, "deployment", deployments.Run)
 	startPods()
 	apps.Start(c.ctx)
 	c.running.Go(c.ctx, "factory.Shutdown", func(context.Context) { <-c.ctx.Done(); apps.Shutdown() })
 	settle(time.Second)
+}
+
+// machinery runs what makes pods of a deployment, and what makes them run.
+func (c *cluster) machinery() {
+	c.t.Helper()
+	c.schedule(nil, "node1")
+	c.node("node1", nil)
+	c.workloads(true)
 }
 
 var webLabels = map[string]string{"app": "web"}
@@ -101,7 +110,7 @@ func webDeployment(replicas int32, change func(*appsv1.Deployment)) *appsv1.Depl
 // was there before.
 func TestAReplicaSetHasAsManyPodsAsItWants(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.workloads()
+		c.machinery()
 		c.create("orphan", func(p *corev1.Pod) { p.Labels = webLabels })
 		c.create("other", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "other"} })
 		c.post("replicasets", webSet(3))
@@ -127,7 +136,7 @@ func TestAReplicaSetHasAsManyPodsAsItWants(t *testing.T) {
 // TestAPodThatNoLongerMatchesIsReleased: it lives on, and the replica set makes another.
 func TestAPodThatNoLongerMatchesIsReleased(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.workloads()
+		c.machinery()
 		c.post("replicasets", webSet(1))
 		settle(5 * time.Second)
 		name := c.live()[0].Name
@@ -151,7 +160,7 @@ func TestADeploymentRolls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(t *testing.T, c *cluster) {
-				c.workloads()
+				c.machinery()
 				d := webDeployment(3, change)
 				d.Spec.RevisionHistoryLimit = new(int32(2))
 				c.post("deployments", d)
@@ -194,7 +203,7 @@ func TestADeploymentRolls(t *testing.T) {
 // TestARolloutThatMakesNoProgressSaysSo: no node takes its pods.
 func TestARolloutThatMakesNoProgressSaysSo(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.workloads()
+		c.machinery()
 		c.post("deployments", webDeployment(1, func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.SchedulerName = "none"
 			d.Spec.ProgressDeadlineSeconds = new(int32(60))
