@@ -30,8 +30,8 @@ import (
 // informers behind, at random. Each write by our controllers is judged at its revision in etcd's history, by the most
 // permissive spec since the generation that its controller has observed: no replica set gets more pods than it wants,
 // and together they never come to want more than replicas + maxSurge, which is how upstream counts. No delete takes the
-// available pods below replicas - maxUnavailable, where a pod that the walk has taken counts until the deployment is
-// whole again. In the end the deployment has what it wants.
+// available pods below replicas - maxUnavailable by the most permissive spec since the deployment was whole, where a
+// pod that the walk has taken since then counts. In the end the deployment has what it wants.
 func TestARandomWalkKeepsItsBounds(t *testing.T) {
 	seeds := 5
 	if os.Getenv("FULL") != "" {
@@ -99,8 +99,8 @@ func (w *walker) size() int32 { return int32(w.random.IntN(6)) }
 
 // strategy returns bounds that are not both nothing.
 func (w *walker) strategy() *appsv1.RollingUpdateDeployment {
-	some := []intstr.IntOrString{intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromString("25%"),
-		intstr.FromString("50%")}
+	some := []intstr.IntOrString{intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromInt32(2),
+		intstr.FromString("25%"), intstr.FromString("50%")}
 	surge, unavailable := some[w.random.IntN(len(some))], some[w.random.IntN(len(some))]
 	if surge.IntVal == 0 && surge.StrVal == "" {
 		unavailable = some[1+w.random.IntN(len(some)-1)]
@@ -203,8 +203,9 @@ func decoded[T any, P interface {
 func (h *history) deployment(d *appsv1.Deployment) {
 	h.deployments, h.observed = append(h.deployments, d), d.Status.ObservedGeneration
 	want := *d.Spec.Replicas
-	if h.observed == d.Generation && d.Status.AvailableReplicas == want && d.Status.Replicas == want && h.ready() == want {
-		h.taken = 0
+	if h.observed == d.Generation && d.Status.AvailableReplicas == want && d.Status.Replicas == want &&
+		h.ready() == want {
+		h.taken, h.deployments = 0, []*appsv1.Deployment{d}
 	}
 }
 
@@ -221,11 +222,10 @@ func (h *history) bounds() (most, least int32) {
 		oldest = min(oldest, observed)
 	}
 	for _, d := range h.deployments {
-		if d.Generation < oldest {
-			continue
-		}
 		surge, unavailable := (&rollout{d: d}).fenceposts()
-		most = max(most, *d.Spec.Replicas+surge)
+		if d.Generation >= oldest {
+			most = max(most, *d.Spec.Replicas+surge)
+		}
 		least = min(least, *d.Spec.Replicas-unavailable)
 	}
 	return most, least
