@@ -32,7 +32,8 @@ func TestEveryExportIsImported(t *testing.T) {
 	for file, text := range all {
 		for _, name := range exported.FindAllStringSubmatch(text, -1) {
 			n++
-			assert.True(t, known[name[1]] || strings.Contains(asked, "."+name[1]), "%s exports %s, which no script imports",
+			assert.True(t, known[name[1]] || strings.Contains(asked, "."+name[1]),
+				"%s exports %s, which no script imports",
 				file, name[1])
 		}
 	}

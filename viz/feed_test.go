@@ -245,7 +245,8 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		assert.Equal(t, 1, page.sums, "coalesced messages")
 		assert.True(t, page.records+page.summed == 18_001 && page.summed >= 10_000,
 			"got %d records and %d summed, want 18001 together and most of them summed", page.records, page.summed)
-		assert.Equal(t, 30, page.forced, "anomalies, one by one and with what was summed: none is missing, none comes twice")
+		assert.Equal(t, 30, page.forced,
+			"anomalies, one by one and with what was summed: none is missing, none comes twice")
 		assert.Equal(t, 1+30*599, page.state.Resources["pods"].Points["TxnCommitted"], "commits")
 		s.append(5) // and from there on it is sent every record again
 		for take() != "frame" {

@@ -39,7 +39,8 @@ func TestPlacesAreInTheLayout(t *testing.T) {
 	for _, pattern := range []string{"stage/*.templ", "stage/*.js", "spacetime/*.templ", "spacetime/*.js"} {
 		for _, name := range require.Value(filepath.Glob(pattern))(t) {
 			text := require.Value(os.ReadFile(name))(t)
-			assert.EqualSlices(t, nil, literals(string(text)), "%s has places of its own: stage/layout.go has them", name)
+			assert.EqualSlices(t, nil, literals(string(text)), "%s has places of its own: stage/layout.go has them",
+				name)
 		}
 	}
 }

@@ -55,7 +55,8 @@ func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 		page := leaf(t, ui, fmt.Sprintf("%s/code?point=%s", info.Station, info.Name))
 		assert.Equal(t, 1, strings.Count(page, " lit\""), point)
 		match := lit.FindStringSubmatch(page)
-		assert.True(t, match != nil && (match[2] == "" || match[2] == info.Name && strings.Contains(match[3], info.Name)),
+		assert.True(t, match != nil && (match[2] == "" || match[2] == info.Name &&
+			strings.Contains(match[3], info.Name)),
 			"%s: lit is %.200q", point, match)
 		assert.True(t, strings.Contains(page, "break chapters/"), "%s: no command for the debugger", point)
 	}

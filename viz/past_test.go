@@ -75,7 +75,8 @@ func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
 		Seq   uint64
 		State json.RawMessage
 	}
-	require.Equal(t, http.StatusOK, read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame), "keyframe at %d", cursor)
+	require.Equal(t, http.StatusOK, read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame), "keyframe at %d",
+		cursor)
 	state := require.Value(fold.Read(frame.State))(t)
 	for from := frame.Seq + 1; from <= cursor; {
 		var tail recordsAnswer

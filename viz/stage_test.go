@@ -76,7 +76,8 @@ func TestEveryAssetThePageAsksForIsThere(t *testing.T) {
 	ui := lively("default/a")
 	page := ask(ui, "GET", "/", "").Body.String()
 	asked := regexp.MustCompile(`"(/viz/assets/[^"]+)"`).FindAllStringSubmatch(page, -1)
-	require.True(t, len(asked) >= 4, "the page asks for %d assets, want its style, its scripts and its icon", len(asked))
+	require.True(t, len(asked) >= 4, "the page asks for %d assets, want its style, its scripts and its icon",
+		len(asked))
 	for _, match := range asked {
 		got := ask(ui, "GET", match[1], "").Code
 		assert.True(t, got == 200, "%s: got %d", match[1], got)

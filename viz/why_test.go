@@ -19,7 +19,8 @@ func newWhy(t *testing.T, records []probe.Record) *engine {
 		records[i].Seq, records[i].Time = uint64(i+1), time.Duration(i)*time.Millisecond
 		records[i].Resource = "pods"
 	}
-	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js", "state": "inspector/state.js"})
+	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js",
+		"state": "inspector/state.js"})
 	log, _ := newLog()
 	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
 	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`)), state = page.fold.newState();
@@ -67,7 +68,8 @@ func TestWhyIsThisBlocked(t *testing.T) {
 	}{
 		{"from etcd to the client", stalled(), "etcd3-incoming", "etcd3-1", "etcd3-1/etcd3-incoming (room) → " +
 			"etcd3-1/etcd3-result (room) → cacher/incoming (room) → w3/input (room) → " + toTheClient},
-		{"from the middle", stalled(), "incoming", "cacher", "cacher/incoming (room) → w3/input (room) → " + toTheClient},
+		{"from the middle", stalled(), "incoming", "cacher", "cacher/incoming (room) → w3/input (room) → " +
+			toTheClient},
 		{"of two watchers that of the one that has waited longest", append(stalled(),
 			rec(probe.InputBlocked, "w4", "ADDED", "c", 7)), "incoming", "cacher",
 			"cacher/incoming (room) → w3/input (room) → " + toTheClient},

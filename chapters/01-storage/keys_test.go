@@ -22,7 +22,8 @@ func FuzzPrepareKey(f *testing.F) {
 		if err != nil {
 			return
 		}
-		assert.False(t, got != prefix && !strings.HasPrefix(got, prefix+"/"), "%q became %q, outside %q", key, got, prefix)
+		assert.False(t, got != prefix && !strings.HasPrefix(got, prefix+"/"), "%q became %q, outside %q", key, got,
+			prefix)
 		assert.False(t, recursive && !strings.HasSuffix(got, "/"), "%q became %q, which is no range", key, got)
 		for segment := range strings.SplitSeq(got, "/") {
 			assert.True(t, segment != ".." && segment != ".", "%q became %q, which climbs", key, got)
@@ -94,7 +95,8 @@ func FuzzDecodeContinue(f *testing.F) {
 		}
 		again := require.Value(EncodeContinue(key, podsPrefix, rv))(t)
 		key2, rv2, err := DecodeContinue(again, podsPrefix)
-		assert.True(t, err == nil && key2 == key && rv2 == rv, "got %q at %d, then %q at %d, %v", key, rv, key2, rv2, err)
+		assert.True(t, err == nil && key2 == key && rv2 == rv, "got %q at %d, then %q at %d, %v", key, rv, key2, rv2,
+			err)
 	})
 }
 

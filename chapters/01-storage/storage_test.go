@@ -228,7 +228,8 @@ func TestAStampedCopyLeavesTheOriginalAlone(t *testing.T) {
 func TestListIsStamped(t *testing.T) {
 	list := &corev1.PodList{}
 	err := versioner.UpdateList(list, 42, "token", new(int64(3)))
-	assert.True(t, err == nil && list.ResourceVersion == "42" && list.Continue == "token" && *list.RemainingItemCount == 3,
+	assert.True(t, err == nil && list.ResourceVersion == "42" && list.Continue == "token" &&
+		*list.RemainingItemCount == 3,
 		"got %+v, %v", list.ListMeta, err)
 	assert.True(t, versioner.UpdateList(list, 0, "", nil) != nil, "stamped with 0")
 }

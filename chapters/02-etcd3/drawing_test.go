@@ -38,7 +38,8 @@ func TestTheDrawingOfTheRollIsOfThisStore(t *testing.T) {
 		require.NoError(t, s.GetList(t.Context(), prefix, storage.ListOptions{Predicate: storage.Everything,
 			Recursive: true}, listed))
 		at := listed.ResourceVersion
-		w := start(t, s, prefix, storage.ListOptions{ResourceVersion: at, Predicate: storage.Everything, Recursive: true})
+		w := start(t, s, prefix, storage.ListOptions{ResourceVersion: at, Predicate: storage.Everything,
+			Recursive: true})
 		remove(t, s, "b")
 		note("b", "gone")
 		create(t, s, pod("c", "db"))

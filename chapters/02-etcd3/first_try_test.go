@@ -78,6 +78,7 @@ func TestTwoWritersKeepBothChanges(t *testing.T) {
 		assert.Equal(t, "n1 web 4", out.Spec.NodeName+" "+out.Labels["app"]+" "+out.ResourceVersion)
 		assert.EqualSlices(t, []string{"2", "3"}, seen, "bind was given the versions")
 		conflicts := probetest.Records(log, probe.TxnConflict)
-		assert.True(t, len(conflicts) == 1 && conflicts[0].RV == 3, "got %v, want one conflict, that found 3", conflicts)
+		assert.True(t, len(conflicts) == 1 && conflicts[0].RV == 3, "got %v, want one conflict, that found 3",
+			conflicts)
 	})
 }

@@ -105,7 +105,8 @@ func setLabel(app string) storage.UpdateFunc {
 func relabel(t testing.TB, s *Store, name, app string) *corev1.Pod {
 	t.Helper()
 	out := &corev1.Pod{}
-	require.NoError(t, s.GuaranteedUpdate(t.Context(), key(name), out, false, nil, setLabel(app), nil), "update %s", name)
+	require.NoError(t, s.GuaranteedUpdate(t.Context(), key(name), out, false, nil, setLabel(app), nil), "update %s",
+		name)
 	return out
 }
 

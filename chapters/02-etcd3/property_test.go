@@ -105,7 +105,8 @@ func filteredHistory(t *testing.T, rt *rapid.T, age string) {
 			want = append(want, fmt.Sprintf("%s %s %d %s", e.Type, e.Key, e.RV, e.State))
 		}
 		assert.True(rt, slices.Equal(w.got, want),
-			"after %d, selecting %q:\ngot  %s\nwant %s", w.from, w.selected, strings.Join(w.got, ", "), strings.Join(want, ", "))
+			"after %d, selecting %q:\ngot  %s\nwant %s", w.from, w.selected, strings.Join(w.got, ", "),
+			strings.Join(want, ", "))
 	}
 }
 
@@ -132,7 +133,8 @@ func TestPagedListsOfAnySizeAreTheStateOfOneRevision(t *testing.T) {
 		for first := true; first || opts.Predicate.Continue != ""; first = false {
 			page := mustList(t, s, opts)
 			require.True(rt, page.ResourceVersion == at && int64(len(page.Items)) <= opts.Predicate.Limit,
-				"a page of %d at %s, want at most %d at %s", len(page.Items), page.ResourceVersion, opts.Predicate.Limit, at)
+				"a page of %d at %s, want at most %d at %s", len(page.Items), page.ResourceVersion,
+				opts.Predicate.Limit, at)
 			for _, p := range page.Items {
 				got = append(got, p.Name)
 			}

@@ -62,7 +62,8 @@ func TestAStateOfManyPagesIsThatOfOneRevision(t *testing.T) {
 		want = append(want, fmt.Sprintf("BOOKMARK %d end", at), fmt.Sprintf("MODIFIED %s %d web", last, at+1))
 		got := w.next()
 		assert.True(t, slices.Equal(got, want),
-			"got %d events, want %d; the last are %q, want %q", len(got), len(want), got[max(0, len(got)-3):], want[n-1:])
+			"got %d events, want %d; the last are %q, want %q", len(got), len(want), got[max(0, len(got)-3):],
+			want[n-1:])
 	})
 }
 

@@ -79,7 +79,8 @@ func TestErrorFoundOnAStaleGuessDoesNotCount(t *testing.T) {
 	}
 	out := &corev1.Pod{}
 	err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, stale)
-	assert.True(t, err == nil && out.Labels["app"] == "new", "update: got %v, %v, want it done on the new state", out, err)
+	assert.True(t, err == nil && out.Labels["app"] == "new", "update: got %v, %v, want it done on the new state", out,
+		err)
 	updated := &storage.Preconditions{ResourceVersion: new("4")}
 	err = s.Delete(t.Context(), key("a"), out, updated, stale)
 	assert.True(t, err == nil && out.ResourceVersion == "5", "delete: got %v, %v, want it deleted at 5", out, err)

@@ -117,7 +117,8 @@ func TestItemsDoNotKeepTheirPageAlive(t *testing.T) {
 func TestDelaysDoubleUpToHalfAMinute(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := &backoff{clock: clock.RealClock{}, jitter: func() float64 { return 0 }}
-		want := []string{"800ms", "1.6s", "3.2s", "6.4s", "12.8s", "25.6s", "30s", "30s", "30s", "30s", "30s", "30s", "30s"}
+		want := []string{"800ms", "1.6s", "3.2s", "6.4s", "12.8s", "25.6s", "30s", "30s", "30s", "30s", "30s", "30s",
+			"30s"}
 		for i, want := range want {
 			got := b.delay()
 			assert.True(t, got.String() == want,
@@ -172,7 +173,8 @@ func TestFailedResyncEndsTheRound(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		assert.True(t, first.isStopped(), "the watch was not stopped")
 		stop()
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n1m0.8s list rv=1 limit=0\n1m0.8s watch rv=1")
+		wantLog(t, "asked", s.log(),
+			"0s list rv=0 limit=500\n0s watch rv=1\n1m0.8s list rv=1 limit=0\n1m0.8s watch rv=1")
 	})
 }
 

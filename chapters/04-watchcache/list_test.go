@@ -91,7 +91,8 @@ func TestAnExactListIsTheListThatWasTakenThen(t *testing.T) {
 			last = list
 		}
 		exact := f.exact(at)
-		require.True(t, names(exact) == last && exact.ResourceVersion == at, "at %d: got %s, want %s", at, names(exact), last)
+		require.True(t, names(exact) == last && exact.ResourceVersion == at, "at %d: got %s, want %s", at, names(exact),
+			last)
 	}
 }
 

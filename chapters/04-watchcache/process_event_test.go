@@ -224,7 +224,8 @@ func TestAVersionThatDoesNotComeIsTooLargeAfterThreeSeconds(t *testing.T) {
 		start := time.Now()
 		err := f.WaitUntilFresh(f.t.Context(), root, 100)
 		f.is("waited", time.Since(start), "3s")
-		assert.True(f.t, apierrors.IsTimeout(err) && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge),
+		assert.True(f.t, apierrors.IsTimeout(err) && apierrors.HasStatusCause(err,
+			metav1.CauseTypeResourceVersionTooLarge),
 			"got %v", err)
 		seconds, ok := apierrors.SuggestsClientDelay(err)
 		assert.True(f.t, ok && seconds == 1, "retry after %d, %v", seconds, ok)

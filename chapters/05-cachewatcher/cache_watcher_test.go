@@ -330,7 +330,10 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 func begin(t *testing.T, c *watchcache.WatchCache, rv uint64, initial *bool) (begun *watchcache.Interval) {
 	t.Helper()
 	opts := storage.ListOptions{Recursive: true, SendInitialEvents: initial}
-	require.NoError(t, c.BeginWatch(rv, prefix, opts, func(interval *watchcache.Interval, _ uint64) { begun = interval }))
+	require.NoError(t, c.BeginWatch(rv, prefix, opts, func(interval *watchcache.Interval,
+		_ uint64) {
+		begun = interval
+	}))
 	return begun
 }
 

@@ -43,7 +43,8 @@ func Example_filterByTheVerb() {
 
 // TestTheTableLeavesTheClientWithWhatMatches puts the cache watcher's table into the try's place.
 func TestTheTableLeavesTheClientWithWhatMatches(t *testing.T) {
-	web := storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"app": "web"}), Field: fields.Everything()}
+	web := storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"app": "web"}),
+		Field: fields.Everything()}
 	w := New(Config{Filter: Filter{Key: prefix, Predicate: web}})
 	has, before := map[string]bool{}, map[string]*corev1.Pod{}
 	for i, change := range []struct {

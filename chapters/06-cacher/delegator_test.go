@@ -146,7 +146,8 @@ func TestWhoAnswersAGet(t *testing.T) {
 			before := f.raw.nGets.Load()
 			out := &corev1.Pod{}
 			out.Name = "was here before"
-			err := f.store.Get(f.ctx, prefix+"/"+id, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignore}, out)
+			err := f.store.Get(f.ctx, prefix+"/"+id, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignore},
+				out)
 			return out, f.raw.nGets.Load() > before, err
 		}
 		if p, byStorage, err := get("default/a", "", false); err != nil || !byStorage || p.Name != "a" {

@@ -69,7 +69,8 @@ func TestWatchersAreNumberedAndSpeakForThemselves(t *testing.T) {
 		first.Stop()
 		synctest.Wait()
 		s := f.Snapshot()
-		assert.True(t, len(s.Watchers) == 1 && s.Watchers[0].ID == "w2" && s.Watchers[0].InputCap == 10, "%+v", s.Watchers)
+		assert.True(t, len(s.Watchers) == 1 && s.Watchers[0].ID == "w2" && s.Watchers[0].InputCap == 10, "%+v",
+			s.Watchers)
 	})
 }
 

@@ -40,7 +40,8 @@ func TestCreateFillsInDefaults(t *testing.T) {
 	spec, c := got.Spec, got.Spec.Containers[0]
 	assert.True(t, spec.RestartPolicy == "Always" && spec.DNSPolicy == "ClusterFirst" &&
 		spec.SchedulerName == "default-scheduler" && *spec.TerminationGracePeriodSeconds == 30,
-		"spec: got %q %q %q %d", spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName, *spec.TerminationGracePeriodSeconds)
+		"spec: got %q %q %q %d", spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName,
+		*spec.TerminationGracePeriodSeconds)
 	assert.True(t, c.ImagePullPolicy == "Always" && c.TerminationMessagePath == "/dev/termination-log" &&
 		c.Ports[0].Protocol == "TCP",
 		"container: got %q %q %q", c.ImagePullPolicy, c.TerminationMessagePath, c.Ports[0].Protocol)
@@ -88,7 +89,8 @@ func TestCreateRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
-				_, err := w.pods.Pod.Create(t.Context(), "default", c.pod.DeepCopy(), &metav1.CreateOptions{DryRun: dryRun})
+				_, err := w.pods.Pod.Create(t.Context(), "default", c.pod.DeepCopy(),
+					&metav1.CreateOptions{DryRun: dryRun})
 				wantStatus(t, err, c.code, c.reason)
 			}
 		})
@@ -101,7 +103,8 @@ func TestCreateIgnoresAResourceVersionThatSaysNothing(t *testing.T) {
 			t.Run(fmt.Sprint(rv, dryRun), func(t *testing.T) {
 				w := newWorld(t)
 				p := pod("a", func(p *corev1.Pod) { p.ResourceVersion = rv })
-				obj := require.Value(w.pods.Pod.Create(t.Context(), "default", p, &metav1.CreateOptions{DryRun: dryRun}))(t)
+				obj := require.Value(w.pods.Pod.Create(t.Context(), "default", p,
+					&metav1.CreateOptions{DryRun: dryRun}))(t)
 				got := obj.(*corev1.Pod).ResourceVersion
 				stored := got != "" && got != rv
 				assert.True(t, stored != (dryRun != nil), "version: got %q", got)

@@ -158,9 +158,11 @@ func (dyingStorage) Delete(context.Context, string, runtime.Object, *storage.Pre
 func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T) {
 	for name, next := range map[string]func(t *testing.T, w *world, left *corev1.Pod){
 		"an update answers with the old version": func(t *testing.T, w *world, left *corev1.Pod) {
-			got := require.Value(w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }))(t)
+			got := require.Value(w.update(w.pods.Pod, "a",
+				func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }))(t)
 			assert.True(t, got.ResourceVersion == left.ResourceVersion && got.Labels["x"] == "1",
-				"got version %s and labels %v, want %s and the new label", got.ResourceVersion, got.Labels, left.ResourceVersion)
+				"got version %s and labels %v, want %s and the new label", got.ResourceVersion, got.Labels,
+				left.ResourceVersion)
 		},
 		"so does an update of the status": func(t *testing.T, w *world, left *corev1.Pod) {
 			got, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Message = "late" })
@@ -270,7 +272,8 @@ func TestThePropagationPolicyIsAFinalizer(t *testing.T) {
 			_, immediate := w.delete("a", tt.options)
 			assert.True(t, !immediate, "deleted at once")
 			assert.EqualSlices(t, []string{tt.want}, w.get("a").Finalizers, "finalizers")
-			_, immediate = w.delete("a", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
+			_, immediate = w.delete("a",
+				metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 			assert.True(t, immediate, "not deleted in the background")
 		})
 	}

@@ -65,8 +65,8 @@ type WatchMeter interface {
 
 // FieldManager notes in an object which client has set which of its fields.
 type FieldManager interface {
-	// Update returns obj, which the caller owns, with a note of its changes from live. The manager's name is that of the
-	// fieldManager option, or else of the User-Agent.
+	// Update returns obj, which the caller owns, with a note of its changes from live. The manager's name is that of
+	// the fieldManager option, or else of the User-Agent.
 	Update(live, obj runtime.Object, option, userAgent string) runtime.Object
 }
 

@@ -55,7 +55,8 @@ func TestTheDrawingOfTheMissingQueueIsOfThisClient(t *testing.T) {
 		d.Arrow("way", "M346 93H388")
 		d.Arrow("way later", "M502 93H544")
 		d.Text(523, 146, "mid soft", "result: 0 places")
-		d.Text(16, 186, "", "The reflector took %d events. The server wrote %d, and none more in an hour:", read, before)
+		d.Text(16, 186, "", "The reflector took %d events. The server wrote %d, and none more in an hour:", read,
+			before)
 		d.Text(16, 210, "", "what has not been taken is in the connection and in the StreamWatcher’s hands.")
 		d.Check(t)
 	})

@@ -120,7 +120,8 @@ func TestAttemptsWaitsAndAnswersAreCountedUnderUpstreamsNames(t *testing.T) {
 		assert.True(t, c.Put().Resource("pods").Name("a").Body([]byte(`{}`)).Do(t.Context()).Error() != nil,
 			"got an answer of a server that is gone")
 		page := httptest.NewRecorder()
-		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page,
+			httptest.NewRequest("GET", "/metrics", nil))
 		for _, want := range []string{
 			`rest_client_requests_total{code="200",host="api",method="POST"} 1`,
 			`rest_client_requests_total{code="503",host="api",method="POST"} 1`,

@@ -67,9 +67,11 @@ func TestMistakesAreReturnedBeforeAnythingIsSent(t *testing.T) {
 	}
 	for name, request := range requests {
 		err := request.Do(t.Context()).Error()
-		assert.True(t, err != nil && !strings.Contains(err.Error(), "sent"), "%s: Do: got %v, want the mistake", name, err)
+		assert.True(t, err != nil && !strings.Contains(err.Error(), "sent"), "%s: Do: got %v, want the mistake", name,
+			err)
 		_, err = request.Watch(t.Context())
-		assert.True(t, err != nil && !strings.Contains(err.Error(), "sent"), "%s: Watch: got %v, want the mistake", name, err)
+		assert.True(t, err != nil && !strings.Contains(err.Error(), "sent"), "%s: Watch: got %v, want the mistake",
+			name, err)
 	}
 }
 
@@ -92,7 +94,8 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 		})
 		c := s.rest(func(c *Config) { c.UserAgent = "test" })
 		var created corev1.Pod
-		require.NoError(t, c.Post().Namespace("default").Resource("pods").Body(pod("a", "")).Do(t.Context()).Into(&created))
+		require.NoError(t, c.Post().Namespace("default").Resource("pods").Body(pod("a",
+			"")).Do(t.Context()).Into(&created))
 		assert.NoDiff(t, pod("a", ""), &created, "there and back")
 		raw, err := c.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("a").Body([]byte(`{}`)).
 			Do(t.Context()).Raw()

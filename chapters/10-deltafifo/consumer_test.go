@@ -10,7 +10,8 @@ import (
 )
 
 func pod(name string, rv int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv)}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+		ResourceVersion: strconv.Itoa(rv)}}
 }
 
 // consumer is the store behind a queue, as a map, and what was processed to get there.

@@ -113,7 +113,8 @@ func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
 				for _, delta := range deltas {
 					late := delta.Key == "default/c"
 					assert.True(t, q.HasSynced() == late && isInInitialList != late,
-						"while %s is processed: synced %v, in initial list %v", describe(delta), q.HasSynced(), isInInitialList)
+						"while %s is processed: synced %v, in initial list %v", describe(delta), q.HasSynced(),
+						isInInitialList)
 				}
 				return c.process(deltas, isInInitialList)
 			}
@@ -206,7 +207,8 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 				if letIn {
 					q.mu.Unlock()
 				}
-				assert.Equal(t, tc.letIn, letIn, "with %d waiting: writers let in %v, want %v", tc.waiting, letIn, tc.letIn)
+				assert.Equal(t, tc.letIn, letIn, "with %d waiting: writers let in %v, want %v", tc.waiting, letIn,
+					tc.letIn)
 				return nil
 			})
 			require.NoError(t, err)

@@ -61,7 +61,8 @@ func TestIndicesEqualARebuild(t *testing.T) {
 				changes, gone, _ := c.ReplaceAll(objs, fmt.Sprint(rv))
 				for _, txn := range append(changes, gone...) {
 					old, existed := known[txn.Key]
-					require.True(t, existed == txn.Existed && old == txn.Old, "%s: old %v, want %v", txn.Key, txn.Old, old)
+					require.True(t, existed == txn.Existed && old == txn.Old, "%s: old %v, want %v", txn.Key, txn.Old,
+						old)
 					delete(known, txn.Key)
 				}
 				require.True(t, len(known) == 0, "neither changed nor gone: %v", known)
@@ -70,7 +71,8 @@ func TestIndicesEqualARebuild(t *testing.T) {
 				var txns []Transaction
 				for _, obj := range list(t) {
 					key, _ := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
-					typ := rapid.SampledFrom([]TransactionType{TransactionTypeUpdate, TransactionTypeDelete}).Draw(t, "type")
+					typ := rapid.SampledFrom([]TransactionType{TransactionTypeUpdate, TransactionTypeDelete}).Draw(t,
+						"type")
 					txns = append(txns, Transaction{Type: typ, Key: key, Object: obj})
 				}
 				c.Transaction(txns)

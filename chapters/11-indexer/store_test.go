@@ -71,7 +71,8 @@ func TestIndicesFollowEveryWrite(t *testing.T) {
 	c.Add(pod("system", "c", "node-1", 3))
 	want := func(index, value string, keys ...string) {
 		t.Helper()
-		assert.NoDiff(t, append([]string{}, keys...), require.Value(c.IndexKeys(index, value))(t), "%s=%s", index, value)
+		assert.NoDiff(t, append([]string{}, keys...), require.Value(c.IndexKeys(index, value))(t), "%s=%s", index,
+			value)
 		objs, _ := c.ByIndex(index, value)
 		assert.NoDiff(t, append([]string{}, keys...), keysOf(objs), "objects of %s=%s", index, value)
 	}

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type recorder = handlertest.Recorder
 
 func pod(name string, rv int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv)}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+		ResourceVersion: strconv.Itoa(rv)}}
 }
 
 // syncedUpstream is an informer that has synced.
@@ -155,7 +156,8 @@ func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 		none := add(t, p, &recorder{}, ListenerOptions{UpstreamHasSynced: up})
 		synctest.Wait()
 		assert.True(t, !late.HasSynced() && none.HasSynced(),
-			"late synced %v before its own replay; one with nothing to replay synced %v", late.HasSynced(), none.HasSynced())
+			"late synced %v before its own replay; one with nothing to replay synced %v", late.HasSynced(),
+			none.HasSynced())
 		close(r.Block)
 		<-early.HasSyncedChecker()
 		<-late.HasSyncedChecker()
@@ -179,7 +181,8 @@ func TestALateHandlerHasNotSyncedBeforeTheEndOfItsReplay(t *testing.T) {
 			late := add(t, p, handler, ListenerOptions{Initial: initial})
 			<-late.HasSyncedChecker()
 			got := returned.Load()
-			require.True(t, got == int64(len(initial)), "synced when the handler had returned from %d of %d", got, len(initial))
+			require.True(t, got == int64(len(initial)), "synced when the handler had returned from %d of %d", got,
+				len(initial))
 			require.NoError(t, p.RemoveListener(late))
 		}
 	})

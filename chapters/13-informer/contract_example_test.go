@@ -135,7 +135,8 @@ func Example_aNamespaceEach() {
 		defer cancel()
 		server.set("b") // and something happens before it has another
 		two.Run(ctx)
-		fmt.Println("one knows version", one.LastSyncResourceVersion(), "and two version", two.LastSyncResourceVersion())
+		fmt.Println("one knows version", one.LastSyncResourceVersion(), "and two version",
+			two.LastSyncResourceVersion())
 	})
 	// Output: one knows version 1 and two version 2
 }

@@ -98,7 +98,8 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		f.Start(ctx)
 		f.Start(ctx)                 // starts nothing new
 		late := f.Nodes().Informer() // asked for after these starts
-		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && len(handler.names) == 2, "told of %v", handler.names)
+		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && len(handler.names) == 2, "told of %v",
+			handler.names)
 		pods := f.Pods().Lister().Namespace("default").List(labels.Everything())
 		assert.Equal(t, 2, len(pods), "listed %v", pods)
 		assert.False(t, late.HasSynced(), "started before Start")

@@ -114,7 +114,8 @@ func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
 		got := r.Take()
 		if b.config.FIFO == FIFOReal {
 			assert.Equal(t, "", cmp.Diff("-a@1?", got[0]), "deletions are told first: %v", got)
-			assert.NoDiff(t, map[string]string{"default/b": "2", "default/c": "4"}, atDeletion, "the store during OnDelete")
+			assert.NoDiff(t, map[string]string{"default/b": "2", "default/c": "4"}, atDeletion,
+				"the store during OnDelete")
 		}
 		slices.Sort(got)
 		assert.NoDiff(t, []string{"+c@4", "-a@1?", "~b@2>2"}, got)
@@ -264,7 +265,8 @@ func TestAfterTheEnd(t *testing.T) {
 		assert.Equal(t, 1, got, "%d calls, want only the one that was running", got)
 		_, err := b.AddEventHandler(r)
 		assert.True(t, err != nil, "a handler was added")
-		assert.True(t, b.AddIndexers(indexer.Indexers{"x": indexer.MetaNamespaceIndexFunc}) != nil, "an indexer was added")
+		assert.True(t, b.AddIndexers(indexer.Indexers{"x": indexer.MetaNamespaceIndexFunc}) != nil,
+			"an indexer was added")
 		assert.NoError(t, b.RemoveEventHandler(registration))
 		b.Run(t.Context()) // returns at once
 		got = len(b.stored())
@@ -285,7 +287,8 @@ func TestWaiting(t *testing.T) {
 		end()
 		assert.False(t, WaitFor(ended, registration.HasSyncedChecker()), "waited in vain, and was not told")
 		began := time.Now()
-		assert.True(t, WaitFor(ctx, b.HasSyncedChecker()) && time.Since(began) == 0, "the store after %v", time.Since(began))
+		assert.True(t, WaitFor(ctx, b.HasSyncedChecker()) && time.Since(began) == 0, "the store after %v",
+			time.Since(began))
 		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && time.Since(began) == 2*time.Second,
 			"the handler after %v, want the two seconds it takes", time.Since(began))
 		cancel()

@@ -116,7 +116,8 @@ func (c *cluster) serverHalf(ctx context.Context, running *routine.Group) http.H
 		cacher, cached, err := registry.StorageWithCacher(raw, config)
 		c.must(err)
 		running.Go(ctx, "cacher", cacher.Run)
-		maps.Copy(storages, handlers.Storages(registry.Config{Resource: resource, Storage: cached, Clock: clock.RealClock{}}))
+		maps.Copy(storages, handlers.Storages(registry.Config{Resource: resource, Storage: cached,
+			Clock: clock.RealClock{}}))
 	}
 	return apiserver.Handler(nil)(handlers.Config{Storage: storages, Clock: clock.RealClock{}},
 		prometheus.NewRegistry(), func() error { return nil })
@@ -384,7 +385,8 @@ func TestAKubeletThatLooksAtAnOldStateIsRefused(t *testing.T) {
 		settle(2 * time.Second)
 		pod := c.get("a")
 		assert.True(t, pod.Status.Phase == corev1.PodRunning && pod.Labels["new"] == "label" &&
-			pod.Status.PodIP != "10.9.9.9", "a is %s with labels %v at %s", pod.Status.Phase, pod.Labels, pod.Status.PodIP)
+			pod.Status.PodIP != "10.9.9.9", "a is %s with labels %v at %s", pod.Status.Phase, pod.Labels,
+			pod.Status.PodIP)
 	})
 }
 

@@ -21,7 +21,7 @@ import (
 
 // Annotations by which the controller and kubectl understand each other.
 const (
-	revisionAnnotation = "deployment.kubernetes.io/revision"         // a number; the newest replica set has the greatest
+	revisionAnnotation = "deployment.kubernetes.io/revision"         // the greatest is the newest replica set's
 	desiredAnnotation  = "deployment.kubernetes.io/desired-replicas" // size of the deployment when it was last scaled
 	maxAnnotation      = "deployment.kubernetes.io/max-replicas"     // the same, with the surge
 )

@@ -142,7 +142,8 @@ func metadataOnly(obj any) (any, error) {
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go: GetDeletableResources
 func (c *GarbageCollector) discover(ctx context.Context) (kinds []*monitor, err error) {
-	err = discover(ctx, c.config.Client, func(client *listwatch.RESTClient, path string, kind metav1.APIResource) error {
+	err = discover(ctx, c.config.Client, func(client *listwatch.RESTClient, path string,
+		kind metav1.APIResource) error {
 		for _, verb := range []string{"delete", "list", "watch"} {
 			if !slices.Contains(kind.Verbs, verb) || kind.Name == "events" {
 				return nil

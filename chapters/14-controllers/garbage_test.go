@@ -24,7 +24,8 @@ func (c *cluster) collect(resources ...string) *lag {
 	c.http = &http.Client{Transport: behind}
 	client := c.newClient("collector")
 	c.http = direct
-	collector := NewGarbageCollector(GarbageCollectorConfig{Client: client, Clock: clock.RealClock{}, UseWatchList: true})
+	collector := NewGarbageCollector(GarbageCollectorConfig{Client: client, Clock: clock.RealClock{},
+		UseWatchList: true})
 	c.running.Go(c.ctx, "collector", collector.Run)
 	settle(5 * time.Second)
 	return behind

@@ -41,10 +41,12 @@ func TestTheNextStepFollowsFromWhatThePodSays(t *testing.T) {
 		"runs for ever": {func(p *corev1.Pod) { p.Status.StartTime, p.Status.Phase = &started, corev1.PodRunning },
 			nothing},
 		"runs to its end": {func(p *corev1.Pod) {
-			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning, corev1.RestartPolicyNever
+			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning,
+				corev1.RestartPolicyNever
 		}, finish},
 		"runs until it succeeds": {func(p *corev1.Pod) {
-			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning, corev1.RestartPolicyOnFailure
+			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning,
+				corev1.RestartPolicyOnFailure
 		}, finish},
 		"has ended":  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, nothing},
 		"has failed": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nothing},
@@ -104,7 +106,8 @@ func TestStatusTellsTheLifeOfAPod(t *testing.T) {
 	setSucceeded(status, pod, second(3))
 	ended := status.ContainerStatuses[0].State.Terminated
 	assert.True(t, status.Phase == corev1.PodSucceeded && ended != nil && ended.ExitCode == 0 &&
-		ended.StartedAt.Time.Equal(second(2)) && ended.ContainerID == container.ContainerID, "after the end: %+v", status)
+		ended.StartedAt.Time.Equal(second(2)) && ended.ContainerID == container.ContainerID, "after the end: %+v",
+		status)
 	got := condition(status, corev1.PodReady)
 	assert.True(t, got.Status == corev1.ConditionFalse && got.Reason == "PodCompleted", "Ready is %+v, want False", got)
 	if got := condition(status, corev1.PodInitialized); !got.LastTransitionTime.Equal(&metav1.Time{Time: second(1)}) {

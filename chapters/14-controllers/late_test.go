@@ -182,7 +182,8 @@ func TestAKubeletEndsThePodItStoppedAndNoOther(t *testing.T) {
 		// It may have tried once more: when the one who was faster took the old pod's time to stop, that was news, too.
 		late.mu.Lock()
 		defer late.mu.Unlock()
-		assert.EqualSlices(t, []int{http.StatusConflict}, slices.Compact(late.answers), "its last deletes were answered by")
+		assert.EqualSlices(t, []int{http.StatusConflict}, slices.Compact(late.answers),
+			"its last deletes were answered by")
 	})
 }
 

@@ -25,8 +25,10 @@ func (c *ReplicaSetController) createPod(ctx context.Context, rs *appsv1.Replica
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(rs, replicaSetKind)},
 	}, Spec: template.Spec}
 	created := &corev1.Pod{}
-	if err := c.config.Client.Post().Namespace(rs.Namespace).Resource("pods").Body(pod).Do(ctx).Into(created); err != nil {
-		c.config.Recorder.Event(replicaSetSource, rs, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+	err := c.config.Client.Post().Namespace(rs.Namespace).Resource("pods").Body(pod).Do(ctx).Into(created)
+	if err != nil {
+		c.config.Recorder.Event(replicaSetSource, rs, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v",
+			err)
 		return fmt.Errorf("create a pod of %s: %w", keyOf(rs), err)
 	}
 	c.config.Recorder.Event(replicaSetSource, rs, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s",
@@ -41,11 +43,13 @@ func (c *ReplicaSetController) createPod(ctx context.Context, rs *appsv1.Replica
 func (c *ReplicaSetController) deletePod(ctx context.Context, rs *appsv1.ReplicaSet, pod *corev1.Pod) error {
 	options := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID,
 		ResourceVersion: &pod.ResourceVersion}}
-	err := c.config.Client.Delete().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).Body(options).Do(ctx).Error()
+	err := c.config.Client.Delete().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).Body(options).
+		Do(ctx).Error()
 	if err != nil {
 		return fmt.Errorf("delete %s: %w", keyOf(pod), err)
 	}
-	c.config.Recorder.Event(replicaSetSource, rs, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", pod.Name)
+	c.config.Recorder.Event(replicaSetSource, rs, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s",
+		pod.Name)
 	return nil
 }
 

@@ -324,7 +324,8 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			_, got, _ := s.handler.Read()
 			require.True(t, got == changes+1,
-				"cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame, ends[n%len(ends)], got-changes)
+				"cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame, ends[n%len(ends)],
+				got-changes)
 			s.check(t, fmt.Sprintf("cut after %d bytes", n))
 		}
 		_, cuts, initialNow := s.wire.counts()
@@ -356,7 +357,8 @@ func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 					}
 					s.remove(t, "a")
 					took := time.Since(began)
-					assert.True(t, took <= 61*time.Second, "600 writes, one each 100 ms, took %v: a writer was held up", took)
+					assert.True(t, took <= 61*time.Second, "600 writes, one each 100 ms, took %v: a writer was held up",
+						took)
 					s.wire.change(func(w *wire) { w.paused = false })
 					time.Sleep(5 * time.Minute)
 					s.check(t, "after")

@@ -189,7 +189,8 @@ func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 			require.True(t, ok, "the log has moved on")
 			state.Apply(records)
 			pods := state.Resources["pods"]
-			return pods.Shelves[fold.ShelfName(probe.Store, "cacher")], pods.Shelves[fold.ShelfName(probe.Indexer, "informer")]
+			return pods.Shelves[fold.ShelfName(probe.Store, "cacher")],
+				pods.Shelves[fold.ShelfName(probe.Indexer, "informer")]
 		}
 		if store, indexer := look(); store.N+indexer.N != 4 || len(store.Rows)+len(indexer.Rows) != 0 {
 			t.Errorf("after the burst: got %+v and %+v, want two objects each, without names", store, indexer)
@@ -261,7 +262,8 @@ func TestTheMetricsOfClientsAndCachesAreServed(t *testing.T) {
 			`watch_cache_capacity{group="",resource="pods"} `,
 			`watch_cache_capacity{group="",resource="configmaps"} `,
 		} {
-			assert.True(t, strings.Contains(answer.Body.String(), line), "no line begins with %s in\n%s", line, answer.Body)
+			assert.True(t, strings.Contains(answer.Body.String(), line), "no line begins with %s in\n%s", line,
+				answer.Body)
 		}
 	})
 }

@@ -165,7 +165,8 @@ func TestEventsExpire(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{
 				Namespace: "default"}}
-			require.NoError(t, w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).Error())
+			require.NoError(t,
+				w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).Error())
 		}
 		names := func() (names []string) {
 			list := &corev1.EventList{}

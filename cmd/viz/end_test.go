@@ -201,7 +201,8 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 		p.watchOver(t, true)
 		for i := 0; !writing(); i++ {
 			big := fmt.Sprintf(`{"metadata":{"annotations":{"big":"%d%s"}}}`, i, strings.Repeat("x", 100_000))
-			code, body := p.ask(t, http.MethodPatch, "/api/v1/namespaces/default/pods/a", "application/merge-patch+json", big)
+			code, body := p.ask(t, http.MethodPatch, "/api/v1/namespaces/default/pods/a",
+				"application/merge-patch+json", big)
 			require.Equal(t, http.StatusOK, code, body)
 		}
 	}

@@ -64,7 +64,8 @@ func init() {
 func fill(url string) {
 	body := `{"metadata":{"generateName":"big-"},"data":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`
 	for {
-		answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(body))
+		answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json",
+			strings.NewReader(body))
 		if err != nil {
 			return
 		}

@@ -82,7 +82,8 @@ func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 			var exit *exec.ExitError
 			assert.True(t, errors.As(err, &exit) && exit.ExitCode() == exitError, "got %v, want exit status 1", err)
 			said := stderr.String()
-			assert.True(t, strings.Count(said, "\n") == 1 && strings.Contains(said, "The disk is full: make room there"),
+			assert.True(t, strings.Count(said, "\n") == 1 &&
+				strings.Contains(said, "The disk is full: make room there"),
 				"got %q", said)
 		})
 	}

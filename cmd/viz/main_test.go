@@ -51,7 +51,8 @@ func start(t *testing.T, args ...string) *program {
 	p := &program{stop: cancel, status: make(chan int, 1), stderr: &strings.Builder{},
 		clock: clocktesting.NewFakeClock(time.Time{})}
 	go func() {
-		status := runUntil(ctx, &ending{clock: p.clock}, append([]string{"-listen", "127.0.0.1:0"}, args...), in, p.stderr)
+		status := runUntil(ctx, &ending{clock: p.clock}, append([]string{"-listen", "127.0.0.1:0"}, args...), in,
+			p.stderr)
 		in.Close()
 		p.status <- status
 	}()
@@ -129,7 +130,8 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 		"/viz/assets/log/fold.js": "",
 	} {
 		code, body := p.get(t, path)
-		assert.True(t, code == http.StatusOK && strings.Contains(body, want), "GET %s: got %d without %q", path, code, want)
+		assert.True(t, code == http.StatusOK && strings.Contains(body, want), "GET %s: got %d without %q", path, code,
+			want)
 	}
 	entries, _ := os.ReadDir(temp)
 	assert.Equal(t, 1, len(entries), "while running: got %d temporary folders, want 1", len(entries))
@@ -204,7 +206,8 @@ func TestARecordingIsReplayed(t *testing.T) {
 	}
 	for begin, end := range map[probe.Point]probe.Point{probe.WatcherAdded: probe.WatcherRemoved,
 		probe.ListenerAdded: probe.ListenerRemoved, probe.WireOpened: probe.WireClosed} {
-		assert.True(t, count[begin] != 0 && count[begin] == count[end], "%d %v, %d %v", count[begin], begin, count[end], end)
+		assert.True(t, count[begin] != 0 && count[begin] == count[end], "%d %v, %d %v", count[begin], begin, count[end],
+			end)
 	}
 	p = start(t, "-replay", file)
 	var body string
@@ -277,7 +280,8 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"a greedy recording", append(free, "-replay", greedy), exitError, recordingtest.All[0].Refusal},
 	}
 	for _, pair := range [][2]string{{"-data-dir", "-etcd-endpoints"}, {"-record", "-replay"}, {"-replay", "-data-dir"},
-		{"-replay", "-etcd-endpoints"}, {"-replay", "-export"}, {"-export", "-etcd-endpoints"}, {"-server", "-export"}} {
+		{"-replay", "-etcd-endpoints"}, {"-replay", "-export"}, {"-export", "-etcd-endpoints"},
+		{"-server", "-export"}} {
 		both := []string{pair[0] + "=http://127.0.0.1:1", pair[1] + "=http://127.0.0.1:1"}
 		tests = append(tests, refusal{strings.Join(pair[:], " and "), both, exitUsage, "exclude each other"})
 	}
@@ -296,7 +300,8 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 			status := run(t.Context(), test.args, &stdout, &stderr)
 			assert.True(t, status == test.status && strings.Contains(stderr.String(), test.want),
 				"got status %d and %q, want %d and %q", status, stderr.String(), test.status, test.want)
-			if strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 || strings.Contains(stderr.String(), "me:pw") {
+			if strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 ||
+				strings.Contains(stderr.String(), "me:pw") {
 				t.Errorf("want one line on stderr and none on stdout, got %q and %q", stderr.String(), stdout.String())
 			}
 		})
@@ -316,7 +321,8 @@ func TestListeningToTheWorldIsWarnedOf(t *testing.T) {
 	warnIfOpen(listener, &stderr)
 	assert.True(t, stderr.Len() == 0, "loopback: got %q", stderr.String())
 	warnIfOpen(openListener{listener}, &stderr)
-	assert.True(t, strings.Contains(stderr.String(), "warning: 192.0.2.1:80"), "beyond loopback: got %q", stderr.String())
+	assert.True(t, strings.Contains(stderr.String(), "warning: 192.0.2.1:80"), "beyond loopback: got %q",
+		stderr.String())
 }
 
 func TestTheAddressThatIsPrintedIsOfTheFamilyThatWasAskedFor(t *testing.T) {

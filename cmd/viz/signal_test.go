@@ -97,5 +97,6 @@ func TestASignalEndsAReplayInTheMiddleOfALine(t *testing.T) {
 		_, _ = line.Write(piece)
 	}
 	_ = c.Wait() // says how it has ended
-	assert.True(t, c.ProcessState.ExitCode() == exitOK && stderr.String() == "", "got %v and %q", c.ProcessState, stderr)
+	assert.True(t, c.ProcessState.ExitCode() == exitOK && stderr.String() == "", "got %v and %q", c.ProcessState,
+		stderr)
 }

@@ -101,7 +101,8 @@ var oldPlaces = map[string]string{
 	"SIGNALS": "on-the-client on-the-server",
 	"ENDINGS": "before-the-first-byte-the-watch-is-refused after-the-first-byte-the-stream-ends-in-silence " +
 		"after-the-first-byte-an-error-event who-is-told",
-	"CHANNELS": "channels-and-queues-in-the-order-in-which-an-event-passes-them " + "numbers-and-what-is-coupled-to-them",
+	"CHANNELS": "channels-and-queues-in-the-order-in-which-an-event-passes-them " +
+		"numbers-and-what-is-coupled-to-them",
 	"QUESTIONS": "etcd-is-restored-from-an-older-backup etcd-is-compacted the-next-page-of-a-list-has-expired " +
 		"where-is-a-change-left-out-on-purpose ondelete-got-a-deletedfinalstateunknown",
 	"ANSWERS": "one-pod-one-round the-ring-that-remembers closing",

@@ -98,7 +98,8 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 			}
 			_, ok := files[file]
 			assert.True(t, ok && target.Scheme == "", "%s links to %s, which is not there", name, each[1])
-			assert.True(t, target.Fragment == "" || path.Base(file) == "index.html" || anchors[file+"#"+target.Fragment],
+			assert.True(t, target.Fragment == "" || path.Base(file) == "index.html" ||
+				anchors[file+"#"+target.Fragment],
 				"%s links to %s, which has no such place", name, each[1])
 		}
 	}

@@ -85,8 +85,9 @@ func (h Hold) hold(r *http.Request, command *holdCommand) (any, error) {
 		h.World.Hold(unattended)
 	case command.Do == "hold":
 		if !slices.Contains(hold.Stations(), selector.Station) && selector.Station != "" {
-			return nil, reply.Refuse(http.StatusBadRequest, "station: %s alone cannot hold a goroutine: its moments are "+
-				"reported under locks, or by goroutines of the station before", selector.Station)
+			return nil,
+				reply.Refuse(http.StatusBadRequest, "station: %s alone cannot hold a goroutine: its moments are "+
+					"reported under locks, or by goroutines of the station before", selector.Station)
 		}
 		h.World.HoldAt(selector, unattended)
 	case command.Do == "release" && all:
@@ -99,7 +100,8 @@ func (h Hold) hold(r *http.Request, command *holdCommand) (any, error) {
 	case command.Do == "leave":
 		h.World.Leave(unattended)
 	default:
-		return nil, reply.Refuse(http.StatusBadRequest, "do: want hold, release, step, walk or leave, got %.40q", command.Do)
+		return nil, reply.Refuse(http.StatusBadRequest, "do: want hold, release, step, walk or leave, got %.40q",
+			command.Do)
 	}
 	return h.World.Status(), nil
 }

@@ -174,14 +174,15 @@ var (
 	ageColumn = Column{"Age", "Time since the object was created.", false, func(r *Row) any {
 		return age(r.Object.(metav1.Object).GetCreationTimestamp(), r.Now)
 	}}
-	classNameColumn = Column{nameColumn.Name, nameColumn.Description, false, by(func(class *storagev1.StorageClass) any {
-		for _, annotation := range []string{"storageclass.kubernetes.io/", "storageclass.beta.kubernetes.io/"} {
-			if class.Annotations[annotation+"is-default-class"] == "true" {
-				return class.Name + " (default)"
+	classNameColumn = Column{nameColumn.Name, nameColumn.Description, false,
+		by(func(class *storagev1.StorageClass) any {
+			for _, annotation := range []string{"storageclass.kubernetes.io/", "storageclass.beta.kubernetes.io/"} {
+				if class.Annotations[annotation+"is-default-class"] == "true" {
+					return class.Name + " (default)"
+				}
 			}
-		}
-		return class.Name
-	})}
+			return class.Name
+		})}
 	readyColumn = Column{"Ready", "How many of the pods that are wanted are ready.", false, func(r *Row) any {
 		return fmt.Sprintf("%v/%v", show("status.readyReplicas", int64(0))(r), show("spec.replicas", int64(0))(r))
 	}}

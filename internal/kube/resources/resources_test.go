@@ -73,7 +73,8 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 				{State: running}, {}}}
 		}, []any{"0/1", "Init:0/2", "0"}},
 		"with a sidecar that runs": {func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{{Name: "s", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+			p.Spec.InitContainers = []corev1.Container{{Name: "s",
+				RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
 			up := corev1.ContainerStatus{Name: "s", Ready: true, Started: new(true), State: running}
 			p.Status = corev1.PodStatus{Phase: "Running", InitContainerStatuses: []corev1.ContainerStatus{up},
 				ContainerStatuses: []corev1.ContainerStatus{{Ready: true, State: running}}}

@@ -63,7 +63,8 @@ func TestOpenMakesASubjectAppearAndCloseMakesItVanish(t *testing.T) {
 func TestAChannelNeverHoldsMoreThanItsCapacity(t *testing.T) {
 	var records []probe.Record
 	for n := range 11 {
-		records = append(records, rec(probe.InputSent, "w1", "ADDED", string(rune('a'+n)), uint64(n+1), min(n+1, 10), 10))
+		records = append(records, rec(probe.InputSent, "w1", "ADDED", string(rune('a'+n)), uint64(n+1), min(n+1, 10),
+			10))
 	}
 	records = append([]probe.Record{rec(probe.WatcherAdded, "w1", "", "", 1, 10)}, records...)
 	input := func() *Queue { return folded(in(records...)).Resources["pods"].Subjects["w1"].Queues["input"] }
@@ -208,7 +209,8 @@ func TestAGapIsCountedAndWhatItHidIsForgotten(t *testing.T) {
 func history(t *rapid.T) []probe.Record {
 	keys := rapid.SampledFrom([]string{"default/a", "default/b", "<b>&\u2028\xff", "ü"})
 	types := rapid.SampledFrom([]string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
-	subjects := rapid.SampledFrom([]string{"w1", "w2", "l1", "informer", "cacher", "etcd3-1", "etcd3-2", "scheduler", ""})
+	subjects := rapid.SampledFrom([]string{"w1", "w2", "l1", "informer", "cacher", "etcd3-1", "etcd3-2", "scheduler",
+		""})
 	points := rapid.SampledFrom(probe.Points())
 	args := rapid.SliceOfN(rapid.IntRange(0, 40), 4, 4)
 	one := rapid.Custom(func(t *rapid.T) probe.Record {

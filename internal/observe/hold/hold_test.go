@@ -96,14 +96,16 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 		assert.True(t, got.Point == probe.InputReceived && got.Station == probe.Watcher && got.Subject == "w1" &&
 			got.Key == "default/a" && got.RV == 1 && got.Seconds == 4.5 && got.Seq == 1 &&
 			got.Goroutine == "cacheWatcher.processInterval" && got.Function == "hold.(*fixture).work" &&
-			strings.HasPrefix(got.Line, "hold_test.go:") && got.Says == "laptop takes ADDED default/a at 1 from its input.",
+			strings.HasPrefix(got.Line, "hold_test.go:") &&
+			got.Says == "laptop takes ADDED default/a at 1 from its input.",
 			"waiting: %+v", got)
 		n := f.Step(probe.Query{Key: "default/b"})
 		assert.Equal(t, 0, n, "%d passed with an object that does not exist", n)
 		n = f.Step(probe.Query{Key: "default/a"})
 		assert.Equal(t, 1, n, "%d passed, want 1", n)
 		synctest.Wait()
-		assert.True(t, f.log.Last() == 2, "after the hop %d records, want 2: a slow receiver misses ticks", f.log.Last())
+		assert.True(t, f.log.Last() == 2, "after the hop %d records, want 2: a slow receiver misses ticks",
+			f.log.Last())
 		f.SetPaused(true)
 		assert.True(t, f.Status().Clock.Paused, "the clock of the held world does not stop")
 		f.Release()
@@ -141,7 +143,8 @@ func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
 		assert.Equal(t, 3*time.Second, got, "beside a held world the patience is %v on after 3s", got)
 		f.Advance(10 * time.Second)
 		got = f.patience.Since(began)
-		assert.True(t, got >= 13*time.Second && got <= 14*time.Second, "moved by ten seconds it is %v on, want 13s", got)
+		assert.True(t, got >= 13*time.Second && got <= 14*time.Second, "moved by ten seconds it is %v on, want 13s",
+			got)
 		_ = f.SetSpeed(10)
 		began = f.patience.Now()
 		time.Sleep(time.Second)

@@ -93,7 +93,8 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		synctest.Wait()
 		assert.EqualSlices(t, []Point{InputSent, ResultSent, ResultReceived}, where(gate), "after one hop held at")
 		got := l.counts()
-		assert.True(t, got[InputSent] == 2 && got[InputReceived] == 1 && got[ResultSent] == 1 && got[ResultReceived] == 1 &&
+		assert.True(t, got[InputSent] == 2 && got[InputReceived] == 1 && got[ResultSent] == 1 &&
+			got[ResultReceived] == 1 &&
 			got[FrameWritten] == 0, "after one hop reported: %v", got)
 		gate.Release()
 		group.Wait()
@@ -132,7 +133,8 @@ func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
 		assert.True(t, len(l.result) == 10 && len(l.input) == 10,
 			"queues: %d and %d, want 10 and 10", len(l.result), len(l.input))
 		got := l.counts()
-		assert.True(t, got[ResultReceived] == 1 && got[ResultSent] == 11 && got[InputReceived] == 12 && got[InputSent] == 22,
+		assert.True(t, got[ResultReceived] == 1 && got[ResultSent] == 11 && got[InputReceived] == 12 &&
+			got[InputSent] == 22,
 			"reported: %v", got)
 		gate.Open(Query{Station: Wire})
 		group.Wait()

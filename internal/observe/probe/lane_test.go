@@ -208,7 +208,8 @@ func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 				t.Errorf("after %d the log shows %d", seq-1, r.Seq)
 				return seen
 			}
-			assert.True(t, r.Time >= last.Time, "record %d was made %v before record %d", r.Seq, last.Time-r.Time, last.Seq)
+			assert.True(t, r.Time >= last.Time, "record %d was made %v before record %d", r.Seq, last.Time-r.Time,
+				last.Seq)
 			seen[r.Seq], last = r, r
 		}
 		if ended && len(batch) == 0 {

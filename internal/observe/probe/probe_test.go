@@ -98,7 +98,8 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 	for _, p := range Points() {
 		t.Run(p.String(), func(t *testing.T) {
 			info := p.Info()
-			require.True(t, info.Name != "" && info.Station != "" && info.Op != "" && info.Fact != "" && info.Says != "",
+			require.True(t, info.Name != "" && info.Station != "" && info.Op != "" && info.Fact != "" &&
+				info.Says != "",
 				"incomplete: %+v", info)
 			assert.True(t, slices.Contains(Stations, info.Station), "unknown station %q", info.Station)
 			assert.True(t, len(info.Args.List()) <= len(Record{}.Args),
@@ -177,7 +178,8 @@ func TestTheLogKeepsLittleOfWhatAClientSent(t *testing.T) {
 			got := records[0]
 			text := got.Texts.Get(FieldWhy)
 			require.True(t, text == test.text && got.Key == test.key,
-				"got a text of %d bytes and a key of %d, want %d and %d", len(text), len(got.Key), len(test.text), len(test.key))
+				"got a text of %d bytes and a key of %d, want %d and %d", len(text), len(got.Key), len(test.text),
+				len(test.key))
 			cut := len(test.text) < len(test.sent)
 			assert.False(t, cut && unsafe.StringData(text) == unsafe.StringData(test.sent),
 				"the text holds on to all that was sent")
@@ -276,7 +278,8 @@ func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
 	for _, p := range Points() {
 		info := p.Info()
 		if info.Waits == "" {
-			assert.True(t, info.On == "" && info.Holds+info.Until == "", "%s does not wait, but has On, Holds or Until", p)
+			assert.True(t, info.On == "" && info.Holds+info.Until == "", "%s does not wait, but has On, Holds or Until",
+				p)
 			continue
 		}
 		assert.True(t, info.Until != "", "%s waits for ever", p)

@@ -103,7 +103,8 @@ func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 		header, records, got := rec.Header, rec.Records, rec.Start
 		assert.True(t, strings.Contains(header.Reason, "w1 does not keep up"), "reason: got %q", header.Reason)
 		first, last := records[0].Time, records[len(records)-1].Time
-		assert.True(t, first <= 30*time.Second && first >= 25*time.Second && last >= 61*time.Second && last <= 63*time.Second,
+		assert.True(t, first <= 30*time.Second && first >= 25*time.Second && last >= 61*time.Second &&
+			last <= 63*time.Second,
 			"the recording is of %v to %v, want about 30s before 1m0s and 2s after", first, last)
 		got.Apply(records)
 		all, _ := f.log.Since(nil, 0, int(records[len(records)-1].Seq))
@@ -153,7 +154,8 @@ func TestABrokenPromiseIsSaved(t *testing.T) {
 			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/b", 901, 0, 2, 100, 900)
 			f.live(40 * time.Second)
 		})
-		assert.True(t, len(f.lines) == 1 && len(f.files(t)) == 1 && strings.Contains(f.lines[0], "Promise 1 was broken: "),
+		assert.True(t, len(f.lines) == 1 && len(f.files(t)) == 1 &&
+			strings.Contains(f.lines[0], "Promise 1 was broken: "),
 			"files %v, told %q, want one file that says which promise", f.files(t), f.lines)
 	})
 }

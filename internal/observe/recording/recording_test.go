@@ -191,7 +191,8 @@ func TestAPictureOfAnotherMomentIsRefused(t *testing.T) {
 		var file bytes.Buffer
 		require.NoError(t, WriteAll(&file, header, records))
 		rec, err := Read(t.Context(), &file)
-		assert.True(t, (err == nil) == good && (!good || rec.Start.Seq == 7), "a picture at %d before record 8: %v", seq, err)
+		assert.True(t, (err == nil) == good && (!good || rec.Start.Seq == 7), "a picture at %d before record 8: %v",
+			seq, err)
 	}
 }
 
@@ -215,7 +216,8 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 	for name, file := range map[string]*bytes.Buffer{"flight": flown, "recording": written} {
 		rec := require.Value(Read(t.Context(), file))(t)
 		all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe))
-		assert.True(t, !strings.Contains(all, "s3cret") && strings.Contains(all, "access_token=***"), "%s: %s", name, all)
+		assert.True(t, !strings.Contains(all, "s3cret") && strings.Contains(all, "access_token=***"), "%s: %s", name,
+			all)
 	}
 }
 

@@ -34,7 +34,8 @@ func TestLateAreTheGoroutinesThatKeepTheProgram(t *testing.T) {
 	eventually.Holds(t, "two goroutines keep the others", func() bool { got = routine.Late(); return len(got) == 2 })
 	slices.Sort(got)
 	for i, want := range []string{"test.computes in routine_test.TestLate", "test.waits in routine_test.TestLate"} {
-		assert.True(t, strings.HasPrefix(got[i], want) && strings.Contains(got[i], " at late_test.go:"), "got %q", got[i])
+		assert.True(t, strings.HasPrefix(got[i], want) && strings.Contains(got[i], " at late_test.go:"), "got %q",
+			got[i])
 	}
 	close(end)
 	over.Store(true)

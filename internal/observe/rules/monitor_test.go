@@ -44,7 +44,8 @@ func TestTheMonitorNamesTheRecordThatBrokeARule(t *testing.T) {
 			"got %+v, want all of %d records checked", report, len(records))
 		for _, rule := range report.Rules {
 			broken := rule.Number == 9
-			assert.True(t, (rule.Count == 1) == broken && (!broken || len(rule.Breaches) == 1 && rule.Breaches[0].Seq == seq),
+			assert.True(t, (rule.Count == 1) == broken && (!broken || len(rule.Breaches) == 1 &&
+				rule.Breaches[0].Seq == seq),
 				"got %+v, want rule 9 broken at %d and no other", rule, seq)
 		}
 		got := monitor.Breaches(seq - 1)

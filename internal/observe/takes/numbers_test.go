@@ -78,6 +78,7 @@ func TestTheStoryInNumbersIsOfThisProgram(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}
-	assert.True(t, *update || want == text, "%s is stale: go test ./internal/observe/takes -run Numbers -update\n%s", file,
+	assert.True(t, *update || want == text, "%s is stale: go test ./internal/observe/takes -run Numbers -update\n%s",
+		file,
 		table)
 }

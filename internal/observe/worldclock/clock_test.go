@@ -75,7 +75,8 @@ func TestWhileItIsPausedNothingIsDue(t *testing.T) {
 		stood := c.Now()
 		time.Sleep(time.Hour)
 		n := drained(timer.C())
-		assert.True(t, n == 0 && c.Now().Equal(stood), "after an hour of pause: %d ticks, moved by %v", n, c.Since(stood))
+		assert.True(t, n == 0 && c.Now().Equal(stood), "after an hour of pause: %d ticks, moved by %v", n,
+			c.Since(stood))
 		c.SetPaused(false)
 		resumed := time.Now()
 		<-timer.C()

@@ -43,7 +43,8 @@ func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 			says := strings.Join(verdict.Says, "\n")
 			t.Log(says)
 			require.True(t, !verdict.Solved, "the check passes though the sources are broken")
-			assert.True(t, strings.HasPrefix(says, "Not yet.") && each.Fails != "" && strings.Contains(says, each.Fails),
+			assert.True(t, strings.HasPrefix(says, "Not yet.") && each.Fails != "" &&
+				strings.Contains(says, each.Fails),
 				"it does not fail for its reason, %q", each.Fails)
 			assert.True(t, len(verdict.Says) <= maxLines+5 && !regexp.MustCompile(`goroutine \d`).MatchString(says),
 				"it says %d lines, want a few and no stacks", len(verdict.Says))
@@ -131,7 +132,8 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 				"%s: no test of %s is called %q", each.ID, each.Chapter, pattern)
 		}
 		assert.True(t, (each.Kind == Find || each.Kind == Build) && len(each.Tests) != 0 && each.Symptom != "" &&
-			each.Look != "", "%s: %q, tests %q, symptom %q, see it %q", each.ID, each.Kind, each.Tests, each.Symptom, each.Look)
+			each.Look != "", "%s: %q, tests %q, symptom %q, see it %q", each.ID, each.Kind, each.Tests, each.Symptom,
+			each.Look)
 	}
 	for n := 1; n <= 14; n++ {
 		if !slices.ContainsFunc(All(), func(l Lab) bool {

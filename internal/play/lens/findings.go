@@ -51,7 +51,7 @@ type request struct {
 	streams    bool   // the answer has begun
 	newest     string // the newest version that was sent
 	given      given  // a frame, once a second; of a write: the newest object that was sent before the next write
-	read       string // the version of the frame before, which the client has surely read if the connection was never full
+	read       string // the version of the frame before: the client has read it if the connection was never full
 	initialEnd bool
 	gone       bool          // it got 410
 	stuckFor   time.Duration // how long the connection was full; 0: never

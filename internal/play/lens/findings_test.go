@@ -406,7 +406,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	times(2*maxWrites, func() { ask(Ask{Method: http.MethodPut, Name: "p"}) })
 	assert.True(t, len(l.trails) <= maxTrails && len(l.running) <= 0 && len(l.said) <= maxFindings &&
 		len(l.objects) <= maxObjects,
-		"got %d trails, %d requests, %d findings, %d objects", len(l.trails), len(l.running), len(l.said), len(l.objects))
+		"got %d trails, %d requests, %d findings, %d objects", len(l.trails), len(l.running), len(l.said),
+		len(l.objects))
 	for _, t1 := range l.trails {
 		assert.True(t, len(t1.rows) <= maxSteps && len(t1.open) == 0,
 			"%d lists and watches, %d open ones are kept of %s", len(t1.rows), len(t1.open), t1.client)

@@ -157,7 +157,8 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	want := []string{
 		"  Request GET /apis/example.com/v1/secrets?limit=5&access_token=*** by me.",
 		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** with 200 (90 bytes at version 7).",
-		"  Request GET " + "/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
+		"  Request GET " +
+			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
 		"secrets c2 Watcher c2 is registered from 7: secrets.example.com with app=x.",
 		"secrets c2 The stream of c2 is open: me/1 authorization: *** " +
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***.",

@@ -82,7 +82,8 @@ func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 		http.Header{"Authorization": {"Bearer s3cret"}, "User-Agent": {"me/1"}, "Accept-Encoding": {"gzip"},
 			"Accept": {"application/vnd.kubernetes.protobuf,application/json"}})
 	assert.True(t, got.Host == strings.TrimPrefix(b.backend.URL, "http://") &&
-		got.RequestURI == "/api/v1/namespaces/%61/pods?limit=500" && got.Header.Get("Authorization") == "Bearer s3cret" &&
+		got.RequestURI == "/api/v1/namespaces/%61/pods?limit=500" &&
+		got.Header.Get("Authorization") == "Bearer s3cret" &&
 		got.Header.Get("Accept-Encoding") == "gzip" && got.Header.Get("X-Forwarded-For") == "" &&
 		got.Header.Get("Accept") == "application/json" && strings.HasPrefix(body, `{"kind"`),
 		"got %s %s %v %s", got.Host, got.RequestURI, got.Header, body)
@@ -177,8 +178,8 @@ func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
 	})
 	conn := require.Value(net.Dial("tcp", strings.TrimPrefix(b.url, "http://")))(t)
 	defer conn.Close()
-	fmt.Fprint(conn,
-		"GET /api/v1/namespaces/default/pods/a/exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+"echo\r\n\r\n")
+	fmt.Fprint(conn, "GET /api/v1/namespaces/default/pods/a/exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"+
+		"Upgrade: echo\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil)
 	require.True(t, err == nil && response.StatusCode == http.StatusSwitchingProtocols &&

@@ -418,7 +418,8 @@ func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 			seq, began := w.log.Last(), time.Now()
 			receipt, err := w.Turn(t.Context(), nil, Knob{Name: "etcd.restart"})
 			took := time.Since(began)
-			assert.True(t, err == nil && receipt.UnderWay && took <= heldPeriod, "answered %+v after %v: %v", receipt, took, err)
+			assert.True(t, err == nil && receipt.UnderWay && took <= heldPeriod, "answered %+v after %v: %v", receipt,
+				took, err)
 			w.log.Gate().Release()
 			time.Sleep(2 * time.Minute)
 			ends := w.since(t, seq, is(probe.CommandEnded, ""))

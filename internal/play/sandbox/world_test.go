@@ -63,8 +63,9 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 	require.NoError(t, err)
 	connections := NewConnections(httpClient, nil)
 	clientConfig := pipeline.ClientConfig{
-		Base: base, HTTP: connections.Client, Clock: clk, Probe: p, UseWatchList: true, Controllers: pipeline.Controllers,
-		Registry: server.Registry(),
+		Base: base, HTTP: connections.Client, Clock: clk, Probe: p, UseWatchList: true,
+		Controllers: pipeline.Controllers,
+		Registry:    server.Registry(),
 	}
 	config := Config{Connections: connections, Base: base, Clock: clk, Probe: p, Gate: log.Gate()}
 	if change != nil {

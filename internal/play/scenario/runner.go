@@ -47,7 +47,7 @@ type runner struct {
 	changes map[string]int           // by pod: how often the story has written it
 	streams map[string]watch.Interface
 	queues  map[string]deltafifo.Queue
-	later   map[string]chan func() error // by name: concurrent requests; each sends once a function that keeps its answer
+	later   map[string]chan func() error // concurrent requests by name; each sends a function that keeps its answer
 }
 
 func newRunner(t *sandbox.Run, w *Env, story *Story) *runner {

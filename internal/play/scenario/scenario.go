@@ -28,8 +28,8 @@ type Story struct {
 	Was    []string `json:"was,omitempty"` // ids of former stories whose incidents it covers: their addresses lead here
 	Group  string   `json:"group"`         // one of [Groups]
 	Means  string   `json:"means"`         // the lesson for operators, shown at the end
-	// Pod is the name of the story's pod a, which is then scheduled and run; "": it has the story's id and its letter as
-	// its name, like the others, and no controller acts on it.
+	// Pod is the name of the story's pod a, which is then scheduled and run; "": it has the story's id and its letter
+	// as its name, like the others, and no controller acts on it.
 	Pod string `json:"pod,omitempty"`
 	// Unfolds: the stage names a station only once a beat has looked at it.
 	Unfolds bool `json:"unfolds,omitempty"`
@@ -37,8 +37,8 @@ type Story struct {
 	Cast []Member `json:"cast,omitempty"`
 	// Versions are the stage's names for the versions of the story's pod a, oldest first; none: a, a1, a2, …
 	Versions []string `json:"versions,omitempty"`
-	// Alone is the reason why the story needs a world of its own; "": it is played on the running pipeline. Other stories
-	// are shown from recordings, which are made in such a world.
+	// Alone is the reason why the story needs a world of its own; "": it is played on the running pipeline. Other
+	// stories are shown from recordings, which are made in such a world.
 	Alone string `json:"alone,omitempty"`
 
 	Prepare []step `json:"prepare,omitempty"` // before the story begins, and not shown
@@ -70,9 +70,9 @@ type Beat struct {
 	Say      string          `json:"say"`
 	Look     []probe.Station `json:"look"` // in the order of the path; all others are dimmed
 	Question *Question       `json:"question,omitempty"`
-	// Seen describes the picture where the beat rests. At is a station, or a member of the cast, perhaps with one of its
-	// queues. Text is a regular expression for a whole text there, caused by one record, [Range.Behind], whose values
-	// replace $rv, $n and $type in both, and its fields in Seen.
+	// Seen describes the picture where the beat rests. At is a station, or a member of the cast, perhaps with one of
+	// its queues. Text is a regular expression for a whole text there, caused by one record, [Range.Behind], whose
+	// values replace $rv, $n and $type in both, and its fields in Seen.
 	Seen string `json:"seen"`
 	At   string `json:"at"`
 	Text string `json:"text"`
@@ -136,8 +136,8 @@ type Operator interface {
 	//	etcd stop-leader   the leading node dies: consistent reads wait, and writes are lost
 	//	etcd elect         another node leads
 	//	etcd restore V     restores etcd's state of a version, for the next server
-	//	other start        starts another server on the same etcd, without a recording, and waits until it is ready; new
-	//	                   connections lead to it
+	//	other start        starts another server on the same etcd, without a recording, and waits until it is ready;
+	//	                   new connections lead to it
 	//	other first        new connections lead to the first server again
 	//	other hang         the other server sends nothing more
 	//	other end          the other server dies: its connections break

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // has a machine.
 func inEnv(t *testing.T, alone bool, body func(t *testing.T, w *Env)) {
 	sandboxtest.Run(t, 1<<18, func(t *testing.T, world *sandboxtest.Fixture) {
-		w := &Env{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe, Clock: world.Clock}
+		w := &Env{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe,
+			Clock: world.Clock}
 		if alone {
 			w.Operator = world
 		}
@@ -96,7 +97,8 @@ func (w *Env) check(t *testing.T, seen Seen, says string) {
 		"its beats are at %v, found again at %v: %v", seen.Beats, told, err)
 	for i, beat := range seen.Beats {
 		assert.True(t, (i <= 0 || beat.From == seen.Beats[i-1].To) && beat.From >= seen.From && beat.To > beat.From &&
-			beat.To <= seen.To, "beat %d plays (%d, %d], in a story of (%d, %d]", i+1, beat.From, beat.To, seen.From, seen.To)
+			beat.To <= seen.To, "beat %d plays (%d, %d], in a story of (%d, %d]", i+1, beat.From, beat.To, seen.From,
+			seen.To)
 	}
 	checker := rules.New()
 	all, _ := w.Log.Since(nil, w.Log.Oldest()-1, 1<<18)
@@ -196,7 +198,8 @@ func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 		gate.Close(probe.Query{Station: probe.Handler})
 		time.AfterFunc(time.Minute, gate.Release) // what the story has changed is undone then
 		seen := require.Value(w.Play(t.Context(), "slow-handler"))(t)
-		assert.True(t, strings.Contains(seen.Symptom, "waited 10s") && strings.Contains(seen.Symptom, "HandlerReturned"),
+		assert.True(t, strings.Contains(seen.Symptom, "waited 10s") &&
+			strings.Contains(seen.Symptom, "HandlerReturned"),
 			"the symptom: %q", seen.Symptom)
 		assert.True(t, seen.Beats[1].To != 0 && seen.Beats[3].To == 0 && seen.Untold != "",
 			"got %+v, untold %q: want the beats up to the symptom", seen.Beats, seen.Untold)

@@ -197,7 +197,8 @@ func (s *runner) request(a *args) (*listwatch.Request, error) {
 func (s *runner) newPod(letter string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: s.story.podName(letter), Namespace: namespace, Labels: map[string]string{sandbox.StoryLabel: s.story.ID},
+			Name: s.story.podName(letter), Namespace: namespace,
+			Labels: map[string]string{sandbox.StoryLabel: s.story.ID},
 		},
 		Spec: corev1.PodSpec{NodeName: nowhere, Containers: []corev1.Container{{Name: "main",
 			Image: "example.com/main:1"}}},

@@ -15,8 +15,8 @@ const (
 	// MaxEvent is how long a frame of a watch may be, in bytes, for its object to be read. Longer ones are only
 	// counted.
 	MaxEvent = 256 << 10
-	// HeadSize is how many bytes of a body [ReadVersion] needs: a list has its version before its items, an object before
-	// its spec, but perhaps after its managed fields.
+	// HeadSize is how many bytes of a body [ReadVersion] needs: a list has its version before its items, an object
+	// before its spec, but perhaps after its managed fields.
 	HeadSize = 16 << 10
 
 	// What an [Event] keeps of texts, in bytes. A name has up to 253, a namespace 63.

@@ -34,7 +34,8 @@ func TestTheWireHasTheChunksOfAWatch(t *testing.T) {
 	fmt.Fprintf(chunks, `{"long":%q}`+"\n", strings.Repeat("x", 2*maxData))
 	wire.Read(written.Bytes())
 	s := wire.Snapshot()
-	assert.True(t, fmt.Sprintln(s.OpenedBy()) == "me /pods watch=true\n" && s.Request == request && s.Header == header &&
+	assert.True(t, fmt.Sprintln(s.OpenedBy()) == "me /pods watch=true\n" && s.Request == request &&
+		s.Header == header &&
 		s.Count == events && len(s.Chunks) == maxChunks && wire.Watching(),
 		"got %q %q, %d chunks, %d kept", s.Request, s.Header, s.Count, len(s.Chunks))
 	got, want := s.Chunks[0], (Chunk{SizeLine: "8\r\n", Data: "{\"i\":4}\n", Size: 8, End: "\r\n"})
@@ -109,7 +110,8 @@ func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 	var body []byte
 	for _, each := range told {
 		object := require.Value(json.Marshal(each.object))(t)
-		line := require.Value(json.Marshal(metav1.WatchEvent{Type: each.kind, Object: runtime.RawExtension{Raw: object}}))(t)
+		line := require.Value(json.Marshal(metav1.WatchEvent{Type: each.kind,
+			Object: runtime.RawExtension{Raw: object}}))(t)
 		body = append(body, append(line, '\n')...)
 	}
 	for _, size := range []int{1, 7, 4096, len(body)} {

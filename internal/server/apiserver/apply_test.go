@@ -204,7 +204,8 @@ func TestTheStatusIsAppliedThroughItsOwnPath(t *testing.T) {
 	// Through the other path a status is ignored, and no manager comes to own it.
 	pod := a.applied(200, "one", "", oneContainer+"status: {phase: Failed}\n")
 	assert.True(t, pod.Status.Phase == corev1.PodRunning &&
-		(!strings.Contains(string(pod.ManagedFields[0].FieldsV1.Raw), "phase") || pod.ManagedFields[0].Subresource != ""),
+		(!strings.Contains(string(pod.ManagedFields[0].FieldsV1.Raw), "phase") ||
+			pod.ManagedFields[0].Subresource != ""),
 		"got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.Raw)
 }
 
@@ -221,7 +222,8 @@ func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 		).Fill(obj)
 		obj.GetObjectKind().SetGroupVersionKind(resource.GroupVersion.WithKind(resource.Kind))
 		if _, err := typeConverter().ObjectToTyped(obj, typed.AllowDuplicates); err != nil {
-			t.Errorf("%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update", resource.Name, err)
+			t.Errorf("%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update",
+				resource.Name, err)
 		}
 	}
 }

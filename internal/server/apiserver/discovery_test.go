@@ -45,7 +45,8 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 				aggregated = append(aggregated, line(group.Name, r.Resource, r.ResponseKind.Kind,
 					slices.Concat(r.Verbs, r.ShortNames)))
 				for _, sub := range r.Subresources {
-					aggregated = append(aggregated, line(group.Name, r.Resource+"/"+sub.Subresource, sub.ResponseKind.Kind, sub.Verbs))
+					aggregated = append(aggregated, line(group.Name, r.Resource+"/"+sub.Subresource,
+						sub.ResponseKind.Kind, sub.Verbs))
 				}
 			}
 		}
@@ -67,7 +68,8 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 		}
 	}
 	diff := cmp.Diff(aggregated, legacy)
-	assert.True(t, diff == "" && len(legacy) >= 30, "%d resources (-in one piece +piece by piece):\n%s", len(legacy), diff)
+	assert.True(t, diff == "" && len(legacy) >= 30, "%d resources (-in one piece +piece by piece):\n%s", len(legacy),
+		diff)
 	for _, want := range []string{" pods Pod create delete deletecollection get list patch update watch po",
 		" pods/binding Binding create", "coordination.k8s.io leases Lease create delete deletecollection get list " +
 			"patch update watch", "storage.k8s.io volumeattachments/status VolumeAttachment get patch update"} {
@@ -115,7 +117,8 @@ func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
 					target += "?timeoutSeconds=-1" // refused before it becomes a stream
 				}
 				w := a.do(strings.ToUpper(method), target, "")
-				assert.True(t, w.Code != http.StatusMethodNotAllowed && !strings.Contains(w.Body.String(), "requested resource"),
+				assert.True(t, w.Code != http.StatusMethodNotAllowed &&
+					!strings.Contains(w.Body.String(), "requested resource"),
 					"%s %s: got %d, no such route", method, path, w.Code)
 			}
 		}
@@ -151,7 +154,8 @@ func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {
 		assert.True(t, w.Code == 200 && w.Body.String() == "ok", "%s: got %d %s", path, w.Code, w.Body)
 		w = a.do("GET", path+"?verbose", "")
 		assert.True(t, w.Code == 200 && strings.Contains(w.Body.String(), "[+]ping ok\n") &&
-			strings.HasSuffix(w.Body.String(), path[1:]+" check passed\n"), "%s?verbose: got %d %s", path, w.Code, w.Body)
+			strings.HasSuffix(w.Body.String(), path[1:]+" check passed\n"), "%s?verbose: got %d %s", path, w.Code,
+			w.Body)
 	}
 	problem = errors.New("pods are not cached")
 	if w := a.do("GET", "/readyz", ""); w.Code != 500 || !strings.Contains(w.Body.String(), "pods are not cached") {

@@ -87,8 +87,9 @@ func (o *logOptions) status(pod *corev1.Pod) (*corev1.ContainerStatus, error) {
 	name := o.container
 	switch {
 	case name == "" && len(names) > 1:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %v",
-			pod.Name, names))
+		return nil,
+			apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %v",
+				pod.Name, names))
 	case name == "":
 		name = names[0]
 	case !slices.Contains(names, name):

@@ -83,7 +83,8 @@ func TestPatches(t *testing.T) {
 				assert.Equal(t, c.code, int(status.Code), "got %+v", status)
 				fields := map[string]string{"merge, invalid": "spec", "merge, uid": "metadata.uid"}
 				field := cmp.Or(fields[name], "patch")
-				assert.True(t, c.code != 422 || len(status.Details.Causes) != 0 && status.Details.Causes[0].Field == field,
+				assert.True(t, c.code != 422 || len(status.Details.Causes) != 0 &&
+					status.Details.Causes[0].Field == field,
 					"got %+v, want a cause at %s", status.Details, field)
 				return
 			}
@@ -208,7 +209,8 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 		"keys":     "data: {" + strings.Join(keys, ", ") + "}",
 		"elements": "metadata: {finalizers: [" + strings.Join(finalizers, ", ") + "]}",
 	} {
-		p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.ApplyYAMLPatchType, patch: []byte(patch)}
+		p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.ApplyYAMLPatchType,
+			patch: []byte(patch)}
 		_, err := p.UpdatedObject(t.Context(), &corev1.Pod{})
 		assert.Fails(t, err, apierrors.IsRequestEntityTooLargeError, name)
 	}
@@ -267,7 +269,8 @@ func TestAClientThatAsksForItsRightsIsToldThatItHasAll(t *testing.T) {
 	}
 	w := a.do("POST", root+"selfsubjectrulesreviews", `{"spec":{"namespace":"default"}}`)
 	rules := into[authorizationv1.SelfSubjectRulesReview](t, w.Body)
-	assert.True(t, w.Code == 201 && len(rules.Status.ResourceRules) == 1 && rules.Status.ResourceRules[0].Verbs[0] == "*",
+	assert.True(t, w.Code == 201 && len(rules.Status.ResourceRules) == 1 &&
+		rules.Status.ResourceRules[0].Verbs[0] == "*",
 		"got %d %+v", w.Code, rules.Status)
 	w = a.do("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{}`)
 	who := into[authenticationv1.SelfSubjectReview](t, w.Body)

@@ -182,7 +182,8 @@ func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
 				versions = append(versions, into[metav1.PartialObjectMetadata](t, w.Body).ResourceVersion)
 				time.Sleep(2 * time.Second)
 			}
-			assert.True(t, versions[1] == versions[0] && versions[2] == versions[0], "%s: got versions %v", path, versions)
+			assert.True(t, versions[1] == versions[0] && versions[2] == versions[0], "%s: got versions %v", path,
+				versions)
 		}
 	})
 }

@@ -105,7 +105,8 @@ func (s *session) watch(key string, last int64, opts ...clientv3.OpOption) {
 			continue // the channel must be closed next
 		}
 		for _, e := range response.Events {
-			s.say("  %s %s, was %s, create %v, modify %v", e.Type, text(e.Kv), text(e.PrevKv), e.IsCreate(), e.IsModify())
+			s.say("  %s %s, was %s, create %v, modify %v", e.Type, text(e.Kv), text(e.PrevKv), e.IsCreate(),
+				e.IsModify())
 			if e.Kv.ModRevision == last {
 				cancel()
 			}

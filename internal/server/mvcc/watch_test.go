@@ -39,7 +39,8 @@ func TestARestoredStoreCountsOnFromItsBackup(t *testing.T) {
 	kept, err := restored.Get(t.Context(), "/p/a", kubernetes.GetOptions{})
 	lost, errLost := restored.Get(t.Context(), "/p/b", kubernetes.GetOptions{})
 	assert.True(t, err == nil && errLost == nil && string(kept.KV.Value) == "first" && kept.KV.ModRevision == 2 &&
-		lost.KV == nil, "got %v and %v (%v, %v), want the first value at 2, and nothing", kept.KV, lost.KV, err, errLost)
+		lost.KV == nil, "got %v and %v (%v, %v), want the first value at 2, and nothing", kept.KV, lost.KV, err,
+		errLost)
 	if rev, other := restored.Put("/p/c", nil), store.Put("/p/c", nil); rev != 3 || other != 5 {
 		t.Errorf("the next write is revision %d, and that of the other store %d, want 3 and 5", rev, other)
 	}

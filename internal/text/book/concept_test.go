@@ -31,7 +31,8 @@ func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 	assert.True(t, len(all) >= 15, "%d concepts", len(all))
 	for _, c := range all {
 		t.Run(c.Name, func(t *testing.T) {
-			assert.True(t, len(strings.Fields(c.Title+" "+c.Says)) <= mostWords, "it says more than %d words", mostWords)
+			assert.True(t, len(strings.Fields(c.Title+" "+c.Says)) <= mostWords, "it says more than %d words",
+				mostWords)
 			assert.True(t, len(c.Sections) >= 2, "sections: %q", c.Sections)
 			want, _, _ := strings.Cut(c.Exchange, "\n")
 			got := want + "\n\n" + played(t, c.Before, want)

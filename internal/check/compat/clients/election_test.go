@@ -88,7 +88,8 @@ func pods(name string, from, to int, spec string) string {
 	return text
 }
 
-// books has two managers of controller-runtime that write pages of books: one leads and is killed, the other takes over.
+// books has two managers of controller-runtime that write pages of books: one leads and is killed, the other takes
+// over.
 func books(t *testing.T, at *target) []string {
 	leads := func(p *program.Process) {
 		t.Helper()

@@ -152,8 +152,8 @@ func helm(t *testing.T, at *target) (facts []string) {
 
 var dates = regexp.MustCompile(`\S+ +\S+ +\d+ \d\d:\d\d:\d\d \d{4}|\d{4}-\d\d-\d\d \S+ \S+ \S+`)
 
-// startK9s starts k9s with a view of pods in a terminal of its own, and returns what gives that terminal commands; nil if
-// there is none.
+// startK9s starts k9s with a view of pods in a terminal of its own, and returns what gives that terminal commands; nil
+// if there is none.
 func startK9s(t *testing.T, at *target) (tmux func(args ...string) string) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Log("NOT RUN: k9s wants a terminal, and tmux is not installed here")
@@ -163,7 +163,8 @@ func startK9s(t *testing.T, at *target) (tmux func(args ...string) string) {
 	socket := filepath.Join(home, "tmux")
 	tmux = func(args ...string) string {
 		cmd := exec.Command("tmux", append([]string{"-S", socket}, args...)...)
-		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "TERM=xterm-256color",
+		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home,
+			"TERM=xterm-256color",
 			"KUBECONFIG="+at.kubeconfig, "LANG=C.UTF-8")
 		return strings.Join(output(t, cmd), "\n")
 	}

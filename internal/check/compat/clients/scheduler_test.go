@@ -135,9 +135,11 @@ func (at *target) runs(t *testing.T, name string, n int) (running []corev1.Pod) 
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
 		var list corev1.PodList
-		answer := at.Run(t, "get", "--raw", "/api/v1/namespaces/default/pods?resourceVersion=0&labelSelector=app%3D"+name)
+		answer := at.Run(t, "get", "--raw",
+			"/api/v1/namespaces/default/pods?resourceVersion=0&labelSelector=app%3D"+name)
 		require.NoError(t, json.Unmarshal([]byte(answer), &list))
-		running = slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
+		running = slices.DeleteFunc(list.Items,
+			func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
 		return len(running) == n, fmt.Sprint(len(running), " run")
 	})
 	return running

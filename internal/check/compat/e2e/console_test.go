@@ -81,7 +81,8 @@ func (p *page) evictsConsole(t *testing.T) int {
 func (p *page) evicts(t *testing.T) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
-		n := evaluate[int](t, p, "(async () => ("+asks("GET", "/viz/records?point=WatcherForced", "")+").records?.length ?? 0)()")
+		n := evaluate[int](t, p, "(async () => ("+asks("GET", "/viz/records?point=WatcherForced",
+			"")+").records?.length ?? 0)()")
 		return n > 0, "no watcher was closed"
 	})
 }

@@ -86,7 +86,8 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	}
 	program.Eventually(t, patience, func() (bool, string) {
 		v.Get(t, "/viz/records?point=WireOpened", &opened)
-		return strings.HasPrefix(opened.Records[len(opened.Records)-1].Texts["agent"], "Go-http-client"), fmt.Sprint(opened)
+		return strings.HasPrefix(opened.Records[len(opened.Records)-1].Texts["agent"], "Go-http-client"),
+			fmt.Sprint(opened)
 	})
 	id := opened.Records[len(opened.Records)-1].Subject
 	v.command(t, "/viz/hold", fmt.Sprintf(`{"do":"hold","station":"wire","resource":"pods","subject":%q}`, id))

@@ -157,8 +157,8 @@ func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself to its
-// handler; the second is not, as something is followed already. What is clicked has its biography opened.
+// TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself to
+// its handler; the second is not, as something is followed already. What is clicked has its biography opened.
 func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
@@ -248,7 +248,8 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 }
 
 // TestTokensStandInTheirCellsInAPlaceOfAnyShape: a figure of the book and the film's page have not the stage's
-// proportions, and what is painted over the drawing stands on it there, too. A token that stands elsewhere is not shown.
+// proportions, and what is painted over the drawing stands on it there, too. A token that stands elsewhere is not
+// shown.
 func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)

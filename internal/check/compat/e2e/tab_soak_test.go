@@ -24,10 +24,10 @@ import (
 
 const (
 	soak = 10 * time.Minute
-	// fills is how many bytes the renderer may grow by after the first minute of demo, a fortieth of what it has. The log
-	// and the page's tape are full after four: two megabytes in Go with its garbage, half of one in the page. Chromium's
-	// heap of layouts keeps pages that are not full: three. 5 and, on a busy machine, 8 in all were seen; readings differ
-	// by two from one minute to the next.
+	// fills is how many bytes the renderer may grow by after the first minute of demo, a fortieth of what it has. The
+	// log and the page's tape are full after four: two megabytes in Go with its garbage, half of one in the page.
+	// Chromium's heap of layouts keeps pages that are not full: three. 5 and, on a busy machine, 8 in all were seen;
+	// readings differ by two from one minute to the next.
 	fills = 10 << 20
 )
 

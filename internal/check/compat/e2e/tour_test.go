@@ -78,7 +78,8 @@ func TestTheSecondVisitorIsToldTheTourFromTheRecording(t *testing.T) {
 // played waits until stories have begun, or ended, so many times, and returns all records of that, and of requests.
 func (v *viz) played(t *testing.T, turns int) (records []probe.Record) {
 	t.Helper()
-	story := probe.Query{Points: []probe.Point{probe.KnobTurned}, Fields: map[probe.Field]string{probe.FieldName: "story"}}
+	story := probe.Query{Points: []probe.Point{probe.KnobTurned},
+		Fields: map[probe.Field]string{probe.FieldName: "story"}}
 	program.Eventually(t, patience, func() (bool, string) {
 		var log struct{ Records []probe.Record }
 		v.Get(t, "/viz/records?from=1&to=60000&point=KnobTurned,RequestReceived", &log)

@@ -57,7 +57,8 @@ var servedPaths, servedRoots = func() (paths map[string]bool, roots []string) {
 func TestFieldTypesAreThoseOfClientGo(t *testing.T) {
 	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go").Output()
 	require.NoError(t, err)
-	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "applyconfigurations/internal/internal.go"))
+	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)),
+		"applyconfigurations/internal/internal.go"))
 	require.NoError(t, err)
 	_, text, found := strings.Cut(string(data), "typed.YAMLObject(`types:\n")
 	text, _, ended := strings.Cut(text, "`)")

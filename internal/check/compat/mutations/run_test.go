@@ -48,7 +48,8 @@ func mutations(t *testing.T) (all []mutation) {
 	}
 	for _, l := range lab.All() {
 		if l.Kind != lab.Predict {
-			all = append(all, mutation{dir: "chapters/" + l.Chapter, symbol: l.ID, test: strings.Join(l.Tests, "|"), l: &l})
+			all = append(all, mutation{dir: "chapters/" + l.Chapter, symbol: l.ID, test: strings.Join(l.Tests, "|"),
+				l: &l})
 		}
 	}
 	return all

@@ -33,7 +33,8 @@ func Build() error {
 // folder holds the binaries, in the checkout; like the sources it is seen from the folder of a test.
 const folder = "../../../../bin/compat"
 
-// BuildOf builds the program of which source is the package, with the go.mod in dir, and returns the path of the binary.
+// BuildOf builds the program of which source is the package, with the go.mod in dir, and returns the path of the
+// binary.
 func BuildOf(tb testing.TB, dir, source string) string {
 	tb.Helper()
 	return require.Value(build(dir, source, false))(tb)

@@ -143,8 +143,8 @@ func (p *pair) compact(rv string) {
 }
 
 // The history of these tests, in three parts: what is there before the caches begin, what happens before the watches
-// begin, and what happens while they run. Objects come, go, come back, pass in and out of selectors, and change several at
-// once.
+// begin, and what happens while they run. Objects come, go, come back, pass in and out of selectors, and change several
+// at once.
 var (
 	beforeCaches = []string{
 		"+default/a app=x node=n1", "+default/b app=y", "+default/ab app=x", "+other/a app=x node=n2",
