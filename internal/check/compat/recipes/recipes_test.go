@@ -98,22 +98,25 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	before, began := v.Points(t), time.Now()
 	kubectl := program.Start(t, program.KubectlFor(t, v).Command("run", "a", "--image=nginx"))
 
-	s.follow(r.script[:1])
-	s.follow([]string{
-		"(dlv) break apply go.etcd.io/etcd/server/v3/etcdserver.(*EtcdServer).applyEntryNormal",
-		"(dlv) continue",
-		"=> > [apply] ",
-	})
-	stops := 1
-	time.Sleep(*stay) // the subject of the test
-	s.follow([]string{"(dlv) clear apply"})
-	for _, line := range r.script[1:] {
+	stops := 0
+	for _, line := range r.script {
 		s.follow([]string{line})
-		if everywhere && strings.HasPrefix(line, "=> > [") {
+		switch {
+		case strings.HasPrefix(line, "=> > [create] "):
+			s.follow([]string{
+				"(dlv) break apply go.etcd.io/etcd/server/v3/etcdserver.(*EtcdServer).applyEntryNormal",
+				"(dlv) continue",
+				"=> > [apply] ",
+			})
+			stops++
+			time.Sleep(*stay) // the subject of the test
+			s.types("clear apply")
+		case everywhere && strings.HasPrefix(line, "=> > ["):
 			stops++
 			time.Sleep(*stay)
 		}
 	}
+	require.True(t, stops > 0, "the recipe does not stop in the store")
 	s.types("clearall")
 	s.types("continue")
 	if code := kubectl.ExitCode(t, patience); code != 0 || kubectl.Stderr.String() != "" ||
