@@ -1,9 +1,7 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -12,11 +10,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/dump"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/utils/ptr"
 )
 
 // Annotations by which the controller and kubectl understand each other.
@@ -39,14 +35,8 @@ func (r *rollout) syncRevision(ctx context.Context) error {
 		r.newRS.Spec.MinReadySeconds == updated.Spec.MinReadySeconds {
 		return nil
 	}
-	r.writes++
-	err := r.apps.Put().Namespace(updated.Namespace).Resource("replicasets").Name(updated.Name).Body(updated).
-		Do(ctx).Into(updated)
-	if err == nil {
-		r.wrote(updated)
-		r.newRS = updated
-	}
-	return err
+	r.newRS = updated
+	return r.update(ctx, updated)
 }
 
 // copyAnnotations gives the new replica set the deployment's annotations, and a revision above all others.
@@ -73,15 +63,14 @@ func revisionOf(rs *appsv1.ReplicaSet) int64 {
 
 // createNewReplicaSet creates the replica set of the deployment's template. Its name follows from
 // the template, so that a second attempt, made before the informer shows what the first has
-// created, is refused. If another template has the same hash, the collision is counted and goes
-// into the next hash.
+// created, is refused.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/deployment/sync.go: (*DeploymentController).getNewReplicaSet
 func (r *rollout) createNewReplicaSet(ctx context.Context) error {
 	template, selector := r.d.Spec.Template.DeepCopy(), r.d.Spec.Selector.DeepCopy()
-	hash := computeHash(template, r.d.Status.CollisionCount)
-	template.Labels = withLabel(template.Labels, hash)
-	selector.MatchLabels = withLabel(selector.MatchLabels, hash)
+	hash := computeHash(template)
+	metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
+	metav1.AddLabelToSelector(selector, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	rs := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: r.d.Name + "-" + hash, Namespace: r.d.Namespace, Labels: template.Labels,
@@ -92,62 +81,28 @@ func (r *rollout) createNewReplicaSet(ctx context.Context) error {
 	}
 	r.copyAnnotations(rs)
 	r.annotate(rs)
-	created := &appsv1.ReplicaSet{}
-	r.writes++
-	err := r.apps.Post().Namespace(rs.Namespace).Resource("replicasets").Body(rs).Do(ctx).Into(created)
-	if apierrors.IsAlreadyExists(err) {
-		return r.resolveCollision(ctx, rs.Name, err)
-	}
+	err := r.apps.Post().Namespace(rs.Namespace).Resource("replicasets").Body(rs).Do(ctx).Into(rs)
 	if err != nil {
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError",
 			fmt.Sprintf("Failed to create new replica set %q: %v", rs.Name, err))
 		return err
 	}
-	r.wrote(created)
-	r.newRS = created
-	if *rs.Spec.Replicas > 0 {
-		r.scaled(rs.Name, 0, *rs.Spec.Replicas)
-	}
+	r.wrote(rs)
+	r.newRS = rs
+	r.scaled(rs, 0)
 	metav1.SetMetaDataAnnotation(&r.d.ObjectMeta, revisionAnnotation, rs.Annotations[revisionAnnotation])
 	r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated",
 		fmt.Sprintf("Created new replica set %q", rs.Name))
 	return nil
 }
 
-// resolveCollision looks at the replica set that has the new one's name. If it is the new one, the informer will show
-// it, and the deployment will look again.
-func (r *rollout) resolveCollision(ctx context.Context, name string, exists error) error {
-	rs := &appsv1.ReplicaSet{}
-	err := r.apps.Get().Namespace(r.d.Namespace).Resource("replicasets").Name(name).Do(ctx).Into(rs)
-	if err != nil {
-		return err
-	}
-	if metav1.IsControlledBy(rs, r.d) && equalIgnoreHash(&rs.Spec.Template, &r.d.Spec.Template) {
-		r.newRS = rs
-		return nil
-	}
-	r.d.Status.CollisionCount = new(ptr.Deref(r.d.Status.CollisionCount, 0) + 1)
-	return exists
-}
-
 // computeHash is written so that a deployment's replica sets have the names that they would have upstream.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/controller_utils.go: ComputeHash
-func computeHash(template *corev1.PodTemplateSpec, collisions *int32) string {
+func computeHash(template *corev1.PodTemplateSpec) string {
 	sum := fnv.New32a()
 	fmt.Fprintf(sum, "%v", dump.ForHash(*template))
-	if collisions != nil {
-		_, _ = sum.Write(binary.LittleEndian.AppendUint64(nil, uint64(*collisions)))
-	}
 	return rand.SafeEncodeString(fmt.Sprint(sum.Sum32()))
-}
-
-// withLabel returns labels with the hash of a template.
-func withLabel(labels map[string]string, hash string) map[string]string {
-	added := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
-	maps.Copy(added, labels)
-	added[appsv1.DefaultDeploymentUniqueLabelKey] = hash
-	return added
 }
 
 // equalIgnoreHash reports whether two templates make the same pods.
@@ -158,9 +113,4 @@ func equalIgnoreHash(a, b *corev1.PodTemplateSpec) bool {
 	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
 	delete(b.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
 	return equality.Semantic.DeepEqual(a, b)
-}
-
-// oldestFirst compares two replica sets by the time of their creation.
-func oldestFirst(a, b *appsv1.ReplicaSet) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }

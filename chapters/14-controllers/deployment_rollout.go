@@ -26,19 +26,16 @@ type rollout struct {
 	newRS    *appsv1.ReplicaSet   // has the deployment's template; nil: there is none yet
 	oldRSs   []*appsv1.ReplicaSet // the others, the oldest first
 	estimate bool                 // whether there is progress is to be judged
-	writes   int                  // requests
 }
 
 // claimReplicaSets finds the replica sets of the deployment.
 func (r *rollout) claimReplicaSets(ctx context.Context) error {
-	selector, err := metav1.LabelSelectorAsSelector(r.d.Spec.Selector)
-	if err != nil {
-		return fmt.Errorf("selector of %s: %w", keyOf(r.d), err)
-	}
 	all := r.config.ReplicaSets.Lister().Namespace(r.d.Namespace).List(labels.Everything())
-	all, err = claim(ctx, &controllerRefManager{controller: r.d, kind: deploymentKind, plural: "deployments",
-		apps: r.apps, selector: selector, resource: "replicasets", client: r.apps}, all)
-	slices.SortFunc(all, oldestFirst)
+	all, err := claim(ctx, &controllerRefManager{controller: r.d, kind: deploymentKind, apps: r.apps,
+		selector: r.d.Spec.Selector, resource: "replicasets", client: r.apps}, all)
+	slices.SortFunc(all, func(a, b *appsv1.ReplicaSet) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
 	for _, rs := range all {
 		if r.newRS == nil && equalIgnoreHash(&rs.Spec.Template, &r.d.Spec.Template) {
 			r.newRS = rs
@@ -239,26 +236,33 @@ func (r *rollout) scaleReplicaSet(ctx context.Context, rs *appsv1.ReplicaSet, si
 	if *rs.Spec.Replicas == size && maps.Equal(rs.Annotations, updated.Annotations) {
 		return nil
 	}
-	r.writes++
-	err := r.apps.Put().Namespace(rs.Namespace).Resource("replicasets").Name(rs.Name).Body(updated).Do(ctx).
-		Into(updated)
-	if err != nil {
+	if err := r.update(ctx, updated); err != nil {
 		return err
 	}
-	r.wrote(updated)
-	if *rs.Spec.Replicas != size {
-		r.scaled(rs.Name, *rs.Spec.Replicas, size)
-	}
+	r.scaled(updated, *rs.Spec.Replicas)
 	return nil
 }
 
-func (r *rollout) scaled(name string, from, to int32) {
+// update writes a replica set.
+func (r *rollout) update(ctx context.Context, rs *appsv1.ReplicaSet) error {
+	err := r.put(ctx, "replicasets", "", rs)
+	if err == nil {
+		r.wrote(rs)
+	}
+	return err
+}
+
+// scaled records that a replica set had another size before.
+func (r *rollout) scaled(rs *appsv1.ReplicaSet, before int32) {
 	direction := "up"
-	if to < from {
+	switch {
+	case *rs.Spec.Replicas == before:
+		return
+	case *rs.Spec.Replicas < before:
 		direction = "down"
 	}
 	r.config.Recorder.Event(deploymentSource, r.d, corev1.EventTypeNormal, "ScalingReplicaSet",
-		"Scaled %s replica set %s from %d to %d", direction, name, from, to)
+		"Scaled %s replica set %s from %d to %d", direction, rs.Name, before, *rs.Spec.Replicas)
 }
 
 // annotate notes the size of the deployment in a replica set.
@@ -283,7 +287,6 @@ func (r *rollout) cleanup(ctx context.Context) error {
 		if *rs.Spec.Replicas != 0 || rs.Status.Replicas != 0 || rs.Generation > rs.Status.ObservedGeneration {
 			continue
 		}
-		r.writes++
 		err := r.apps.Delete().Namespace(rs.Namespace).Resource("replicasets").Name(rs.Name).Do(ctx).Error()
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err

@@ -1,23 +1,19 @@
 package controllers
 
 import (
-	"context"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
 // Reasons of the condition Progressing by which the controller knows later what it has written. kubectl rollout status
-// reads the second.
+// reads the third.
 const (
+	reasonUpdated   = "ReplicaSetUpdated"
 	reasonAvailable = "NewReplicaSetAvailable"
 	reasonTimedOut  = "ProgressDeadlineExceeded"
 	reasonPaused    = "DeploymentPaused"
@@ -28,10 +24,8 @@ const (
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/deployment/sync.go: (*DeploymentController).checkPausedConditions
 func (r *rollout) checkPaused() {
-	reason := r.progressing().Reason
-	switch {
-	case reason == reasonTimedOut:
-	case r.d.Spec.Paused && reason != reasonPaused:
+	switch reason := r.progressing().Reason; {
+	case r.d.Spec.Paused && reason != reasonTimedOut:
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, reasonPaused, "Deployment is paused")
 	case !r.d.Spec.Paused && reason == reasonPaused:
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, "DeploymentResumed",
@@ -90,27 +84,17 @@ func (r *rollout) estimateProgress(before *appsv1.DeploymentStatus) {
 		now.Replicas-now.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
 		now.ReadyReplicas > before.ReadyReplicas || now.AvailableReplicas > before.AvailableReplicas
 	switch {
-	case !r.hasDeadline():
-		now.Conditions = slices.DeleteFunc(slices.Clone(now.Conditions), isProgressing)
 	case now.Replicas == now.UpdatedReplicas && current.Reason == reasonAvailable: // a rollout that was over before
 	case r.complete():
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonAvailable,
 			name+" has successfully progressed.")
 	case progress:
-		// also if only the time of it is new
-		now.Conditions = slices.DeleteFunc(slices.Clone(now.Conditions), isProgressing)
-		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "ReplicaSetUpdated", name+" is progressing.")
-		if current.Status == corev1.ConditionTrue {
-			now.Conditions[len(now.Conditions)-1].LastTransitionTime = current.LastTransitionTime
-		}
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonUpdated, name+" is progressing.")
 	case underWay && left <= 0:
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut,
 			name+" has timed out progressing.")
 	}
 }
-
-// hasDeadline reports whether a lack of progress is to be noted: the greatest number means never.
-func (r *rollout) hasDeadline() bool { return *r.d.Spec.ProgressDeadlineSeconds != math.MaxInt32 }
 
 // timeLeft returns how long a rollout that is under way may go without progress, from now on; ok: one is.
 //
@@ -118,27 +102,26 @@ func (r *rollout) hasDeadline() bool { return *r.d.Spec.ProgressDeadlineSeconds 
 func (r *rollout) timeLeft() (left time.Duration, ok bool) {
 	current := r.progressing()
 	over := current.Reason == "" || current.Reason == reasonAvailable || current.Reason == reasonTimedOut
-	if over || !r.hasDeadline() || r.complete() {
+	if over || r.complete() {
 		return 0, false
 	}
 	// a second more: the condition has whole seconds
-	deadline := time.Duration(*r.d.Spec.ProgressDeadlineSeconds+1) * time.Second
+	deadline := time.Duration(*r.d.Spec.ProgressDeadlineSeconds)*time.Second + time.Second
 	return deadline - r.config.Clock.Since(current.LastUpdateTime.Time), true
-}
-
-func isProgressing(each appsv1.DeploymentCondition) bool {
-	return each.Type == appsv1.DeploymentProgressing
 }
 
 // progressing returns the condition Progressing, an empty one if there is none.
 func (r *rollout) progressing() (found appsv1.DeploymentCondition) {
-	if i := slices.IndexFunc(r.d.Status.Conditions, isProgressing); i >= 0 {
-		found = r.d.Status.Conditions[i]
+	for _, each := range r.d.Status.Conditions {
+		if each.Type == appsv1.DeploymentProgressing {
+			return each
+		}
 	}
 	return found
 }
 
-// setCondition sets a condition. One with that status and reason stays as it is.
+// setCondition sets a condition. One with that status and reason stays as it is, unless the reason
+// is progress, of which the time is noted.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/deployment/util/deployment_util.go: SetDeploymentCondition
 func (r *rollout) setCondition(typ appsv1.DeploymentConditionType, status corev1.ConditionStatus,
@@ -146,26 +129,18 @@ func (r *rollout) setCondition(typ appsv1.DeploymentConditionType, status corev1
 	now := metav1.NewTime(r.config.Clock.Now())
 	set := appsv1.DeploymentCondition{Type: typ, Status: status, Reason: reason, Message: message,
 		LastUpdateTime: now, LastTransitionTime: now}
-	conditions := slices.Clone(r.d.Status.Conditions)
-	i := slices.IndexFunc(conditions, func(each appsv1.DeploymentCondition) bool { return each.Type == typ })
-	if i >= 0 && conditions[i].Status == status {
-		if conditions[i].Reason == reason {
-			return
+	var conditions []appsv1.DeploymentCondition // the slice is the cache's
+	for _, each := range r.d.Status.Conditions {
+		if each.Type != typ {
+			conditions = append(conditions, each)
+			continue
 		}
-		set.LastTransitionTime = conditions[i].LastTransitionTime
-	}
-	if i >= 0 {
-		conditions = slices.Delete(conditions, i, i+1)
+		if each.Status == status {
+			if each.Reason == reason && reason != reasonUpdated {
+				return
+			}
+			set.LastTransitionTime = each.LastTransitionTime
+		}
 	}
 	r.d.Status.Conditions = append(conditions, set)
-}
-
-// updateStatus writes status and revision if they are not those of the deployment that was looked at.
-func (r *rollout) updateStatus(ctx context.Context, before *appsv1.Deployment) error {
-	if equality.Semantic.DeepEqual(before.Status, r.d.Status) && maps.Equal(before.Annotations, r.d.Annotations) {
-		return nil
-	}
-	r.writes++
-	return r.apps.Put().Namespace(r.d.Namespace).Resource("deployments").Name(r.d.Name).SubResource("status").
-		Body(r.d).Do(ctx).Error()
 }

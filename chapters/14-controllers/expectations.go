@@ -13,11 +13,11 @@ const ExpectationsTimeout = 5 * time.Minute
 
 // ControllerExpectations knows, for each object that a controller acts for, which of the
 // controller's own writes its informer has not shown yet. Until it has, the informer's store is
-// too old to be counted. Safe for concurrent use: the worker expects, the handlers observe. A nil
-// one expects nothing.
+// too old to be counted. Safe for concurrent use: the worker expects, the handlers observe.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/controller_utils.go: UIDTrackingControllerExpectations
-// Differs: one type and one lock where upstream has two types, stores and atomic counters.
+// Differs: one type and one lock where upstream has two types, stores and atomic counters. The key
+// is the UID of the object, so that another one of its name begins anew; upstream's is the name.
 type ControllerExpectations struct {
 	clock clock.PassiveClock
 
@@ -40,9 +40,6 @@ func NewControllerExpectations(clk clock.PassiveClock) *ControllerExpectations {
 // SatisfiedExpectations reports whether the informer has shown all that was expected, or has
 // had five minutes for it: what never comes must not block the controller for ever.
 func (r *ControllerExpectations) SatisfiedExpectations(key string) bool {
-	if r == nil {
-		return true
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	exp, exists := r.expectations[key]
@@ -58,9 +55,6 @@ func (r *ControllerExpectations) ExpectCreations(key string, n int) { r.set(key,
 func (r *ControllerExpectations) ExpectDeletions(key string, pods []string) { r.set(key, 0, pods) }
 
 func (r *ControllerExpectations) set(key string, add int, del []string) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expectations[key] = &ControlleeExpectations{add, sets.New(del...), r.clock.Now()}
@@ -78,9 +72,6 @@ func (r *ControllerExpectations) DeletionObserved(key, pod string) {
 }
 
 func (r *ControllerExpectations) lower(key string, by func(*ControlleeExpectations)) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if exp, exists := r.expectations[key]; exists {
@@ -88,11 +79,8 @@ func (r *ControllerExpectations) lower(key string, by func(*ControlleeExpectatio
 	}
 }
 
-// DeleteExpectations forgets an object that is gone: another one of its name begins anew.
+// DeleteExpectations forgets an object that is gone.
 func (r *ControllerExpectations) DeleteExpectations(key string) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.expectations, key)

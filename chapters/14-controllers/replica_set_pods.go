@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -100,16 +99,15 @@ func readySince(pod *corev1.Pod) *metav1.Time {
 	return nil
 }
 
-// calculateStatus counts pods, which are those that the controller has counted, and marked ones.
-// A pod is available when it has been ready for minReadySeconds; next is how long until another
+// calculateStatus counts pods, which are those that the controller has counted, and marked ones in
+// all. A pod is available when it has been ready for minReadySeconds; next is how long until another
 // one will be, 0 if none is waited for.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/replicaset/replica_set_utils.go: calculateStatus
-func (c *ReplicaSetController) calculateStatus(rs *appsv1.ReplicaSet, pods, all []*corev1.Pod) (
-	status appsv1.ReplicaSetStatus, next time.Duration) {
-	status = *rs.Status.DeepCopy()
-	status.ObservedGeneration, status.Replicas = rs.Generation, int32(len(pods))
-	status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0
+func (c *ReplicaSetController) calculateStatus(rs *appsv1.ReplicaSet, pods, all []*corev1.Pod) (next time.Duration) {
+	status := &rs.Status
+	*status = appsv1.ReplicaSetStatus{ObservedGeneration: rs.Generation, Replicas: int32(len(pods)),
+		Conditions: status.Conditions, TerminatingReplicas: new(int32)}
 	template, now := labels.SelectorFromSet(rs.Spec.Template.Labels), c.config.Clock.Now()
 	for _, pod := range pods {
 		if template.Matches(labels.Set(pod.Labels)) {
@@ -127,27 +125,10 @@ func (c *ReplicaSetController) calculateStatus(rs *appsv1.ReplicaSet, pods, all 
 			next = rest
 		}
 	}
-	status.TerminatingReplicas = new(int32)
 	for _, pod := range all {
 		if pod.DeletionTimestamp != nil && !podIsTerminal(pod) && metav1.IsControlledBy(pod, rs) {
 			*status.TerminatingReplicas++
 		}
 	}
-	return status, next
-}
-
-// updateStatus writes the status if it has changed, and returns how many requests that took.
-//
-// Differs: upstream reads the replica set and tries once more if another write was faster; here
-// its key comes back.
-func (c *ReplicaSetController) updateStatus(ctx context.Context, rs *appsv1.ReplicaSet,
-	status appsv1.ReplicaSetStatus) (wrote int, err error) {
-	if equality.Semantic.DeepEqual(rs.Status, status) {
-		return 0, nil
-	}
-	updated := rs.DeepCopy() // the original came out of a cache
-	updated.Status = status
-	err = c.apps.Put().Namespace(rs.Namespace).Resource("replicasets").Name(rs.Name).SubResource("status").
-		Body(updated).Do(ctx).Error()
-	return 1, err
+	return next
 }

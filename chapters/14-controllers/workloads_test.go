@@ -19,20 +19,28 @@ import (
 	"listwatch/internal/check/assert"
 )
 
+// appsPath is where the resources of apps/v1 are.
+const appsPath = "/apis/apps/v1"
+
+// impatient is a clock of which expectations have always run out.
+type impatient struct{ clock.RealClock }
+
+func (impatient) Since(time.Time) time.Duration { return 2 * ExpectationsTimeout }
+
 // workloads runs the controllers of deployments and replica sets.
 func (c *cluster) workloads(expectations bool) {
 	c.t.Helper()
 	pods, startPods := c.informers(nil)
 	apps := informer.NewSharedInformerFactory(informer.FactoryConfig{Client: c.newClient("controllers").
 		WithAPIPath(appsPath), Clock: clock.RealClock{}, UseWatchList: true})
-	sets, err := NewReplicaSetController(ReplicaSetConfig{Client: c.newClient("controllers"),
-		ReplicaSets: apps.ReplicaSets(), Pods: pods.Pods(), Clock: clock.RealClock{}})
+	config := WorkloadConfig{Client: c.newClient("controllers"), Deployments: apps.Deployments(),
+		ReplicaSets: apps.ReplicaSets(), Pods: pods.Pods(), Clock: clock.RealClock{}}
+	sets, err := NewReplicaSetController(config)
 	c.must(err)
-	deployments, err := NewDeploymentController(DeploymentConfig{Client: c.newClient("controllers"),
-		Deployments: apps.Deployments(), ReplicaSets: apps.ReplicaSets(), Clock: clock.RealClock{}})
+	deployments, err := NewDeploymentController(config)
 	c.must(err)
 	if !expectations {
-		sets.expectations = nil
+		sets.expectations = NewControllerExpectations(impatient{})
 	}
 	c.running.Go(c.ctx, "replicaset", sets.Run)
 	c.running.Go(c.ctx, "deployment", deployments.Run)

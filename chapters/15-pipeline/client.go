@@ -164,18 +164,19 @@ func (c *Client) addWorkloads(runs func(name string) bool, recorder *controllers
 	const name = userAgent + "-controllers"
 	client := c.NewClient(name, nil)
 	apps := c.factoryOf(client.WithAPIPath("/apis/apps/v1"), nil, nil)
+	config := func() controllers.WorkloadConfig { // whoever names an informer makes it run
+		return controllers.WorkloadConfig{Client: client, Deployments: apps.Deployments(),
+			ReplicaSets: apps.ReplicaSets(), Pods: c.pods, Recorder: recorder, Clock: c.config.Clock}
+	}
 	if runs("replicaset-controller") {
-		sets, err := controllers.NewReplicaSetController(controllers.ReplicaSetConfig{Client: client,
-			ReplicaSets: apps.ReplicaSets(), Pods: c.pods, Recorder: recorder, Clock: c.config.Clock})
+		sets, err := controllers.NewReplicaSetController(config())
 		if err != nil {
 			return err
 		}
 		c.programs = append(c.programs, program{"replicaset", sets.Run})
 	}
 	if runs("deployment-controller") {
-		deployments, err := controllers.NewDeploymentController(controllers.DeploymentConfig{Client: client,
-			Deployments: apps.Deployments(), ReplicaSets: apps.ReplicaSets(), Recorder: recorder,
-			Clock: c.config.Clock})
+		deployments, err := controllers.NewDeploymentController(config())
 		if err != nil {
 			return err
 		}
