@@ -2,8 +2,6 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +43,6 @@ type GarbageCollector struct {
 	// Set by NewGarbageCollector, never changed.
 	config GarbageCollectorConfig
 	queue  *RateLimitingQueue
-	worker *worker
 
 	monitors map[string]*monitor // by path; set by Run before the worker and the informers run
 }
@@ -67,41 +64,35 @@ const ownersIndex = "owners"
 func ownerKey(kind, name string) string { return kind + "/" + name }
 
 var byOwner = indexer.Indexers{ownersIndex: func(obj any) (owners []string, err error) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, err
-	}
-	for _, ref := range accessor.GetOwnerReferences() {
+	for _, ref := range metaOf(obj).GetOwnerReferences() {
 		owners = append(owners, ownerKey(ref.Kind, ref.Name))
 	}
 	return owners, nil
 }}
 
+// metaOf returns the metadata of an object that an informer has shown: it has some.
+func metaOf(obj any) metav1.Object {
+	accessor, _ := meta.Accessor(obj)
+	return accessor
+}
+
 // NewGarbageCollector returns a collector that does nothing until [GarbageCollector.Run].
 func NewGarbageCollector(config GarbageCollectorConfig) *GarbageCollector {
-	c := &GarbageCollector{config: config, queue: NewRateLimitingQueue(config.Clock, nil),
+	return &GarbageCollector{config: config, queue: NewRateLimitingQueue(config.Clock, nil),
 		monitors: map[string]*monitor{}}
-	c.worker = &worker{queue: c.queue, reconciler: c}
-	return c
 }
 
 // Run collects until ctx is done and all its goroutines have ended.
 func (c *GarbageCollector) Run(ctx context.Context) {
-	var g routine.Group
-	defer g.Wait()
-	g.Go(ctx, "garbagecollector.waitingLoop", c.queue.Run)
-	kinds, err := c.discover(ctx)
-	for ; err != nil; kinds, err = c.discover(ctx) {
+	for c.discover(ctx) != nil {
 		if routine.Sleep(ctx, c.config.Clock, time.Second) != nil {
 			return
 		}
 	}
-	for _, m := range kinds {
-		m.informer = c.informerOf(m)
-		c.monitors[m.path] = m
-	}
+	var g routine.Group
+	defer g.Wait()
 	var synced []<-chan struct{}
-	for _, m := range kinds { // from the first on, a handler may look at all of them
+	for _, m := range c.monitors { // from the first on, a handler may look at all of them
 		registration, err := m.informer.AddEventHandlerWithOptions(m, informer.HandlerOptions{Quiet: true})
 		if err != nil {
 			return // the informer has stopped: so does the program
@@ -111,9 +102,27 @@ func (c *GarbageCollector) Run(ctx context.Context) {
 			g.Go(ctx, "garbagecollector.informer", m.informer.Run)
 		}
 	}
-	if informer.WaitFor(ctx, synced...) {
-		g.Go(ctx, "garbagecollector.worker", c.worker.run)
-	}
+	runWorker(ctx, c.queue, c, synced)
+}
+
+// discover makes a monitor of each kind whose objects can be listed, watched and deleted, but for events.
+//
+// Upstream: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go: GetDeletableResources
+func (c *GarbageCollector) discover(ctx context.Context) error {
+	return discover(ctx, c.config.Client, func(client *listwatch.RESTClient, path string,
+		kind metav1.APIResource) error {
+		for _, verb := range []string{"delete", "list", "watch"} {
+			if !slices.Contains(kind.Verbs, verb) || kind.Name == "events" {
+				return nil
+			}
+		}
+		apiVersion := strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")
+		m := &monitor{gc: c, client: client.Untyped(), path: path + "/" + kind.Name, resource: kind.Name,
+			namespaced: kind.Namespaced, kind: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind.Kind}}
+		m.informer = c.informerOf(m)
+		c.monitors[m.path] = m
+		return nil
+	})
 }
 
 // informerOf returns the informer of a kind. One that is not shared keeps of each object the metadata.
@@ -123,39 +132,10 @@ func (c *GarbageCollector) informerOf(m *monitor) *informer.SharedIndexInformer 
 		one = informer.NewSharedIndexInformer(informer.Config{Name: m.resource, Clock: c.config.Clock,
 			ListerWatcher: m.client.ListWatch(m.resource, metav1.NamespaceAll, nil),
 			ExampleObject: &unstructured.Unstructured{}, UseWatchList: c.config.UseWatchList,
-			Transform: metadataOnly})
+			Transform: func(obj any) (any, error) { return meta.AsPartialObjectMetadata(metaOf(obj)), nil }})
 	}
 	_ = one.GetIndexer().AddIndexers(byOwner) // the error is that there is such an index
 	return one
-}
-
-// metadataOnly is a transform function.
-func metadataOnly(obj any) (any, error) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, err
-	}
-	return meta.AsPartialObjectMetadata(accessor), nil
-}
-
-// discover returns all kinds whose objects can be listed, watched and deleted, but for events.
-//
-// Upstream: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go: GetDeletableResources
-func (c *GarbageCollector) discover(ctx context.Context) (kinds []*monitor, err error) {
-	err = discover(ctx, c.config.Client, func(client *listwatch.RESTClient, path string,
-		kind metav1.APIResource) error {
-		for _, verb := range []string{"delete", "list", "watch"} {
-			if !slices.Contains(kind.Verbs, verb) || kind.Name == "events" {
-				return nil
-			}
-		}
-		apiVersion := strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")
-		kinds = append(kinds, &monitor{gc: c, client: client.Untyped(), path: path + "/" + kind.Name,
-			resource: kind.Name, namespaced: kind.Namespaced,
-			kind: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind.Kind}})
-		return nil
-	})
-	return kinds, err
 }
 
 // OnAdd is called by the informer for an object that has come into view.
@@ -163,9 +143,7 @@ func (m *monitor) OnAdd(obj any, _ bool) { m.see(obj) }
 
 // OnUpdate is called for one that has changed. It may be another one of that name.
 func (m *monitor) OnUpdate(old, obj any) {
-	before, _ := meta.Accessor(old) // what is stored has one
-	now, _ := meta.Accessor(obj)
-	if before.GetUID() != now.GetUID() {
+	if metaOf(old).GetUID() != metaOf(obj).GetUID() {
 		m.OnDelete(old)
 	}
 	m.see(obj)
@@ -177,22 +155,19 @@ func (m *monitor) OnDelete(obj any) {
 	if tombstone, ok := obj.(deltafifo.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
-	m.see(obj)
-	if accessor, err := meta.Accessor(obj); err == nil {
-		m.addDependents(accessor)
+	if obj != nil {
+		m.see(obj)
+		m.addDependents(metaOf(obj))
 	}
 }
 
 // see asks for a look at an object, and at its owners: one of them may have waited for this.
 func (m *monitor) see(obj any) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return
-	}
-	m.gc.queue.Add(m.key(accessor))
-	for _, ref := range accessor.GetOwnerReferences() {
+	seen := metaOf(obj)
+	m.gc.queue.Add(m.key(seen))
+	for _, ref := range seen.GetOwnerReferences() {
 		if owner := m.gc.monitorOf(ref); owner != nil {
-			m.gc.queue.Add(owner.path + " " + owner.namespaceOf(accessor) + "/" + ref.Name)
+			m.gc.queue.Add(owner.path + " " + owner.namespaceOf(seen) + "/" + ref.Name)
 		}
 	}
 }
@@ -224,27 +199,15 @@ func (m *monitor) cached(namespace, name string) metav1.Object {
 	if !exists {
 		return nil
 	}
-	accessor, _ := meta.Accessor(obj) // what is stored has one
-	return accessor
+	return metaOf(obj)
 }
 
-// get reads an object at the server.
-func (m *monitor) get(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+// get reads an object at the server; nil if there is none with that UID.
+func (m *monitor) get(ctx context.Context, namespace, name string, uid types.UID) (metav1.Object, error) {
 	obj := &unstructured.Unstructured{}
-	return obj, m.client.Get().Namespace(namespace).Resource(m.resource).Name(name).Do(ctx).Into(obj)
-}
-
-// patch changes the metadata of obj, if it is still the one with that UID.
-func (m *monitor) patch(ctx context.Context, typ types.PatchType, obj metav1.Object, metadata map[string]any) error {
-	metadata["uid"] = obj.GetUID()
-	body, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return fmt.Errorf("patch %s: %w", m.key(obj), err)
+	err := m.client.Get().Namespace(namespace).Resource(m.resource).Name(name).Do(ctx).Into(obj)
+	if apierrors.IsNotFound(err) || err == nil && obj.GetUID() != uid {
+		return nil, nil
 	}
-	err = m.client.Patch(typ).Namespace(obj.GetNamespace()).Resource(m.resource).Name(obj.GetName()).Body(body).
-		Do(ctx).Error()
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return obj, err
 }
