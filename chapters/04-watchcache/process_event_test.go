@@ -285,6 +285,7 @@ func TestAListWaitsForWhatTheStorageHasOrItAsksFor(t *testing.T) {
 		f.must(err)
 		f.is("list", names(list), "default/a 5")
 		f.is("version", list.ResourceVersion, "8")
+		synctest.Wait() // for the handler of that change, too
 		f.inASecond("10")
 		f.is("an exact list of the future", f.exact(9).ResourceVersion, "9")
 	})

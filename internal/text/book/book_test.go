@@ -537,7 +537,8 @@ func TestEveryPointIsALineOfADeclaration(t *testing.T) {
 			continue
 		}
 		text := site.Lines[line-site.From]
-		assert.True(t, strings.Contains(text, point.String()), "%s: line %d of %s is %q", point, line, site.File.Path, text)
+		assert.True(t, strings.Contains(text, point.String()), "%s: line %d of %s is %q", point, line, site.File.Path,
+			text)
 		assert.True(t, site.Decl.Line() >= site.From && site.Decl.Line() <= line,
 			"%s: %s is declared at %d, reported at %d", point, site.Symbol, site.Decl.Line(), line)
 	}
