@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/clock"
 
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
@@ -28,7 +27,8 @@ import (
 // the pod's status says, whoever has written it.
 //
 // Upstream: k8s.io/kubernetes/pkg/registry/core/pod/rest/log.go: LogREST
-// Differs: the options stream and insecureSkipTLSVerifyBackend change nothing.
+// Differs: the options sinceTime, sinceSeconds, limitBytes, stream and insecureSkipTLSVerifyBackend change nothing:
+// there are three lines at most.
 type podLog struct{ pods *registry.Store }
 
 // Describe returns what is known about pods.
@@ -45,7 +45,7 @@ func installLog(server *handlers.Server, s *handlers.Scope) {
 	}
 	server.Handle(s, http.MethodGet, s.ItemPath(), "connect", func(w http.ResponseWriter, r *http.Request) {
 		namespace, name := s.NamespaceAndName(r)
-		answer := &logWriter{w: w, clock: server.Clock, shutdown: server.Shutdown}
+		answer := &logWriter{w: w, shutdown: server.Shutdown}
 		if err := storage.serve(answer, r, namespace, name); err != nil {
 			handlers.WriteError(w, r, err)
 		}
@@ -120,50 +120,27 @@ func (o *logOptions) status(pod *corev1.Pod) (*corev1.ContainerStatus, error) {
 type logOptions struct {
 	container                    string
 	follow, previous, timestamps bool
-	tail, limit                  int64 // negative: all
-	since                        time.Time
+	tail                         int // lines of what is there; negative: all
 }
 
 // newLogOptions reads the options. Errors: 400 for what cannot be read, 422 for what makes no sense.
 //
 // Upstream: k8s.io/kubernetes/pkg/apis/core/validation/validation.go: ValidatePodLogOptions
-func newLogOptions(name string, query url.Values, now time.Time) (*logOptions, error) {
-	o := &logOptions{container: query.Get("container"), tail: -1, limit: -1}
-	var problems field.ErrorList
-	for name, to := range map[string]*bool{"follow": &o.follow, "previous": &o.previous, "timestamps": &o.timestamps} {
-		*to = query.Has(name) && query.Get(name) != "false" && query.Get(name) != "0"
+func newLogOptions(name string, query url.Values) (o *logOptions, err error) {
+	set := func(option string) bool {
+		return query.Has(option) && query.Get(option) != "false" && query.Get(option) != "0"
 	}
-	seconds := int64(-1)
-	for option, to := range map[string]*int64{"tailLines": &o.tail, "limitBytes": &o.limit, "sinceSeconds": &seconds} {
-		if !query.Has(option) {
-			continue
-		}
-		var err error
-		if *to, err = strconv.ParseInt(query.Get(option), 10, 64); err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s: %v", option, err))
-		}
-		switch {
-		case *to < 0 && option == "tailLines":
-			problems = append(problems, field.Invalid(field.NewPath(option), *to, "must be greater than or equal to 0"))
-		case *to < 1 && option != "tailLines":
-			problems = append(problems, field.Invalid(field.NewPath(option), *to, "must be greater than 0"))
-		}
+	o = &logOptions{container: query.Get("container"), follow: set("follow"), previous: set("previous"),
+		timestamps: set("timestamps"), tail: -1}
+	if !query.Has("tailLines") {
+		return o, nil
 	}
-	switch {
-	case seconds > 0 && query.Has("sinceTime"):
-		problems = append(problems, field.Forbidden(field.NewPath(""),
-			"at most one of `sinceTime` or `sinceSeconds` may be specified"))
-	case seconds > 0:
-		o.since = now.Add(-time.Duration(seconds) * time.Second)
-	case query.Has("sinceTime"):
-		since, err := time.Parse(time.RFC3339, query.Get("sinceTime"))
-		if err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("sinceTime: %v", err))
-		}
-		o.since = since
+	if o.tail, err = strconv.Atoi(query.Get("tailLines")); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("tailLines: %v", err))
 	}
-	if len(problems) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Kind: "PodLogOptions"}, name, problems)
+	if o.tail < 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Kind: "PodLogOptions"}, name, field.ErrorList{
+			field.Invalid(field.NewPath("tailLines"), o.tail, "must be greater than or equal to 0")})
 	}
 	return o, nil
 }
@@ -176,7 +153,7 @@ func (l podLog) serve(answer *logWriter, r *http.Request, namespace, name string
 		return err
 	}
 	pod := obj.(*corev1.Pod)
-	o, err := newLogOptions(name, r.URL.Query(), answer.clock.Now())
+	o, err := newLogOptions(name, r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -205,33 +182,24 @@ func (l podLog) serve(answer *logWriter, r *http.Request, namespace, name string
 // logWriter writes one answer. It belongs to one request.
 type logWriter struct {
 	w        http.ResponseWriter
-	clock    clock.PassiveClock
 	shutdown <-chan struct{} // closed when the server ends
 	options  *logOptions
-
-	lines   int   // of the log, written or left out
-	written int64 // bytes
+	lines    int // of the log, written or left out
 }
 
 // write writes the lines that have come, and reports whether there will be no more.
 func (a *logWriter) write(pod *corev1.Pod, status *corev1.ContainerStatus) (ended bool) {
 	all := linesOf(pod, status)
-	fresh := slices.DeleteFunc(all[min(a.lines, len(all)):], func(line logLine) bool {
-		return line.at.Before(a.options.since)
-	})
+	fresh := all[min(a.lines, len(all)):]
 	a.lines = len(all)
 	if tail := a.options.tail; tail >= 0 {
-		fresh = fresh[max(0, len(fresh)-int(tail)):]
+		fresh = fresh[max(0, len(fresh)-tail):]
 	}
 	for _, line := range fresh {
 		text := line.text + "\n"
 		if a.options.timestamps {
 			text = line.at.UTC().Format(time.RFC3339Nano) + " " + text
 		}
-		if limit := a.options.limit; limit > 0 {
-			text = text[:min(int64(len(text)), limit-a.written)]
-		}
-		a.written += int64(len(text))
 		if _, err := a.w.Write([]byte(text)); err != nil {
 			return true
 		}
