@@ -89,10 +89,10 @@ func (c *DeploymentController) reconcile(ctx context.Context, key string) (outco
 	if err = r.claimReplicaSets(ctx); err == nil && r.d.DeletionTimestamp == nil {
 		err = r.sync(ctx)
 	}
+	var next outcome
 	if err == nil {
-		r.calculateStatus()
+		next.again = r.calculateStatus()
 	}
-	left, _ := r.timeLeft()
 	if !equality.Semantic.DeepEqual(deployment.Status, r.d.Status) ||
 		!maps.Equal(deployment.Annotations, r.d.Annotations) {
 		// After an error, too: it may be what the status has to say.
@@ -100,5 +100,5 @@ func (c *DeploymentController) reconcile(ctx context.Context, key string) (outco
 			err = statusErr
 		}
 	}
-	return outcome{again: left}, ignoreGone(err)
+	return next, ignoreGone(err)
 }

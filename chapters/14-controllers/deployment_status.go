@@ -33,10 +33,10 @@ func (r *rollout) checkPaused() {
 	}
 }
 
-// calculateStatus adds up what the replica sets say.
+// calculateStatus adds up what the replica sets say, and returns when to look again; 0: when they say something else.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/deployment/sync.go: calculateStatus
-func (r *rollout) calculateStatus() {
+func (r *rollout) calculateStatus() (again time.Duration) {
 	before, status := r.d.Status, &r.d.Status
 	*status = appsv1.DeploymentStatus{ObservedGeneration: r.d.Generation, CollisionCount: before.CollisionCount,
 		Conditions: before.Conditions, TerminatingReplicas: new(int32)}
@@ -58,8 +58,9 @@ func (r *rollout) calculateStatus() {
 			"Deployment does not have minimum availability.")
 	}
 	if r.estimate {
-		r.estimateProgress(&before)
+		return r.estimateProgress(&before)
 	}
+	return 0
 }
 
 // complete reports whether all pods that are wanted are new and available, and no others are left.
@@ -72,42 +73,38 @@ func (r *rollout) complete() bool {
 }
 
 // estimateProgress sets the condition Progressing, by which kubectl rollout status knows when to end.
+// It returns how long a rollout that is under way may still go without progress, otherwise 0.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/deployment/progress.go: (*DeploymentController).syncRolloutStatus
-func (r *rollout) estimateProgress(before *appsv1.DeploymentStatus) {
-	now, current, name := &r.d.Status, r.progressing(), fmt.Sprintf("Deployment %q", r.d.Name)
+func (r *rollout) estimateProgress(before *appsv1.DeploymentStatus) (left time.Duration) {
+	now, name := &r.d.Status, fmt.Sprintf("Deployment %q", r.d.Name)
 	if r.newRS != nil {
 		name = fmt.Sprintf("ReplicaSet %q", r.newRS.Name)
 	}
-	left, underWay := r.timeLeft()
 	progress := now.UpdatedReplicas > before.UpdatedReplicas ||
 		now.Replicas-now.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
 		now.ReadyReplicas > before.ReadyReplicas || now.AvailableReplicas > before.AvailableReplicas
 	switch {
-	case now.Replicas == now.UpdatedReplicas && current.Reason == reasonAvailable: // a rollout that was over before
+	case now.Replicas == now.UpdatedReplicas && r.progressing().Reason == reasonAvailable:
+		return 0 // it was over before
 	case r.complete():
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonAvailable,
 			name+" has successfully progressed.")
+		return 0
 	case progress:
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonUpdated, name+" is progressing.")
-	case underWay && left <= 0:
-		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut,
-			name+" has timed out progressing.")
 	}
-}
-
-// timeLeft returns how long a rollout that is under way may go without progress, from now on; ok: one is.
-//
-// Upstream: k8s.io/kubernetes/pkg/controller/deployment/progress.go: (*DeploymentController).requeueStuckDeployment
-func (r *rollout) timeLeft() (left time.Duration, ok bool) {
 	current := r.progressing()
-	over := current.Reason == "" || current.Reason == reasonAvailable || current.Reason == reasonTimedOut
-	if over || r.complete() {
-		return 0, false
+	if current.Reason == "" || current.Reason == reasonAvailable || current.Reason == reasonTimedOut {
+		return 0
 	}
 	// a second more: the condition has whole seconds
 	deadline := time.Duration(*r.d.Spec.ProgressDeadlineSeconds)*time.Second + time.Second
-	return deadline - r.config.Clock.Since(current.LastUpdateTime.Time), true
+	if left = deadline - r.config.Clock.Since(current.LastUpdateTime.Time); left <= 0 {
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut,
+			name+" has timed out progressing.")
+	}
+	return left
 }
 
 // progressing returns the condition Progressing, an empty one if there is none.

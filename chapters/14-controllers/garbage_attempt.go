@@ -19,15 +19,14 @@ type dependent struct {
 	blocks bool // the owner's deletion in the foreground
 }
 
-// dependentsOf returns what the informers show that names an object of kind m as an owner.
-func (m *monitor) dependentsOf(owner metav1.Object) (found []dependent) {
-	for _, other := range m.gc.monitors {
-		key := ownerKey(m.kind.Kind, owner.GetName())
-		objs, _ := other.informer.GetIndexer().ByIndex(ownersIndex, key) // the index was added
+// dependentsOf returns what the informers show that names an owner.
+func (c *GarbageCollector) dependentsOf(owner types.UID) (found []dependent) {
+	for _, m := range c.monitors {
+		objs, _ := m.informer.GetIndexer().ByIndex(ownersIndex, string(owner)) // the index was added
 		for _, obj := range objs {
 			for _, ref := range metaOf(obj).GetOwnerReferences() {
-				if ref.UID == owner.GetUID() && m.namespaceOf(metaOf(obj)) == owner.GetNamespace() {
-					found = append(found, dependent{other, metaOf(obj), ptr.Deref(ref.BlockOwnerDeletion, false)})
+				if ref.UID == owner {
+					found = append(found, dependent{m, metaOf(obj), ptr.Deref(ref.BlockOwnerDeletion, false)})
 				}
 			}
 		}
@@ -36,10 +35,10 @@ func (m *monitor) dependentsOf(owner metav1.Object) (found []dependent) {
 }
 
 // addDependents asks for a look at what an object owns, and reports whether some of it blocks the object's deletion.
-func (m *monitor) addDependents(owner metav1.Object) (blocked bool) {
-	for _, each := range m.dependentsOf(owner) {
+func (c *GarbageCollector) addDependents(owner types.UID) (blocked bool) {
+	for _, each := range c.dependentsOf(owner) {
 		blocked = blocked || each.blocks
-		m.gc.queue.Add(each.key(each))
+		c.queue.Add(each.key(each))
 	}
 	return blocked
 }
@@ -48,9 +47,9 @@ func (m *monitor) addDependents(owner metav1.Object) (blocked bool) {
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/garbagecollector/graph_builder.go: (*GraphBuilder).processGraphChanges
 func (c *GarbageCollector) reconcile(ctx context.Context, key string) (next outcome, err error) {
-	path, rest, _ := strings.Cut(key, " ")
+	kind, rest, _ := strings.Cut(key, " ")
 	namespace, name, _ := strings.Cut(rest, "/")
-	m := c.monitors[path]
+	m := c.monitors[kind]
 	obj := m.cached(namespace, name)
 	switch {
 	case obj == nil: // it is gone
@@ -59,7 +58,7 @@ func (c *GarbageCollector) reconcile(ctx context.Context, key string) (next outc
 	case slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents):
 		err = m.orphanDependents(ctx, obj)
 	case waitsForDependents(obj):
-		if !m.addDependents(obj) { // otherwise the end of the last that blocks leads here again
+		if !c.addDependents(obj.GetUID()) { // otherwise the end of the last that blocks leads here again
 			err = m.removeFinalizer(ctx, obj, metav1.FinalizerDeleteDependents)
 		}
 	}
@@ -70,7 +69,7 @@ func (c *GarbageCollector) reconcile(ctx context.Context, key string) (next outc
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go: (*GarbageCollector).orphanDependents
 func (m *monitor) orphanDependents(ctx context.Context, owner metav1.Object) error {
-	for _, each := range m.dependentsOf(owner) {
+	for _, each := range m.gc.dependentsOf(owner.GetUID()) {
 		err := releaseOwners(ctx, each.client, each.resource, each, owner.GetUID())
 		if ignoreGone(err) != nil {
 			return err
@@ -113,7 +112,7 @@ func (c *GarbageCollector) attemptToDelete(ctx context.Context, m *monitor, obj 
 		return 0, nil
 	}
 	policy := metav1.DeletePropagationBackground
-	if waiting && len(m.dependentsOf(obj)) > 0 {
+	if waiting && len(c.dependentsOf(obj.GetUID())) > 0 {
 		policy = metav1.DeletePropagationForeground // its owner waits for all below it, too
 	}
 	return 0, m.delete(ctx, latest, policy)

@@ -23,7 +23,7 @@ import (
 // GarbageCollectorConfig describes a [GarbageCollector]. Client and Clock are required.
 type GarbageCollectorConfig struct {
 	Client *listwatch.RESTClient
-	// Shared are informers that others run, by the path of their resource: "/api/v1/pods".
+	// Shared are informers that others run, by their kind: "apps/v1/Deployment".
 	Shared       map[string]*informer.SharedIndexInformer
 	Clock        clock.WithTicker
 	UseWatchList bool
@@ -37,35 +37,32 @@ type GarbageCollectorConfig struct {
 // marked, until what blocks its deletion is gone. Or it stays until what it owned is an orphan.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go: GarbageCollector
-// Differs: no graph; an index of each informer's store finds dependents by kind and name of their owner. Asks discovery
-// once, upstream every 30 s. Has one worker, does not remember owners that are gone, and does not look for circles.
+// Differs: no graph; an index of each informer's store finds dependents by the UID of their owner. Asks discovery once,
+// upstream every 30 s. Has one worker, does not remember owners that are gone, and does not look for circles.
 type GarbageCollector struct {
 	// Set by NewGarbageCollector, never changed.
 	config GarbageCollectorConfig
 	queue  *RateLimitingQueue
 
-	monitors map[string]*monitor // by path; set by Run before the worker and the informers run
+	monitors map[string]*monitor // by kind; set by Run before the worker and the informers run
 }
 
 // monitor is one kind: how the server serves it, and what the informer has shown of it. It is a handler of that.
 type monitor struct {
 	gc         *GarbageCollector
 	client     *listwatch.RESTClient
-	path       string // "/apis/apps/v1/deployments"
+	kind       string // "apps/v1/Deployment"
 	resource   string
-	kind       metav1.TypeMeta
 	namespaced bool
 	informer   *informer.SharedIndexInformer
 }
 
-// ownersIndex finds objects by the kind and name of each of their owners.
+// ownersIndex finds objects by the UID of each of their owners.
 const ownersIndex = "owners"
-
-func ownerKey(kind, name string) string { return kind + "/" + name }
 
 var byOwner = indexer.Indexers{ownersIndex: func(obj any) (owners []string, err error) {
 	for _, ref := range metaOf(obj).GetOwnerReferences() {
-		owners = append(owners, ownerKey(ref.Kind, ref.Name))
+		owners = append(owners, string(ref.UID))
 	}
 	return owners, nil
 }}
@@ -98,7 +95,7 @@ func (c *GarbageCollector) Run(ctx context.Context) {
 			return // the informer has stopped: so does the program
 		}
 		synced = append(synced, registration.HasSyncedChecker())
-		if c.config.Shared[m.path] == nil {
+		if c.config.Shared[m.kind] == nil {
 			g.Go(ctx, "garbagecollector.informer", m.informer.Run)
 		}
 	}
@@ -117,17 +114,17 @@ func (c *GarbageCollector) discover(ctx context.Context) error {
 			}
 		}
 		apiVersion := strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")
-		m := &monitor{gc: c, client: client.Untyped(), path: path + "/" + kind.Name, resource: kind.Name,
-			namespaced: kind.Namespaced, kind: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind.Kind}}
+		m := &monitor{gc: c, client: client.Untyped(), kind: apiVersion + "/" + kind.Kind, resource: kind.Name,
+			namespaced: kind.Namespaced}
 		m.informer = c.informerOf(m)
-		c.monitors[m.path] = m
+		c.monitors[m.kind] = m
 		return nil
 	})
 }
 
 // informerOf returns the informer of a kind. One that is not shared keeps of each object the metadata.
 func (c *GarbageCollector) informerOf(m *monitor) *informer.SharedIndexInformer {
-	one := c.config.Shared[m.path]
+	one := c.config.Shared[m.kind]
 	if one == nil {
 		one = informer.NewSharedIndexInformer(informer.Config{Name: m.resource, Clock: c.config.Clock,
 			ListerWatcher: m.client.ListWatch(m.resource, metav1.NamespaceAll, nil),
@@ -157,7 +154,7 @@ func (m *monitor) OnDelete(obj any) {
 	}
 	if obj != nil {
 		m.see(obj)
-		m.addDependents(metaOf(obj))
+		m.gc.addDependents(metaOf(obj).GetUID())
 	}
 }
 
@@ -167,13 +164,13 @@ func (m *monitor) see(obj any) {
 	m.gc.queue.Add(m.key(seen))
 	for _, ref := range seen.GetOwnerReferences() {
 		if owner := m.gc.monitorOf(ref); owner != nil {
-			m.gc.queue.Add(owner.path + " " + owner.namespaceOf(seen) + "/" + ref.Name)
+			m.gc.queue.Add(owner.kind + " " + owner.namespaceOf(seen) + "/" + ref.Name)
 		}
 	}
 }
 
-// key is the path of the kind, and namespace and name.
-func (m *monitor) key(obj metav1.Object) string { return m.path + " " + keyOf(obj) }
+// key is the kind, and namespace and name.
+func (m *monitor) key(obj metav1.Object) string { return m.kind + " " + keyOf(obj) }
 
 // namespaceOf returns the namespace in which an owner of that kind is looked for.
 func (m *monitor) namespaceOf(dependent metav1.Object) string {
@@ -185,12 +182,7 @@ func (m *monitor) namespaceOf(dependent metav1.Object) string {
 
 // monitorOf returns the monitor of an owner's kind, nil if there is none.
 func (c *GarbageCollector) monitorOf(ref metav1.OwnerReference) *monitor {
-	for _, m := range c.monitors {
-		if m.kind.APIVersion == ref.APIVersion && m.kind.Kind == ref.Kind {
-			return m
-		}
-	}
-	return nil
+	return c.monitors[ref.APIVersion+"/"+ref.Kind]
 }
 
 // cached returns what the informer has shown of an object, nil if nothing.

@@ -55,15 +55,12 @@ func (c *ReplicaSetController) deletePod(ctx context.Context, rs *appsv1.Replica
 // isInactive reports whether a pod counts for no replica set any more.
 func isInactive(pod *corev1.Pod) bool { return podIsTerminal(pod) || pod.DeletionTimestamp != nil }
 
-// phases are in the order in which pods of them are deleted.
-var phases = []corev1.PodPhase{corev1.PodPending, corev1.PodUnknown, corev1.PodRunning}
-
-// podsToDelete returns the n pods that will be missed least: those that do not run yet, then
+// podsToDelete returns the n pods that will be missed least: those that are not ready yet, then
 // those on the fullest node, then the newest.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/controller_utils.go: ActivePodsWithRanks
-// Differs: no annotation pod-deletion-cost, no restarts; the pods of the deployment's other replica sets do not count
-// for a node; compares times, and not their logarithms.
+// Differs: no annotation pod-deletion-cost, no phases, no restarts; the pods of the deployment's other replica sets do
+// not count for a node; compares times, and not their logarithms.
 func podsToDelete(pods []*corev1.Pod, n int) []*corev1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range pods {
@@ -73,7 +70,6 @@ func podsToDelete(pods []*corev1.Pod, n int) []*corev1.Pod {
 	slices.SortStableFunc(ranked, func(a, b *corev1.Pod) int {
 		return cmp.Or(
 			rank(a.Spec.NodeName != "")-rank(b.Spec.NodeName != ""),
-			slices.Index(phases, a.Status.Phase)-slices.Index(phases, b.Status.Phase),
 			rank(readySince(a) != nil)-rank(readySince(b) != nil),
 			onNode[b.Spec.NodeName]-onNode[a.Spec.NodeName],
 			b.CreationTimestamp.Compare(a.CreationTimestamp.Time),

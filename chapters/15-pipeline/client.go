@@ -186,9 +186,9 @@ func (c *Client) addWorkloads(runs func(name string) bool, recorder *controllers
 		collector := controllers.NewGarbageCollector(controllers.GarbageCollectorConfig{
 			Client: client, Clock: c.config.Clock, UseWatchList: c.config.UseWatchList,
 			Shared: map[string]*informer.SharedIndexInformer{
-				"/api/v1/pods":              c.pods.Informer(),
-				"/apis/apps/v1/deployments": apps.Deployments().Informer(),
-				"/apis/apps/v1/replicasets": apps.ReplicaSets().Informer(),
+				"v1/Pod":             c.pods.Informer(),
+				"apps/v1/Deployment": apps.Deployments().Informer(),
+				"apps/v1/ReplicaSet": apps.ReplicaSets().Informer(),
 			}})
 		c.programs = append(c.programs, program{"garbagecollector", collector.Run})
 	}
