@@ -11,7 +11,7 @@ func Example_versionInTheObject() {
 		return revision
 	}
 
-	guess := revision + 1      // so much the writer knows
+	guess := revision + 1      // all that the writer can know
 	write("nodes/n1", "ready") // and another client was faster
 	got := write("pods/a", fmt.Sprintf("image: nginx, resourceVersion: %d", guess))
 

@@ -317,6 +317,16 @@ const (
 	docsWords = 29_000
 )
 
+func TestOldNamesOfHeadingsLeadToTheHeadings(t *testing.T) {
+	book := require.Value(New(chapters.FS(), docs.FS()))(t)
+	for _, chapter := range book.Chapters {
+		old := strings.Count(chapter.HTML, `<a id="what-upstream-does-more"></a><h2 id="what-else-upstream-does"`)
+		assert.True(t, old == 1, "%s: the old name of \"What else upstream does\" is there %d times", chapter.Path, old)
+	}
+	assert.True(t, strings.Contains(book.Chapters[0].HTML, `<a id="errors-speak-of-keys-statuses-speak-of-resources">`),
+		"the old name of a heading is missing in chapter 01")
+}
+
 func TestTheDocumentsAreFewAndShort(t *testing.T) {
 	book := require.Value(New(chapters.FS(), docs.FS()))(t)
 	pages, words := 0, 0

@@ -49,6 +49,14 @@ type document struct {
 	answer    ast.Node        // the line that begins the answer in which the walk is; nil: it is in none
 }
 
+// renamed lets a link to a heading's old name lead to the heading.
+var renamed = strings.NewReplacer(
+	`<h2 id="what-else-upstream-does"`,
+	`<a id="what-upstream-does-more"></a><h2 id="what-else-upstream-does"`,
+	`<h3 id="errors-name-keys-statuses-name-resources"`,
+	`<a id="errors-speak-of-keys-statuses-speak-of-resources"></a><h3 id="errors-name-keys-statuses-name-resources"`,
+)
+
 // render fills in the prose of a chapter, or of a document.
 func (e *editor) render(chapter *Chapter, name string, src []byte) {
 	src = []byte(callouts.Replace(string(src)))
@@ -62,7 +70,7 @@ func (e *editor) render(chapter *Chapter, name string, src []byte) {
 		e.problem(name, 0, "render: %w", err)
 		return
 	}
-	chapter.HTML = out.String()
+	chapter.HTML = renamed.Replace(out.String())
 }
 
 // Transform is called by goldmark when the document is parsed. It reads off what the page needs to know (sections,
