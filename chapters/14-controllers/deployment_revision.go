@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,16 +26,16 @@ const (
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/deployment/sync.go: (*DeploymentController).getNewReplicaSet
 func (r *rollout) syncRevision(ctx context.Context) error {
-	updated := r.newRS.DeepCopy() // the original came out of a cache
-	r.copyAnnotations(updated)
-	updated.Spec.MinReadySeconds = r.d.Spec.MinReadySeconds
-	metav1.SetMetaDataAnnotation(&r.d.ObjectMeta, revisionAnnotation, updated.Annotations[revisionAnnotation])
-	if maps.Equal(r.newRS.Annotations, updated.Annotations) &&
-		r.newRS.Spec.MinReadySeconds == updated.Spec.MinReadySeconds {
-		return nil
+	updated, err := r.update(ctx, r.newRS, func(rs *appsv1.ReplicaSet) {
+		r.copyAnnotations(rs)
+		rs.Spec.MinReadySeconds = r.d.Spec.MinReadySeconds
+	})
+	if err != nil {
+		return err
 	}
 	r.newRS = updated
-	return r.update(ctx, updated)
+	metav1.SetMetaDataAnnotation(&r.d.ObjectMeta, revisionAnnotation, updated.Annotations[revisionAnnotation])
+	return nil
 }
 
 // copyAnnotations gives the new replica set the deployment's annotations, and a revision above all others.

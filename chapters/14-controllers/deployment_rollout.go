@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -138,15 +138,10 @@ func (r *rollout) rolloutRecreate(ctx context.Context) error {
 		running = running || *rs.Spec.Replicas > 0 || rs.Status.ObservedGeneration < rs.Generation ||
 			rs.Status.Replicas > 0 || ptr.Deref(rs.Status.TerminatingReplicas, 0) > 0
 	}
-	switch {
-	case running:
+	if running {
 		return nil
-	case r.newRS == nil:
-		return r.createNewReplicaSet(ctx)
-	case *r.newRS.Spec.Replicas != *r.d.Spec.Replicas:
-		return r.scaleReplicaSet(ctx, r.newRS, *r.d.Spec.Replicas)
 	}
-	return r.cleanup(ctx)
+	return r.rolloutRolling(ctx) // there is nothing to take from old ones, and no surge
 }
 
 // isScalingEvent reports whether the deployment has another size than its replica sets know of.
@@ -230,26 +225,27 @@ func (r *rollout) fenceposts() (surge, unavailable int32) {
 
 // scaleReplicaSet writes a size, and notes in an annotation of which size of the deployment it is a part.
 func (r *rollout) scaleReplicaSet(ctx context.Context, rs *appsv1.ReplicaSet, size int32) error {
-	updated := rs.DeepCopy() // the original came out of a cache
-	updated.Spec.Replicas = &size
-	r.annotate(updated)
-	if *rs.Spec.Replicas == size && maps.Equal(rs.Annotations, updated.Annotations) {
-		return nil
-	}
-	if err := r.update(ctx, updated); err != nil {
-		return err
-	}
-	r.scaled(updated, *rs.Spec.Replicas)
-	return nil
+	_, err := r.update(ctx, rs, func(updated *appsv1.ReplicaSet) {
+		updated.Spec.Replicas = &size
+		r.annotate(updated)
+	})
+	return err
 }
 
-// update writes a replica set.
-func (r *rollout) update(ctx context.Context, rs *appsv1.ReplicaSet) error {
-	err := r.put(ctx, "replicasets", "", rs)
-	if err == nil {
-		r.wrote(rs)
+// update writes a replica set if the change makes one.
+func (r *rollout) update(ctx context.Context, rs *appsv1.ReplicaSet,
+	change func(*appsv1.ReplicaSet)) (updated *appsv1.ReplicaSet, err error) {
+	updated = rs.DeepCopy() // the original came out of a cache
+	change(updated)
+	if equality.Semantic.DeepEqual(rs, updated) {
+		return updated, nil
 	}
-	return err
+	if err := r.put(ctx, "replicasets", "", updated); err != nil {
+		return nil, err
+	}
+	r.wrote(updated)
+	r.scaled(updated, *rs.Spec.Replicas)
+	return updated, nil
 }
 
 // scaled records that a replica set had another size before.
