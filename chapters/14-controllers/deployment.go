@@ -49,9 +49,9 @@ type DeploymentController struct {
 func NewDeploymentController(config WorkloadConfig) (*DeploymentController, error) {
 	c := &DeploymentController{workloads: newWorkloads(config)}
 	return c, errors.Join(
-		follow(&c.workloads, config.Deployments,
+		follow(&c.synced, config.Deployments.Informer(),
 			func(old, d *appsv1.Deployment) { c.queue.Add(keyOf(cmp.Or(d, old))) }),
-		follow(&c.workloads, config.ReplicaSets, func(old, rs *appsv1.ReplicaSet) {
+		follow(&c.synced, config.ReplicaSets.Informer(), func(old, rs *appsv1.ReplicaSet) {
 			selector := func(d *appsv1.Deployment) *metav1.LabelSelector { return d.Spec.Selector }
 			lookAtOwners(&c.workloads, config.Deployments, selector, old, rs)
 		}))

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/observe/routine"
@@ -47,7 +46,7 @@ type GarbageCollector struct {
 	monitors map[string]*monitor // by kind; set by Run before the worker and the informers run
 }
 
-// monitor is one kind: how the server serves it, and what the informer has shown of it. It is a handler of that.
+// monitor is one kind: how the server serves it, and what the informer has shown of it.
 type monitor struct {
 	gc         *GarbageCollector
 	client     *listwatch.RESTClient
@@ -90,11 +89,9 @@ func (c *GarbageCollector) Run(ctx context.Context) {
 	defer g.Wait()
 	var synced []<-chan struct{}
 	for _, m := range c.monitors { // from the first on, a handler may look at all of them
-		registration, err := m.informer.AddEventHandlerWithOptions(m, informer.HandlerOptions{Quiet: true})
-		if err != nil {
+		if follow(&synced, m.informer, m.changed) != nil {
 			return // the informer has stopped: so does the program
 		}
-		synced = append(synced, registration.HasSyncedChecker())
 		if c.config.Shared[m.kind] == nil {
 			g.Go(ctx, "garbagecollector.informer", m.informer.Run)
 		}
@@ -135,36 +132,24 @@ func (c *GarbageCollector) informerOf(m *monitor) *informer.SharedIndexInformer 
 	return one
 }
 
-// OnAdd is called by the informer for an object that has come into view.
-func (m *monitor) OnAdd(obj any, _ bool) { m.see(obj) }
-
-// OnUpdate is called for one that has changed. It may be another one of that name.
-func (m *monitor) OnUpdate(old, obj any) {
-	if metaOf(old).GetUID() != metaOf(obj).GetUID() {
-		m.OnDelete(old)
-	}
-	m.see(obj)
-}
-
-// OnDelete is called for one that is gone. What it owned is to be looked at, whether or not there
-// is another one of that name by then.
-func (m *monitor) OnDelete(obj any) {
-	if tombstone, ok := obj.(deltafifo.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
+// changed is told of every change of an object. What one that is gone owned is to be looked at,
+// whether or not there is another one of that name by now.
+func (m *monitor) changed(old, obj metav1.Object) {
+	if old != nil && (obj == nil || obj.GetUID() != old.GetUID()) {
+		m.see(old)
+		m.gc.addDependents(old.GetUID())
 	}
 	if obj != nil {
 		m.see(obj)
-		m.gc.addDependents(metaOf(obj).GetUID())
 	}
 }
 
 // see asks for a look at an object, and at its owners: one of them may have waited for this.
-func (m *monitor) see(obj any) {
-	seen := metaOf(obj)
-	m.gc.queue.Add(m.key(seen))
-	for _, ref := range seen.GetOwnerReferences() {
+func (m *monitor) see(obj metav1.Object) {
+	m.gc.queue.Add(m.key(obj))
+	for _, ref := range obj.GetOwnerReferences() {
 		if owner := m.gc.monitorOf(ref); owner != nil {
-			m.gc.queue.Add(owner.kind + " " + owner.namespaceOf(seen) + "/" + ref.Name)
+			m.gc.queue.Add(owner.kind + " " + owner.namespaceOf(obj) + "/" + ref.Name)
 		}
 	}
 }

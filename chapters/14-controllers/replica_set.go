@@ -39,8 +39,8 @@ type ReplicaSetController struct {
 // before [ReplicaSetController.Run]. The error is that an informer has stopped.
 func NewReplicaSetController(config WorkloadConfig) (*ReplicaSetController, error) {
 	c := &ReplicaSetController{newWorkloads(config), NewControllerExpectations(config.Clock)}
-	return c, errors.Join(follow(&c.workloads, config.ReplicaSets, c.changed),
-		follow(&c.workloads, config.Pods, c.podChanged))
+	return c, errors.Join(follow(&c.synced, config.ReplicaSets.Informer(), c.changed),
+		follow(&c.synced, config.Pods.Informer(), c.podChanged))
 }
 
 // Run acts until ctx is done and all its goroutines have ended.

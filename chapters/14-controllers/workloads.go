@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	deltafifo "listwatch/chapters/10-deltafifo"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/observe/routine"
@@ -72,40 +72,33 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// changes is a handler for whoever only wants to know which object has changed: old is nil if it
-// has come, obj if it is gone. An update without a new version is left out.
-//
-// Upstream: k8s.io/client-go/tools/cache/controller.go: ResourceEventHandlerFuncs
-type changes[T processor.Object] func(old, obj T)
-
-// OnAdd is called by the informer for an object that has come into view.
-func (f changes[T]) OnAdd(obj T, _ bool) {
+// follow adds a quiet handler to an informer, and to synced what says that it was told what there
+// is. f is told which object has changed: old is nil if it has come, obj if it is gone. An update
+// without a new version is left out. The error is that the informer has stopped.
+func follow[T metav1.Object](synced *[]<-chan struct{}, from *informer.SharedIndexInformer,
+	f func(old, obj T)) error {
 	var none T
-	f(none, obj)
-}
-
-// OnUpdate is called for one that has changed, or that is only shown again.
-func (f changes[T]) OnUpdate(old, obj T) {
-	if old.GetResourceVersion() != obj.GetResourceVersion() {
-		f(old, obj)
+	handler := processor.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { f(none, obj.(T)) },
+		UpdateFunc: func(old, obj any) {
+			if before, now := old.(T), obj.(T); before.GetResourceVersion() != now.GetResourceVersion() {
+				f(before, now)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(deltafifo.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if last, known := obj.(T); known { // or nothing but its key is
+				f(last, none)
+			}
+		},
 	}
-}
-
-// OnDelete is called for one that is gone. It may be that nothing but its key is known.
-func (f changes[T]) OnDelete(deleted processor.DeletedObject[T]) {
-	var none T
-	if !reflect.ValueOf(deleted.OptionalObj).IsNil() {
-		f(deleted.OptionalObj, none)
-	}
-}
-
-// follow adds a quiet handler to an informer. The error is that the informer has stopped.
-func follow[T processor.Object](c *workloads, from informer.TypedInformer[T], f changes[T]) error {
-	registration, err := from.AddTypedEventHandler(f, informer.HandlerOptions{Quiet: true})
+	registration, err := from.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Quiet: true})
 	if err != nil {
-		return fmt.Errorf("follow %T: %w", f, err)
+		return fmt.Errorf("follow %T: %w", none, err)
 	}
-	c.synced = append(c.synced, registration.HasSyncedChecker())
+	*synced = append(*synced, registration.HasSyncedChecker())
 	return nil
 }
 
