@@ -22,7 +22,7 @@ func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	p.live(t, v)
 	var all []told
 	v.Get(t, "/viz/scenarios", &all)
-	if n := evaluate[int](t, p, `$$("[data-play]").length`); n < 12 || n != len(all) {
+	if n := evaluate[int](t, p, `new Set($$("[data-play]").map((el) => el.dataset.play)).size`); n < 12 || n != len(all) {
 		t.Errorf("the gallery offers %d stories, the program %d", n, len(all))
 	}
 	played := 0
