@@ -139,7 +139,7 @@ func Example_waitASecond() {
 	// an informer that is 1.1s behind: 6 pods
 }
 
-// Third and fourth try: ask the server. At version "0" its cache answers, and else etcd.
+// Third and fourth try: ask the server. "0" is whatever its cache holds, "" the newest state.
 func Example_askTheServer() {
 	bubble.Example(func() {
 		for _, version := range []string{"0", ""} {
@@ -150,7 +150,7 @@ func Example_askTheServer() {
 				}
 			}
 			pods := w.looks(look)
-			for range 1000 { // events of pods that are wanted and there
+			for range 1000 { // more events; no pod is missing
 				look()
 			}
 			fmt.Printf("version %q: %d pods, %d objects read\n", version, pods, w.read)

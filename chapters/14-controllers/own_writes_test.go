@@ -36,7 +36,7 @@ func (w *replicas) create() {
 // informer returns how many pods the informer has.
 func (w *replicas) informer() int { return int(w.shown.Load()) }
 
-// list returns how many pods a LIST finds: "0" asks the server's cache, "" etcd.
+// list returns how many pods a LIST finds: at "0" those that the server's cache has, at "" all.
 func (w *replicas) list(resourceVersion string) int {
 	found := int(w.made.Load())
 	if resourceVersion == "0" {
