@@ -54,13 +54,14 @@ function placeOf(row) {
   return { row, stems: all, counts, size: all.length + 10 };
 }
 
-// spread leaves of each section, and of each source file, the best place: another page may have the answer.
+// spread leaves of each section, source file and story the best place: another page may have the answer.
 /** @param {Row[]} rows */
 function spread(rows) {
   const seen = new Set();
   return rows.filter(([address, page, heading]) => {
     const [where, place = ""] = address.split("#");
-    const key = /^L\d/.test(place) ? where : [where, place.startsWith("at-") ? page : `${page} · ${heading}`].join();
+    const whole = /^L\d/.test(place) || address.startsWith("/?story=");
+    const key = whole ? where.split("&")[0] : [where, place.startsWith("at-") ? page : `${page} · ${heading}`].join();
     return !seen.has(key) && seen.add(key);
   });
 }
