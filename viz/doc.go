@@ -10,7 +10,7 @@
 // upon which the page lists again. A page that reads too slowly is not sent everything: /viz/events then skips to the
 // newest state in one message, and what was skipped can still be had by range.
 //
-// What is on the screen has a room each, a folder with its templates, scripts and styles. A room with something to ask
+// Each part of the screen has a room, a folder with its templates, scripts and styles. A room with something to ask
 // for mounts its own routes, and says what it needs for that. What it lacks is not mounted. [frame.Page] lists the
 // rooms:
 //

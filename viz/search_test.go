@@ -21,7 +21,7 @@ func TestWhatPeopleLookForIsAmongTheFirstThree(t *testing.T) {
 	book.New(scenario.All).ServeHTTP(answer, httptest.NewRequest("GET", "/book/index.json", nil))
 	e := newEngine(t, map[string]string{"rank": "book/rank.js"})
 	run[bool](t, e, `var index = new page.rank.Index(JSON.parse(`+quote(t, answer.Body.Bytes())+`)); true`)
-	var ours strings.Builder // what the search knows of queries
+	var ours strings.Builder // the words of the search's code
 	for _, file := range []string{"rank.js", "search.js", "index.go", "../../internal/text/book/places.go"} {
 		ours.Write(require.Value(os.ReadFile("book/" + file))(t))
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // TestNoScriptReadsASentenceBack: no script compares a record's sentence, takes it apart, or looks for something in it.
-// What asks of a record asks for its fields (log/query.js).
+// Code that needs to know a record reads its fields (log/query.js).
 func TestNoScriptReadsASentenceBack(t *testing.T) {
 	files, err := filepath.Glob("*/*.js")
 	require.True(t, err == nil && len(files) > 40, "%d scripts: %v", len(files), err)

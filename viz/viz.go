@@ -33,7 +33,7 @@ func New(pictures *Pictures, page *frame.Page, api http.Handler, hosts ...string
 	router.Handle("GET /viz/events", events{pictures: pictures, news: page.Hold.News, done: u.done,
 		attend: page.Attend})
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		// What is below our own paths stays here also if the API is another program's.
+		// Requests below our own paths stay here also if the API is another program's.
 		if api == nil || strings.HasPrefix(r.URL.Path, "/viz/") || strings.HasPrefix(r.URL.Path, "/book/") {
 			reply.Error(w, r, http.StatusNotFound, "there is nothing at this path")
 			return

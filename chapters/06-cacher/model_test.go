@@ -232,9 +232,9 @@ type subject struct {
 	gone   error // refused with 410 or 504: what it missed it will list
 
 	initial bool            // it asked for the state first
-	state   []history.Event // what it was sent of it
+	state   []history.Event // the initial events that it was sent
 	end     uint64          // the version at which that was, 0 while its end has not come
-	seen    []history.Event // what came then
+	seen    []history.Event // the events after them
 }
 
 // read takes up to n events. Bookmarks but for the one that ends the initial events are left to the rules.

@@ -37,7 +37,7 @@ type Store struct {
 	// Set by New, never changed.
 	resource       *Resource
 	updateStrategy UpdateStrategy
-	createOnUpdate bool // as the strategy decides, but never through a subresource
+	createOnUpdate bool // the strategy's choice; never through a subresource
 	storage        DryRunnableStorage
 	clock          clock.PassiveClock
 	probe          *probe.Probe

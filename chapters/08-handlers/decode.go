@@ -78,7 +78,7 @@ func DedupOwnerReferences(obj runtime.Object) (warnings []error) {
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: checkName
 func CheckName(obj runtime.Object, name, namespace string) error {
-	accessor := obj.(metav1.Object) // as every stored kind
+	accessor := obj.(metav1.Object) // every stored kind is one
 	if accessor.GetName() == "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: "+
 			"name must be provided", name))

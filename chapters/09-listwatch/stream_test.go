@@ -245,7 +245,7 @@ func TestProbesOfAStream(t *testing.T) {
 			synctest.Wait()
 			var told []string
 			for _, r := range probetest.Records(log) {
-				if r.Point != probe.StreamBlocked { // which of the two is earlier is anybody's guess
+				if r.Point != probe.StreamBlocked { // either of the two may be earlier
 					told = append(told, r.Sentence())
 				}
 			}

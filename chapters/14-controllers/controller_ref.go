@@ -24,11 +24,11 @@ import (
 // Differs: one type for pods and replica sets.
 type controllerRefManager struct {
 	controller metav1.Object
-	kind       schema.GroupVersionKind // of controller
+	kind       schema.GroupVersionKind // the controller's
 	apps       *listwatch.RESTClient   // with which it is read
 	selector   *metav1.LabelSelector
 	resource   string                // of what is claimed
-	client     *listwatch.RESTClient // of the group of resource
+	client     *listwatch.RESTClient // for the resource's group
 }
 
 // claim returns those of objs that belong to the controller, after adoptions and releases. An

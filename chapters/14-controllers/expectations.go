@@ -17,7 +17,7 @@ const ExpectationsTimeout = 5 * time.Minute
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/controller_utils.go: UIDTrackingControllerExpectations
 // Differs: one type and one lock where upstream has two types, stores and atomic counters. The key
-// is the UID of the object, so that another one of its name begins anew; upstream's is the name.
+// is the UID of the object, so that another one of its name starts afresh; upstream's is the name.
 type ControllerExpectations struct {
 	clock clock.PassiveClock
 

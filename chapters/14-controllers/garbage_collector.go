@@ -88,7 +88,7 @@ func (c *GarbageCollector) Run(ctx context.Context) {
 	var g routine.Group
 	defer g.Wait()
 	var synced []<-chan struct{}
-	for _, m := range c.monitors { // from the first on, a handler may look at all of them
+	for _, m := range c.monitors { // a handler may look at all of them as soon as one runs
 		if follow(&synced, m.informer, m.changed) != nil {
 			return // the informer has stopped: so does the program
 		}

@@ -14,7 +14,7 @@ import (
 
 // replicas is a replica set called web, and the pods of it: how many there are, and how many the informer has shown.
 type replicas struct {
-	lag         time.Duration // of the informer, and of the server's cache
+	lag         time.Duration // the informer's, and the server's cache's
 	made, shown atomic.Int64
 	read        int             // objects, by lists
 	observed    func(pod int64) // called when the informer has shown one; may be nil
@@ -81,7 +81,7 @@ func TestExpectationsAreGivenUp(t *testing.T) {
 		expectations := controllers.NewControllerExpectations(clock.RealClock{})
 		expectations.ExpectDeletions("default/web", []string{"default/a", "default/b"})
 		expectations.DeletionObserved("default/web", "default/a")
-		expectations.DeletionObserved("default/web", "default/a") // as marked, and as gone
+		expectations.DeletionObserved("default/web", "default/a") // the pod is marked, and then gone
 		assert.True(t, !expectations.SatisfiedExpectations("default/web"), "a was counted twice")
 		time.Sleep(controllers.ExpectationsTimeout + time.Second)
 		assert.True(t, expectations.SatisfiedExpectations("default/web"), "they last for ever")

@@ -88,7 +88,7 @@ func (c *ReplicaSetController) reconcile(ctx context.Context, key string) (next 
 	}
 	switch {
 	case !needsSync:
-		next.again = ExpectationsTimeout + time.Second // what is not shown by then never will be
+		next.again = ExpectationsTimeout + time.Second // a write that is not shown by then is given up
 	case rs.DeletionTimestamp == nil:
 		err = c.manageReplicas(ctx, rs, pods)
 	}

@@ -81,7 +81,7 @@ func walk(t *testing.T, seed uint64, expectations bool) (faults []string) {
 			settle(time.Duration(w.random.IntN(1500)) * time.Millisecond)
 		}
 		w.behind.release()
-		settle(10 * time.Minute) // what was expected and never came is given up
+		settle(10 * time.Minute) // expectations that never came true are given up
 		d := c.deployment()
 		want := int(*d.Spec.Replicas)
 		assert.Equal(t, want, len(c.live()), "pods in the end")
@@ -140,7 +140,7 @@ func (w *walker) step() {
 type history struct {
 	pods        map[string]*corev1.Pod
 	deployments []*appsv1.Deployment
-	// of each replica set the version that its controller has observed last, and newer ones
+	// by replica set: the version that its controller has observed last, and newer ones
 	sets     map[types.UID][]*appsv1.ReplicaSet
 	observed int64
 	acting   map[types.UID]int64 // by replica set that has not got what was written: what observed was then

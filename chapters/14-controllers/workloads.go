@@ -35,7 +35,7 @@ type WorkloadConfig struct {
 type workloads struct {
 	// Set by newWorkloads and follow, never changed.
 	config WorkloadConfig
-	apps   *listwatch.RESTClient // of the group of deployments and replica sets
+	apps   *listwatch.RESTClient // for deployments and replica sets
 	queue  *RateLimitingQueue
 	synced []<-chan struct{}
 }

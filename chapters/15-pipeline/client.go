@@ -164,7 +164,7 @@ func (c *Client) addWorkloads(runs func(name string) bool, recorder *controllers
 	const name = userAgent + "-controllers"
 	client := c.NewClient(name, nil)
 	apps := c.factoryOf(client.WithAPIPath("/apis/apps/v1"), nil, nil)
-	config := func() controllers.WorkloadConfig { // whoever names an informer makes it run
+	config := func() controllers.WorkloadConfig { // a factory runs each informer that was named
 		return controllers.WorkloadConfig{Client: client, Deployments: apps.Deployments(),
 			ReplicaSets: apps.ReplicaSets(), Pods: c.pods, Recorder: recorder, Clock: c.config.Clock}
 	}

@@ -10,7 +10,7 @@ import (
 // start with it and keep it until they end.
 type Switch struct {
 	Name, Today, Before string
-	Use                 string // what it chooses
+	Use                 string // its choice, in words
 }
 
 // Switches are all of them, under the names of the command line's flags.

@@ -118,7 +118,7 @@ func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 		})
 		assert.Equal(t, "viz: ends without waiting for goroutines without a name\n", stderr.String())
 		assert.True(t, err != nil && time.Since(began) == 3*time.Second, "%v after %v", err, time.Since(began))
-		synctest.Wait() // what the end has not waited for has noted all that it will
+		synctest.Wait() // every goroutine that was left behind has noted all that it will
 		assert.EqualSlices(t, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s", "etcd 2.5s"}, done)
 		close(over)
 	})

@@ -153,7 +153,7 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 			running := true
 			s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
 				handler(w, r)
-				time.Sleep(time.Second) // what it has to put away
+				time.Sleep(time.Second) // the time that its cleaning takes
 				running = false
 			})
 			s.say(t, get)

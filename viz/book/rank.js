@@ -1,4 +1,4 @@
-// What a search finds, best first. A place is about a word the more, the rarer the word is, the oftener the place has
+// The results of a search, best first. A place is about a word the more, the rarer the word is, the oftener the place has
 // it, and the shorter the place is (BM25); a word of its heading counts as several. Words that are together in the
 // query and in the place count once more. Nothing here knows a document.
 
@@ -9,9 +9,9 @@
 
 const inHeading = 4; // a word in a heading counts so many times
 const inPage = 1.5;
-const sated = 1.4; // how soon one more of the same word adds nothing
-const long = 0.6; // how much a long place loses
-const together = 0.8; // what two neighbours add, of their own weight
+const sated = 1.4; // one more of the same word then adds next to nothing
+const long = 0.6; // the share that a long place loses
+const together = 0.8; // the share of their weight that two neighbours add
 /** @type {[RegExp, number][]} */
 const worth = [ // what a place counts beside what tells of a thing
   [/#L\d+$/, 0.6], [/\/LABS/, 0.5], [/\/(OVERVIEW|ARCHITECTURE|WHERE|DEBUGGING|BEYOND|KINDS|CONTRIBUTING)/, 0.75],

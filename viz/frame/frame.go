@@ -76,7 +76,7 @@ type view struct {
 	Mode   string        // of the body's data-mode: "live", "held" or "replay"
 	World  bool          // something runs that can be held
 	Take   string        // a recording to be shown instead of the log, by name
-	Report *rules.Report // how the promises stand; nil: they are not checked
+	Report *rules.Report // the state of the promises; nil: they are not checked
 	Figure bool          // the page is a mini-stage in a chapter: the drawing and the sentence only
 }
 

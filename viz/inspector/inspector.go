@@ -30,7 +30,7 @@ type Inspector struct {
 	Log *probe.Log
 	Now func(ctx context.Context) (*fold.State, error) // the newest picture, the caller's own
 
-	// Of what runs; nil where only a log is shown, and then not mounted.
+	// The running program's; nil where only a log is shown, and then not mounted.
 	Components func() any              // their own Snapshots, as something that marshals to JSON
 	Wire       func() []wiretap.Stream // the open watches of the client half, as bytes
 }

@@ -17,7 +17,7 @@ import (
 // Room is a server that is not ours. It is not mounted without a Report.
 type Room struct {
 	Server string             // its address
-	Report func() lens.Report // what was seen of the requests that are forwarded there
+	Report func() lens.Report // what the lens found in forwarded requests
 	Guest  Guest              // our client half there
 }
 

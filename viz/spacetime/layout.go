@@ -14,12 +14,12 @@ var area = struct {
 
 const (
 	margin     = 8.0  // of the cursor and the future, above and below the area
-	legendBase = 30.0 // of the words above
+	legendBase = 30.0 // the words above it
 )
 
 // signs are the legend: how each is drawn, where, and what it means, so far from there.
 var signs = []struct {
-	path, rect, use string // what is drawn: a class of one of them
+	path, rect, use string // one of them is the class of a shape
 	x, y            float64
 	means           string
 	far             float64

@@ -31,7 +31,7 @@ export class Follow {
   constructor(infos, on) {
     this.infos = infos;
     this.on = on;
-    this.key = this.rv = this.by = ""; // what is followed, and who has said so
+    this.key = this.rv = this.by = ""; // the followed object, and the control that chose it
     this.panel = $("#biography");
     this.list = part(this.panel, "ol");
     this.select = part(this.panel, "select", HTMLSelectElement);

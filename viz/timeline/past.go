@@ -28,7 +28,7 @@ type Past struct {
 	// Recording is the hash of the recording that is replayed, by which links to it are known; "" if the log is our
 	// own.
 	Recording string
-	Switches  map[string]string // how the program was started, shown as they are: "fifo" to "real", and so on
+	Switches  map[string]string // the program's switches, shown as they are: "fifo" to "real", and so on
 }
 
 // Pictures are the folded states of the log. The errors of all methods are ctx's, or as said.

@@ -225,7 +225,7 @@ func (w *Fixture) start(p *probe.Probe) (*server, error) {
 }
 
 // startOther starts another server on the same etcd, of which nothing is recorded, and waits until it is ready.
-// What connects from now on is connected to it.
+// Later connections lead to it.
 func (w *Fixture) startOther(ctx context.Context) error {
 	s, err := w.start(nil)
 	if err != nil {

@@ -55,7 +55,7 @@ var columns = map[string][]Column{
 			}
 			return ""
 		}}),
-	"events": { // of both groups
+	"events": { // both groups have them
 		{"Last Seen", "Time since it happened last.", false, func(r *Row) any {
 			_, last, _ := eventTimes(r.Object.(*corev1.Event))
 			return age(last, r.Now)

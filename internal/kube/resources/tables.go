@@ -25,7 +25,7 @@ type Column struct {
 
 // Row is the input of a row's cells. It belongs to one goroutine.
 type Row struct {
-	Object runtime.Object // as stored: events are of core/v1
+	Object runtime.Object // the stored type: events are core/v1
 	Now    time.Time
 	fields map[string]any // Object as JSON; nil until a cell needs it
 }

@@ -82,7 +82,7 @@ type Config struct {
 	Probe        *probe.Probe
 	FIFO         string
 	UseWatchList bool
-	MaxObjects   int64 // of one resource; 0: 150,000. The guest stops watching a resource with more
+	MaxObjects   int64 // for one resource; 0: 150,000. The guest stops watching a resource with more
 }
 
 // Guest is our client half on another server: an informer of metadata for each chosen resource. It also reads the

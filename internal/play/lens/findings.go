@@ -45,7 +45,7 @@ type request struct {
 	cause     string    // the reason of its end
 	ended     time.Time // zero: it is open
 
-	retryAfter time.Duration // of a 429
+	retryAfter time.Duration // a 429 has it
 
 	// Of a watch.
 	streams    bool   // the answer has begun
@@ -54,11 +54,11 @@ type request struct {
 	read       string // the version of the frame before: the client has read it if the connection was never full
 	initialEnd bool
 	gone       bool          // it got 410
-	stuckFor   time.Duration // how long the connection was full; 0: never
+	stuckFor   time.Duration // the time for which the connection was full; 0: never
 	// when the exchange began to write a piece to the client, in Unix nanoseconds; 0: none
 	writing atomic.Int64
 
-	before string // of a write: the newest known version of the object before it
+	before string // in a write: the newest known version of the object before it
 }
 
 // Finding is one harmful habit of a client, in words.

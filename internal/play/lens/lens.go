@@ -46,7 +46,7 @@ type Lens struct {
 	log      *probe.Log // gets records of requests and watches; nil: none
 	running  map[*request]bool
 	trails   map[string]*trail
-	objects  map[string]*object // that clients write, by Ask.one
+	objects  map[string]*object // the objects that clients write, by Ask.one
 	said     map[string]*Finding
 	named    map[string]bool // resources with a name in the log
 	requests uint64

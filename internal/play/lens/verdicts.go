@@ -25,7 +25,7 @@ type judged struct {
 	lens     *Lens // whose lock is held
 	now      time.Time
 	seen     int    // how often the verdict has matched, this time included
-	key      string // of the finding; by default the trail's, unless the verdict sets it
+	key      string // the finding's; by default the trail's, unless the verdict sets it
 }
 
 // When a habit is a finding.
@@ -59,7 +59,7 @@ type verdict struct {
 	Incident string `json:"incident"` // a public report of it; "": everyday
 
 	at    occasion
-	least int // how often it must match, if once may be an accident
+	least int // the matches that are needed, if one may be an accident
 	// find returns the rest of a sentence that begins with the client's name; "" if the habit is absent. It changes
 	// nothing but the key.
 	find func(c *judged) string

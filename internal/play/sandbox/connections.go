@@ -37,7 +37,7 @@ type Connections struct {
 
 // line is how one client reaches the server.
 type line struct {
-	*http.Transport // of the client's connections; never changed
+	*http.Transport // for the client's connections; never changed
 
 	cut   bool
 	stall chan struct{}  // closed to end the stall; nothing is sent; nil: no stall
@@ -246,7 +246,7 @@ func (c *conn) begin(wire *wiretap.Wire) bool {
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	wire, stall := c.state()
-	open := wire.Watching() // as the client sees it, before this piece
+	open := wire.Watching() // the client's view, before this piece
 	wire.Read(p[:n])
 	if stall != nil {
 		select {

@@ -74,7 +74,7 @@ type Sandbox struct {
 	ending  bool              // the session ends: only what was begun goes on
 
 	// Owned by the command that has the machine to itself: see command.
-	before []Knob // what puts back each knob that was turned, in the order of the first turns
+	before []Knob // puts back each knob that was turned, in the order of the first turns
 	story  *Run   // the current one; nil: none
 }
 

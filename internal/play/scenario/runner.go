@@ -34,7 +34,7 @@ type runner struct {
 	story  *Story
 	client *listwatch.RESTClient
 
-	ctx   context.Context // of the story's clients; cancelled at its end
+	ctx   context.Context // for the story's clients; cancelled at its end
 	group routine.Group
 	ends  []func() // called at the end, for what the sandbox does not undo
 
@@ -43,7 +43,7 @@ type runner struct {
 	facts *facts         // of seen
 
 	vars    map[string]string        // results of steps: "$last", "${list.turn}"
-	times   map[string]time.Duration // of awaited records
+	times   map[string]time.Duration // by awaited record
 	changes map[string]int           // by pod: how often the story has written it
 	streams map[string]watch.Interface
 	queues  map[string]deltafifo.Queue

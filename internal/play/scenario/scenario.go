@@ -150,7 +150,7 @@ type Seen struct {
 	From uint64 `json:"from"` // the records of the story are (From, To]
 	To   uint64 `json:"to"`
 	Saw  string `json:"saw"`
-	// of each beat; zero for one that is not in the records
+	// by beat; zero for one that is not in the records
 	Beats   []Range `json:"beats"`
 	Untold  string  `json:"untold,omitempty"`  // which beats these are
 	Symptom string  `json:"symptom,omitempty"` // in a lab: the record that did not come

@@ -71,7 +71,7 @@ type args struct {
 	all    []string
 	words  []string
 	values map[string]string
-	body   string // from the first brace on
+	body   string // begins at the first brace
 }
 
 func newArgs(name string, all []string) *args {

@@ -24,7 +24,7 @@ import (
 )
 
 // podLog is the log subresource of pods. No container runs, so there is no kubelet to ask: the lines are made from what
-// the pod's status says, whoever has written it.
+// the pod's status says, be the writer our kubelet or another program.
 //
 // Upstream: k8s.io/kubernetes/pkg/registry/core/pod/rest/log.go: LogREST
 // Differs: the options sinceTime, sinceSeconds, limitBytes, stream and insecureSkipTLSVerifyBackend change nothing:
@@ -169,7 +169,7 @@ func (l podLog) serve(answer *logWriter, r *http.Request, namespace, name string
 	if ended := answer.write(pod, status); ended || !o.follow {
 		return nil
 	}
-	o.tail = -1 // of what was there
+	o.tail = -1 // the lines that were there are written
 	events, err := l.pods.Watch(r.Context(), namespace, &metainternalversion.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", name), ResourceVersion: pod.ResourceVersion})
 	if err == nil { // otherwise the answer has begun, and ends here
@@ -184,7 +184,7 @@ type logWriter struct {
 	w        http.ResponseWriter
 	shutdown <-chan struct{} // closed when the server ends
 	options  *logOptions
-	lines    int // of the log, written or left out
+	lines    int // the log's, written or left out
 }
 
 // write writes the lines that have come, and reports whether there will be no more.

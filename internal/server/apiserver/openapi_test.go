@@ -87,7 +87,7 @@ func checkType(t *testing.T, schemas map[string]schemaDoc, goType reflect.Type, 
 	}
 }
 
-// What the documents say of a field is the real server's: internal/check/compat/kubectl compares them.
+// The fields' descriptions are the real server's: internal/check/compat/kubectl compares them.
 func TestTheDocumentsHaveTheFieldsOfTheTypesWeAreBuiltWith(t *testing.T) {
 	a := newAPI(t)
 	v3 := into[struct {

@@ -31,7 +31,7 @@ func addScales(storages map[string]handlers.Storage) {
 // Differs: the size that is set here has no manager in the object's managed fields, and there is no apply.
 type scale struct {
 	store     *registry.Store
-	described *registry.Resource // that of store, but for what a Scale needs
+	described *registry.Resource // the store's, changed to what a Scale needs
 }
 
 var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind()

@@ -26,7 +26,7 @@ const (
 	pipeSize        = 256 << 10 // bytes in flight in each direction of the in-memory connection
 	walSegmentBytes = 1 << 20   // etcd preallocates two segments: 3 MB on disk instead of 123
 
-	// How often an idle watch with progress notifications receives one: a setting of the whole process.
+	// The period after which an idle watch receives a progress notification: a setting of the whole process.
 	progressInterval = 5 * time.Second
 
 	// The member elects itself, after five ticks at most.

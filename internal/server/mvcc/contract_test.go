@@ -251,7 +251,7 @@ func random(s *session, r *rand.Rand) {
 	}
 	s.list("/nothing/", kubernetes.ListOptions{})
 	rev = s.put("/p/z", "last", 0)
-	for from := max(compacted-1, 1); from <= compacted+1; from++ { // what was before compacted is gone
+	for from := max(compacted-1, 1); from <= compacted+1; from++ { // older revisions are gone
 		s.watch("/p/", rev, clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithPrevKV())
 	}
 }

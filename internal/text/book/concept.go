@@ -16,7 +16,7 @@ var concepts embed.FS
 // Concept is a page of one screen at an address that stays: what a client must do, where the book tells it, and one
 // exchange that was recorded, with the whole answer.
 type Concept struct {
-	Name     string // of the page: "410"
+	Name     string // the page's: "410"
 	Title    string
 	Says     string
 	Sections []string // addresses

@@ -13,8 +13,8 @@ import (
 type Place struct {
 	At      string // its address: "/book/06-cacher#the-question"
 	Page    string // the title of its page; of a row of a table, with the section's
-	Heading string // of the section, or the first words of a row, a question or a declaration; "": a page's beginning
-	Words   string // what is written there; of a declaration, its comment
+	Heading string // the section's, or the first words of a row, a question or a declaration; "": a page's beginning
+	Words   string // the text there; a declaration's comment
 }
 
 var (
@@ -33,7 +33,7 @@ var (
 func (b *Book) Places() []Place {
 	var all []Place
 	for _, page := range slices.Concat(b.Chapters, b.Concepts, b.Documents) {
-		if name := path.Base(page.Path) + ".md"; collected[name] == nil { // what they collect is found where it is
+		if name := path.Base(page.Path) + ".md"; collected[name] == nil { // their entries are found where they are
 			all = append(all, page.places()...)
 		}
 	}

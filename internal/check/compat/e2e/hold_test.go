@@ -128,7 +128,7 @@ func (v *viz) seq(t testing.TB) uint64 {
 }
 
 // TestAManualClockMovesTheWholeProgram needs no page: what the demo does it does every ten seconds of the world's time.
-// That nothing happens while it stands is told of the clock itself (internal/observe/worldclock).
+// The clock's own test holds that nothing happens meanwhile (internal/observe/worldclock).
 func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-clock=manual", "-controllers=false")

@@ -118,7 +118,7 @@ var dialects = []struct {
 	{regexp.MustCompile(`(ephemeral containers are disabled .*\))\.`), "$1"},
 	{regexp.MustCompile(`(?m)^! All commands and output from this session will be recorded .*\n`), ""}, // since 1.32
 	{regexp.MustCompile(`( is not valid for pod \S+) out of:.*`), "$1"},
-	{regexp.MustCompile(`\n *(Node-Selectors|Tolerations):\s*<none>`), ""}, // of a template
+	{regexp.MustCompile(`\n *(Node-Selectors|Tolerations):\s*<none>`), ""}, // only in a template
 }
 
 // dialect takes from an output what depends on the age of kubectl.

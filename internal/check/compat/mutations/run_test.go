@@ -28,7 +28,7 @@ var table string
 type mutation struct {
 	dir      string // below the root
 	symbol   string // "function" or "Type.method", or a script: "handovers.js"
-	test     string // as -run takes it
+	test     string // a pattern for -run
 	old, new string // old is found once in the symbol
 	l        *lab.Lab
 }

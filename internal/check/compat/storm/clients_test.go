@@ -376,7 +376,7 @@ func (l *leaver) looks(ctx context.Context) (w held) {
 		return held{}
 	}
 	defer answer.Body.Close()
-	_ = json.NewDecoder(answer.Body).Decode(&state) // what is no answer has no watcher
+	_ = json.NewDecoder(answer.Body).Decode(&state) // a broken answer has no watcher
 	for _, c := range state.Server.Cachers {
 		if c.Resource == "secrets" && len(c.Watchers) > 0 {
 			w = c.Watchers[len(c.Watchers)-1]

@@ -1,5 +1,5 @@
 // Package history says what a watch has to deliver. It is for tests that write: no program imports it. A log cannot
-// show whether a watcher has seen everything, because it does not say what a selector would have matched; whoever
+// show whether a watcher has seen everything, because it does not say what a selector would have matched; a test that
 // wrote the objects knows.
 //
 // One pure function is at the heart: a history, a predicate and a start give the events ([History.Events]). That an
